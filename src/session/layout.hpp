@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// The memory shared between recorded processes and the collector, declared
+// once. One sparse anonymous file (memfd) made by the collector:
+//
+//   [Control][ProcessBlock 0][ProcessBlock 1] ... [ProcessBlock max_processes-1]
+//
+// A recorded process claims a ProcessBlock at its first heap call (again
+// after fork and exec), a thread claims a lane in its process's block at its
+// first heap call. Producers (the recorder) and the consumer (the collector)
+// never lock: every field has one writer unless it says otherwise.
+//
+// The collector trusts nothing it reads here: a recorded program may scribble
+// on it. Indices are masked or range-checked, strings are cut at their array.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace heapwright::session {
+
+inline constexpr std::uint64_t magic = 0x31304e4f49535748ULL;  // "HWSION01"
+
+// ---- one heap call in a lane's ring -------------------------------------
+
+// 32 bytes. A call whose values do not fit (size >= 4 GiB - 1, usable - size
+// >= 4 GiB, or an old address) is preceded by one RawExtension slot.
+struct RawEvent {
+  std::uint64_t begin_ticks;
+  std::uint64_t address_and_kind;  // address << 16 | alignment_log2 << 8 | kind
+  std::uint32_t size;
+  std::uint32_t usable_excess;     // usable - size; 0 when the call failed
+  std::uint32_t stack_node;        // index into the node table; 0 = none
+  std::uint32_t duration_ticks;    // saturates
+};
+static_assert(sizeof(RawEvent) == 32);
+
+struct RawExtension {
+  std::uint64_t old_address;
+  std::uint64_t address_and_kind;  // kind = extension_kind
+  std::uint64_t size;              // replaces RawEvent::size
+  std::uint64_t usable;            // replaces size + usable_excess
+};
+static_assert(sizeof(RawExtension) == sizeof(RawEvent));
+inline constexpr std::uint8_t extension_kind = 0xff;
+
+// ---- stacks --------------------------------------------------------------
+
+// Program counter table: open addressing, append only; the slot index is the
+// frame's number. key == 0: free slot. A slot of an unloaded library is
+// killed by setting pc_key_dead: it keeps its number and never matches again.
+struct PcEntry {
+  std::atomic<std::uint64_t> key;   // pc | pc_key_exact? | pc_key_dead? ; pc < 2^56
+  std::atomic<std::uint64_t> rule;  // the unwinder's own; 0 = not evaluated yet
+};
+inline constexpr std::uint64_t pc_key_exact = 1ULL << 62;
+inline constexpr std::uint64_t pc_key_dead = 1ULL << 63;
+inline constexpr std::uint64_t pc_mask = (1ULL << 56) - 1;
+inline constexpr std::uint32_t pc_table_slots = 1U << 17;
+
+// Stack node table: node = parent node index << 32 | frame number + 1. A
+// node's index is the stack's id; 0 = no stack, nodes[0] stays 0. A child of
+// the outermost level has parent 0. Written by one CAS from 0, never changed.
+using NodeWord = std::atomic<std::uint64_t>;
+inline constexpr std::uint32_t node_table_slots = 1U << 22;
+// Frame numbers beyond the pc table are marks, not program counters.
+inline constexpr std::uint32_t mark_truncated = pc_table_slots;
+inline constexpr std::uint32_t mark_table_full = pc_table_slots + 1;
+
+// Loaded objects, in order of discovery. Written by the thread that claims
+// the slot (state 0 -> 1 by CAS), then published (1 -> 2).
+struct ModuleEntry {
+  std::atomic<std::uint32_t> state;  // 0 free, 1 being written, 2 ready
+  std::uint32_t build_id_bytes;
+  std::uint64_t start, end, bias;
+  std::uint64_t loaded_ticks;
+  std::atomic<std::uint64_t> unloaded_ticks;  // 0 = loaded
+  std::uint8_t build_id[32];
+  char path[416];
+};
+static_assert(sizeof(ModuleEntry) == 496);
+inline constexpr std::uint32_t max_modules = 8192;
+
+// ---- lanes: one ring per living thread ------------------------------------
+
+enum LaneState : std::uint32_t {
+  lane_unused = 0,
+  lane_live = 1,     // owned by a thread
+  lane_exiting = 2,  // its thread runs its last destructors; may still write
+};
+
+inline constexpr std::uint64_t lane_ring_slots = 8192;  // 256 KiB of events
+inline constexpr std::size_t lane_state_bytes = 16384 - 256;  // the recorder's own per-thread state
+
+struct Lane {
+  // written by the thread
+  alignas(64) std::atomic<std::uint64_t> head;   // slots written since the lane was claimed
+  std::atomic<std::uint64_t> dropped_reentrant;  // calls made while the recorder was busy (signal handler)
+  std::atomic<std::uint64_t> dropped_full;       // the collector was gone
+  std::atomic<std::uint64_t> waits;
+  std::atomic<std::uint64_t> waited_ticks;
+  std::atomic<std::uint32_t> state;              // LaneState; the collector sets lane_unused
+  std::uint32_t thread_id;
+  std::uint64_t first_ticks;
+  // written by the collector
+  alignas(64) std::atomic<std::uint64_t> tail;   // slots consumed since the lane was claimed
+  // both: futex word; the thread adds 1 and sleeps, the collector adds 1 and wakes
+  std::atomic<std::uint32_t> space_futex;
+  std::atomic<std::uint32_t> is_waiting;
+  std::atomic<std::uint32_t> generation;         // +1 at every claim, before state = lane_live
+  alignas(64) std::uint8_t padding[64];
+  alignas(64) std::uint8_t recorder_state[lane_state_bytes];
+  alignas(4096) RawEvent ring[lane_ring_slots];
+};
+static_assert(sizeof(Lane) % 4096 == 0);
+inline constexpr std::uint32_t max_lanes = 16384;
+
+// ---- one process image -----------------------------------------------------
+
+enum ProcessState : std::uint32_t {
+  process_unused = 0,
+  process_claimed = 1,
+  process_live = 2,
+  process_finished = 3,  // the process said goodbye (exit, exec); events may still follow
+};
+
+struct ProcessBlock {
+  std::atomic<std::uint32_t> state;       // ProcessState; the collector sets process_unused
+  std::uint32_t process_id;
+  std::uint32_t parent_process_id;
+  std::uint32_t is_fork_child;            // its parent's image, not a fresh exec
+  std::uint64_t start_ticks;
+  std::atomic<std::uint32_t> lane_count;  // lanes ever touched: [0, lane_count)
+  std::atomic<std::uint32_t> module_count;
+  std::atomic<std::uint32_t> node_count;  // nodes in use, about
+  std::atomic<std::uint32_t> pc_count;
+  std::atomic<std::uint64_t> dropped_without_lane;  // no lane could be had
+  std::atomic<std::uint64_t> stacks_not_stored;     // tables full
+  std::uint32_t self_cost_allocation_ticks;
+  std::uint32_t self_cost_release_ticks;
+  char executable[512];                   // /proc/self/exe
+  char allocator[128];                    // object that malloc resolved to, with its version where known
+  alignas(4096) ModuleEntry modules[max_modules];
+  alignas(4096) PcEntry pcs[pc_table_slots];
+  alignas(4096) NodeWord nodes[node_table_slots];
+  alignas(4096) Lane lanes[max_lanes];
+};
+static_assert(sizeof(ProcessBlock) % 4096 == 0);
+inline constexpr std::uint32_t max_processes = 4096;  // at once; blocks are reused
+
+// ---- the whole session -----------------------------------------------------
+
+enum ControlFlag : std::uint32_t {
+  record_durations = 1U << 0,
+  record_free_stacks = 1U << 1,
+  follow_children = 1U << 2,
+  clock_is_tsc = 1U << 3,      // ticks are rdtsc; otherwise CLOCK_MONOTONIC ns
+  record_stacks = 1U << 4,
+};
+
+struct Control {
+  std::uint64_t magic;
+  std::uint32_t layout_bytes;             // sizeof(ProcessBlock) / 4096: both sides must agree
+  std::uint32_t collector_process_id;
+  std::uint32_t flags;                    // ControlFlag, fixed before the first process starts
+  std::uint32_t max_frames;               // <= 128
+  std::uint64_t sample_mean_bytes;        // 0 = record every call
+  std::atomic<std::uint32_t> is_recording;   // 0: hooks forward and do nothing else
+  std::atomic<std::uint32_t> is_closed;      // 1: the collector is gone; never wait for it
+  std::atomic<std::uint32_t> collector_sleeps;  // futex word: 1 while the collector waits for work
+  std::atomic<std::uint32_t> next_process_hint;
+  std::atomic<std::uint32_t> processes_refused; // no free block
+};
+inline constexpr std::size_t control_bytes = 4096;
+
+inline constexpr std::uint64_t process_offset(std::uint32_t index) {
+  return control_bytes + static_cast<std::uint64_t>(index) * sizeof(ProcessBlock);
+}
+inline constexpr std::uint64_t session_bytes = process_offset(max_processes);
+
+// The recorder finds its session here: "/proc/<pid>/fd/<n>".
+inline constexpr char session_variable[] = "HEAPWRIGHT_SESSION";
+
+}  // namespace heapwright::session

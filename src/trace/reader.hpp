@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Reads a trace file by chunks; never holds the whole file in memory.
+//
+// open() maps the file, checks header and index (or rebuilds the index by
+// scanning when the file was cut), and reads every small table: metadata,
+// modules, frames, stacks, threads, memory samples, end. Events stay on disk
+// until decode() is called for a chunk.
+//
+// Errors: TraceError with one line that says what to do. A chunk whose
+// checksum fails is listed in `damage` and left out; the rest is read.
+// Threads: a Reader is immutable after open(); decode() may be called from
+// many threads at once, each with its own batch and scratch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "trace/event.hpp"
+#include "trace/records.hpp"
+
+namespace heapwright::trace {
+
+class TraceError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Where a chunk of events lies and what it spans. Chunks of one thread are
+// in order of first_sequence; min/max are exact.
+struct EventChunk {
+  std::uint64_t file_offset = 0;
+  std::uint32_t bytes = 0;             // on disk, header included
+  std::uint32_t thread = 0;            // Thread::index
+  std::uint32_t count = 0;
+  std::uint64_t first_sequence = 0;    // number of the first event within its thread
+  std::uint64_t first_begin_ns = 0;
+  std::uint64_t last_end_ns = 0;       // largest begin + duration
+};
+
+// Something missing or unreadable, in words for the report.
+struct Damage {
+  std::uint64_t file_offset = 0;
+  std::string what;
+};
+
+// Reusable memory for decode(); one per decoding thread.
+class DecodeScratch {
+ public:
+  DecodeScratch();
+  ~DecodeScratch();
+  DecodeScratch(const DecodeScratch&) = delete;
+  DecodeScratch& operator=(const DecodeScratch&) = delete;
+  struct State;
+  State& state() noexcept { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+class Reader {
+ public:
+  static Reader open(const std::string& path);
+  Reader(Reader&&) noexcept;
+  Reader& operator=(Reader&&) noexcept;
+  ~Reader();
+
+  const Metadata& metadata() const noexcept;
+  const std::vector<Module>& modules() const noexcept;
+  const std::vector<Frame>& frames() const noexcept;
+  const std::vector<StackNode>& stacks() const noexcept;  // [0] is the empty stack
+  const std::vector<Thread>& threads() const noexcept;
+  const std::vector<MemorySample>& memory_samples() const noexcept;
+  const End& end() const noexcept;
+  const std::vector<EventChunk>& event_chunks() const noexcept;  // by thread, then sequence
+  const std::vector<Damage>& damage() const noexcept;
+  std::uint64_t file_bytes() const noexcept;
+  std::uint64_t event_count() const noexcept;
+
+  // Decodes one chunk into `batch` (replaced). Throws TraceError when the
+  // chunk is damaged. Every stack id in the batch is < stacks().size().
+  void decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch& batch) const;
+
+ private:
+  struct State;
+  explicit Reader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace heapwright::trace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Writes a trace file, chunk by chunk, append only. Whatever has been
+// written opens: each chunk carries its own length and checksum, and the
+// index at the end is a convenience the reader can do without.
+//
+// Errors: every call returns false once a write has failed (disk full);
+// error_number() then holds errno, the file is cut back to the last whole
+// chunk, and later calls do nothing.
+// Threads: one writer belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "trace/event.hpp"
+#include "trace/records.hpp"
+
+namespace heapwright::trace {
+
+inline constexpr std::size_t max_events_per_chunk = 32768;
+
+class Writer {
+ public:
+  // Creates `path` with mode 0600. An existing file is an error (EEXIST)
+  // unless `replace`. Returns nullptr and sets error_number on failure.
+  static std::unique_ptr<Writer> create(const std::string& path, bool replace, int& error_number);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  bool write(const Metadata& metadata);
+  // Ids follow from the order of writing: frames from 0, stacks from 1.
+  bool write(std::span<const Frame> frames);
+  bool write(std::span<const StackNode> stacks);
+  bool write(std::span<const Module> modules);   // appended; a module may be written
+                                                 // again (same start, loaded_ns) to close it
+  bool write(std::span<const Thread> threads);   // the last record of an index wins
+  bool write(std::span<const MemorySample> samples);
+  // At most max_events_per_chunk events of one thread, in sequence. Stacks
+  // and frames the batch refers to must have been written before.
+  bool write_events(std::uint32_t thread, std::uint64_t first_sequence, const EventBatch& batch);
+  // Writes the end mark and the index and closes the file.
+  bool finish(const End& end);
+
+  std::uint64_t bytes_written() const noexcept;
+  int error_number() const noexcept;
+
+ private:
+  struct State;
+  explicit Writer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace heapwright::trace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Call stacks without frame pointers, inside a heap hook.
+//
+// capture() walks the calling thread's stack by the compiler's unwind tables
+// (.eh_frame), with one compact rule per program counter, reuses the part of
+// the thread's previous stack that provably did not change, and interns the
+// frames that did into the shared node table (session/layout.hpp).
+//
+// Takes no lock, allocates nothing, makes no system call once the thread's
+// stack is known, writes nothing to the program's stack, never calls libgcc
+// or dl_iterate_phdr. Every load is bounded; a stack that cannot be followed
+// ends in a visible truncation mark instead of a guess.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "session/layout.hpp"
+
+namespace heapwright::unwind {
+
+// The tables of one process, shared by its threads. Plain pointers into the
+// mapped ProcessBlock.
+struct Tables {
+  session::ProcessBlock* block = nullptr;
+  std::uint32_t max_frames = 128;
+  bool ticks_are_tsc = true;
+};
+
+// What capture() keeps per thread between calls. Zero bytes are a valid
+// start. Lives in Lane::recorder_state.
+struct ThreadStack;
+std::size_t thread_stack_bytes() noexcept;  // <= 12 KiB
+
+// Prepares `memory` (thread_stack_bytes(), zeroed) for the calling thread.
+ThreadStack* begin_thread(void* memory) noexcept;
+
+// The stack of the hook whose frame address (__builtin_frame_address(0), a
+// frame with a frame pointer: [fp] = caller's rbp, [fp+8] = return address)
+// is `hook_frame`; the first frame is the hook's caller. Returns the node id
+// (session/layout.hpp), never 0. Keeps errno.
+// Cost: 30-65 ns usually; +0.5-1.4 us once per new program counter.
+// Thread-safety: any number of threads, each with its own ThreadStack; not
+// reentrant for one ThreadStack.
+std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook_frame) noexcept;
+
+// To be called after a dlclose: kills the program counters and rules of
+// objects that are gone and marks their modules as unloaded.
+void forget_unloaded(const Tables& tables) noexcept;
+
+}  // namespace heapwright::unwind
