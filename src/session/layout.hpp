@@ -92,6 +92,8 @@ enum LaneState : std::uint32_t {
 inline constexpr std::uint64_t lane_ring_slots = 8192;  // 256 KiB of events
 inline constexpr std::size_t lane_state_bytes = 16384 - 256;  // the recorder's own per-thread state
 
+inline constexpr std::uint64_t self_cost_interval = 1024;
+
 struct Lane {
   // written by the thread
   alignas(64) std::atomic<std::uint64_t> head;   // slots written since the lane was claimed
@@ -108,7 +110,12 @@ struct Lane {
   std::atomic<std::uint32_t> space_futex;
   std::atomic<std::uint32_t> is_waiting;
   std::atomic<std::uint32_t> generation;         // +1 at every claim, before state = lane_live
-  alignas(64) std::uint8_t padding[64];
+  // written by the thread: the recorder's own time in one of every
+  // self_cost_interval calls, the real call not included
+  alignas(64) std::atomic<std::uint64_t> self_allocation_ticks;
+  std::atomic<std::uint64_t> self_allocation_samples;
+  std::atomic<std::uint64_t> self_release_ticks;
+  std::atomic<std::uint64_t> self_release_samples;
   alignas(64) std::uint8_t recorder_state[lane_state_bytes];
   alignas(4096) RawEvent ring[lane_ring_slots];
 };
@@ -136,8 +143,7 @@ struct ProcessBlock {
   std::atomic<std::uint32_t> pc_count;
   std::atomic<std::uint64_t> dropped_without_lane;  // no lane could be had
   std::atomic<std::uint64_t> stacks_not_stored;     // tables full
-  std::uint32_t self_cost_allocation_ticks;
-  std::uint32_t self_cost_release_ticks;
+  std::atomic<std::uint32_t> deepbind_count;  // dlopen(RTLD_DEEPBIND): those objects bypass the hooks
   char executable[512];                   // /proc/self/exe
   char allocator[128];                    // object that malloc resolved to, with its version where known
   alignas(4096) ModuleEntry modules[max_modules];
