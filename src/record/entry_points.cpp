@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// malloc, calloc, realloc, reallocarray, free and their sized forms.
+// errno is what the real function left: nothing here touches it on the way.
+#include <cerrno>
+#include <cstring>
+
+#include "record/early_pool.hpp"
+#include "record/observe.hpp"
+
+namespace heapwright::record {
+namespace {
+
+// While the real functions are being looked up.
+[[gnu::cold, gnu::noinline]] void* early_block(std::size_t size) noexcept { return early_allocate(size); }
+
+std::size_t product_or_max(std::size_t count, std::size_t size) noexcept {
+  std::size_t product = 0;
+  return __builtin_mul_overflow(count, size, &product) ? SIZE_MAX : product;
+}
+
+void* forward_malloc(std::size_t size) noexcept {
+  return real.malloc == nullptr ? early_block(size) : real.malloc(size);
+}
+
+void forward_free(void* block) noexcept {
+  if (is_early(block) || real.free == nullptr) return;
+  real.free(block);
+}
+
+// An early block moves to the real heap.
+[[gnu::cold, gnu::noinline]] void* reallocate_early(void* old_block, std::size_t size) noexcept {
+  void* block = forward_malloc(size);
+  if (block == nullptr) return nullptr;
+  const std::size_t old_size = early_size(old_block);
+  std::memcpy(block, old_block, old_size < size ? old_size : size);
+  return block;
+}
+
+void* forward_realloc(void* old_block, std::size_t size) noexcept {
+  if (is_early(old_block)) return reallocate_early(old_block, size);
+  return real.malloc == nullptr ? early_block(size) : real.realloc(old_block, size);
+}
+
+// With sampling, a realloc is a release of a sampled block, an allocation
+// that may be sampled, or both; each half stands alone.
+[[gnu::noinline]] void* reallocate_sampled(ThreadRecorder& thread, const void* frame, EventKind kind,
+                                           void* old_block, std::size_t size) noexcept {
+  const bool is_old_sampled = old_block != nullptr && forget_sample(old_block);
+  const bool is_new_wanted = take_sample(thread, size);
+  const std::uint64_t begin_ticks = now_ticks();
+  void* block = real.realloc(old_block, size);
+  const bool has_failed = block == nullptr && size != 0;
+  if (has_failed && is_old_sampled) remember_sample(old_block);
+  const bool is_new_sampled = block != nullptr && is_new_wanted && remember_sample(block);
+  if (is_new_sampled) {
+    finish_allocation(thread, frame, kind, begin_ticks, block, size, 0, is_old_sampled ? old_block : nullptr);
+  } else if (is_old_sampled && !has_failed) {
+    finish_release(thread, frame, EventKind::free_, begin_ticks, old_block);
+  } else {
+    leave(thread);
+  }
+  return block;
+}
+
+template <typename RealCall>
+[[gnu::always_inline]] inline void* observe_realloc(ThreadRecorder& thread, const void* frame, EventKind kind,
+                                                    void* old_block, std::size_t size, RealCall call) noexcept {
+  if (process.sample_mean_bytes != 0) [[unlikely]] {
+    return reallocate_sampled(thread, frame, kind, old_block, size);
+  }
+  const std::uint64_t begin_ticks = now_ticks();
+  void* block = call();
+  finish_allocation(thread, frame, kind, begin_ticks, block, size, 0, old_block);
+  return block;
+}
+
+}  // namespace
+
+HEAPWRIGHT_HOOK void* malloc(std::size_t size) {
+  const void* frame = __builtin_frame_address(0);
+  ThreadRecorder* thread = enter(frame);
+  if (thread == nullptr) [[unlikely]] return forward_malloc(size);
+  return observe_allocation(*thread, frame, EventKind::malloc_, size, 0,
+                            [=]() noexcept { return real.malloc(size); });
+}
+
+HEAPWRIGHT_HOOK void* calloc(std::size_t count, std::size_t size) {
+  const void* frame = __builtin_frame_address(0);
+  ThreadRecorder* thread = enter(frame);
+  if (thread == nullptr) [[unlikely]] {
+    return real.malloc == nullptr ? early_block(product_or_max(count, size)) : real.calloc(count, size);
+  }
+  return observe_allocation(*thread, frame, EventKind::calloc_, product_or_max(count, size), 0,
+                            [=]() noexcept { return real.calloc(count, size); });
+}
+
+HEAPWRIGHT_HOOK void* realloc(void* old_block, std::size_t size) {
+  const void* frame = __builtin_frame_address(0);
+  ThreadRecorder* thread = is_early(old_block) ? nullptr : enter(frame);
+  if (thread == nullptr) [[unlikely]] return forward_realloc(old_block, size);
+  return observe_realloc(*thread, frame, EventKind::realloc_, old_block, size,
+                         [=]() noexcept { return real.realloc(old_block, size); });
+}
+
+HEAPWRIGHT_HOOK void* reallocarray(void* old_block, std::size_t count, std::size_t size) {
+  const void* frame = __builtin_frame_address(0);
+  const std::size_t bytes = product_or_max(count, size);
+  ThreadRecorder* thread = is_early(old_block) ? nullptr : enter(frame);
+  if (thread == nullptr) [[unlikely]] {
+    if (bytes == SIZE_MAX) {
+      errno = ENOMEM;
+      return nullptr;
+    }
+    return forward_realloc(old_block, bytes);
+  }
+  return observe_realloc(*thread, frame, EventKind::reallocarray_, old_block, bytes, [=]() noexcept {
+    if (real.reallocarray != nullptr) return real.reallocarray(old_block, count, size);
+    if (bytes != SIZE_MAX) return real.realloc(old_block, bytes);
+    errno = ENOMEM;
+    return static_cast<void*>(nullptr);
+  });
+}
+
+HEAPWRIGHT_HOOK void free(void* block) {
+  const void* frame = __builtin_frame_address(0);
+  ThreadRecorder* thread = is_early(block) ? nullptr : enter(frame);
+  if (thread == nullptr) [[unlikely]] return forward_free(block);
+  observe_release(*thread, frame, EventKind::free_, block, 0, 0, [=]() noexcept { real.free(block); });
+}
+
+HEAPWRIGHT_HOOK void cfree(void* block) {
+  const void* frame = __builtin_frame_address(0);
+  ThreadRecorder* thread = is_early(block) ? nullptr : enter(frame);
+  if (thread == nullptr) [[unlikely]] return forward_free(block);
+  observe_release(*thread, frame, EventKind::free_, block, 0, 0, [=]() noexcept { real.free(block); });
+}
+
+// C23. A libc before it has no such functions: free() then does the same.
+HEAPWRIGHT_HOOK void free_sized(void* block, std::size_t size) {
+  const void* frame = __builtin_frame_address(0);
+  const auto release = [=]() noexcept {
+    real.free_sized != nullptr ? real.free_sized(block, size) : real.free(block);
+  };
+  ThreadRecorder* thread = is_early(block) ? nullptr : enter(frame);
+  if (thread == nullptr) [[unlikely]] return is_early(block) ? void() : release();
+  observe_release(*thread, frame, EventKind::free_sized_, block, size, 0, release);
+}
+
+HEAPWRIGHT_HOOK void free_aligned_sized(void* block, std::size_t alignment, std::size_t size) {
+  const void* frame = __builtin_frame_address(0);
+  const auto release = [=]() noexcept {
+    real.free_aligned_sized != nullptr ? real.free_aligned_sized(block, alignment, size) : real.free(block);
+  };
+  ThreadRecorder* thread = is_early(block) ? nullptr : enter(frame);
+  if (thread == nullptr) [[unlikely]] return is_early(block) ? void() : release();
+  observe_release(*thread, frame, EventKind::free_aligned_sized_, block, size, alignment, release);
+}
+
+}  // namespace heapwright::record

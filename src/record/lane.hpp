@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// A thread's way into the session: one lane, one ring, no lock.
+//
+// Invariants, per thread:
+//   lane->tail <= head == lane->head        (slots, since the claim)
+//   head - lane->tail <= lane_ring_slots
+//   head < limit  =>  the next slot is free
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "platform/clock.hpp"
+#include "record/process.hpp"
+#include "session/layout.hpp"
+#include "trace/event_kind.hpp"
+#include "unwind/unwind.hpp"
+
+namespace heapwright::record {
+
+using trace::EventKind;
+
+// What the thread is doing, seen from a nested call of the same thread.
+enum class Activity : std::uint32_t {
+  program = 0,    // in the program's own code: the next call is recorded
+  real_call = 1,  // in the real function: calls it makes are not the program's
+  recorder = 2,   // in the recorder: a nested call comes from a signal handler
+};
+
+struct ThreadRecorder {
+  session::Lane* lane;
+  unwind::ThreadStack* stack;
+  std::uint64_t head;
+  std::uint64_t limit;
+  Activity activity;
+  // Frame of the hook that set `activity`. A call from above it proves that
+  // the hook was left by an exception or longjmp.
+  const void* hook_frame;
+  std::int64_t bytes_to_sample;
+  std::uint64_t random_state;
+  // The throwing operator new in progress, for the record of its failure.
+  std::uint64_t pending_size;
+  std::uint64_t pending_ticks;
+  std::uint8_t pending_kind;
+  std::uint8_t pending_alignment_log2;
+};
+
+extern thread_local constinit ThreadRecorder* current_thread;
+
+// Prepares lanes for this process image; `in_fork_child` forgets the parent's.
+void begin_lanes(bool in_fork_child) noexcept;
+
+// The slow part of enter(): links the process, claims a lane, recovers from
+// hooks that were left by an exception. nullptr: forward without recording.
+ThreadRecorder* enter_slow(const void* frame) noexcept;
+
+// Makes room for `slots` more slots, waiting for the collector if it must.
+// False: the collector is gone and the event is counted as dropped.
+bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept;
+
+// Begins a hook. nullptr: forward without recording.
+[[gnu::always_inline]] inline ThreadRecorder* enter(const void* frame) noexcept {
+  ThreadRecorder* thread = current_thread;
+  if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active || thread == nullptr ||
+      thread->activity != Activity::program) [[unlikely]] {
+    thread = enter_slow(frame);
+    if (thread == nullptr) return nullptr;
+  }
+  if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]] return nullptr;
+  thread->activity = Activity::real_call;
+  thread->hook_frame = frame;
+  return thread;
+}
+
+// One finished call, before it becomes a slot.
+struct Call {
+  EventKind kind;
+  std::uint8_t alignment_log2 = 0;
+  std::uint64_t begin_ticks = 0;
+  std::uint64_t duration_ticks = 0;
+  std::uint64_t size = 0;
+  std::uint64_t usable = 0;
+  std::uint64_t address = 0;
+  std::uint64_t old_address = 0;
+  std::uint32_t stack_node = 0;
+};
+
+void emit_extended(ThreadRecorder& thread, const Call& call) noexcept;
+
+[[gnu::always_inline]] inline std::uint64_t pack_address(const Call& call) noexcept {
+  return call.address << 16 | std::uint64_t{call.alignment_log2} << 8 | static_cast<std::uint8_t>(call.kind);
+}
+
+// Writes the call into the ring and publishes it.
+[[gnu::always_inline]] inline void emit(ThreadRecorder& thread, const Call& call) noexcept {
+  const std::uint64_t excess = call.usable - call.size;
+  const bool fits = call.old_address == 0 && call.size < 0xffffffffU && (call.usable == 0 || excess < 0xffffffffU);
+  if (!fits) [[unlikely]] return emit_extended(thread, call);
+  if (thread.head >= thread.limit) [[unlikely]] {
+    if (!make_room(thread, 1)) return;
+  }
+  session::Lane& lane = *thread.lane;
+  session::RawEvent& slot = lane.ring[thread.head % session::lane_ring_slots];
+  slot.begin_ticks = call.begin_ticks;
+  slot.address_and_kind = pack_address(call);
+  slot.size = static_cast<std::uint32_t>(call.size);
+  slot.usable_excess = call.usable == 0 ? 0 : static_cast<std::uint32_t>(excess);
+  slot.stack_node = call.stack_node;
+  slot.duration_ticks =
+      call.duration_ticks > 0xffffffffU ? 0xffffffffU : static_cast<std::uint32_t>(call.duration_ticks);
+  lane.head.store(++thread.head, std::memory_order_release);
+}
+
+}  // namespace heapwright::record

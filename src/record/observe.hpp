@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// What every entry point does around the real call.
+//
+//   enter() → real function → finish_allocation() / finish_release()
+//
+// The stack is captured after the real call, so that the duration holds the
+// real call alone. An address never has two owners in the order of stamps: a
+// release counts from its begin, an allocation from its end. With durations
+// off an allocation is therefore stamped at its end, and only a realloc, which
+// is both, still has two stamps.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "platform/clock.hpp"
+#include "record/lane.hpp"
+#include "record/real_functions.hpp"
+#include "record/sampling.hpp"
+
+#define HEAPWRIGHT_HOOK extern "C" __attribute__((visibility("default")))
+
+namespace heapwright::record {
+
+[[gnu::always_inline]] inline std::uint64_t now_ticks() noexcept {
+  return platform::read_ticks(process.ticks_are_tsc);
+}
+
+[[gnu::always_inline]] inline void leave(ThreadRecorder& thread) noexcept {
+  // The compiler must not move the ring's writes behind this: a signal
+  // handler would see the recorder idle too early.
+  std::atomic_signal_fence(std::memory_order_release);
+  thread.activity = Activity::program;
+}
+
+[[gnu::always_inline]] inline std::uint32_t stack_at(ThreadRecorder& thread, const void* frame) noexcept {
+  return unwind::capture(process.tables, *thread.stack, frame);
+}
+
+[[gnu::always_inline]] inline std::uint64_t usable_bytes(void* block) noexcept {
+  return block == nullptr ? 0 : real.malloc_usable_size(block);
+}
+
+// In one call of self_cost_interval, adds up what the recorder itself took.
+[[gnu::always_inline]] inline void account_self(ThreadRecorder& thread, std::uint64_t since_ticks, bool is_release) noexcept {
+  if (thread.head % session::self_cost_interval != 0) [[likely]] return;
+  session::Lane& lane = *thread.lane;
+  auto& ticks = is_release ? lane.self_release_ticks : lane.self_allocation_ticks;
+  auto& samples = is_release ? lane.self_release_samples : lane.self_allocation_samples;
+  ticks.store(ticks.load(std::memory_order_relaxed) + now_ticks() - since_ticks, std::memory_order_relaxed);
+  samples.store(samples.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+[[gnu::always_inline]] inline std::uint64_t begin_if_timed() noexcept { return process.durations ? now_ticks() : 0; }
+
+// After a real allocation function returned `block` (nullptr: it failed).
+// `begin_ticks` 0: not taken.
+[[gnu::always_inline]] inline void finish_allocation(ThreadRecorder& thread, const void* frame, EventKind kind,
+                                                     std::uint64_t begin_ticks, void* block, std::size_t size,
+                                                     std::size_t alignment = 0, const void* old_block = nullptr) noexcept {
+  const std::uint64_t end_ticks = now_ticks();
+  thread.activity = Activity::recorder;
+  Call call{.kind = kind};
+  call.begin_ticks = begin_ticks == 0 ? end_ticks : begin_ticks;
+  call.duration_ticks = end_ticks - call.begin_ticks;
+  call.size = size;
+  call.usable = usable_bytes(block);
+  call.address = reinterpret_cast<std::uintptr_t>(block);
+  call.old_address = reinterpret_cast<std::uintptr_t>(old_block);
+  call.alignment_log2 =
+      alignment == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(std::bit_width(alignment) - 1);
+  call.stack_node = process.stacks ? stack_at(thread, frame) : 0;
+  emit(thread, call);
+  account_self(thread, end_ticks, false);
+  leave(thread);
+}
+
+// After a real release function returned; `begin_ticks` from begin_release().
+[[gnu::always_inline]] inline void finish_release(ThreadRecorder& thread, const void* frame, EventKind kind,
+                                                  std::uint64_t begin_ticks, const void* block, std::size_t size = 0,
+                                                  std::size_t alignment = 0) noexcept {
+  const std::uint64_t end_ticks = process.durations ? now_ticks() : begin_ticks;
+  thread.activity = Activity::recorder;
+  Call call{.kind = kind};
+  call.begin_ticks = begin_ticks;
+  call.duration_ticks = end_ticks - begin_ticks;
+  call.size = size;
+  call.address = reinterpret_cast<std::uintptr_t>(block);
+  call.alignment_log2 =
+      alignment == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(std::bit_width(alignment) - 1);
+  call.stack_node = process.free_stacks ? stack_at(thread, frame) : 0;
+  emit(thread, call);
+  account_self(thread, end_ticks, true);
+  leave(thread);
+}
+
+// A call that is an event but neither allocates nor releases a heap block.
+[[gnu::always_inline]] inline void finish_other(ThreadRecorder& thread, const void* frame, Call call,
+                                                std::uint64_t begin_ticks) noexcept {
+  call.begin_ticks = begin_ticks;
+  call.duration_ticks = process.durations ? now_ticks() - begin_ticks : 0;
+  thread.activity = Activity::recorder;
+  call.stack_node = process.stacks ? stack_at(thread, frame) : 0;
+  emit(thread, call);
+  leave(thread);
+}
+
+// With sampling: whether to record an allocation that will ask for `size`.
+[[gnu::always_inline]] inline bool is_sampled_out(ThreadRecorder& thread, std::size_t size) noexcept {
+  if (process.sample_mean_bytes == 0) [[likely]] return false;
+  return !take_sample(thread, size);
+}
+
+// With sampling: whether this block's release is to be recorded.
+[[gnu::always_inline]] inline bool is_release_sampled_out(const void* block) noexcept {
+  if (process.sample_mean_bytes == 0) [[likely]] return false;
+  return block == nullptr || !forget_sample(block);
+}
+
+// A sampled block whose release could not be recognized is not recorded.
+[[gnu::always_inline]] inline bool is_unrecordable_sample(const void* block) noexcept {
+  if (process.sample_mean_bytes == 0) [[likely]] return false;
+  return block == nullptr || !remember_sample(block);
+}
+
+// The whole of an allocating entry point: `call` makes the real call.
+template <typename RealCall>
+[[gnu::always_inline]] inline void* observe_allocation(ThreadRecorder& thread, const void* frame, EventKind kind,
+                                                       std::size_t size, std::size_t alignment,
+                                                       RealCall call) noexcept(noexcept(call())) {
+  if (is_sampled_out(thread, size)) [[unlikely]] {
+    void* block = call();
+    leave(thread);
+    return block;
+  }
+  const std::uint64_t begin_ticks = begin_if_timed();
+  void* block = call();
+  if (is_unrecordable_sample(block)) [[unlikely]] {
+    leave(thread);
+    return block;
+  }
+  finish_allocation(thread, frame, kind, begin_ticks, block, size, alignment);
+  return block;
+}
+
+// The whole of a releasing entry point.
+template <typename RealCall>
+[[gnu::always_inline]] inline void observe_release(ThreadRecorder& thread, const void* frame, EventKind kind,
+                                                   void* block, std::size_t size, std::size_t alignment,
+                                                   RealCall call) noexcept {
+  if (is_release_sampled_out(block)) [[unlikely]] {
+    call();
+    leave(thread);
+    return;
+  }
+  const std::uint64_t begin_ticks = now_ticks();
+  call();
+  finish_release(thread, frame, kind, begin_ticks, block, size, alignment);
+}
+
+}  // namespace heapwright::record

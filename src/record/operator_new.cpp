@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// Every operator new, told apart. Each calls the operator the program would
+// have called, so that new handlers and bad_alloc are that one's business;
+// the malloc it makes inside is nested and not recorded again.
+//
+// A throwing operator leaves by unwinding through us: this file has unwind
+// tables but no landing pads, and `pending_kind` tells the thread's next hook
+// that the allocation failed.
+#include <new>
+
+#include "record/observe.hpp"
+
+namespace heapwright::record {
+namespace {
+
+
+template <typename Function>
+[[gnu::cold, gnu::noinline]] Function* find_or_stop(Function*& cached, const char* name) noexcept {
+  cached = reinterpret_cast<Function*>(find_operator(name));
+  // A program that calls an operator nobody defines could not have started.
+  if (cached == nullptr) __builtin_trap();
+  return cached;
+}
+
+template <typename Function>
+[[gnu::always_inline]] inline Function* operator_of(Function*& cached, const char* name) noexcept {
+  return cached != nullptr ? cached : find_or_stop(cached, name);
+}
+
+[[gnu::always_inline]] inline void expect_failure(ThreadRecorder& thread, EventKind kind, std::size_t size,
+                                                  std::size_t alignment) noexcept {
+  thread.pending_kind = static_cast<std::uint8_t>(kind);
+  thread.pending_size = size;
+  thread.pending_ticks = now_ticks();
+  thread.pending_alignment_log2 =
+      alignment == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(std::bit_width(alignment) - 1);
+}
+
+// `call` may throw; nothing here may need cleaning up.
+template <typename RealCall>
+[[gnu::always_inline]] inline void* observe_throwing(const void* frame, EventKind kind, std::size_t size,
+                                                     std::size_t alignment, RealCall call) {
+  ThreadRecorder* thread = enter(frame);
+  if (thread == nullptr) [[unlikely]] return call();
+  if (is_sampled_out(*thread, size)) [[unlikely]] {
+    void* block = call();
+    leave(*thread);
+    return block;
+  }
+  expect_failure(*thread, kind, size, alignment);
+  void* block = call();
+  const std::uint64_t begin_ticks = process.durations ? thread->pending_ticks : 0;
+  thread->pending_kind = 0;
+  if (is_unrecordable_sample(block)) [[unlikely]] {
+    leave(*thread);
+    return block;
+  }
+  finish_allocation(*thread, frame, kind, begin_ticks, block, size, alignment);
+  return block;
+}
+
+template <typename RealCall>
+[[gnu::always_inline]] inline void* observe_nothrow(const void* frame, EventKind kind, std::size_t size,
+                                                    std::size_t alignment, RealCall call) noexcept {
+  ThreadRecorder* thread = enter(frame);
+  if (thread == nullptr) [[unlikely]] return call();
+  return observe_allocation(*thread, frame, kind, size, alignment, call);
+}
+
+using Plain = void*(std::size_t);
+using Nothrow = void*(std::size_t, const std::nothrow_t&);
+using Aligned = void*(std::size_t, std::align_val_t);
+using AlignedNothrow = void*(std::size_t, std::align_val_t, const std::nothrow_t&);
+
+constinit Plain* next_new = nullptr;
+constinit Plain* next_new_array = nullptr;
+constinit Nothrow* next_new_nothrow = nullptr;
+constinit Nothrow* next_new_array_nothrow = nullptr;
+constinit Aligned* next_new_aligned = nullptr;
+constinit Aligned* next_new_array_aligned = nullptr;
+constinit AlignedNothrow* next_new_aligned_nothrow = nullptr;
+constinit AlignedNothrow* next_new_array_aligned_nothrow = nullptr;
+
+}  // namespace
+}  // namespace heapwright::record
+
+using namespace heapwright::record;
+
+#define HEAPWRIGHT_OPERATOR __attribute__((visibility("default")))
+
+HEAPWRIGHT_OPERATOR void* operator new(std::size_t size) {
+  Plain* next = operator_of(next_new, "_Znwm");
+  return observe_throwing(__builtin_frame_address(0), EventKind::new_plain, size, 0, [=] { return next(size); });
+}
+
+HEAPWRIGHT_OPERATOR void* operator new[](std::size_t size) {
+  Plain* next = operator_of(next_new_array, "_Znam");
+  return observe_throwing(__builtin_frame_address(0), EventKind::new_array, size, 0, [=] { return next(size); });
+}
+
+HEAPWRIGHT_OPERATOR void* operator new(std::size_t size, const std::nothrow_t& tag) noexcept {
+  Nothrow* next = operator_of(next_new_nothrow, "_ZnwmRKSt9nothrow_t");
+  return observe_nothrow(__builtin_frame_address(0), EventKind::new_nothrow, size, 0,
+                         [=, &tag]() noexcept { return next(size, tag); });
+}
+
+HEAPWRIGHT_OPERATOR void* operator new[](std::size_t size, const std::nothrow_t& tag) noexcept {
+  Nothrow* next = operator_of(next_new_array_nothrow, "_ZnamRKSt9nothrow_t");
+  return observe_nothrow(__builtin_frame_address(0), EventKind::new_array_nothrow, size, 0,
+                         [=, &tag]() noexcept { return next(size, tag); });
+}
+
+HEAPWRIGHT_OPERATOR void* operator new(std::size_t size, std::align_val_t alignment) {
+  Aligned* next = operator_of(next_new_aligned, "_ZnwmSt11align_val_t");
+  return observe_throwing(__builtin_frame_address(0), EventKind::new_aligned, size,
+                          static_cast<std::size_t>(alignment), [=] { return next(size, alignment); });
+}
+
+HEAPWRIGHT_OPERATOR void* operator new[](std::size_t size, std::align_val_t alignment) {
+  Aligned* next = operator_of(next_new_array_aligned, "_ZnamSt11align_val_t");
+  return observe_throwing(__builtin_frame_address(0), EventKind::new_array_aligned, size,
+                          static_cast<std::size_t>(alignment), [=] { return next(size, alignment); });
+}
+
+HEAPWRIGHT_OPERATOR void* operator new(std::size_t size, std::align_val_t alignment,
+                                       const std::nothrow_t& tag) noexcept {
+  AlignedNothrow* next = operator_of(next_new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t");
+  return observe_nothrow(__builtin_frame_address(0), EventKind::new_aligned_nothrow, size,
+                         static_cast<std::size_t>(alignment),
+                         [=, &tag]() noexcept { return next(size, alignment, tag); });
+}
+
+HEAPWRIGHT_OPERATOR void* operator new[](std::size_t size, std::align_val_t alignment,
+                                         const std::nothrow_t& tag) noexcept {
+  AlignedNothrow* next = operator_of(next_new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t");
+  return observe_nothrow(__builtin_frame_address(0), EventKind::new_array_aligned_nothrow, size,
+                         static_cast<std::size_t>(alignment),
+                         [=, &tag]() noexcept { return next(size, alignment, tag); });
+}

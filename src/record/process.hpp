@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// One process image's link to the session: found at its first heap call,
+// forgotten in a fork child (whose first heap call makes a link of its own).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "session/layout.hpp"
+#include "unwind/unwind.hpp"
+
+namespace heapwright::record {
+
+enum class Mode : std::uint32_t {
+  unknown = 0,   // no heap call yet; also what a fork child finds
+  linking = 1,   // one thread is linking
+  active = 2,
+  dormant = 3,   // nothing is recorded; hooks only forward
+};
+
+// The kernel zeroes this page in a fork child (MADV_WIPEONFORK), so that
+// every kind of fork is noticed by the one load that each hook makes anyway.
+// vfork children share the parent's page and go on in its lanes.
+struct alignas(4096) WipedOnFork {
+  std::atomic<Mode> mode;
+  std::atomic<std::uint64_t> linking_thread;  // thread pointer of the one that links
+};
+extern WipedOnFork wiped_on_fork;
+
+struct Process {
+  session::Control* control;
+  session::ProcessBlock* block;
+  unwind::Tables tables;
+  bool ticks_are_tsc;
+  bool durations;
+  bool stacks;
+  bool free_stacks;
+  std::uint64_t sample_mean_bytes;
+};
+extern Process process;
+
+// Links the calling process when nobody has yet. True when recording may go
+// on; false while this very thread is linking (a nested call) or when the
+// process is dormant. Other threads wait until the link is made.
+bool link_process() noexcept;
+
+// Makes a lane's memory accessible. nullptr when it cannot be had.
+session::Lane* map_lane(std::uint32_t index) noexcept;
+
+// False once the collector has died or said goodbye.
+bool is_collector_alive() noexcept;
+
+}  // namespace heapwright::record

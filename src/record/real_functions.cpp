@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "record/real_functions.hpp"
+
+#include <dlfcn.h>
+
+namespace heapwright::record {
+
+RealFunctions real;
+
+namespace {
+
+template <typename Function>
+void find(Function*& function, const char* name) noexcept {
+  function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+void find_real_functions() noexcept {
+  // malloc last: as soon as it is set, nested calls stop using the early pool
+  // and rely on every other pointer.
+  find(real.calloc, "calloc");
+  find(real.realloc, "realloc");
+  find(real.reallocarray, "reallocarray");
+  find(real.free, "free");
+  find(real.posix_memalign, "posix_memalign");
+  find(real.aligned_alloc, "aligned_alloc");
+  find(real.memalign, "memalign");
+  find(real.valloc, "valloc");
+  find(real.pvalloc, "pvalloc");
+  find(real.malloc_usable_size, "malloc_usable_size");
+  find(real.free_sized, "free_sized");
+  find(real.free_aligned_sized, "free_aligned_sized");
+  find(real.malloc_trim, "malloc_trim");
+  find(real.mallopt, "mallopt");
+  find(real.mmap, "mmap");
+  find(real.munmap, "munmap");
+  find(real.mremap, "mremap");
+  find(real.brk, "brk");
+  find(real.sbrk, "sbrk");
+  find(real.dlclose, "dlclose");
+  find(real.malloc, "malloc");
+  // Some are absent in every libc; the program must not find our failures.
+  dlerror();
+}
+
+void* find_operator(const char* mangled_name) noexcept {
+  if (void* next = dlsym(RTLD_NEXT, mangled_name)) return next;
+  // Loaded with RTLD_LOCAL, so not in our search order; its callers are bound
+  // to us all the same, because we come first in the global scope.
+  void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  void* next = library == nullptr ? nullptr : dlsym(library, mangled_name);
+  dlerror();
+  return next;
+}
+
+const char* allocator_object() noexcept {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(real.malloc), &info) == 0 || info.dli_fname == nullptr) return "";
+  return info.dli_fname;
+}
+
+}  // namespace heapwright::record

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The functions the program would have called without us: the next ones in
+// its symbol search order, another preloaded allocator's included.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace heapwright::record {
+
+struct RealFunctions {
+  void* (*malloc)(std::size_t);
+  void* (*calloc)(std::size_t, std::size_t);
+  void* (*realloc)(void*, std::size_t);
+  void* (*reallocarray)(void*, std::size_t, std::size_t);
+  void (*free)(void*);
+  int (*posix_memalign)(void**, std::size_t, std::size_t);
+  void* (*aligned_alloc)(std::size_t, std::size_t);
+  void* (*memalign)(std::size_t, std::size_t);
+  void* (*valloc)(std::size_t);
+  void* (*pvalloc)(std::size_t);
+  std::size_t (*malloc_usable_size)(void*);
+  void (*free_sized)(void*, std::size_t);                        // may be absent
+  void (*free_aligned_sized)(void*, std::size_t, std::size_t);   // may be absent
+  int (*malloc_trim)(std::size_t);                               // may be absent
+  int (*mallopt)(int, int);                                      // may be absent
+  void* (*mmap)(void*, std::size_t, int, int, int, off_t);
+  int (*munmap)(void*, std::size_t);
+  void* (*mremap)(void*, std::size_t, std::size_t, int, ...);
+  int (*brk)(void*);
+  void* (*sbrk)(std::intptr_t);
+  int (*dlclose)(void*);
+};
+
+extern RealFunctions real;
+
+// Looks all of them up. The loader may call our entry points meanwhile; they
+// use the early pool until real.malloc is set.
+void find_real_functions() noexcept;
+
+// The next definition of a C++ operator, also when libstdc++ came in by a
+// later dlopen. nullptr when there is none. Looked up at each operator's
+// first call.
+void* find_operator(const char* mangled_name) noexcept;
+
+// Path of the object that defines real.malloc, for the trace; "" if unknown.
+const char* allocator_object() noexcept;
+
+}  // namespace heapwright::record
