@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Finds the file a trace's object was loaded from and opens it.
+#pragma once
+
+#include <elfutils/libdwfl.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "symbolize/symbolize.hpp"
+
+namespace heapwright::symbolize {
+
+struct DwflDeleter {
+  void operator()(Dwfl* dwfl) const noexcept { dwfl_end(dwfl); }
+};
+
+// One ELF object as libdwfl sees it. Addresses given to libdwfl are file
+// addresses (as in the ELF headers) plus `bias`.
+struct ObjectFile {
+  std::unique_ptr<char[]> debug_path;  // libdwfl keeps a pointer to this pointer
+  std::unique_ptr<char*> debug_path_slot;
+  std::unique_ptr<Dwfl_Callbacks> callbacks;
+  std::unique_ptr<Dwfl, DwflDeleter> dwfl;
+  Dwfl_Module* module = nullptr;
+  std::uint64_t bias = 0;
+
+  explicit operator bool() const noexcept { return module != nullptr; }
+};
+
+// Opens the first candidate whose build id is the recorded one. Fills
+// object.used_file, or object.problem when there is none.
+ObjectFile open_object(Object& object, const Options& options);
+
+}  // namespace heapwright::symbolize

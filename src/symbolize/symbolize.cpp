@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "symbolize/symbolize.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "symbolize/debug_info.hpp"
+#include "symbolize/demangle.hpp"
+#include "symbolize/object_file.hpp"
+#include "symbolize/symbol_table.hpp"
+
+namespace heapwright::symbolize {
+namespace {
+
+struct Request {
+  std::uint64_t address;  // in the object's file
+  std::uint32_t frame;
+};
+
+std::string hex_of(std::uint64_t value) {
+  char digits[16];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value, 16).ptr;
+  return "0x" + std::string(digits, end);
+}
+
+// The open object with everything that can be asked of it.
+class ObjectSymbols {
+ public:
+  ObjectSymbols(Object& object, const Options& options) : file_(open_object(object, options)) {
+    if (!file_) return;
+    debug_info_.emplace(file_.module);
+    table_.emplace(file_.module);
+    if (!debug_info_->is_empty()) {
+      object.source = SymbolSource::debug_info;
+    } else if (!table_->is_empty()) {
+      object.source = has_full_table() ? SymbolSource::symbol_table : SymbolSource::dynamic_symbols;
+    }
+  }
+
+  std::vector<SourceFrame> frames_at(std::uint64_t file_address) {
+    if (!file_) return {};
+    const std::uint64_t address = file_address + file_.bias;
+    std::vector<SourceFrame> frames = debug_info_->frames_at(address);
+    if (frames.empty()) frames.emplace_back();
+    // The linker's name says more than DWARF's for lambdas and static
+    // functions, where compilers leave the linkage name out.
+    const char* name = table_->name_at(address);
+    if (name != nullptr) frames.back().function = name;
+    return frames;
+  }
+
+ private:
+  // With debug info absent, .symtab is the only source of local symbols.
+  bool has_full_table() const { return dwfl_module_getsymtab_first_global(file_.module) > 1; }
+
+  ObjectFile file_;
+  std::optional<DebugInfo> debug_info_;
+  std::optional<SymbolTable> table_;
+};
+
+class Symbolizer {
+ public:
+  Symbolizer(std::span<const trace::Module> modules, std::span<const trace::Frame> frames,
+             const Options& options)
+      : modules_(modules), frames_(frames), options_(options), found_(frames.size()) {}
+
+  Symbols run() {
+    group();
+    for (std::size_t i = 0; i < symbols_.objects.size(); ++i) {
+      resolve_object(symbols_.objects[i], requests_[i]);
+      if (options_.on_progress) options_.on_progress(i + 1, symbols_.objects.size());
+    }
+    return flatten();
+  }
+
+ private:
+  void group() {
+    std::map<std::pair<std::string, std::string>, std::uint32_t> objects;
+    for (const trace::Module& module : modules_) {
+      const auto next = static_cast<std::uint32_t>(symbols_.objects.size());
+      const auto [entry, is_new] = objects.try_emplace({module.path, module.build_id}, next);
+      if (is_new) {
+        symbols_.objects.emplace_back();
+        symbols_.objects.back().path = module.path;
+        symbols_.objects.back().build_id = module.build_id;
+      }
+      symbols_.object_of_module.push_back(entry->second);
+    }
+    requests_.resize(symbols_.objects.size());
+    for (std::uint32_t i = 0; i < frames_.size(); ++i) {
+      const trace::Frame& frame = frames_[i];
+      if (frame.module >= modules_.size()) continue;
+      // A return address may be the first byte of the next function.
+      const std::uint64_t address = frame.pc - modules_[frame.module].bias - (frame.is_exact ? 0 : 1);
+      requests_[symbols_.object_of_module[frame.module]].push_back({address, i});
+    }
+  }
+
+  void resolve_object(Object& object, std::vector<Request>& requests) {
+    object.frames = requests.size();
+    if (requests.empty()) return;
+    std::sort(requests.begin(), requests.end(),
+              [](const Request& a, const Request& b) { return a.address < b.address; });
+    ObjectSymbols source(object, options_);
+    const std::string short_name = object.path.substr(object.path.rfind('/') + 1);
+    for (const Request& request : requests) {
+      std::vector<SourceFrame> frames = source.frames_at(request.address);
+      if (frames.empty()) frames.emplace_back();
+      if (frames.back().function.empty()) {
+        ++object.unnamed;
+        const std::uint64_t seen = request.address + (frames_[request.frame].is_exact ? 0 : 1);
+        frames.back().function = short_name + "+" + hex_of(seen);
+      }
+      for (const SourceFrame& frame : frames) found_[request.frame].push_back(locate(frame));
+    }
+    if (object.source == SymbolSource::debug_info || object.unnamed == 0 || !object.problem.empty() ||
+        object.used_file.empty())
+      return;
+    object.problem = object.used_file + " is stripped: " + std::to_string(object.unnamed) + " of " +
+                     std::to_string(object.frames) +
+                     " frames have no name; install its debug symbols, or set DEBUGINFOD_URLS";
+  }
+
+  Location locate(const SourceFrame& frame) {
+    const auto [entry, is_new] = functions_.try_emplace(frame.function, 0);
+    if (is_new) entry->second = strings_.add(frame.function.empty() ? "?" : demangle(frame.function));
+    return {entry->second, strings_.add(frame.file), frame.line, frame.is_inlined ? 1U : 0U};
+  }
+
+  Symbols flatten() {
+    symbols_.first_location.reserve(frames_.size() + 1);
+    for (std::size_t i = 0; i < frames_.size(); ++i) {
+      symbols_.first_location.push_back(static_cast<std::uint32_t>(symbols_.locations.size()));
+      if (found_[i].empty()) found_[i].push_back({strings_.add(hex_of(frames_[i].pc)), 0, 0, 0});
+      symbols_.locations.insert(symbols_.locations.end(), found_[i].begin(), found_[i].end());
+    }
+    symbols_.first_location.push_back(static_cast<std::uint32_t>(symbols_.locations.size()));
+    symbols_.strings = strings_.take();
+    return std::move(symbols_);
+  }
+
+  std::span<const trace::Module> modules_;
+  std::span<const trace::Frame> frames_;
+  const Options& options_;
+  std::vector<std::vector<Location>> found_;                  // by frame
+  std::vector<std::vector<Request>> requests_;                // by object
+  std::unordered_map<std::string, std::uint32_t> functions_;  // linker name -> readable name
+  StringTable strings_;
+  Symbols symbols_;
+};
+
+}  // namespace
+
+StringTable::StringTable() { add(""); }
+
+std::uint32_t StringTable::add(std::string_view text) {
+  const auto [entry, is_new] =
+      index_.try_emplace(std::string(text), static_cast<std::uint32_t>(strings_.size()));
+  if (is_new) strings_.emplace_back(text);
+  return entry->second;
+}
+
+Symbols symbolize(std::span<const trace::Module> modules, std::span<const trace::Frame> frames,
+                  const Options& options) {
+  return Symbolizer(modules, frames, options).run();
+}
+
+}  // namespace heapwright::symbolize

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Frames -> source: turns the program counters of a trace into functions,
+// files and lines, inlined calls included, by the objects' ELF and DWARF.
+//
+// It never fails as a whole: an object that is missing, replaced by another
+// build, stripped or broken is named in `objects`, and its frames read
+// "libfoo.so.1+0x1234".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/records.hpp"
+
+namespace heapwright::symbolize {
+
+struct Options {
+  // Looked through before the recorded paths: a copy of the recorded
+  // machine's file system, or a flat folder of objects. Empty = none.
+  std::string debug_root;
+  // Folders of separate debug files (<folder>/.build-id/ab/cdef.debug).
+  std::vector<std::string> debug_directories = {"/usr/lib/debug"};
+  // Called after each object with objects done and objects in all.
+  std::function<void(std::size_t, std::size_t)> on_progress;
+};
+
+// One source-level frame; strings are indexes into Symbols::strings.
+struct Location {
+  std::uint32_t function = 0;
+  std::uint32_t file = 0;  // 0 (the empty string) = unknown
+  std::uint32_t line = 0;  // 0 = unknown
+  std::uint32_t is_inlined = 0;
+};
+
+// The best source that was found for an object.
+enum class SymbolSource : std::uint8_t { none, dynamic_symbols, symbol_table, debug_info };
+
+struct Object {
+  std::string path;       // as recorded
+  std::string build_id;   // as recorded
+  std::string used_file;  // the file that was read; empty = none
+  SymbolSource source = SymbolSource::none;
+  std::string problem;  // one line when something is missing, else empty
+  std::uint64_t frames = 0;
+  std::uint64_t unnamed = 0;  // frames without a function name
+};
+
+// Keeps each distinct string once; [0] is the empty string.
+class StringTable {
+ public:
+  StringTable();
+  std::uint32_t add(std::string_view text);
+  std::vector<std::string> take() noexcept { return std::move(strings_); }
+
+ private:
+  std::vector<std::string> strings_;
+  std::unordered_map<std::string, std::uint32_t> index_;
+};
+
+struct Symbols {
+  std::vector<std::string> strings;
+  // Locations of frame i: [first_location[i], first_location[i + 1]), the
+  // innermost inlined call first. Never empty.
+  std::vector<std::uint32_t> first_location;
+  std::vector<Location> locations;
+  std::vector<std::uint32_t> object_of_module;  // index into objects
+  std::vector<Object> objects;                  // one per distinct path and build id
+};
+
+Symbols symbolize(std::span<const trace::Module> modules, std::span<const trace::Frame> frames,
+                  const Options& options);
+
+}  // namespace heapwright::symbolize
