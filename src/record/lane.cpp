@@ -218,7 +218,7 @@ bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {
   return true;
 }
 
-void emit_extended(ThreadRecorder& thread, const Call& call) noexcept {
+void emit_extended(ThreadRecorder& thread, Call call) noexcept {
   if (thread.head + 2 > thread.limit && !make_room(thread, 2)) return;
   Lane& lane = *thread.lane;
   const session::RawExtension extension{.old_address = call.old_address,

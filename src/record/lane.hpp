@@ -45,7 +45,7 @@ struct ThreadRecorder {
   std::uint8_t pending_alignment_log2;
 };
 
-extern thread_local constinit ThreadRecorder* current_thread;
+[[gnu::visibility("hidden")]] extern thread_local constinit ThreadRecorder* current_thread;
 
 // Prepares lanes for this process image; `in_fork_child` forgets the parent's.
 void begin_lanes(bool in_fork_child) noexcept;
@@ -85,7 +85,7 @@ struct Call {
   std::uint32_t stack_node = 0;
 };
 
-void emit_extended(ThreadRecorder& thread, const Call& call) noexcept;
+[[gnu::cold]] void emit_extended(ThreadRecorder& thread, Call call) noexcept;
 
 [[gnu::always_inline]] inline std::uint64_t pack_address(const Call& call) noexcept {
   return call.address << 16 | std::uint64_t{call.alignment_log2} << 8 | static_cast<std::uint8_t>(call.kind);

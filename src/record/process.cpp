@@ -27,8 +27,8 @@ using session::Control;
 using session::Lane;
 using session::ProcessBlock;
 
-WipedOnFork wiped_on_fork;
-Process process;
+constinit WipedOnFork wiped_on_fork{};
+constinit Process process{};
 
 namespace {
 

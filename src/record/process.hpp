@@ -25,7 +25,7 @@ struct alignas(4096) WipedOnFork {
   std::atomic<Mode> mode;
   std::atomic<std::uint64_t> linking_thread;  // thread pointer of the one that links
 };
-extern WipedOnFork wiped_on_fork;
+[[gnu::visibility("hidden")]] extern constinit WipedOnFork wiped_on_fork;
 
 struct Process {
   session::Control* control;
@@ -37,7 +37,7 @@ struct Process {
   bool free_stacks;
   std::uint64_t sample_mean_bytes;
 };
-extern Process process;
+[[gnu::visibility("hidden")]] extern constinit Process process;
 
 // Links the calling process when nobody has yet. True when recording may go
 // on; false while this very thread is linking (a nested call) or when the

@@ -5,7 +5,7 @@
 
 namespace heapwright::record {
 
-RealFunctions real;
+constinit RealFunctions real{};
 
 namespace {
 

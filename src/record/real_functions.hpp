@@ -35,7 +35,7 @@ struct RealFunctions {
   int (*dlclose)(void*);
 };
 
-extern RealFunctions real;
+[[gnu::visibility("hidden")]] extern constinit RealFunctions real;
 
 // Looks all of them up. The loader may call our entry points meanwhile; they
 // use the early pool until real.malloc is set.
