@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+# The front door. Every target installs what it needs: Debian packages when
+# run as root (otherwise it says which), Python packages into .venv.
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+HEAPWRIGHT := .venv/bin/heapwright
+# Python's part is built and installed again when one of these changes.
+PYTHON_INPUTS := pyproject.toml CMakeLists.txt $(shell find src/trace src/analyze src/symbolize src/base \
+  src/python_module python -type f -not -path '*/__pycache__/*' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test build run test check bench fuzz docs clean
+
+help: ## show this list
+	@echo "heapwright: know what your heap costs, and why"
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12 | sed 's/^/  make /'
+
+setup: ## install what building and running need
+	@tools/setup.sh run
+
+setup-test:
+	@tools/setup.sh test
+
+build: setup ## build build/release/lib/, build/release/bin/ and .venv/bin/heapwright
+	@mkdir -p build
+	@cmake --preset release $(RELEASE_OPTIONS) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) -- --quiet
+	@$(MAKE) --no-print-directory .venv/installed
+
+.venv/installed: $(PYTHON_INPUTS)
+	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@.venv/bin/python -m pip install -q --disable-pip-version-check '.[test]'
+	@touch $@
+
+run: RELEASE_OPTIONS ?= -DHEAPWRIGHT_TESTS=OFF
+run: build ## record a real program (sqlite3) and explain its heap
+	@rm -rf build/demo && mkdir -p build/demo
+	$(HEAPWRIGHT) record --output build/demo/sqlite3.heapwright -- sqlite3 :memory: '.read examples/orders.sql'
+	$(HEAPWRIGHT) explain build/demo/sqlite3.heapwright
+
+test: setup-test ## run every test: units, sanitizers, Python, checks, journeys
+	@$(MAKE) --no-print-directory build RELEASE_OPTIONS=-DHEAPWRIGHT_TESTS=ON
+	@.venv/bin/python tools/run_tests.py --jobs $(JOBS)
+
+check: setup-test build ## layers, sizes, symbols, documents, formatting, types
+	@.venv/bin/python tools/run_checks.py
+
+bench: setup-test build ## measure against heaptrack in the same run, then write docs/performance.md
+	@.venv/bin/python bench/recorder/measure.py --output bench/results
+	@.venv/bin/python bench/recorder/render.py --write
+
+FUZZ_SECONDS ?= 60
+fuzz: setup-test ## fuzz the trace decoder for FUZZ_SECONDS (60)
+	@cmake --preset fuzz >/dev/null
+	@cmake --build --preset fuzz -j $(JOBS) -- --quiet
+	@tools/fuzz.sh $(FUZZ_SECONDS)
+
+docs: setup ## check that every path, command and figure the documents name exists
+	@$(PYTHON) tools/check_docs.py
+
+clean: ## remove what was built
+	rm -rf build .venv

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs every check of the sources and documents; each counts as one test."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+root = Path(__file__).resolve().parent.parent
+
+
+def tracked(*patterns: str) -> list[str]:
+    command = ["git", "ls-files", *patterns]
+    return subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout.split()
+
+
+def checks() -> dict[str, list[str]]:
+    python = sys.executable
+    sources = tracked("*.cpp", "*.hpp", "*.h")
+    return {
+        "layers": [python, "tools/check_layers.py"],
+        "sizes": [python, "tools/check_sizes.py"],
+        "symbols": [python, "tools/check_symbols.py"],
+        "documents": [python, "tools/check_docs.py"],
+        "figures": [python, "bench/recorder/render.py", "--check"],
+        "C++ format": ["clang-format", "--dry-run", "-Werror", *sources],
+        "Python format": [python, "-m", "ruff", "format", "--check", "--quiet", "."],
+        "Python lint": [python, "-m", "ruff", "check", "--quiet", "."],
+        "Python types": [python, "-m", "mypy"],
+    }
+
+
+def main() -> int:
+    failed = 0
+    wanted = checks()
+    for name, command in wanted.items():
+        result = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+        print(f"{'ok    ' if result.returncode == 0 else 'FAILED'} {name}", flush=True)
+        if result.returncode != 0:
+            failed += 1
+            print((result.stdout + result.stderr).rstrip()[-4000:], flush=True)
+    print(f"{len(wanted) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

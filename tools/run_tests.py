@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs every stage of the tests, each bounded in time, and sums up what the runners said.
+
+Called by `make test`, which builds build/release and .venv first. A stage
+that fails does not stop the later ones; the last line gives the sums.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+root = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Stage:
+    name: str
+    commands: list[list[str]]
+    limit_s: int
+
+
+@dataclass
+class Outcome:
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+
+
+def pytest_stage(name: str, folders: list[str], limit_s: int) -> Stage:
+    options = ["-q", "--color=no", "-p", "no:cacheprovider", "--durations=5"]
+    return Stage(name, [[sys.executable, "-m", "pytest", *options, *folders]], limit_s)
+
+
+def sanitizer_stage(preset: str, jobs: int, limit_s: int) -> Stage:
+    commands = [
+        ["cmake", "--preset", preset],
+        ["cmake", "--build", "--preset", preset, "-j", str(jobs), "--", "--quiet"],
+        ["ctest", "--preset", preset, "-j", str(jobs), "--timeout", "300"],
+    ]
+    return Stage(f"C++ units under {preset}", commands, limit_s)
+
+
+def stages(jobs: int) -> list[Stage]:
+    release = ["ctest", "--preset", "release", "-j", str(jobs), "--timeout", "300"]
+    return [
+        Stage("checks", [[sys.executable, "tools/run_checks.py"]], 300),
+        Stage("C++ units", [release], 600),
+        pytest_stage("check scripts", ["tests/tools"], 120),
+        pytest_stage("Python", ["tests/python"], 600),
+        pytest_stage("journeys", ["tests/journeys"], 900),
+        sanitizer_stage("asan", jobs, 900),
+        sanitizer_stage("tsan", jobs, 900),
+    ]
+
+
+def run_command(command: list[str], limit_s: float) -> tuple[int, str]:
+    """Runs in a group of its own, so that a stage out of time leaves nothing behind."""
+    process = subprocess.Popen(
+        command,
+        cwd=root,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=max(limit_s, 1))
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        output, _ = process.communicate()
+        return 124, output + f"\nout of time after {limit_s:.0f} s\n"
+
+
+def count_results(output: str) -> tuple[int, int, int]:
+    """(passed, failed, skipped) as ctest, pytest or run_checks.py printed them."""
+    ctest = re.search(r"(\d+) tests? failed out of (\d+)", output)
+    if ctest:
+        failed, total = int(ctest.group(1)), int(ctest.group(2))
+        skipped = len(re.findall(r"\*\*\*Skipped", output))
+        return total - failed - skipped, failed, skipped
+    lines = [line for line in output.splitlines() if re.search(r"\b\d+ (passed|failed|error)", line)]
+    last = lines[-1] if lines else ""
+
+    def number(word: str) -> int:
+        found = re.search(rf"(\d+) {word}", last)
+        return int(found.group(1)) if found else 0
+
+    return number("passed"), number("failed") + number("error"), number("skipped")
+
+
+def run_stage(stage: Stage) -> Outcome:
+    print(f"\n== {stage.name}", flush=True)
+    start = time.monotonic()
+    passed = failed = skipped = 0
+    for command in stage.commands:
+        status, output = run_command(command, stage.limit_s - (time.monotonic() - start))
+        counts = count_results(output)
+        passed, failed, skipped = (a + b for a, b in zip((passed, failed, skipped), counts, strict=True))
+        is_setup = command[:2] in (["cmake", "--preset"], ["cmake", "--build"])
+        if status != 0 or not is_setup:
+            print(output.rstrip(), flush=True)
+        if status != 0:
+            failed += counts[1] == 0
+            break
+    return Outcome(passed, failed, skipped, time.monotonic() - start)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", help="run only the stages whose name holds this word")
+    options = parser.parse_args()
+    chosen = [s for s in stages(options.jobs) if not options.only or options.only in s.name]
+    outcomes = {stage.name: run_stage(stage) for stage in chosen}
+    print("\n== summary")
+    for name, o in outcomes.items():
+        print(f"{name:24} {o.passed:5} passed {o.failed:4} failed {o.skipped:4} skipped {o.seconds:7.1f} s")
+    passed, failed, skipped = (
+        sum(getattr(o, field) for o in outcomes.values()) for field in ("passed", "failed", "skipped")
+    )
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
