@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Reads a trace file by chunks; never holds the whole file in memory.
 //
-// open() maps the file, checks header and index (or rebuilds the index by
-// scanning when the file was cut), and reads every small table: metadata,
-// modules, frames, stacks, threads, memory samples, end. Events stay on disk
-// until decode() is called for a chunk.
+// open() checks header and index (or rebuilds the index by scanning when the
+// file was cut), and reads every small table: metadata, modules, frames,
+// stacks, threads, memory samples, end. Events stay on disk until decode() is
+// called for a chunk.
 //
-// Errors: TraceError with one line that says what to do. A chunk whose
-// checksum fails is listed in `damage` and left out; the rest is read.
+// Errors: TraceError with one line that says what to do. A table chunk whose
+// checksum fails is listed in `damage` and left out; the rest is read. The
+// content of event chunks is not looked at before decode(), which throws for
+// a damaged one: a caller goes on with the next chunk and says so.
+//
+// What holds for every trace, hostile ones included: threads()[i].index == i
+// and every chunk's thread has an entry; a frame's module is an index into
+// modules() or no_module; a stack's frame is an index into frames() or a
+// mark; a stack's parent is smaller than itself.
 // Threads: a Reader is immutable after open(); decode() may be called from
 // many threads at once, each with its own batch and scratch.
 #pragma once
@@ -30,7 +37,8 @@ class TraceError : public std::runtime_error {
 };
 
 // Where a chunk of events lies and what it spans. Chunks of one thread are
-// in order of first_sequence; min/max are exact.
+// in order of first_sequence. Times are exactly those of the decoded events,
+// which are cut down to the format's steps (16 ns, 4 ns).
 struct EventChunk {
   std::uint64_t file_offset = 0;
   std::uint32_t bytes = 0;             // on disk, header included

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Predicts addresses from what allocators do: a new block is mostly one that
+// was given back lately, or the neighbour of the last fresh one; a released
+// block is mostly the newest living one, or the neighbour (by age) of the one
+// released before.
+//
+// Blocks are named by the index, within the chunk, of the event that made
+// them. Encoder and decoder call made() and gone() for the same events in the
+// same order and so hold the same lists; only the encoder needs to find a
+// block by address, which is why decoding is cheap. Every index that can
+// result lies within the arrays, whatever the codes; the caller must check
+// that it is below the current event before it uses the block.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/hashing.hpp"
+#include "trace/writer.hpp"
+
+namespace heapwright::trace {
+
+using BlockIndex = std::uint16_t;
+inline constexpr BlockIndex no_block = max_events_per_chunk;
+static_assert(max_events_per_chunk == 32768, "block indices and no_block fit 16 bits");
+
+// Codes of the reference column. 0..15: that many steps from the newest
+// living block towards the oldest.
+namespace reference_code {
+inline constexpr std::uint8_t ranks = 16;
+inline constexpr std::uint8_t newer = 16;  // made next after the block released before
+inline constexpr std::uint8_t older = 17;  // made just before it
+inline constexpr std::uint8_t null = 18;
+inline constexpr std::uint8_t elsewhere = 19;  // not made in this chunk: address / 16, wide
+inline constexpr std::uint8_t elsewhere_exact = 20;
+inline constexpr std::uint8_t far = 21;         // events since the block was made, wide
+inline constexpr std::uint8_t first_near = 22;  // the same, 1.. in the code
+inline constexpr std::uint32_t near_limit = 256 - first_near;
+}  // namespace reference_code
+
+// Codes of the made_address column. 0..7: that many steps into the list of
+// released blocks of the same usable size.
+namespace made_code {
+inline constexpr std::uint8_t ranks = 8;
+inline constexpr std::uint8_t null = 8;
+inline constexpr std::uint8_t in_place = 9;  // old_address
+inline constexpr std::uint8_t sequel = 10;   // right behind the last fresh block
+inline constexpr std::uint8_t delta = 11;    // to the last fresh block / 16, wide
+inline constexpr std::uint8_t delta_exact = 12;
+inline constexpr std::uint8_t first_near = 13;  // delta / 16 in the code, zigzag
+inline constexpr std::uint32_t near_limit = 256 - first_near;
+}  // namespace made_code
+
+class AddressPredictor {
+ public:
+  void reset() noexcept {
+    newer_[no_block] = older_[no_block] = no_block;
+    heads_.fill(no_block);
+    cursor_newer_ = cursor_older_ = no_block;
+    last_elsewhere = 0;
+    fresh_ = 0;
+    fresh_usable_ = 0;
+    gap_ = 8;
+  }
+
+  // The living block `rank` steps from the newest; no_block past the oldest.
+  BlockIndex living(unsigned rank) const noexcept {
+    BlockIndex block = older_[no_block];
+    for (; rank > 0; --rank) block = older_[block];
+    return block;
+  }
+  BlockIndex cursor_newer() const noexcept { return cursor_newer_; }
+  BlockIndex cursor_older() const noexcept { return cursor_older_; }
+
+  void made(BlockIndex block) noexcept {
+    const BlockIndex newest = older_[no_block];
+    newer_[newest] = block;
+    older_[block] = newest;
+    newer_[block] = no_block;
+    older_[no_block] = block;
+  }
+
+  void gone(BlockIndex block, std::uint64_t usable) noexcept {
+    cursor_newer_ = newer_[block];
+    cursor_older_ = older_[block];
+    newer_[cursor_older_] = cursor_newer_;
+    older_[cursor_newer_] = cursor_older_;
+    BlockIndex& head = heads_[class_of(usable)];
+    released_before_[block] = head;
+    head = block;
+  }
+
+  // The released block of this usable size at `rank`; no_block past the end.
+  BlockIndex released(std::uint64_t usable, unsigned rank) const noexcept {
+    BlockIndex block = heads_[class_of(usable)];
+    for (; rank > 0 && block != no_block; --rank) block = released_before_[block];
+    return block;
+  }
+
+  // Takes the block at `rank` off its list.
+  BlockIndex reuse(std::uint64_t usable, unsigned rank) noexcept {
+    BlockIndex* link = &heads_[class_of(usable)];
+    for (; rank > 0 && *link != no_block; --rank) link = &released_before_[*link];
+    const BlockIndex block = *link;
+    if (block != no_block) *link = released_before_[block];
+    return block;
+  }
+
+  // A block that is on no list: whatever heads the list of its size is not
+  // what the allocator takes next.
+  void forget(std::uint64_t usable) noexcept { reuse(usable, 0); }
+
+  std::uint64_t fresh() const noexcept { return fresh_; }
+  std::uint64_t sequel() const noexcept { return fresh_ + fresh_usable_ + gap_; }
+  void made_fresh(std::uint64_t address, std::uint64_t usable) noexcept {
+    const std::uint64_t gap = address - fresh_ - fresh_usable_;
+    if (gap <= max_gap_bytes) gap_ = gap;
+    fresh_ = address;
+    fresh_usable_ = usable;
+  }
+
+  std::uint64_t last_elsewhere = 0;
+
+ private:
+  static constexpr unsigned class_bits = 8;
+  static constexpr std::uint64_t max_gap_bytes = 64;
+
+  static std::uint32_t class_of(std::uint64_t usable) noexcept { return base::hash_to_bits(usable, class_bits); }
+
+  // Living blocks, by age: a ring through no_block. A cell of a block that
+  // was never made holds a stale but valid index.
+  std::array<BlockIndex, max_events_per_chunk + 1> newer_{};
+  std::array<BlockIndex, max_events_per_chunk + 1> older_{};
+  std::array<BlockIndex, max_events_per_chunk + 1> released_before_{};
+  std::array<BlockIndex, 1U << class_bits> heads_;
+  BlockIndex cursor_newer_;
+  BlockIndex cursor_older_;
+  std::uint64_t fresh_;
+  std::uint64_t fresh_usable_;
+  std::uint64_t gap_;
+};
+
+}  // namespace heapwright::trace

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Where the chunks of a trace file lie: from the index, or by walking the
+// file when there is no good index.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/block.hpp"
+#include "trace/input_file.hpp"
+#include "trace/reader.hpp"
+#include "trace/record_codec.hpp"
+
+namespace heapwright::trace {
+
+// Throws TraceError unless the file begins like a trace this reader reads.
+void require_readable(const InputFile& file, const std::string& path);
+
+// In file order, index chunk left out. What is unreadable is added to
+// `damage`. Entries lie within the file and do not overlap.
+std::vector<IndexEntry> find_chunks(const InputFile& file, std::vector<Damage>& damage);
+
+// Reads the whole chunk into `memory` and returns its payload. Throws
+// TraceError unless header and payload are as written and of this kind,
+// count, thread and first.
+std::span<const std::uint8_t> read_chunk(const InputFile& file, const IndexEntry& entry,
+                                         std::vector<std::uint8_t>& memory);
+
+}  // namespace heapwright::trace

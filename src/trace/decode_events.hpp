@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Turns the payload of an event chunk back into a batch. Trusts nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/varint.hpp"
+#include "trace/address_predictor.hpp"
+#include "trace/block.hpp"
+#include "trace/column.hpp"
+#include "trace/event.hpp"
+#include "trace/value_predictors.hpp"
+
+namespace heapwright::trace {
+
+class EventDecoder {
+ public:
+  // Replaces `batch` by the `count` events of `payload`, which begin at
+  // first_begin_ns. Throws TraceError unless every column has the length it
+  // must have and every stack id is below `stacks`. Returns the largest
+  // begin + duration. count <= max_events_per_chunk.
+  std::uint64_t decode(std::span<const std::uint8_t> payload, std::size_t count, std::uint64_t first_begin_ns,
+                       std::size_t stacks, EventBatch& batch);
+
+ private:
+  using Bytes = std::span<const std::uint8_t>;
+
+  void unpack_columns(Bytes payload, std::size_t count);
+  // The column's bytes, zeros when it was left out; throws unless `bytes` long.
+  const std::uint8_t* codes(ColumnId id, std::size_t bytes);
+  base::ByteSource wide(ColumnId id) const;
+  void decode_kinds(EventBatch& batch);
+  std::uint64_t decode_times(std::uint64_t first_begin_ns, EventBatch& batch);
+  void decode_stacks(std::size_t stacks, EventBatch& batch);
+  void decode_made_sizes(EventBatch& batch);
+  void decode_addresses(EventBatch& batch);
+  void decode_stated_sizes(EventBatch& batch);
+  std::uint64_t decode_reference(std::uint8_t code, BlockIndex at, bool is_gone, EventBatch& batch);
+  std::uint64_t decode_made(std::uint8_t code, BlockIndex at, EventBatch& batch);
+  BlockIndex living_block(std::uint8_t code, BlockIndex at);
+
+  BlockUnpacker unpacker_;
+  std::array<std::vector<std::uint8_t>, column_limit> memory_;
+  std::array<Bytes, column_limit> columns_;
+  std::vector<std::uint8_t> skipped_;
+  std::array<std::uint8_t, max_events_per_chunk> zeros_{};
+  std::size_t references_ = 0;  // entries of the reference column
+  std::size_t made_ = 0;        // entries of the made_address column
+  std::size_t aligned_ = 0;
+  base::ByteSource reference_wide_;
+  base::ByteSource made_wide_;
+  std::array<BlockIndex, max_events_per_chunk> referred_;
+  StackPredictor stacks_;
+  SizePredictor sizes_;
+  UsablePredictor usables_;
+  AddressPredictor addresses_;
+};
+
+}  // namespace heapwright::trace

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+#include "trace/encode_events.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <span>
+
+#include "trace/address_predictor.hpp"
+#include "trace/block.hpp"
+#include "trace/column.hpp"
+#include "trace/format.hpp"
+#include "trace/value_predictors.hpp"
+
+namespace heapwright::trace {
+
+namespace {
+
+// Memory of one column, kept between chunks. Pages that no chunk fills are
+// never touched.
+class ColumnBuffer {
+ public:
+  void start(std::size_t capacity) {
+    if (capacity_ < capacity) {
+      memory_ = std::make_unique_for_overwrite<std::uint8_t[]>(capacity);
+      capacity_ = capacity;
+    }
+    end = memory_.get();
+  }
+  std::span<const std::uint8_t> bytes() const noexcept {
+    return {memory_.get(), static_cast<std::size_t>(end - memory_.get())};
+  }
+  std::uint8_t* end = nullptr;
+
+ private:
+  std::unique_ptr<std::uint8_t[]> memory_;
+  std::size_t capacity_ = 0;
+};
+
+// Which living block of this chunk has an address: open addressing, erased by
+// marking, sized for the chunk at hand.
+class LivingBlocks {
+ public:
+  void start(std::size_t events, const std::uint64_t* addresses) {
+    bits_ = static_cast<unsigned>(std::bit_width(events * 2 + 1));
+    slots_.assign(std::size_t{1} << bits_, free_slot);
+    addresses_ = addresses;
+  }
+
+  BlockIndex find(std::uint64_t address) const noexcept {
+    const std::uint32_t slot = slot_of(address);
+    return slots_[slot] < no_block ? slots_[slot] : no_block;
+  }
+
+  void insert(BlockIndex block) noexcept { slots_[slot_of(addresses_[block])] = block; }
+
+  void erase(BlockIndex block) noexcept {
+    std::uint32_t hole = slot_of(addresses_[block]);
+    const std::uint32_t mask = static_cast<std::uint32_t>(slots_.size() - 1);
+    slots_[hole] = free_slot;
+    for (std::uint32_t at = (hole + 1) & mask; slots_[at] != free_slot; at = (at + 1) & mask) {
+      const std::uint32_t home = base::hash_to_bits(addresses_[slots_[at]], bits_);
+      if (((at - home) & mask) < ((at - hole) & mask)) continue;
+      slots_[hole] = slots_[at];
+      slots_[at] = free_slot;
+      hole = at;
+    }
+  }
+
+ private:
+  static constexpr BlockIndex free_slot = 0xffff;
+
+  std::uint32_t slot_of(std::uint64_t address) const noexcept {
+    const std::uint32_t mask = static_cast<std::uint32_t>(slots_.size() - 1);
+    std::uint32_t slot = base::hash_to_bits(address, bits_);
+    while (slots_[slot] != free_slot && addresses_[slots_[slot]] != address) slot = (slot + 1) & mask;
+    return slot;
+  }
+
+  unsigned bits_ = 1;
+  std::vector<BlockIndex> slots_;
+  const std::uint64_t* addresses_ = nullptr;
+};
+
+}  // namespace
+
+struct EventEncoder::State {
+  std::array<ColumnBuffer, column_limit> columns;
+  StackPredictor stacks;
+  SizePredictor sizes;
+  UsablePredictor usables;
+  AddressPredictor addresses;
+  LivingBlocks living;
+  BlockPacker packer;
+  std::vector<BlockIndex> referred;  // by event: the block a reference refers to
+
+  ColumnBuffer& column(ColumnId id) noexcept { return columns[static_cast<std::size_t>(id)]; }
+  void put(ColumnId id, std::uint8_t code) noexcept { *column(id).end++ = code; }
+  void put_wide(ColumnId id, std::uint64_t value) noexcept {
+    std::uint8_t*& end = column(id).end;
+    end = base::put_varint(end, value);
+  }
+  void put_signed(ColumnId id, std::int64_t value) noexcept { put_wide(id, base::zigzag_encode(value)); }
+
+  void start(const EventBatch& batch);
+  EncodedTimes encode_times(const EventBatch& batch, std::uint64_t floor_ns);
+  void encode_stacks(const EventBatch& batch);
+  void encode_made_sizes(const EventBatch& batch);
+  void encode_addresses(const EventBatch& batch);
+  void encode_stated_sizes(const EventBatch& batch);
+  BlockIndex encode_reference(const EventBatch& batch, BlockIndex at, std::uint64_t address, bool is_gone);
+  void encode_made(const EventBatch& batch, BlockIndex at, BlockIndex old_block);
+  std::uint8_t code_of_living(BlockIndex at, BlockIndex block) noexcept;
+  void pack(std::vector<std::uint8_t>& out);
+};
+
+void EventEncoder::State::start(const EventBatch& batch) {
+  const std::size_t count = batch.count();
+  for (ColumnBuffer& buffer : columns) buffer.start(count * base::max_varint_bytes);
+  stacks.reset();
+  sizes.reset();
+  usables.reset();
+  addresses.reset();
+  living.start(count, batch.address.data());
+  referred.assign(count, no_block);
+}
+
+EncodedTimes EventEncoder::State::encode_times(const EventBatch& batch, std::uint64_t floor_ns) {
+  EncodedTimes times;
+  const std::size_t count = batch.count();
+  if (count == 0) return times;
+  const std::uint64_t max_quanta = max_time_ns / time_quantum_ns;
+  const auto quanta_of = [=](std::uint64_t ns) { return std::min(ns / time_quantum_ns, max_quanta); };
+  std::uint64_t last = std::max(quanta_of(batch.begin_ns[0]), quanta_of(floor_ns));
+  times.first_begin_ns = last * time_quantum_ns;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t begin = std::max(quanta_of(batch.begin_ns[i]), last);
+    const std::uint64_t delta = begin - last;
+    put(ColumnId::begin, static_cast<std::uint8_t>(std::min<std::uint64_t>(delta, code_wide)));
+    if (delta >= code_wide) put_wide(ColumnId::begin_wide, delta - code_wide);
+    last = begin;
+
+    const std::uint32_t duration = batch.duration_ns[i] / duration_quantum_ns;
+    put(ColumnId::duration, static_cast<std::uint8_t>(std::min<std::uint32_t>(duration, code_wide)));
+    if (duration >= code_wide) put_wide(ColumnId::duration_wide, duration - code_wide);
+    times.last_end_ns = std::max(times.last_end_ns, begin * time_quantum_ns + std::uint64_t{duration} * duration_quantum_ns);
+  }
+  times.last_begin_ns = last * time_quantum_ns;
+  return times;
+}
+
+void EventEncoder::State::encode_stacks(const EventBatch& batch) {
+  for (std::size_t i = 0; i < batch.count(); ++i) {
+    put(ColumnId::kind, static_cast<std::uint8_t>(batch.kind[i]));
+    put(ColumnId::stack, stacks.encode(batch.kind[i], batch.stack[i], column(ColumnId::stack_wide).end));
+    if (has_alignment(batch.kind[i])) put(ColumnId::alignment, batch.alignment_log2[i]);
+  }
+}
+
+void EventEncoder::State::encode_made_sizes(const EventBatch& batch) {
+  for (std::size_t i = 0; i < batch.count(); ++i) {
+    if (is_reference(batch.kind[i])) continue;
+    put(ColumnId::size, sizes.encode(batch.stack[i], batch.size[i], column(ColumnId::size_wide).end));
+    put(ColumnId::usable, usables.encode(batch.size[i], batch.usable[i], column(ColumnId::usable_wide).end));
+  }
+}
+
+// Releases state what the block's own event says, or nothing.
+void EventEncoder::State::encode_stated_sizes(const EventBatch& batch) {
+  for (std::size_t i = 0; i < batch.count(); ++i) {
+    if (!is_reference(batch.kind[i])) continue;
+    const BlockIndex block = referred[i];
+    const std::uint64_t size = block == no_block || !has_stated_size(batch.kind[i]) ? 0 : batch.size[block];
+    put_signed(ColumnId::stated_size, static_cast<std::int64_t>(batch.size[i] - size));
+    put_wide(ColumnId::stated_usable, batch.usable[i]);
+  }
+}
+
+void EventEncoder::State::encode_addresses(const EventBatch& batch) {
+  for (std::size_t i = 0; i < batch.count(); ++i) {
+    const auto at = static_cast<BlockIndex>(i);
+    const EventKind kind = batch.kind[i];
+    if (is_reference(kind)) {
+      referred[i] = encode_reference(batch, at, batch.address[i], !keeps_block(kind));
+      continue;
+    }
+    const BlockIndex old_block =
+        has_old_address(kind) ? encode_reference(batch, at, batch.old_address[i], true) : no_block;
+    encode_made(batch, at, old_block);
+  }
+}
+
+std::uint8_t EventEncoder::State::code_of_living(BlockIndex at, BlockIndex block) noexcept {
+  using namespace reference_code;
+  if (addresses.living(0) == block) return 0;
+  if (addresses.cursor_newer() == block) return newer;
+  if (addresses.cursor_older() == block) return older;
+  for (std::uint8_t rank = 1; rank < ranks; ++rank) {
+    const BlockIndex candidate = addresses.living(rank);
+    if (candidate == block) return rank;
+    if (candidate == no_block) break;
+  }
+  const std::uint32_t distance = static_cast<std::uint32_t>(at) - block;
+  if (distance < near_limit) return static_cast<std::uint8_t>(first_near + distance);
+  put_wide(ColumnId::reference_wide, distance);
+  return far;
+}
+
+BlockIndex EventEncoder::State::encode_reference(const EventBatch& batch, BlockIndex at, std::uint64_t address,
+                                                 bool is_gone) {
+  using namespace reference_code;
+  if (address == 0) {
+    put(ColumnId::reference, null);
+    return no_block;
+  }
+  const BlockIndex block = living.find(address);
+  if (block == no_block) {
+    const std::uint64_t delta = address - addresses.last_elsewhere;
+    addresses.last_elsewhere = address;
+    const bool is_aligned = (delta & 15U) == 0;
+    put(ColumnId::reference, is_aligned ? elsewhere : elsewhere_exact);
+    const auto distance = static_cast<std::int64_t>(delta);
+    put_signed(ColumnId::reference_wide, is_aligned ? distance >> 4U : distance);
+    return no_block;
+  }
+  put(ColumnId::reference, code_of_living(at, block));
+  if (is_gone) {
+    addresses.gone(block, batch.usable[block]);
+    living.erase(block);
+  }
+  return block;
+}
+
+void EventEncoder::State::encode_made(const EventBatch& batch, BlockIndex at, BlockIndex old_block) {
+  using namespace made_code;
+  const std::uint64_t address = batch.address[at];
+  const std::uint64_t usable = batch.usable[at];
+  if (address == 0) return put(ColumnId::made_address, null);
+  const auto finish = [&](std::uint8_t code) {
+    put(ColumnId::made_address, code);
+    addresses.made(at);
+    living.insert(at);
+  };
+  if (has_old_address(batch.kind[at]) && address == batch.old_address[at]) {
+    if (old_block != no_block) addresses.forget(batch.usable[old_block]);
+    return finish(in_place);
+  }
+  for (std::uint8_t rank = 0; rank < ranks; ++rank) {
+    const BlockIndex candidate = addresses.released(usable, rank);
+    if (candidate == no_block) break;
+    if (batch.address[candidate] != address) continue;
+    addresses.reuse(usable, rank);
+    return finish(rank);
+  }
+  addresses.forget(usable);
+  const std::uint64_t delta = address - addresses.fresh();
+  const bool is_sequel = address == addresses.sequel();
+  addresses.made_fresh(address, usable);
+  if (is_sequel) return finish(sequel);
+  const auto distance = static_cast<std::int64_t>(delta);
+  if ((delta & 15U) != 0) {
+    put_signed(ColumnId::made_address_wide, distance);
+    return finish(delta_exact);
+  }
+  const std::uint64_t folded = base::zigzag_encode(distance >> 4U);
+  if (folded < near_limit) return finish(static_cast<std::uint8_t>(first_near + folded));
+  put_wide(ColumnId::made_address_wide, folded);
+  finish(made_code::delta);
+}
+
+void EventEncoder::State::pack(std::vector<std::uint8_t>& out) {
+  const auto says_nothing = [&](std::size_t id) {
+    const auto bytes = columns[id].bytes();
+    if (bytes.empty() || is_wide(static_cast<ColumnId>(id))) return bytes.empty();
+    return bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+  };
+  const std::size_t count_at = out.size();
+  out.push_back(0);
+  for (std::size_t id = 1; id < column_limit; ++id) {
+    if (says_nothing(id)) continue;
+    ++out[count_at];
+    out.push_back(static_cast<std::uint8_t>(id));
+    packer.pack(columns[id].bytes(), out);
+  }
+}
+
+EventEncoder::EventEncoder() : state_(std::make_unique<State>()) {}
+EventEncoder::~EventEncoder() = default;
+
+EncodedTimes EventEncoder::encode(const EventBatch& batch, std::uint64_t floor_ns, std::vector<std::uint8_t>& out) {
+  state_->start(batch);
+  const EncodedTimes times = state_->encode_times(batch, floor_ns);
+  state_->encode_stacks(batch);
+  state_->encode_made_sizes(batch);
+  state_->encode_addresses(batch);
+  state_->encode_stated_sizes(batch);
+  state_->pack(out);
+  return times;
+}
+
+}  // namespace heapwright::trace

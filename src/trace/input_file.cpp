@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "trace/input_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "trace/reader.hpp"
+
+namespace heapwright::trace {
+
+InputFile::InputFile(const std::string& path) {
+  // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) throw TraceError("cannot open " + path + ": " + std::strerror(errno));
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(descriptor_);
+    throw TraceError(path + " is not a regular file; give the path of a trace file");
+  }
+  bytes_ = static_cast<std::uint64_t>(status.st_size);
+}
+
+InputFile::~InputFile() { ::close(descriptor_); }
+
+bool InputFile::read(std::uint64_t offset, void* out, std::size_t bytes) const noexcept {
+  auto* at = static_cast<std::uint8_t*>(out);
+  while (bytes > 0) {
+    const ssize_t got = ::pread(descriptor_, at, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    offset += static_cast<std::uint64_t>(got);
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+}  // namespace heapwright::trace

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// A file read at given places by any number of threads. Read rather than
+// mapped: a file that shrinks under a mapping kills the reader, and mapped
+// pages would count as this process's memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace heapwright::trace {
+
+class InputFile {
+ public:
+  // Throws TraceError unless `path` is a regular file that can be read.
+  explicit InputFile(const std::string& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  // Fills `out`; false when the file holds fewer bytes there.
+  bool read(std::uint64_t offset, void* out, std::size_t bytes) const noexcept;
+
+ private:
+  int descriptor_ = -1;
+  std::uint64_t bytes_ = 0;  // at open; a file still being written may be longer now
+};
+
+}  // namespace heapwright::trace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "trace/output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace heapwright::trace {
+
+OutputFile::~OutputFile() {
+  if (is_open()) close();
+}
+
+int OutputFile::create(const std::string& path, bool replace) {
+  struct stat status {};
+  const bool must_go = replace && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  // Unlinked, not truncated: whoever reads the old file keeps it.
+  if (must_go && ::unlink(path.c_str()) != 0) return errno;
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  return is_open() ? 0 : errno;
+}
+
+int OutputFile::append(std::span<const std::uint8_t> piece) {
+  const std::uint64_t end = bytes_ + piece.size();
+  while (!piece.empty()) {
+    const ssize_t written = ::write(descriptor_, piece.data(), piece.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const int error = written < 0 ? errno : EIO;
+      const auto whole = static_cast<off_t>(bytes_);
+      if (::ftruncate(descriptor_, whole) == 0) ::lseek(descriptor_, whole, SEEK_SET);
+      return error;
+    }
+    piece = piece.subspan(static_cast<std::size_t>(written));
+  }
+  bytes_ = end;
+  return 0;
+}
+
+int OutputFile::close() {
+  const int result = ::close(descriptor_);
+  descriptor_ = -1;
+  return result == 0 ? 0 : errno;
+}
+
+}  // namespace heapwright::trace

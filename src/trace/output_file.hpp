@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// A file that only grows by whole pieces: when a piece cannot be written in
+// full, the file is cut back to where the piece began.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace heapwright::trace {
+
+class OutputFile {
+ public:
+  OutputFile() = default;
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  // Mode 0600. An existing file is kept (EEXIST) unless `replace` and it is a
+  // regular file. Returns 0 or errno.
+  int create(const std::string& path, bool replace);
+  // Return 0 or errno. A piece that fails leaves the file as it was.
+  int append(std::span<const std::uint8_t> piece);
+  int close();
+
+  std::uint64_t bytes() const noexcept { return bytes_; }
+  bool is_open() const noexcept { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace heapwright::trace

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "trace/reader.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "trace/chunk_map.hpp"
+#include "trace/decode_events.hpp"
+#include "trace/input_file.hpp"
+#include "trace/tables.hpp"
+
+namespace heapwright::trace {
+
+struct DecodeScratch::State {
+  EventDecoder decoder;
+  std::vector<std::uint8_t> chunk;
+};
+
+DecodeScratch::DecodeScratch() : state_(std::make_unique<State>()) {}
+DecodeScratch::~DecodeScratch() = default;
+
+struct Reader::State {
+  explicit State(const std::string& path) : file(path) {}
+  InputFile file;
+  Tables tables;
+  std::vector<EventChunk> chunks;
+  std::vector<Damage> damage;
+  std::uint64_t events = 0;
+
+  void add_event_chunk(const IndexEntry& entry);
+  void order_event_chunks();
+};
+
+void Reader::State::add_event_chunk(const IndexEntry& entry) {
+  const ChunkHeader& header = entry.header;
+  const bool is_possible = header.count > 0 && header.count <= max_events_per_chunk && header.thread < max_threads &&
+                           header.first_begin_ns <= header.last_end_ns && header.first_begin_ns <= max_time_ns &&
+                           header.first <= UINT64_MAX - header.count && entry.chunk_bytes <= max_payload_bytes;
+  if (!is_possible) {
+    damage.push_back({entry.file_offset, "a chunk of events has an impossible header"});
+    return;
+  }
+  chunks.push_back({entry.file_offset, static_cast<std::uint32_t>(entry.chunk_bytes), header.thread, header.count,
+                    header.first, header.first_begin_ns, header.last_end_ns});
+}
+
+// By thread, then sequence. A chunk that repeats events of the one before it,
+// or goes back in time, can only come from damage.
+void Reader::State::order_event_chunks() {
+  std::sort(chunks.begin(), chunks.end(), [](const EventChunk& a, const EventChunk& b) {
+    return std::tie(a.thread, a.first_sequence, a.file_offset) < std::tie(b.thread, b.first_sequence, b.file_offset);
+  });
+  std::vector<EventChunk> kept;
+  kept.reserve(chunks.size());
+  for (const EventChunk& chunk : chunks) {
+    const bool is_first = kept.empty() || kept.back().thread != chunk.thread;
+    const bool follows = is_first || (chunk.first_sequence >= kept.back().first_sequence + kept.back().count &&
+                                      chunk.first_begin_ns >= kept.back().first_begin_ns);
+    if (!follows) {
+      damage.push_back({chunk.file_offset, "a chunk of events contradicts the one before it and was skipped"});
+      continue;
+    }
+    kept.push_back(chunk);
+    events += chunk.count;
+  }
+  chunks = std::move(kept);
+}
+
+Reader::Reader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
+Reader::~Reader() = default;
+
+Reader Reader::open(const std::string& path) {
+  auto state = std::make_unique<State>(path);
+  require_readable(state->file, path);
+  TableLoader loader(state->file, state->tables, state->damage);
+  for (const IndexEntry& entry : find_chunks(state->file, state->damage)) {
+    if (entry.header.kind == static_cast<std::uint16_t>(ChunkKind::events)) {
+      state->add_event_chunk(entry);
+    } else {
+      loader.load(entry);
+    }
+  }
+  state->order_event_chunks();
+  loader.finish(state->chunks.empty() ? 0 : std::size_t{state->chunks.back().thread} + 1);
+  if (state->tables.end.reason == EndReason::missing) {
+    state->damage.push_back({state->file.bytes(), "the end mark is missing: the recording did not end properly; "
+                                                  "what was written before is read"});
+  }
+  return Reader(std::move(state));
+}
+
+const Metadata& Reader::metadata() const noexcept { return state_->tables.metadata; }
+const std::vector<Module>& Reader::modules() const noexcept { return state_->tables.modules; }
+const std::vector<Frame>& Reader::frames() const noexcept { return state_->tables.frames; }
+const std::vector<StackNode>& Reader::stacks() const noexcept { return state_->tables.stacks; }
+const std::vector<Thread>& Reader::threads() const noexcept { return state_->tables.threads; }
+const std::vector<MemorySample>& Reader::memory_samples() const noexcept { return state_->tables.memory_samples; }
+const End& Reader::end() const noexcept { return state_->tables.end; }
+const std::vector<EventChunk>& Reader::event_chunks() const noexcept { return state_->chunks; }
+const std::vector<Damage>& Reader::damage() const noexcept { return state_->damage; }
+std::uint64_t Reader::file_bytes() const noexcept { return state_->file.bytes(); }
+std::uint64_t Reader::event_count() const noexcept { return state_->events; }
+
+void Reader::decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch& batch) const {
+  IndexEntry entry{chunk.file_offset, chunk.bytes, {}};
+  entry.header.kind = static_cast<std::uint16_t>(ChunkKind::events);
+  entry.header.count = chunk.count;
+  entry.header.thread = chunk.thread;
+  entry.header.first = chunk.first_sequence;
+  entry.header.first_begin_ns = chunk.first_begin_ns;
+  entry.header.last_end_ns = chunk.last_end_ns;
+  DecodeScratch::State& memory = scratch.state();
+  try {
+    const auto payload = read_chunk(state_->file, entry, memory.chunk);
+    const std::uint64_t last_end_ns =
+        memory.decoder.decode(payload, chunk.count, chunk.first_begin_ns, state_->tables.stacks.size(), batch);
+    if (last_end_ns != chunk.last_end_ns) throw TraceError("its times contradict its header");
+  } catch (const TraceError& error) {
+    throw TraceError("the events at byte " + std::to_string(chunk.file_offset) + " of the trace are unreadable (" +
+                     error.what() + "); leave them out or copy the file again");
+  }
+}
+
+}  // namespace heapwright::trace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The small tables of a trace as payloads: every record kind of records.hpp
+// but the events, and the index.
+//
+// Records that may gain fields are stored with their length, so that a reader
+// skips what it does not know and takes the default for what is not there.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/varint.hpp"
+#include "trace/format.hpp"
+#include "trace/records.hpp"
+
+namespace heapwright::trace {
+
+// Metadata keys on disk. Append only; a reader skips keys it does not know.
+enum class MetadataKey : std::uint8_t {
+  program = 1,
+  command = 2,
+  host = 3,
+  allocator = 4,
+  recorder_version = 5,
+  process_id = 6,
+  parent_process_id = 7,
+  start_unix_ns = 8,
+  page_bytes = 9,
+  sample_mean_bytes = 10,
+  durations_recorded = 11,
+  free_stacks_recorded = 12,
+  self_cost_allocation_ns = 13,
+  self_cost_release_ns = 14,
+  note = 15,  // once per note
+};
+
+// A chunk as the index knows it.
+struct IndexEntry {
+  std::uint64_t file_offset = 0;
+  std::uint64_t chunk_bytes = 0;  // header included
+  ChunkHeader header;             // without magic, lengths and checksums
+};
+
+using Bytes = std::vector<std::uint8_t>;
+
+// Each appends to `out`, before compression.
+void encode_records(const Metadata& metadata, Bytes& out);
+void encode_records(std::span<const Frame> frames, Bytes& out);
+void encode_records(std::span<const StackNode> stacks, std::uint32_t first_id, Bytes& out);
+void encode_records(std::span<const Module> modules, Bytes& out);
+void encode_records(std::span<const Thread> threads, Bytes& out);
+void encode_records(std::span<const MemorySample> samples, Bytes& out);
+void encode_records(const End& end, Bytes& out);
+// One entry of the index, after the one at `previous_offset`.
+void encode_index_entry(const IndexEntry& entry, std::uint64_t previous_offset, Bytes& out);
+
+// Each reads exactly `count` records. Throws TraceError when there are fewer
+// or one is impossible. Frame and module numbers are not checked against
+// other tables.
+Metadata decode_metadata(base::ByteSource source, std::uint32_t count);
+std::vector<Frame> decode_frames(base::ByteSource source, std::uint32_t count);
+std::vector<StackNode> decode_stacks(base::ByteSource source, std::uint32_t count, std::uint64_t first_id);
+std::vector<Module> decode_modules(base::ByteSource source, std::uint32_t count);
+std::vector<Thread> decode_threads(base::ByteSource source, std::uint32_t count);
+std::vector<MemorySample> decode_memory_samples(base::ByteSource source, std::uint32_t count);
+End decode_end(base::ByteSource source, std::uint32_t count);
+std::vector<IndexEntry> decode_index(base::ByteSource source, std::uint32_t count);
+
+}  // namespace heapwright::trace

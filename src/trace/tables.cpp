@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "trace/tables.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "trace/chunk_map.hpp"
+
+namespace heapwright::trace {
+
+namespace {
+
+std::string_view name_of_table(std::uint16_t kind) noexcept {
+  switch (static_cast<ChunkKind>(kind)) {
+    case ChunkKind::metadata: return "the description of the recording";
+    case ChunkKind::frames: return "a table of program counters";
+    case ChunkKind::stacks: return "a table of call stacks";
+    case ChunkKind::modules: return "a table of loaded objects";
+    case ChunkKind::threads: return "a table of threads";
+    case ChunkKind::memory_samples: return "a table of memory samples";
+    case ChunkKind::end: return "the end mark";
+    default: return {};
+  }
+}
+
+// Room for the ids up to `end`, which must be allowed; false otherwise.
+template <typename Record>
+bool fill_up_to(std::vector<Record>& table, std::uint64_t end, std::uint64_t limit, const Record& placeholder) {
+  if (end > limit) return false;
+  if (table.size() < end) table.resize(static_cast<std::size_t>(end), placeholder);
+  return true;
+}
+
+template <typename Record>
+void append_at(std::vector<Record>& table, std::uint64_t first, const std::vector<Record>& records,
+               std::uint64_t limit, const Record& placeholder) {
+  if (first < table.size() || records.size() > limit || !fill_up_to(table, first, limit - records.size(), placeholder)) {
+    throw TraceError("its ids are impossible");
+  }
+  table.insert(table.end(), records.begin(), records.end());
+}
+
+constexpr Frame unknown_frame = {};
+constexpr StackNode unknown_stack = {0, frame_truncated};
+
+}  // namespace
+
+void TableLoader::load(const IndexEntry& entry) {
+  const std::string_view name = name_of_table(entry.header.kind);
+  if (name.empty()) return;
+  try {
+    add(entry);
+  } catch (const TraceError& error) {
+    damage_.push_back({entry.file_offset, std::string(name) + " is unreadable: " + error.what()});
+    const std::uint64_t count = std::min(entry.header.count, max_records_per_chunk);
+    const std::uint64_t first = std::min<std::uint64_t>(entry.header.first, max_stacks);
+    const auto kind = static_cast<ChunkKind>(entry.header.kind);
+    if (kind == ChunkKind::frames) fill_up_to(tables_.frames, first + count, max_frames, unknown_frame);
+    if (kind == ChunkKind::stacks) fill_up_to(tables_.stacks, first + count, max_stacks, unknown_stack);
+  }
+}
+
+base::ByteSource TableLoader::unpack(const IndexEntry& entry) {
+  const auto payload = read_chunk(file_, entry, chunk_);
+  if (entry.header.count > max_records_per_chunk) throw TraceError("it claims too many records");
+  base::ByteSource source(payload.data(), payload.size());
+  const auto records = unpacker_.unpack(source, max_table_bytes, records_);
+  unpacked_bytes_ += records.size();
+  if (unpacked_bytes_ > max_tables_bytes) throw TraceError("the tables are larger than any recorder's");
+  return {records.data(), records.size()};
+}
+
+void TableLoader::add(const IndexEntry& entry) {
+  switch (static_cast<ChunkKind>(entry.header.kind)) {
+    case ChunkKind::metadata: tables_.metadata = decode_metadata(unpack(entry), entry.header.count); break;
+    case ChunkKind::frames: add_frames(entry); break;
+    case ChunkKind::stacks: add_stacks(entry); break;
+    case ChunkKind::modules: add_modules(entry); break;
+    case ChunkKind::threads: add_threads(entry); break;
+    case ChunkKind::memory_samples: add_memory_samples(entry); break;
+    case ChunkKind::end: tables_.end = decode_end(unpack(entry), entry.header.count); break;
+    default: break;
+  }
+}
+
+void TableLoader::add_frames(const IndexEntry& entry) {
+  const auto frames = decode_frames(unpack(entry), entry.header.count);
+  append_at(tables_.frames, entry.header.first, frames, max_frames, unknown_frame);
+}
+
+void TableLoader::add_stacks(const IndexEntry& entry) {
+  const auto stacks = decode_stacks(unpack(entry), entry.header.count, entry.header.first);
+  append_at(tables_.stacks, entry.header.first, stacks, max_stacks, unknown_stack);
+}
+
+// A module that comes again replaces itself: it was closed since.
+void TableLoader::add_modules(const IndexEntry& entry) {
+  auto modules = decode_modules(unpack(entry), entry.header.count);
+  for (Module& module : modules) {
+    const auto [place, is_new] =
+        module_numbers_.try_emplace({module.start, module.loaded_ns}, tables_.modules.size());
+    if (!is_new) {
+      tables_.modules[place->second] = std::move(module);
+    } else if (tables_.modules.size() < max_modules) {
+      tables_.modules.push_back(std::move(module));
+    } else {
+      throw TraceError("it names more objects than any recorder's");
+    }
+  }
+}
+
+void TableLoader::add_threads(const IndexEntry& entry) {
+  auto threads = decode_threads(unpack(entry), entry.header.count);
+  for (Thread& thread : threads) {
+    for (std::size_t index = tables_.threads.size(); index <= thread.index; ++index) {
+      tables_.threads.emplace_back().index = static_cast<std::uint32_t>(index);
+    }
+    tables_.threads[thread.index] = std::move(thread);
+  }
+}
+
+void TableLoader::add_memory_samples(const IndexEntry& entry) {
+  const auto samples = decode_memory_samples(unpack(entry), entry.header.count);
+  if (samples.size() > max_memory_samples - tables_.memory_samples.size()) {
+    throw TraceError("it holds more samples than any recorder's");
+  }
+  tables_.memory_samples.insert(tables_.memory_samples.end(), samples.begin(), samples.end());
+}
+
+void TableLoader::finish(std::size_t threads) {
+  for (std::size_t index = tables_.threads.size(); index < threads; ++index) {
+    tables_.threads.emplace_back().index = static_cast<std::uint32_t>(index);
+  }
+  for (Frame& frame : tables_.frames) {
+    if (frame.module >= tables_.modules.size()) frame.module = Frame::no_module;
+  }
+  for (StackNode& node : tables_.stacks) {
+    const bool is_mark = node.frame == frame_truncated || node.frame == frame_table_full;
+    if (!is_mark && node.frame >= tables_.frames.size()) node.frame = frame_truncated;
+  }
+}
+
+}  // namespace heapwright::trace

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The small tables of a trace, gathered from their chunks.
+//
+// Ids count on, so a table with a lost chunk keeps the ids behind it: the
+// lost frames become frames without a module, the lost stacks truncated ones.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "trace/block.hpp"
+#include "trace/input_file.hpp"
+#include "trace/reader.hpp"
+#include "trace/record_codec.hpp"
+
+namespace heapwright::trace {
+
+struct Tables {
+  Metadata metadata;
+  std::vector<Module> modules;
+  std::vector<Frame> frames;
+  std::vector<StackNode> stacks = {{0, frame_truncated}};  // [0]: the empty stack
+  std::vector<Thread> threads;
+  std::vector<MemorySample> memory_samples;
+  End end;
+};
+
+// Reads one table chunk after the other, in file order.
+class TableLoader {
+ public:
+  TableLoader(const InputFile& file, Tables& tables, std::vector<Damage>& damage)
+      : file_(file), tables_(tables), damage_(damage) {}
+
+  // Adds the records of `entry`, or lists it as damaged. Chunks that are no
+  // tables are left alone.
+  void load(const IndexEntry& entry);
+  // Makes references between tables valid. `threads`: how many there must be.
+  void finish(std::size_t threads);
+
+ private:
+  void add(const IndexEntry& entry);
+  base::ByteSource unpack(const IndexEntry& entry);
+  void add_frames(const IndexEntry& entry);
+  void add_stacks(const IndexEntry& entry);
+  void add_modules(const IndexEntry& entry);
+  void add_threads(const IndexEntry& entry);
+  void add_memory_samples(const IndexEntry& entry);
+
+  const InputFile& file_;
+  Tables& tables_;
+  std::vector<Damage>& damage_;
+  BlockUnpacker unpacker_;
+  std::vector<std::uint8_t> chunk_;
+  std::vector<std::uint8_t> records_;
+  std::uint64_t unpacked_bytes_ = 0;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> module_numbers_;  // by start, loaded_ns
+};
+
+}  // namespace heapwright::trace

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "trace/writer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/block.hpp"
+#include "trace/encode_events.hpp"
+#include "trace/format.hpp"
+#include "trace/output_file.hpp"
+#include "trace/record_codec.hpp"
+
+namespace heapwright::trace {
+
+namespace {
+
+template <typename Piece>
+std::span<const std::uint8_t> bytes_of(const Piece& piece) noexcept {
+  return {reinterpret_cast<const std::uint8_t*>(&piece), sizeof piece};
+}
+
+bool has_equal_columns(const EventBatch& batch) noexcept {
+  const std::size_t count = batch.count();
+  return batch.alignment_log2.size() == count && batch.duration_ns.size() == count && batch.stack.size() == count &&
+         batch.begin_ns.size() == count && batch.size.size() == count && batch.usable.size() == count &&
+         batch.address.size() == count && batch.old_address.size() == count;
+}
+
+}  // namespace
+
+struct Writer::State {
+  OutputFile file;
+  BlockPacker packer;
+  EventEncoder events;
+  Bytes chunk;    // header and payload of the chunk being made
+  Bytes records;  // its records before compression
+  Bytes index;    // entries of the chunks written so far
+  std::uint32_t index_entries = 0;
+  std::uint64_t last_entry_offset = 0;
+  std::uint32_t next_frame = 0;
+  std::uint32_t next_stack = 1;
+  std::unordered_map<std::uint32_t, std::uint64_t> last_begin_ns;  // by thread
+  int error = 0;
+
+  void start_chunk() { chunk.assign(sizeof(ChunkHeader), 0); }
+  bool append(std::span<const std::uint8_t> piece);
+  bool end_chunk(ChunkHeader header);
+  bool write_table(ChunkKind kind, std::uint32_t count, std::uint64_t first);
+  bool write_tail(const End& end);
+
+  // Calls encode(part, first id) for parts small enough for one chunk.
+  template <typename Record, typename Encode>
+  bool write_parts(ChunkKind kind, std::span<const Record> all, std::uint64_t first, Encode encode) {
+    constexpr bool has_text = std::is_same_v<Record, Module> || std::is_same_v<Record, Thread>;
+    static_assert(64 * 3 * max_text_bytes <= max_table_bytes);
+    constexpr std::size_t part_records = has_text ? 64 : max_records_per_chunk;
+    while (!all.empty() && error == 0) {
+      const auto part = all.first(std::min(all.size(), part_records));
+      records.clear();
+      encode(part, first);
+      if (!write_table(kind, static_cast<std::uint32_t>(part.size()), first)) return false;
+      all = all.subspan(part.size());
+      first += part.size();
+    }
+    return error == 0;
+  }
+};
+
+bool Writer::State::append(std::span<const std::uint8_t> piece) {
+  const int failure = file.append(piece);
+  if (failure != 0) error = failure;
+  return failure == 0;
+}
+
+bool Writer::State::end_chunk(ChunkHeader header) {
+  const std::span<const std::uint8_t> payload = std::span(chunk).subspan(sizeof header);
+  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  header.payload_crc = base::crc32c(payload.data(), payload.size());
+  header.header_crc = crc_of(header);
+  std::memcpy(chunk.data(), &header, sizeof header);
+  const std::uint64_t offset = file.bytes();
+  if (!append(chunk)) return false;
+  encode_index_entry({offset, chunk.size(), header}, last_entry_offset, index);
+  last_entry_offset = offset;
+  ++index_entries;
+  return true;
+}
+
+// Writes `records` as one chunk.
+bool Writer::State::write_table(ChunkKind kind, std::uint32_t count, std::uint64_t first) {
+  if (error != 0) return false;
+  start_chunk();
+  packer.pack(records, chunk);
+  ChunkHeader header;
+  header.kind = static_cast<std::uint16_t>(kind);
+  header.count = count;
+  header.first = first;
+  return end_chunk(header);
+}
+
+bool Writer::State::write_tail(const End& end) {
+  records.clear();
+  encode_records(end, records);
+  if (!write_table(ChunkKind::end, 1, 0)) return false;
+  Footer footer;
+  footer.index_offset = file.bytes();
+  footer.crc = crc_of(footer);
+  records.swap(index);
+  return write_table(ChunkKind::index, index_entries, 0) && append(bytes_of(footer));
+}
+
+Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Writer::~Writer() = default;
+
+std::unique_ptr<Writer> Writer::create(const std::string& path, bool replace, int& error_number) {
+  auto state = std::make_unique<State>();
+  error_number = state->file.create(path, replace);
+  if (error_number != 0) return nullptr;
+  FileHeader header;
+  header.crc = crc_of(header);
+  error_number = state->file.append(bytes_of(header));
+  if (error_number != 0) return nullptr;
+  return std::unique_ptr<Writer>(new Writer(std::move(state)));
+}
+
+bool Writer::write(const Metadata& metadata) {
+  state_->records.clear();
+  encode_records(metadata, state_->records);
+  return state_->write_table(ChunkKind::metadata, 1, 0);
+}
+
+bool Writer::write(std::span<const Frame> frames) {
+  State& state = *state_;
+  const std::uint32_t first = state.next_frame;
+  state.next_frame += static_cast<std::uint32_t>(frames.size());
+  return state.write_parts(ChunkKind::frames, frames, first,
+                           [&](auto part, std::uint64_t) { encode_records(part, state.records); });
+}
+
+bool Writer::write(std::span<const StackNode> stacks) {
+  State& state = *state_;
+  const std::uint32_t first = state.next_stack;
+  state.next_stack += static_cast<std::uint32_t>(stacks.size());
+  return state.write_parts(ChunkKind::stacks, stacks, first, [&](auto part, std::uint64_t id) {
+    encode_records(part, static_cast<std::uint32_t>(id), state.records);
+  });
+}
+
+bool Writer::write(std::span<const Module> modules) {
+  return state_->write_parts(ChunkKind::modules, modules, 0,
+                             [&](auto part, std::uint64_t) { encode_records(part, state_->records); });
+}
+
+bool Writer::write(std::span<const Thread> threads) {
+  return state_->write_parts(ChunkKind::threads, threads, 0,
+                             [&](auto part, std::uint64_t) { encode_records(part, state_->records); });
+}
+
+bool Writer::write(std::span<const MemorySample> samples) {
+  return state_->write_parts(ChunkKind::memory_samples, samples, 0,
+                             [&](auto part, std::uint64_t) { encode_records(part, state_->records); });
+}
+
+bool Writer::write_events(std::uint32_t thread, std::uint64_t first_sequence, const EventBatch& batch) {
+  State& state = *state_;
+  if (state.error != 0) return false;
+  if (batch.count() > max_events_per_chunk || thread >= max_threads || !has_equal_columns(batch)) {
+    state.error = EINVAL;
+    return false;
+  }
+  if (batch.count() == 0) return true;
+  state.start_chunk();
+  std::uint64_t& last_begin_ns = state.last_begin_ns[thread];
+  const EncodedTimes times = state.events.encode(batch, last_begin_ns, state.chunk);
+  last_begin_ns = times.last_begin_ns;
+  ChunkHeader header;
+  header.kind = static_cast<std::uint16_t>(ChunkKind::events);
+  header.count = static_cast<std::uint32_t>(batch.count());
+  header.thread = thread;
+  header.first = first_sequence;
+  header.first_begin_ns = times.first_begin_ns;
+  header.last_end_ns = times.last_end_ns;
+  return state.end_chunk(header);
+}
+
+bool Writer::finish(const End& end) {
+  State& state = *state_;
+  if (!state.file.is_open()) return false;
+  const int failure = state.error;
+  // The chunk that did not fit was cut off, so there is room to say so.
+  End mark = end;
+  if (failure != 0) {
+    mark.reason = EndReason::write_failed;
+    mark.status = failure;
+    state.error = 0;
+  }
+  state.write_tail(mark);
+  const int close_failure = state.file.close();
+  if (state.error == 0) state.error = close_failure;
+  if (failure != 0) state.error = failure;
+  return state.error == 0;
+}
+
+std::uint64_t Writer::bytes_written() const noexcept { return state_->file.bytes(); }
+int Writer::error_number() const noexcept { return state_->error; }
+
+}  // namespace heapwright::trace

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include "made_trace.hpp"
+#include "trace/format.hpp"
+
+namespace heapwright::trace::test {
+
+namespace {
+
+constexpr std::uint32_t stacks = 5000;
+
+// Writes the batches as consecutive chunks of thread 0 and reads them back.
+std::vector<EventBatch> through_file(const std::vector<EventBatch>& batches) {
+  const TemporaryFile file("round_trip");
+  int error = 0;
+  const auto writer = Writer::create(file.path(), false, error);
+  EXPECT_TRUE(write_stacks(*writer, stacks));
+  std::uint64_t sequence = 0;
+  for (const EventBatch& batch : batches) {
+    EXPECT_TRUE(writer->write_events(0, sequence, batch));
+    sequence += batch.count();
+  }
+  EXPECT_TRUE(writer->finish({EndReason::exited}));
+  const Reader reader = Reader::open(file.path());
+  EXPECT_TRUE(reader.damage().empty());
+  EXPECT_EQ(reader.event_count(), sequence);
+  std::vector<EventBatch> result;
+  DecodeScratch scratch;
+  for (const EventChunk& chunk : reader.event_chunks()) {
+    reader.decode(chunk, scratch, result.emplace_back());
+    EXPECT_EQ(chunk.first_begin_ns, result.back().begin_ns.front());
+  }
+  return result;
+}
+
+void expect_round_trip(const EventBatch& batch) {
+  const auto result = through_file({batch});
+  ASSERT_EQ(result.size(), 1U);
+  expect_equal(result[0], as_decoded(batch));
+}
+
+}  // namespace
+
+TEST(RoundTrip, RandomBatchesComeBackExactly) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) expect_round_trip(random_batch(seed, 1 + seed * 3, stacks));
+}
+
+TEST(RoundTrip, LargestRandomBatchComesBackExactly) {
+  expect_round_trip(random_batch(99, max_events_per_chunk, stacks));
+}
+
+TEST(RoundTrip, ProgramComesBackExactlyOverManyChunks) {
+  ProgramThread program(7);
+  std::vector<EventBatch> batches;
+  for (const std::size_t count : {32768, 1, 2, 5, 100, 32768, 9999}) batches.push_back(program.run(count));
+  const auto result = through_file(batches);
+  ASSERT_EQ(result.size(), batches.size());
+  for (std::size_t i = 0; i < batches.size(); ++i) expect_equal(result[i], as_decoded(batches[i]));
+}
+
+TEST(RoundTrip, EmptyBatchWritesNothing) { EXPECT_TRUE(through_file({EventBatch()}).empty()); }
+
+TEST(RoundTrip, ExtremesComeBack) {
+  EventBatch batch;
+  append(batch, {EventKind::malloc_, 0, SIZE_MAX, 0, 0, 0, UINT32_MAX, 0, 0});
+  append(batch, {EventKind::posix_memalign_, 5, 1, 8, 1ULL << 40U, 0, 0, stacks - 1, 40});
+  append(batch, {EventKind::malloc_, max_time_ns, 0, SIZE_MAX, UINT64_MAX, 0, 3, 1, 0});
+  append(batch, {EventKind::free_, max_time_ns, 0, 0, UINT64_MAX, 0, 3, 1, 0});
+  append(batch, {EventKind::free_, max_time_ns, 0, 0, 0, 0, 3, 1, 0});
+  append(batch, {EventKind::free_, max_time_ns, 0, 0, 1, 0, 3, 1, 0});
+  append(batch, {EventKind::realloc_, max_time_ns, 24, 24, 0, 1ULL << 40U, 3, 1, 0});
+  append(batch, {EventKind::realloc_, max_time_ns, 24, 24, 48, 48, 3, 1, 0});
+  expect_round_trip(batch);
+}
+
+TEST(RoundTrip, BeginTimesNeverFall) {
+  EventBatch batch;
+  for (const std::uint64_t begin_ns : {1600U, 800U, 1700U}) append(batch, {EventKind::malloc_, begin_ns, 8, 24, 4096});
+  const auto result = through_file({batch, batch});
+  ASSERT_EQ(result.size(), 2U);
+  EXPECT_EQ(result[0].begin_ns, (std::vector<std::uint64_t>{1600, 1600, 1696}));
+  EXPECT_EQ(result[1].begin_ns, (std::vector<std::uint64_t>{1696, 1696, 1696}));
+}
+
+TEST(RoundTrip, PauseOfYearsComesBack) {
+  EventBatch batch;
+  append(batch, {EventKind::malloc_, 16, 8, 24, 4096});
+  append(batch, {EventKind::free_, 16 + (1ULL << 60U), 0, 0, 4096});
+  expect_round_trip(batch);
+}
+
+TEST(RoundTrip, TablesComeBack) {
+  const TemporaryFile file("tables");
+  write_small_trace(file.path(), 2, 100);
+  const Reader reader = Reader::open(file.path());
+  EXPECT_TRUE(reader.damage().empty());
+  EXPECT_EQ(reader.metadata().program, "/usr/bin/made");
+  EXPECT_EQ(reader.metadata().command, "/usr/bin/made --up");
+  EXPECT_EQ(reader.metadata().process_id, 4711U);
+  EXPECT_TRUE(reader.metadata().free_stacks_recorded);
+  EXPECT_TRUE(reader.metadata().durations_recorded);
+  EXPECT_EQ(reader.metadata().self_cost_allocation_ns, 61U);
+  EXPECT_EQ(reader.metadata().notes, (std::vector<std::string>{"a note", "another"}));
+  ASSERT_EQ(reader.modules().size(), 2U);
+  EXPECT_EQ(reader.modules()[0].build_id, "00ff");
+  EXPECT_EQ(reader.modules()[1].unloaded_ns, 900'000U) << "the module written again replaces itself";
+  ASSERT_EQ(reader.frames().size(), 50U);
+  EXPECT_EQ(reader.frames()[3].pc, 0x5555'5555'0000 + 3 * 37ULL);
+  EXPECT_EQ(reader.frames()[7].module, Frame::no_module);
+  EXPECT_EQ(reader.frames()[8].module, 0U);
+  EXPECT_TRUE(reader.frames()[11].is_exact);
+  ASSERT_EQ(reader.stacks().size(), 51U);
+  EXPECT_EQ(reader.stacks()[13].frame, frame_truncated);
+  EXPECT_EQ(reader.stacks()[50].parent, 24U);
+  EXPECT_EQ(reader.stacks()[50].frame, 49U);
+  ASSERT_EQ(reader.threads().size(), 3U);
+  EXPECT_EQ(reader.threads()[2].thread_id, 4713U);
+  EXPECT_EQ(reader.threads()[2].dropped, 2U);
+  EXPECT_EQ(reader.threads()[2].waited_ns, 17U);
+  ASSERT_EQ(reader.memory_samples().size(), 2U);
+  EXPECT_EQ(reader.memory_samples()[1].recorder_bytes, 8192U);
+  EXPECT_EQ(reader.end().reason, EndReason::exited);
+  EXPECT_EQ(reader.end().status, 3);
+  EXPECT_EQ(reader.end().events, 600U);
+  EXPECT_EQ(reader.event_chunks().size(), 6U);
+}
+
+}  // namespace heapwright::trace::test
