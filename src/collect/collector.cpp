@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+#include "collect/collector.hpp"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "collect/session_text.hpp"
+#include "collect/signals.hpp"
+#include "platform/futex.hpp"
+
+namespace heapwright::collect {
+
+using session::Control;
+using session::ProcessBlock;
+using trace::EndReason;
+
+namespace {
+
+constexpr std::uint64_t shortest_pause_ns = 500'000;
+constexpr std::uint64_t longest_pause_ns = 20'000'000;
+constexpr std::uint64_t discovery_interval_ns = 20'000'000;
+constexpr std::uint64_t keep_up_interval_ns = 2'000'000;
+constexpr std::uint64_t memory_interval_ns = 10'000'000;
+// So many processes are looked after at full pace; the pauses grow with more.
+constexpr std::uint64_t processes_at_full_pace = 16;
+constexpr std::int32_t unknown_status = -1;
+// Before the first event is on disk, and for a file's tables and index.
+constexpr std::uint64_t assumed_bytes_per_event = 8;
+constexpr std::uint64_t assumed_tail_bytes = 4096;
+
+std::uint32_t flags_of(const Options& options, const TickClock& clock) {
+  std::uint32_t flags = 0;
+  if (options.durations) flags |= session::record_durations;
+  if (options.free_stacks) flags |= session::record_free_stacks;
+  if (options.follow_children) flags |= session::follow_children;
+  if (options.stacks) flags |= session::record_stacks;
+  if (clock.is_tsc()) flags |= session::clock_is_tsc;
+  return flags;
+}
+
+}  // namespace
+
+Collector::Collector(const Options& options, const TickClock& clock, SessionMemory& session, OutputNames names,
+                     RecordingContext context)
+    : options_(options),
+      clock_(clock),
+      session_(session),
+      names_(std::move(names)),
+      context_(std::move(context)),
+      messages_(options.is_quiet),
+      is_adopted_(session::max_processes) {
+  if (!options.control_path.empty()) control_file_.emplace(options.control_path);
+  Control& control = session_.control();
+  control.flags = flags_of(options, clock);
+  control.max_frames = options.max_frames;
+  control.sample_mean_bytes = options.sample_mean_bytes;
+  control.is_recording.store(options.starts_paused ? 0 : 1, std::memory_order_release);
+  read_control_file(0);
+}
+
+Collector::~Collector() {
+  for (LiveProcess& process : live_) session_.unmap_block(process.block);
+}
+
+std::uint32_t Collector::processes_refused() const noexcept {
+  return session_.control().processes_refused.load(std::memory_order_relaxed);
+}
+
+int Collector::run(pid_t program) {
+  program_ = program;
+  run_start_ns_ = clock_.now_ns();
+  while (!is_stopped_) {
+    const DrainResult result = drain();
+    keep_up();
+    if (program_has_ended_ && live_.empty()) break;
+    if (!is_stopped_) sleep(result);
+  }
+  // Nobody may wait for a reader that is gone.
+  session_.control().is_closed.store(1, std::memory_order_release);
+  return wait_for_program();
+}
+
+DrainResult Collector::drain() {
+  const std::uint64_t now_ns = clock_.now_ns();
+  const std::uint32_t hint = session_.control().next_process_hint.load(std::memory_order_acquire);
+  if (hint != seen_hint_ || now_ns >= next_discovery_ns_) discover();
+  DrainResult result;
+  for (LiveProcess& process : live_) result.add(process.recording->drain());
+  if (context_.budget.is_exceeded()) {
+    for (LiveProcess& process : live_) process.recording->flush();
+  }
+  return result;
+}
+
+// In the first round the hint counts claims, each of the block that it
+// names; later a claim may be anywhere.
+void Collector::discover() {
+  const std::uint32_t hint = session_.control().next_process_hint.load(std::memory_order_acquire);
+  seen_hint_ = hint;
+  next_discovery_ns_ = clock_.now_ns() + discovery_interval_ns;
+  if (!session_.show_blocks(std::min(hint, session::max_processes))) {
+    messages_.say("out of address space; processes that start later are not recorded");
+  }
+  for (std::uint32_t index = 0; index < session_.shown_blocks(); ++index) {
+    if (!is_adopted_[index] && session_.state_of(index) >= session::process_live) adopt(index);
+  }
+}
+
+void Collector::adopt(std::uint32_t block_index) {
+  is_adopted_[block_index] = true;
+  ProcessBlock* block = session_.map_block(block_index);
+  if (block == nullptr) {
+    say_error("out of address space (ulimit -v): the recording stops here, the program goes on");
+    stop(EndReason::write_failed, ENOMEM);
+    return;
+  }
+  // The same process with a new image: the old one's memory is gone.
+  for (LiveProcess& other : live_) {
+    if (other.recording->process_id() != block->process_id) continue;
+    const bool is_gone = other.recording->watch().is_gone();
+    end_process(other, is_gone ? EndReason::exited : EndReason::replaced, is_gone ? unknown_status : 0);
+  }
+  std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
+  const std::string path = names_.choose(block->process_id, text_of(block->executable));
+  auto recording = std::make_unique<ProcessRecording>(context_, *block, path);
+  ProcessWatch& watch = recording->watch();
+  const bool is_verified = watch.is_gone() || watch.maps_inode(session_.inode());
+  live_.push_back({block_index, block, std::move(recording), is_verified, false});
+}
+
+void Collector::keep_up() {
+  const std::uint64_t now_ns = clock_.now_ns();
+  if (now_ns < next_keep_up_ns_ && !take_child_news()) return;
+  const std::uint64_t crowd = 1 + live_.size() / processes_at_full_pace;
+  next_keep_up_ns_ = now_ns + keep_up_interval_ns * crowd;
+  for (LiveProcess& process : live_) process.recording->keep_up(memory_interval_ns * crowd);
+  look_at_program();
+  end_processes();
+  read_control_file(now_ns);
+  check_limits(now_ns);
+}
+
+void Collector::read_control_file(std::uint64_t now_ns) {
+  std::atomic<std::uint32_t>& is_recording = session_.control().is_recording;
+  if (control_file_ && now_ns >= next_control_ns_) {
+    next_control_ns_ = now_ns + ControlFile::interval_ns;
+    std::string complaint;
+    const std::optional<bool> wish = control_file_->poll(complaint);
+    if (!complaint.empty()) messages_.say(complaint);
+    if (wish) is_recording.store(*wish ? 1 : 0, std::memory_order_release);
+    if (wish) messages_.say(*wish ? "recording" : "recording stopped; the control file starts it again");
+  }
+  const bool is_off = is_recording.load(std::memory_order_acquire) == 0;
+  if (is_off && !is_switched_off_) switched_off_ns_ = now_ns;
+  is_switched_off_ = is_off;
+}
+
+// What the files will hold together once the waiting events are written.
+std::uint64_t Collector::expected_bytes() const {
+  std::uint64_t written_bytes = finished_bytes_;
+  std::uint64_t written_events = finished_events_;
+  std::uint64_t waiting_events = 0;
+  for (const LiveProcess& process : live_) {
+    written_bytes += process.recording->file().bytes();
+    written_events += process.recording->file().events();
+    waiting_events += process.recording->waiting_events();
+  }
+  const std::uint64_t bytes_per_event =
+      written_events == 0 ? assumed_bytes_per_event : written_bytes / written_events + 1;
+  return written_bytes + waiting_events * bytes_per_event + live_.size() * assumed_tail_bytes;
+}
+
+void Collector::check_limits(std::uint64_t now_ns) {
+  if (is_stopped_) return;
+  for (const LiveProcess& process : live_) {
+    const TraceFile& file = process.recording->file();
+    if (!file.is_failed()) continue;
+    say_error("cannot write '" + file.path() + "' (" + std::strerror(file.error_number()) +
+              "); the recording stops here, the program goes on");
+    return stop(EndReason::write_failed, file.error_number());
+  }
+  if (options_.duration_ns != 0 && now_ns - run_start_ns_ >= options_.duration_ns) {
+    messages_.say("the time set by --duration is over; the recording stops here, the program goes on");
+    return stop(EndReason::duration_limit, 0);
+  }
+  if (options_.max_size_bytes != 0 && expected_bytes() >= options_.max_size_bytes) {
+    messages_.say("the size set by --max-size is reached; the recording stops here, the program goes on");
+    return stop(EndReason::size_limit, 0);
+  }
+  if (program_has_ended_ && is_asked_to_end()) {
+    messages_.say("the recording stops here; the program's children go on");
+    stop(EndReason::stopped, 0);
+  }
+}
+
+void Collector::look_at_program() {
+  if (program_has_ended_) return;
+  siginfo_t info{};
+  // Not reaped yet: its process id must stay its own until its trace ends.
+  if (waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+  program_has_ended_ = true;
+  stop_forwarding();
+  discover();
+}
+
+void Collector::end_processes() {
+  for (LiveProcess& process : live_) {
+    ProcessRecording& recording = *process.recording;
+    if (!process.is_verified) {
+      // By now its id is another process's, or it runs an image that is not
+      // recorded.
+      end_process(process, EndReason::replaced, 0);
+      continue;
+    }
+    if (!recording.watch().is_gone()) continue;
+    const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;
+    if (is_program && !program_has_ended_) continue;  // its status comes in a moment
+    if (!is_program) {
+      // Nobody but its parent learns how it ended.
+      end_process(process, EndReason::exited, unknown_status);
+      continue;
+    }
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT);
+    end_process(process, info.si_code == CLD_EXITED ? EndReason::exited : EndReason::killed, info.si_status);
+  }
+  std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
+  if (!program_has_ended_ || live_.empty() || has_said_waiting_) return;
+  has_said_waiting_ = true;
+  messages_.say("the program has ended; waiting for " + std::to_string(live_.size()) +
+                " of its children (Ctrl-C ends the recording)");
+}
+
+void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t status) {
+  std::uint64_t end_ns = clock_.now_ns();
+  // A recording that is switched off says nothing about how the process ended.
+  if (is_switched_off_ && (reason == EndReason::exited || reason == EndReason::killed)) {
+    reason = EndReason::stopped;
+    status = 0;
+    end_ns = switched_off_ns_;
+  }
+  FileSummary summary = process.recording->finish(reason, status, end_ns);
+  finished_bytes_ += summary.bytes;
+  finished_events_ += summary.end.events;
+  files_.push_back(std::move(summary));
+  process.recording.reset();
+  session_.unmap_block(process.block);
+  process.block = nullptr;
+  process.is_over = true;
+  // Unverified, it may still be written to: not worth the risk.
+  if (!is_stopped_ && process.is_verified) {
+    session_.recycle(process.block_index);
+    is_adopted_[process.block_index] = false;
+  }
+}
+
+void Collector::stop(EndReason reason, std::int32_t status) {
+  if (is_stopped_) return;
+  is_stopped_ = true;
+  session_.control().is_recording.store(0, std::memory_order_release);
+  for (LiveProcess& process : live_) {
+    if (!process.is_over) end_process(process, reason, status);
+  }
+  live_.clear();
+}
+
+bool Collector::has_work_waiting() const {
+  return has_child_news() || session_.control().next_process_hint.load(std::memory_order_seq_cst) != seen_hint_ ||
+         std::any_of(live_.begin(), live_.end(), [](const LiveProcess& p) { return p.recording->has_half_full_lane(); });
+}
+
+// The pause follows the fullest lane, so that a pass finds much to do but no
+// thread ever waits for room: a producer that fills half its ring wakes us.
+void Collector::sleep(const DrainResult& result) {
+  if (result.fullest_slots >= session::lane_ring_slots / 2) {
+    pause_ns_ = shortest_pause_ns;
+    return;
+  }
+  const bool is_busy = result.fullest_slots >= session::lane_ring_slots / 8 || result.has_thread_change;
+  pause_ns_ = std::clamp(is_busy ? pause_ns_ / 2 : pause_ns_ + pause_ns_ / 2, shortest_pause_ns, longest_pause_ns);
+  std::atomic<std::uint32_t>& word = session_.control().collector_sleeps;
+  word.store(1, std::memory_order_seq_cst);
+  if (!has_work_waiting()) platform::futex_wait(word, 1, pause_ns_);
+  word.store(0, std::memory_order_relaxed);
+}
+
+int Collector::wait_for_program() {
+  int status = 0;
+  while (waitpid(program_, &status, 0) < 0) {
+    if (errno != EINTR) break;
+  }
+  stop_forwarding();
+  return status;
+}
+
+}  // namespace heapwright::collect

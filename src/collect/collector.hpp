@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Drains the session while the program and its children run, and ends each
+// process's trace when it is over.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/control_file.hpp"
+#include "collect/messages.hpp"
+#include "collect/options.hpp"
+#include "collect/output_names.hpp"
+#include "collect/process_recording.hpp"
+#include "collect/session_memory.hpp"
+#include "collect/tick_clock.hpp"
+
+namespace heapwright::collect {
+
+class Collector {
+ public:
+  // Sets the session's control page; the clock is calibrated.
+  Collector(const Options& options, const TickClock& clock, SessionMemory& session, OutputNames names,
+            RecordingContext context);
+  ~Collector();
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  // Returns when `program`, a child of ours, and everything that is recorded
+  // with it have ended, or the recording has. The program's wait status.
+  int run(pid_t program);
+
+  const std::vector<FileSummary>& files() const noexcept { return files_; }
+  std::uint32_t processes_refused() const noexcept;
+
+ private:
+  struct LiveProcess {
+    std::uint32_t block_index = 0;
+    session::ProcessBlock* block = nullptr;
+    std::unique_ptr<ProcessRecording> recording;
+    // Its process id is known to belong to a process that maps the session.
+    bool is_verified = true;
+    bool is_over = false;
+  };
+
+  DrainResult drain();
+  void discover();
+  void adopt(std::uint32_t block_index);
+  void keep_up();
+  void read_control_file(std::uint64_t now_ns);
+  void check_limits(std::uint64_t now_ns);
+  std::uint64_t expected_bytes() const;
+  void look_at_program();
+  void end_processes();
+  void end_process(LiveProcess& process, trace::EndReason reason, std::int32_t status);
+  void stop(trace::EndReason reason, std::int32_t status);
+  void sleep(const DrainResult& result);
+  bool has_work_waiting() const;
+  int wait_for_program();
+
+  const Options& options_;
+  const TickClock& clock_;
+  SessionMemory& session_;
+  OutputNames names_;
+  RecordingContext context_;
+  Messages messages_;
+  std::optional<ControlFile> control_file_;
+  std::vector<LiveProcess> live_;
+  std::vector<bool> is_adopted_;  // by block
+  std::vector<FileSummary> files_;
+  pid_t program_ = 0;
+  int wait_status_ = 0;
+  bool program_has_ended_ = false;
+  bool has_said_waiting_ = false;
+  bool is_stopped_ = false;      // for good: a limit, a full disk, Ctrl-C
+  bool is_switched_off_ = false; // for now: by control file or API
+  std::uint64_t switched_off_ns_ = 0;
+  std::uint64_t run_start_ns_ = 0;
+  std::uint64_t finished_bytes_ = 0;
+  std::uint64_t finished_events_ = 0;
+  std::uint32_t seen_hint_ = 0;
+  std::uint64_t next_discovery_ns_ = 0;
+  std::uint64_t next_keep_up_ns_ = 0;
+  std::uint64_t next_control_ns_ = 0;
+  std::uint64_t pause_ns_ = 0;
+};
+
+}  // namespace heapwright::collect

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Starts the program to be recorded as a child that has everything (signal
+// mask and dispositions, limits, open files, working folder) as if the user
+// had started it directly.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace heapwright::collect {
+
+// The child exists from construction on, before the collector changes
+// anything of its own, and waits for let_go().
+class Launch {
+ public:
+  // `library` is put in front of LD_PRELOAD.
+  Launch(std::string path, std::vector<std::string> arguments, std::string library);
+  // A program that was not let go is never started.
+  ~Launch();
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+
+  pid_t process_id() const noexcept { return process_id_; }
+
+  // Starts the program with HEAPWRIGHT_SESSION = `session_path`. Returns 0 or
+  // the errno of what failed; then the child is gone.
+  int let_go(const std::string& session_path);
+
+ private:
+  [[noreturn]] void run_child();
+
+  std::string path_;
+  std::vector<std::string> arguments_;
+  std::string library_;
+  pid_t process_id_ = -1;
+  int fork_error_ = 0;
+  int session_pipe_[2] = {-1, -1};
+  int error_pipe_[2] = {-1, -1};
+};
+
+// 128 + signal for a killed program, as a shell says it. `wait_status` as
+// from waitpid().
+int exit_code_of(int wait_status);
+
+}  // namespace heapwright::collect

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "collect/memory_sampler.hpp"
+
+#include <algorithm>
+
+namespace heapwright::collect {
+namespace {
+
+// After so many samples the pause between two doubles: days of recording
+// stay within what a trace may hold (2^22).
+constexpr std::uint64_t samples_per_doubling = 1U << 18;
+constexpr std::uint64_t unchanged_interval_ns = 1'000'000'000;
+
+bool is_same_memory(const trace::MemorySample& a, const trace::MemorySample& b) {
+  return a.resident_anonymous_bytes == b.resident_anonymous_bytes && a.resident_file_bytes == b.resident_file_bytes &&
+         a.swapped_bytes == b.swapped_bytes && a.recorder_bytes == b.recorder_bytes;
+}
+
+}  // namespace
+
+void MemorySampler::sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t now_ns,
+                           std::uint64_t interval_ns) {
+  if (now_ns < next_ns_) return;
+  next_ns_ = now_ns + (interval_ns << std::min<std::uint64_t>(count_ / samples_per_doubling, 16));
+  MemoryReading reading;
+  if (!watch.read_memory(reading)) return;
+  trace::MemorySample sample;
+  sample.time_ns = now_ns;
+  sample.resident_anonymous_bytes = reading.anonymous_bytes;
+  sample.resident_file_bytes = reading.file_bytes;
+  sample.swapped_bytes = reading.swapped_bytes;
+  sample.recorder_bytes = std::min(reading.shared_bytes, table_bytes);
+  recorder_peak_bytes_ = std::max(recorder_peak_bytes_, sample.recorder_bytes);
+  if (count_ != 0 && is_same_memory(sample, last_) && now_ns - last_.time_ns < unchanged_interval_ns) return;
+  last_ = sample;
+  pending.push_back(sample);
+  ++count_;
+}
+
+}  // namespace heapwright::collect

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "collect/messages.hpp"
+
+#include <unistd.h>
+
+namespace heapwright::collect {
+namespace {
+
+// One write per line, so that lines of the program do not cut into it.
+void write_line(const std::string& text) {
+  std::string line = "heapwright: " + text;
+  for (char& character : line) {
+    if (static_cast<unsigned char>(character) < ' ' || character == 0x7f) character = '?';
+  }
+  line += '\n';
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+void say_error(const std::string& text) { write_line(text); }
+
+void Messages::say(const std::string& text) const {
+  if (!is_quiet_) write_line(text);
+}
+
+std::string with_commas(unsigned long long value) {
+  std::string digits = std::to_string(value);
+  for (std::size_t left = digits.size(); left > 3; left -= 3) digits.insert(left - 3, ",");
+  return digits;
+}
+
+}  // namespace heapwright::collect

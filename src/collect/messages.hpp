@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Lines on standard error, each with the program's name in front.
+#pragma once
+
+#include <string>
+
+namespace heapwright::collect {
+
+// Something a person must act on; printed also when quiet.
+void say_error(const std::string& text);
+
+// What happens; silent when quiet.
+class Messages {
+ public:
+  explicit Messages(bool is_quiet) : is_quiet_(is_quiet) {}
+  void say(const std::string& text) const;
+
+ private:
+  bool is_quiet_;
+};
+
+// "1,234,567"
+std::string with_commas(unsigned long long value);
+
+}  // namespace heapwright::collect

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "collect/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <map>
+
+namespace heapwright::collect {
+
+const char help_text[] =
+    R"(Records the heap calls of a program, one trace file per process.
+
+  heapwright-collect [options] -- PROGRAM [ARGUMENTS]
+
+  --output PATTERN    file to write: %p process id, %h host, %e program name,
+                      %% a percent sign (default %e.%p.heapwright)
+  --force             replace existing files
+  --children          record the program's child processes as well
+  --free-stacks       keep the call stack of every release
+  --no-stacks         keep no call stacks
+  --no-durations      do not time the calls
+  --max-frames N      longest call stack to keep, 1 to 128 (default 128)
+  --sample BYTES      record one block per BYTES allocated, on average
+  --max-size BYTES    stop recording when the files have this size together
+  --duration SECONDS  stop recording after this time
+  --control FILE      start and stop while FILE says "start" or "stop"
+  --paused            do not record until told to start
+  --keep-arguments    store the program's arguments in the trace
+  --library PATH      the recorder, libheapwright-record.so
+  --json              print a summary as JSON on standard output at the end
+  --summary FILE      write that summary to FILE
+  --quiet             print nothing but errors
+  --version, --help
+
+BYTES may end in k, M or G. The program goes on when a recording stops; its
+exit code is passed through (128 + signal number when it was killed).
+)";
+
+namespace {
+
+constexpr std::uint64_t smallest_max_size_bytes = 64 * 1024;
+constexpr double longest_duration_seconds = 1e9;
+
+std::uint64_t parse_number(const std::string& option, const std::string& text, std::uint64_t lowest,
+                           std::uint64_t highest) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || value < lowest || value > highest) {
+    throw UsageError(option + " takes a whole number from " + std::to_string(lowest) + " to " +
+                     std::to_string(highest) + ", not '" + text + "'");
+  }
+  return value;
+}
+
+std::uint64_t parse_seconds(const std::string& option, const std::string& text) {
+  double seconds = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, seconds);
+  const bool is_number = error == std::errc{} && stop == end && std::isfinite(seconds);
+  if (!is_number || seconds <= 0 || seconds > longest_duration_seconds) {
+    throw UsageError(option + " takes a number of seconds above 0, not '" + text + "'");
+  }
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(seconds * 1e9));
+}
+
+std::string parse_text(const std::string& option, const std::string& text) {
+  if (text.empty()) throw UsageError(option + " must not be empty");
+  return text;
+}
+
+// %p %h %e %% only: a typing error would otherwise become a file name.
+std::string parse_pattern(const std::string& option, const std::string& text) {
+  parse_text(option, text);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') continue;
+    ++i;
+    if (i == text.size() || std::string("phe%").find(text[i]) == std::string::npos) {
+      throw UsageError(option + " knows %p, %h, %e and %% only; write %% for a percent sign in '" + text + "'");
+    }
+  }
+  if (text.back() == '/') throw UsageError(option + " must name a file, not a folder: add %e.%p.heapwright to '" + text + "'");
+  return text;
+}
+
+using SetFlag = std::function<void(Options&)>;
+using SetValue = std::function<void(Options&, const std::string& option, const std::string& value)>;
+
+const std::map<std::string, SetFlag>& flags() {
+  static const std::map<std::string, SetFlag> table{
+      {"--force", [](Options& o) { o.replace_existing = true; }},
+      {"--children", [](Options& o) { o.follow_children = true; }},
+      {"--free-stacks", [](Options& o) { o.free_stacks = true; }},
+      {"--no-stacks", [](Options& o) { o.stacks = false; }},
+      {"--no-durations", [](Options& o) { o.durations = false; }},
+      {"--paused", [](Options& o) { o.starts_paused = true; }},
+      {"--keep-arguments", [](Options& o) { o.keep_arguments = true; }},
+      {"--json", [](Options& o) { o.print_json = true; }},
+      {"--quiet", [](Options& o) { o.is_quiet = true; }},
+      {"--help", [](Options& o) { o.show_help = true; }},
+      {"--version", [](Options& o) { o.show_version = true; }},
+  };
+  return table;
+}
+
+const std::map<std::string, SetValue>& values() {
+  using Text = const std::string&;
+  static const std::map<std::string, SetValue> table{
+      {"--output", [](Options& o, Text name, Text text) { o.output_pattern = parse_pattern(name, text); }},
+      {"--max-frames",
+       [](Options& o, Text name, Text text) {
+         o.max_frames = static_cast<std::uint32_t>(parse_number(name, text, 1, 128));
+       }},
+      {"--sample", [](Options& o, Text name, Text text) { o.sample_mean_bytes = parse_bytes(name, text); }},
+      {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},
+      {"--duration", [](Options& o, Text name, Text text) { o.duration_ns = parse_seconds(name, text); }},
+      {"--control", [](Options& o, Text name, Text text) { o.control_path = parse_text(name, text); }},
+      {"--library", [](Options& o, Text name, Text text) { o.library_path = parse_text(name, text); }},
+      {"--summary", [](Options& o, Text name, Text text) { o.summary_path = parse_text(name, text); }},
+  };
+  return table;
+}
+
+void check_together(const Options& options) {
+  if (options.show_help || options.show_version) return;
+  if (options.command.empty()) throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
+  if (options.free_stacks && !options.stacks) throw UsageError("--free-stacks and --no-stacks exclude each other; drop one");
+  if (options.max_size_bytes != 0 && options.max_size_bytes < smallest_max_size_bytes) {
+    throw UsageError("--max-size must be at least 64k");
+  }
+}
+
+}  // namespace
+
+std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  unsigned shift = 0;
+  if (error == std::errc{} && end - stop == 1) {
+    const std::string suffixes = "kKmMgG";
+    const std::size_t found = suffixes.find(*stop);
+    if (found != std::string::npos) {
+      shift = 10 * (static_cast<unsigned>(found) / 2 + 1);
+      ++stop;
+    }
+  }
+  const bool fits = value != 0 && value <= (1ULL << 62) >> shift;
+  if (error != std::errc{} || stop != end || !fits) {
+    throw UsageError(option + " takes a number of bytes such as 4096, 512k, 100M or 2G, not '" + text + "'");
+  }
+  return value << shift;
+}
+
+Options parse_options(const std::vector<std::string>& arguments) {
+  Options options;
+  std::size_t next = 0;
+  for (; next < arguments.size(); ++next) {
+    const std::string& argument = arguments[next];
+    if (argument == "--") {
+      ++next;
+      break;
+    }
+    if (argument.size() < 2 || argument[0] != '-') break;
+    const std::size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    const auto flag = flags().find(name);
+    const auto value = values().find(name);
+    if (flag != flags().end()) {
+      if (equals != std::string::npos) throw UsageError(name + " takes no value");
+      flag->second(options);
+    } else if (value == values().end()) {
+      throw UsageError("unknown option " + name + "; heapwright-collect --help lists them");
+    } else if (equals != std::string::npos) {
+      value->second(options, name, argument.substr(equals + 1));
+    } else if (++next < arguments.size()) {
+      value->second(options, name, arguments[next]);
+    } else {
+      throw UsageError(name + " needs a value; heapwright-collect --help says which");
+    }
+  }
+  options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(std::min(next, arguments.size())), arguments.end());
+  check_together(options);
+  return options;
+}
+
+}  // namespace heapwright::collect

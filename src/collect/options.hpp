@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What the user asked for.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace heapwright::collect {
+
+// One line that says what to do; the command ends with exit code 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Options {
+  std::string output_pattern = "%e.%p.heapwright";
+  bool replace_existing = false;
+  bool follow_children = false;
+  bool free_stacks = false;
+  bool durations = true;
+  bool stacks = true;
+  std::uint32_t max_frames = 128;
+  std::uint64_t sample_mean_bytes = 0;  // 0 = every call
+  std::uint64_t max_size_bytes = 0;     // 0 = no limit
+  std::uint64_t duration_ns = 0;        // 0 = no limit
+  std::string control_path;
+  bool starts_paused = false;
+  bool keep_arguments = false;
+  std::string library_path;  // empty: beside this program
+  bool print_json = false;
+  std::string summary_path;
+  bool is_quiet = false;
+  bool show_help = false;
+  bool show_version = false;
+  std::vector<std::string> command;  // program and arguments
+};
+
+// Throws UsageError.
+Options parse_options(const std::vector<std::string>& arguments);
+
+// "64k" = 65536, "1.5M" is refused; suffixes k, M, G in either case.
+// Throws UsageError naming `option`.
+std::uint64_t parse_bytes(const std::string& option, const std::string& text);
+
+extern const char help_text[];
+
+}  // namespace heapwright::collect

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "collect/output_names.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace heapwright::collect {
+namespace {
+
+std::string with_number(const std::string& path, unsigned number) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  const std::size_t dot = path.rfind('.');
+  const bool has_suffix = dot != std::string::npos && dot > name;
+  const std::size_t cut = has_suffix ? dot : path.size();
+  return path.substr(0, cut) + "." + std::to_string(number) + path.substr(cut);
+}
+
+bool exists(const std::string& path) {
+  struct stat unused;
+  return lstat(path.c_str(), &unused) == 0;
+}
+
+}  // namespace
+
+std::string file_name_part(const std::string& path) {
+  constexpr char deleted[] = " (deleted)";
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (name.ends_with(deleted)) name.resize(name.size() - (sizeof deleted - 1));
+  for (char& character : name) {
+    if (static_cast<unsigned char>(character) < ' ' || character == 0x7f) character = '_';
+  }
+  constexpr std::size_t longest = 100;
+  if (name.size() > longest) name.resize(longest);
+  return name.empty() || name == "." || name == ".." ? "program" : name;
+}
+
+std::string OutputNames::expand(std::uint64_t process_id, const std::string& program) const {
+  std::string path;
+  for (std::size_t i = 0; i < pattern_.size(); ++i) {
+    if (pattern_[i] != '%' || i + 1 == pattern_.size()) {
+      path += pattern_[i];
+      continue;
+    }
+    switch (pattern_[++i]) {
+      case 'p': path += std::to_string(process_id); break;
+      case 'h': path += file_name_part(host_); break;
+      case 'e': path += file_name_part(program); break;
+      default: path += '%';
+    }
+  }
+  return path;
+}
+
+std::string OutputNames::choose(std::uint64_t process_id, const std::string& program) {
+  const std::string first = expand(process_id, program);
+  std::string path = first;
+  for (unsigned number = 2; used_.contains(path) || (!replaces_existing_ && exists(path)); ++number) {
+    path = with_number(first, number);
+  }
+  used_.insert(path);
+  return path;
+}
+
+std::string OutputNames::why_not_writable(const std::string& path) const {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  struct stat status;
+  if (stat(folder.c_str(), &status) != 0) {
+    const std::string reason = errno == ENOENT ? "does not exist; create it" : std::string("cannot be used: ") + std::strerror(errno);
+    return "the output folder '" + folder + "' " + reason + " or choose another with --output";
+  }
+  if (!S_ISDIR(status.st_mode)) return "'" + folder + "' is not a folder; choose another with --output";
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return "cannot write in the output folder '" + folder + "' (" + std::strerror(errno) + "); choose another with --output";
+  }
+  if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    return "'" + path + "' is a folder; choose a file with --output";
+  }
+  if (!replaces_existing_ && exists(path)) return "'" + path + "' exists; use --force to replace it or choose another with --output";
+  return "";
+}
+
+}  // namespace heapwright::collect

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include "collect/process_recording.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "collect/session_text.hpp"
+
+namespace heapwright::collect {
+
+using session::Lane;
+using session::ProcessBlock;
+
+namespace {
+
+constexpr std::uint64_t oldest_batch_ns = 1'000'000'000;
+constexpr std::uint64_t write_interval_ns = 100'000'000;
+constexpr std::uint64_t first_name_pause_ns = 10'000'000;
+// A reader takes 2^21 threads; this many in one process lose their names and
+// events, which the drop counter says.
+constexpr std::uint32_t most_threads = 1U << 20;
+constexpr int final_passes = 8;
+
+std::uint32_t mean_ns(std::uint64_t ticks, std::uint64_t samples, const TickConversion& clock) {
+  if (samples == 0) return 0;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(clock.length_ns(ticks / samples), 0xffffffffU));
+}
+
+}  // namespace
+
+ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& block, std::string path)
+    : context_(context),
+      block_(block),
+      process_id_(block.process_id),
+      watch_(process_id_),
+      file_(std::move(path), context.options.replace_existing),
+      definitions_(block, context.clock.conversion()),
+      metadata_(describe()) {
+  file_.write(metadata_);
+}
+
+trace::Metadata ProcessRecording::describe() const {
+  const Options& options = context_.options;
+  trace::Metadata metadata;
+  metadata.program = text_of(block_.executable);
+  metadata.command = options.keep_arguments ? watch_.command_line() : metadata.program;
+  if (metadata.command.empty()) metadata.command = metadata.program;
+  metadata.host = context_.host;
+  metadata.allocator = text_of(block_.allocator);
+  metadata.recorder_version = HEAPWRIGHT_VERSION;
+  metadata.process_id = process_id_;
+  metadata.parent_process_id = block_.parent_process_id;
+  metadata.start_unix_ns = context_.clock.start_unix_ns();
+  metadata.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  metadata.sample_mean_bytes = options.sample_mean_bytes;
+  metadata.durations_recorded = options.durations;
+  metadata.free_stacks_recorded = options.free_stacks;
+  metadata.notes = context_.notes;
+  return metadata;
+}
+
+std::uint64_t ProcessRecording::waiting_events() const noexcept {
+  std::uint64_t events = 0;
+  for (const LaneOwner& owner : lanes_) events += owner.drain == nullptr ? 0 : owner.drain->count();
+  return events;
+}
+
+bool ProcessRecording::has_half_full_lane() const noexcept {
+  for (const LaneOwner& owner : lanes_) {
+    if (owner.drain != nullptr && owner.drain->is_half_full()) return true;
+  }
+  return false;
+}
+
+DrainResult ProcessRecording::drain() {
+  const std::uint64_t now_ns = context_.clock.now_ns();
+  const std::uint32_t lane_count =
+      std::min(block_.lane_count.load(std::memory_order_acquire), session::max_lanes);
+  if (lanes_.size() < lane_count) lanes_.resize(lane_count);
+  DrainResult result;
+  for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
+    LaneOwner& owner = lanes_[index];
+    Lane& lane = block_.lanes[index];
+    // Only drain() frees lanes, so a new owner behind its back means that the
+    // program scribbled here; the old owner's events end at this point.
+    if (owner.drain != nullptr && lane.generation.load(std::memory_order_relaxed) != owner.generation) {
+      end_thread(owner, lane, now_ns);
+    }
+    if (owner.drain == nullptr) {
+      if (!adopt(index, now_ns)) continue;
+      result.has_thread_change = true;
+    }
+    drain_lane(owner, now_ns, result);
+    if (lane.state.load(std::memory_order_relaxed) != session::lane_live) {
+      result.has_thread_change |= release_if_ended(owner, lane, now_ns);
+    }
+  }
+  return result;
+}
+
+// Takes a lane that a thread has claimed; false when nobody has.
+bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
+  Lane& lane = block_.lanes[lane_index];
+  const std::uint32_t state = lane.state.load(std::memory_order_acquire);
+  if (state != session::lane_live && state != session::lane_exiting) return false;
+  LaneOwner& owner = lanes_[lane_index];
+  owner.drain = std::make_unique<LaneDrain>(lane, context_.budget);
+  owner.generation = lane.generation.load(std::memory_order_relaxed);
+  owner.thread = trace::Thread{};
+  owner.thread.index = thread_count_++;
+  owner.thread.thread_id = lane.thread_id;
+  owner.thread.first_ns = std::min(context_.clock.conversion().since_epoch_ns(lane.first_ticks), now_ns);
+  owner.name_pause_ns = first_name_pause_ns;
+  refresh_name(owner, now_ns);
+  pending_threads_.push_back(owner.thread);
+  return true;
+}
+
+void ProcessRecording::drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainResult& result) {
+  // The second round is for what did not fit into the batch.
+  for (int round = 0; round < 2; ++round) {
+    const std::uint64_t slots = owner.drain->take(definitions_, context_.clock.conversion(), now_ns);
+    result.slots += slots;
+    result.fullest_slots = std::max(result.fullest_slots, slots);
+    if (!owner.drain->is_full()) return;
+    write_lane(owner, true);
+  }
+}
+
+// An exiting thread may write until the kernel says that it is gone.
+bool ProcessRecording::release_if_ended(LaneOwner& owner, Lane& lane, std::uint64_t now_ns) {
+  if (watch_.has_thread(lane.thread_id)) return false;
+  DrainResult last;
+  drain_lane(owner, now_ns, last);
+  end_thread(owner, lane, now_ns);
+  lane.state.store(session::lane_unused, std::memory_order_release);
+  return true;
+}
+
+void ProcessRecording::end_thread(LaneOwner& owner, Lane& lane, std::uint64_t exit_ns) {
+  write_lane(owner, false);
+  owner.thread.exit_ns = exit_ns;
+  update_thread(owner, lane);
+  pending_threads_.push_back(owner.thread);
+  dropped_by_ended_threads_ += owner.thread.dropped;
+  damaged_slots_ += owner.drain->damaged_slots();
+  self_cost_.allocation_ticks += lane.self_allocation_ticks.load(std::memory_order_relaxed);
+  self_cost_.allocation_samples += lane.self_allocation_samples.load(std::memory_order_relaxed);
+  self_cost_.release_ticks += lane.self_release_ticks.load(std::memory_order_relaxed);
+  self_cost_.release_samples += lane.self_release_samples.load(std::memory_order_relaxed);
+  owner.drain.reset();
+}
+
+void ProcessRecording::write_lane(LaneOwner& owner, bool keeps_memory) {
+  if (owner.drain->count() == 0) return;
+  if (owner.thread.index < most_threads) file_.write_events(owner.thread.index, *owner.drain, definitions_);
+  owner.drain->clear(keeps_memory);
+}
+
+void ProcessRecording::update_thread(LaneOwner& owner, const Lane& lane) {
+  trace::Thread& thread = owner.thread;
+  const bool is_kept = thread.index < most_threads;
+  const std::uint64_t lost = lane.dropped_reentrant.load(std::memory_order_relaxed) +
+                             lane.dropped_full.load(std::memory_order_relaxed);
+  thread.events = is_kept ? owner.drain->events() : 0;
+  thread.dropped = lost + (is_kept ? 0 : owner.drain->events());
+  thread.waited_ns = context_.clock.conversion().length_ns(lane.waited_ticks.load(std::memory_order_relaxed));
+}
+
+void ProcessRecording::refresh_name(LaneOwner& owner, std::uint64_t now_ns) {
+  std::string name = watch_.thread_name(static_cast<std::uint32_t>(owner.thread.thread_id));
+  if (!name.empty()) owner.thread.name = std::move(name);
+  owner.next_name_ns = now_ns + owner.name_pause_ns;
+  owner.name_pause_ns *= 8;
+}
+
+void ProcessRecording::keep_up(std::uint64_t memory_interval_ns) {
+  const std::uint64_t now_ns = context_.clock.now_ns();
+  memory_.sample(watch_, table_bytes(), now_ns, memory_interval_ns);
+  if (now_ns < next_write_ns_) return;
+  next_write_ns_ = now_ns + write_interval_ns;
+  definitions_.read_modules(true);
+  for (LaneOwner& owner : lanes_) {
+    if (owner.drain == nullptr) continue;
+    if (owner.drain->count() != 0 && now_ns - owner.drain->waiting_since_ns() >= oldest_batch_ns) write_lane(owner, false);
+    if (now_ns < owner.next_name_ns) continue;
+    refresh_name(owner, now_ns);
+    update_thread(owner, block_.lanes[&owner - lanes_.data()]);
+    pending_threads_.push_back(owner.thread);
+  }
+  write_pending();
+}
+
+void ProcessRecording::write_pending() {
+  file_.write_definitions(definitions_);
+  std::erase_if(pending_threads_, [](const trace::Thread& thread) { return thread.index >= most_threads; });
+  file_.write(pending_threads_);
+  file_.write(memory_.pending);
+  pending_threads_.clear();
+  memory_.pending.clear();
+}
+
+void ProcessRecording::flush() {
+  for (LaneOwner& owner : lanes_) {
+    if (owner.drain != nullptr) write_lane(owner, false);
+  }
+}
+
+// The most memory that the tables and rings can hold as far as they are used.
+std::uint64_t ProcessRecording::table_bytes() const noexcept {
+  constexpr std::uint64_t page_bytes = 4096;
+  const auto pages = [](std::uint64_t entries, std::uint64_t most_bytes) {
+    return std::min(entries * page_bytes, most_bytes);
+  };
+  const std::uint32_t modules = std::min(block_.module_count.load(std::memory_order_relaxed), session::max_modules);
+  std::uint64_t bytes = 2 * page_bytes + modules * sizeof(session::ModuleEntry);
+  bytes += pages(block_.pc_count.load(std::memory_order_relaxed), sizeof block_.pcs);
+  bytes += pages(block_.node_count.load(std::memory_order_relaxed), sizeof block_.nodes);
+  return bytes + lanes_.size() * sizeof(Lane);
+}
+
+std::uint64_t ProcessRecording::dropped() const noexcept {
+  return dropped_by_ended_threads_ + damaged_slots_ + block_.dropped_without_lane.load(std::memory_order_relaxed);
+}
+
+std::vector<std::string> ProcessRecording::final_notes() const {
+  std::vector<std::string> notes = context_.notes;
+  const std::uint64_t without_lane = block_.dropped_without_lane.load(std::memory_order_relaxed);
+  const std::uint64_t not_stored = block_.stacks_not_stored.load(std::memory_order_relaxed);
+  const std::uint32_t deepbind = block_.deepbind_count.load(std::memory_order_relaxed);
+  if (without_lane != 0) {
+    notes.push_back(std::to_string(without_lane) + " calls came from more than " + std::to_string(session::max_lanes) +
+                    " threads at once and were not recorded");
+  }
+  if (not_stored != 0) notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
+  if (deepbind != 0) {
+    notes.push_back(std::to_string(deepbind) + " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen");
+  }
+  if (damaged_slots_ != 0) {
+    notes.push_back(std::to_string(damaged_slots_) + " records were damaged: the program writes over the recorder's memory");
+  }
+  return notes;
+}
+
+FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns) {
+  for (int pass = 0; pass < final_passes; ++pass) {
+    if (drain().slots == 0) break;
+  }
+  definitions_.read_modules(true);
+  for (LaneOwner& owner : lanes_) {
+    if (owner.drain != nullptr) end_thread(owner, block_.lanes[&owner - lanes_.data()], 0);
+  }
+  write_pending();
+  const TickConversion& clock = context_.clock.conversion();
+  metadata_.self_cost_allocation_ns = mean_ns(self_cost_.allocation_ticks, self_cost_.allocation_samples, clock);
+  metadata_.self_cost_release_ns = mean_ns(self_cost_.release_ticks, self_cost_.release_samples, clock);
+  metadata_.notes = final_notes();
+  file_.write(metadata_);
+
+  FileSummary summary;
+  summary.end.reason = file_.is_failed() ? trace::EndReason::write_failed : reason;
+  summary.end.status = file_.is_failed() ? file_.error_number() : status;
+  summary.end.time_ns = end_ns;
+  summary.end.events = file_.events();
+  summary.end.dropped = dropped();
+  summary.end.recorder_peak_bytes = memory_.recorder_peak_bytes();
+  file_.finish(summary.end);
+  summary.path = file_.path();
+  summary.program = metadata_.program;
+  summary.process_id = process_id_;
+  summary.bytes = file_.bytes();
+  summary.threads = thread_count_;
+  summary.error_number = file_.error_number();
+  summary.notes = metadata_.notes;
+  return summary;
+}
+
+}  // namespace heapwright::collect

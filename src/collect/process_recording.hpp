@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// One process image being recorded: its block in the session, its threads,
+// its trace file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collect/lane_drain.hpp"
+#include "collect/memory_sampler.hpp"
+#include "collect/options.hpp"
+#include "collect/process_watch.hpp"
+#include "collect/stack_definitions.hpp"
+#include "collect/tick_clock.hpp"
+#include "collect/trace_file.hpp"
+#include "session/layout.hpp"
+#include "trace/records.hpp"
+
+namespace heapwright::collect {
+
+// What every recording of the session shares.
+struct RecordingContext {
+  const Options& options;
+  const TickClock& clock;
+  std::string host;
+  std::vector<std::string> notes;  // for every trace
+  BufferBudget budget;
+};
+
+// What became of one process image, for the report.
+struct FileSummary {
+  std::string path;
+  std::string program;
+  std::uint64_t process_id = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t threads = 0;
+  trace::End end;
+  int error_number = 0;  // of the file; 0 = whole
+  std::vector<std::string> notes;
+};
+
+struct DrainResult {
+  std::uint64_t slots = 0;          // taken out of all lanes
+  std::uint64_t fullest_slots = 0;  // taken out of one lane
+  bool has_thread_change = false;
+
+  void add(const DrainResult& other) noexcept {
+    slots += other.slots;
+    fullest_slots = fullest_slots > other.fullest_slots ? fullest_slots : other.fullest_slots;
+    has_thread_change |= other.has_thread_change;
+  }
+};
+
+class ProcessRecording {
+ public:
+  // `block` is mapped and at least process_live; both outlive the recording.
+  ProcessRecording(RecordingContext& context, session::ProcessBlock& block, std::string path);
+
+  std::uint32_t process_id() const noexcept { return process_id_; }
+  ProcessWatch& watch() noexcept { return watch_; }
+  const TraceFile& file() const noexcept { return file_; }
+  std::uint64_t waiting_events() const noexcept;
+  // Whether a producer has filled half of its ring, which is when it wakes a
+  // collector that sleeps.
+  bool has_half_full_lane() const noexcept;
+
+  // One pass over the lanes.
+  DrainResult drain();
+  // Writes what is old or has changed; to be called every few milliseconds.
+  void keep_up(std::uint64_t memory_interval_ns);
+  // Writes all waiting events and frees their memory.
+  void flush();
+  // Drains what is left and ends the file.
+  FileSummary finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns);
+
+ private:
+  struct LaneOwner {
+    std::unique_ptr<LaneDrain> drain;  // empty: the lane is unused
+    trace::Thread thread;
+    std::uint32_t generation = 0;
+    std::uint64_t next_name_ns = 0;
+    std::uint64_t name_pause_ns = 0;
+  };
+  struct SelfCost {
+    std::uint64_t allocation_ticks = 0;
+    std::uint64_t allocation_samples = 0;
+    std::uint64_t release_ticks = 0;
+    std::uint64_t release_samples = 0;
+  };
+
+  bool adopt(std::uint32_t lane_index, std::uint64_t now_ns);
+  void drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainResult& result);
+  bool release_if_ended(LaneOwner& owner, session::Lane& lane, std::uint64_t now_ns);
+  void write_lane(LaneOwner& owner, bool keeps_memory);
+  void update_thread(LaneOwner& owner, const session::Lane& lane);
+  void end_thread(LaneOwner& owner, session::Lane& lane, std::uint64_t exit_ns);
+  void refresh_name(LaneOwner& owner, std::uint64_t now_ns);
+  void write_pending();
+  std::uint64_t table_bytes() const noexcept;
+  trace::Metadata describe() const;
+  std::vector<std::string> final_notes() const;
+  std::uint64_t dropped() const noexcept;
+
+  RecordingContext& context_;
+  session::ProcessBlock& block_;
+  std::uint32_t process_id_;
+  ProcessWatch watch_;
+  TraceFile file_;
+  StackDefinitions definitions_;
+  trace::Metadata metadata_;
+  std::vector<LaneOwner> lanes_;
+  std::vector<trace::Thread> pending_threads_;
+  MemorySampler memory_;
+  std::uint64_t next_write_ns_ = 0;
+  std::uint32_t thread_count_ = 0;
+  std::uint64_t dropped_by_ended_threads_ = 0;
+  std::uint64_t damaged_slots_ = 0;
+  SelfCost self_cost_;
+};
+
+}  // namespace heapwright::collect

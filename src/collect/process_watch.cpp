@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "collect/process_watch.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+namespace heapwright::collect {
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// "RssAnon:\t     123 kB"
+std::uint64_t kilobytes_after(std::string_view text, std::string_view label) {
+  const std::size_t found = text.find(label);
+  if (found == std::string_view::npos) return 0;
+  const std::size_t digits = text.find_first_of("0123456789", found + label.size());
+  if (digits == std::string_view::npos) return 0;
+  std::uint64_t value = 0;
+  std::from_chars(text.data() + digits, text.data() + text.size(), value);
+  return value * 1024;
+}
+
+}  // namespace
+
+MemoryReading parse_memory(const std::string& status) {
+  MemoryReading reading;
+  reading.anonymous_bytes = kilobytes_after(status, "\nRssAnon:");
+  reading.file_bytes = kilobytes_after(status, "\nRssFile:");
+  reading.shared_bytes = kilobytes_after(status, "\nRssShmem:");
+  reading.swapped_bytes = kilobytes_after(status, "\nVmSwap:");
+  return reading;
+}
+
+ProcessWatch::ProcessWatch(std::uint32_t process_id)
+    : process_id_(process_id <= INT_MAX ? static_cast<pid_t>(process_id) : 0) {
+  if (process_id_ <= 0) {
+    is_gone_ = true;
+    return;
+  }
+  process_file_ = static_cast<int>(syscall(SYS_pidfd_open, process_id_, 0));
+  if (process_file_ < 0 && errno == ESRCH) is_gone_ = true;
+  status_file_ = open((folder() + "/status").c_str(), O_RDONLY | O_CLOEXEC);
+}
+
+ProcessWatch::~ProcessWatch() {
+  if (process_file_ >= 0) close(process_file_);
+  if (status_file_ >= 0) close(status_file_);
+}
+
+std::string ProcessWatch::folder() const { return "/proc/" + std::to_string(process_id_); }
+
+bool ProcessWatch::is_gone() {
+  if (is_gone_) return true;
+  if (process_file_ >= 0) {
+    pollfd event{process_file_, POLLIN, 0};
+    is_gone_ = poll(&event, 1, 0) == 1;
+  } else if (kill(process_id_, 0) != 0 && errno == ESRCH) {
+    is_gone_ = true;
+  } else {
+    // "State:\tZ (zombie)": ended, not reaped. A zombie leader with living
+    // threads looks the same, but only without pidfd.
+    is_gone_ = read_file(folder() + "/status").find("\nState:\tZ") != std::string::npos;
+  }
+  return is_gone_;
+}
+
+bool ProcessWatch::maps_inode(std::uint64_t inode) const {
+  std::ifstream maps(folder() + "/maps");
+  const std::string wanted = " " + std::to_string(inode) + " ";
+  std::string line;
+  bool is_readable = false;
+  while (std::getline(maps, line)) {
+    is_readable = true;
+    if (line.find(wanted) != std::string::npos && line.find("/memfd:heapwright") != std::string::npos) return true;
+  }
+  return !is_readable;
+}
+
+bool ProcessWatch::has_thread(std::uint32_t thread_id) const noexcept {
+  if (is_gone_ || thread_id == 0 || thread_id > INT_MAX) return false;
+  return syscall(SYS_tgkill, process_id_, static_cast<pid_t>(thread_id), 0) == 0 || errno != ESRCH;
+}
+
+std::string ProcessWatch::thread_name(std::uint32_t thread_id) const {
+  if (is_gone_) return "";
+  const std::string path = folder() + "/task/" + std::to_string(thread_id) + "/comm";
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  char name[64];
+  const ssize_t length = read(file, name, sizeof name);
+  close(file);
+  std::string text(name, length > 0 ? static_cast<std::size_t>(length) : 0);
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+bool ProcessWatch::read_memory(MemoryReading& reading) {
+  if (status_file_ < 0 || is_gone_) return false;
+  char text[4096];
+  const ssize_t length = pread(status_file_, text, sizeof text, 0);
+  if (length <= 0) return false;
+  const std::string status(text, static_cast<std::size_t>(length));
+  // A process on its way out has no memory lines any more.
+  if (status.find("\nRssAnon:") == std::string::npos) return false;
+  reading = parse_memory(status);
+  return true;
+}
+
+std::string ProcessWatch::command_line() const {
+  std::string text = read_file(folder() + "/cmdline");
+  while (text.ends_with('\0')) text.pop_back();
+  for (char& character : text) {
+    if (character == '\0') character = ' ';
+  }
+  return text;
+}
+
+}  // namespace heapwright::collect

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// What the kernel says about a recorded process: whether it lives, its
+// threads' names, its memory.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace heapwright::collect {
+
+struct MemoryReading {
+  std::uint64_t anonymous_bytes = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t shared_bytes = 0;
+  std::uint64_t swapped_bytes = 0;
+};
+
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(std::uint32_t process_id);
+  ~ProcessWatch();
+  ProcessWatch(const ProcessWatch&) = delete;
+  ProcessWatch& operator=(const ProcessWatch&) = delete;
+
+  // True once all of its threads have ended (also while it waits to be
+  // reaped). Nothing it wrote comes later.
+  bool is_gone();
+
+  // Whether the process maps the file of this inode. True when that cannot
+  // be known. Tells a recorded process from another one with its old id.
+  bool maps_inode(std::uint64_t inode) const;
+
+  bool has_thread(std::uint32_t thread_id) const noexcept;
+  // Empty when the thread is gone.
+  std::string thread_name(std::uint32_t thread_id) const;
+  bool read_memory(MemoryReading& reading);
+  // Arguments separated by spaces; empty when they cannot be read.
+  std::string command_line() const;
+
+ private:
+  std::string folder() const;
+
+  pid_t process_id_;
+  int process_file_ = -1;  // pidfd; -1: out of files, asked by id instead
+  int status_file_ = -1;
+  bool is_gone_ = false;
+};
+
+// The memory lines of /proc/PID/status.
+MemoryReading parse_memory(const std::string& status);
+
+}  // namespace heapwright::collect

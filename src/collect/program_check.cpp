@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "collect/program_check.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+
+#include "collect/elf_facts.hpp"
+
+namespace heapwright::collect {
+namespace {
+
+// The kernel follows five.
+constexpr int most_interpreters = 5;
+constexpr std::size_t interpreter_line_bytes = 255;
+
+struct Found {
+  std::string path;    // empty: not found
+  std::string reason;  // then
+};
+
+bool is_regular_executable(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+std::string why_not_executable(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return "there is no program '" + path + "'; check the name";
+    return "cannot start '" + path + "': " + std::strerror(errno);
+  }
+  if (S_ISDIR(status.st_mode)) return "'" + path + "' is a folder, not a program";
+  if (!S_ISREG(status.st_mode)) return "'" + path + "' is not a program file";
+  return "'" + path + "' is not executable; make it so with: chmod +x " + path;
+}
+
+// As execvp() does, and with the reason when it would fail.
+Found find_program(const std::string& name, const std::string& search_path) {
+  if (name.find('/') != std::string::npos) {
+    if (is_regular_executable(name)) return {name, ""};
+    return {"", why_not_executable(name)};
+  }
+  std::string unusable;
+  std::istringstream folders(search_path);
+  std::string folder;
+  while (std::getline(folders, folder, ':')) {
+    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
+    if (is_regular_executable(path)) return {path, ""};
+    struct stat status;
+    if (unusable.empty() && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) unusable = path;
+  }
+  if (!unusable.empty()) return {"", why_not_executable(unusable)};
+  const std::string hint = access(name.c_str(), F_OK) == 0 ? "; the file in this folder is ./" + name : "; check the name and PATH";
+  return {"", "there is no program '" + name + "' in PATH" + hint};
+}
+
+std::string first_line(int file) {
+  char text[interpreter_line_bytes + 1];
+  const ssize_t length = pread(file, text, interpreter_line_bytes, 0);
+  const std::string head(text, length > 0 ? static_cast<std::size_t>(length) : 0);
+  return head.substr(0, head.find('\n'));
+}
+
+// "#!/usr/bin/env -S python3 -u" as the kernel and env would take it apart.
+struct InterpreterLine {
+  std::string path;
+  std::string argument;  // all the rest of the line, one argument
+};
+
+InterpreterLine parse_interpreter(const std::string& line) {
+  const char blanks[] = " \t\r";
+  const std::size_t begin = line.find_first_not_of(blanks, 2);
+  if (begin == std::string::npos) return {};
+  const std::size_t end = line.find_first_of(blanks, begin);
+  InterpreterLine parsed{line.substr(begin, end - begin), ""};
+  const std::size_t argument = end == std::string::npos ? end : line.find_first_not_of(blanks, end);
+  if (argument != std::string::npos) {
+    parsed.argument = line.substr(argument, line.find_last_not_of(blanks) + 1 - argument);
+  }
+  return parsed;
+}
+
+// "env NAME" only starts another program, which would not be recorded unless
+// children are: that program is started directly.
+std::vector<std::string> program_behind_env(const InterpreterLine& line) {
+  const std::size_t slash = line.path.rfind('/');
+  if (line.path.substr(slash == std::string::npos ? 0 : slash + 1) != "env") return {};
+  std::vector<std::string> words;
+  std::istringstream text(line.argument);
+  std::string word;
+  if (!line.argument.starts_with("-S")) {
+    if (line.argument.empty() || line.argument[0] == '-' || line.argument.find('=') != std::string::npos) return {};
+    return {line.argument};
+  }
+  text.ignore(2);
+  while (text >> word) words.push_back(word);
+  const bool is_plain = !words.empty() && words[0][0] != '-' && words[0].find('=') == std::string::npos &&
+                        line.argument.find_first_of("'\"\\$") == std::string::npos;
+  return is_plain ? words : std::vector<std::string>{};
+}
+
+class Check {
+ public:
+  Check(const std::vector<std::string>& command, const std::string& search_path) : search_path_(search_path) {
+    result_.arguments = command;
+  }
+
+  ProgramCheck run() {
+    const Found found = find_program(result_.arguments[0], search_path_);
+    if (found.path.empty()) return refuse(found.reason);
+    result_.path = found.path;
+    std::string file_path = found.path;
+    for (int step = 0; step < most_interpreters; ++step) {
+      std::string interpreter;
+      if (!look_into(file_path, interpreter)) return result_;
+      if (interpreter.empty()) return result_;
+      file_path = interpreter;
+    }
+    return refuse("'" + result_.arguments[0] + "': too many scripts in a row; name the interpreter's program itself");
+  }
+
+ private:
+  ProgramCheck refuse(const std::string& reason) {
+    result_.refusal = reason;
+    return result_;
+  }
+
+  // False when refused; `interpreter` is set when the file is a script.
+  bool look_into(const std::string& path, std::string& interpreter) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) {
+      refuse("cannot read '" + path + "' (" + std::strerror(errno) + "); heapwright must read a program to check it");
+      return false;
+    }
+    const ElfFacts facts = inspect_elf(file);
+    const std::string line = facts.is_elf ? "" : first_line(file);
+    const bool has_capabilities = fgetxattr(file, "security.capability", nullptr, 0) > 0;
+    struct stat status;
+    const bool has_mode = fstat(file, &status) == 0;
+    close(file);
+    if (!facts.is_elf) return take_script(path, line, interpreter);
+    if (has_mode && (status.st_mode & (S_ISUID | S_ISGID)) != 0) return refuse_privileged(path, "setuid or setgid");
+    if (has_capabilities) return refuse_privileged(path, "given file capabilities");
+    set_executable(path);
+    return judge(path, facts);
+  }
+
+  void set_executable(const std::string& path) {
+    char* real_path = realpath(path.c_str(), nullptr);
+    result_.executable = real_path != nullptr ? real_path : path;
+    free(real_path);
+  }
+
+  bool refuse_privileged(const std::string& path, const std::string& what) {
+    refuse("'" + path + "' is " + what + ", and the loader ignores preloaded libraries in such programs; record a copy: cp " +
+           path + " ./copy");
+    return false;
+  }
+
+  // A script without an interpreter line is run by the shell, as execvp does.
+  bool take_script(const std::string& path, const std::string& line, std::string& interpreter) {
+    if (!line.starts_with("#!")) {
+      if (line.find('\0') != std::string::npos) {
+        refuse("'" + path + "' is neither a program nor a script");
+        return false;
+      }
+      interpreter = "/bin/sh";
+      put_in_front({"/bin/sh"}, path);
+      return true;
+    }
+    const InterpreterLine parsed = parse_interpreter(line);
+    const std::vector<std::string> behind_env = program_behind_env(parsed);
+    if (behind_env.empty()) {
+      interpreter = parsed.path;
+      if (is_regular_executable(interpreter)) return true;
+      refuse("the interpreter of '" + path + "': " + why_not_executable(interpreter));
+      return false;
+    }
+    const Found found = find_program(behind_env[0], search_path_);
+    if (found.path.empty()) {
+      refuse("the interpreter of '" + path + "': " + found.reason);
+      return false;
+    }
+    interpreter = found.path;
+    put_in_front(behind_env, path);
+    return true;
+  }
+
+  void put_in_front(const std::vector<std::string>& interpreter, const std::string& script) {
+    result_.arguments[0] = script;
+    result_.arguments.insert(result_.arguments.begin(), interpreter.begin(), interpreter.end());
+    const Found found = find_program(interpreter[0], search_path_);
+    result_.path = found.path.empty() ? interpreter[0] : found.path;
+  }
+
+  bool judge(const std::string& path, const ElfFacts& facts) {
+    std::string reason;
+    if (!facts.is_64_bit || (facts.is_readable && !facts.is_x86_64)) {
+      reason = " is built for another processor; heapwright records 64-bit x86 programs, so build it for x86-64";
+    } else if (!facts.is_readable) {
+      reason = " is a damaged program file; build or install it again";
+    } else if (facts.interpreter.empty()) {
+      reason = " is linked statically, so no library can be preloaded; link it dynamically (without -static)";
+    } else if (!facts.sanitizer.empty()) {
+      reason = " is built with " + facts.sanitizer + ", which brings its own heap; build it without -fsanitize";
+    }
+    if (!reason.empty()) {
+      refuse("'" + path + "'" + reason);
+      return false;
+    }
+    add_notes(path, facts);
+    return true;
+  }
+
+  void add_notes(const std::string& path, const ElfFacts& facts) {
+    const std::string allocator = facts.own_allocator.empty() ? "an allocator" : facts.own_allocator;
+    const std::string remedy = "; link it as a shared library or preload it to record them";
+    if (facts.defines_malloc) {
+      result_.notes.push_back("'" + path + "' has " + allocator +
+                              " linked in statically and calls it directly: its heap calls are not seen" + remedy);
+    } else if (!facts.own_allocator.empty()) {
+      result_.notes.push_back("'" + path + "' has " + allocator +
+                              " linked in statically: calls to it are not seen, only those to malloc and free" + remedy);
+    }
+    if (facts.interpreter.find("ld-musl") != std::string::npos) {
+      result_.notes.push_back("'" + path + "' uses musl libc: only what musl offers is recorded");
+    }
+  }
+
+  const std::string& search_path_;
+  ProgramCheck result_;
+};
+
+}  // namespace
+
+ProgramCheck check_program(const std::vector<std::string>& command, const std::string& search_path) {
+  return Check(command, search_path).run();
+}
+
+}  // namespace heapwright::collect

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Finds the program that a command starts and says beforehand whether it can
+// be recorded: a preloaded library is ignored by some programs and breaks
+// others.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace heapwright::collect {
+
+struct ProgramCheck {
+  // Why it cannot be recorded and what to do about it; empty: it can.
+  std::string refusal;
+  std::string path;                    // to be executed
+  std::vector<std::string> arguments;  // argv; argv[0] as typed
+  std::string executable;              // the ELF file that will run
+  std::vector<std::string> notes;      // what the recorder will not see
+};
+
+// `command` is not empty. `search_path` is the PATH variable's value.
+ProgramCheck check_program(const std::vector<std::string>& command, const std::string& search_path);
+
+}  // namespace heapwright::collect

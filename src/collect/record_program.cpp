@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "collect/record_program.hpp"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "collect/collector.hpp"
+#include "collect/launch.hpp"
+#include "collect/program_check.hpp"
+#include "collect/report.hpp"
+#include "collect/signals.hpp"
+
+namespace heapwright::collect {
+namespace {
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  gethostname(name, HOST_NAME_MAX);
+  return name;
+}
+
+std::string library_beside_this_program() {
+  char path[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  std::string folder(path, length > 0 ? static_cast<std::size_t>(length) : 0);
+  folder.resize(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/'));
+  return folder + "/../lib/libheapwright-record.so";
+}
+
+// Absolute, since the program may change its folder before it starts others.
+std::string find_library(const Options& options) {
+  const std::string given = options.library_path.empty() ? library_beside_this_program() : options.library_path;
+  char* real_path = realpath(given.c_str(), nullptr);
+  const std::string path = real_path != nullptr ? real_path : "";
+  free(real_path);
+  if (path.empty() || access(path.c_str(), R_OK) != 0) {
+    throw UsageError("the recorder '" + given + "' cannot be read (" + std::strerror(errno) + "); build it or name it with --library");
+  }
+  if (path.find_first_of(": \t") != std::string::npos) {
+    throw UsageError("the recorder's path '" + path + "' holds a blank or a colon, which LD_PRELOAD cannot; copy it elsewhere and name it with --library");
+  }
+  return path;
+}
+
+// Opened before the program starts, so that a typing error costs nothing.
+int open_summary(const Options& options) {
+  if (options.summary_path.empty()) return -1;
+  const int file = open(options.summary_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) throw UsageError("cannot write '" + options.summary_path + "' (" + std::strerror(errno) + "); choose another file with --summary");
+  return file;
+}
+
+void check_control_file(const Options& options) {
+  struct stat status;
+  if (options.control_path.empty() || stat(options.control_path.c_str(), &status) != 0) return;
+  if (!S_ISREG(status.st_mode)) throw UsageError("--control takes an ordinary file, not '" + options.control_path + "'");
+  if (access(options.control_path.c_str(), R_OK) != 0) throw UsageError("cannot read the control file '" + options.control_path + "' (" + std::strerror(errno) + ")");
+}
+
+void raise_limit(decltype(RLIMIT_NOFILE) which) {
+  rlimit limit{};
+  if (getrlimit(which, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(which, &limit);
+}
+
+void write_text(int file, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t written = write(file, text.data() + done, text.size() - done);
+    if (written <= 0) {
+      say_error(std::string("cannot write the summary (") + std::strerror(errno) + ")");
+      return;
+    }
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+void tell(const Options& options, const Report& report, int summary_file) {
+  const Messages messages(options.is_quiet);
+  for (const std::string& line : lines_of(report)) messages.say(line);
+  if (options.print_json) write_text(STDOUT_FILENO, json_of(report));
+  if (summary_file >= 0) {
+    write_text(summary_file, json_of(report));
+    close(summary_file);
+  }
+}
+
+}  // namespace
+
+int record_program(const Options& options) {
+  TickClock clock;
+  const char* search_path = getenv("PATH");
+  ProgramCheck check = check_program(options.command, search_path != nullptr ? search_path : "/usr/bin:/bin");
+  if (!check.refusal.empty()) throw UsageError(check.refusal);
+  const std::string library = find_library(options);
+  check_control_file(options);
+  const OutputNames names(options.output_pattern, host_name(), options.replace_existing);
+
+  // The child is forked before the collector changes any of its own limits
+  // and signals, which the program would inherit.
+  Launch launch(check.path, check.arguments, library);
+  const std::string first_path = names.expand(static_cast<std::uint64_t>(launch.process_id()), check.executable);
+  const std::string complaint = names.why_not_writable(first_path);
+  if (!complaint.empty()) throw UsageError(complaint);
+  const int summary_file = open_summary(options);
+  const Messages messages(options.is_quiet);
+  for (const std::string& note : check.notes) messages.say("note: " + note);
+
+  watch_signals(launch.process_id());
+  raise_limit(RLIMIT_NOFILE);
+  raise_limit(RLIMIT_AS);
+  SessionMemory session;
+  clock.calibrate();
+  Collector collector(options, clock, session, names, RecordingContext{options, clock, host_name(), check.notes, {}});
+  const int error_number = launch.let_go(session.path());
+  if (error_number != 0) throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
+
+  Report report;
+  report.exit_code = exit_code_of(collector.run(launch.process_id()));
+  report.program = check.executable;
+  report.files = collector.files();
+  report.notes = check.notes;
+  report.processes_refused = collector.processes_refused();
+  report.clock_is_tsc = clock.is_tsc();
+  report.clock_error_ppm = clock.error_ppm();
+  report.clock_drift_ppm = clock.drift_ppm();
+  tell(options, report, summary_file);
+  return report.exit_code;
+}
+
+}  // namespace heapwright::collect

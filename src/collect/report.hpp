@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What a recording has brought, for people and for machines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collect/process_recording.hpp"
+
+namespace heapwright::collect {
+
+struct Report {
+  std::string program;
+  int exit_code = 0;
+  std::vector<FileSummary> files;
+  std::vector<std::string> notes;
+  std::uint32_t processes_refused = 0;
+  bool clock_is_tsc = false;
+  double clock_error_ppm = 0;
+  double clock_drift_ppm = 0;
+};
+
+// One line per file, and what is missing.
+std::vector<std::string> lines_of(const Report& report);
+
+// One JSON object, schema "heapwright.recording/1".
+std::string json_of(const Report& report);
+
+// "exited", "killed", ...
+const char* name_of(trace::EndReason reason);
+
+}  // namespace heapwright::collect

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Text out of shared memory, which may lack its end or hold anything.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace heapwright::collect {
+
+// Up to the first zero byte or the end of the array.
+template <std::size_t capacity>
+std::string text_of(const char (&characters)[capacity]) {
+  return std::string(characters, strnlen(characters, capacity));
+}
+
+// At most all of `bytes`; lower case.
+template <std::size_t capacity>
+std::string hexadecimal(const std::uint8_t (&bytes)[capacity], std::size_t count) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(count, capacity); ++i) {
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 15];
+  }
+  return text;
+}
+
+}  // namespace heapwright::collect

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "collect/stack_definitions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "collect/session_text.hpp"
+
+namespace heapwright::collect {
+
+using session::ModuleEntry;
+
+namespace {
+
+// Deepest stack a truthful recorder makes: 128 frames and the mark.
+constexpr std::size_t deepest_walk = 160;
+constexpr std::uint32_t module_ready = 2;
+
+trace::Module describe(const ModuleEntry& entry, const TickConversion& clock) {
+  trace::Module module;
+  module.start = entry.start;
+  module.end = std::max(entry.start, entry.end);
+  module.bias = entry.bias;
+  module.loaded_ns = clock.since_epoch_ns(entry.loaded_ticks);
+  module.path = text_of(entry.path);
+  module.build_id = hexadecimal(entry.build_id, entry.build_id_bytes);
+  return module;
+}
+
+}  // namespace
+
+std::uint32_t StackDefinitions::define_stack(std::uint32_t node, std::uint64_t event_ticks) {
+  struct Step {
+    std::uint32_t node;
+    std::uint32_t frame_number;
+  };
+  std::array<Step, deepest_walk> steps;
+  std::size_t depth = 0;
+  std::uint32_t parent_id = 0;
+  bool is_cut = false;
+  while (node != 0) {
+    const std::uint32_t known = stack_ids_.find(node);
+    if (known != NumberMap::absent) {
+      parent_id = known;
+      break;
+    }
+    const std::uint64_t word =
+        node < session::node_table_slots ? block_.nodes[node].load(std::memory_order_acquire) : 0;
+    is_cut = word == 0 || depth == deepest_walk;
+    if (is_cut) break;
+    // Frame number + 1 is stored, so that a used word is never 0.
+    steps[depth++] = {node, static_cast<std::uint32_t>(word) - 1};
+    node = static_cast<std::uint32_t>(word >> 32);
+  }
+  if (is_cut) parent_id = truncated_stack_id();
+  while (depth != 0) {
+    const Step step = steps[--depth];
+    pending_stacks.push_back({parent_id, frame_id(step.frame_number, event_ticks)});
+    parent_id = ++stack_count_;
+    // A scribbled table may lead through one node twice.
+    if (stack_ids_.find(step.node) == NumberMap::absent) stack_ids_.insert(step.node, parent_id);
+  }
+  return parent_id;
+}
+
+// Of a walk that ends nowhere. One for all, so that garbage cannot fill the
+// tables.
+std::uint32_t StackDefinitions::truncated_stack_id() {
+  if (truncated_stack_id_ == 0) {
+    pending_stacks.push_back({0, trace::frame_truncated});
+    truncated_stack_id_ = ++stack_count_;
+  }
+  return truncated_stack_id_;
+}
+
+std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number, std::uint64_t event_ticks) {
+  if (frame_number == session::mark_table_full) return trace::frame_table_full;
+  if (frame_number >= session::pc_table_slots) return trace::frame_truncated;
+  const std::uint32_t known = frame_ids_.find(frame_number);
+  if (known != NumberMap::absent) return known;
+  const std::uint64_t key = block_.pcs[frame_number].key.load(std::memory_order_acquire);
+  trace::Frame frame;
+  frame.pc = key & session::pc_mask;
+  frame.is_exact = (key & session::pc_key_exact) != 0;
+  read_modules(false);
+  frame.module = module_of(frame.pc, event_ticks);
+  pending_frames.push_back(frame);
+  frame_ids_.insert(frame_number, frame_count_);
+  return frame_count_++;
+}
+
+// Several modules may have lain at one address, one after the other, in
+// order of discovery: the first that was still there at the event is it.
+std::uint32_t StackDefinitions::module_of(std::uint64_t pc, std::uint64_t event_ticks) const noexcept {
+  std::uint32_t found = trace::Frame::no_module;
+  for (const SeenModule& module : modules_) {
+    if (pc < module.start || pc >= module.end || module.number == trace::Frame::no_module) continue;
+    found = module.number;
+    if (module.unloaded_ticks == 0 || module.unloaded_ticks >= event_ticks) break;
+  }
+  return found;
+}
+
+void StackDefinitions::read_modules(bool is_thorough) {
+  const std::uint32_t count = std::min(block_.module_count.load(std::memory_order_acquire), session::max_modules);
+  if (count > modules_.size()) modules_.resize(count);
+  const std::uint32_t first = is_thorough ? 0 : first_unread_module_;
+  for (std::uint32_t index = first; index < modules_.size(); ++index) read_module(index);
+  while (first_unread_module_ < modules_.size() && modules_[first_unread_module_].is_read) ++first_unread_module_;
+}
+
+void StackDefinitions::read_module(std::uint32_t index) {
+  const ModuleEntry& entry = block_.modules[index];
+  SeenModule& seen = modules_[index];
+  if (entry.state.load(std::memory_order_acquire) != module_ready) return;
+  const std::uint64_t unloaded_ticks = entry.unloaded_ticks.load(std::memory_order_acquire);
+  const bool is_closed_now = unloaded_ticks != 0 && seen.unloaded_ticks == 0;
+  if (seen.is_read && (!is_closed_now || seen.number == trace::Frame::no_module)) return;
+
+  trace::Module module = describe(entry, clock_);
+  if (!seen.is_read) {
+    seen.is_read = true;
+    seen.start = module.start;
+    seen.end = module.end;
+    if (!module_keys_.insert({module.start, module.loaded_ns}).second) return;
+    seen.number = module_count_++;
+  } else if (module.start != seen.start || !module_keys_.contains({module.start, module.loaded_ns})) {
+    return;
+  }
+  seen.unloaded_ticks = unloaded_ticks;
+  if (unloaded_ticks != 0) module.unloaded_ns = std::max(clock_.since_epoch_ns(unloaded_ticks), module.loaded_ns + 1);
+  pending_modules.push_back(std::move(module));
+}
+
+}  // namespace heapwright::collect

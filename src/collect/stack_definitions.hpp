@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Numbers the stacks, frames and modules of one process as the trace wants
+// them (dense, parents before children) and keeps the definitions that are
+// still to be written. Every index read from the session is range-checked;
+// walks are bounded.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "collect/number_map.hpp"
+#include "collect/tick_clock.hpp"
+#include "session/layout.hpp"
+#include "trace/records.hpp"
+
+namespace heapwright::collect {
+
+class StackDefinitions {
+ public:
+  StackDefinitions(session::ProcessBlock& block, const TickConversion& clock) noexcept
+      : block_(block), clock_(clock) {}
+
+  // The trace's id of a stack that an event made at `event_ticks` refers to;
+  // 0 for no stack.
+  std::uint32_t stack_id(std::uint32_t node, std::uint64_t event_ticks) {
+    if (node == 0) return 0;
+    const std::uint32_t known = stack_ids_.find(node);
+    return known != NumberMap::absent ? known : define_stack(node, event_ticks);
+  }
+
+  // Takes in modules that became ready or were unloaded. Cheap when nothing
+  // was added unless `is_thorough`, which also looks for unloaded ones.
+  void read_modules(bool is_thorough);
+
+  // Definitions to write, in this order, before any event that uses them.
+  std::vector<trace::Module> pending_modules;
+  std::vector<trace::Frame> pending_frames;
+  std::vector<trace::StackNode> pending_stacks;
+
+ private:
+  // What is known of ModuleEntry i; the trace's number is `number`.
+  struct SeenModule {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    std::uint64_t unloaded_ticks = 0;
+    std::uint32_t number = trace::Frame::no_module;
+    bool is_read = false;
+  };
+
+  std::uint32_t define_stack(std::uint32_t node, std::uint64_t event_ticks);
+  std::uint32_t truncated_stack_id();
+  std::uint32_t frame_id(std::uint32_t frame_number, std::uint64_t event_ticks);
+  std::uint32_t module_of(std::uint64_t pc, std::uint64_t event_ticks) const noexcept;
+  void read_module(std::uint32_t index);
+
+  session::ProcessBlock& block_;
+  TickConversion clock_;
+  NumberMap stack_ids_;
+  NumberMap frame_ids_;
+  std::uint32_t stack_count_ = 0;  // ids 1 .. stack_count_ are given out
+  std::uint32_t frame_count_ = 0;
+  std::uint32_t truncated_stack_id_ = 0;
+  std::uint32_t module_count_ = 0;
+  std::vector<SeenModule> modules_;   // by slot in the session
+  std::uint32_t first_unread_module_ = 0;
+  // A module is known to the trace by (start, loaded_ns): a scribbled table
+  // must not name the same one twice.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> module_keys_;
+};
+
+}  // namespace heapwright::collect

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Turns the recorder's ticks into nanoseconds since the session's epoch. One
+// epoch and one multiplier for the whole session, so that the traces of a
+// program and its children lie on one time line.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace heapwright::collect {
+
+// ns = (ticks - epoch_ticks) * ns_per_tick_q32 / 2^32
+struct TickConversion {
+  std::uint64_t epoch_ticks = 0;
+  std::uint64_t ns_per_tick_q32 = 1ULL << 32;
+
+  // Ticks before the epoch (a scribbled session) count as the epoch.
+  std::uint64_t since_epoch_ns(std::uint64_t ticks) const noexcept {
+    const std::uint64_t passed = ticks > epoch_ticks ? ticks - epoch_ticks : 0;
+    return length_ns(passed);
+  }
+
+  std::uint64_t length_ns(std::uint64_t ticks) const noexcept {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(ticks) * ns_per_tick_q32;
+    return static_cast<std::uint64_t>(std::min<Wide>(product >> 32, longest_ns));
+  }
+
+  static constexpr std::uint64_t longest_ns = 1ULL << 62;
+};
+
+class TickClock {
+ public:
+  // Takes the first reading; the epoch is now.
+  TickClock();
+
+  // Takes the second reading, at least `calibration_ns` after the first
+  // (sleeps for what is missing). To be called once, before conversion().
+  void calibrate();
+
+  bool is_tsc() const noexcept { return is_tsc_; }
+  const TickConversion& conversion() const noexcept { return conversion_; }
+  std::uint64_t start_unix_ns() const noexcept { return start_unix_ns_; }
+  std::uint64_t now_ns() const noexcept;
+
+  // How far the multiplier may be off, from the width of the readings.
+  double error_ppm() const noexcept { return error_ppm_; }
+  // How far it was off against CLOCK_MONOTONIC from the epoch until now.
+  double drift_ppm() const noexcept;
+
+  static constexpr std::uint64_t calibration_ns = 10'000'000;
+
+ private:
+  struct Reading {
+    std::uint64_t ticks = 0;
+    std::uint64_t monotonic_ns = 0;
+    std::uint64_t width_ticks = 0;
+  };
+  Reading read_both() const noexcept;
+
+  bool is_tsc_ = false;
+  Reading first_;
+  TickConversion conversion_;
+  std::uint64_t start_unix_ns_ = 0;
+  double error_ppm_ = 0;
+};
+
+// Whether the time stamp counter is what the kernel itself keeps time by.
+// `clock_source_path` and `cpu_info_path` as in /sys and /proc.
+bool is_tsc_reliable(const std::string& clock_source_path, const std::string& cpu_info_path);
+
+}  // namespace heapwright::collect

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// A trace::Writer that keeps definitions ahead of their use and remembers
+// its first failure; after that every call does nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "collect/lane_drain.hpp"
+#include "collect/stack_definitions.hpp"
+#include "trace/writer.hpp"
+
+namespace heapwright::collect {
+
+class TraceFile {
+ public:
+  // Never throws; is_failed() afterwards when the file cannot be made.
+  TraceFile(std::string path, bool replaces_existing);
+
+  void write(const trace::Metadata& metadata);
+  void write(std::span<const trace::Thread> threads);
+  void write(std::span<const trace::MemorySample> samples);
+  // Writes and forgets what is pending.
+  void write_definitions(StackDefinitions& definitions);
+  // Writes what `drain` holds; the caller clears it.
+  void write_events(std::uint32_t thread, LaneDrain& drain, StackDefinitions& definitions);
+  void finish(const trace::End& end);
+
+  const std::string& path() const noexcept { return path_; }
+  std::uint64_t bytes() const noexcept { return writer_ == nullptr ? 0 : writer_->bytes_written(); }
+  std::uint64_t events() const noexcept { return events_; }
+  bool is_failed() const noexcept { return error_number_ != 0; }
+  int error_number() const noexcept { return error_number_; }
+
+ private:
+  template <typename Record>
+  void write_in_parts(std::span<const Record> records);
+  void note(bool is_written);
+
+  std::string path_;
+  std::unique_ptr<trace::Writer> writer_;
+  std::uint64_t events_ = 0;
+  int error_number_ = 0;
+};
+
+}  // namespace heapwright::collect
