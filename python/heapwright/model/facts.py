@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""The facts of a trace as frozen dataclasses: src/analyze/facts.hpp's mirror.
+
+Bytes are requested bytes and times are nanoseconds since the start of the
+recording, unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Time of the real calls; percentiles are right within 6.25 %."""
+
+    calls: int
+    sum_ns: int
+    max_ns: int
+    p50_ns: int
+    p90_ns: int
+    p99_ns: int
+    p999_ns: int
+    p9999_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over everything that passed the filter."""
+
+    events: int
+    allocations: int
+    releases: int
+    reallocs: int
+    failed: int
+    null_frees: int
+    requested_bytes: int
+    usable_bytes: int
+    unknown_releases: int
+    reused_live_addresses: int
+    mapped_bytes: int
+    unmapped_bytes: int
+    zero_size: int
+    allocator_ns: int
+    span_ns: int
+    size_mismatches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The moment when live requested bytes were highest."""
+
+    time_ns: int
+    live_bytes: int
+    live_usable_bytes: int
+    live_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ByKind:
+    """One entry point: malloc, operator new[], ..."""
+
+    kind: int
+    calls: int
+    bytes: int
+    latency: Latency
+
+
+@dataclass(frozen=True, slots=True)
+class BySizeClass:
+    """One power-of-two class of requested sizes, both ends included."""
+
+    from_bytes: int
+    to_bytes: int
+    allocations: int
+    bytes: int
+    overhead_bytes: int
+    live_at_peak_blocks: int
+    live_at_peak_bytes: int
+    allocation_latency: Latency
+    release_latency: Latency
+
+
+@dataclass(frozen=True, slots=True)
+class CommonSize:
+    """A size that was asked for often."""
+
+    size_bytes: int
+    allocations: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFacts:
+    """What one site, or one stack, did."""
+
+    allocations: int
+    bytes: int
+    overhead_bytes: int
+    reallocs: int
+    temporaries: int
+    freed_by_other_thread: int
+    allocator_ns: int
+    release_ns: int
+    live_at_peak_blocks: int
+    live_at_peak_bytes: int
+    live_at_end_blocks: int
+    live_at_end_bytes: int
+    own_peak_bytes: int
+    lifetime_sum_ns: int
+    freed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LifetimeMap:
+    """Size x lifetime: row-major cells, the last column is "still live"."""
+
+    size_from_bytes: tuple[int, ...]
+    lifetime_from_ns: tuple[int, ...]
+    blocks: tuple[int, ...]
+    bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ByThread:
+    """What one thread did; same order as Trace.threads."""
+
+    allocations: int
+    releases: int
+    bytes: int
+    allocator_ns: int
+    temporaries: int
+    peak_live_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrossThread:
+    """Blocks that one thread allocated and another (or the same) freed."""
+
+    allocating_thread: int
+    freeing_thread: int
+    blocks: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReallocChains:
+    """Buffers resized by realloc, by the site of the last realloc."""
+
+    site: int
+    chains: int
+    steps: int
+    moved: int
+    copied_bytes: int
+    longest_steps: int
+    final_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlowCall:
+    """One of the slowest calls."""
+
+    begin_ns: int
+    duration_ns: int
+    kind: int
+    thread: int
+    stack: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePoint:
+    """State at the end of one of the equal steps of the recording."""
+
+    time_ns: int
+    live_bytes: int
+    live_usable_bytes: int
+    live_blocks: int
+    highest_live_bytes: int
+    resident_bytes: int
+    allocations: int
+    releases: int
+    allocator_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderCost:
+    """What recording itself took."""
+
+    calls_ns: int
+    waited_ns: int
+    peak_bytes: int
+    file_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completeness:
+    """Whether every call is in the trace, and if not, why."""
+
+    is_complete: bool
+    dropped: int
+    sequence_gaps: int
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything the analysis says about a trace."""
+
+    totals: Totals
+    peak: Peak
+    by_kind: tuple[ByKind, ...]
+    by_size: tuple[BySizeClass, ...]
+    common_sizes: tuple[CommonSize, ...]
+    allocation_latency: Latency
+    release_latency: Latency
+    sites: tuple[SiteFacts, ...]
+    site_latency: tuple[Latency, ...]
+    stack_columns: Mapping[str, memoryview]
+    lifetimes: LifetimeMap
+    temporaries: int
+    threads: tuple[ByThread, ...]
+    cross_thread: tuple[CrossThread, ...]
+    realloc_chains: tuple[ReallocChains, ...]
+    slowest: tuple[SlowCall, ...]
+    timeline: tuple[TimelinePoint, ...]
+    recorder: RecorderCost
+    completeness: Completeness
+
+
+_NESTED: dict[str, type[Any]] = {"Latency": Latency}
+
+
+def rows_of(kind: type[Row], columns: Mapping[str, bytes], prefix: str = "") -> list[Row]:
+    """Turns packed 64-bit columns into dataclass rows; nested ones by prefix."""
+    values: list[Sequence[Any]] = []
+    for field in fields(kind):  # type: ignore[arg-type]
+        nested = _NESTED.get(str(field.type))
+        if nested is not None:
+            values.append(rows_of(nested, columns, f"{prefix}{field.name}."))
+        else:
+            values.append(numbers_of(columns[prefix + field.name]))
+    return [kind(*row) for row in zip(*values, strict=True)]
+
+
+def numbers_of(packed: bytes) -> memoryview:
+    """Packed unsigned 64-bit numbers as a sequence."""
+    return memoryview(packed).cast("Q")

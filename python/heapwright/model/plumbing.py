@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Which frames are plumbing: between the allocator and the code that wanted memory.
+
+A call site is the innermost frame that is not plumbing, so a change there is
+a change in somebody's own code, and not in std::vector.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from heapwright.model.symbols import Location
+
+# Allocators and the recorder: never anybody's site, not even as a last resort.
+_ALLOCATOR_LIBRARY = re.compile(
+    r"libheapwright|libjemalloc|libtcmalloc|libmimalloc|libtbbmalloc|libsnmalloc|libhoard"
+)
+_ALLOCATOR_FUNCTION = re.compile(
+    r"operator (?:new|delete)\b|(?:__libc_|__GI_|_?_?)(?:malloc|calloc|realloc|reallocarray|free|cfree|memalign"
+    r"|aligned_alloc|posix_memalign|valloc|pvalloc)$|_int_(?:malloc|free|realloc|memalign)$|sysmalloc|tcache_"
+    r"|malloc_(?:consolidate|hook|trim)|__rust_|__rdl_|__rg_"
+)
+
+# Language run-time libraries and the C library.
+_RUNTIME_LIBRARY = re.compile(
+    r"libc\.so|libc-\d|ld-linux|ld-\d|libpthread|libdl[.-]|librt[.-]|libm[.-]|libstdc\+\+|libc\+\+|libgcc_s|libcxx"
+)
+_RUNTIME_NAME = re.compile(
+    r"(?:std|__gnu_cxx|__cxxabiv1|__gnu_debug|abi)::|(?:alloc|core|hashbrown)::|<(?:alloc|core|std|hashbrown)::"
+    r"|__cxa_|__gnu_"
+)
+_RUNTIME_FILE = re.compile(r"/include/c\+\+/|/c\+\+/v\d/|/rustc/|/libstdc\+\+-v3/")
+
+# zmalloc, xstrdup, PyMem_Malloc, sqlite3DbMallocRaw ...: named after what they wrap.
+_WRAPPER = re.compile(r"\w*(?:malloc|calloc|zalloc|realloc|strdup|strndup|memdup)\w*", re.IGNORECASE)
+_WRAPPER_NAMES = frozenset(
+    "asprintf vasprintf getline getdelim g_slice_alloc g_slice_alloc0 PyObject_New _PyObject_New _PyObject_GC_New "
+    "PyType_GenericAlloc _PyObject_GC_Alloc gc_alloc ggc_alloc ggc_internal_alloc ggc_internal_cleared_alloc "
+    "_obstack_begin _obstack_newchunk".split()
+)
+
+
+def bare_name(function: str) -> str:
+    """A demangled function without return type, arguments and template arguments.
+
+    >>> bare_name("void std::vector<int, std::allocator<int> >::push_back(int const&)")
+    'std::vector::push_back'
+    >>> bare_name("operator new(unsigned long)")
+    'operator new'
+    """
+    operator = re.search(r"\boperator\W*(?:new|delete|\w+)?(?:\[\])?", function)
+    depth = 0
+    kept: list[str] = []
+    for position, letter in enumerate(function):
+        if operator and operator.start() <= position < operator.end():
+            kept.append(letter)
+        elif letter in "<":
+            depth += 1
+        elif letter == ">":
+            depth = max(0, depth - 1)
+        elif letter == "(" and depth == 0 and not function.startswith("(anonymous", position):
+            if kept:
+                break
+        elif depth == 0:
+            kept.append(letter)
+    name = "".join(kept)
+    if operator and depth == 0:
+        head = name[: name.find("operator")]
+        return head[head.rfind(" ") + 1 :] + name[name.find("operator") :]
+    return name[name.rfind(" ") + 1 :]
+
+
+@lru_cache(maxsize=65536)
+def _is_allocator_name(function: str) -> bool:
+    return _ALLOCATOR_FUNCTION.match(function) is not None
+
+
+@lru_cache(maxsize=65536)
+def _is_runtime_name(function: str) -> bool:
+    if _RUNTIME_NAME.match(function):
+        return True
+    name = bare_name(function)
+    if _RUNTIME_NAME.match(name) or name in _WRAPPER_NAMES:
+        return True
+    return _WRAPPER.fullmatch(name.rsplit("::", 1)[-1]) is not None
+
+
+def is_allocator(location: Location) -> bool:
+    """Part of the allocator or of the recorder."""
+    return _ALLOCATOR_LIBRARY.match(location.library) is not None or _is_allocator_name(location.function)
+
+
+def is_plumbing(location: Location) -> bool:
+    """Allocator, language run time, C library, or a wrapper named after malloc."""
+    return (
+        is_allocator(location)
+        or _RUNTIME_LIBRARY.match(location.library) is not None
+        or (location.file != "" and _RUNTIME_FILE.search(location.file) is not None)
+        or _is_runtime_name(location.function)
+    )

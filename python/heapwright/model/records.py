@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""What a trace holds beside its events: src/trace/records.hpp's mirror."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+END_REASONS = (
+    "missing",
+    "exited",
+    "killed",
+    "replaced",
+    "size_limit",
+    "duration_limit",
+    "write_failed",
+    "stopped",
+)
+
+# Control characters in a traced program's names could drive the terminal.
+_CONTROLS = {code: 0xFFFD for code in (*range(0x20), *range(0x7F, 0xA0))}
+
+
+def clean(text: str) -> str:
+    """The text with control characters replaced."""
+    return text.translate(_CONTROLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """How and of what the trace was made."""
+
+    program: str
+    command: str
+    host: str
+    allocator: str
+    recorder_version: str
+    process_id: int
+    parent_process_id: int
+    start_unix_ns: int
+    page_bytes: int
+    sample_mean_bytes: int
+    durations_recorded: bool
+    free_stacks_recorded: bool
+    self_cost_allocation_ns: int
+    self_cost_release_ns: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A loaded object: [start, end) from loaded_ns to unloaded_ns (0 = to the end)."""
+
+    start: int
+    end: int
+    bias: int
+    loaded_ns: int
+    unloaded_ns: int
+    path: str
+    build_id: str
+
+    @property
+    def name(self) -> str:
+        """The file name without its folder."""
+        return self.path.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread of the program; exit_ns 0 = alive when the recording ended."""
+
+    index: int
+    thread_id: int
+    name: str
+    first_ns: int
+    exit_ns: int
+    events: int
+    dropped: int
+    waited_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySample:
+    """The process's memory as the kernel counts it, at one moment."""
+
+    time_ns: int
+    resident_anonymous_bytes: int
+    resident_file_bytes: int
+    swapped_bytes: int
+    recorder_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How the recording ended; reason is one of END_REASONS."""
+
+    reason: str
+    status: int
+    time_ns: int
+    events: int
+    dropped: int
+    recorder_peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Something in the file that is missing or unreadable."""
+
+    file_offset: int
+    what: str

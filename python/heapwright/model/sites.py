@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""Groups stacks into call sites, before anything is counted.
+
+A stack's site is its innermost location that is not plumbing. Stacks are a
+tree (a stack is a frame and the stack that called it), so a site is found in
+one step from the caller's.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from heapwright.model.plumbing import is_allocator, is_plumbing
+from heapwright.model.symbols import Location, Symbols
+
+FRAME_TRUNCATED = 0xFFFFFFF0
+FRAME_TABLE_FULL = 0xFFFFFFF1
+
+_NO_STACK = Location("(no stack was captured)", "", 0, False, "")
+_TRUNCATED = Location("(the stack could not be unwound)", "", 0, False, "")
+_TABLE_FULL = Location("(the recorder's stack table was full)", "", 0, False, "")
+MARKS = {FRAME_TRUNCATED: _TRUNCATED, FRAME_TABLE_FULL: _TABLE_FULL}
+
+Path = tuple[Location, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteOptions:
+    """How stacks become sites.
+
+    depth: how many locations that are not plumbing make a site.
+    full_stacks: every stack is its own site.
+    skip: further plumbing, matched against functions and libraries.
+    """
+
+    depth: int = 1
+    full_stacks: bool = False
+    skip: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A group of stacks that reports show as one line; path is innermost first."""
+
+    number: int
+    path: Path
+    stack: int  # one of its stacks
+
+    @property
+    def location(self) -> Location:
+        """The innermost location."""
+        return self.path[0]
+
+    @property
+    def where(self) -> str:
+        """file:line, or the library when lines are not known."""
+        location = self.location
+        return f"{location.file}:{location.line}" if location.file else location.library
+
+    def __str__(self) -> str:
+        return " < ".join(describe(location) for location in self.path)
+
+
+def describe(location: Location) -> str:
+    """The location in one line."""
+    if location.file:
+        return f"{location.function} {location.file}:{location.line}"
+    if location.library and not location.function.startswith(f"{location.library}+"):
+        return f"{location.function} [{location.library}]"
+    return location.function
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """All sites of a trace, and which site each stack belongs to."""
+
+    site_of_stack: array[int]
+    sites: tuple[Site, ...]
+
+    def __len__(self) -> int:
+        return len(self.sites)
+
+    def __getitem__(self, number: int) -> Site:
+        return self.sites[number]
+
+    def __iter__(self) -> Iterator[Site]:
+        return iter(self.sites)
+
+    def matching(self, pattern: re.Pattern[str] | None, library: re.Pattern[str] | None) -> bytes:
+        """One byte per site: 1 where the site passes both patterns."""
+
+        def passes(site: Site) -> bool:
+            by_name = pattern is None or pattern.search(str(site)) is not None
+            return by_name and (library is None or library.search(site.location.library) is not None)
+
+        return bytes(passes(site) for site in self.sites)
+
+
+def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, options: SiteOptions) -> Sites:
+    """Groups all stacks; parents and frames are the stack tree's columns."""
+    frame_paths = _FramePaths(symbols, _plumbing_test(options.skip))
+    depth = max(1, options.depth)
+    paths: list[Path] = [()]
+    fallbacks: list[Path] = [(_NO_STACK,)]
+    numbers: dict[Path, int] = {}
+    sites: list[Site] = []
+    site_of_stack = array("I", bytes(4 * len(parents)))
+    for stack in range(len(parents)):
+        if stack > 0:
+            frame, parent = frames[stack], parents[stack]
+            own, fallback = frame_paths.of(frame)
+            above = paths[parent]
+            paths.append(own[:depth] if len(own) >= depth else (own + above)[:depth])
+            fallbacks.append(fallback or fallbacks[parent])
+        key = paths[stack] or fallbacks[stack]
+        number = len(sites) if options.full_stacks else numbers.setdefault(key, len(sites))
+        if number == len(sites):
+            sites.append(Site(number, key, stack))
+        site_of_stack[stack] = number
+    return Sites(site_of_stack, tuple(sites))
+
+
+class _FramePaths:
+    """For each frame: its locations that are not plumbing, and what stands in when a stack has none."""
+
+    def __init__(self, symbols: Symbols, plumbing: Callable[[Location], bool]) -> None:
+        self._symbols = symbols
+        self._plumbing = plumbing
+        self._known: dict[int, tuple[Path, Path]] = {}
+
+    def of(self, frame: int) -> tuple[Path, Path]:
+        known = self._known.get(frame)
+        if known is None:
+            known = self._known[frame] = self._find(frame)
+        return known
+
+    def _find(self, frame: int) -> tuple[Path, Path]:
+        if frame in MARKS:
+            return (), (MARKS[frame],)
+        locations = self._symbols.locations(frame)
+        own = tuple(_as_site(location) for location in locations if not self._plumbing(location))
+        rest = [location for location in locations if not is_allocator(location)]
+        return own, (_as_site(rest[-1]),) if rest else ()
+
+
+def _as_site(location: Location) -> Location:
+    """Inlined or not, a source line is one site."""
+    if not location.is_inlined:
+        return location
+    return Location(location.function, location.file, location.line, False, location.library)
+
+
+def _plumbing_test(skip: Sequence[str]) -> Callable[[Location], bool]:
+    if not skip:
+        return is_plumbing
+    further = re.compile("|".join(f"(?:{pattern})" for pattern in skip))
+
+    def test(location: Location) -> bool:
+        return (
+            is_plumbing(location)
+            or further.search(location.function) is not None
+            or further.search(location.library) is not None
+        )
+
+    return test

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""A trace as tables that DuckDB, Polars, pyarrow and others read without copies.
+
+Each is an object with __arrow_c_stream__. "event" and "block" are read from
+the file batch by batch; the others are small and made in memory.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from dataclasses import astuple, fields
+from typing import TYPE_CHECKING, Any
+
+from heapwright.model.facts import SiteFacts
+from heapwright.model.symbols import Location
+from heapwright.model.trace import new_table
+
+if TYPE_CHECKING:
+    from heapwright.model.trace import Trace
+
+_SITE_COLUMNS = tuple(field.name for field in fields(SiteFacts))
+
+
+def _event(trace: Trace) -> Any:
+    return trace.event_stream()
+
+
+def _block(trace: Trace) -> Any:
+    return trace.block_stream()
+
+
+def _site(trace: Trace) -> Any:
+    facts, sites = trace.facts(), trace.sites()
+    table = new_table()
+    _add_numbers(table, "site", range(len(sites)))
+    _add_locations(table, [site.location for site in sites])
+    columns = list(zip(*(astuple(row) for row in facts.sites), strict=True))
+    for number, name in enumerate(_SITE_COLUMNS):
+        _add_numbers(table, name, columns[number] if columns else [])
+    return table
+
+
+def _stack(trace: Trace) -> Any:
+    tree, sites = trace.stack_columns, trace.sites()
+    table = new_table()
+    _add_numbers(table, "stack", range(len(tree["parent"])))
+    for name in ("parent", "frame"):
+        _add_numbers(table, name, tree[name])
+    _add_numbers(table, "site", sites.site_of_stack)
+    return table
+
+
+def _frame(trace: Trace) -> Any:
+    symbols, columns = trace.symbols(), trace.frame_columns
+    frames: list[int] = []
+    positions: list[int] = []
+    locations: list[Location] = []
+    for frame in range(len(symbols)):
+        for position, location in enumerate(symbols.locations(frame)):
+            frames.append(frame)
+            positions.append(position)
+            locations.append(location)
+    table = new_table()
+    _add_numbers(table, "frame", frames)
+    _add_numbers(table, "position", positions)
+    _add_numbers(table, "pc", [columns["pc"][frame] for frame in frames])
+    _add_locations(table, locations)
+    _add_numbers(table, "is_inlined", [int(location.is_inlined) for location in locations])
+    return table
+
+
+def _thread(trace: Trace) -> Any:
+    table = new_table()
+    threads = trace.threads
+    _add_numbers(table, "thread", [thread.index for thread in threads])
+    table.add_text("name", [thread.name for thread in threads])
+    for name in ("thread_id", "first_ns", "exit_ns", "events", "dropped", "waited_ns"):
+        _add_numbers(table, name, [getattr(thread, name) for thread in threads])
+    return table
+
+
+def _memory(trace: Trace) -> Any:
+    table = new_table()
+    names = ("time_ns", "resident_anonymous_bytes", "resident_file_bytes", "swapped_bytes", "recorder_bytes")
+    for name in names:
+        _add_numbers(table, name, [getattr(sample, name) for sample in trace.memory_samples])
+    return table
+
+
+def _module(trace: Trace) -> Any:
+    table = new_table()
+    modules = trace.modules
+    _add_numbers(table, "module", range(len(modules)))
+    for name in ("path", "build_id"):
+        table.add_text(name, [getattr(module, name) for module in modules])
+    names = (("start", "start"), ("end_address", "end"), ("bias", "bias"), ("loaded_ns", "loaded_ns"))
+    for column, name in (*names, ("unloaded_ns", "unloaded_ns")):
+        _add_numbers(table, column, [getattr(module, name) for module in modules])
+    return table
+
+
+TABLES: dict[str, Callable[[Trace], Any]] = {
+    "event": _event,
+    "block": _block,
+    "site": _site,
+    "stack": _stack,
+    "frame": _frame,
+    "thread": _thread,
+    "memory": _memory,
+    "module": _module,
+}
+
+
+def table_of(trace: Trace, name: str) -> Any:
+    """The named table; KeyError when there is none."""
+    return TABLES[name](trace)
+
+
+def _add_numbers(table: Any, name: str, values: Iterable[int]) -> None:
+    table.add_numbers(name, array("Q", values).tobytes())
+
+
+def _add_locations(table: Any, locations: list[Location]) -> None:
+    for name in ("function", "file", "library"):
+        _add_words(table, name, [getattr(location, name) for location in locations])
+    _add_numbers(table, "line", [location.line for location in locations])
+
+
+def _add_words(table: Any, name: str, values: list[str]) -> None:
+    numbers: dict[str, int] = {}
+    indexes = array("I", [numbers.setdefault(value, len(numbers)) for value in values])
+    table.add_words(name, indexes.tobytes(), list(numbers))

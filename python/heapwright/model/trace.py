@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""An open trace: the one place that talks to the native module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike, fspath
+from typing import Any
+
+from heapwright import _native
+from heapwright.model import sites as site_groups
+from heapwright.model.facts import (
+    ByKind,
+    BySizeClass,
+    ByThread,
+    CommonSize,
+    Completeness,
+    CrossThread,
+    Facts,
+    Latency,
+    LifetimeMap,
+    Peak,
+    ReallocChains,
+    RecorderCost,
+    SiteFacts,
+    SlowCall,
+    TimelinePoint,
+    Totals,
+    numbers_of,
+    rows_of,
+)
+from heapwright.model.records import END_REASONS, Damage, End, MemorySample, Metadata, Module, Thread, clean
+from heapwright.model.sites import MARKS, SiteOptions, Sites
+from heapwright.model.symbols import SOURCES, Location, SymbolObject, Symbols
+
+TraceError = _native.TraceError
+Progress = Callable[[int, int], object]
+KIND_NAMES: tuple[str, ...] = tuple(_native.kind_names())
+NO_LIMIT = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What to look at; the default is everything.
+
+    threads are Thread.index values (empty = all). site and library are
+    regular expressions over the site's text and its library.
+    """
+
+    from_ns: int = 0
+    to_ns: int = NO_LIMIT
+    min_size_bytes: int = 0
+    max_size_bytes: int = NO_LIMIT
+    threads: tuple[int, ...] = ()
+    site: str = ""
+    library: str = ""
+
+    @property
+    def is_everything(self) -> bool:
+        """True when nothing is filtered out."""
+        return self == Filter()
+
+
+class Trace:
+    """A recorded program's heap calls. Made by heapwright.open()."""
+
+    def __init__(self, path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> None:
+        self.path = fspath(path)
+        self.debug_root = fspath(debug_root)
+        self._reader = _native.open(self.path)
+        self._sites: dict[SiteOptions, Sites] = {}
+        self._symbols: Symbols | None = None
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        """How and of what the trace was made."""
+        values = self._reader.metadata()
+        notes = tuple(clean(note) for note in values.pop("notes"))
+        return Metadata(**{k: clean(v) if isinstance(v, str) else v for k, v in values.items()}, notes=notes)
+
+    @cached_property
+    def end(self) -> End:
+        """How the recording ended."""
+        values = self._reader.end()
+        reason = values.pop("reason")
+        return End(reason=END_REASONS[reason] if reason < len(END_REASONS) else f"reason {reason}", **values)
+
+    @cached_property
+    def modules(self) -> tuple[Module, ...]:
+        """The loaded objects."""
+        return tuple(_records(Module, self._reader.modules()))
+
+    @cached_property
+    def threads(self) -> tuple[Thread, ...]:
+        """The threads, by index."""
+        return tuple(_records(Thread, self._reader.threads()))
+
+    @cached_property
+    def memory_samples(self) -> tuple[MemorySample, ...]:
+        """The kernel's view of the process's memory over time."""
+        return tuple(_records(MemorySample, self._reader.memory_samples()))
+
+    @cached_property
+    def damage(self) -> tuple[Damage, ...]:
+        """What in the file is missing or unreadable."""
+        return tuple(Damage(offset, clean(what)) for offset, what in self._reader.damage())
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the trace file."""
+        return self._reader.file_bytes()
+
+    @property
+    def event_count(self) -> int:
+        """Events in the file, all threads."""
+        return self._reader.event_count()
+
+    @property
+    def chunk_count(self) -> int:
+        """Chunks of events in the file."""
+        return self._reader.chunk_count()
+
+    @cached_property
+    def stack_columns(self) -> dict[str, memoryview]:
+        """The stack tree: "parent" (a stack) and "frame" of every stack id."""
+        return {name: memoryview(packed).cast("I") for name, packed in self._reader.stacks().items()}
+
+    @cached_property
+    def frame_columns(self) -> dict[str, memoryview]:
+        """"pc", "module" and "is_exact" of every frame."""
+        packed = self._reader.frames()
+        return {name: memoryview(packed[name]).cast("Q" if name == "pc" else "I") for name in packed}
+
+    def symbols(self, progress: Progress | None = None) -> Symbols:
+        """Functions and lines of all frames; read once."""
+        if self._symbols is None:
+            columns = self._reader.symbolize(self.debug_root, [], progress)
+            columns["strings"] = [clean(text) for text in columns["strings"]]
+            objects = [
+                SymbolObject(clean(path), build_id, clean(used), SOURCES[source], clean(problem), frames, unnamed)
+                for path, build_id, used, source, problem, frames, unnamed in columns["objects"]
+            ]
+            names = [module.name for module in self.modules]
+            libraries = [names[m] if m < len(names) else "" for m in self.frame_columns["module"]]
+            self._symbols = Symbols(columns, libraries, objects)
+        return self._symbols
+
+    def sites(self, options: SiteOptions | None = None) -> Sites:
+        """Stacks grouped by call site."""
+        options = options or SiteOptions()
+        if options not in self._sites:
+            tree = self.stack_columns
+            self._sites[options] = site_groups.group(tree["parent"], tree["frame"], self.symbols(), options)
+        return self._sites[options]
+
+    def stack(self, stack: int) -> list[Location]:
+        """All locations of a stack, innermost first, plumbing included."""
+        tree, symbols = self.stack_columns, self.symbols()
+        found: list[Location] = []
+        while stack != 0:
+            frame = tree["frame"][stack]
+            found += [MARKS[frame]] if frame in MARKS else symbols.locations(frame)
+            stack = tree["parent"][stack]
+        return found
+
+    def facts(
+        self,
+        chosen: Filter | None = None,
+        sites: SiteOptions | None = None,
+        *,
+        timeline_points: int = 512,
+        slowest_calls: int = 32,
+        progress: Progress | None = None,
+    ) -> Facts:
+        """Reads the whole trace once and says what it means."""
+        chosen = chosen or Filter()
+        grouped = self.sites(sites)
+        options = {
+            "from_ns": chosen.from_ns,
+            "to_ns": chosen.to_ns,
+            "min_size_bytes": chosen.min_size_bytes,
+            "max_size_bytes": chosen.max_size_bytes,
+            "thread_chosen": self._threads_chosen(chosen.threads),
+            "site_of_stack": grouped.site_of_stack.tobytes(),
+            "site_chosen": _sites_chosen(grouped, chosen),
+            "timeline_points": timeline_points,
+            "slowest_calls": slowest_calls,
+        }
+        return _facts(self._reader.facts(options, progress))
+
+    def table(self, name: str) -> Any:
+        """A table ("event", "site", ...) for anything that reads Arrow streams."""
+        from heapwright.model.tables import table_of
+
+        return table_of(self, name)
+
+    def event_stream(self) -> Any:
+        """All events, batch by batch, in order of time."""
+        return _native.EventTable(self._reader, self.sites().site_of_stack.tobytes())
+
+    def block_stream(self) -> Any:
+        """All blocks, batch by batch, in order of their release."""
+        return _native.BlockTable(self._reader, self.sites().site_of_stack.tobytes())
+
+    def _threads_chosen(self, threads: Sequence[int]) -> bytes:
+        if not threads:
+            return b""
+        count = max((thread.index for thread in self.threads), default=0) + 1
+        return bytes(index in threads for index in range(count))
+
+
+def new_table() -> Any:
+    """An empty native table to add columns to."""
+    return _native.PlainTable()
+
+
+def bucket_lower_bound(bucket: int) -> int:
+    """The smallest value of a histogram's bucket."""
+    return _native.bucket_lower_bound(bucket)
+
+
+def _sites_chosen(grouped: Sites, chosen: Filter) -> bytes:
+    if not chosen.site and not chosen.library:
+        return b""
+    pattern = re.compile(chosen.site) if chosen.site else None
+    library = re.compile(chosen.library) if chosen.library else None
+    return grouped.matching(pattern, library)
+
+
+def _records(kind: type[Any], columns: dict[str, Any]) -> list[Any]:
+    values = [
+        [clean(text) for text in column] if isinstance(column, list) else numbers_of(column)
+        for column in columns.values()
+    ]
+    return [kind(*row) for row in zip(*values, strict=True)]
+
+
+def _facts(native: Any) -> Facts:
+    def rows(kind: type[Any], name: str) -> tuple[Any, ...]:
+        return tuple(rows_of(kind, native.table(name)))
+
+    completeness = native.completeness()
+    reasons = tuple(clean(reason) for reason in completeness.pop("reasons"))
+    cells = {name: tuple(numbers_of(packed)) for name, packed in native.lifetimes().items()}
+    return Facts(
+        totals=rows(Totals, "totals")[0],
+        peak=rows(Peak, "peak")[0],
+        by_kind=rows(ByKind, "by_kind"),
+        by_size=rows(BySizeClass, "by_size"),
+        common_sizes=rows(CommonSize, "common_sizes"),
+        allocation_latency=rows(Latency, "allocation_latency")[0],
+        release_latency=rows(Latency, "release_latency")[0],
+        sites=rows(SiteFacts, "sites"),
+        site_latency=rows(Latency, "site_latency"),
+        stack_columns={name: numbers_of(packed) for name, packed in native.table("stacks").items()},
+        lifetimes=LifetimeMap(**cells),
+        temporaries=native.temporaries(),
+        threads=rows(ByThread, "threads"),
+        cross_thread=rows(CrossThread, "cross_thread"),
+        realloc_chains=rows(ReallocChains, "realloc_chains"),
+        slowest=rows(SlowCall, "slowest"),
+        timeline=rows(TimelinePoint, "timeline"),
+        recorder=rows(RecorderCost, "recorder")[0],
+        completeness=Completeness(reasons=reasons, **completeness),
+    )
+
+
+__all__ = ["KIND_NAMES", "NO_LIMIT", "Filter", "Trace", "TraceError", "bucket_lower_bound", "new_table"]
