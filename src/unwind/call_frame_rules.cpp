@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/call_frame_rules.hpp"
+
+#include <cstring>
+
+#include "unwind/byte_cursor.hpp"
+#include "unwind/call_frame_program.hpp"
+#include "unwind/signal_frame.hpp"
+
+namespace heapwright::unwind {
+namespace {
+
+const void* pointer(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
+
+ByteCursor cursor_in(const ObjectTables& object, std::uint64_t from) {
+  if (from < object.start) from = object.end;
+  return {pointer(from), pointer(object.end)};
+}
+
+// Address of the FDE whose range may hold `pc`; 0 = none. The table is sorted
+// by first pc; entries are {first pc, FDE}, both 32 bits from the header.
+std::uint64_t find_frame_description(const ObjectTables& object, std::uint64_t pc) {
+  constexpr std::uint8_t sorted_table_encoding = 0x3b;
+  constexpr std::uint64_t entry_bytes = 8;
+  ByteCursor header = cursor_in(object, object.frame_header);
+  const auto version = header.read<std::uint8_t>();
+  const auto frame_encoding = header.read<std::uint8_t>();
+  const auto count_encoding = header.read<std::uint8_t>();
+  const auto table_encoding = header.read<std::uint8_t>();
+  if (version != 1 || table_encoding != sorted_table_encoding || count_encoding == encoding_omitted) return 0;
+  if (frame_encoding != encoding_omitted) header.read_encoded(frame_encoding, object.frame_header);
+  const std::uint64_t count = header.read_encoded(count_encoding, object.frame_header);
+  if (header.has_failed() || count == 0 || count > header.remaining_bytes() / entry_bytes) return 0;
+
+  const std::uint8_t* table = header.position();
+  const auto field_at = [&](std::uint64_t index, std::uint64_t offset) {
+    std::int32_t value;
+    std::memcpy(&value, table + index * entry_bytes + offset, sizeof value);
+    return object.frame_header + static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  };
+  std::uint64_t low = 0;
+  std::uint64_t high = count;
+  while (high - low > 1) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (field_at(middle, 0) <= pc) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return field_at(low, 0) <= pc ? field_at(low, 4) : 0;
+}
+
+// A CIE's or FDE's body after its length field; empty when it leaves the object.
+ByteCursor entry_body(const ObjectTables& object, std::uint64_t address) {
+  ByteCursor entry = cursor_in(object, address);
+  std::uint64_t size_bytes = entry.read<std::uint32_t>();
+  if (size_bytes == 0xffffffff) size_bytes = entry.read<std::uint64_t>();
+  if (entry.has_failed() || size_bytes > entry.remaining_bytes()) size_bytes = 0;
+  return {entry.position(), entry.position() + size_bytes};
+}
+
+// One letter of the augmentation after its 'z'. False = unknown.
+bool read_augmentation(char letter, ByteCursor& body, FrameDescription& description) {
+  switch (letter) {
+    case 'R': description.pointer_encoding = body.read<std::uint8_t>(); return true;
+    case 'S': description.is_signal_frame = true; return true;
+    case 'L': body.read<std::uint8_t>(); return true;
+    case 'P': {
+      const auto encoding = body.read<std::uint8_t>();
+      body.read_encoded(encoding, 0);
+      return true;
+    }
+    default: return false;
+  }
+}
+
+bool read_common_information(const ObjectTables& object, std::uint64_t address, FrameDescription& description) {
+  ByteCursor body = entry_body(object, address);
+  if (body.read<std::uint32_t>() != 0) return false;
+  const auto version = body.read<std::uint8_t>();
+  if (version != 1 && version != 3) return false;
+  const auto* augmentation = reinterpret_cast<const char*>(body.position());
+  while (body.read<std::uint8_t>() != 0) {
+    if (body.has_failed()) return false;
+  }
+  description.code_alignment = body.read_uleb();
+  description.data_alignment = body.read_sleb();
+  const std::uint64_t return_register = version == 1 ? body.read<std::uint8_t>() : body.read_uleb();
+  if (return_register != register_return_address || body.has_failed()) return false;
+  if (*augmentation == 'z') {
+    const std::uint64_t size_bytes = body.read_uleb();
+    ByteCursor data = body;
+    body.skip(size_bytes);
+    while (*++augmentation != '\0') {
+      if (!read_augmentation(*augmentation, data, description) || data.has_failed()) return false;
+    }
+  } else if (*augmentation != '\0') {
+    return false;
+  }
+  description.initial_program = body;
+  return !body.has_failed();
+}
+
+bool read_frame_description(const ObjectTables& object, std::uint64_t address, FrameDescription& description) {
+  ByteCursor body = entry_body(object, address);
+  const auto here = reinterpret_cast<std::uint64_t>(body.position());
+  const auto distance = body.read<std::uint32_t>();
+  if (distance == 0 || body.has_failed()) return false;
+  if (!read_common_information(object, here - distance, description)) return false;
+  description.first_pc = body.read_encoded(description.pointer_encoding, 0);
+  description.pc_bytes = body.read_encoded(description.pointer_encoding & encoding_format_mask, 0);
+  body.skip(body.read_uleb());
+  description.program = body;
+  return !body.has_failed();
+}
+
+// `breg <n> <offset>; deref`, and nothing else.
+bool is_load_from(const Expression& expression, std::uint8_t base_register, std::int64_t& offset) {
+  constexpr std::uint8_t op_breg0 = 0x70;
+  constexpr std::uint8_t op_deref = 0x06;
+  ByteCursor bytes(expression.bytes, expression.bytes + expression.size_bytes);
+  if (bytes.read<std::uint8_t>() != op_breg0 + base_register) return false;
+  offset = bytes.read_sleb();
+  return bytes.read<std::uint8_t>() == op_deref && !bytes.has_failed() && bytes.is_at_end();
+}
+
+bool is_address(const Expression& expression, std::uint8_t base_register, std::int64_t& offset) {
+  constexpr std::uint8_t op_breg0 = 0x70;
+  ByteCursor bytes(expression.bytes, expression.bytes + expression.size_bytes);
+  if (bytes.read<std::uint8_t>() != op_breg0 + base_register) return false;
+  offset = bytes.read_sleb();
+  return !bytes.has_failed() && bytes.is_at_end();
+}
+
+// The linker's expression for PLT stubs:
+//   CFA = RSP + first + ((RIP & mask) >= limit) << shift
+// constant once the pc is known.
+bool is_plt_stub(const Expression& expression, std::uint64_t pc, std::int64_t& offset) {
+  // breg7 _, breg16 0, lit _, and, lit _, ge, lit _, shl, plus
+  constexpr std::uint8_t shape[] = {0x77, 0, 0x80, 0x00, 0x30, 0x1a, 0x30, 0x2a, 0x30, 0x24, 0x22};
+  if (expression.size_bytes != sizeof shape) return false;
+  const std::uint8_t* bytes = expression.bytes;
+  for (std::size_t i = 0; i < sizeof shape; ++i) {
+    const bool is_literal = shape[i] == 0x30;
+    if (is_literal && (bytes[i] < 0x30 || bytes[i] > 0x4f)) return false;
+    if (!is_literal && i != 1 && bytes[i] != shape[i]) return false;
+  }
+  if ((bytes[1] & 0xc0) != 0) return false;
+  const std::uint64_t is_pushed = (pc & (bytes[4] - 0x30U)) >= bytes[6] - 0x30U ? 1 : 0;
+  offset = bytes[1] + static_cast<std::int64_t>(is_pushed << (bytes[8] - 0x30U));
+  return true;
+}
+
+bool compact_rbp(const SavedRegister& saved, RbpSource& source, std::int64_t& offset) {
+  switch (saved.kind) {
+    case SavedRegister::Kind::unchanged: source = RbpSource::unchanged; return true;
+    case SavedRegister::Kind::at_cfa_offset:
+      source = RbpSource::cfa_slot;
+      offset = saved.offset;
+      return Rule::rbp_offset_fits(offset);
+    case SavedRegister::Kind::at_expression:
+      source = RbpSource::rbp_slot;
+      if (is_address(saved.expression, register_rbp, offset) && Rule::rbp_offset_fits(offset)) return true;
+      break;
+    default: break;
+  }
+  source = RbpSource::lost;
+  offset = 0;
+  return true;
+}
+
+Rule compact(const FrameRow& row, bool is_signal_frame, std::uint64_t pc) {
+  constexpr Rule unfollowable{RuleType::unfollowable};
+  if (row.return_address.kind == SavedRegister::Kind::undefined) return Rule{RuleType::end};
+  std::int64_t offset = row.cfa_offset;
+  if (is_signal_frame) {
+    const bool is_kernel_layout = row.has_cfa_expression && is_load_from(row.cfa_expression, register_rsp, offset) &&
+                                  offset == signal_frame_rsp_offset;
+    return is_kernel_layout ? Rule{RuleType::signal_frame} : unfollowable;
+  }
+  const SavedRegister& saved = row.return_address;
+  if (saved.kind != SavedRegister::Kind::at_cfa_offset || saved.offset != -8) return unfollowable;
+
+  RuleType type;
+  if (!row.has_cfa_expression) {
+    if (row.cfa_register != register_rsp && row.cfa_register != register_rbp) return unfollowable;
+    type = row.cfa_register == register_rsp ? RuleType::rsp_offset : RuleType::rbp_offset;
+  } else if (is_load_from(row.cfa_expression, register_rbp, offset)) {
+    type = RuleType::rbp_load;
+  } else if (is_plt_stub(row.cfa_expression, pc, offset)) {
+    type = RuleType::rsp_offset;
+  } else {
+    return unfollowable;
+  }
+  RbpSource source = RbpSource::lost;
+  std::int64_t rbp_offset = 0;
+  if (offset != static_cast<std::int32_t>(offset) || !compact_rbp(row.rbp, source, rbp_offset)) return unfollowable;
+  return {type, static_cast<std::int32_t>(offset), source, static_cast<std::int32_t>(rbp_offset)};
+}
+
+// `mov $15, %eax-or-rax; syscall`: the signal return stub of libcs that give
+// it no unwind entry.
+bool is_signal_return(const ObjectTables& object, std::uint64_t pc) {
+  constexpr std::uint8_t long_form[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  constexpr std::uint8_t short_form[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+  if (pc < object.start || object.end - pc < sizeof long_form) return false;
+  return std::memcmp(pointer(pc), long_form, sizeof long_form) == 0 ||
+         std::memcmp(pointer(pc), short_form, sizeof short_form) == 0;
+}
+
+}  // namespace
+
+Rule evaluate_rule(const ObjectTables& object, std::uint64_t pc, bool is_exact) noexcept {
+  const std::uint64_t target = is_exact ? pc : pc - 1;
+  const std::uint64_t address = object.frame_header != 0 ? find_frame_description(object, target) : 0;
+  FrameDescription description{.initial_program = {nullptr, nullptr}, .program = {nullptr, nullptr}};
+  const bool is_covered = address != 0 && read_frame_description(object, address, description) &&
+                          target - description.first_pc < description.pc_bytes;
+  if (!is_covered) {
+    return Rule{is_signal_return(object, pc) ? RuleType::signal_frame : RuleType::unfollowable};
+  }
+  FrameRow row;
+  if (!run_call_frame_program(description, target, row)) return Rule{RuleType::unfollowable};
+  return compact(row, description.is_signal_frame, pc);
+}
+
+}  // namespace heapwright::unwind

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/loaded_objects.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+
+#include <cstring>
+
+#include "platform/clock.hpp"
+#include "platform/raw_syscall.hpp"
+#include "unwind/byte_cursor.hpp"
+#include "unwind/pc_table.hpp"
+
+// The public head of glibc's structures, declared here so that the library
+// builds where <dlfcn.h> does not have them yet.
+struct heapwright_link_map {
+  std::uint64_t bias;
+  const char* name;
+};
+struct heapwright_found_object {
+  unsigned long long flags;
+  void* map_start;
+  void* map_end;
+  heapwright_link_map* link_map;
+  void* frame_header;
+  unsigned long long reserved[7];
+};
+// glibc 2.35 and later; lock-free.
+extern "C" __attribute__((weak)) int _dl_find_object(void* address, heapwright_found_object* result);
+
+namespace heapwright::unwind {
+namespace {
+
+using session::ModuleEntry;
+
+enum ModuleState : std::uint32_t { module_free = 0, module_being_written = 1, module_ready = 2 };
+
+std::atomic<std::uint32_t> epoch{0};
+
+// Where a module with this start was last found. Only a hint: the entry it
+// leads to is always compared.
+std::atomic<std::uint32_t> module_hints[256];
+
+std::atomic<std::uint32_t>& hint_for(std::uint64_t start) {
+  return module_hints[(start >> 12) * 0x9e3779b97f4a7c15ULL >> 56];
+}
+
+struct BuildId {
+  std::uint8_t bytes[sizeof ModuleEntry::build_id];
+  std::uint32_t size_bytes = 0;
+};
+
+bool take_build_id(ByteCursor notes, BuildId& id) {
+  while (!notes.is_at_end()) {
+    const auto name_bytes = notes.read<std::uint32_t>();
+    const auto value_bytes = notes.read<std::uint32_t>();
+    const auto type = notes.read<std::uint32_t>();
+    const std::uint8_t* name = notes.position();
+    notes.skip((static_cast<std::uint64_t>(name_bytes) + 3) & ~3ULL);
+    const std::uint8_t* value = notes.position();
+    notes.skip((static_cast<std::uint64_t>(value_bytes) + 3) & ~3ULL);
+    if (notes.has_failed()) return false;
+    if (type != NT_GNU_BUILD_ID || name_bytes != 4 || std::memcmp(name, "GNU", 4) != 0) continue;
+    id.size_bytes = value_bytes < sizeof id.bytes ? value_bytes : static_cast<std::uint32_t>(sizeof id.bytes);
+    std::memcpy(id.bytes, value, id.size_bytes);
+    return true;
+  }
+  return false;
+}
+
+// From the program headers in memory; none when the object's first page does
+// not hold its ELF header.
+BuildId read_build_id(const LoadedObject& object) {
+  BuildId id;
+  constexpr std::uint64_t header_page_bytes = 4096;
+  const auto [start, end, unused] = object.tables;
+  if (end - start < header_page_bytes) return id;
+  Elf64_Ehdr header;
+  std::memcpy(&header, reinterpret_cast<const void*>(start), sizeof header);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr)) return id;
+  if (header.e_phoff > header_page_bytes) return id;
+  ByteCursor program_headers(reinterpret_cast<const void*>(start + header.e_phoff),
+                             reinterpret_cast<const void*>(start + header_page_bytes));
+  for (std::uint32_t i = 0; i < header.e_phnum; ++i) {
+    const auto segment = program_headers.read<Elf64_Phdr>();
+    if (program_headers.has_failed()) return id;
+    const std::uint64_t notes = object.bias + segment.p_vaddr;
+    const bool is_inside = notes >= start && notes < end && segment.p_memsz <= end - notes;
+    if (segment.p_type != PT_NOTE || !is_inside) continue;
+    const ByteCursor cursor(reinterpret_cast<const void*>(notes),
+                            reinterpret_cast<const void*>(notes + segment.p_memsz));
+    if (take_build_id(cursor, id)) return id;
+  }
+  return id;
+}
+
+bool starts_with(const char* text, const char* prefix) {
+  while (*prefix != '\0') {
+    if (*text++ != *prefix++) return false;
+  }
+  return true;
+}
+
+void write_path(ModuleEntry& entry, const char* name) {
+  constexpr std::size_t capacity = sizeof entry.path - 1;
+  std::size_t used = 0;
+  const auto append = [&](const char* text) {
+    while (*text != '\0' && used < capacity) entry.path[used++] = *text++;
+  };
+  if (name == nullptr || *name == '\0') {
+    const long size = platform::raw_syscall(SYS_readlinkat, AT_FDCWD, platform::raw_argument("/proc/self/exe"),
+                                            platform::raw_argument(entry.path), static_cast<long>(capacity));
+    used = size > 0 ? static_cast<std::size_t>(size) : 0;
+  } else if (starts_with(name, "linux-vdso")) {
+    append("[vdso]");
+  } else {
+    if (*name != '/') {  // loaded by a relative name: from the directory of now
+      const long size = platform::raw_syscall(SYS_getcwd, platform::raw_argument(entry.path), capacity);
+      used = size > 1 ? static_cast<std::size_t>(size) - 1 : 0;
+      append("/");
+    }
+    append(name);
+  }
+  entry.path[used] = '\0';
+}
+
+bool is_loaded(const ModuleEntry& entry) {
+  return entry.state.load(std::memory_order_acquire) == module_ready &&
+         entry.unloaded_ticks.load(std::memory_order_relaxed) == 0;
+}
+
+bool is_same(const ModuleEntry& entry, const LoadedObject& object, const BuildId& id) {
+  return entry.start == object.tables.start && entry.end == object.tables.end && entry.bias == object.bias &&
+         entry.build_id_bytes == id.size_bytes && std::memcmp(entry.build_id, id.bytes, id.size_bytes) == 0;
+}
+
+void retire(session::ProcessBlock& block, ModuleEntry& entry, bool ticks_are_tsc) {
+  std::uint64_t expected = 0;
+  const std::uint64_t now = platform::read_ticks(ticks_are_tsc);
+  if (!entry.unloaded_ticks.compare_exchange_strong(expected, now, std::memory_order_relaxed)) return;
+  kill_pcs(block, entry.start, entry.end);
+  epoch.fetch_add(1, std::memory_order_release);
+}
+
+// Another thread that writes an entry takes microseconds; if it was stopped
+// midway the worst that follows is a module listed twice.
+void wait_until_written(const ModuleEntry& entry) {
+  for (int i = 0; i < 2000 && entry.state.load(std::memory_order_acquire) == module_being_written; ++i) {
+    __builtin_ia32_pause();
+  }
+}
+
+void write_module(session::ProcessBlock& block, std::uint32_t index, const LoadedObject& object, const BuildId& id,
+                  bool ticks_are_tsc) {
+  ModuleEntry& entry = block.modules[index];
+  entry.start = object.tables.start;
+  entry.end = object.tables.end;
+  entry.bias = object.bias;
+  entry.build_id_bytes = id.size_bytes;
+  std::memcpy(entry.build_id, id.bytes, id.size_bytes);
+  write_path(entry, object.name);
+  entry.loaded_ticks = platform::read_ticks(ticks_are_tsc);
+  entry.unloaded_ticks.store(0, std::memory_order_relaxed);
+  entry.state.store(module_ready, std::memory_order_release);
+  std::uint32_t count = block.module_count.load(std::memory_order_relaxed);
+  while (count <= index && !block.module_count.compare_exchange_weak(count, index + 1, std::memory_order_release)) {
+  }
+}
+
+void add_module(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id, bool ticks_are_tsc) {
+  for (std::uint32_t index = 0; index < session::max_modules; ++index) {
+    ModuleEntry& entry = block.modules[index];
+    std::uint32_t state = module_free;
+    if (entry.state.compare_exchange_strong(state, module_being_written, std::memory_order_acquire)) {
+      write_module(block, index, object, id, ticks_are_tsc);
+      hint_for(object.tables.start).store(index, std::memory_order_relaxed);
+      return;
+    }
+    if (state == module_being_written) wait_until_written(entry);
+    if (!is_loaded(entry)) continue;
+    if (is_same(entry, object, id)) {
+      hint_for(object.tables.start).store(index, std::memory_order_relaxed);
+      return;
+    }
+    const bool overlaps = entry.start < object.tables.end && object.tables.start < entry.end;
+    if (overlaps) retire(block, entry, ticks_are_tsc);
+  }
+}
+
+}  // namespace
+
+bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept {
+  heapwright_found_object found;
+  if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
+  object.tables.start = reinterpret_cast<std::uint64_t>(found.map_start);
+  object.tables.end = reinterpret_cast<std::uint64_t>(found.map_end);
+  object.tables.frame_header = reinterpret_cast<std::uint64_t>(found.frame_header);
+  object.bias = found.link_map->bias;
+  object.name = found.link_map->name;
+  return true;
+}
+
+void note_module(session::ProcessBlock& block, const LoadedObject& object, bool ticks_are_tsc) noexcept {
+  const BuildId id = read_build_id(object);
+  const std::uint32_t hint = hint_for(object.tables.start).load(std::memory_order_relaxed);
+  const ModuleEntry& entry = block.modules[hint & (session::max_modules - 1)];
+  if (is_loaded(entry) && is_same(entry, object, id)) return;
+  add_module(block, object, id, ticks_are_tsc);
+}
+
+void retire_unloaded_modules(session::ProcessBlock& block, bool ticks_are_tsc) noexcept {
+  for (ModuleEntry& entry : block.modules) {
+    if (entry.state.load(std::memory_order_relaxed) == module_free) break;
+    if (!is_loaded(entry)) continue;
+    LoadedObject object;
+    const bool is_there = find_loaded_object(entry.start, object) && is_same(entry, object, read_build_id(object));
+    if (!is_there) retire(block, entry, ticks_are_tsc);
+  }
+}
+
+std::uint32_t module_epoch() noexcept { return epoch.load(std::memory_order_acquire); }
+
+}  // namespace heapwright::unwind

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The shared table of stack nodes: one (parent, frame) pair each.
+//
+// Probe order of a child, so that a chain of new frames shares cache lines
+// and a subtree shares pages:
+//   1. its parent's cache line
+//   2. one line of its parent's page, the same for all siblings
+//   3. lines anywhere, by (parent, frame)
+// Slots are never freed and a child takes the first free one of its order, so
+// racing inserters of one child meet in one slot.
+#pragma once
+
+#include <cstdint>
+
+#include "session/layout.hpp"
+
+namespace heapwright::unwind {
+
+inline constexpr std::uint32_t node_not_stored = 0;
+
+// Index of the node, inserted when missing. `frame` is a pc number or a mark.
+// node_not_stored: the table is full.
+std::uint32_t intern_node(session::ProcessBlock& block, std::uint32_t parent, std::uint32_t frame) noexcept;
+
+}  // namespace heapwright::unwind

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/pc_table.hpp"
+
+#include "unwind/loaded_objects.hpp"
+
+namespace heapwright::unwind {
+namespace {
+
+using session::PcEntry;
+
+constexpr std::uint32_t max_pcs = session::pc_table_slots / 8 * 7;
+
+// Racing evaluations of one pc store the same rule.
+Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, bool ticks_are_tsc) {
+  const std::uint64_t pc = key & session::pc_mask;
+  const bool is_exact = (key & session::pc_key_exact) != 0;
+  Rule rule{RuleType::no_object};
+  LoadedObject object;
+  if (find_loaded_object(is_exact ? pc : pc - 1, object)) {
+    note_module(block, object, ticks_are_tsc);
+    rule = evaluate_rule(object.tables, pc, is_exact);
+  }
+  entry.rule.store(rule.bits(), std::memory_order_relaxed);
+  return rule;
+}
+
+}  // namespace
+
+KnownPc find_new_pc(session::ProcessBlock& block, std::uint64_t key, bool ticks_are_tsc) noexcept {
+  const std::uint32_t home = pc_home_slot(key);
+  for (std::uint32_t probe = 0; probe < max_pc_probes; ++probe) {
+    const std::uint32_t slot = (home + probe) & (session::pc_table_slots - 1);
+    PcEntry& entry = block.pcs[slot];
+    std::uint64_t found = entry.key.load(std::memory_order_relaxed);
+    if (found == 0) {
+      if (block.pc_count.load(std::memory_order_relaxed) >= max_pcs) break;
+      if (entry.key.compare_exchange_strong(found, key, std::memory_order_relaxed)) {
+        block.pc_count.fetch_add(1, std::memory_order_relaxed);
+        found = key;
+      }
+    }
+    if (found != key) continue;
+    const Rule known{entry.rule.load(std::memory_order_relaxed)};
+    const bool is_known = known.type() != RuleType::not_evaluated && known.type() != RuleType::no_object;
+    return {slot, is_known ? known : evaluate(block, entry, key, ticks_are_tsc)};
+  }
+  return {KnownPc::table_is_full, Rule{}};
+}
+
+void kill_pcs(session::ProcessBlock& block, std::uint64_t start, std::uint64_t end) noexcept {
+  for (PcEntry& entry : block.pcs) {
+    const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
+    if (key == 0) continue;
+    // A return address may lie just behind the object's last byte.
+    const std::uint64_t pc = key & session::pc_mask;
+    const std::uint64_t inside = (key & session::pc_key_exact) != 0 ? pc : pc - 1;
+    if (inside >= start && inside < end) entry.key.fetch_or(session::pc_key_dead, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace heapwright::unwind

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// What one program counter says about its caller, packed into 64 bits so that
+// a walk needs one load per frame.
+//
+//   bits 0-2 type   3-4 source of the caller's RBP   8-31 offset of that slot
+//   bits 32-63 offset of the CFA
+//
+// The return address is always at CFA - 8; code that keeps it elsewhere is
+// `unfollowable`.
+#pragma once
+
+#include <cstdint>
+
+namespace heapwright::unwind {
+
+enum class RuleType : std::uint8_t {
+  not_evaluated = 0,
+  rsp_offset,    // CFA = RSP + offset
+  rbp_offset,    // CFA = RBP + offset
+  rbp_load,      // CFA = *(RBP + offset): a frame that realigned its stack
+  signal_frame,  // the kernel's saved registers lie at RSP
+  end,           // has no caller
+  unfollowable,  // tables missing or beyond these rules
+  no_object,     // in no loaded object when last looked at
+};
+
+enum class RbpSource : std::uint8_t {
+  unchanged = 0,
+  cfa_slot,  // at CFA + offset
+  rbp_slot,  // at RBP + offset
+  lost,
+};
+
+class Rule {
+ public:
+  constexpr Rule() = default;
+  constexpr explicit Rule(std::uint64_t bits) : bits_(bits) {}
+  constexpr explicit Rule(RuleType type) : bits_(static_cast<std::uint64_t>(type)) {}
+  constexpr Rule(RuleType type, std::int32_t cfa_offset, RbpSource source, std::int32_t rbp_offset)
+      : bits_(static_cast<std::uint64_t>(type) | static_cast<std::uint64_t>(source) << 3 |
+              static_cast<std::uint64_t>(static_cast<std::uint32_t>(rbp_offset) << 8) |
+              static_cast<std::uint64_t>(static_cast<std::uint32_t>(cfa_offset)) << 32) {}
+
+  constexpr std::uint64_t bits() const { return bits_; }
+  constexpr RuleType type() const { return static_cast<RuleType>(bits_ & 7); }
+  constexpr RbpSource rbp_source() const { return static_cast<RbpSource>(bits_ >> 3 & 3); }
+  constexpr std::int64_t rbp_offset() const { return static_cast<std::int32_t>(bits_) >> 8; }
+  constexpr std::int64_t cfa_offset() const { return static_cast<std::int64_t>(bits_) >> 32; }
+
+  static constexpr bool rbp_offset_fits(std::int64_t offset) { return offset >= -(1 << 23) && offset < (1 << 23); }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+}  // namespace heapwright::unwind

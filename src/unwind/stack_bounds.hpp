@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Which addresses a walk may load from.
+//
+// On the thread's own stack that is [stack pointer, top), known without a
+// system call. On any other stack (sigaltstack, coroutine) it is the pages
+// that the kernel has confirmed as readable during this capture.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace heapwright::unwind {
+
+// The calling thread's own stack. Zero bytes = unknown: every stack is foreign.
+struct OwnStack {
+  std::uint64_t top = 0;      // first address above it
+  std::uint64_t low = 0;      // [low, top) is known to be mapped
+  std::uint64_t hole = 0;     // highest unreadable page below low; 0 = none met
+  bool is_initial_thread = false;  // the kernel's stack, which nothing else may enter
+};
+
+OwnStack find_own_stack(std::uint64_t stack_pointer) noexcept;
+
+// Slow half of StackBounds::enter: moves `own.low` down to `stack_pointer` when every
+// page between is readable.
+bool extend_own_stack(OwnStack& own, std::uint64_t stack_pointer) noexcept;
+
+// One system call; keeps errno.
+bool is_page_readable(std::uint64_t address) noexcept;
+
+inline std::uint64_t load_word(std::uint64_t address) {
+  std::uint64_t value;
+  std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+  return value;
+}
+
+class StackBounds {
+ public:
+  static constexpr std::uint64_t page_bytes = 4096;
+
+  // Bounds for frames from `stack_pointer` outwards.
+  void enter(OwnStack& own, std::uint64_t stack_pointer) {
+    is_own_ = stack_pointer < own.top && (stack_pointer >= own.low || extend_own_stack(own, stack_pointer));
+    low_ = is_own_ ? stack_pointer : 0;
+    size_bytes_ = is_own_ ? own.top - stack_pointer : 0;
+  }
+
+  bool is_own() const { return is_own_; }
+
+  // False: not aligned, out of bounds, or not readable.
+  bool load(std::uint64_t address, std::uint64_t& value) {
+    if ((address & 7) != 0) return false;
+    if (address - low_ >= size_bytes_) [[unlikely]] {
+      if (is_own_ || !is_page_readable(address)) return false;
+      low_ = address & ~(page_bytes - 1);
+      size_bytes_ = page_bytes;
+    }
+    value = load_word(address);
+    return true;
+  }
+
+ private:
+  std::uint64_t low_ = 0;
+  std::uint64_t size_bytes_ = 0;
+  bool is_own_ = false;
+};
+
+}  // namespace heapwright::unwind
