@@ -20,8 +20,13 @@
 
 namespace heapwright::analyze {
 
-// What to look at. An event counts when it passes every filter; frees follow
-// the block they release (a block chosen by size or site stays chosen).
+// What to look at. An allocation counts when it passes every filter; a
+// release counts when its block does, whoever releases it. Calls without a
+// block (failed, mmap, ...) count by their own thread, size and stack.
+//
+// The time range is [from_ns, to_ns) of the calls' begin. Blocks that became
+// live before it stay live in it: peak, live and lifetimes know them, but
+// their allocation is not counted. "At the end" means at to_ns.
 struct Options {
   std::uint64_t from_ns = 0;
   std::uint64_t to_ns = UINT64_MAX;
@@ -64,8 +69,9 @@ struct Latency {
 struct Totals {
   std::uint64_t events = 0;
   std::uint64_t allocations = 0;        // successful, reallocs that returned a block included
-  std::uint64_t releases = 0;           // of known and unknown blocks; free(NULL) excluded
-  std::uint64_t reallocs = 0;
+  std::uint64_t releases = 0;           // of known and unknown blocks, old sides of reallocs
+                                        // included; free(NULL) excluded
+  std::uint64_t reallocs = 0;           // calls of realloc and reallocarray
   std::uint64_t failed = 0;             // allocations that returned NULL
   std::uint64_t null_frees = 0;
   std::uint64_t requested_bytes = 0;    // sum over allocations
@@ -91,7 +97,7 @@ struct Peak {
 struct ByKind {  // one per event kind seen
   trace::EventKind kind = trace::EventKind::none;
   std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;              // successful allocations and mappings; else 0
   Latency latency;
 };
 
@@ -152,7 +158,10 @@ struct ByThread {
   std::uint64_t peak_live_bytes = 0;    // of blocks this thread allocated
 };
 
-struct CrossThread {  // non-zero cells, allocating != freeing thread included and equal
+// Non-zero cells, allocating == freeing thread included. Beyond a million
+// different pairs the rest is summed in one cell of other_threads.
+struct CrossThread {
+  static constexpr std::uint32_t other_threads = UINT32_MAX;
   std::uint32_t allocating_thread = 0;
   std::uint32_t freeing_thread = 0;
   std::uint64_t blocks = 0;
@@ -187,7 +196,7 @@ struct TimelinePoint {  // state at the END of each of timeline_points equal ste
   std::uint64_t live_usable_bytes = 0;
   std::uint64_t live_blocks = 0;
   std::uint64_t highest_live_bytes = 0; // within the step
-  std::uint64_t resident_bytes = 0;     // nearest sample at or before; 0 = none
+  std::uint64_t resident_bytes = 0;     // anonymous; latest sample up to time_ns; 0 = none
   std::uint64_t allocations = 0;        // within the step
   std::uint64_t releases = 0;
   std::uint64_t allocator_ns = 0;
@@ -219,6 +228,7 @@ struct Facts {
   Latency release_latency;
   std::vector<Site> sites;
   std::vector<SiteDetail> site_details;
+  bool site_details_cut = false;        // histograms ran out of room: lower bounds
   std::vector<Site> stacks;             // per stack id
   LifetimeMap lifetimes;
   // A temporary is a block freed by its allocating thread before that thread

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// The pipeline:
+//
+//   chunks ─ Preparer (decode, CallFacts) ─ DecodeAhead ─ Merge ─ HeapModel
+//            several threads                one thread
+//
+// What a call tells alone is counted while it is decoded; what takes pairing
+// is counted once the rows are in order of time.
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "analyze/calls.hpp"
+#include "analyze/completeness.hpp"
+#include "analyze/decode_ahead.hpp"
+#include "analyze/facts.hpp"
+#include "analyze/heap_model.hpp"
+#include "analyze/merge.hpp"
+#include "analyze/pipeline.hpp"
+#include "analyze/prepare.hpp"
+#include "analyze/recorder_cost.hpp"
+#include "analyze/schedule.hpp"
+#include "analyze/scope.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+// More decoders than this wait for the merge, which is one thread.
+constexpr unsigned most_workers = 3;
+// Below this a thread takes longer to start than the work does.
+constexpr std::uint64_t events_worth_a_thread = 100'000;
+// A thread number beyond it is not believed.
+constexpr std::uint32_t thread_limit = std::uint32_t{1} << 22;
+
+unsigned worker_count(const PipelineLimits& limits, const Schedule& schedule) {
+  if (limits.workers != UINT32_MAX) {
+    return limits.workers;
+  }
+  if (schedule.events < events_worth_a_thread || schedule.jobs.size() < 2) {
+    return 0;
+  }
+  const auto cores = std::max(std::thread::hardware_concurrency(), 1U);
+  return std::min(cores - 1, most_workers);
+}
+
+void merge_all(const Schedule& schedule, DecodeAhead<Piece>& ahead, const Options& options, HeapModel& model) {
+  Merge<Piece> merge(schedule, ahead);
+  Run<Piece> run;
+  std::size_t loaded = 0;
+  std::uint64_t events_done = 0;
+  while (merge.next(run)) {
+    model.add(run);
+    if (!options.on_progress) {
+      continue;
+    }
+    for (; loaded < merge.chunks_loaded(); ++loaded) {
+      events_done += schedule.jobs[loaded].chunk->count;
+      options.on_progress(events_done, schedule.events);
+    }
+  }
+  if (options.on_progress) {
+    options.on_progress(schedule.events, schedule.events);
+  }
+}
+
+std::size_t thread_rows(const Source& source, const Schedule& schedule) {
+  std::size_t rows = 0;
+  for (const auto& thread : source.threads()) {
+    rows = std::max(rows, std::size_t{thread.index} + 1);
+  }
+  for (const auto thread : schedule.thread_of_lane) {
+    rows = std::max(rows, std::size_t{thread} + 1);
+  }
+  if (rows > thread_limit) {
+    throw trace::TraceError("the trace names thread " + std::to_string(rows - 1) + ", more than a process can have: record it again");
+  }
+  return rows;
+}
+
+// Size classes between the smallest and the largest that saw anything.
+void drop_unused_classes(std::vector<BySizeClass>& rows) {
+  const auto is_used = [](const BySizeClass& row) {
+    return row.allocations != 0 || row.live_at_peak_blocks != 0 || row.release_latency.calls != 0;
+  };
+  const auto last = std::find_if(rows.rbegin(), rows.rend(), is_used).base();
+  rows.erase(last, rows.end());
+  rows.erase(rows.begin(), std::find_if(rows.begin(), rows.end(), is_used));
+}
+
+}  // namespace
+
+Facts analyze(const Source& source, const Options& options, const PipelineLimits& limits) {
+  const auto schedule = make_schedule(source.event_chunks(), options.to_ns);
+  const Scope scope(options, source, schedule);
+  Facts facts;
+  facts.threads.resize(thread_rows(source, schedule));
+  facts.timeline.resize(scope.steps.points());
+  facts.by_size.resize(size_class_count);
+  for (std::size_t index = 0; index < size_class_count; ++index) {
+    facts.by_size[index].from_bytes = size_class_from(index);
+    facts.by_size[index].to_bytes = size_class_to(index);
+  }
+
+  SkippedChunks skipped;
+  const auto slice_events = schedule.slice_events(limits.merge_bytes, sizeof(Row));
+  const auto workers = worker_count(limits, schedule);
+  std::vector<std::unique_ptr<Preparer>> preparers;
+  for (unsigned index = 0; index <= workers; ++index) {
+    preparers.push_back(std::make_unique<Preparer>(source, scope, slice_events, skipped));
+  }
+  CallFacts followed(scope);
+  HeapModel model(scope, followed);
+  {
+    DecodeAhead<Piece> ahead(schedule, workers, [&](unsigned worker, const ScheduledChunk& job, std::uint32_t from, Piece& piece) {
+      preparers[worker]->prepare(job, from, piece);
+    });
+    merge_all(schedule, ahead, options, model);
+  }
+
+  for (const auto& preparer : preparers) {
+    followed.add(preparer->calls());
+  }
+  followed.finish(facts);
+  model.finish(source.memory_samples(), facts);
+  fold_stacks_into_sites(scope.sites, facts);
+  drop_unused_classes(facts.by_size);
+  facts.totals.span_ns = scope.steps.span_ns();
+  facts.completeness = completeness_of(source, skipped.damage());
+  facts.recorder = recorder_cost_of(source, facts);
+  return facts;
+}
+
+Facts analyze(const trace::Reader& reader, const Options& options) {
+  return analyze(*make_source(reader), options, PipelineLimits{});
+}
+
+}  // namespace heapwright::analyze

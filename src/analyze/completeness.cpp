@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/completeness.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace heapwright::analyze {
+namespace {
+
+constexpr std::size_t damage_reasons_limit = 8;
+
+struct Gaps {
+  std::uint64_t missing = 0;
+  bool has_overlap = false;
+};
+
+Gaps find_gaps(const Source& source) {
+  Gaps gaps;
+  std::unordered_map<std::uint32_t, std::uint64_t> next_of_thread;
+  for (const auto& chunk : source.event_chunks()) {
+    auto& next = next_of_thread[chunk.thread];
+    if (chunk.first_sequence >= next) {
+      gaps.missing += chunk.first_sequence - next;
+    } else {
+      gaps.has_overlap = true;
+    }
+    next = std::max(next, chunk.first_sequence + chunk.count);
+  }
+  for (const auto& thread : source.threads()) {
+    const auto found = next_of_thread.find(thread.index);
+    const auto next = found == next_of_thread.end() ? 0 : found->second;
+    gaps.missing += thread.events > next ? thread.events - next : 0;
+  }
+  return gaps;
+}
+
+std::string seconds(std::uint64_t time_ns) {
+  const auto tenths = time_ns / 100'000'000;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+void add_end_reason(const trace::End& end, std::vector<std::string>& reasons) {
+  switch (end.reason) {
+    case trace::EndReason::missing:
+      reasons.emplace_back("the end mark is missing: the recording was cut");
+      break;
+    case trace::EndReason::size_limit:
+      reasons.push_back("the recording reached its size limit at " + seconds(end.time_ns) + " and stopped there");
+      break;
+    case trace::EndReason::write_failed:
+      reasons.push_back("writing failed at " + seconds(end.time_ns) + " (errno " + std::to_string(end.status) +
+                        "); later calls are missing");
+      break;
+    default:
+      break;
+  }
+}
+
+void add_damage(const std::vector<trace::Damage>& damage, std::vector<std::string>& reasons) {
+  for (std::size_t index = 0; index < damage.size() && index < damage_reasons_limit; ++index) {
+    reasons.push_back("damage at byte " + std::to_string(damage[index].file_offset) + ": " + damage[index].what);
+  }
+  if (damage.size() > damage_reasons_limit) {
+    reasons.push_back("and " + std::to_string(damage.size() - damage_reasons_limit) + " more damaged places");
+  }
+}
+
+}  // namespace
+
+Completeness completeness_of(const Source& source, const std::vector<trace::Damage>& skipped) {
+  Completeness result;
+  std::uint64_t dropped_by_threads = 0;
+  for (const auto& thread : source.threads()) {
+    dropped_by_threads += thread.dropped;
+  }
+  result.dropped = std::max(source.end().dropped, dropped_by_threads);
+  add_end_reason(source.end(), result.reasons);
+  if (result.dropped != 0) {
+    result.reasons.push_back(std::to_string(result.dropped) + " calls were seen but not recorded");
+  }
+  const auto gaps = find_gaps(source);
+  result.sequence_gaps = gaps.missing;
+  if (gaps.missing != 0) {
+    result.reasons.push_back(std::to_string(gaps.missing) + " events are missing by their numbers");
+  }
+  if (gaps.has_overlap) {
+    result.reasons.emplace_back("some events of a thread are numbered twice");
+  }
+  add_damage(source.damage(), result.reasons);
+  add_damage(skipped, result.reasons);
+  result.is_complete = result.reasons.empty();
+  return result;
+}
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// Whether the recording holds everything, and if not, why.
+#pragma once
+
+#include <vector>
+
+#include "analyze/facts.hpp"
+#include "analyze/source.hpp"
+
+namespace heapwright::analyze {
+
+// `skipped`: chunks that could not be decoded, beside the source's damage.
+Completeness completeness_of(const Source& source, const std::vector<trace::Damage>& skipped);
+
+}  // namespace heapwright::analyze

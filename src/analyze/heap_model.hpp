@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// The heap as it was: rows in order of time make blocks live and dead, and
+// every question that takes pairing is asked along the way.
+//
+// Tolerates what a recording cannot exclude: a block whose allocation is
+// missing, an address handed out while it is still live (its release was
+// missed, or comes late because the times are quantised).
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/blocks.hpp"
+#include "analyze/calls.hpp"
+#include "analyze/facts.hpp"
+#include "analyze/latency.hpp"
+#include "analyze/lifetimes.hpp"
+#include "analyze/peak.hpp"
+#include "analyze/realloc_chains.hpp"
+#include "analyze/row.hpp"
+#include "analyze/scope.hpp"
+#include "analyze/sites.hpp"
+#include "analyze/slowest.hpp"
+#include "analyze/threads.hpp"
+#include "analyze/timeline.hpp"
+
+namespace heapwright::analyze {
+
+class HeapModel {
+ public:
+  // Counts releases into `calls` when they follow their blocks.
+  HeapModel(const Scope& scope, CallFacts& calls);
+
+  void add(const Run<Piece>& run);
+  // Fills the ordered columns; after CallFacts::finish. Also puts the
+  // releases among facts.slowest.
+  void finish(const std::vector<trace::MemorySample>& samples, Facts& facts);
+
+ private:
+  // A realloc between its two rows.
+  struct OpenRealloc {
+    Chain chain;
+    std::uint64_t old_address = 0;
+    std::uint64_t old_size = 0;
+  };
+  // A block whose address was handed out again before it was released.
+  struct Displaced {
+    Block block;
+    std::uint64_t time_ns = 0;
+    std::uint32_t lane = 0;  // of the thread that got the address
+  };
+
+  template <bool follows_blocks>
+  void add_rows(const Run<Piece>& run);
+  template <bool follows_blocks>
+  void acquire(const Row& row, const Piece& piece, std::uint32_t lane);
+  template <bool follows_blocks>
+  void release(const Row& row, const Piece& piece, std::uint32_t lane);
+  void fill_wide(Slot& slot, const Row& row, const WideBlock& block);
+  Block take(Slot& slot) noexcept;
+  void count_block(const Block& block, std::uint64_t time_ns);
+  void uncount_block(const Block& block);
+  template <bool follows_blocks>
+  void count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane);
+  void follow_release(const Row& row, std::uint32_t lane, std::uint64_t weight);
+  void note_temporary(const Block& block, ThreadLife& thread);
+  void displace(Slot& slot, const Row& row, std::uint32_t lane);
+  bool was_displaced(const Row& row, std::uint32_t lane, Block& block);
+  void release_unknown(const Row& row, std::uint32_t lane);
+  void add_slow_call(const Row& row, std::uint32_t lane, const Block& block);
+  void close_chain(const Slot& slot);
+  void pass_border(std::uint64_t time_ns);
+  void begin_window(std::uint64_t time_ns);
+  std::uint64_t next_border_ns() const noexcept;
+
+  const Scope& scope_;
+  CallFacts& calls_;
+  Blocks blocks_;
+  LivePeak live_;
+  SiteLives sites_;
+  Lifetimes lifetimes_;
+  LatencyByClass release_classes_;
+  std::vector<ThreadLife> threads_;      // by lane
+  std::vector<OpenRealloc> reallocs_;    // by lane
+  CrossThreadCounts cross_thread_;
+  ChainSums chains_;
+  TimelineLive timeline_;
+  Slowest slowest_;
+  std::unordered_map<std::uint64_t, Displaced> displaced_;  // by address; hardly ever used
+  std::uint64_t border_ns_ = 0;          // pass_border is due
+  bool is_in_window_ = false;
+  std::uint64_t unknown_releases_ = 0;
+  std::uint64_t reused_live_addresses_ = 0;
+  std::uint64_t size_mismatches_ = 0;
+};
+
+}  // namespace heapwright::analyze

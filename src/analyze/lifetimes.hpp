@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// How long blocks live: the size x lifetime map of all blocks, and a
+// histogram per site. Blocks still live at the end are censored: they lived
+// at least until then, so they get a column of their own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "analyze/facts.hpp"
+#include "analyze/histogram.hpp"
+#include "analyze/peak.hpp"
+#include "analyze/site_histograms.hpp"
+
+namespace heapwright::analyze {
+
+// Columns: < 100 ns, then half decades up to >= 1000 s.
+inline constexpr std::size_t lifetime_columns = 22;
+
+class Lifetimes {
+ public:
+  explicit Lifetimes(std::size_t site_count);
+
+  // Precondition: lifetime_ns < UINT64_MAX.
+  void add(std::uint64_t lifetime_ns, std::uint64_t size_bytes, std::uint32_t site, std::uint64_t weight) {
+    const auto bucket = bucket_of(lifetime_ns);
+    std::size_t column = column_of_bucket_[bucket];
+    column += lifetime_ns >= from_ns_[column + 1] ? 1 : 0;
+    auto& cell = cells_[size_class_of(size_bytes)][column];
+    cell.blocks += weight;
+    cell.bytes += size_bytes * weight;
+    sites_.add(site, bucket, weight);
+  }
+  void prefetch(std::uint32_t site) const noexcept { sites_.prefetch(site); }
+  void begin_window();
+  // Fills lifetimes and the lifetime histograms of site_details, which must
+  // have one row per site.
+  void finish(const LivePeak& live, Facts& facts) const;
+
+ private:
+  struct Cell {
+    std::uint64_t blocks;
+    std::uint64_t bytes;
+  };
+  // A bucket is narrower than a column, so it touches at most the one its
+  // lower bound lies in and the next.
+  std::array<std::uint8_t, 512> column_of_bucket_{};
+  std::array<std::uint64_t, lifetime_columns + 1> from_ns_{};  // last: no upper bound
+  std::array<std::array<Cell, lifetime_columns>, size_class_count> cells_{};
+  SiteHistograms sites_;
+};
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The analysis of any source; analyze(reader) is this on a trace file.
+#pragma once
+
+#include "analyze/facts.hpp"
+#include "analyze/source.hpp"
+
+namespace heapwright::analyze {
+
+struct PipelineLimits {
+  // Decoded rows that the merge may hold; beyond it chunks are decoded
+  // slice by slice, several times over.
+  std::uint64_t merge_bytes = std::uint64_t{256} << 20;
+  // Decoding threads beside the caller's; UINT32_MAX: as many as make sense.
+  std::uint32_t workers = UINT32_MAX;
+};
+
+Facts analyze(const Source& source, const Options& options, const PipelineLimits& limits);
+
+}  // namespace heapwright::analyze

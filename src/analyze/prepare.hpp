@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// From a decoded chunk to rows for the merge. On the way every call is
+// counted into the order-free facts, while it is in the cache.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "analyze/calls.hpp"
+#include "analyze/row.hpp"
+#include "analyze/scope.hpp"
+#include "analyze/source.hpp"
+#include "trace/event.hpp"
+
+namespace heapwright::analyze {
+
+// Chunks that turned out to be unreadable; shared by all workers.
+class SkippedChunks {
+ public:
+  void add(const trace::EventChunk& chunk, const char* what);
+  // After the workers are done.
+  const std::vector<trace::Damage>& damage() const noexcept { return damage_; }
+  std::uint64_t events() const noexcept { return events_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<trace::Damage> damage_;
+  std::uint64_t events_ = 0;
+};
+
+// One decoding thread's tools.
+class Preparer {
+ public:
+  // slice_events: how many events to prepare at a time.
+  Preparer(const Source& source, const Scope& scope, std::uint32_t slice_events, SkippedChunks& skipped);
+
+  void prepare(const ScheduledChunk& job, std::uint32_t first_event, Piece& piece);
+  CallFacts& calls() noexcept { return calls_; }
+
+ private:
+  template <bool is_counted, bool follows_blocks>
+  void add_events(std::size_t from, std::size_t to);
+  template <bool follows_blocks>
+  void add_slice(std::size_t from, std::size_t to);
+  template <bool is_counted, bool follows_blocks>
+  void add_allocation(std::size_t index, bool is_realloc, CallSums& sums);
+  template <bool is_counted, bool follows_blocks>
+  void add_release(std::size_t index, CallSums& sums);
+  template <bool is_counted, bool follows_blocks>
+  void add_realloc_release(std::size_t index, CallSums& sums);
+  void add_other(std::size_t index, CallSums& sums);
+  bool add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums);
+  void put_wide(Row& row, std::uint64_t size, std::uint64_t excess, std::uint64_t weight);
+  std::uint32_t stack_of(std::size_t index) const noexcept {
+    const auto stack = batch_.stack[index];
+    return stack < scope_.sites.stack_count() ? stack : 0;
+  }
+
+  const Scope& scope_;
+  SkippedChunks& skipped_;
+  const std::uint32_t slice_events_;
+  std::unique_ptr<ChunkDecoder> decoder_;
+  CallFacts calls_;
+  trace::EventBatch batch_;
+  // the chunk at hand
+  const ScheduledChunk* job_ = nullptr;
+  std::uint32_t thread_ = 0;
+  Piece* piece_ = nullptr;
+  Row* next_row_ = nullptr;
+};
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Buffers that grow by realloc: how often, and how much was copied.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "analyze/facts.hpp"
+
+namespace heapwright::analyze {
+
+// What a block carries from realloc to realloc.
+struct Chain {
+  std::uint64_t steps = 0;
+  std::uint64_t moved = 0;
+  std::uint64_t copied_bytes = 0;
+
+  void add_step(std::uint64_t old_address, std::uint64_t new_address, std::uint64_t old_bytes, std::uint64_t new_bytes) noexcept {
+    ++steps;
+    if (old_address != new_address) {
+      ++moved;
+      copied_bytes += old_bytes < new_bytes ? old_bytes : new_bytes;
+    }
+  }
+};
+
+class ChainSums {
+ public:
+  void add(std::uint32_t site, const Chain& chain, std::uint64_t final_bytes, std::uint64_t weight);
+  void begin_window() { sites_.clear(); }
+  void finish(Facts& facts) const;  // most copied bytes first
+
+ private:
+  std::unordered_map<std::uint32_t, ReallocChains> sites_;
+};
+
+}  // namespace heapwright::analyze

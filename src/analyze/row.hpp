@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// A heap call reduced to what pairing needs: one row per address that
+// becomes live or dead. A realloc that moves a block is two rows, so that
+// other threads' calls may come in between.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "analyze/merge.hpp"
+#include "analyze/schedule.hpp"
+#include "trace/event.hpp"
+
+namespace heapwright::analyze {
+
+enum RowFlag : std::uint8_t {
+  row_acquires = 1,      // otherwise it releases
+  row_in_realloc = 2,    // one of the two sides of a realloc
+  row_is_wide = 4,       // `size` is an index into Piece::wide
+  row_not_chosen = 8,    // filtered out: paired, but not counted
+  row_size_stated = 16,  // a sized release: `size` is what the caller said
+};
+
+// time_ns: an acquisition's end, a release's begin.
+struct Row {
+  std::uint64_t address;
+  std::uint64_t time_ns;
+  std::uint32_t size;
+  std::uint32_t stack;
+  std::uint32_t duration_ns;
+  std::uint16_t excess;  // usable - size
+  trace::EventKind kind;
+  std::uint8_t flags;
+};
+static_assert(sizeof(Row) == 32);
+
+// What does not fit a row.
+struct WideRow {
+  std::uint64_t size = 0;
+  std::uint64_t excess = 0;
+  std::uint64_t weight = 1;
+};
+
+// The rows of one chunk, or of a slice of it. Room is kept between uses and
+// not cleared: a fresh megabyte per chunk would cost more in page faults
+// than the rows do.
+class Piece {
+ public:
+  // Rows beyond count() that may be read (for prefetching); zeroed by close.
+  static constexpr std::size_t padding = 32;
+
+  const ScheduledChunk* job = nullptr;
+  std::vector<WideRow> wide;
+
+  // Empties the piece and makes room for `capacity` rows.
+  Row* open(std::size_t capacity) {
+    wide.clear();
+    count_ = 0;
+    if (capacity + padding > capacity_) {
+      capacity_ = capacity + padding;
+      rows_ = std::make_unique_for_overwrite<Row[]>(capacity_);
+    }
+    return rows_.get();
+  }
+  void close(const Row* end, std::uint32_t next_event) {
+    count_ = static_cast<std::size_t>(end - rows_.get());
+    next_event_ = next_event;
+    for (std::size_t index = count_; index < count_ + padding; ++index) {
+      rows_[index] = Row{};
+    }
+  }
+
+  const Row* rows() const noexcept { return rows_.get(); }
+  std::size_t count() const noexcept { return count_; }
+  std::uint32_t next_event() const noexcept { return next_event_; }
+  std::uint64_t key(std::size_t index) const noexcept {
+    return merge_key(rows_[index].time_ns, (rows_[index].flags & row_acquires) != 0);
+  }
+
+ private:
+  std::unique_ptr<Row[]> rows_;
+  std::size_t capacity_ = 0;
+  std::size_t count_ = 0;
+  std::uint32_t next_event_ = 0;
+};
+
+}  // namespace heapwright::analyze

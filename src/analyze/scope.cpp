@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/scope.hpp"
+
+#include <algorithm>
+
+namespace heapwright::analyze {
+namespace {
+
+constexpr std::uint64_t quantum_ns = 64;
+constexpr std::uint64_t longest_unmeasured_call_ns = 1'000'000;
+
+TimeSteps make_steps(const Options& options, const Schedule& schedule) {
+  std::uint64_t from_ns = UINT64_MAX;
+  std::uint64_t to_ns = 0;
+  for (const auto& job : schedule.jobs) {
+    from_ns = std::min(from_ns, job.chunk->first_begin_ns);
+    to_ns = std::max(to_ns, job.chunk->last_end_ns);
+  }
+  from_ns = schedule.jobs.empty() ? options.from_ns : std::max(from_ns, options.from_ns);
+  to_ns = std::max(std::min(to_ns, options.to_ns), from_ns);
+  return {from_ns, to_ns, options.timeline_points};
+}
+
+}  // namespace
+
+Scope::Scope(const Options& options, const Source& source, const Schedule& schedule)
+    : sites(options, source.stack_count()),
+      weight(source.metadata().sample_mean_bytes),
+      steps(make_steps(options, schedule)),
+      from_ns(options.from_ns),
+      to_ns(options.to_ns),
+      has_window_start(options.from_ns != 0),
+      slowest_calls(options.slowest_calls),
+      thread_of_lane(schedule.thread_of_lane),
+      inversion_ns(source.metadata().durations_recorded ? quantum_ns : longest_unmeasured_call_ns),
+      min_size_bytes_(options.min_size_bytes),
+      max_size_bytes_(options.max_size_bytes),
+      chooses_by_block_(min_size_bytes_ != 0 || max_size_bytes_ != UINT64_MAX || !options.site_chosen.empty()),
+      has_block_filter_(chooses_by_block_ || !options.thread_chosen.empty()) {
+  const auto& chosen = options.thread_chosen;
+  for (const auto thread : schedule.thread_of_lane) {
+    lane_chosen_.push_back(chosen.empty() || (thread < chosen.size() && chosen[thread] != 0) ? 1 : 0);
+  }
+}
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What one analysis looks at: the options, made ready for the hot loops.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/facts.hpp"
+#include "analyze/sampling_weight.hpp"
+#include "analyze/schedule.hpp"
+#include "analyze/sites.hpp"
+#include "analyze/source.hpp"
+#include "analyze/timeline.hpp"
+
+namespace heapwright::analyze {
+
+class Scope {
+ public:
+  Scope(const Options& options, const Source& source, const Schedule& schedule);
+
+  // Releases must be looked at together with their blocks: some blocks are
+  // filtered out, or weigh more than one.
+  bool follows_blocks() const noexcept { return has_block_filter_ || weight.is_sampled(); }
+  bool is_chosen(std::uint32_t lane, std::uint64_t size_bytes, std::uint32_t stack) const noexcept {
+    return lane_chosen_[lane] != 0 && size_bytes >= min_size_bytes_ && size_bytes <= max_size_bytes_ && sites.is_chosen(stack);
+  }
+  // For releases without a known block.
+  bool is_lane_chosen(std::uint32_t lane) const noexcept { return lane_chosen_[lane] != 0; }
+  bool chooses_by_block() const noexcept { return chooses_by_block_; }
+
+  SiteMap sites;
+  SamplingWeight weight;
+  TimeSteps steps;
+  std::uint64_t from_ns;
+  std::uint64_t to_ns;
+  bool has_window_start;  // something may come before from_ns
+  std::uint32_t slowest_calls;
+  const std::vector<std::uint32_t>& thread_of_lane;
+  // How late a release may come after its address was handed out again: the
+  // quantum of the times, or without durations the time a call may take.
+  std::uint64_t inversion_ns;
+
+ private:
+  std::uint64_t min_size_bytes_;
+  std::uint64_t max_size_bytes_;
+  std::vector<std::uint8_t> lane_chosen_;
+  bool chooses_by_block_;  // by size or site
+  bool has_block_filter_;  // by size, site or thread
+};
+
+}  // namespace heapwright::analyze

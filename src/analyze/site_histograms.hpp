@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// One histogram per site, kept as small as its values allow: a span of
+// 32-bit counts over the octaves the site has seen, grown when a value falls
+// outside. A site with one size costs 32 bytes, not 2 KB.
+//
+// Invariant: span.base % 8 == 0 and span.length % 8 == 0.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/facts.hpp"
+#include "analyze/zeroed_array.hpp"
+
+namespace heapwright::analyze {
+
+class SiteHistograms {
+ public:
+  SiteHistograms() = default;
+  explicit SiteHistograms(std::size_t site_count) : spans_(site_count) {}
+
+  void add(std::uint32_t site, std::uint32_t bucket, std::uint64_t weight) {
+    const auto& span = spans_[site];
+    const auto index = bucket - span.base;  // wraps below base, so one test does
+    if (index < span.length) [[likely]] {
+      auto& count = pool_[span.offset + index];
+      const auto sum = count + weight;
+      count = static_cast<std::uint32_t>(sum);
+      if (sum > UINT32_MAX) [[unlikely]] {
+        carry(site, bucket, sum >> 32);
+      }
+    } else {
+      add_outside(site, bucket, weight);
+    }
+  }
+  void prefetch(std::uint32_t site) const noexcept { __builtin_prefetch(&spans_[site]); }
+  void clear();
+  // Adds one site's counts to `counts`, one value per bucket.
+  void add_to(std::uint32_t site, std::vector<std::uint64_t>& counts) const;
+  // True when some values found no room: the histograms are lower bounds.
+  bool is_cut() const noexcept { return is_cut_; }
+
+ private:
+  struct Span {
+    std::uint32_t offset;
+    std::uint16_t base;
+    std::uint16_t length;
+  };
+  static constexpr std::size_t octaves = 62;
+  static constexpr std::size_t pool_limit = std::size_t{48} << 20;  // counts: 192 MB
+
+  void add_outside(std::uint32_t site, std::uint32_t bucket, std::uint64_t weight);
+  void carry(std::uint32_t site, std::uint32_t bucket, std::uint64_t high);
+  bool take_span(std::uint32_t length, std::uint32_t& offset);
+
+  ZeroedArray<Span> spans_;
+  std::vector<std::uint32_t> pool_;
+  std::array<std::vector<std::uint32_t>, octaves + 1> free_;  // offsets, by length / 8
+  std::unordered_map<std::uint64_t, std::uint64_t> carried_;  // site << 9 | bucket -> 2^32s
+  bool is_cut_ = false;
+};
+
+}  // namespace heapwright::analyze

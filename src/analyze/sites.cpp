@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/sites.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "analyze/latency.hpp"
+
+namespace heapwright::analyze {
+
+SiteMap::SiteMap(const Options& options, std::size_t stack_count)
+    : sites_(options.site_of_stack),
+      chosen_(options.site_chosen),
+      is_identity_(options.site_of_stack.empty()),
+      stack_count_(std::max<std::size_t>(stack_count, 1)),
+      site_count_(stack_count_) {
+  if (is_identity_) {
+    return;
+  }
+  if (sites_.size() != stack_count_) {
+    throw std::invalid_argument("site_of_stack must have one entry per stack of the trace");
+  }
+  // A site without a stack has no meaning, so there are never more of them.
+  const auto highest = *std::max_element(sites_.begin(), sites_.end());
+  if (highest >= stack_count_) {
+    throw std::invalid_argument("site_of_stack names a site beyond the number of stacks");
+  }
+  site_count_ = std::size_t{highest} + 1;
+}
+
+SiteCalls::SiteCalls(const SiteMap& map)
+    : map_(map), stacks_(map.stack_count()), sizes_(map.site_count()), latencies_(map.site_count()) {}
+
+void SiteCalls::add(const SiteCalls& other) {
+  for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
+    const auto& from = other.stacks_[stack];
+    if (from.allocations == 0) {
+      continue;
+    }
+    auto& to = stacks_[stack];
+    to.allocations += from.allocations;
+    to.bytes += from.bytes;
+    to.overhead_bytes += from.overhead_bytes;
+    to.reallocs += from.reallocs;
+    to.allocator_ns += from.allocator_ns;
+    to.max_ns = std::max(to.max_ns, from.max_ns);
+  }
+  others_.push_back(&other);
+}
+
+void SiteCalls::finish(Facts& facts) const {
+  facts.stacks.resize(stacks_.size());
+  facts.site_details.resize(map_.site_count());
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> sum_and_max(map_.site_count());
+  for (std::uint32_t stack = 0; stack < stacks_.size(); ++stack) {
+    const auto& from = stacks_[stack];
+    auto& to = facts.stacks[stack];
+    to.allocations = from.allocations;
+    to.bytes = from.bytes;
+    to.overhead_bytes = from.overhead_bytes;
+    to.reallocs = from.reallocs;
+    to.allocator_ns = from.allocator_ns;
+    auto& [sum_ns, max_ns] = sum_and_max[map_.site_of(stack)];
+    sum_ns += from.allocator_ns;
+    max_ns = std::max(max_ns, from.max_ns);
+  }
+  std::vector<std::uint64_t> latency_counts;
+  for (std::uint32_t site = 0; site < map_.site_count(); ++site) {
+    auto& detail = facts.site_details[site];
+    latency_counts.clear();
+    sizes_.add_to(site, detail.sizes.counts);
+    latencies_.add_to(site, latency_counts);
+    for (const auto* other : others_) {
+      other->sizes_.add_to(site, detail.sizes.counts);
+      other->latencies_.add_to(site, latency_counts);
+    }
+    detail.allocation_latency = latency_of(latency_counts.data(), latency_counts.size(), sum_and_max[site].first, sum_and_max[site].second);
+  }
+  facts.site_details_cut = facts.site_details_cut || sizes_.is_cut() || latencies_.is_cut();
+  for (const auto* other : others_) {
+    facts.site_details_cut = facts.site_details_cut || other->sizes_.is_cut() || other->latencies_.is_cut();
+  }
+}
+
+SiteLives::SiteLives(const SiteMap& map)
+    : map_(map), stacks_(map.stack_count()), sites_(map.is_identity() ? 0 : map.site_count()) {}
+
+void SiteLives::begin_window(std::uint64_t version) {
+  for (auto& life : stacks_) {
+    life.live.keep_peak(version);
+    const auto live = life.live;
+    life = {};
+    life.live = live;
+    life.own_peak_bytes = live.bytes;
+  }
+  for (auto& site : sites_) {
+    site.peak_bytes = site.bytes;
+  }
+}
+
+void SiteLives::finish(std::uint64_t version, Facts& facts) {
+  for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
+    auto& life = stacks_[stack];
+    if (life.live.peak_version == 0 && life.freed == 0 && life.live.blocks == 0) {
+      continue;
+    }
+    life.live.keep_peak(version);
+    auto& to = facts.stacks[stack];
+    to.temporaries = life.temporaries;
+    to.freed_by_other_thread = life.freed_by_other_thread;
+    to.release_ns = life.release_ns;
+    to.live_at_peak_blocks = life.live.at_peak_blocks;
+    to.live_at_peak_bytes = life.live.at_peak_bytes;
+    to.live_at_end_blocks = life.live.blocks;
+    to.live_at_end_bytes = life.live.bytes;
+    to.own_peak_bytes = life.own_peak_bytes;
+    to.lifetime_sum_ns = life.lifetime_sum_ns;
+    to.freed = life.freed;
+  }
+  facts.sites.resize(map_.site_count());
+  for (std::size_t site = 0; site < sites_.size(); ++site) {
+    facts.sites[site].own_peak_bytes = sites_[site].peak_bytes;
+  }
+}
+
+void fold_stacks_into_sites(const SiteMap& map, Facts& facts) {
+  if (map.is_identity()) {
+    facts.sites = facts.stacks;
+    return;
+  }
+  for (std::uint32_t stack = 0; stack < facts.stacks.size(); ++stack) {
+    const auto& from = facts.stacks[stack];
+    auto& to = facts.sites[map.site_of(stack)];
+    to.allocations += from.allocations;
+    to.bytes += from.bytes;
+    to.overhead_bytes += from.overhead_bytes;
+    to.reallocs += from.reallocs;
+    to.temporaries += from.temporaries;
+    to.freed_by_other_thread += from.freed_by_other_thread;
+    to.allocator_ns += from.allocator_ns;
+    to.release_ns += from.release_ns;
+    to.live_at_peak_blocks += from.live_at_peak_blocks;
+    to.live_at_peak_bytes += from.live_at_peak_bytes;
+    to.live_at_end_blocks += from.live_at_end_blocks;
+    to.live_at_end_bytes += from.live_at_end_bytes;
+    to.lifetime_sum_ns += from.lifetime_sum_ns;
+    to.freed += from.freed;
+  }
+}
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Who allocates: sums per call stack, folded into sites when the trace is
+// done. What a call alone tells (StackCalls) is kept apart from what takes
+// pairing (StackLives), because the two are counted by different threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/facts.hpp"
+#include "analyze/histogram.hpp"
+#include "analyze/site_histograms.hpp"
+#include "analyze/zeroed_array.hpp"
+
+namespace heapwright::analyze {
+
+// The site of a stack: itself when no grouping was given.
+class SiteMap {
+ public:
+  // Throws std::invalid_argument when the options do not fit the trace.
+  SiteMap(const Options& options, std::size_t stack_count);
+
+  std::uint32_t site_of(std::uint32_t stack) const noexcept { return is_identity_ ? stack : sites_[stack]; }
+  bool is_identity() const noexcept { return is_identity_; }
+  bool is_chosen(std::uint32_t stack) const noexcept {
+    const auto site = site_of(stack);
+    return chosen_.empty() || (site < chosen_.size() && chosen_[site] != 0);
+  }
+  std::size_t stack_count() const noexcept { return stack_count_; }
+  std::size_t site_count() const noexcept { return site_count_; }
+
+ private:
+  const std::vector<std::uint32_t>& sites_;
+  const std::vector<std::uint8_t>& chosen_;
+  bool is_identity_;
+  std::size_t stack_count_;
+  std::size_t site_count_;
+};
+
+struct alignas(64) StackCalls {
+  std::uint64_t allocations;
+  std::uint64_t bytes;
+  std::uint64_t overhead_bytes;
+  std::uint64_t reallocs;
+  std::uint64_t allocator_ns;
+  std::uint64_t max_ns;
+};
+
+// Order-free part: successful allocations by stack.
+class SiteCalls {
+ public:
+  explicit SiteCalls(const SiteMap& map);
+
+  void add(std::uint32_t stack, std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint32_t duration_ns,
+           bool is_realloc, std::uint64_t weight) {
+    auto& calls = stacks_[stack];
+    calls.allocations += weight;
+    calls.bytes += size_bytes * weight;
+    calls.overhead_bytes += excess_bytes * weight;
+    calls.reallocs += is_realloc ? weight : 0;
+    calls.allocator_ns += duration_ns * weight;
+    calls.max_ns = duration_ns > calls.max_ns ? duration_ns : calls.max_ns;
+    const auto site = map_.site_of(stack);
+    sizes_.add(site, bucket_of(size_bytes), weight);
+    latencies_.add(site, bucket_of(duration_ns), weight);
+  }
+  void prefetch(std::uint32_t stack) const noexcept {
+    __builtin_prefetch(&stacks_[stack], 1);
+    const auto site = map_.site_of(stack);
+    sizes_.prefetch(site);
+    latencies_.prefetch(site);
+  }
+  void add(const SiteCalls& other);
+  // Fills the calls' columns of stacks, and site_details. `latencies` gets
+  // what a site's latency needs beside its buckets from the stacks.
+  void finish(Facts& facts) const;
+
+ private:
+  const SiteMap& map_;
+  ZeroedArray<StackCalls> stacks_;
+  SiteHistograms sizes_;
+  SiteHistograms latencies_;
+  std::vector<const SiteCalls*> others_;
+};
+
+// Live bytes and blocks of one group, with their values at the moment of the
+// peak: copied when the group changes for the first time after the peak.
+struct LiveShare {
+  std::uint64_t bytes;
+  std::uint64_t blocks;
+  std::uint64_t at_peak_bytes;
+  std::uint64_t at_peak_blocks;
+  std::uint64_t peak_version;
+
+  void keep_peak(std::uint64_t version) noexcept {
+    if (peak_version != version) {
+      at_peak_bytes = bytes;
+      at_peak_blocks = blocks;
+      peak_version = version;
+    }
+  }
+  void add(std::uint64_t more_bytes, std::uint64_t more_blocks, std::uint64_t version) noexcept {
+    keep_peak(version);
+    bytes += more_bytes;
+    blocks += more_blocks;
+  }
+  void remove(std::uint64_t fewer_bytes, std::uint64_t fewer_blocks, std::uint64_t version) noexcept {
+    keep_peak(version);
+    bytes -= fewer_bytes;
+    blocks -= fewer_blocks;
+  }
+};
+
+struct alignas(32) StackLife {
+  LiveShare live;
+  std::uint64_t own_peak_bytes;
+  std::uint64_t freed;
+  std::uint64_t lifetime_sum_ns;
+  std::uint64_t release_ns;
+  std::uint64_t temporaries;
+  std::uint64_t freed_by_other_thread;
+};
+
+// Ordered part: what became of each stack's blocks.
+class SiteLives {
+ public:
+  explicit SiteLives(const SiteMap& map);
+
+  void add_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight, std::uint64_t version) noexcept {
+    auto& life = stacks_[stack];
+    life.live.add(bytes, weight, version);
+    life.own_peak_bytes = life.live.bytes > life.own_peak_bytes ? life.live.bytes : life.own_peak_bytes;
+    if (!map_.is_identity()) {
+      auto& site = sites_[map_.site_of(stack)];
+      site.bytes += bytes;
+      site.peak_bytes = site.bytes > site.peak_bytes ? site.bytes : site.peak_bytes;
+    }
+  }
+  void remove_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight, std::uint64_t version) noexcept {
+    stacks_[stack].live.remove(bytes, weight, version);
+    if (!map_.is_identity()) {
+      sites_[map_.site_of(stack)].bytes -= bytes;
+    }
+  }
+  StackLife& life_of(std::uint32_t stack) noexcept { return stacks_[stack]; }
+  void prefetch(std::uint32_t stack) const noexcept {
+    const auto* life = reinterpret_cast<const char*>(&stacks_[stack]);
+    __builtin_prefetch(life, 1);
+    __builtin_prefetch(life + 64, 1);
+  }
+  // Counts from zero; what is live stays.
+  void begin_window(std::uint64_t version);
+  void finish(std::uint64_t version, Facts& facts);
+
+ private:
+  struct SiteLive {
+    std::uint64_t bytes;
+    std::uint64_t peak_bytes;
+  };
+  const SiteMap& map_;
+  ZeroedArray<StackLife> stacks_;
+  ZeroedArray<SiteLive> sites_;  // empty when every stack is its own site
+};
+
+// Sums facts.stacks into facts.sites; own peaks of sites are kept.
+void fold_stacks_into_sites(const SiteMap& map, Facts& facts);
+
+}  // namespace heapwright::analyze

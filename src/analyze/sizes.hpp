@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Which sizes are asked for. Small sizes are counted one by one; histogram
+// and classes follow from that count when the trace is done.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+
+#include "analyze/facts.hpp"
+#include "analyze/histogram.hpp"
+#include "analyze/zeroed_array.hpp"
+
+namespace heapwright::analyze {
+
+class Sizes {
+ public:
+  Sizes() : exact_(exact_limit_bytes) {}
+
+  void add(std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint64_t weight) {
+    overhead_bytes_[size_class_of(size_bytes)] += excess_bytes * weight;
+    if (size_bytes < exact_limit_bytes) {
+      exact_[size_bytes] += weight;
+    } else {
+      add_large(size_bytes, weight);
+    }
+  }
+  void add(const Sizes& other);
+  // Fills sizes, common_sizes and the allocation columns of by_size, which
+  // must have size_class_count rows.
+  void finish(Facts& facts) const;
+
+ private:
+  static constexpr std::uint64_t exact_limit_bytes = 65536;
+  // Distinct large sizes told apart for common_sizes; beyond it only the
+  // histogram counts.
+  static constexpr std::size_t large_limit = std::size_t{1} << 20;
+
+  void add_large(std::uint64_t size_bytes, std::uint64_t weight);
+
+  ZeroedArray<std::uint64_t> exact_;
+  std::unordered_map<std::uint64_t, std::uint64_t> large_;
+  std::array<std::uint64_t, buckets_used> large_counts_{};
+  std::array<std::uint64_t, size_class_count> large_bytes_{};
+  std::array<std::uint64_t, size_class_count> overhead_bytes_{};
+};
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/source.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+class ReaderDecoder final : public ChunkDecoder {
+ public:
+  explicit ReaderDecoder(const trace::Reader& reader) : reader_(reader) {}
+  void decode(const trace::EventChunk& chunk, trace::EventBatch& batch) override {
+    reader_.decode(chunk, scratch_, batch);
+  }
+
+ private:
+  const trace::Reader& reader_;
+  trace::DecodeScratch scratch_;
+};
+
+class ReaderSource final : public Source {
+ public:
+  explicit ReaderSource(const trace::Reader& reader) : reader_(reader) {}
+  const trace::Metadata& metadata() const override { return reader_.metadata(); }
+  const std::vector<trace::Thread>& threads() const override { return reader_.threads(); }
+  const std::vector<trace::MemorySample>& memory_samples() const override { return reader_.memory_samples(); }
+  const trace::End& end() const override { return reader_.end(); }
+  const std::vector<trace::EventChunk>& event_chunks() const override { return reader_.event_chunks(); }
+  const std::vector<trace::Damage>& damage() const override { return reader_.damage(); }
+  std::size_t stack_count() const override { return reader_.stacks().size(); }
+  std::uint64_t file_bytes() const override { return reader_.file_bytes(); }
+  std::uint64_t event_count() const override { return reader_.event_count(); }
+  std::unique_ptr<ChunkDecoder> make_decoder() const override { return std::make_unique<ReaderDecoder>(reader_); }
+
+ private:
+  const trace::Reader& reader_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> make_source(const trace::Reader& reader) {
+  return std::make_unique<ReaderSource>(reader);
+}
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// What the analysis needs of a trace, and no more: the small tables, the
+// list of chunks and a way to decode one. A trace file is one source; tests
+// feed batches straight from memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "trace/event.hpp"
+#include "trace/reader.hpp"
+#include "trace/records.hpp"
+
+namespace heapwright::analyze {
+
+// Decodes chunks for one thread of the analysis.
+class ChunkDecoder {
+ public:
+  virtual ~ChunkDecoder() = default;
+  // Replaces `batch`. Throws trace::TraceError when the chunk is damaged.
+  virtual void decode(const trace::EventChunk& chunk, trace::EventBatch& batch) = 0;
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual const trace::Metadata& metadata() const = 0;
+  virtual const std::vector<trace::Thread>& threads() const = 0;
+  virtual const std::vector<trace::MemorySample>& memory_samples() const = 0;
+  virtual const trace::End& end() const = 0;
+  virtual const std::vector<trace::EventChunk>& event_chunks() const = 0;
+  virtual const std::vector<trace::Damage>& damage() const = 0;
+  virtual std::size_t stack_count() const = 0;
+  virtual std::uint64_t file_bytes() const = 0;
+  virtual std::uint64_t event_count() const = 0;
+  virtual std::unique_ptr<ChunkDecoder> make_decoder() const = 0;
+};
+
+// The reader must outlive the source.
+std::unique_ptr<Source> make_source(const trace::Reader& reader);
+
+}  // namespace heapwright::analyze

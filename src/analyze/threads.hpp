@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Who frees whose blocks, and what each thread does.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/facts.hpp"
+
+namespace heapwright::analyze {
+
+// Order-free sums of one thread's calls.
+struct ThreadCalls {
+  std::uint64_t allocations = 0;
+  std::uint64_t releases = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t allocator_ns = 0;
+
+  void add(const ThreadCalls& other) noexcept {
+    allocations += other.allocations;
+    releases += other.releases;
+    bytes += other.bytes;
+    allocator_ns += other.allocator_ns;
+  }
+};
+
+// Ordered state of one lane.
+struct ThreadLife {
+  std::uint64_t last_address = 0;  // of the thread's latest allocation, until freed
+  std::uint64_t live_bytes = 0;    // of blocks it allocated
+  std::uint64_t peak_live_bytes = 0;
+  std::uint64_t temporaries = 0;
+  std::uint64_t own_blocks = 0;    // allocated and freed by it
+  std::uint64_t own_bytes = 0;
+
+  void add_block(std::uint64_t bytes) noexcept {
+    live_bytes += bytes;
+    peak_live_bytes = live_bytes > peak_live_bytes ? live_bytes : peak_live_bytes;
+  }
+};
+
+// Blocks freed by a thread that did not allocate them, by pair of lanes.
+class CrossThreadCounts {
+ public:
+  void add(std::uint32_t allocating_lane, std::uint32_t freeing_lane, std::uint64_t bytes, std::uint64_t weight) {
+    const auto pair = std::uint64_t{allocating_lane} << 32 | freeing_lane;
+    if (pair != last_pair_ || last_ == nullptr) [[unlikely]] {
+      last_ = &cell_of(pair);
+      last_pair_ = pair;
+    }
+    last_->blocks += weight;
+    last_->bytes += bytes;
+  }
+  void begin_window();
+  void finish(const std::vector<std::uint32_t>& thread_of_lane, const std::vector<ThreadLife>& lives, Facts& facts) const;
+
+ private:
+  struct Cell {
+    std::uint64_t blocks = 0;
+    std::uint64_t bytes = 0;
+  };
+  // Beyond it, pairs not seen before are summed in one cell.
+  static constexpr std::size_t pair_limit = std::size_t{1} << 20;
+
+  Cell& cell_of(std::uint64_t pair);
+
+  std::unordered_map<std::uint64_t, Cell> cells_;  // nodes stay in place, so last_ stays valid
+  Cell others_;
+  std::uint64_t last_pair_ = 0;
+  Cell* last_ = nullptr;
+};
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The course of things in equal steps of time: calls per step (order-free),
+// live bytes at the end of each step (ordered), resident bytes (sampled).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/facts.hpp"
+#include "analyze/peak.hpp"
+#include "trace/records.hpp"
+
+namespace heapwright::analyze {
+
+// [from_ns, to_ns) cut into `points` steps.
+class TimeSteps {
+ public:
+  TimeSteps(std::uint64_t from_ns, std::uint64_t to_ns, std::uint32_t points);
+
+  std::uint32_t points() const noexcept { return points_; }
+  std::uint64_t span_ns() const noexcept { return span_ns_; }
+  // Times outside the span belong to the first or last step.
+  std::uint32_t step_of(std::uint64_t time_ns) const noexcept;
+  std::uint64_t end_of(std::uint32_t step) const noexcept;
+
+ private:
+  std::uint64_t from_ns_;
+  std::uint64_t span_ns_;
+  std::uint64_t divisor_;  // the span, but never 0
+  std::uint32_t points_;
+};
+
+class TimelineCalls {
+ public:
+  explicit TimelineCalls(std::uint32_t points) : steps_(points) {}
+  void add(std::uint32_t step, std::uint64_t allocations, std::uint64_t releases, std::uint64_t allocator_ns) noexcept;
+  void add(const TimelineCalls& other) noexcept;
+  void finish(Facts& facts) const;  // facts.timeline has its size already
+
+ private:
+  struct Step {
+    std::uint64_t allocations = 0;
+    std::uint64_t releases = 0;
+    std::uint64_t allocator_ns = 0;
+  };
+  std::vector<Step> steps_;
+};
+
+class TimelineLive {
+ public:
+  explicit TimelineLive(const TimeSteps& steps) : steps_(steps) { points_.reserve(steps.points()); }
+
+  void raise(std::uint64_t live_bytes) noexcept { highest_ = live_bytes > highest_ ? live_bytes : highest_; }
+  // The time at which close_steps is due. The last step stays open until
+  // finish, for what happens exactly at its end.
+  std::uint64_t next_border_ns() const noexcept;
+  // Closes every step that ends at or before `time_ns` with the present state.
+  void close_steps(std::uint64_t time_ns, const LivePeak& live);
+  void begin_window(const LivePeak& live) { highest_ = live.live_bytes(); }
+  // Keeps the columns of TimelineCalls.
+  void finish(const LivePeak& live, const std::vector<trace::MemorySample>& samples, Facts& facts);
+
+ private:
+  void close_step(const LivePeak& live);
+
+  const TimeSteps& steps_;
+  std::vector<TimelinePoint> points_;
+  std::uint64_t highest_ = 0;
+};
+
+}  // namespace heapwright::analyze

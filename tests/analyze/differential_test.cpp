@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+// The fast analysis against the slow model, over many random traces.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "analyze/histogram.hpp"
+#include "random_trace.hpp"
+#include "slow_model.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+struct Shape {
+  std::uint64_t first_seed;
+  std::uint32_t threads;
+  std::size_t steps;
+  PipelineLimits limits;
+};
+
+class Differential : public testing::TestWithParam<Shape> {};
+
+void expect_same_calls(const MemoryTrace& trace, const Facts& facts) {
+  std::map<std::uint64_t, std::uint64_t> sizes;
+  std::map<std::uint32_t, Site> stacks;
+  std::map<trace::EventKind, std::pair<std::uint64_t, std::uint64_t>> kinds;  // calls, ns
+  std::uint64_t allocations = 0, releases = 0, requested = 0, excess = 0, null_frees = 0, failed = 0, ns = 0;
+  for (const auto& [thread, calls] : trace.calls()) {
+    std::uint64_t thread_allocations = 0, thread_releases = 0, thread_ns = 0;
+    for (const auto& call : calls) {
+      kinds[call.kind].first++;
+      kinds[call.kind].second += call.duration_ns;
+      ns += call.duration_ns;
+      thread_ns += call.duration_ns;
+      const bool gives_back = trace::is_realloc(call.kind) && call.old_address != 0 && (call.address != 0 || call.size == 0);
+      if (gives_back || (trace::is_release(call.kind) && call.address != 0)) {
+        ++thread_releases;
+      }
+      null_frees += trace::is_release(call.kind) && call.address == 0 ? 1 : 0;
+      if (!trace::is_allocation(call.kind)) {
+        continue;
+      }
+      if (call.address == 0) {
+        failed += gives_back ? 0 : 1;
+        continue;
+      }
+      ++thread_allocations;
+      requested += call.size;
+      excess += call.usable - call.size;
+      ++sizes[call.size];
+      auto& site = stacks[call.stack];
+      ++site.allocations;
+      site.bytes += call.size;
+      site.overhead_bytes += call.usable - call.size;
+      site.allocator_ns += call.duration_ns;
+      site.reallocs += trace::is_realloc(call.kind) ? 1 : 0;
+    }
+    EXPECT_EQ(facts.threads.at(thread).allocations, thread_allocations);
+    EXPECT_EQ(facts.threads.at(thread).releases, thread_releases);
+    EXPECT_EQ(facts.threads.at(thread).allocator_ns, thread_ns);
+    allocations += thread_allocations;
+    releases += thread_releases;
+  }
+  EXPECT_EQ(facts.totals.allocations, allocations);
+  EXPECT_EQ(facts.totals.releases, releases);
+  EXPECT_EQ(facts.totals.requested_bytes, requested);
+  EXPECT_EQ(facts.totals.usable_bytes, requested + excess);
+  EXPECT_EQ(facts.totals.null_frees, null_frees);
+  EXPECT_EQ(facts.totals.failed, failed);
+  EXPECT_EQ(facts.totals.allocator_ns, ns);
+  EXPECT_EQ(facts.totals.zero_size, sizes.contains(0) ? sizes[0] : 0);
+  for (const auto& row : facts.by_kind) {
+    EXPECT_EQ(row.calls, kinds[row.kind].first);
+    EXPECT_EQ(row.latency.sum_ns, kinds[row.kind].second);
+  }
+  EXPECT_EQ(facts.by_kind.size(), kinds.size());
+  std::uint64_t counted = 0;
+  for (const auto& [size, count] : facts.common_sizes) {
+    EXPECT_EQ(count, sizes[size]) << size;
+  }
+  for (const auto count : facts.sizes.counts) {
+    counted += count;
+  }
+  EXPECT_EQ(counted, allocations);
+  for (std::uint32_t stack = 0; stack < facts.stacks.size(); ++stack) {
+    EXPECT_EQ(facts.stacks[stack].allocations, stacks[stack].allocations);
+    EXPECT_EQ(facts.stacks[stack].bytes, stacks[stack].bytes);
+    EXPECT_EQ(facts.stacks[stack].overhead_bytes, stacks[stack].overhead_bytes);
+    EXPECT_EQ(facts.stacks[stack].allocator_ns, stacks[stack].allocator_ns);
+    EXPECT_EQ(facts.stacks[stack].reallocs, stacks[stack].reallocs);
+  }
+}
+
+void expect_same_peak(const SlowModel& model, const Facts& facts) {
+  EXPECT_EQ(facts.peak.live_bytes, model.peak_bytes);
+  EXPECT_EQ(facts.peak.time_ns, model.peak_time_ns);
+  EXPECT_EQ(facts.peak.live_blocks, model.live_at_peak.size());
+  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> at_peak, at_end;
+  std::map<std::uint64_t, std::uint64_t> class_at_peak;
+  std::uint64_t usable = 0;
+  for (const auto& [address, block] : model.live_at_peak) {
+    at_peak[block.stack].first++;
+    at_peak[block.stack].second += block.size;
+    class_at_peak[size_class_from(size_class_of(block.size))] += block.size;
+    usable += block.usable;
+  }
+  EXPECT_EQ(facts.peak.live_usable_bytes, usable);
+  for (const auto& [address, block] : model.live) {
+    at_end[block.stack].first++;
+    at_end[block.stack].second += block.size;
+  }
+  for (std::uint32_t stack = 0; stack < facts.stacks.size(); ++stack) {
+    EXPECT_EQ(facts.stacks[stack].live_at_peak_blocks, at_peak[stack].first);
+    EXPECT_EQ(facts.stacks[stack].live_at_peak_bytes, at_peak[stack].second);
+    EXPECT_EQ(facts.stacks[stack].live_at_end_blocks, at_end[stack].first);
+    EXPECT_EQ(facts.stacks[stack].live_at_end_bytes, at_end[stack].second);
+    const auto own = model.own_peak_of_stack.find(stack);
+    EXPECT_EQ(facts.stacks[stack].own_peak_bytes, own == model.own_peak_of_stack.end() ? 0 : own->second);
+  }
+  for (const auto& row : facts.by_size) {
+    EXPECT_EQ(row.live_at_peak_bytes, class_at_peak[row.from_bytes]) << row.from_bytes;
+  }
+}
+
+void expect_same_fates(const SlowModel& model, const Facts& facts) {
+  EXPECT_EQ(facts.totals.unknown_releases, model.unknown);
+  EXPECT_EQ(facts.totals.reused_live_addresses, model.reused);
+  EXPECT_EQ(facts.totals.size_mismatches, model.mismatches);
+  std::uint64_t temporaries = 0;
+  for (const auto& [stack, count] : model.temporaries_of_stack) {
+    EXPECT_EQ(facts.stacks[stack].temporaries, count);
+    temporaries += count;
+  }
+  EXPECT_EQ(facts.temporaries, temporaries);
+  for (const auto& [thread, count] : model.temporaries_of_thread) {
+    EXPECT_EQ(facts.threads[thread].temporaries, count);
+  }
+  for (const auto& [thread, bytes] : model.own_peak_of_thread) {
+    EXPECT_EQ(facts.threads[thread].peak_live_bytes, bytes);
+  }
+  for (const auto& [stack, lifetimes] : model.lifetimes_of_stack) {
+    std::vector<std::uint64_t> buckets;
+    std::uint64_t sum = 0;
+    for (const auto lifetime : lifetimes) {
+      const auto bucket = Histogram::bucket_of(lifetime);
+      buckets.resize(std::max<std::size_t>(buckets.size(), bucket + 1));
+      ++buckets[bucket];
+      sum += lifetime;
+    }
+    auto counts = facts.site_details[stack].lifetimes_ns.counts;
+    counts.resize(std::max(counts.size(), buckets.size()));
+    buckets.resize(counts.size());
+    EXPECT_EQ(counts, buckets);
+    EXPECT_EQ(facts.stacks[stack].freed, lifetimes.size());
+    EXPECT_EQ(facts.stacks[stack].lifetime_sum_ns, sum);
+  }
+  ASSERT_EQ(facts.cross_thread.size(), model.freed_by.size());
+  for (const auto& cell : facts.cross_thread) {
+    const auto expected = model.freed_by.at({cell.allocating_thread, cell.freeing_thread});
+    EXPECT_EQ(cell.blocks, expected.first);
+    EXPECT_EQ(cell.bytes, expected.second);
+  }
+  ASSERT_EQ(facts.realloc_chains.size(), model.chains.size());
+  for (const auto& row : facts.realloc_chains) {
+    const SlowChain chain{row.chains, row.steps, row.moved, row.copied_bytes, row.longest_steps, row.final_bytes};
+    EXPECT_EQ(chain, model.chains.at(row.site)) << row.site;
+  }
+}
+
+void expect_same_map(const SlowModel& model, const Facts& facts) {
+  const auto& map = facts.lifetimes;
+  const auto columns = map.lifetime_from_ns.size() + 1;
+  std::vector<std::uint64_t> blocks(map.blocks.size());
+  const auto row_of = [&](std::uint64_t size) {
+    std::size_t row = 0;
+    while (row + 1 < map.size_from_bytes.size() && size >= map.size_from_bytes[row + 1]) {
+      ++row;
+    }
+    return row;
+  };
+  for (const auto& [size, lifetime] : model.size_and_lifetime) {
+    std::size_t column = 0;
+    while (column + 1 < map.lifetime_from_ns.size() && lifetime >= map.lifetime_from_ns[column + 1]) {
+      ++column;
+    }
+    ++blocks[row_of(size) * columns + column];
+  }
+  for (const auto& [address, block] : model.live) {
+    ++blocks[row_of(block.size) * columns + columns - 1];
+  }
+  EXPECT_EQ(map.blocks, blocks);
+}
+
+void expect_same_course(const SlowModel& model, const Facts& facts) {
+  std::size_t index = 0;
+  std::uint64_t live = 0;
+  for (const auto& point : facts.timeline) {
+    auto highest = live;
+    while (index < model.live_course.size() && model.live_course[index].first < point.time_ns) {
+      live = model.live_course[index++].second;
+      highest = std::max(highest, live);
+    }
+    if (&point != &facts.timeline.back()) {
+      ASSERT_EQ(point.live_bytes, live) << point.time_ns;
+      ASSERT_EQ(point.highest_live_bytes, highest) << point.time_ns;
+    }
+  }
+  EXPECT_EQ(facts.timeline.back().live_bytes, model.live_bytes);
+}
+
+TEST_P(Differential, AgreesWithTheSlowModel) {
+  const auto shape = GetParam();
+  for (std::uint64_t seed = shape.first_seed; seed < shape.first_seed + 25; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomTrace random(seed, shape.threads, shape.steps);
+    Options options;
+    options.timeline_points = 64;
+    const auto facts = analyze(random.trace, options, shape.limits);
+    const SlowModel model(random.trace);
+    expect_same_calls(random.trace, facts);
+    expect_same_peak(model, facts);
+    expect_same_fates(model, facts);
+    expect_same_map(model, facts);
+    expect_same_course(model, facts);
+    if (HasFailure()) {
+      return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Differential,
+                         testing::Values(Shape{100, 1, 800, {1U << 28, 0}}, Shape{200, 2, 1500, {1U << 28, 1}},
+                                         Shape{300, 7, 2000, {1U << 28, 2}},
+                                         // so little room that every chunk is merged in slices
+                                         Shape{400, 5, 4000, {0, 1}}));
+
+}  // namespace
+}  // namespace heapwright::analyze
