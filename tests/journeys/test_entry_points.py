@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Each target program's own account of its calls, against its trace."""
+
+import pytest
+from conftest import Record, differences, programs
+
+exact_programs = [
+    "all_entry_points",
+    "calloc_in_dlsym_storm",
+    "threads_come_and_go",
+    "ten_thousand_threads",
+    "tls_destructor_free",
+    "atexit_free",
+    "realloc_patterns",
+    "odd_sizes",
+    "memory_limit",
+    "own_operator_new",
+    "new_handler",
+    "mappings",
+    "libc_allocates",
+    "small_stacks",
+    "stacks",
+    "exits_with",
+]
+
+
+@pytest.mark.parametrize("program", exact_programs)
+def test_every_call_is_in_the_trace(record: Record, program: str) -> None:
+    recording = record(program)
+    assert recording.status == 0, recording.output + recording.errors
+    trace = recording.trace()
+    assert differences(recording.said, [trace]) == []
+    assert trace.problems() == []
+
+
+@pytest.mark.parametrize(
+    "options", [["--free-stacks"], ["--no-durations"], ["--no-stacks"], ["--max-frames", "1"]]
+)
+@pytest.mark.parametrize("program", ["all_entry_points", "threads_come_and_go", "realloc_patterns"])
+def test_every_call_is_there_with_other_options(record: Record, program: str, options: list[str]) -> None:
+    recording = record(program, options=options)
+    assert recording.status == 0, recording.errors
+    trace = recording.trace()
+    said = recording.said
+    if "--no-durations" in options:
+        # Without durations an allocation's end is unknown, so two threads
+        # that pass an address on cannot always be told apart.
+        said = [line for line in said if line[0] != "released"]
+        assert trace.facts["no_duration"] == trace.facts["events"]
+    else:
+        assert trace.problems() == []
+    if "--no-stacks" in options:
+        assert trace.facts["no_stack"] == trace.facts["events"]
+    assert differences(said, [trace]) == []
+
+
+def test_a_program_sees_the_same_blocks_as_without_a_recorder(record: Record) -> None:
+    """all_entry_points and odd_sizes check return values, errno and sizes themselves."""
+    for program in ("all_entry_points", "odd_sizes", "new_handler"):
+        recording = record(program)
+        assert not [line for line in recording.said if line[0] == "failed_check"]
+
+
+def test_on_top_of_another_preloaded_allocator(record: Record) -> None:
+    jemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+    recording = record("threads_come_and_go", environment={"LD_PRELOAD": jemalloc})
+    assert recording.status == 0, recording.errors
+    trace = recording.trace()
+    assert differences(recording.said, [trace]) == []
+    assert trace.problems() == []
+    assert "jemalloc" in trace.facts["allocator"]
+
+
+def test_the_allocator_of_glibc_is_named(record: Record) -> None:
+    assert "glibc" in record("exits_with").trace().facts["allocator"]
+
+
+def test_events_in_a_signal_handler_are_there_or_counted(record: Record) -> None:
+    recording = record("signal_handler")
+    assert recording.status == 0, recording.errors
+    trace = recording.trace()
+    handled = recording.note("handled")
+    assert handled > 0
+    missing = 2 * handled - trace.facts["called"].get("malloc_usable_size", 0) - trace.facts["null_frees"]
+    assert 0 <= missing <= trace.facts["dropped"]
+    assert differences(recording.said, [trace]) == []
+
+
+def test_closing_every_descriptor_loses_nothing(record: Record) -> None:
+    recording = record("closes_all_descriptors", options=["--children"])
+    assert recording.status == 0, recording.errors
+    traces = recording.traces()
+    assert len(traces) == 2
+    assert differences(recording.said, traces) == []
+    assert sum(t.count("allocated", "malloc", 3023) for t in traces) == 1
+
+
+def test_a_program_with_its_own_malloc_is_named_as_unseen(record: Record) -> None:
+    recording = record("own_malloc")
+    assert recording.status == 0, recording.errors
+    assert "malloc" in recording.errors
+    assert str(programs / "own_malloc") in recording.errors or "own_malloc" in recording.errors

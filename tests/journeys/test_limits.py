@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""A recording that must stop does so visibly, and the program never notices."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import (
+    Record,
+    collector,
+    differences,
+    end_duration,
+    end_size,
+    end_write_failed,
+    find_child,
+    programs,
+    read_trace,
+)
+
+
+def run_pairs(tmp_path: Path, *options: str, count: int = 3_000_000) -> "subprocess.CompletedProcess[str]":
+    line = [collector, *options, "--", programs / "pairs", count, 5, 1]
+    return subprocess.run([str(p) for p in line], capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_the_size_limit_stops_the_recording_not_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "x.heapwright"
+    result = run_pairs(tmp_path, "--output", str(path), "--max-size", "1M")
+    assert result.returncode == 0, result.stderr
+    assert "ns_per_pair" in result.stdout
+    assert path.stat().st_size <= 1 << 20
+    facts = read_trace(path).facts
+    assert facts["end_reason"] == end_size
+    assert 0 < facts["events"] < 6_000_000
+    assert facts["gaps"] == facts["damage"] == 0
+    assert "1M" in result.stderr or "size" in result.stderr
+
+
+def test_the_duration_limit_stops_the_recording_not_the_program(tmp_path: Path) -> None:
+    path = tmp_path / "x.heapwright"
+    result = run_pairs(tmp_path, "--output", str(path), "--duration", "0.1", count=10_000_000)
+    assert result.returncode == 0, result.stderr
+    assert "ns_per_pair" in result.stdout
+    facts = read_trace(path).facts
+    assert facts["end_reason"] == end_duration
+    assert 0 < facts["events"] < 20_000_000
+    assert facts["gaps"] == facts["damage"] == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if os.getuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("may not mount a small file system here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_keeps_what_was_written(small_disk: Path, tmp_path: Path) -> None:
+    path = small_disk / "x.heapwright"
+    result = run_pairs(tmp_path, "--output", str(path))
+    assert result.returncode == 0, result.stderr
+    assert "ns_per_pair" in result.stdout
+    assert "No space left on device" in result.stderr
+    facts = read_trace(path).facts
+    assert facts["end_reason"] in (0, end_write_failed)
+    assert 0 < facts["events"] < 6_000_000
+    assert facts["gaps"] == facts["damage"] == 0
+
+
+def test_a_small_address_space_does_not_stop_the_program(record: Record) -> None:
+    """The recorder cannot map its lanes under such a limit: the program runs, and the report says so."""
+    recording = record(Path("/usr/bin/prlimit"), "--as=200000000", programs / "exits_with", 6)
+    assert recording.status == 6, recording.errors
+    said = [line for line in recording.said if line[0] == "allocated"]
+    if differences(said, recording.traces()):
+        assert recording.errors != ""
+
+
+def test_sampling_keeps_an_unbiased_share(record: Record, tmp_path: Path) -> None:
+    recording = record("pairs", 1_000_000, 3, 1, options=["--sample", "4096"])
+    assert recording.status == 0, recording.errors
+    facts = recording.trace().facts
+    taken = sum(n for kind, size, n in facts["allocated"] if kind == "malloc" and 16 <= size <= 143)
+    # Sizes 16..143 in turn: 1 - exp(-size / 4096) of each is expected.
+    expected = sum(1 - 2.718281828 ** (-size / 4096) for size in range(16, 144)) / 128 * 1_000_000
+    assert abs(taken - expected) < 6 * expected**0.5
+    assert facts["unknown_releases"] == 0
+
+
+def read_rounds(process: "subprocess.Popen[str]", wanted: int) -> int:
+    assert process.stdout is not None
+    rounds = 0
+    while rounds < wanted:
+        rounds = int(process.stdout.readline().split()[2])
+    return rounds
+
+
+def test_a_recording_starts_and_stops_by_its_control_file(tmp_path: Path) -> None:
+    control = tmp_path / "control"
+    control.write_text("stop\n")
+    path = tmp_path / "x.heapwright"
+    line = [collector, "--output", path, "--control", control, "--", programs / "churn"]
+    process = subprocess.Popen(
+        [str(p) for p in line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    child = find_child(process.pid, "churn")
+    try:
+        before = read_rounds(process, 500_000)
+        control.write_text("start\n")
+        middle = read_rounds(process, before + 5_000_000)
+        control.write_text("stop\n")
+        after = read_rounds(process, middle + 5_000_000)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.communicate(timeout=60)
+    trace = read_trace(path)
+    assert trace.facts["gaps"] == trace.facts["damage"] == 0
+    assert 0 < trace.count("allocated", "malloc", 3001) < after - before
+
+
+def test_the_summary_says_what_was_recorded(record: Record, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.json"
+    recording = record("threads_come_and_go", options=["--summary", str(summary)])
+    assert recording.status == 0, recording.errors
+    facts = json.loads(summary.read_text())
+    text = json.dumps(facts)
+    trace = recording.trace()
+    assert str(trace.path) in text
+    assert str(trace.facts["events"]) in text

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Libraries that come and go, many of them, and those that bypass the hooks."""
+
+import shutil
+from pathlib import Path
+
+from conftest import Record, differences, programs, read_trace
+
+plugin = programs / "plugin.so"
+
+
+def test_a_library_opened_and_closed_two_thousand_times(record: Record) -> None:
+    recording = record("loads_libraries", plugin, "again", 2000)
+    assert recording.status == 0, recording.errors
+    trace = read_trace(recording.paths()[0], 3109)
+    assert differences(recording.said, [trace]) == []
+    assert trace.problems() == []
+    tops = {stack[0][0].rsplit("/", 1)[-1] for stack in trace.facts["stacks"] if isinstance(stack[0], list)}
+    assert tops == {"plugin.so"}
+
+
+def test_two_thousand_loaded_objects(record: Record, tmp_path: Path) -> None:
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    for number in range(2000):
+        shutil.copy(plugin, folder / f"{number}.so")
+    recording = record("loads_libraries", plugin, "many", 2000, folder)
+    assert recording.status == 0, recording.errors
+    trace = read_trace(recording.paths()[0], 3109)
+    assert differences(recording.said, [trace]) == []
+    assert trace.problems() == []
+    loaded = {m["path"] for m in trace.facts["modules"] if m["path"].startswith(str(folder))}
+    assert len(loaded) == 2000
+    assert {stack[0][0] for stack in trace.facts["stacks"]} == loaded
+    assert all(m["build_id"] for m in trace.facts["modules"] if m["path"] in loaded)
+
+
+def test_deepbind_is_seen_or_named(record: Record) -> None:
+    recording = record("loads_libraries", plugin, "deepbind", 200)
+    assert recording.status == 0, recording.errors
+    trace = recording.trace()
+    if trace.count("allocated", "malloc", 3109) != recording.note("blocks"):
+        assert trace.facts["unknown_releases"] >= recording.note("blocks")
+        assert any("DEEPBIND" in note for note in trace.facts["notes"])
+
+
+def test_a_separate_namespace_does_no_harm(record: Record) -> None:
+    recording = record("loads_libraries", plugin, "namespace", 200)
+    assert recording.status == 0, recording.errors
+    assert recording.trace().problems() == []
