@@ -209,20 +209,28 @@ bool is_signal_return(const ObjectTables& object, std::uint64_t pc) {
          std::memcmp(pointer(pc), short_form, sizeof short_form) == 0;
 }
 
-}  // namespace
-
-Rule evaluate_rule(const ObjectTables& object, std::uint64_t pc, bool is_exact) noexcept {
-  const std::uint64_t target = is_exact ? pc : pc - 1;
+// `target` is the address whose row holds for `pc`.
+Rule rule_of_row(const ObjectTables& object, std::uint64_t pc, std::uint64_t target) {
   const std::uint64_t address = object.frame_header != 0 ? find_frame_description(object, target) : 0;
   FrameDescription description{.initial_program = {nullptr, nullptr}, .program = {nullptr, nullptr}};
   const bool is_covered = address != 0 && read_frame_description(object, address, description) &&
                           target - description.first_pc < description.pc_bytes;
-  if (!is_covered) {
-    return Rule{is_signal_return(object, pc) ? RuleType::signal_frame : RuleType::unfollowable};
-  }
   FrameRow row;
-  if (!run_call_frame_program(description, target, row)) return Rule{RuleType::unfollowable};
+  if (!is_covered || !run_call_frame_program(description, target, row)) return Rule{RuleType::unfollowable};
   return compact(row, description.is_signal_frame, pc);
+}
+
+}  // namespace
+
+Rule evaluate_rule(const ObjectTables& object, std::uint64_t pc, bool is_exact) noexcept {
+  constexpr Rule unfollowable{RuleType::unfollowable};
+  const Rule rule = rule_of_row(object, pc, is_exact ? pc : pc - 1);
+  if (rule.type() != RuleType::unfollowable) return rule;
+  if (is_signal_return(object, pc)) return Rule{RuleType::signal_frame};
+  // A first frame made by hand returns to the first byte of code that nothing
+  // called (makecontext): the byte before belongs to something else.
+  const bool is_made_by_hand = !is_exact && rule_of_row(object, pc, pc).type() == RuleType::end;
+  return is_made_by_hand ? Rule{RuleType::end} : unfollowable;
 }
 
 }  // namespace heapwright::unwind
