@@ -44,7 +44,7 @@ LaneDrain::LaneDrain(session::Lane& lane, BufferBudget& budget) : lane_(lane), b
 
 LaneDrain::~LaneDrain() { set_capacity(0); }
 
-std::uint64_t LaneDrain::take(StackDefinitions& stacks, const TickConversion& clock, std::uint64_t now_ns) {
+std::uint64_t LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) {
   const std::uint64_t head = lane_.head.load(std::memory_order_acquire);
   std::uint64_t waiting = head - tail_;
   if (waiting == 0 || is_full()) return 0;
@@ -53,10 +53,12 @@ std::uint64_t LaneDrain::take(StackDefinitions& stacks, const TickConversion& cl
     tail_ = head - session::lane_ring_slots;
     waiting = session::lane_ring_slots;
   }
+  // Read after the head: every event below it has begun by now.
+  const std::uint64_t now_ns = clock.now_ns();
   if (count_ == 0) waiting_since_ns_ = now_ns;
   reserve(waiting);
   const std::uint64_t begin = tail_;
-  tail_ = convert(begin, head, stacks, clock, now_ns);
+  tail_ = convert(begin, head, stacks, clock.conversion(), now_ns);
   give_back(tail_);
   return tail_ - begin;
 }

@@ -33,9 +33,8 @@ class LaneDrain {
   LaneDrain& operator=(const LaneDrain&) = delete;
 
   // Converts what the lane holds until it is empty or the batch is full, and
-  // gives the slots back to the producer. `now_ns` is later than any event
-  // taken. Returns the slots taken.
-  std::uint64_t take(StackDefinitions& stacks, const TickConversion& clock, std::uint64_t now_ns);
+  // gives the slots back to the producer. Returns the slots taken.
+  std::uint64_t take(StackDefinitions& stacks, const TickClock& clock);
 
   // The ring in shared memory, not the batch.
   bool is_half_full() const noexcept {

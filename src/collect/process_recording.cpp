@@ -92,7 +92,7 @@ DrainResult ProcessRecording::drain() {
       if (!adopt(index, now_ns)) continue;
       result.has_thread_change = true;
     }
-    drain_lane(owner, now_ns, result);
+    drain_lane(owner, result);
     if (lane.state.load(std::memory_order_relaxed) != session::lane_live) {
       result.has_thread_change |= release_if_ended(owner, lane, now_ns);
     }
@@ -118,10 +118,10 @@ bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
   return true;
 }
 
-void ProcessRecording::drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainResult& result) {
+void ProcessRecording::drain_lane(LaneOwner& owner, DrainResult& result) {
   // The second round is for what did not fit into the batch.
   for (int round = 0; round < 2; ++round) {
-    const std::uint64_t slots = owner.drain->take(definitions_, context_.clock.conversion(), now_ns);
+    const std::uint64_t slots = owner.drain->take(definitions_, context_.clock);
     result.slots += slots;
     result.fullest_slots = std::max(result.fullest_slots, slots);
     if (!owner.drain->is_full()) return;
@@ -133,7 +133,7 @@ void ProcessRecording::drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainR
 bool ProcessRecording::release_if_ended(LaneOwner& owner, Lane& lane, std::uint64_t now_ns) {
   if (watch_.has_thread(lane.thread_id)) return false;
   DrainResult last;
-  drain_lane(owner, now_ns, last);
+  drain_lane(owner, last);
   end_thread(owner, lane, now_ns);
   lane.state.store(session::lane_unused, std::memory_order_release);
   return true;

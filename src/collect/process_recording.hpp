@@ -91,7 +91,7 @@ class ProcessRecording {
   };
 
   bool adopt(std::uint32_t lane_index, std::uint64_t now_ns);
-  void drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainResult& result);
+  void drain_lane(LaneOwner& owner, DrainResult& result);
   bool release_if_ended(LaneOwner& owner, session::Lane& lane, std::uint64_t now_ns);
   void write_lane(LaneOwner& owner, bool keeps_memory);
   void update_thread(LaneOwner& owner, const session::Lane& lane);
