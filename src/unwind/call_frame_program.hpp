@@ -43,8 +43,8 @@ struct FrameDescription {
   std::int64_t data_alignment = 0;
   std::uint8_t pointer_encoding = 0;
   bool is_signal_frame = false;
-  ByteCursor initial_program;
-  ByteCursor program;
+  ByteCursor initial_program{nullptr, nullptr};
+  ByteCursor program{nullptr, nullptr};
 };
 
 // The row that covers `target_pc`. False when the program is malformed or

@@ -209,28 +209,32 @@ bool is_signal_return(const ObjectTables& object, std::uint64_t pc) {
          std::memcmp(pointer(pc), short_form, sizeof short_form) == 0;
 }
 
-// `target` is the address whose row holds for `pc`.
-Rule rule_of_row(const ObjectTables& object, std::uint64_t pc, std::uint64_t target) {
-  const std::uint64_t address = object.frame_header != 0 ? find_frame_description(object, target) : 0;
-  FrameDescription description{.initial_program = {nullptr, nullptr}, .program = {nullptr, nullptr}};
-  const bool is_covered = address != 0 && read_frame_description(object, address, description) &&
-                          target - description.first_pc < description.pc_bytes;
-  FrameRow row;
-  if (!is_covered || !run_call_frame_program(description, target, row)) return Rule{RuleType::unfollowable};
-  return compact(row, description.is_signal_frame, pc);
+bool find_covering_description(const ObjectTables& object, std::uint64_t target, FrameDescription& description) {
+  if (object.frame_header == 0) return false;
+  const std::uint64_t address = find_frame_description(object, target);
+  return address != 0 && read_frame_description(object, address, description) &&
+         target - description.first_pc < description.pc_bytes;
+}
+
+// No call precedes a function's first byte: what returns there is the first
+// frame of a stack made by hand (makecontext).
+bool is_made_by_hand(const ObjectTables& object, std::uint64_t pc) {
+  FrameDescription description;
+  return find_covering_description(object, pc, description) && description.first_pc == pc;
 }
 
 }  // namespace
 
 Rule evaluate_rule(const ObjectTables& object, std::uint64_t pc, bool is_exact) noexcept {
-  constexpr Rule unfollowable{RuleType::unfollowable};
-  const Rule rule = rule_of_row(object, pc, is_exact ? pc : pc - 1);
-  if (rule.type() != RuleType::unfollowable) return rule;
+  const std::uint64_t target = is_exact ? pc : pc - 1;
+  FrameDescription description;
+  if (find_covering_description(object, target, description)) {
+    FrameRow row;
+    const bool is_known = run_call_frame_program(description, target, row);
+    return is_known ? compact(row, description.is_signal_frame, pc) : Rule{RuleType::unfollowable};
+  }
   if (is_signal_return(object, pc)) return Rule{RuleType::signal_frame};
-  // A first frame made by hand returns to the first byte of code that nothing
-  // called (makecontext): the byte before belongs to something else.
-  const bool is_made_by_hand = !is_exact && rule_of_row(object, pc, pc).type() == RuleType::end;
-  return is_made_by_hand ? Rule{RuleType::end} : unfollowable;
+  return Rule{!is_exact && is_made_by_hand(object, pc) ? RuleType::end : RuleType::unfollowable};
 }
 
 }  // namespace heapwright::unwind

@@ -117,6 +117,13 @@ TEST(CallFrameRules, LastCallOfAFunctionBelongsToIt) {
   EXPECT_EQ(object.rule_at(TestObject::code_bytes, true).type(), RuleType::unfollowable);
 }
 
+TEST(CallFrameRules, StackMadeByHandEnds) {
+  TestObject object;
+  object.write({});
+  EXPECT_EQ(object.rule_at(0, false).type(), RuleType::end);
+  EXPECT_EQ(object.rule_at(0, true).type(), RuleType::rsp_offset);
+}
+
 TEST(CallFrameRules, RememberAndRestore) {
   TestObject object;
   object.write({0x0e, 48, 0x0a, advance(4), 0x0e, 8, advance(4), 0x0b});

@@ -86,12 +86,6 @@ TEST(Tables, ModuleFacts) {
   EXPECT_EQ(find_module(process.block(), "plugin_small.so", true), nullptr);
 }
 
-[[gnu::noinline]] std::uint32_t capture_deep(int depth) {
-  const std::uint32_t node = depth == 0 ? checked_capture() : capture_deep(depth - 1);
-  KEEP(depth);
-  return node;
-}
-
 [[gnu::noinline, gnu::optimize("no-omit-frame-pointer")]] std::uint32_t unchecked_capture() {
   return capture_from(__builtin_frame_address(0));
 }
@@ -124,7 +118,7 @@ TEST(Tables, FullPcTableIsMarked) {
   unchecked_deep(5);
   process.block().pc_count = session::pc_table_slots / 8 * 7;
   Stack stack;
-  decode(process.block(), capture_deep(0), stack);
+  decode(process.block(), unchecked_deep(0), stack);
   EXPECT_TRUE(stack.is_table_full);
   EXPECT_EQ(process.block().stacks_not_stored.load(), 1U);
 }
@@ -143,7 +137,7 @@ TEST(Tables, CrowdedTablesEndTheSearch) {
     std::uint64_t expected = 0;
     entry.key.compare_exchange_strong(expected, session::pc_key_dead | 4096);
   }
-  decode(process.block(), capture_deep(3), stack);
+  decode(process.block(), unchecked_deep(3), stack);
   EXPECT_TRUE(stack.is_table_full);
   EXPECT_EQ(process.block().stacks_not_stored.load(), 2U);
 }
