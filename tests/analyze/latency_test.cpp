@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "memory_trace.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+TEST(HistogramBuckets, AreAtMostAnEighthWide) {
+  EXPECT_EQ(Histogram::bucket_of(0), 0U);
+  EXPECT_EQ(Histogram::bucket_of(7), 7U);
+  EXPECT_EQ(Histogram::bucket_of(8), 8U);
+  for (std::size_t bucket = 0; bucket + 1 < Histogram::bucket_of(UINT64_MAX); ++bucket) {
+    const auto from = Histogram::lower_bound_of(bucket);
+    const auto to = Histogram::lower_bound_of(bucket + 1);
+    ASSERT_EQ(Histogram::bucket_of(from), bucket);
+    ASSERT_EQ(Histogram::bucket_of(to - 1), bucket);
+    ASSERT_LE(static_cast<double>(to - from), std::max(1.0, static_cast<double>(from) / 8));
+  }
+  EXPECT_LT(Histogram::bucket_of(UINT64_MAX), Histogram::bucket_count);
+}
+
+TEST(Latency, PercentilesAgreeWithASortedReference) {
+  MemoryTrace trace;
+  std::mt19937_64 random(7);
+  std::lognormal_distribution<double> durations(5, 1.5);
+  std::vector<std::uint64_t> sorted;
+  std::uint64_t now = 0;
+  for (int call = 0; call < 20000; ++call) {
+    const auto duration = static_cast<std::uint32_t>(durations(random)) & ~3U;
+    trace.malloc(0, now, 0x1000 + static_cast<std::uint64_t>(call) * 64, 40, 1, duration);
+    sorted.push_back(duration);
+    now += (duration + 31U) & ~15U;
+  }
+  std::sort(sorted.begin(), sorted.end());
+  const auto facts = facts_of(trace);
+  const auto expect_near = [&](std::uint64_t found, double share) {
+    const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size()))) - 1;
+    const auto exact = static_cast<double>(sorted[rank]);
+    EXPECT_NEAR(static_cast<double>(found), exact, std::max(4.0, exact * 0.0625)) << share;
+  };
+  for (const auto& latency : {facts.allocation_latency, facts.by_kind.at(0).latency, facts.site_details[1].allocation_latency,
+                              facts.by_size.at(0).allocation_latency}) {
+    EXPECT_EQ(latency.calls, 20000U);
+    EXPECT_EQ(latency.max_ns, sorted.back());
+    expect_near(latency.p50_ns, 0.5);
+    expect_near(latency.p90_ns, 0.9);
+    expect_near(latency.p99_ns, 0.99);
+    expect_near(latency.p999_ns, 0.999);
+    expect_near(latency.p9999_ns, 0.9999);
+  }
+}
+
+TEST(Latency, ReleasesBelongToTheirBlocksClassAndSite) {
+  MemoryTrace trace;
+  trace.malloc(0, 1600, 0x1000, 100, 1);
+  trace.malloc(0, 3200, 0x2000, 5000, 2);
+  trace.free(0, 4800, 0x1000, 40);
+  trace.free(0, 6400, 0x2000, 400);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.by_size.front().release_latency.sum_ns, 40U);
+  EXPECT_EQ(facts.by_size.back().release_latency.sum_ns, 400U);
+  EXPECT_EQ(facts.sites[1].release_ns, 40U);
+  EXPECT_EQ(facts.sites[2].release_ns, 400U);
+  EXPECT_EQ(facts.release_latency.calls, 2U);
+  EXPECT_EQ(facts.release_latency.sum_ns, 440U);
+}
+
+TEST(Slowest, AreTheLongestWithTheirBlocks) {
+  MemoryTrace trace;
+  for (std::uint64_t call = 0; call < 100; ++call) {
+    trace.malloc(0, call * 16000, 0x1000 + call * 64, 24, 1, static_cast<std::uint32_t>(call * 4));
+  }
+  trace.free(0, 1'616'000, 0x1000, 5000);
+  Options options;
+  options.slowest_calls = 3;
+  const auto facts = facts_of(trace, options);
+  ASSERT_EQ(facts.slowest.size(), 3U);
+  EXPECT_EQ(facts.slowest[0].duration_ns, 5000U);
+  EXPECT_EQ(facts.slowest[0].kind, trace::EventKind::free_);
+  EXPECT_EQ(facts.slowest[0].size_bytes, 24U);
+  EXPECT_EQ(facts.slowest[0].stack, 1U) << "the allocation's, since frees have none";
+  EXPECT_EQ(facts.slowest[1].duration_ns, 396U);
+  EXPECT_EQ(facts.slowest[2].duration_ns, 392U);
+}
+
+TEST(Sizes, CommonSizesAreExactAndTheHistogramCoarse) {
+  MemoryTrace trace;
+  std::uint64_t now = 0;
+  const auto add = [&](std::uint64_t size, int times) {
+    for (int time = 0; time < times; ++time) {
+      now += 160;
+      trace.malloc(0, now, 0x1000 + now, size, 1);
+    }
+  };
+  add(24, 5);
+  add(1'000'000, 4);
+  add(1'000'001, 2);
+  add(25, 3);
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.common_sizes.size(), 4U);
+  EXPECT_EQ(facts.common_sizes[0], (std::pair<std::uint64_t, std::uint64_t>{24, 5}));
+  EXPECT_EQ(facts.common_sizes[1], (std::pair<std::uint64_t, std::uint64_t>{1'000'000, 4}));
+  EXPECT_EQ(facts.common_sizes[3], (std::pair<std::uint64_t, std::uint64_t>{1'000'001, 2}));
+  EXPECT_EQ(facts.sizes.counts[Histogram::bucket_of(24)], 8U);
+  EXPECT_EQ(facts.sizes.counts[Histogram::bucket_of(1'000'000)], 6U);
+  EXPECT_EQ(facts.site_details[1].sizes.counts[Histogram::bucket_of(24)], 8U);
+  EXPECT_EQ(facts.site_details[1].sizes.counts[Histogram::bucket_of(1'000'000)], 6U);
+  EXPECT_EQ(facts.by_size.back().bytes, 4'000'000U + 2'000'002U);
+}
+
+}  // namespace
+}  // namespace heapwright::analyze

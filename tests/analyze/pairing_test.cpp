@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Which release belongs to which block, whatever the recording looks like.
+#include <gtest/gtest.h>
+
+#include "memory_trace.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+TEST(Pairing, CountsEveryOutcome) {
+  MemoryTrace trace;
+  trace.malloc(0, 1600, 0x1000, 100);
+  trace.free(0, 3200, 0x1000);
+  trace.malloc(0, 4800, 0x1000, 50);
+  trace.free(0, 6400, 0);
+  trace.free(0, 8000, 0x9990);
+  trace.add(0, {trace::EventKind::malloc_, 9600, 16, 1U << 30, 0, 0, 0, 1, 0});
+  trace.malloc(0, 11200, 0x2000, 0);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.events, 7U);
+  EXPECT_EQ(facts.totals.allocations, 3U);
+  EXPECT_EQ(facts.totals.releases, 2U);
+  EXPECT_EQ(facts.totals.null_frees, 1U);
+  EXPECT_EQ(facts.totals.unknown_releases, 1U);
+  EXPECT_EQ(facts.totals.failed, 1U);
+  EXPECT_EQ(facts.totals.zero_size, 1U);
+  EXPECT_EQ(facts.totals.requested_bytes, 150U);
+  EXPECT_EQ(facts.totals.usable_bytes, 174U);
+  EXPECT_EQ(facts.totals.allocator_ns, 7U * 16);
+  EXPECT_EQ(facts.totals.span_ns, 11216U - 1600);
+  EXPECT_EQ(facts.sites[1].live_at_end_blocks, 2U);
+  EXPECT_EQ(facts.sites[1].live_at_end_bytes, 50U);
+}
+
+// Thread 1 gives the block back inside its free, thread 0 gets the address
+// although its call began earlier and its chunk comes first.
+TEST(Pairing, AddressMovesBetweenThreadsWhileCallsOverlap) {
+  MemoryTrace trace;
+  trace.malloc(1, 160, 0x1000, 10, 1);
+  trace.malloc(0, 1600, 0x1000, 20, 2, 3200);  // ends at 4800
+  trace.free(1, 3200, 0x1000, 800);
+  trace.free(1, 9600, 0x1000);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.reused_live_addresses, 0U);
+  EXPECT_EQ(facts.totals.unknown_releases, 0U);
+  EXPECT_EQ(facts.peak.live_bytes, 20U);
+  EXPECT_EQ(facts.stacks[1].lifetime_sum_ns, 3200U - 176);
+  EXPECT_EQ(facts.stacks[2].lifetime_sum_ns, 9600U - 4800);
+}
+
+TEST(Pairing, ReleaseComesFirstWithinOneQuantum) {
+  MemoryTrace trace;
+  trace.malloc(1, 160, 0x1000, 10, 1);
+  trace.malloc(0, 1600, 0x1000, 20, 2, 0);
+  trace.free(1, 1600, 0x1000, 0);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.reused_live_addresses, 0U);
+  EXPECT_EQ(facts.stacks[1].freed, 1U);
+  EXPECT_EQ(facts.stacks[2].live_at_end_bytes, 20U);
+}
+
+// Times are cut down to quanta, so an acquisition may seem to end shortly
+// before the release that made it possible.
+TEST(Pairing, ForgivesAnInversionOfAQuantum) {
+  MemoryTrace trace;
+  trace.malloc(1, 160, 0x1000, 10, 1);
+  trace.malloc(0, 1568, 0x1000, 20, 2, 12);
+  trace.free(1, 1600, 0x1000);
+  trace.free(0, 3200, 0x1000);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.reused_live_addresses, 0U);
+  EXPECT_EQ(facts.totals.unknown_releases, 0U);
+  EXPECT_EQ(facts.stacks[1].freed, 1U);
+  EXPECT_EQ(facts.stacks[2].freed, 1U);
+  EXPECT_EQ(facts.stacks[2].live_at_end_blocks, 0U);
+}
+
+TEST(Pairing, WithoutDurationsAnInversionMayBeLonger) {
+  MemoryTrace trace;
+  trace.metadata_record.durations_recorded = false;
+  trace.malloc(1, 160, 0x1000, 10, 1, 0);
+  trace.malloc(0, 1600, 0x1000, 20, 2, 0);
+  trace.free(1, 9600, 0x1000, 0);
+  trace.free(0, 16000, 0x1000, 0);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.reused_live_addresses, 0U);
+  EXPECT_EQ(facts.totals.unknown_releases, 0U);
+  EXPECT_EQ(facts.stacks[1].freed, 1U);
+  EXPECT_EQ(facts.stacks[2].freed, 1U);
+}
+
+TEST(Pairing, MissedFreeClosesTheOldBlockWithoutALifetime) {
+  MemoryTrace trace;
+  trace.malloc(0, 1600, 0x1000, 100, 1);
+  trace.malloc(0, 3200, 0x1000, 30, 2);
+  trace.free(0, 4800, 0x1000);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.reused_live_addresses, 1U);
+  EXPECT_EQ(facts.stacks[1].freed, 0U);
+  EXPECT_EQ(facts.stacks[1].live_at_end_bytes, 0U);
+  EXPECT_EQ(facts.stacks[2].freed, 1U);
+  EXPECT_EQ(facts.peak.live_bytes, 100U);
+}
+
+TEST(Pairing, SizedReleasesAreCheckedAgainstTheBlock) {
+  MemoryTrace trace;
+  trace.malloc(0, 1600, 0x1000, 100);
+  trace.add(0, {trace::EventKind::delete_sized, 3200, 16, 100, 0, 0x1000, 0, 0, 0});
+  trace.malloc(0, 4800, 0x1000, 100);
+  trace.add(0, {trace::EventKind::free_sized_, 6400, 16, 96, 0, 0x1000, 0, 0, 0});
+  trace.malloc(0, 8000, 0x1000, std::uint64_t{5} << 32);
+  trace.add(0, {trace::EventKind::delete_array_sized, 9600, 16, std::uint64_t{5} << 32, 0, 0x1000, 0, 0, 0});
+  trace.malloc(0, 11200, 0x1000, 100);
+  trace.free(0, 12800, 0x1000);
+  EXPECT_EQ(facts_of(trace).totals.size_mismatches, 1U);
+}
+
+TEST(Pairing, MappingsAreNotHeapBlocks) {
+  MemoryTrace trace;
+  trace.add(0, {trace::EventKind::mmap_, 1600, 16, 8192, 0, 0x10000, 0, 1, 0});
+  trace.add(0, {trace::EventKind::mmap_, 3200, 16, 4096, 0, 0, 0, 1, 0});
+  trace.add(0, {trace::EventKind::munmap_, 4800, 16, 4096, 0, 0x10000, 0, 1, 0});
+  trace.add(0, {trace::EventKind::brk_, 6400, 16, 0, 0, 0x20000, 0, 1, 0});
+  trace.add(0, {trace::EventKind::malloc_usable_size_, 8000, 16, 0, 24, 0x30000, 0, 1, 0});
+  trace.add(0, {trace::EventKind::malloc_trim_, 9600, 16, 0, 0, 1, 0, 1, 0});
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.events, 6U);
+  EXPECT_EQ(facts.totals.mapped_bytes, 8192U);
+  EXPECT_EQ(facts.totals.unmapped_bytes, 4096U);
+  EXPECT_EQ(facts.totals.allocations, 0U);
+  EXPECT_EQ(facts.totals.releases, 0U);
+  EXPECT_EQ(facts.peak.live_bytes, 0U);
+  EXPECT_EQ(facts.by_kind.size(), 5U);
+}
+
+}  // namespace
+}  // namespace heapwright::analyze
