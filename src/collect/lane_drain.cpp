@@ -38,6 +38,11 @@ inline std::uint64_t load_once(const void* word) noexcept {
   return __atomic_load_n(static_cast<const std::uint64_t*>(word), __ATOMIC_RELAXED);
 }
 
+// The clock is read after the head, but the processor may do it earlier, and
+// two cores' counters may differ a little. An event cut to a time before its
+// predecessor's end would change the order of the two.
+constexpr std::uint64_t clock_slack_ns = 1'000'000;
+
 }  // namespace
 
 LaneDrain::LaneDrain(session::Lane& lane, BufferBudget& budget) : lane_(lane), budget_(budget) {}
@@ -53,18 +58,17 @@ std::uint64_t LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) 
     tail_ = head - session::lane_ring_slots;
     waiting = session::lane_ring_slots;
   }
-  // Read after the head: every event below it has begun by now.
   const std::uint64_t now_ns = clock.now_ns();
   if (count_ == 0) waiting_since_ns_ = now_ns;
   reserve(waiting);
   const std::uint64_t begin = tail_;
-  tail_ = convert(begin, head, stacks, clock.conversion(), now_ns);
+  tail_ = convert(begin, head, stacks, clock.conversion(), now_ns + clock_slack_ns);
   give_back(tail_);
   return tail_ - begin;
 }
 
 std::uint64_t LaneDrain::convert(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks,
-                                 const TickConversion& clock, std::uint64_t now_ns) {
+                                 const TickConversion& clock, std::uint64_t latest_ns) {
   trace::EventBatch& to = batch_;
   std::uint32_t count = count_;
   std::uint64_t last_begin_ns = last_begin_ns_;
@@ -99,7 +103,7 @@ std::uint64_t LaneDrain::convert(std::uint64_t position, std::uint64_t end, Stac
     }
     // Times rise within a thread and lie in the past: what a truthful
     // recorder writes, and what keeps a scribbled one from poisoning the file.
-    last_begin_ns = std::max(last_begin_ns, std::min(clock.since_epoch_ns(begin_ticks), now_ns));
+    last_begin_ns = std::max(last_begin_ns, std::min(clock.since_epoch_ns(begin_ticks), latest_ns));
     const std::uint64_t duration_ns = clock.length_ns(stack_and_duration >> 32);
     to.kind[count] = EventKind{kind};
     to.alignment_log2[count] = static_cast<std::uint8_t>(address_and_kind >> 8) & 63;

@@ -56,7 +56,7 @@ class LaneDrain {
  private:
   // Position after the slots converted from [position, end).
   std::uint64_t convert(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks,
-                        const TickConversion& clock, std::uint64_t now_ns);
+                        const TickConversion& clock, std::uint64_t latest_ns);
   void reserve(std::uint64_t slots);
   void set_capacity(std::uint32_t capacity);
   void give_back(std::uint64_t position) noexcept;

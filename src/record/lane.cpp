@@ -117,10 +117,11 @@ ThreadRecorder* claim_lane() noexcept {
   return thread;
 }
 
-// Whether `outer` lies in a frame that encloses `inner` on the thread's own
-// stack (and not, say, on a signal stack that happens to lie higher).
+// Whether `outer` lies in a frame that encloses `inner`, or has taken its
+// place, on the thread's own stack (and not, say, on a signal stack that
+// happens to lie higher). A call nested in `inner` lies strictly below it.
 bool encloses(const void* outer, const void* inner) noexcept {
-  if (outer <= inner) return false;
+  if (outer < inner) return false;
   const void* thread_pointer = __builtin_thread_pointer();
   const bool is_thread_stack = inner < thread_pointer && outer < thread_pointer;
   const bool is_main_stack = &__libc_stack_end != nullptr && outer <= __libc_stack_end;
