@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Question: how often do two threads collide on the allocator's locks?
+// Load: --threads threads run the fragmenting load, each --iterations times;
+// on slots of their own, or (--slots shared) on common ones, where half of the
+// frees are of blocks that another thread allocated.
+// Figures: collisions per second: how often the working threads gave up their
+// CPU because they had to wait (RUSAGE_THREAD's voluntary context switches).
+// The load itself never sleeps, so a wait is one for a lock: the allocator's
+// own, or the kernel's lock of the address space when the allocator maps and
+// unmaps. A lock that only spins is not seen by this; it is seen by the second
+// figure, the rate of the threads together over that of one thread times
+// their number.
+#include <atomic>
+#include <optional>
+
+#include "lab/experiment.hpp"
+#include "lab/fragmenting_load.hpp"
+#include "lab/process_figures.hpp"
+#include "lab/threads.hpp"
+
+namespace heapwright::lab {
+namespace {
+
+constexpr Parameter parameters[] = {
+    {"iterations", "6400000", true}, {"threads", "2"}, {"slots", "own"}, {"class-bytes", "4194304"}};
+
+std::uint64_t needed_bytes(const Options& options) {
+  return options.count("class-bytes") * fragmenting_sizes.size() * 4 * options.count("threads");
+}
+
+struct Outcome {
+  double seconds;
+  double waits;
+};
+
+// `loads` holds one load for each thread, or one for all.
+Outcome measure(std::array<std::optional<FragmentingLoad>, max_threads>& loads, std::size_t threads,
+                bool is_shared, std::uint64_t iterations, std::uint64_t seed) {
+  Barrier barrier(threads + 1);
+  std::atomic<std::uint64_t> waits = 0;
+  std::uint64_t elapsed_ns = 0;
+  const auto work = [&](std::size_t thread) {
+    Random random(seed * max_threads + thread);
+    FragmentingLoad& load = *loads[is_shared ? 0 : thread];
+    barrier.wait();
+    const std::uint64_t before = thread_voluntary_switches();
+    load.run(iterations, random);
+    waits += thread_voluntary_switches() - before;
+    barrier.wait();
+  };
+  run_threads(threads, work, [&] {
+    barrier.wait();
+    const std::uint64_t start_ns = now_ns();
+    barrier.wait();
+    elapsed_ns = now_ns() - start_ns;
+  });
+  return {static_cast<double>(elapsed_ns) / 1e9, static_cast<double>(waits.load())};
+}
+
+void run(const Options& options, Report& report) {
+  const std::uint64_t iterations = options.count("iterations");
+  const std::size_t threads = options.count("threads");
+  if (threads == 0 || threads > max_threads) refuse("--threads takes 1 to %zu", max_threads);
+  const bool is_shared = options.choice("slots", {"own", "shared"}) == 1;
+  std::array<std::optional<FragmentingLoad>, max_threads> loads;
+  for (std::size_t i = 0; i < (is_shared ? 1 : threads); ++i) {
+    loads[i].emplace(options.count("class-bytes"), options.seed() + i);
+  }
+  const Outcome together = measure(loads, threads, is_shared, iterations, options.seed());
+  const Outcome alone = measure(loads, 1, is_shared, iterations, options.seed() + 1);
+  const double rate = static_cast<double>(iterations * threads) / together.seconds;
+  const double rate_alone = static_cast<double>(iterations) / alone.seconds;
+  report.figure("collisions_per_s", together.waits / together.seconds);
+  report.figure("scaling_ratio", rate / (rate_alone * static_cast<double>(threads)));
+  report.figure("operations_per_s", rate);
+  report.figure("seconds", together.seconds);
+}
+
+}  // namespace
+
+const Experiment contention_experiment{"contention", parameters, needed_bytes, run};
+
+}  // namespace heapwright::lab

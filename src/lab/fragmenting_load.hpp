@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Random allocate-or-free over slots of fixed sizes: the load of the
+// fragmentation and the contention experiment.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lab/loads.hpp"
+#include "lab/mapped_array.hpp"
+
+namespace heapwright::lab {
+
+// Writes to every page of the block, so that all of it is resident.
+void touch_pages(void* block, std::size_t size_bytes) noexcept;
+
+// A slot is empty or owns a block of its size. Several threads may run() on
+// one load: a slot's block changes hands by one exchange, so every block is
+// freed once, perhaps by another thread than the one that allocated it.
+class FragmentingLoad {
+ public:
+  FragmentingLoad(std::uint64_t class_bytes, std::uint64_t seed);
+
+  // Each iteration takes a random slot, frees its block or fills it.
+  void run(std::uint64_t iterations, Random& random) noexcept;
+  // Bytes of the blocks that are live; no thread may be running.
+  std::uint64_t requested_bytes() const noexcept;
+  void free_all() noexcept;
+  std::size_t slot_count() const noexcept { return sizes_.size(); }
+
+ private:
+  MappedArray<std::uint32_t> sizes_;
+  MappedArray<std::atomic<void*>> blocks_;
+};
+
+}  // namespace heapwright::lab

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Which allocator serves this process.
+#pragma once
+
+#include "lab/report.hpp"
+
+namespace heapwright::lab {
+
+// The file that malloc comes from, and that allocator's own name for its
+// version where it has a function for it.
+void identify(Report& report);
+
+}  // namespace heapwright::lab

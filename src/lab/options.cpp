@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "lab/options.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdarg>
+#include <cstdio>
+
+namespace heapwright::lab {
+namespace {
+
+constexpr std::uint64_t max_count = 1'000'000'000'000ULL;
+
+template <typename Number>
+bool read_number(std::string_view text, Number& number) noexcept {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+int width(std::string_view text) noexcept { return static_cast<int>(text.size()); }
+
+}  // namespace
+
+void refuse(const char* format, ...) noexcept {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  int length = std::vsnprintf(line, sizeof(line) - 1, format, arguments);
+  va_end(arguments);
+  length = std::clamp(length, 0, static_cast<int>(sizeof(line)) - 2);
+  line[length] = '\n';
+  if (write(STDERR_FILENO, line, static_cast<std::size_t>(length) + 1) < 0) _exit(2);
+  _exit(2);
+}
+
+Options::Options(std::span<const Parameter> parameters, std::span<char* const> arguments) noexcept {
+  add({"seed", "1"});
+  add({"scale", "1"});
+  add({"pin-cpu", "-1"});
+  for (const Parameter& parameter : parameters) add(parameter);
+  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    const std::string_view name = arguments[i];
+    if (!name.starts_with("--")) refuse("'%s' is not an option; options look like --seed 1", arguments[i]);
+    if (i + 1 == arguments.size()) refuse("%s needs a value", arguments[i]);
+    give(name.substr(2), arguments[i + 1]);
+  }
+  const std::string_view scale = text("scale");
+  if (!read_number(scale, scale_) || !(scale_ > 0 && scale_ <= 1000)) {
+    refuse("--scale %.*s is not a number above 0 and up to 1000", width(scale), scale.data());
+  }
+}
+
+std::uint64_t Options::count(std::string_view name) const noexcept {
+  const Value& value = find(name);
+  std::uint64_t number = 0;
+  if (!read_number(value.text, number) || number > max_count) {
+    refuse("--%.*s %.*s is not a whole number up to 10^12", width(name), name.data(), width(value.text),
+           value.text.data());
+  }
+  if (!value.parameter.is_scaled || value.is_given) return number;
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(number) * scale_));
+}
+
+std::string_view Options::text(std::string_view name) const noexcept { return find(name).text; }
+
+std::size_t Options::choice(std::string_view name,
+                            std::initializer_list<std::string_view> names) const noexcept {
+  const std::string_view wanted = text(name);
+  const auto* found = std::find(names.begin(), names.end(), wanted);
+  if (found == names.end()) {
+    refuse("--%.*s %.*s is not known; the first of the known ones is %.*s", width(name), name.data(),
+           width(wanted), wanted.data(), width(*names.begin()), names.begin()->data());
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+int Options::pin_cpu() const noexcept {
+  int cpu = -1;
+  if (!read_number(text("pin-cpu"), cpu)) refuse("--pin-cpu needs the number of a CPU");
+  return cpu;
+}
+
+const Options::Value& Options::find(std::string_view name) const noexcept {
+  for (std::size_t i = 0; i < value_count_; ++i) {
+    if (values_[i].parameter.name == name) return values_[i];
+  }
+  refuse("no parameter --%.*s", width(name), name.data());
+}
+
+void Options::add(const Parameter& parameter) noexcept {
+  if (value_count_ == max_parameters) refuse("more than %zu parameters", max_parameters);
+  values_[value_count_++] = {parameter, parameter.default_value, false};
+}
+
+void Options::give(std::string_view name, std::string_view text) noexcept {
+  for (std::size_t i = 0; i < value_count_; ++i) {
+    if (values_[i].parameter.name != name) continue;
+    values_[i].text = text;
+    values_[i].is_given = true;
+    return;
+  }
+  char known[256];
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < value_count_; ++i) {
+    const std::string_view other = values_[i].parameter.name;
+    if (length + other.size() + 2 > sizeof(known)) break;
+    length = static_cast<std::size_t>(std::copy(other.begin(), other.end(), known + length) - known);
+    known[length++] = ' ';
+  }
+  refuse("no parameter --%.*s; this experiment has: %.*s", width(name), name.data(),
+         static_cast<int>(length) - 1, known);
+}
+
+}  // namespace heapwright::lab

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Question: what does a block cost beyond its size?
+// Load: --total bytes in blocks of --size bytes, every byte written, none freed.
+// Figure: resident bytes per block beyond the requested ones, and how long it
+// took. Every size has a process of its own: what one size left behind would
+// serve the next.
+#include <cstdlib>
+#include <cstring>
+
+#include "lab/experiment.hpp"
+#include "lab/process_figures.hpp"
+
+namespace heapwright::lab {
+namespace {
+
+constexpr Parameter parameters[] = {{"size", "40"}, {"total", "100000000", true}};
+
+std::uint64_t block_count(const Options& options) {
+  const std::uint64_t size = options.count("size");
+  if (size == 0) refuse("--size 0 is too small; 1 is the least");
+  return (options.count("total") + size - 1) / size;
+}
+
+std::uint64_t needed_bytes(const Options& options) {
+  return block_count(options) * (options.count("size") + options.count("size") / 4 + 32);
+}
+
+void run(const Options& options, Report& report) {
+  const std::uint64_t size = options.count("size");
+  const std::uint64_t blocks = block_count(options);
+  const std::uint64_t before_bytes = resident_bytes();
+  const std::uint64_t before_faults = minor_faults();
+  const std::uint64_t start_ns = now_ns();
+  for (std::uint64_t i = 0; i < blocks; ++i) {
+    void* block = std::malloc(size);
+    if (block == nullptr) refuse("malloc(%zu) failed after %zu blocks", size, i);
+    std::memset(block, 1, size);
+  }
+  const auto count = static_cast<double>(blocks);
+  const std::uint64_t elapsed_ns = now_ns() - start_ns;
+  const auto grown_bytes = static_cast<double>(resident_bytes()) - static_cast<double>(before_bytes);
+  report.figure("blocks", count);
+  report.figure("overhead_bytes", grown_bytes / count - static_cast<double>(size));
+  report.figure("resident_bytes", grown_bytes);
+  report.figure("faults", static_cast<double>(minor_faults() - before_faults));
+  report.figure("ns_per_block", static_cast<double>(elapsed_ns) / count);
+}
+
+}  // namespace
+
+const Experiment overhead_experiment{"overhead", parameters, needed_bytes, run};
+
+}  // namespace heapwright::lab
