@@ -28,10 +28,6 @@ constexpr std::uint64_t memory_interval_ns = 10'000'000;
 // So many processes are looked after at full pace; the pauses grow with more.
 constexpr std::uint64_t processes_at_full_pace = 16;
 constexpr std::int32_t unknown_status = -1;
-// Before the first event is on disk, and for a file's tables and index.
-constexpr std::uint64_t assumed_bytes_per_event = 8;
-constexpr std::uint64_t assumed_tail_bytes = 4096;
-
 std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   std::uint32_t flags = 0;
   if (options.durations) flags |= session::record_durations;
@@ -44,8 +40,8 @@ std::uint32_t flags_of(const Options& options, const TickClock& clock) {
 
 }  // namespace
 
-Collector::Collector(const Options& options, const TickClock& clock, SessionMemory& session, OutputNames names,
-                     RecordingContext context)
+Collector::Collector(const Options& options, const TickClock& clock, SessionMemory& session,
+                     OutputNames names, RecordingContext context)
     : options_(options),
       clock_(clock),
       session_(session),
@@ -75,7 +71,11 @@ int Collector::run(pid_t program) {
   run_start_ns_ = clock_.now_ns();
   while (!is_stopped_) {
     const DrainResult result = drain();
+    last_pass_slots_ = result.slots;
+    if (options_.max_size_bytes != 0) check_limits(clock_.now_ns());
     keep_up();
+    // A child may have begun in the last moment.
+    if (program_has_ended_ && live_.empty()) discover();
     if (program_has_ended_ && live_.empty()) break;
     if (!is_stopped_) sleep(result);
   }
@@ -120,9 +120,7 @@ void Collector::adopt(std::uint32_t block_index) {
   }
   // The same process with a new image: the old one's memory is gone.
   for (LiveProcess& other : live_) {
-    if (other.recording->process_id() != block->process_id) continue;
-    const bool is_gone = other.recording->watch().is_gone();
-    end_process(other, is_gone ? EndReason::exited : EndReason::replaced, is_gone ? unknown_status : 0);
+    if (other.recording->process_id() == block->process_id) end_process(other, EndReason::replaced, 0);
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
   const std::string path = names_.choose(block->process_id, text_of(block->executable));
@@ -159,19 +157,13 @@ void Collector::read_control_file(std::uint64_t now_ns) {
   is_switched_off_ = is_off;
 }
 
-// What the files will hold together once the waiting events are written.
 std::uint64_t Collector::expected_bytes() const {
-  std::uint64_t written_bytes = finished_bytes_;
-  std::uint64_t written_events = finished_events_;
-  std::uint64_t waiting_events = 0;
+  SizeForecast forecast = finished_sizes_;
   for (const LiveProcess& process : live_) {
-    written_bytes += process.recording->file().bytes();
-    written_events += process.recording->file().events();
-    waiting_events += process.recording->waiting_events();
+    const ProcessRecording& recording = *process.recording;
+    forecast.add_growing(recording.file().bytes(), recording.file().events(), recording.waiting_events());
   }
-  const std::uint64_t bytes_per_event =
-      written_events == 0 ? assumed_bytes_per_event : written_bytes / written_events + 1;
-  return written_bytes + waiting_events * bytes_per_event + live_.size() * assumed_tail_bytes;
+  return forecast.expected_bytes(last_pass_slots_);
 }
 
 void Collector::check_limits(std::uint64_t now_ns) {
@@ -201,13 +193,17 @@ void Collector::look_at_program() {
   if (program_has_ended_) return;
   siginfo_t info{};
   // Not reaped yet: its process id must stay its own until its trace ends.
-  if (waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+  if (waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+    return;
   program_has_ended_ = true;
   stop_forwarding();
-  discover();
 }
 
 void Collector::end_processes() {
+  // A process that is gone may have left an image we have not seen yet.
+  const bool any_is_gone = std::any_of(live_.begin(), live_.end(),
+                                       [](const LiveProcess& p) { return p.recording->watch().is_gone(); });
+  if (any_is_gone) discover();
   for (LiveProcess& process : live_) {
     ProcessRecording& recording = *process.recording;
     if (!process.is_verified) {
@@ -244,8 +240,7 @@ void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t
     end_ns = switched_off_ns_;
   }
   FileSummary summary = process.recording->finish(reason, status, end_ns);
-  finished_bytes_ += summary.bytes;
-  finished_events_ += summary.end.events;
+  finished_sizes_.add_finished(summary.bytes, summary.end.events);
   files_.push_back(std::move(summary));
   process.recording.reset();
   session_.unmap_block(process.block);
@@ -269,8 +264,10 @@ void Collector::stop(EndReason reason, std::int32_t status) {
 }
 
 bool Collector::has_work_waiting() const {
-  return has_child_news() || session_.control().next_process_hint.load(std::memory_order_seq_cst) != seen_hint_ ||
-         std::any_of(live_.begin(), live_.end(), [](const LiveProcess& p) { return p.recording->has_half_full_lane(); });
+  return has_child_news() ||
+         session_.control().next_process_hint.load(std::memory_order_seq_cst) != seen_hint_ ||
+         std::any_of(live_.begin(), live_.end(),
+                     [](const LiveProcess& p) { return p.recording->has_half_full_lane(); });
 }
 
 // The pause follows the fullest lane, so that a pass finds much to do but no
@@ -281,7 +278,8 @@ void Collector::sleep(const DrainResult& result) {
     return;
   }
   const bool is_busy = result.fullest_slots >= session::lane_ring_slots / 8 || result.has_thread_change;
-  pause_ns_ = std::clamp(is_busy ? pause_ns_ / 2 : pause_ns_ + pause_ns_ / 2, shortest_pause_ns, longest_pause_ns);
+  pause_ns_ =
+      std::clamp(is_busy ? pause_ns_ / 2 : pause_ns_ + pause_ns_ / 2, shortest_pause_ns, longest_pause_ns);
   std::atomic<std::uint32_t>& word = session_.control().collector_sleeps;
   word.store(1, std::memory_order_seq_cst);
   if (!has_work_waiting()) platform::futex_wait(word, 1, pause_ns_);

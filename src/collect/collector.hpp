@@ -17,6 +17,7 @@
 #include "collect/output_names.hpp"
 #include "collect/process_recording.hpp"
 #include "collect/session_memory.hpp"
+#include "collect/size_forecast.hpp"
 #include "collect/tick_clock.hpp"
 
 namespace heapwright::collect {
@@ -76,12 +77,12 @@ class Collector {
   int wait_status_ = 0;
   bool program_has_ended_ = false;
   bool has_said_waiting_ = false;
-  bool is_stopped_ = false;      // for good: a limit, a full disk, Ctrl-C
-  bool is_switched_off_ = false; // for now: by control file or API
+  bool is_stopped_ = false;       // for good: a limit, a full disk, Ctrl-C
+  bool is_switched_off_ = false;  // for now: by control file or API
   std::uint64_t switched_off_ns_ = 0;
   std::uint64_t run_start_ns_ = 0;
-  std::uint64_t finished_bytes_ = 0;
-  std::uint64_t finished_events_ = 0;
+  SizeForecast finished_sizes_;
+  std::uint64_t last_pass_slots_ = 0;
   std::uint32_t seen_hint_ = 0;
   std::uint64_t next_discovery_ns_ = 0;
   std::uint64_t next_keep_up_ns_ = 0;

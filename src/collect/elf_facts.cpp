@@ -20,24 +20,24 @@ struct Mark {
 
 // Initialisers of the run-time libraries, linked in or imported.
 constexpr Mark sanitizer_symbols[] = {
-    {"__asan_init", "AddressSanitizer"},   {"__tsan_init", "ThreadSanitizer"},
-    {"__msan_init", "MemorySanitizer"},    {"__hwasan_init", "HWAddressSanitizer"},
+    {"__asan_init", "AddressSanitizer"}, {"__tsan_init", "ThreadSanitizer"},
+    {"__msan_init", "MemorySanitizer"},  {"__hwasan_init", "HWAddressSanitizer"},
     {"__memprof_init", "MemProf"},
 };
 constexpr Mark sanitizer_libraries[] = {
-    {"libasan.so", "AddressSanitizer"},      {"libtsan.so", "ThreadSanitizer"},
-    {"libhwasan.so", "HWAddressSanitizer"},  {"libclang_rt.asan", "AddressSanitizer"},
-    {"libclang_rt.tsan", "ThreadSanitizer"}, {"libclang_rt.msan", "MemorySanitizer"},
+    {"libasan.so", "AddressSanitizer"},           {"libtsan.so", "ThreadSanitizer"},
+    {"libhwasan.so", "HWAddressSanitizer"},       {"libclang_rt.asan", "AddressSanitizer"},
+    {"libclang_rt.tsan", "ThreadSanitizer"},      {"libclang_rt.msan", "MemorySanitizer"},
     {"libclang_rt.hwasan", "HWAddressSanitizer"},
 };
 // Definitions that only the allocator's own code has.
 constexpr Mark allocator_symbols[] = {
-    {"_rjem_malloc", "jemalloc"}, {"_rjem_je_malloc", "jemalloc"},
-    {"je_malloc", "jemalloc"},    {"je_malloc_conf", "jemalloc"},
-    {"rallocx", "jemalloc"},      {"_rjem_mallocx", "jemalloc"},
-    {"mi_malloc", "mimalloc"},    {"mi_heap_malloc", "mimalloc"},
-    {"tc_malloc", "tcmalloc"},    {"TCMallocInternalMalloc", "tcmalloc"},
-    {"rpmalloc", "rpmalloc"},     {"sn_malloc", "snmalloc"},
+    {"_rjem_malloc", "jemalloc"},  {"_rjem_je_malloc", "jemalloc"},
+    {"je_malloc", "jemalloc"},     {"je_malloc_conf", "jemalloc"},
+    {"rallocx", "jemalloc"},       {"_rjem_mallocx", "jemalloc"},
+    {"mi_malloc", "mimalloc"},     {"mi_heap_malloc", "mimalloc"},
+    {"tc_malloc", "tcmalloc"},     {"TCMallocInternalMalloc", "tcmalloc"},
+    {"rpmalloc", "rpmalloc"},      {"sn_malloc", "snmalloc"},
     {"sn_rust_alloc", "snmalloc"}, {"scalable_malloc", "tbbmalloc"},
 };
 
@@ -78,7 +78,8 @@ void inspect_dynamic(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, ElfFac
   for (std::size_t index = 0; index < count && index < 0x7fffffff; ++index) {
     GElf_Dyn entry;
     if (gelf_getdyn(data, static_cast<int>(index), &entry) == nullptr || entry.d_tag == DT_NULL) return;
-    const char* needed = entry.d_tag == DT_NEEDED ? elf_strptr(elf, header.sh_link, entry.d_un.d_val) : nullptr;
+    const char* needed =
+        entry.d_tag == DT_NEEDED ? elf_strptr(elf, header.sh_link, entry.d_un.d_val) : nullptr;
     if (needed == nullptr) continue;
     for (const Mark& mark : sanitizer_libraries) {
       if (std::string_view(needed).starts_with(mark.symbol)) facts.sanitizer = mark.meaning;
@@ -91,7 +92,8 @@ void inspect_sections(Elf* elf, ElfFacts& facts) {
   while ((section = elf_nextscn(elf, section)) != nullptr) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
-    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) inspect_symbols(elf, section, header, facts);
+    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+      inspect_symbols(elf, section, header, facts);
     if (header.sh_type == SHT_DYNAMIC) inspect_dynamic(elf, section, header, facts);
   }
 }

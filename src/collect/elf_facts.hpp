@@ -10,11 +10,11 @@ namespace heapwright::collect {
 
 struct ElfFacts {
   bool is_elf = false;
-  bool is_readable = false;   // the headers make sense
+  bool is_readable = false;  // the headers make sense
   bool is_64_bit = false;
   bool is_x86_64 = false;
-  std::string interpreter;    // PT_INTERP; empty: static
-  std::string sanitizer;      // "AddressSanitizer", ...; empty: none
+  std::string interpreter;  // PT_INTERP; empty: static
+  std::string sanitizer;    // "AddressSanitizer", ...; empty: none
   bool defines_malloc = false;
   std::string own_allocator;  // "jemalloc", ...: linked into the executable; empty: none seen
 };

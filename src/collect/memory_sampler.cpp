@@ -12,8 +12,9 @@ constexpr std::uint64_t samples_per_doubling = 1U << 18;
 constexpr std::uint64_t unchanged_interval_ns = 1'000'000'000;
 
 bool is_same_memory(const trace::MemorySample& a, const trace::MemorySample& b) {
-  return a.resident_anonymous_bytes == b.resident_anonymous_bytes && a.resident_file_bytes == b.resident_file_bytes &&
-         a.swapped_bytes == b.swapped_bytes && a.recorder_bytes == b.recorder_bytes;
+  return a.resident_anonymous_bytes == b.resident_anonymous_bytes &&
+         a.resident_file_bytes == b.resident_file_bytes && a.swapped_bytes == b.swapped_bytes &&
+         a.recorder_bytes == b.recorder_bytes;
 }
 
 }  // namespace

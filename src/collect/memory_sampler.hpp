@@ -16,7 +16,8 @@ class MemorySampler {
   // Takes a reading when one is due. `table_bytes` is the most that the
   // recorder can occupy in the process: the kernel counts shared pages of
   // all kinds in one sum, the program's own too.
-  void sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t now_ns, std::uint64_t interval_ns);
+  void sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t now_ns,
+              std::uint64_t interval_ns);
 
   std::uint64_t recorder_peak_bytes() const noexcept { return recorder_peak_bytes_; }
 

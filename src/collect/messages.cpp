@@ -26,7 +26,7 @@ void Messages::say(const std::string& text) const {
 
 std::string with_commas(unsigned long long value) {
   std::string digits = std::to_string(value);
-  for (std::size_t left = digits.size(); left > 3; left -= 3) digits.insert(left - 3, ",");
+  for (std::size_t left = digits.size(); left > 3; left -= 3) digits.insert(left - 3, 1, ',');
   return digits;
 }
 

@@ -78,10 +78,12 @@ std::string parse_pattern(const std::string& option, const std::string& text) {
     if (text[i] != '%') continue;
     ++i;
     if (i == text.size() || std::string("phe%").find(text[i]) == std::string::npos) {
-      throw UsageError(option + " knows %p, %h, %e and %% only; write %% for a percent sign in '" + text + "'");
+      throw UsageError(option + " knows %p, %h, %e and %% only; write %% for a percent sign in '" + text +
+                       "'");
     }
   }
-  if (text.back() == '/') throw UsageError(option + " must name a file, not a folder: add %e.%p.heapwright to '" + text + "'");
+  if (text.back() == '/')
+    throw UsageError(option + " must name a file, not a folder: add %e.%p.heapwright to '" + text + "'");
   return text;
 }
 
@@ -125,8 +127,10 @@ const std::map<std::string, SetValue>& values() {
 
 void check_together(const Options& options) {
   if (options.show_help || options.show_version) return;
-  if (options.command.empty()) throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
-  if (options.free_stacks && !options.stacks) throw UsageError("--free-stacks and --no-stacks exclude each other; drop one");
+  if (options.command.empty())
+    throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
+  if (options.free_stacks && !options.stacks)
+    throw UsageError("--free-stacks and --no-stacks exclude each other; drop one");
   if (options.max_size_bytes != 0 && options.max_size_bytes < smallest_max_size_bytes) {
     throw UsageError("--max-size must be at least 64k");
   }
@@ -181,7 +185,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
       throw UsageError(name + " needs a value; heapwright-collect --help says which");
     }
   }
-  options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(std::min(next, arguments.size())), arguments.end());
+  options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(std::min(next, arguments.size())),
+                         arguments.end());
   check_together(options);
   return options;
 }

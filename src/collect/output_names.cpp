@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "collect/output_names.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,10 +47,17 @@ std::string OutputNames::expand(std::uint64_t process_id, const std::string& pro
       continue;
     }
     switch (pattern_[++i]) {
-      case 'p': path += std::to_string(process_id); break;
-      case 'h': path += file_name_part(host_); break;
-      case 'e': path += file_name_part(program); break;
-      default: path += '%';
+      case 'p':
+        path += std::to_string(process_id);
+        break;
+      case 'h':
+        path += file_name_part(host_);
+        break;
+      case 'e':
+        path += file_name_part(program);
+        break;
+      default:
+        path += '%';
     }
   }
   return path;
@@ -70,17 +78,25 @@ std::string OutputNames::why_not_writable(const std::string& path) const {
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   struct stat status;
   if (stat(folder.c_str(), &status) != 0) {
-    const std::string reason = errno == ENOENT ? "does not exist; create it" : std::string("cannot be used: ") + std::strerror(errno);
+    const std::string reason = errno == ENOENT ? "does not exist; create it"
+                                               : std::string("cannot be used: ") + std::strerror(errno);
     return "the output folder '" + folder + "' " + reason + " or choose another with --output";
   }
   if (!S_ISDIR(status.st_mode)) return "'" + folder + "' is not a folder; choose another with --output";
-  if (access(folder.c_str(), W_OK | X_OK) != 0) {
-    return "cannot write in the output folder '" + folder + "' (" + std::strerror(errno) + "); choose another with --output";
-  }
   if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     return "'" + path + "' is a folder; choose a file with --output";
   }
-  if (!replaces_existing_ && exists(path)) return "'" + path + "' exists; use --force to replace it or choose another with --output";
+  const bool is_there = exists(path);
+  if (is_there && !replaces_existing_) {
+    return "'" + path + "' exists; use --force to replace it or choose another with --output";
+  }
+  // Only an attempt tells: permissions say nothing about a read-only disk.
+  const int file =
+      open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | (is_there ? 0 : O_CREAT | O_EXCL), 0600);
+  if (file < 0)
+    return "cannot write '" + path + "' (" + std::strerror(errno) + "); choose another file with --output";
+  close(file);
+  if (!is_there) unlink(path.c_str());
   return "";
 }
 

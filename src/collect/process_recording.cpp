@@ -184,7 +184,8 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns) {
   definitions_.read_modules(true);
   for (LaneOwner& owner : lanes_) {
     if (owner.drain == nullptr) continue;
-    if (owner.drain->count() != 0 && now_ns - owner.drain->waiting_since_ns() >= oldest_batch_ns) write_lane(owner, false);
+    if (owner.drain->count() != 0 && now_ns - owner.drain->waiting_since_ns() >= oldest_batch_ns)
+      write_lane(owner, false);
     if (now_ns < owner.next_name_ns) continue;
     refresh_name(owner, now_ns);
     update_thread(owner, block_.lanes[&owner - lanes_.data()]);
@@ -214,7 +215,8 @@ std::uint64_t ProcessRecording::table_bytes() const noexcept {
   const auto pages = [](std::uint64_t entries, std::uint64_t most_bytes) {
     return std::min(entries * page_bytes, most_bytes);
   };
-  const std::uint32_t modules = std::min(block_.module_count.load(std::memory_order_relaxed), session::max_modules);
+  const std::uint32_t modules =
+      std::min(block_.module_count.load(std::memory_order_relaxed), session::max_modules);
   std::uint64_t bytes = 2 * page_bytes + modules * sizeof(session::ModuleEntry);
   bytes += pages(block_.pc_count.load(std::memory_order_relaxed), sizeof block_.pcs);
   bytes += pages(block_.node_count.load(std::memory_order_relaxed), sizeof block_.nodes);
@@ -222,7 +224,8 @@ std::uint64_t ProcessRecording::table_bytes() const noexcept {
 }
 
 std::uint64_t ProcessRecording::dropped() const noexcept {
-  return dropped_by_ended_threads_ + damaged_slots_ + block_.dropped_without_lane.load(std::memory_order_relaxed);
+  return dropped_by_ended_threads_ + damaged_slots_ +
+         block_.dropped_without_lane.load(std::memory_order_relaxed);
 }
 
 std::vector<std::string> ProcessRecording::final_notes() const {
@@ -231,15 +234,18 @@ std::vector<std::string> ProcessRecording::final_notes() const {
   const std::uint64_t not_stored = block_.stacks_not_stored.load(std::memory_order_relaxed);
   const std::uint32_t deepbind = block_.deepbind_count.load(std::memory_order_relaxed);
   if (without_lane != 0) {
-    notes.push_back(std::to_string(without_lane) + " calls came from more than " + std::to_string(session::max_lanes) +
-                    " threads at once and were not recorded");
+    notes.push_back(std::to_string(without_lane) + " calls came from more than " +
+                    std::to_string(session::max_lanes) + " threads at once and were not recorded");
   }
-  if (not_stored != 0) notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
+  if (not_stored != 0)
+    notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
   if (deepbind != 0) {
-    notes.push_back(std::to_string(deepbind) + " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen");
+    notes.push_back(std::to_string(deepbind) +
+                    " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen");
   }
   if (damaged_slots_ != 0) {
-    notes.push_back(std::to_string(damaged_slots_) + " records were damaged: the program writes over the recorder's memory");
+    notes.push_back(std::to_string(damaged_slots_) +
+                    " records were damaged: the program writes over the recorder's memory");
   }
   return notes;
 }
@@ -254,7 +260,8 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   }
   write_pending();
   const TickConversion& clock = context_.clock.conversion();
-  metadata_.self_cost_allocation_ns = mean_ns(self_cost_.allocation_ticks, self_cost_.allocation_samples, clock);
+  metadata_.self_cost_allocation_ns =
+      mean_ns(self_cost_.allocation_ticks, self_cost_.allocation_samples, clock);
   metadata_.self_cost_release_ns = mean_ns(self_cost_.release_ticks, self_cost_.release_samples, clock);
   metadata_.notes = final_notes();
   file_.write(metadata_);

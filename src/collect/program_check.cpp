@@ -58,7 +58,8 @@ Found find_program(const std::string& name, const std::string& search_path) {
     if (unusable.empty() && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) unusable = path;
   }
   if (!unusable.empty()) return {"", why_not_executable(unusable)};
-  const std::string hint = access(name.c_str(), F_OK) == 0 ? "; the file in this folder is ./" + name : "; check the name and PATH";
+  const std::string hint = access(name.c_str(), F_OK) == 0 ? "; the file in this folder is ./" + name
+                                                           : "; check the name and PATH";
   return {"", "there is no program '" + name + "' in PATH" + hint};
 }
 
@@ -97,7 +98,8 @@ std::vector<std::string> program_behind_env(const InterpreterLine& line) {
   std::istringstream text(line.argument);
   std::string word;
   if (!line.argument.starts_with("-S")) {
-    if (line.argument.empty() || line.argument[0] == '-' || line.argument.find('=') != std::string::npos) return {};
+    if (line.argument.empty() || line.argument[0] == '-' || line.argument.find('=') != std::string::npos)
+      return {};
     return {line.argument};
   }
   text.ignore(2);
@@ -124,7 +126,8 @@ class Check {
       if (interpreter.empty()) return result_;
       file_path = interpreter;
     }
-    return refuse("'" + result_.arguments[0] + "': too many scripts in a row; name the interpreter's program itself");
+    return refuse("'" + result_.arguments[0] +
+                  "': too many scripts in a row; name the interpreter's program itself");
   }
 
  private:
@@ -137,7 +140,8 @@ class Check {
   bool look_into(const std::string& path, std::string& interpreter) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) {
-      refuse("cannot read '" + path + "' (" + std::strerror(errno) + "); heapwright must read a program to check it");
+      refuse("cannot read '" + path + "' (" + std::strerror(errno) +
+             "); heapwright must read a program to check it");
       return false;
     }
     const ElfFacts facts = inspect_elf(file);
@@ -147,7 +151,8 @@ class Check {
     const bool has_mode = fstat(file, &status) == 0;
     close(file);
     if (!facts.is_elf) return take_script(path, line, interpreter);
-    if (has_mode && (status.st_mode & (S_ISUID | S_ISGID)) != 0) return refuse_privileged(path, "setuid or setgid");
+    if (has_mode && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
+      return refuse_privileged(path, "setuid or setgid");
     if (has_capabilities) return refuse_privileged(path, "given file capabilities");
     set_executable(path);
     return judge(path, facts);
@@ -157,11 +162,17 @@ class Check {
     char* real_path = realpath(path.c_str(), nullptr);
     result_.executable = real_path != nullptr ? real_path : path;
     free(real_path);
+    const std::string name = result_.executable.substr(result_.executable.rfind('/') + 1);
+    for (const char* starter :
+         {"sh", "bash", "dash", "ksh", "zsh", "busybox", "env", "nice", "time", "timeout"}) {
+      result_.is_starter |= name == starter;
+    }
   }
 
   bool refuse_privileged(const std::string& path, const std::string& what) {
-    refuse("'" + path + "' is " + what + ", and the loader ignores preloaded libraries in such programs; record a copy: cp " +
-           path + " ./copy");
+    refuse("'" + path + "' is " + what +
+           ", and the loader ignores preloaded libraries in such programs; record a copy: cp " + path +
+           " ./copy");
     return false;
   }
 
@@ -204,13 +215,15 @@ class Check {
   bool judge(const std::string& path, const ElfFacts& facts) {
     std::string reason;
     if (!facts.is_64_bit || (facts.is_readable && !facts.is_x86_64)) {
-      reason = " is built for another processor; heapwright records 64-bit x86 programs, so build it for x86-64";
+      reason =
+          " is built for another processor; heapwright records 64-bit x86 programs, so build it for x86-64";
     } else if (!facts.is_readable) {
       reason = " is a damaged program file; build or install it again";
     } else if (facts.interpreter.empty()) {
       reason = " is linked statically, so no library can be preloaded; link it dynamically (without -static)";
     } else if (!facts.sanitizer.empty()) {
-      reason = " is built with " + facts.sanitizer + ", which brings its own heap; build it without -fsanitize";
+      reason =
+          " is built with " + facts.sanitizer + ", which brings its own heap; build it without -fsanitize";
     }
     if (!reason.empty()) {
       refuse("'" + path + "'" + reason);
@@ -225,10 +238,12 @@ class Check {
     const std::string remedy = "; link it as a shared library or preload it to record them";
     if (facts.defines_malloc) {
       result_.notes.push_back("'" + path + "' has " + allocator +
-                              " linked in statically and calls it directly: its heap calls are not seen" + remedy);
+                              " linked in statically and calls it directly: its heap calls are not seen" +
+                              remedy);
     } else if (!facts.own_allocator.empty()) {
-      result_.notes.push_back("'" + path + "' has " + allocator +
-                              " linked in statically: calls to it are not seen, only those to malloc and free" + remedy);
+      result_.notes.push_back(
+          "'" + path + "' has " + allocator +
+          " linked in statically: calls to it are not seen, only those to malloc and free" + remedy);
     }
     if (facts.interpreter.find("ld-musl") != std::string::npos) {
       result_.notes.push_back("'" + path + "' uses musl libc: only what musl offers is recorded");

@@ -15,6 +15,7 @@ struct ProgramCheck {
   std::string path;                    // to be executed
   std::vector<std::string> arguments;  // argv; argv[0] as typed
   std::string executable;              // the ELF file that will run
+  bool is_starter = false;             // a shell or env: what matters is what it starts
   std::vector<std::string> notes;      // what the recorder will not see
 };
 

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "collect/collector.hpp"
@@ -37,15 +38,19 @@ std::string library_beside_this_program() {
 
 // Absolute, since the program may change its folder before it starts others.
 std::string find_library(const Options& options) {
-  const std::string given = options.library_path.empty() ? library_beside_this_program() : options.library_path;
+  const std::string given =
+      options.library_path.empty() ? library_beside_this_program() : options.library_path;
   char* real_path = realpath(given.c_str(), nullptr);
   const std::string path = real_path != nullptr ? real_path : "";
   free(real_path);
   if (path.empty() || access(path.c_str(), R_OK) != 0) {
-    throw UsageError("the recorder '" + given + "' cannot be read (" + std::strerror(errno) + "); build it or name it with --library");
+    throw UsageError("the recorder '" + given + "' cannot be read (" + std::strerror(errno) +
+                     "); build it or name it with --library");
   }
   if (path.find_first_of(": \t") != std::string::npos) {
-    throw UsageError("the recorder's path '" + path + "' holds a blank or a colon, which LD_PRELOAD cannot; copy it elsewhere and name it with --library");
+    throw UsageError(
+        "the recorder's path '" + path +
+        "' holds a blank or a colon, which LD_PRELOAD cannot; copy it elsewhere and name it with --library");
   }
   return path;
 }
@@ -54,22 +59,39 @@ std::string find_library(const Options& options) {
 int open_summary(const Options& options) {
   if (options.summary_path.empty()) return -1;
   const int file = open(options.summary_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) throw UsageError("cannot write '" + options.summary_path + "' (" + std::strerror(errno) + "); choose another file with --summary");
+  if (file < 0)
+    throw UsageError("cannot write '" + options.summary_path + "' (" + std::strerror(errno) +
+                     "); choose another file with --summary");
   return file;
 }
 
 void check_control_file(const Options& options) {
   struct stat status;
   if (options.control_path.empty() || stat(options.control_path.c_str(), &status) != 0) return;
-  if (!S_ISREG(status.st_mode)) throw UsageError("--control takes an ordinary file, not '" + options.control_path + "'");
-  if (access(options.control_path.c_str(), R_OK) != 0) throw UsageError("cannot read the control file '" + options.control_path + "' (" + std::strerror(errno) + ")");
+  if (!S_ISREG(status.st_mode))
+    throw UsageError("--control takes an ordinary file, not '" + options.control_path + "'");
+  if (access(options.control_path.c_str(), R_OK) != 0)
+    throw UsageError("cannot read the control file '" + options.control_path + "' (" + std::strerror(errno) +
+                     ")");
 }
 
-void raise_limit(decltype(RLIMIT_NOFILE) which) {
-  rlimit limit{};
-  if (getrlimit(which, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(which, &limit);
+using Limit = decltype(RLIMIT_NOFILE);
+
+rlimit raise_limit(Limit which) {
+  rlimit before{};
+  if (getrlimit(which, &before) != 0) return {RLIM_INFINITY, RLIM_INFINITY};
+  const rlimit raised{before.rlim_max, before.rlim_max};
+  setrlimit(which, &raised);
+  return before;
+}
+
+// The limit on the size of files is meant for traces; the session's sparse
+// file would fall under it as well.
+std::unique_ptr<SessionMemory> make_session() {
+  const rlimit before = raise_limit(RLIMIT_FSIZE);
+  auto session = std::make_unique<SessionMemory>();
+  setrlimit(RLIMIT_FSIZE, &before);
+  return session;
 }
 
 void write_text(int file, const std::string& text) {
@@ -108,21 +130,28 @@ int record_program(const Options& options) {
   // The child is forked before the collector changes any of its own limits
   // and signals, which the program would inherit.
   Launch launch(check.path, check.arguments, library);
-  const std::string first_path = names.expand(static_cast<std::uint64_t>(launch.process_id()), check.executable);
+  const std::string first_path =
+      names.expand(static_cast<std::uint64_t>(launch.process_id()), check.executable);
   const std::string complaint = names.why_not_writable(first_path);
   if (!complaint.empty()) throw UsageError(complaint);
   const int summary_file = open_summary(options);
   const Messages messages(options.is_quiet);
   for (const std::string& note : check.notes) messages.say("note: " + note);
+  if (check.is_starter && !options.follow_children) {
+    messages.say("note: '" + options.command[0] + "' is run by " + check.executable +
+                 ", which starts other programs; they are recorded only with --children");
+  }
 
   watch_signals(launch.process_id());
   raise_limit(RLIMIT_NOFILE);
   raise_limit(RLIMIT_AS);
-  SessionMemory session;
+  const std::unique_ptr<SessionMemory> session = make_session();
   clock.calibrate();
-  Collector collector(options, clock, session, names, RecordingContext{options, clock, host_name(), check.notes, {}});
-  const int error_number = launch.let_go(session.path());
-  if (error_number != 0) throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
+  Collector collector(options, clock, *session, names,
+                      RecordingContext{options, clock, host_name(), check.notes, {}});
+  const int error_number = launch.let_go(session->path());
+  if (error_number != 0)
+    throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
 
   Report report;
   report.exit_code = exit_code_of(collector.run(launch.process_id()));

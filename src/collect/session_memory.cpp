@@ -37,12 +37,15 @@ void* map_shared(int file, std::uint64_t offset, std::size_t bytes, void* at = n
 
 SessionMemory::SessionMemory() {
   file_ = memfd_create("heapwright", MFD_CLOEXEC);
-  if (file_ < 0) fail("cannot make shared memory; heapwright needs Linux 3.17 or later with memfd_create allowed", errno);
+  if (file_ < 0)
+    fail("cannot make shared memory; heapwright needs Linux 3.17 or later with memfd_create allowed", errno);
   if (ftruncate(file_, static_cast<off_t>(session::session_bytes)) != 0) {
-    fail("cannot make a sparse shared file of 17 TiB; raise the file size limit (ulimit -f unlimited)", errno);
+    fail("cannot make a sparse shared file of 17 TiB; raise the file size limit (ulimit -f unlimited)",
+         errno);
   }
   void* control = map_shared(file_, 0, session::control_bytes);
-  void* pages = mmap(nullptr, first_pages_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* pages =
+      mmap(nullptr, first_pages_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ProcessBlock* trial = control == nullptr || pages == MAP_FAILED ? nullptr : map_block(0);
   if (trial == nullptr) {
     fail("cannot map the recording's memory; raise the address space limit (ulimit -v unlimited)", errno);

@@ -103,11 +103,13 @@ std::uint32_t StackDefinitions::module_of(std::uint64_t pc, std::uint64_t event_
 }
 
 void StackDefinitions::read_modules(bool is_thorough) {
-  const std::uint32_t count = std::min(block_.module_count.load(std::memory_order_acquire), session::max_modules);
+  const std::uint32_t count =
+      std::min(block_.module_count.load(std::memory_order_acquire), session::max_modules);
   if (count > modules_.size()) modules_.resize(count);
   const std::uint32_t first = is_thorough ? 0 : first_unread_module_;
   for (std::uint32_t index = first; index < modules_.size(); ++index) read_module(index);
-  while (first_unread_module_ < modules_.size() && modules_[first_unread_module_].is_read) ++first_unread_module_;
+  while (first_unread_module_ < modules_.size() && modules_[first_unread_module_].is_read)
+    ++first_unread_module_;
 }
 
 void StackDefinitions::read_module(std::uint32_t index) {
@@ -129,7 +131,8 @@ void StackDefinitions::read_module(std::uint32_t index) {
     return;
   }
   seen.unloaded_ticks = unloaded_ticks;
-  if (unloaded_ticks != 0) module.unloaded_ns = std::max(clock_.since_epoch_ns(unloaded_ticks), module.loaded_ns + 1);
+  if (unloaded_ticks != 0)
+    module.unloaded_ns = std::max(clock_.since_epoch_ns(unloaded_ticks), module.loaded_ns + 1);
   pending_modules.push_back(std::move(module));
 }
 

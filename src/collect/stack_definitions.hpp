@@ -63,7 +63,7 @@ class StackDefinitions {
   std::uint32_t frame_count_ = 0;
   std::uint32_t truncated_stack_id_ = 0;
   std::uint32_t module_count_ = 0;
-  std::vector<SeenModule> modules_;   // by slot in the session
+  std::vector<SeenModule> modules_;  // by slot in the session
   std::uint32_t first_unread_module_ = 0;
   // A module is known to the trace by (start, loaded_ns): a scribbled table
   // must not name the same one twice.

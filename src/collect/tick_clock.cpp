@@ -22,7 +22,8 @@ std::uint64_t clock_ns(clockid_t clock) noexcept {
 }
 
 void sleep_ns(std::uint64_t duration_ns) noexcept {
-  timespec duration{static_cast<time_t>(duration_ns / 1'000'000'000ULL), static_cast<long>(duration_ns % 1'000'000'000ULL)};
+  timespec duration{static_cast<time_t>(duration_ns / 1'000'000'000ULL),
+                    static_cast<long>(duration_ns % 1'000'000'000ULL)};
   nanosleep(&duration, nullptr);
 }
 
@@ -37,7 +38,8 @@ bool is_tsc_reliable(const std::string& clock_source_path, const std::string& cp
   while (std::getline(processors, line)) {
     if (!line.starts_with("flags")) continue;
     line += ' ';
-    return line.find(" constant_tsc ") != std::string::npos && line.find(" nonstop_tsc ") != std::string::npos;
+    return line.find(" constant_tsc ") != std::string::npos &&
+           line.find(" nonstop_tsc ") != std::string::npos;
   }
   return false;
 }

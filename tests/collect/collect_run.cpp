@@ -78,7 +78,9 @@ Outcome CollectRun::run(std::vector<std::string> options, std::vector<std::strin
   return wait(start(std::move(options), std::move(command)));
 }
 
-Outcome CollectRun::run_command(const std::vector<std::string>& command) { return wait(start_command(command)); }
+Outcome CollectRun::run_command(const std::vector<std::string>& command) {
+  return wait(start_command(command));
+}
 
 std::vector<std::string> CollectRun::traces() const {
   std::vector<std::string> paths;

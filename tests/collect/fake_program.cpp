@@ -32,7 +32,8 @@ std::string session_path() {
 // Event i of a lane: an allocation of i bytes at 16 * (i + 1), or its release.
 session::RawEvent numbered(const FakeRecorder& recorder, std::uint64_t i) {
   const EventKind kind = i % 2 == 0 ? EventKind::malloc_ : EventKind::free_;
-  return FakeRecorder::event(kind, recorder.ticks(), 16 * (i + 1), kind == EventKind::malloc_ ? static_cast<std::uint32_t>(i) : 0,
+  return FakeRecorder::event(kind, recorder.ticks(), 16 * (i + 1),
+                             kind == EventKind::malloc_ ? static_cast<std::uint32_t>(i) : 0,
                              kind == EventKind::malloc_ ? 8 : 0, 0, 100);
 }
 
@@ -44,7 +45,8 @@ void emit_numbered(FakeRecorder& recorder, std::uint32_t lane_index, std::uint64
 int events(int threads, std::uint64_t count) {
   FakeRecorder recorder(session_path());
   std::vector<std::jthread> running;
-  for (int t = 0; t < threads; ++t) running.emplace_back([&, t] { emit_numbered(recorder, static_cast<std::uint32_t>(t), count); });
+  for (int t = 0; t < threads; ++t)
+    running.emplace_back([&, t] { emit_numbered(recorder, static_cast<std::uint32_t>(t), count); });
   return 0;
 }
 
@@ -56,7 +58,8 @@ int lane_reuse(int generations, std::uint64_t count) {
       emit_numbered(recorder, 0, count);
       recorder.block().lanes[0].state.store(session::lane_exiting);
     }).join();
-    while (recorder.block().lanes[0].state.load() != session::lane_unused && recorder.control().is_closed.load() == 0) {
+    while (recorder.block().lanes[0].state.load() != session::lane_unused &&
+           recorder.control().is_closed.load() == 0) {
       recorder.wake_collector();
       usleep(200);
     }
@@ -104,7 +107,8 @@ int orphan(int milliseconds) {
 int endless(const char* progress_path) {
   FakeRecorder recorder(session_path());
   const int file = open(progress_path, O_RDWR);
-  auto* progress = static_cast<std::atomic<std::uint64_t>*>(mmap(nullptr, 8, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  auto* progress =
+      static_cast<std::atomic<std::uint64_t>*>(mmap(nullptr, 8, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
   session::Lane& lane = recorder.claim_lane(0);
   for (std::uint64_t i = 0;; ++i) {
     while (recorder.control().is_recording.load() == 0) {
@@ -128,10 +132,12 @@ int garbage(unsigned seed, int rounds) {
     session::Lane& lane = block.lanes[random() % 32];
     lane.head.store(random() % 3 == 0 ? random() : lane.head.load() + random() % 9000);
     lane.generation.store(static_cast<std::uint32_t>(random() % 3));
-    lane.thread_id = static_cast<std::uint32_t>(random() % 2 == 0 ? random() : static_cast<std::uint64_t>(gettid()));
+    lane.thread_id =
+        static_cast<std::uint32_t>(random() % 2 == 0 ? random() : static_cast<std::uint64_t>(gettid()));
     lane.state.store(static_cast<std::uint32_t>(random() % 4));
     auto* words = reinterpret_cast<std::uint64_t*>(lane.ring);
-    for (int i = 0; i < 4000; ++i) words[random() % (sizeof lane.ring / 8)] = random() % 4 == 0 ? random() : random() % 100000;
+    for (int i = 0; i < 4000; ++i)
+      words[random() % (sizeof lane.ring / 8)] = random() % 4 == 0 ? random() : random() % 100000;
     for (int i = 0; i < 500; ++i) {
       const std::uint64_t parent = random() % 200;
       block.nodes[random() % 200].store(parent << 32 | static_cast<std::uint32_t>(random() % (1U << 18)));
@@ -148,7 +154,9 @@ int garbage(unsigned seed, int rounds) {
 
 int print_environment() {
   // What a program inherits, for comparison with a run without the collector.
-  std::system("cat /proc/self/status | grep -E '^(SigBlk|SigIgn|SigCgt)'; ulimit -n; ulimit -v; ls /proc/self/fd | wc -l");
+  std::system(
+      "cat /proc/self/status | grep -E '^(SigBlk|SigIgn|SigCgt)'; ulimit -n; ulimit -v; ls /proc/self/fd | "
+      "wc -l");
   return 0;
 }
 

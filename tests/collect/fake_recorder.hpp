@@ -30,7 +30,8 @@ class FakeRecorder {
     const std::uint32_t first = control_->next_process_hint.fetch_add(1);
     for (std::uint32_t probe = 0; probe < session::max_processes && block_ == nullptr; ++probe) {
       const std::uint32_t index = (first + probe) % session::max_processes;
-      auto* block = static_cast<session::ProcessBlock*>(map(file, session::process_offset(index), sizeof(session::ProcessBlock)));
+      auto* block = static_cast<session::ProcessBlock*>(
+          map(file, session::process_offset(index), sizeof(session::ProcessBlock)));
       std::uint32_t expected = session::process_unused;
       if (block->state.compare_exchange_strong(expected, session::process_claimed)) {
         block_ = block;
@@ -89,7 +90,9 @@ class FakeRecorder {
     entry.state.store(2, std::memory_order_release);
     block_->module_count.store(index + 1, std::memory_order_release);
   }
-  void add_frame(std::uint32_t number, std::uint64_t pc) { block_->pcs[number].key.store(pc, std::memory_order_release); }
+  void add_frame(std::uint32_t number, std::uint64_t pc) {
+    block_->pcs[number].key.store(pc, std::memory_order_release);
+  }
   void add_node(std::uint32_t node, std::uint32_t parent, std::uint32_t frame_number) {
     block_->nodes[node].store(std::uint64_t{parent} << 32 | (frame_number + 1), std::memory_order_release);
   }
@@ -110,8 +113,9 @@ class FakeRecorder {
     return true;
   }
 
-  static session::RawEvent event(trace::EventKind kind, std::uint64_t begin_ticks, std::uint64_t address, std::uint32_t size,
-                                 std::uint32_t excess = 0, std::uint32_t node = 0, std::uint32_t duration = 0) {
+  static session::RawEvent event(trace::EventKind kind, std::uint64_t begin_ticks, std::uint64_t address,
+                                 std::uint32_t size, std::uint32_t excess = 0, std::uint32_t node = 0,
+                                 std::uint32_t duration = 0) {
     return {begin_ticks, address << 16 | static_cast<std::uint8_t>(kind), size, excess, node, duration};
   }
 
@@ -123,10 +127,12 @@ class FakeRecorder {
     return true;
   }
 
-  bool emit_extended(session::Lane& lane, const session::RawExtension& extension, const session::RawEvent& event) {
+  bool emit_extended(session::Lane& lane, const session::RawExtension& extension,
+                     const session::RawEvent& event) {
     if (!wait_for_room(lane, 2)) return false;
     const std::uint64_t head = lane.head.load(std::memory_order_relaxed);
-    std::memcpy(static_cast<void*>(&lane.ring[head % session::lane_ring_slots]), &extension, sizeof extension);
+    std::memcpy(static_cast<void*>(&lane.ring[head % session::lane_ring_slots]), &extension,
+                sizeof extension);
     lane.ring[(head + 1) % session::lane_ring_slots] = event;
     lane.head.store(head + 2, std::memory_order_release);
     return true;
@@ -134,7 +140,8 @@ class FakeRecorder {
 
  private:
   static void* map(int file, std::uint64_t offset, std::size_t bytes) {
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, static_cast<off_t>(offset));
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file,
+                        static_cast<off_t>(offset));
     if (memory == MAP_FAILED) throw std::runtime_error("cannot map the session");
     return memory;
   }

@@ -1,1 +1,102 @@
 // SPDX-License-Identifier: MIT
+#include "collect/options.hpp"
+
+#include <gtest/gtest.h>
+
+namespace heapwright::collect {
+namespace {
+
+std::string complaint_about(const std::vector<std::string>& arguments) {
+  try {
+    parse_options(arguments);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Options, DefaultsRecordEverythingOfOneProcess) {
+  const Options options = parse_options({"--", "prog", "-x", "--force"});
+  EXPECT_EQ(options.command, (std::vector<std::string>{"prog", "-x", "--force"}));
+  EXPECT_EQ(options.output_pattern, "%e.%p.heapwright");
+  EXPECT_TRUE(options.durations);
+  EXPECT_TRUE(options.stacks);
+  EXPECT_FALSE(options.free_stacks);
+  EXPECT_FALSE(options.follow_children);
+  EXPECT_FALSE(options.replace_existing);
+  EXPECT_EQ(options.max_frames, 128U);
+  EXPECT_EQ(options.sample_mean_bytes, 0U);
+}
+
+TEST(Options, TakesValuesInBothForms) {
+  const Options options =
+      parse_options({"--output", "a", "--max-frames=5", "--sample", "512k", "--max-size=2G", "--duration",
+                     "1.5", "--control", "c", "--summary=s", "--library", "l", "prog"});
+  EXPECT_EQ(options.output_pattern, "a");
+  EXPECT_EQ(options.max_frames, 5U);
+  EXPECT_EQ(options.sample_mean_bytes, 512U * 1024);
+  EXPECT_EQ(options.max_size_bytes, 2ULL << 30);
+  EXPECT_EQ(options.duration_ns, 1'500'000'000U);
+  EXPECT_EQ(options.control_path, "c");
+  EXPECT_EQ(options.summary_path, "s");
+  EXPECT_EQ(options.library_path, "l");
+  EXPECT_EQ(options.command, std::vector<std::string>{"prog"});
+}
+
+TEST(Options, TakesFlags) {
+  const Options options = parse_options({"--force", "--children", "--free-stacks", "--no-durations",
+                                         "--paused", "--keep-arguments", "--json", "--quiet", "prog"});
+  EXPECT_TRUE(options.replace_existing && options.follow_children && options.free_stacks &&
+              options.starts_paused);
+  EXPECT_TRUE(options.keep_arguments && options.print_json && options.is_quiet);
+  EXPECT_FALSE(options.durations);
+  EXPECT_FALSE(parse_options({"--no-stacks", "prog"}).stacks);
+}
+
+TEST(Options, SaysWhatIsWrong) {
+  EXPECT_EQ(complaint_about({}), "name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
+  EXPECT_EQ(complaint_about({"--quiet", "--"}),
+            "name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
+  EXPECT_EQ(complaint_about({"--outptu", "x", "--", "p"}),
+            "unknown option --outptu; heapwright-collect --help lists them");
+  EXPECT_EQ(complaint_about({"-v", "p"}), "unknown option -v; heapwright-collect --help lists them");
+  EXPECT_EQ(complaint_about({"--force=1", "p"}), "--force takes no value");
+  EXPECT_EQ(complaint_about({"--output"}), "--output needs a value; heapwright-collect --help says which");
+  EXPECT_EQ(complaint_about({"--output", "", "p"}), "--output must not be empty");
+  EXPECT_EQ(complaint_about({"--output", "x%d", "p"}),
+            "--output knows %p, %h, %e and %% only; write %% for a percent sign in 'x%d'");
+  EXPECT_EQ(complaint_about({"--output", "x%", "p"}),
+            "--output knows %p, %h, %e and %% only; write %% for a percent sign in 'x%'");
+  EXPECT_EQ(complaint_about({"--output", "/tmp/", "p"}),
+            "--output must name a file, not a folder: add %e.%p.heapwright to '/tmp/'");
+  EXPECT_EQ(complaint_about({"--max-frames", "129", "p"}),
+            "--max-frames takes a whole number from 1 to 128, not '129'");
+  EXPECT_EQ(complaint_about({"--max-frames", "x", "p"}),
+            "--max-frames takes a whole number from 1 to 128, not 'x'");
+  EXPECT_EQ(complaint_about({"--duration", "-1", "p"}),
+            "--duration takes a number of seconds above 0, not '-1'");
+  EXPECT_EQ(complaint_about({"--duration", "nan", "p"}),
+            "--duration takes a number of seconds above 0, not 'nan'");
+  EXPECT_EQ(complaint_about({"--max-size", "10", "p"}), "--max-size must be at least 64k");
+  EXPECT_EQ(complaint_about({"--free-stacks", "--no-stacks", "p"}),
+            "--free-stacks and --no-stacks exclude each other; drop one");
+}
+
+TEST(Options, BytesTakeSuffixes) {
+  EXPECT_EQ(parse_bytes("--x", "1"), 1U);
+  EXPECT_EQ(parse_bytes("--x", "3K"), 3U << 10);
+  EXPECT_EQ(parse_bytes("--x", "3m"), 3U << 20);
+  EXPECT_EQ(parse_bytes("--x", "4G"), 4ULL << 30);
+  for (const char* text :
+       {"", "k", "0", "-1", "1.5M", "1kk", "1T", "1 k", "99999999999999999999", "9999999999999G"}) {
+    EXPECT_THROW(parse_bytes("--x", text), UsageError) << text;
+  }
+}
+
+TEST(Options, HelpNeedsNoProgram) {
+  EXPECT_TRUE(parse_options({"--help"}).show_help);
+  EXPECT_TRUE(parse_options({"--version"}).show_version);
+}
+
+}  // namespace
+}  // namespace heapwright::collect

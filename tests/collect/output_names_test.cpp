@@ -1,1 +1,71 @@
 // SPDX-License-Identifier: MIT
+#include "collect/output_names.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "collect_run.hpp"
+
+namespace heapwright::collect {
+namespace {
+
+TEST(OutputNames, FillsInThePattern) {
+  const OutputNames names("/d/%e-%h-%p-%%.x", "box", false);
+  EXPECT_EQ(names.expand(42, "/usr/bin/prog"), "/d/prog-box-42-%.x");
+  EXPECT_EQ(names.expand(42, "/usr/bin/prog (deleted)"), "/d/prog-box-42-%.x");
+}
+
+TEST(OutputNames, NameOfTheProgramCannotLeaveTheFolder) {
+  EXPECT_EQ(file_name_part("/a/.."), "program");
+  EXPECT_EQ(file_name_part("/a/"), "program");
+  EXPECT_EQ(file_name_part(""), "program");
+  EXPECT_EQ(file_name_part("/a/b\nc"), "b_c");
+  EXPECT_EQ(file_name_part(std::string(600, 'x')), std::string(100, 'x'));
+}
+
+TEST(OutputNames, SecondImageOfAProcessGetsANumber) {
+  OutputNames names("/nonexistent.d/%e.%p.heapwright", "box", false);
+  EXPECT_EQ(names.choose(7, "a"), "/nonexistent.d/a.7.heapwright");
+  EXPECT_EQ(names.choose(7, "a"), "/nonexistent.d/a.7.2.heapwright");
+  EXPECT_EQ(names.choose(7, "a"), "/nonexistent.d/a.7.3.heapwright");
+  EXPECT_EQ(names.choose(8, "a"), "/nonexistent.d/a.8.heapwright");
+}
+
+TEST(OutputNames, NumberGoesBeforeTheSuffixOrLast) {
+  OutputNames plain("/nonexistent.d/trace", "box", false);
+  EXPECT_EQ(plain.choose(7, "a"), "/nonexistent.d/trace");
+  EXPECT_EQ(plain.choose(7, "a"), "/nonexistent.d/trace.2");
+}
+
+TEST(OutputNames, KeepsFilesOfEarlierRecordings) {
+  const testing::CollectRun run;
+  const std::string path = run.folder() / "t.heapwright";
+  std::ofstream(path) << "precious";
+  EXPECT_EQ(OutputNames(path, "box", false).choose(1, "a"), (run.folder() / "t.2.heapwright").string());
+  EXPECT_EQ(OutputNames(path, "box", true).choose(1, "a"), path);
+}
+
+TEST(OutputNames, SaysWhyAFileCannotBeWritten) {
+  const testing::CollectRun run;
+  const std::string folder = run.folder();
+  const OutputNames names("x", "box", false);
+  const OutputNames replacing("x", "box", true);
+  std::ofstream(folder + "/there") << "precious";
+  EXPECT_EQ(names.why_not_writable(folder + "/new"), "");
+  EXPECT_EQ(names.why_not_writable(folder + "/there"),
+            "'" + folder + "/there' exists; use --force to replace it or choose another with --output");
+  EXPECT_EQ(replacing.why_not_writable(folder + "/there"), "");
+  EXPECT_EQ(
+      names.why_not_writable(folder + "/none/x"),
+      "the output folder '" + folder + "/none' does not exist; create it or choose another with --output");
+  EXPECT_EQ(names.why_not_writable(folder + "/there/x"),
+            "'" + folder + "/there' is not a folder; choose another with --output");
+  EXPECT_EQ(replacing.why_not_writable(folder + "/work"),
+            "'" + folder + "/work' is a folder; choose a file with --output");
+  EXPECT_TRUE(names.why_not_writable("/proc/x").starts_with("cannot write '/proc/x' ("));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/new"));
+}
+
+}  // namespace
+}  // namespace heapwright::collect

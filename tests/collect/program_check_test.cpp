@@ -1,1 +1,182 @@
 // SPDX-License-Identifier: MIT
+#include "collect/program_check.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "collect/elf_facts.hpp"
+#include "collect_run.hpp"
+
+namespace heapwright::collect {
+namespace {
+
+const std::string programs = HEAPWRIGHT_TEST_PROGRAMS;
+
+class ProgramCheckTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& bytes, unsigned mode = 0755) {
+    const std::string path = run_.folder() / name;
+    std::ofstream(path, std::ios::binary) << bytes;
+    chmod(path.c_str(), mode);
+    return path;
+  }
+  static std::string bytes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  static std::string refusal(const std::string& program) {
+    return check_program({program}, "/usr/bin:/bin").refusal;
+  }
+  std::string folder() const { return run_.folder(); }
+
+ private:
+  testing::CollectRun run_;
+};
+
+TEST_F(ProgramCheckTest, FindsAProgramThroughPath) {
+  const ProgramCheck check = check_program({"ls", "-l"}, "/nonexistent:/bin:/usr/bin");
+  EXPECT_EQ(check.refusal, "");
+  EXPECT_EQ(check.path, "/bin/ls");
+  EXPECT_EQ(check.arguments, (std::vector<std::string>{"ls", "-l"}));
+  EXPECT_TRUE(check.executable.ends_with("/bin/ls"));
+  EXPECT_TRUE(check.notes.empty());
+  EXPECT_FALSE(check.is_starter);
+}
+
+TEST_F(ProgramCheckTest, RefusesWhatIsNotThere) {
+  EXPECT_EQ(refusal("no-such-program"),
+            "there is no program 'no-such-program' in PATH; check the name and PATH");
+  EXPECT_EQ(refusal("/no/such"), "there is no program '/no/such'; check the name");
+  EXPECT_EQ(refusal("/etc/passwd"), "'/etc/passwd' is not executable; make it so with: chmod +x /etc/passwd");
+  EXPECT_EQ(refusal("/tmp"), "'/tmp' is a folder, not a program");
+  EXPECT_EQ(refusal("/dev/null"), "'/dev/null' is not a program file");
+}
+
+TEST_F(ProgramCheckTest, RefusesStaticPrograms) {
+  const std::string path = programs + "/collect_static_program";
+  EXPECT_EQ(
+      refusal(path),
+      "'" + path +
+          "' is linked statically, so no library can be preloaded; link it dynamically (without -static)");
+}
+
+TEST_F(ProgramCheckTest, RefusesSanitizedPrograms) {
+  const std::string path = programs + "/collect_sanitized_program";
+  EXPECT_EQ(refusal(path),
+            "'" + path +
+                "' is built with AddressSanitizer, which brings its own heap; build it without -fsanitize");
+}
+
+TEST_F(ProgramCheckTest, RefusesPrivilegedFiles) {
+  const std::string path = write("setuid", bytes_of("/bin/true"), 04755);
+  EXPECT_EQ(refusal(path),
+            "'" + path +
+                "' is setuid or setgid, and the loader ignores preloaded libraries in such programs; "
+                "record a copy: cp " +
+                path + " ./copy");
+  chmod(path.c_str(), 02755);
+  EXPECT_TRUE(refusal(path).starts_with("'" + path + "' is setuid or setgid"));
+  chmod(path.c_str(), 0755);
+  EXPECT_EQ(refusal(path), "");
+  const unsigned char net_raw[20] = {1, 0, 0, 2, 0, 0x20};  // VFS_CAP_REVISION_2, effective
+  if (setxattr(path.c_str(), "security.capability", net_raw, sizeof net_raw, 0) != 0)
+    GTEST_SKIP() << "may not set capabilities";
+  EXPECT_TRUE(refusal(path).starts_with("'" + path + "' is given file capabilities"));
+}
+
+TEST_F(ProgramCheckTest, RefusesOtherProcessors) {
+  std::string bytes = bytes_of("/bin/true");
+  std::string other = bytes;
+  other[18] = static_cast<char>(183);  // e_machine: AArch64
+  const std::string arm = write("arm", other);
+  EXPECT_EQ(
+      refusal(arm),
+      "'" + arm +
+          "' is built for another processor; heapwright records 64-bit x86 programs, so build it for x86-64");
+  other = bytes;
+  other[4] = 1;  // ELFCLASS32
+  EXPECT_TRUE(refusal(write("narrow", other)).ends_with("so build it for x86-64"));
+}
+
+TEST_F(ProgramCheckTest, NamesAllocatorsItCannotSee) {
+  const ProgramCheck rust = check_program({programs + "/collect_jemalloc_program"}, "");
+  EXPECT_EQ(rust.refusal, "");
+  ASSERT_EQ(rust.notes.size(), 1U);
+  EXPECT_EQ(rust.notes[0],
+            "'" + programs +
+                "/collect_jemalloc_program' has jemalloc linked in statically: calls to it are not seen, "
+                "only those to malloc and free; link it as a shared library or preload it to record them");
+  const ProgramCheck own = check_program({programs + "/collect_own_malloc_program"}, "");
+  ASSERT_EQ(own.notes.size(), 1U);
+  EXPECT_NE(own.notes[0].find("has an allocator linked in statically and calls it directly"),
+            std::string::npos);
+}
+
+TEST_F(ProgramCheckTest, FollowsInterpreterLines) {
+  const std::string script = write("script", "#!/bin/sh -e\nexit 3\n");
+  const ProgramCheck check = check_program({script, "a"}, "/bin");
+  EXPECT_EQ(check.refusal, "");
+  EXPECT_EQ(check.path, script);
+  EXPECT_EQ(check.arguments, (std::vector<std::string>{script, "a"}));
+  EXPECT_TRUE(check.is_starter);
+  const std::string second = write("second", "#!" + script + "\n");
+  EXPECT_EQ(refusal(second), "");
+  EXPECT_EQ(refusal(write("lost", "#!/no/such/sh\n")),
+            "the interpreter of '" + folder() + "/lost': there is no program '/no/such/sh'; check the name");
+  const std::string loop = folder() + "/loop";
+  write("loop", "#!" + loop + "\n");
+  EXPECT_EQ(refusal(loop),
+            "'" + loop + "': too many scripts in a row; name the interpreter's program itself");
+  EXPECT_TRUE(refusal(write("empty-line", "#!\n")).starts_with("the interpreter of '"));
+}
+
+// env itself would be recorded, and the program behind it only as its child.
+TEST_F(ProgramCheckTest, StartsTheProgramBehindEnv) {
+  const std::string script = write("script", "#!/usr/bin/env -S ls -l -a\n");
+  const ProgramCheck check = check_program({script, "x"}, "/bin");
+  EXPECT_EQ(check.path, "/bin/ls");
+  EXPECT_EQ(check.arguments, (std::vector<std::string>{"ls", "-l", "-a", script, "x"}));
+  EXPECT_FALSE(check.is_starter);
+  const std::string assigning = write("assigning", "#!/usr/bin/env -S A=1 ls\n");
+  EXPECT_EQ(check_program({assigning}, "/bin").path, assigning);
+}
+
+TEST_F(ProgramCheckTest, ScriptWithoutInterpreterLineIsRunByTheShell) {
+  const std::string script = write("script", "exit 3\n");
+  const ProgramCheck check = check_program({script}, "/bin");
+  EXPECT_EQ(check.path, "/bin/sh");
+  EXPECT_EQ(check.arguments, (std::vector<std::string>{"/bin/sh", script}));
+  EXPECT_EQ(refusal(write("data", std::string("\x01\x00\x02", 3))),
+            "'" + folder() + "/data' is neither a program nor a script");
+}
+
+// Damaged files of all kinds: any answer will do, a crash will not.
+TEST_F(ProgramCheckTest, LooksIntoAnyFileWithoutHarm) {
+  const std::string bytes = bytes_of(programs + "/collect_sanitized_program");
+  std::mt19937 random(1);
+  for (int round = 0; round < 400; ++round) {
+    std::string damaged = bytes;
+    if (round % 4 == 0) damaged.resize(random() % damaged.size());
+    for (int i = 0; i < 20 && !damaged.empty(); ++i) {
+      // The headers are where a change tells.
+      const std::size_t reach = i % 2 == 0 ? std::min<std::size_t>(damaged.size(), 1024) : damaged.size();
+      damaged[random() % reach] = static_cast<char>(i % 3 == 0 ? 0xff : random());
+    }
+    if (damaged.size() > 4)
+      damaged.replace(0, 4,
+                      "\x7f"
+                      "ELF");
+    check_program({write("damaged", damaged)}, "");
+  }
+}
+
+}  // namespace
+}  // namespace heapwright::collect

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From slots in shared memory to events read back from the file.
 #include <gtest/gtest.h>
-
 #include <signal.h>
 #include <unistd.h>
 
@@ -53,7 +52,8 @@ TEST(Recording, NewOwnerOfALaneIsANewThread) {
 
 TEST(Recording, ExecEndsOneTraceAndBeginsAnother) {
   CollectRun run;
-  const Outcome outcome = run.run({"--children", "--output", "t.%p.heapwright"}, {fake_program, "exec", "50"});
+  const Outcome outcome =
+      run.run({"--children", "--output", "t.%p.heapwright"}, {fake_program, "exec", "50"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   const auto traces = run.traces();
   ASSERT_EQ(traces.size(), 2U);
@@ -103,10 +103,12 @@ TEST(Recording, KilledProgramLosesNothingItHadWritten) {
     CollectRun run;
     const std::string progress_path = run.folder() / "progress";
     std::ofstream(progress_path) << std::string(8, '\0');
-    const pid_t collector = run.start({"--output", "t.heapwright", "--summary", "s.json"}, {fake_program, "endless", progress_path});
+    const pid_t collector = run.start({"--output", "t.heapwright", "--summary", "s.json"},
+                                      {fake_program, "endless", progress_path});
     usleep(static_cast<useconds_t>(20000 + round * 37000));
     // The program is the collector's only child.
-    std::ifstream children("/proc/" + std::to_string(collector) + "/task/" + std::to_string(collector) + "/children");
+    std::ifstream children("/proc/" + std::to_string(collector) + "/task/" + std::to_string(collector) +
+                           "/children");
     pid_t program = 0;
     children >> program;
     ASSERT_GT(program, 0);
@@ -138,7 +140,8 @@ TEST(Recording, SaysWhyNothingWasRecorded) {
   CollectRun run;
   const Outcome outcome = run.run({}, {"true"});
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_TRUE(outcome.errors.starts_with("heapwright: nothing was recorded: no heap call of '")) << outcome.errors;
+  EXPECT_TRUE(outcome.errors.starts_with("heapwright: nothing was recorded: no heap call of '"))
+      << outcome.errors;
   EXPECT_TRUE(run.traces().empty());
 }
 
@@ -147,7 +150,8 @@ TEST(Recording, LeavesOutputToTheProgram) {
   EXPECT_EQ(run.run({}, {"printf", "hello"}).output, "hello");
   const Outcome outcome = run.run({"--json"}, {fake_program, "events", "1", "10"});
   EXPECT_TRUE(outcome.output.starts_with("{\"schema\": \"heapwright.recording/1\"")) << outcome.output;
-  EXPECT_NE(outcome.output.find("\"events\": 10, \"dropped\": 0, \"threads\": 1"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("\"events\": 10, \"dropped\": 0, \"threads\": 1"), std::string::npos)
+      << outcome.output;
 }
 
 // Signal masks and dispositions, limits and open files are inherited as if
@@ -156,8 +160,9 @@ TEST(Recording, ProgramInheritsWhatTheUserGave) {
   CollectRun run;
   const std::string with_signals = "trap '' HUP; ulimit -S -n 77; exec \"$@\"";
   const Outcome alone = run.run_command({"sh", "-c", with_signals, "sh", fake_program, "environment"});
-  const Outcome recorded = run.run_command({"sh", "-c", with_signals, "sh", HEAPWRIGHT_TEST_COLLECTOR, "--library",
-                                            HEAPWRIGHT_TEST_LIBRARY, "--quiet", "--", fake_program, "environment"});
+  const Outcome recorded =
+      run.run_command({"sh", "-c", with_signals, "sh", HEAPWRIGHT_TEST_COLLECTOR, "--library",
+                       HEAPWRIGHT_TEST_LIBRARY, "--quiet", "--", fake_program, "environment"});
   EXPECT_EQ(alone.exit_code, 0);
   EXPECT_EQ(recorded.output, alone.output);
   EXPECT_NE(recorded.output.find("77\n"), std::string::npos) << recorded.output;

@@ -1,1 +1,161 @@
 // SPDX-License-Identifier: MIT
+#include "collect/stack_definitions.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <map>
+
+namespace heapwright::collect {
+namespace {
+
+// A block of its own; zero pages until written.
+class Definitions : public ::testing::Test {
+ protected:
+  Definitions() {
+    void* memory = mmap(nullptr, sizeof(session::ProcessBlock), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    block_ = static_cast<session::ProcessBlock*>(memory);
+    definitions_ = std::make_unique<StackDefinitions>(*block_, clock_);
+  }
+  ~Definitions() override { munmap(block_, sizeof(session::ProcessBlock)); }
+
+  void add_module(std::uint32_t index, std::uint64_t start, std::uint64_t end, const char* path,
+                  std::uint64_t unloaded = 0) {
+    session::ModuleEntry& entry = block_->modules[index];
+    entry.start = start;
+    entry.end = end;
+    entry.loaded_ticks = 10 + index;
+    entry.unloaded_ticks = unloaded;
+    std::strcpy(entry.path, path);
+    entry.state = 2;
+    block_->module_count = std::max(block_->module_count.load(), index + 1);
+  }
+  void add_frame(std::uint32_t number, std::uint64_t key) { block_->pcs[number].key = key; }
+  void add_node(std::uint32_t node, std::uint32_t parent, std::uint32_t frame) {
+    block_->nodes[node] = std::uint64_t{parent} << 32 | (frame + 1);
+  }
+
+  TickConversion clock_;  // one tick is one nanosecond
+  session::ProcessBlock* block_;
+  std::unique_ptr<StackDefinitions> definitions_;
+};
+
+TEST_F(Definitions, ParentsComeFirstAndIdsAreDense) {
+  add_module(0, 0x1000, 0x2000, "/a");
+  add_frame(70, 0x1500);
+  add_frame(71, 0x1600 | session::pc_key_exact);
+  add_frame(5, 0x9999);
+  add_node(900, 0, 70);
+  add_node(20, 900, 71);
+  add_node(33, 20, 5);
+  EXPECT_EQ(definitions_->stack_id(0, 50), 0U);
+  EXPECT_EQ(definitions_->stack_id(33, 50), 3U);
+  EXPECT_EQ(definitions_->stack_id(900, 50), 1U);
+  EXPECT_EQ(definitions_->stack_id(20, 50), 2U);
+  ASSERT_EQ(definitions_->pending_stacks.size(), 3U);
+  EXPECT_EQ(definitions_->pending_stacks[0].parent, 0U);
+  EXPECT_EQ(definitions_->pending_stacks[1].parent, 1U);
+  EXPECT_EQ(definitions_->pending_stacks[2].parent, 2U);
+  ASSERT_EQ(definitions_->pending_frames.size(), 3U);
+  EXPECT_EQ(definitions_->pending_frames[0].pc, 0x1500U);
+  EXPECT_EQ(definitions_->pending_frames[0].module, 0U);
+  EXPECT_FALSE(definitions_->pending_frames[0].is_exact);
+  EXPECT_EQ(definitions_->pending_frames[1].pc, 0x1600U);
+  EXPECT_TRUE(definitions_->pending_frames[1].is_exact);
+  EXPECT_EQ(definitions_->pending_frames[2].module, trace::Frame::no_module);
+}
+
+TEST_F(Definitions, MarksAreNoFrames) {
+  add_node(1, 0, session::mark_truncated);
+  add_node(2, 0, session::mark_table_full);
+  definitions_->stack_id(1, 50);
+  definitions_->stack_id(2, 50);
+  EXPECT_TRUE(definitions_->pending_frames.empty());
+  EXPECT_EQ(definitions_->pending_stacks[0].frame, trace::frame_truncated);
+  EXPECT_EQ(definitions_->pending_stacks[1].frame, trace::frame_table_full);
+}
+
+TEST_F(Definitions, LibraryUnloadedAtTheSameAddressIsToldFromItsSuccessor) {
+  add_module(0, 0x1000, 0x2000, "/first", 100);
+  add_module(1, 0x1000, 0x2000, "/second");
+  add_frame(1, 0x1500 | session::pc_key_dead);
+  add_frame(2, 0x1500);
+  add_node(1, 0, 1);
+  add_node(2, 0, 2);
+  definitions_->stack_id(1, 60);
+  definitions_->stack_id(2, 200);
+  EXPECT_EQ(definitions_->pending_frames[0].module, 0U);
+  EXPECT_EQ(definitions_->pending_frames[1].module, 1U);
+}
+
+TEST_F(Definitions, ModuleIsWrittenAgainWhenItIsUnloaded) {
+  add_module(0, 0x1000, 0x2000, "/a");
+  definitions_->read_modules(false);
+  ASSERT_EQ(definitions_->pending_modules.size(), 1U);
+  EXPECT_EQ(definitions_->pending_modules[0].path, "/a");
+  definitions_->pending_modules.clear();
+  definitions_->read_modules(true);
+  EXPECT_TRUE(definitions_->pending_modules.empty());
+  block_->modules[0].unloaded_ticks = 500;
+  definitions_->read_modules(true);
+  ASSERT_EQ(definitions_->pending_modules.size(), 1U);
+  EXPECT_EQ(definitions_->pending_modules[0].unloaded_ns, 500U);
+  EXPECT_EQ(definitions_->pending_modules[0].loaded_ns, 10U);
+}
+
+TEST_F(Definitions, ModuleInTheMakingIsReadLater) {
+  add_module(0, 0x1000, 0x2000, "/a");
+  add_module(1, 0x3000, 0x4000, "/b");
+  block_->modules[0].state = 1;
+  definitions_->read_modules(false);
+  ASSERT_EQ(definitions_->pending_modules.size(), 1U);
+  block_->modules[0].state = 2;
+  definitions_->read_modules(false);
+  ASSERT_EQ(definitions_->pending_modules.size(), 2U);
+  EXPECT_EQ(definitions_->pending_modules[1].path, "/a");
+}
+
+TEST_F(Definitions, TextWithoutAnEndIsCutAtItsArray) {
+  add_module(0, 0x1000, 0x2000, "");
+  std::memset(block_->modules[0].path, 'x', sizeof block_->modules[0].path);
+  block_->modules[0].build_id_bytes = 0xffffffffU;
+  definitions_->read_modules(false);
+  EXPECT_EQ(definitions_->pending_modules[0].path, std::string(416, 'x'));
+  EXPECT_EQ(definitions_->pending_modules[0].build_id.size(), 64U);
+}
+
+TEST_F(Definitions, CyclesAndMissingNodesEndInATruncationMark) {
+  add_frame(1, 0x10);
+  add_node(1, 2, 1);
+  add_node(2, 1, 1);
+  EXPECT_NE(definitions_->stack_id(1, 50), 0U);
+  EXPECT_EQ(definitions_->pending_stacks[0].frame, trace::frame_truncated);
+  // Nodes that do not exist share one id, however many there are.
+  const std::size_t before = definitions_->pending_stacks.size();
+  for (std::uint32_t node = 0xf0000000U; node < 0xf0000100U; ++node)
+    EXPECT_EQ(definitions_->stack_id(node, 50), 1U);
+  EXPECT_EQ(definitions_->stack_id(0xffffffffU, 50), 1U);
+  EXPECT_EQ(definitions_->stack_id(777, 50), 1U);
+  EXPECT_EQ(definitions_->pending_stacks.size(), before);
+  for (std::size_t i = 0; i < definitions_->pending_stacks.size(); ++i) {
+    EXPECT_LE(definitions_->pending_stacks[i].parent, i);
+  }
+}
+
+TEST(NumberMapTest, FindsWhatWasPutIn) {
+  NumberMap map;
+  std::map<std::uint32_t, std::uint32_t> truth;
+  for (std::uint32_t i = 0; i < 50000; ++i) {
+    const std::uint32_t key = i * 2654435761U;
+    if (key == NumberMap::absent || !truth.emplace(key, i).second) continue;
+    map.insert(key, i);
+  }
+  EXPECT_EQ(map.count(), truth.size());
+  for (const auto& [key, value] : truth) ASSERT_EQ(map.find(key), value);
+  EXPECT_EQ(map.find(3), truth.contains(3) ? truth[3] : NumberMap::absent);
+}
+
+}  // namespace
+}  // namespace heapwright::collect
