@@ -15,184 +15,168 @@
 namespace heapwright::unwind {
 namespace {
 
-constexpr std::uint32_t no_frame = ~0U;
+constexpr std::uint32_t scratch_end = 2 * frame_limit;
 
-bool uses_rbp(RuleType type) { return type == RuleType::rbp_offset || type == RuleType::rbp_load; }
+Rule rule_of(const session::ProcessBlock& block, const Frame& frame) {
+  return Rule{block.pcs[frame.facts.pc_number()].rule.load(std::memory_order_relaxed)};
+}
 
-// Frames whose caller hangs on more words than the two kinds that
-// is_plain_stack_unchanged() compares.
-bool is_barrier(Rule rule) {
-  return rule.type() == RuleType::rbp_load || rule.type() == RuleType::signal_frame ||
-         rule.rbp_source() == RbpSource::rbp_slot;
+std::uint32_t bounded_frames(std::uint32_t wanted) {
+  if (wanted > frame_limit) return frame_limit;
+  return wanted == 0 ? 1 : wanted;
+}
+
+// As first_change_of_plain(), for any stack: goes strictly outwards from
+// `point`, the live registers of frames[match], and reads nothing beyond what
+// is proven.
+[[gnu::noinline, gnu::cold]] std::uint32_t first_change(const session::ProcessBlock& block, ThreadStack& stack,
+                                                           WalkPoint point, std::uint32_t match) {
+  for (std::uint32_t i = match; i > 0; --i) {
+    step(point, stack.own, rule_of(block, stack.frames()[i]));
+    if (point.result != StepResult::caller) return i;
+    const Frame& caller = stack.frames()[i - 1];
+    if (!is_same_frame(caller, point.at.key, point.at.sp, point.at.rbp)) return i;
+  }
+  std::uint64_t value = 0;
+  const bool is_root_same =
+      stack.root.slot == 0 || (point.bounds.load(stack.root.slot, value) && value == stack.root.value);
+  return is_root_same ? 0 : 1;
 }
 
 class Walk {
  public:
-  Walk(const Tables& tables, ThreadStack& stack, const Registers& start)
-      : tables_(tables),
-        block_(*tables.block),
+  // `splice_limit`: stored frames at or beyond it are known not to lead to
+  // the stored root.
+  [[gnu::always_inline]] Walk(const Tables& tables, ThreadStack& stack, const Registers& start,
+                              std::uint32_t splice_limit)
+      : block_(*tables.block),
         stack_(stack),
-        at_(start),
-        max_frames_(bounded_frames(tables.max_frames)),
-        candidates_(stack.depth),
-        splice_limit_(stack.depth) {
-    bounds_.enter(stack.own, start.sp);
+        point_{start, {}, StepResult::caller},
+        candidate_(stack.frames() + stack.depth - 1),
+        splice_limit_(stack.frames() + splice_limit),
+        first_(stack.frames() + scratch_end),
+        full_(first_ - bounded_frames(tables.max_frames)),
+        ticks_are_tsc_(tables.ticks_are_tsc) {
+    point_.bounds.enter(stack.own, start.sp);
   }
 
-  std::uint32_t run() {
-    if (!collect()) return not_stored();
-    return store();
-  }
+  [[gnu::always_inline]] std::uint32_t run() { return collect() ? store() : not_stored(); }
 
  private:
-  static std::uint32_t bounded_frames(std::uint32_t wanted) {
-    if (wanted > frame_limit) return frame_limit;
-    return wanted == 0 ? 1 : wanted;
-  }
-
-  std::uint32_t collected() const { return 2 * frame_limit - first_; }
-
-  // Fills frames[first_ ..) innermost last, and kept_. False: pc table full.
-  bool collect() {
-    for (;;) {
-      const std::uint32_t match = find_match();
-      if (match != no_frame && may_splice(match)) {
-        kept_ = match + 1;
+  // Fills frames [first_, end) innermost last, and kept_. False: pc table full.
+  [[gnu::always_inline]] bool collect() {
+    while (point_.result == StepResult::caller) {
+      while (candidate_->sp < point_.at.sp) --candidate_;
+      const bool is_known = is_same_frame(*candidate_, point_.at.key, point_.at.sp, point_.at.rbp);
+      if (is_known && may_splice()) {
+        kept_ = static_cast<std::uint32_t>(candidate_ - stack_.frames()) + 1;
         return true;
       }
-      if (collected() == max_frames_) {
-        end_at(StepResult::caller);
-        return true;
+      if (first_ == full_) return true;
+      KnownPc known;
+      if (is_known) {
+        known = {candidate_->facts.pc_number(), rule_of(block_, *candidate_)};
+      } else {
+        known = find_pc(block_, point_.at.key, ticks_are_tsc_);
+        if (known.number == KnownPc::table_is_full) [[unlikely]] return false;
       }
-      const Rule rule = add_frame(match);
-      if (rule.type() == RuleType::not_evaluated) return false;
-      const StepResult result = step(bounds_, stack_.own, rule, at_);
-      if (result != StepResult::caller) {
-        end_at(result);
-        return true;
-      }
+      add_frame(known);
+      step(point_, stack_.own, known.rule);
     }
+    return true;
   }
 
-  // Index of the stored frame whose state this is.
-  std::uint32_t find_match() {
-    while (candidates_ != 0 && stack_.frames[candidates_ - 1].sp < at_.sp) --candidates_;
-    if (candidates_ == 0) return no_frame;
-    return is_same_frame(stack_.frames[candidates_ - 1], at_.key, at_.sp, at_.rbp) ? candidates_ - 1 : no_frame;
-  }
-
-  // Whether frames[0 .. match] can be kept as they are. When the way to the
-  // root changed somewhere, the frames up to there are walked again: their
-  // nodes and RBP values belong to the old root.
-  bool may_splice(std::uint32_t match) {
-    if (match >= splice_limit_) return false;
-    const std::uint32_t depth = collected() + match + 1;
-    if (depth > max_frames_ || (stack_.root.is_cut && depth != max_frames_)) {
-      splice_limit_ = 0;
+  // Whether *candidate_ and all outer frames can be kept as they are. When the
+  // way to the root changed somewhere, the frames up to there are walked
+  // again: their nodes and RBP values belong to the old root.
+  [[gnu::always_inline]] bool may_splice() {
+    if (candidate_ >= splice_limit_) return false;
+    const auto match = static_cast<std::uint32_t>(candidate_ - stack_.frames());
+    const std::ptrdiff_t room = first_ - full_ - (match + 1);
+    if (room < 0 || (stack_.root.is_cut && room != 0)) [[unlikely]] {
+      splice_limit_ = stack_.frames();
       return false;
     }
-    const Frame& frame = stack_.frames[match];
-    if (frame.is_plain_to_root && bounds_.is_own() && is_plain_stack_unchanged(stack_, match)) return true;
-    splice_limit_ = first_unchanged(match);
-    return splice_limit_ == 0;
+    const bool is_plain = candidate_->facts.has(FrameFacts::plain_to_root) && point_.bounds.is_own();
+    const std::uint32_t limit =
+        is_plain ? first_change_of_plain(stack_, match) : first_change(block_, stack_, point_, match);
+    splice_limit_ = stack_.frames() + limit;
+    return limit == 0;
   }
 
-  // Follows the stored frames outwards from `match`, reading nothing beyond
-  // what is proven. A stored RBP may be stale where it is not essential; there
-  // it reaches no comparison. Returns the index of the last frame reached: 0 and all
-  // words unchanged gives 0, otherwise at least 1.
-  std::uint32_t first_unchanged(std::uint32_t match) {
-    StackBounds bounds = bounds_;
-    for (std::uint32_t i = match; i > 0; --i) {
-      const Frame& frame = stack_.frames[i];
-      const Frame& caller = stack_.frames[i - 1];
-      Registers registers{frame.key, frame.sp, i == match ? at_.rbp : frame.rbp, 0};
-      const Rule rule{block_.pcs[frame.number].rule.load(std::memory_order_relaxed)};
-      if (step(bounds, stack_.own, rule, registers) != StepResult::caller) return i;
-      if (!is_same_frame(caller, registers.key, registers.sp, registers.rbp)) return i;
-    }
-    std::uint64_t value = 0;
-    const bool is_root_same =
-        stack_.root.slot == 0 || (bounds.load(stack_.root.slot, value) && value == stack_.root.value);
-    return is_root_same ? 0 : 1;
+  [[gnu::always_inline]] void add_frame(const KnownPc& known) {
+    Frame& frame = *--first_;
+    frame.key = point_.at.key;
+    frame.sp = point_.at.sp;
+    frame.rbp = point_.at.rbp;
+    const std::uint32_t own = point_.bounds.is_own() ? FrameFacts::on_own_stack : 0;
+    frame.facts = FrameFacts(known.number, 0, known.rule.traits() << FrameFacts::trait_shift | own);
   }
 
-  // Adds the frame of at_. Its rule; not_evaluated: the pc table is full.
-  Rule add_frame(std::uint32_t match) {
-    std::uint32_t number;
-    Rule rule;
-    if (match != no_frame) {
-      number = stack_.frames[match].number;
-      rule = Rule{block_.pcs[number].rule.load(std::memory_order_relaxed)};
-    } else {
-      const KnownPc known = find_pc(block_, at_.key, tables_.ticks_are_tsc);
-      if (known.number == KnownPc::table_is_full) return Rule{};
-      number = known.number;
-      rule = known.rule;
-    }
-    Frame& frame = stack_.frames[--first_];
-    frame.key = at_.key;
-    frame.sp = at_.sp;
-    frame.rbp = at_.rbp;
-    frame.number = number & (session::pc_table_slots - 1);
-    frame.is_on_own_stack = bounds_.is_own();
-    return rule;
+  Root new_root() const {
+    Root root;
+    const Registers& at = point_.at;
+    root.is_cut = point_.result == StepResult::caller;
+    root.slot = at.pc_slot;
+    root.value = root.is_cut ? at.key & session::pc_mask : at.key;
+    root.base_node = point_.result == StepResult::end ? 0 : stack_.truncated_node;
+    return root;
   }
 
-  void end_at(StepResult result) {
-    root_.slot = at_.pc_slot;
-    root_.value = result == StepResult::caller ? at_.key & session::pc_mask : at_.key;
-    root_.is_cut = result == StepResult::caller;
-    root_.base_node = result == StepResult::end ? 0 : stack_.truncated_node;
-  }
-
-  std::uint32_t store() {
+  [[gnu::always_inline]] std::uint32_t store() {
     // A signal handler that leaves by longjmp may abandon us anywhere: what
     // it leaves behind must read as empty.
     stack_.depth = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (kept_ == 0) stack_.root = root_;
-    std::uint32_t end = kept_;
-    for (std::uint32_t from = first_; from < 2 * frame_limit; ++from, ++end) {
-      if (!place(stack_.frames[from], end)) return not_stored();
+    Frame* to = stack_.frames() + kept_;
+    std::uint32_t node;
+    FrameFacts facts;
+    if (kept_ != 0) {
+      node = to[-1].node;
+      facts = to[-1].facts;
+    } else {
+      stack_.root = new_root();
+      node = stack_.root.base_node;
+      facts = FrameFacts(FrameFacts::plain_to_root);
+    }
+    for (const Frame* from = first_; from != stack_.frames() + scratch_end; ++from, ++to) {
+      node = intern_node(block_, node, from->facts.pc_number());
+      if (node == node_not_stored) [[unlikely]] return not_stored();
+      facts = facts_below(facts, to, *from);
+      to->key = from->key;
+      to->sp = from->sp;
+      to->rbp = from->rbp;
+      to->node = node;
+      to->facts = facts;
     }
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    stack_.depth = end;
-    return stack_.frames[end - 1].node;
+    stack_.depth = static_cast<std::uint32_t>(to - stack_.frames());
+    return node;
   }
 
-  // Makes `source` the frame at `index`, which all outer ones precede.
-  bool place(const Frame& source, std::uint32_t index) {
-    const Frame outermost{.key = 0, .sp = 0, .rbp = 0, .node = stack_.root.base_node, .number = 0,
-                          .saved_rbp_count = 0, .is_rbp_essential = 0, .is_barrier = 0,
-                          .is_on_own_stack = 1, .is_plain_to_root = 1};
-    const Frame& caller = index == 0 ? outermost : stack_.frames[index - 1];
-    Frame frame = source;
-    const Rule rule{block_.pcs[frame.number].rule.load(std::memory_order_relaxed)};
-    const RuleType type = rule.type();
-    frame.node = intern_node(block_, caller.node, frame.number);
-    if (frame.node == node_not_stored) return false;
-    const bool needs_rbp_for_caller =
-        rule.rbp_source() == RbpSource::unchanged || rule.rbp_source() == RbpSource::rbp_slot;
-    frame.is_rbp_essential = uses_rbp(type) || (caller.is_rbp_essential && needs_rbp_for_caller &&
-                                                type != RuleType::signal_frame);
-    frame.is_barrier = is_barrier(rule);
-    frame.saved_rbp_count = caller.saved_rbp_count;
-    if (caller.is_rbp_essential && rule.rbp_source() == RbpSource::cfa_slot && !frame.is_barrier) {
-      remember_saved_rbp(frame, caller, rule);
-    }
-    frame.is_plain_to_root = caller.is_plain_to_root && !frame.is_barrier && frame.is_on_own_stack;
-    stack_.frames[index] = frame;
-    return true;
+  // Facts of `frame`, which comes to stand at `to`, from its own and those of
+  // its caller, which stands before.
+  [[gnu::always_inline]] FrameFacts facts_below(FrameFacts caller, const Frame* to, const Frame& frame) {
+    constexpr std::uint32_t count_mask = 0xffU << FrameFacts::count_shift;
+    std::uint32_t bits = frame.facts.bits() | (caller.bits() & count_mask);
+    if (caller.has(FrameFacts::rbp_essential)) bits = carry_rbp(bits, to[-1], frame);
+    constexpr std::uint32_t plain_here = FrameFacts::on_own_stack | FrameFacts::barrier;
+    if ((bits & plain_here) == FrameFacts::on_own_stack) bits |= caller.bits() & FrameFacts::plain_to_root;
+    return FrameFacts(bits);
   }
 
-  void remember_saved_rbp(Frame& frame, const Frame& caller, Rule rule) {
+  // The caller's RBP is essential: so is the word or the register that it
+  // came from.
+  std::uint32_t carry_rbp(std::uint32_t bits, const Frame& caller, const Frame& frame) {
+    const Rule rule = rule_of(block_, frame);
+    if (rule.type() == RuleType::signal_frame) return bits;
+    if ((bits & FrameFacts::passes_rbp) != 0) return bits | FrameFacts::rbp_essential;
+    if (rule.rbp_source() != RbpSource::cfa_slot) return bits;
     const std::uint64_t slot = caller.sp + static_cast<std::uint64_t>(rule.rbp_offset());
-    if (slot < frame.sp || slot >= caller.sp || (slot & 7) != 0) {
-      frame.is_barrier = 1;
-      return;
-    }
-    stack_.saved_rbp[frame.saved_rbp_count++] = {slot, caller.rbp};
+    const bool is_inside = slot >= frame.sp && slot < caller.sp && (slot & 7) == 0;
+    if (!is_inside) return bits | FrameFacts::barrier;
+    stack_.saved_rbp[FrameFacts(bits).saved_rbp_count()] = {slot, caller.rbp};
+    return bits + (1U << FrameFacts::count_shift);
   }
 
   std::uint32_t not_stored() {
@@ -201,17 +185,15 @@ class Walk {
     return stack_.table_full_node;
   }
 
-  const Tables& tables_;
   session::ProcessBlock& block_;
   ThreadStack& stack_;
-  Registers at_;
-  StackBounds bounds_;
-  Root root_;
-  std::uint32_t max_frames_;
-  std::uint32_t candidates_;    // frames[0, candidates_) may still match
-  std::uint32_t splice_limit_;  // frames at or beyond it are known not to lead to the stored root
-  std::uint32_t first_ = 2 * frame_limit;
+  WalkPoint point_;
+  const Frame* candidate_;  // innermost stored frame that may still match
+  const Frame* splice_limit_;
+  Frame* first_;       // outermost collected frame
+  const Frame* full_;  // where first_ may not go beyond
   std::uint32_t kept_ = 0;
+  bool ticks_are_tsc_;
 };
 
 // The marks take the first nodes of a process, when there is room for sure.
@@ -220,9 +202,10 @@ class Walk {
   stack.table_full_node = intern_node(*tables.block, 0, session::mark_table_full);
 }
 
-[[gnu::noinline]] std::uint32_t walk(const Tables& tables, ThreadStack& stack, const Registers& start) {
+[[gnu::noinline]] std::uint32_t walk(const Tables& tables, ThreadStack& stack, const Registers& start,
+                                     std::uint32_t splice_limit) {
   if (stack.table_full_node == 0) [[unlikely]] intern_marks(tables, stack);
-  return Walk(tables, stack, start).run();
+  return Walk(tables, stack, start, splice_limit).run();
 }
 
 }  // namespace
@@ -236,6 +219,7 @@ ThreadStack* begin_thread(void* memory) noexcept {
   auto* stack = static_cast<ThreadStack*>(memory);
   stack->own = find_own_stack(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
   stack->epoch = module_epoch();
+  stack->storage[0].sp = ~0ULL;
   return stack;
 }
 
@@ -247,15 +231,15 @@ std::uint32_t capture(const Tables& tables, ThreadStack& stack, const void* hook
     stack.depth = 0;
     stack.epoch = epoch;
   }
-  if (stack.depth != 0) {
-    const std::uint32_t top = stack.depth - 1;
-    const Frame& inner = stack.frames[top];
-    if (is_same_frame(inner, start.key, start.sp, start.rbp) && inner.is_plain_to_root &&
-        is_plain_stack_unchanged(stack, top)) {
-      return inner.node;
+  std::uint32_t splice_limit = stack.depth;
+  if (splice_limit != 0) {
+    const Frame& inner = stack.frames()[splice_limit - 1];
+    if (is_same_frame(inner, start.key, start.sp, start.rbp) && inner.facts.has(FrameFacts::plain_to_root)) {
+      splice_limit = first_change_of_plain(stack, splice_limit - 1);
+      if (splice_limit == 0) return inner.node;
     }
   }
-  return walk(tables, stack, start);
+  return walk(tables, stack, start, splice_limit);
 }
 
 void forget_unloaded(const Tables& tables) noexcept {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "unwind/node_table.hpp"
 
+#include <emmintrin.h>
+
+#include <bit>
+
 namespace heapwright::unwind {
 namespace {
 
 constexpr std::uint32_t line_slots = 8;  // one cache line
+static_assert(sizeof(session::NodeWord) * line_slots == 64);
+static_assert(offsetof(session::ProcessBlock, nodes) % 64 == 0);
 constexpr std::uint32_t page_lines = 64;
 constexpr std::uint32_t table_lines = session::node_table_slots / line_slots;
 constexpr std::uint32_t max_far_lines = 16;
@@ -15,58 +21,70 @@ std::uint64_t scramble(std::uint64_t value) {
   return value ^ value >> 32;
 }
 
-enum class Outcome : std::uint8_t { found, line_is_full, table_is_full };
+// One line's slots that hold `word`, bit 2n for slot n. A 16-byte load may see
+// its two slots at different times, never half a slot.
+[[gnu::always_inline]] inline std::uint32_t slots_holding(const session::NodeWord* line, std::uint64_t word) {
+  const auto* pairs = reinterpret_cast<const __m128i*>(line);
+  const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
+  const auto equal_halves = [&](int pair) { return _mm_cmpeq_epi32(_mm_load_si128(pairs + pair), wanted); };
+  const __m128i halves = _mm_packs_epi16(_mm_packs_epi32(equal_halves(0), equal_halves(1)),
+                                         _mm_packs_epi32(equal_halves(2), equal_halves(3)));
+  const auto bits = static_cast<std::uint32_t>(_mm_movemask_epi8(halves));
+  return bits & bits >> 1 & 0x5555;
+}
 
-struct Search {
-  session::ProcessBlock& block;
-  std::uint64_t word;
-  std::uint32_t index = node_not_stored;
+constexpr std::uint32_t line_is_full = ~0U;
 
-  // Slots of the line in circular order from `first_slot`.
-  Outcome in_line(std::uint32_t line, std::uint32_t first_slot) {
-    for (std::uint32_t step = 0; step < line_slots; ++step) {
-      const std::uint32_t slot = line * line_slots + ((first_slot + step) & (line_slots - 1));
-      if (slot == 0) continue;
-      std::uint64_t found = block.nodes[slot].load(std::memory_order_relaxed);
-      if (found == 0) {
-        if (!insert(slot, found)) return Outcome::table_is_full;
-      }
-      if (found == word) {
-        index = slot;
-        return Outcome::found;
+// Puts `word` into the line's first free slot, unless another thread did.
+[[gnu::noinline, gnu::cold]] std::uint32_t insert(session::ProcessBlock& block, std::uint64_t word,
+                                                  std::uint32_t line) {
+  for (std::uint32_t slot = line * line_slots; slot < (line + 1) * line_slots; ++slot) {
+    if (slot == 0) continue;  // index 0 means no stack
+    std::uint64_t found = block.nodes[slot].load(std::memory_order_relaxed);
+    if (found == 0) {
+      if (block.node_count.load(std::memory_order_relaxed) >= max_nodes) return node_not_stored;
+      // No ordering: a node is all in its word, and a reader learns its index
+      // from an event published later.
+      if (block.nodes[slot].compare_exchange_strong(found, word, std::memory_order_relaxed)) {
+        block.node_count.fetch_add(1, std::memory_order_relaxed);
+        return slot;
       }
     }
-    return Outcome::line_is_full;
+    if (found == word) return slot;
   }
+  return line_is_full;
+}
 
-  // Afterwards `found` is what the slot holds. False: no more room. The words
-  // need no ordering: a node is all in its word, and a reader learns its
-  // index from an event published later.
-  bool insert(std::uint32_t slot, std::uint64_t& found) {
-    if (block.node_count.load(std::memory_order_relaxed) >= max_nodes) return false;
-    if (!block.nodes[slot].compare_exchange_strong(found, word, std::memory_order_relaxed)) return true;
-    block.node_count.fetch_add(1, std::memory_order_relaxed);
-    found = word;
-    return true;
+// The node's index, node_not_stored or line_is_full.
+[[gnu::always_inline]] inline std::uint32_t search_line(session::ProcessBlock& block, std::uint64_t word,
+                                                        std::uint32_t line) {
+  const session::NodeWord* nodes = block.nodes + line * line_slots;
+  const std::uint32_t holding = slots_holding(nodes, word);
+  if (holding != 0) [[likely]] {
+    return line * line_slots + static_cast<std::uint32_t>(std::countr_zero(holding)) / 2;
   }
-};
+  return slots_holding(nodes, 0) != 0 ? insert(block, word, line) : line_is_full;
+}
+
+[[gnu::noinline]] std::uint32_t search_far(session::ProcessBlock& block, std::uint64_t word) {
+  const auto far = static_cast<std::uint32_t>(scramble(word));
+  for (std::uint32_t step = 0; step < max_far_lines; ++step) {
+    const std::uint32_t index = search_line(block, word, (far + step) & (table_lines - 1));
+    if (index != line_is_full) return index;
+  }
+  return node_not_stored;
+}
 
 }  // namespace
 
 std::uint32_t intern_node(session::ProcessBlock& block, std::uint32_t parent, std::uint32_t frame) noexcept {
-  Search search{block, static_cast<std::uint64_t>(parent) << 32 | (frame + 1)};
+  const std::uint64_t word = static_cast<std::uint64_t>(parent) << 32 | (frame + 1);
   const std::uint32_t home = parent / line_slots;
-  if (search.in_line(home, parent + 1) != Outcome::line_is_full) return search.index;
-
+  std::uint32_t index = search_line(block, word, home);
+  if (index != line_is_full) return index;
   const auto sibling_line = static_cast<std::uint32_t>(scramble(parent)) & (page_lines - 1);
-  const std::uint32_t near = (home & ~(page_lines - 1)) | sibling_line;
-  if (search.in_line(near, 0) != Outcome::line_is_full) return search.index;
-
-  const auto far = static_cast<std::uint32_t>(scramble(search.word));
-  for (std::uint32_t step = 0; step < max_far_lines; ++step) {
-    if (search.in_line((far + step) & (table_lines - 1), 0) != Outcome::line_is_full) return search.index;
-  }
-  return node_not_stored;
+  index = search_line(block, word, (home & ~(page_lines - 1)) | sibling_line);
+  return index != line_is_full ? index : search_far(block, word);
 }
 
 }  // namespace heapwright::unwind

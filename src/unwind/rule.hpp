@@ -2,8 +2,8 @@
 // What one program counter says about its caller, packed into 64 bits so that
 // a walk needs one load per frame.
 //
-//   bits 0-2 type   3-4 source of the caller's RBP   8-31 offset of that slot
-//   bits 32-63 offset of the CFA
+//   bits 0-2 type   3-4 source of the caller's RBP   5-7 traits that follow
+//   from these two   8-31 offset of RBP's slot   32-63 offset of the CFA
 //
 // The return address is always at CFA - 8; code that keeps it elsewhere is
 // `unfollowable`.
@@ -33,23 +33,42 @@ enum class RbpSource : std::uint8_t {
 
 class Rule {
  public:
+  // Traits.
+  static constexpr std::uint32_t needs_rbp = 1U << 5;   // the CFA hangs on RBP
+  static constexpr std::uint32_t passes_rbp = 1U << 6;  // the caller's RBP hangs on this one
+  // The caller hangs on words beside the return address and RBP's CFA slot.
+  static constexpr std::uint32_t is_barrier = 1U << 7;
+
   constexpr Rule() = default;
   constexpr explicit Rule(std::uint64_t bits) : bits_(bits) {}
-  constexpr explicit Rule(RuleType type) : bits_(static_cast<std::uint64_t>(type)) {}
+  constexpr explicit Rule(RuleType type) : Rule(type, 0, RbpSource::lost, 0) {}
   constexpr Rule(RuleType type, std::int32_t cfa_offset, RbpSource source, std::int32_t rbp_offset)
-      : bits_(static_cast<std::uint64_t>(type) | static_cast<std::uint64_t>(source) << 3 |
+      : bits_(static_cast<std::uint64_t>(type) | static_cast<std::uint64_t>(source) << 3 | traits_of(type, source) |
               static_cast<std::uint64_t>(static_cast<std::uint32_t>(rbp_offset) << 8) |
               static_cast<std::uint64_t>(static_cast<std::uint32_t>(cfa_offset)) << 32) {}
 
   constexpr std::uint64_t bits() const { return bits_; }
   constexpr RuleType type() const { return static_cast<RuleType>(bits_ & 7); }
   constexpr RbpSource rbp_source() const { return static_cast<RbpSource>(bits_ >> 3 & 3); }
+  constexpr std::uint32_t traits() const { return static_cast<std::uint32_t>(bits_) & trait_mask; }
   constexpr std::int64_t rbp_offset() const { return static_cast<std::int32_t>(bits_) >> 8; }
   constexpr std::int64_t cfa_offset() const { return static_cast<std::int64_t>(bits_) >> 32; }
 
   static constexpr bool rbp_offset_fits(std::int64_t offset) { return offset >= -(1 << 23) && offset < (1 << 23); }
 
  private:
+  static constexpr std::uint32_t trait_mask = needs_rbp | passes_rbp | is_barrier;
+
+  static constexpr std::uint32_t traits_of(RuleType type, RbpSource source) {
+    std::uint32_t traits = 0;
+    if (type == RuleType::rbp_offset || type == RuleType::rbp_load) traits |= needs_rbp;
+    if (source == RbpSource::unchanged || source == RbpSource::rbp_slot) traits |= passes_rbp;
+    if (type == RuleType::rbp_load || type == RuleType::signal_frame || source == RbpSource::rbp_slot) {
+      traits |= is_barrier;
+    }
+    return traits;
+  }
+
   std::uint64_t bits_ = 0;
 };
 

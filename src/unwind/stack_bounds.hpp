@@ -6,6 +6,7 @@
 // that the kernel has confirmed as readable during this capture.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -23,10 +24,10 @@ OwnStack find_own_stack(std::uint64_t stack_pointer) noexcept;
 
 // Slow half of StackBounds::enter: moves `own.low` down to `stack_pointer` when every
 // page between is readable.
-bool extend_own_stack(OwnStack& own, std::uint64_t stack_pointer) noexcept;
+[[gnu::cold]] bool extend_own_stack(OwnStack& own, std::uint64_t stack_pointer) noexcept;
 
 // One system call; keeps errno.
-bool is_page_readable(std::uint64_t address) noexcept;
+[[gnu::cold]] bool is_page_readable(std::uint64_t address) noexcept;
 
 inline std::uint64_t load_word(std::uint64_t address) {
   std::uint64_t value;
@@ -39,21 +40,21 @@ class StackBounds {
   static constexpr std::uint64_t page_bytes = 4096;
 
   // Bounds for frames from `stack_pointer` outwards.
-  void enter(OwnStack& own, std::uint64_t stack_pointer) {
+  [[gnu::always_inline]] void enter(OwnStack& own, std::uint64_t stack_pointer) {
     is_own_ = stack_pointer < own.top && (stack_pointer >= own.low || extend_own_stack(own, stack_pointer));
-    low_ = is_own_ ? stack_pointer : 0;
-    size_bytes_ = is_own_ ? own.top - stack_pointer : 0;
+    low_ = is_own_ ? stack_pointer & ~7ULL : 0;
+    words_ = is_own_ ? (own.top - low_) / 8 : 0;
   }
 
   bool is_own() const { return is_own_; }
 
   // False: not aligned, out of bounds, or not readable.
-  bool load(std::uint64_t address, std::uint64_t& value) {
-    if ((address & 7) != 0) return false;
-    if (address - low_ >= size_bytes_) [[unlikely]] {
-      if (is_own_ || !is_page_readable(address)) return false;
+  [[gnu::always_inline]] bool load(std::uint64_t address, std::uint64_t& value) {
+    // The rotation moves low bits of an unaligned address to the top.
+    if (std::rotr(address - low_, 3) >= words_) [[unlikely]] {
+      if ((address & 7) != 0 || is_own_ || !is_page_readable(address)) return false;
       low_ = address & ~(page_bytes - 1);
-      size_bytes_ = page_bytes;
+      words_ = page_bytes / 8;
     }
     value = load_word(address);
     return true;
@@ -61,7 +62,7 @@ class StackBounds {
 
  private:
   std::uint64_t low_ = 0;
-  std::uint64_t size_bytes_ = 0;
+  std::uint64_t words_ = 0;
   bool is_own_ = false;
 };
 

@@ -17,23 +17,53 @@
 
 #include <cstdint>
 
+#include "session/layout.hpp"
+#include "unwind/rule.hpp"
 #include "unwind/stack_bounds.hpp"
 
 namespace heapwright::unwind {
 
 inline constexpr std::uint32_t frame_limit = 128;
 
+// Facts about one frame in 32 bits. Plain shifts, not a bit-field: frames are
+// written and copied in the hot path, where a load wider than the store before
+// it stalls.
+class FrameFacts {
+ public:
+  // The first two have the bits of the rule's traits, moved up.
+  static constexpr unsigned trait_shift = 20;
+  static constexpr std::uint32_t rbp_essential = Rule::needs_rbp << trait_shift;  // own or an outer CFA hangs on RBP
+  static constexpr std::uint32_t passes_rbp = Rule::passes_rbp << trait_shift;
+  static constexpr std::uint32_t barrier = Rule::is_barrier << trait_shift;
+  static constexpr std::uint32_t on_own_stack = 1U << 28;
+  static constexpr std::uint32_t plain_to_root = 1U << 29;  // no barrier, and own stack only, from here outwards
+
+  constexpr FrameFacts() = default;
+  constexpr explicit FrameFacts(std::uint32_t bits) : bits_(bits) {}
+  constexpr FrameFacts(std::uint32_t pc_number, std::uint32_t saved_rbp_count, std::uint32_t flags)
+      : bits_(pc_number | saved_rbp_count << count_shift | flags) {}
+
+  constexpr std::uint32_t bits() const { return bits_; }
+  constexpr std::uint32_t pc_number() const { return bits_ & number_mask; }
+  // Entries of saved_rbp that concern this frame and outer ones.
+  constexpr std::uint32_t saved_rbp_count() const { return bits_ >> count_shift & 0xff; }
+  constexpr bool has(std::uint32_t flag) const { return (bits_ & flag) != 0; }
+
+  static constexpr unsigned count_shift = 17;
+
+ private:
+  static constexpr std::uint32_t number_mask = session::pc_table_slots - 1;
+  static_assert(session::pc_table_slots == 1U << count_shift);
+  static_assert(rbp_essential == 1U << (count_shift + 8));
+  std::uint32_t bits_ = 0;
+};
+
 struct Frame {
   std::uint64_t key;  // as in the pc table
   std::uint64_t sp;
   std::uint64_t rbp;
   std::uint32_t node;
-  std::uint32_t number : 17;            // slot in the pc table
-  std::uint32_t saved_rbp_count : 8;    // entries of saved_rbp that concern frames[0 .. this]
-  std::uint32_t is_rbp_essential : 1;   // the CFA of this or an outer frame hangs on this RBP
-  std::uint32_t is_barrier : 1;         // its caller is found by more than a return address
-  std::uint32_t is_on_own_stack : 1;
-  std::uint32_t is_plain_to_root : 1;   // no barrier, and own stack only, from here outwards
+  FrameFacts facts;
 };
 static_assert(sizeof(Frame) == 32);
 
@@ -57,30 +87,41 @@ struct ThreadStack {
   std::uint32_t epoch;  // module_epoch() they belong to
   std::uint32_t truncated_node;
   std::uint32_t table_full_node;
-  // A walk collects new frames at the far end, innermost last; [0, depth)
-  // stays intact until it knows what it can keep.
-  Frame frames[2 * frame_limit];
+  // storage[0] ends every search outwards: no stack pointer is above its sp.
+  // A walk collects new frames at the far end, innermost last; the stored ones
+  // stay intact until it knows what it can keep.
+  Frame storage[1 + 2 * frame_limit];
   SavedWord saved_rbp[frame_limit];
+
+  Frame* frames() { return storage + 1; }
+  const Frame* frames() const { return storage + 1; }
 };
 
-// Whether all words between frames[index] and the root hold their values.
-// Requires that frames[index] is_plain_to_root and is live: then every slot
-// lies between the stack pointer and the top of the thread's own stack, so
-// that outer slots may be read before inner ones are proven.
-inline bool is_plain_stack_unchanged(const ThreadStack& stack, std::uint32_t index) {
-  std::uint64_t difference = 0;
-  for (std::uint32_t i = 0; i < index; ++i) {
-    difference |= load_word(stack.frames[i].sp - 8) ^ stack.frames[i].key;
+// 0 when all words between frames[match] and the root hold their values;
+// otherwise an index such that no frame from it inwards leads to the root.
+// Requires that frames[match] is plain_to_root and live: then every slot lies
+// between the stack pointer and the top of the thread's own stack, so that
+// outer slots may be read before inner ones are proven.
+[[gnu::always_inline]] inline std::uint32_t first_change_of_plain(const ThreadStack& stack, std::uint32_t match) {
+  const Frame* frame = stack.frames() + match;
+#pragma GCC unroll 4
+  while (frame != stack.frames()) {
+    --frame;
+    if (load_word(frame->sp - 8) != frame->key) [[unlikely]] {
+      return static_cast<std::uint32_t>(frame - stack.frames()) + 1;
+    }
   }
-  for (std::uint32_t i = 0; i < stack.frames[index].saved_rbp_count; ++i) {
+  std::uint64_t difference = 0;
+  if (stack.root.slot != 0) difference = load_word(stack.root.slot) ^ stack.root.value;
+  const std::uint32_t saved_count = stack.frames()[match].facts.saved_rbp_count();
+  for (std::uint32_t i = 0; i < saved_count; ++i) {
     difference |= load_word(stack.saved_rbp[i].slot) ^ stack.saved_rbp[i].value;
   }
-  if (stack.root.slot != 0) difference |= load_word(stack.root.slot) ^ stack.root.value;
-  return difference == 0;
+  return difference == 0 ? 0 : match + 1;
 }
 
 inline bool is_same_frame(const Frame& frame, std::uint64_t key, std::uint64_t sp, std::uint64_t rbp) {
-  return frame.key == key && frame.sp == sp && (!frame.is_rbp_essential || frame.rbp == rbp);
+  return frame.key == key && frame.sp == sp && (!frame.facts.has(FrameFacts::rbp_essential) || frame.rbp == rbp);
 }
 
 }  // namespace heapwright::unwind
