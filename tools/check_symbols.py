@@ -20,6 +20,7 @@ REQUIRED = set(
     posix_memalign aligned_alloc memalign valloc pvalloc malloc_usable_size
     free_sized free_aligned_sized malloc_trim mallopt
     mmap mmap64 munmap mremap brk sbrk dlopen dlclose
+    execve execv execvp execvpe execl execlp execle
     _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t
     _ZnwmSt11align_val_t _ZnamSt11align_val_t
     _ZnwmSt11align_val_tRKSt9nothrow_t _ZnamSt11align_val_tRKSt9nothrow_t

@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::size_t tables_bytes = offsetof(ProcessBlock, lanes);
 
-char session_path[64];
+char found_session_path[session_path_bytes];
 bool is_fork_child;
 bool lanes_mapped_at_once;
 bool collector_was_visible;
@@ -54,7 +54,7 @@ void unmap(void* address, std::size_t bytes) noexcept {
 }
 
 int open_session() noexcept {
-  return static_cast<int>(raw_syscall(SYS_openat, AT_FDCWD, raw_argument(session_path), O_RDWR | O_CLOEXEC));
+  return static_cast<int>(raw_syscall(SYS_openat, AT_FDCWD, raw_argument(found_session_path), O_RDWR | O_CLOEXEC));
 }
 
 void close_session(int file) noexcept { raw_syscall(SYS_close, file); }
@@ -101,14 +101,14 @@ void leave_no_trace_in(char** variables) noexcept {
 }
 
 bool find_session_path() noexcept {
-  if (session_path[0] != '\0') return true;
+  if (found_session_path[0] != '\0') return true;
   constexpr std::size_t name_length = sizeof session::session_variable - 1;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (!starts_with(*variable, session::session_variable) || (*variable)[name_length] != '=') continue;
     const char* value = *variable + name_length + 1;
     const std::size_t length = std::strlen(value);
-    if (length == 0 || length >= sizeof session_path) return false;
-    std::memcpy(session_path, value, length + 1);
+    if (length == 0 || length >= sizeof found_session_path) return false;
+    std::memcpy(found_session_path, value, length + 1);
     return true;
   }
   return false;
@@ -229,6 +229,8 @@ bool link_process() noexcept {
     return result == Mode::active;
   }
 }
+
+const char* session_path() noexcept { return found_session_path; }
 
 Lane* map_lane(std::uint32_t index) noexcept {
   if (lanes_mapped_at_once) return &process.block->lanes[index];
