@@ -58,11 +58,13 @@ def count_heaptrack_events(path: Path) -> int:
 
 
 def measure_heaptrack(workload: Workload, folder: Path, is_first: bool) -> dict[str, Any]:
-    figures = run(["heaptrack", "-o", str(folder / "x"), *workload.line])
-    path = folder / "x.zst"
+    raw = [] if workload.can_heaptrack_interpret else ["--raw"]
+    figures = run(["heaptrack", *raw, "-o", str(folder / "x"), *workload.line])
+    path = folder / ("x.raw.zst" if raw else "x.zst")
     figures["file_bytes"] = path.stat().st_size
     if is_first:
         figures["events"] = count_heaptrack_events(path)
+    if is_first and workload.can_heaptrack_interpret:
         start = time.perf_counter()
         subprocess.run(["heaptrack_print", "-f", str(path)], stdout=subprocess.DEVNULL, check=True)
         figures["analysis_s"] = time.perf_counter() - start

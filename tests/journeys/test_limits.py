@@ -76,7 +76,9 @@ def test_a_full_disk_keeps_what_was_written(small_disk: Path, tmp_path: Path) ->
 
 def test_a_small_address_space_does_not_stop_the_program(record: Record) -> None:
     """The recorder cannot map its lanes under such a limit: the program runs, and the report says so."""
-    recording = record(Path("/usr/bin/prlimit"), "--as=200000000", programs / "exits_with", 6)
+    recording = record(
+        Path("/usr/bin/prlimit"), "--as=200000000", programs / "exits_with", 6, options=["--children"]
+    )
     assert recording.status == 6, recording.errors
     said = [line for line in recording.said if line[0] == "allocated"]
     if differences(said, recording.traces()):

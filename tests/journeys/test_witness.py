@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Trace, collector, programs, project, read_trace
-from witnesses import Testimony, ask_dhat, ask_heaptrack
+from witnesses import Account, ask_dhat, ask_heaptrack
 
 json_script = """
 import json
@@ -35,12 +35,15 @@ def preprocessed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def line_of(preprocessed: Path) -> Callable[[str], list[str]]:
+def line_of(preprocessed: Path, tmp_path: Path) -> Callable[[str], list[str]]:
     def line(name: str) -> list[str]:
         if name == "sqlite3":
             return ["sqlite3", ":memory:", f".read {project / 'examples/orders.sql'}"]
         if name == "python3":
-            return ["/usr/bin/python3", "-I", "-S", "-c", json_script]
+            # A file, because heaptrack cannot read an argument of many lines.
+            script = tmp_path / "rows.py"
+            script.write_text(json_script)
+            return ["/usr/bin/python3", "-s", "-S", str(script)]
         if name == "threads":
             return [str(programs / "threads_come_and_go"), "500", "50"]
         compiler = subprocess.run(
@@ -65,12 +68,12 @@ def record_line(line: list[str], folder: Path) -> Trace:
     return read_trace(path)
 
 
-def testimony_of(trace: Trace) -> Testimony:
+def account_of(trace: Trace) -> Account:
     sizes: Counter[int] = Counter()
     for _, size, count in filter(is_heap, trace.facts["allocated"]):
         sizes[size] += count
     total = sum(size * count for size, count in sizes.items())
-    return Testimony(sum(sizes.values()), total, trace.facts["peak_bytes"], sizes)
+    return Account(sum(sizes.values()), total, trace.facts["peak_bytes"], sizes)
 
 
 def is_heap(row: list[object]) -> bool:
@@ -81,6 +84,10 @@ def sizes_apart(ours: Counter[int], theirs: Counter[int]) -> int:
     """Allocations that only one of the two saw."""
     return sum(abs(ours[size] - theirs[size]) for size in ours.keys() | theirs.keys())
 
+
+# heaptrack's library brings libstdc++ into a C program, and with it one block,
+# the reserve for exceptions.
+libstdcxx_reserve_bytes = 72704
 
 # heaptrack and the recorder preload libraries of different names and pass
 # different variables, so that the loader's and libc's few blocks for names,
@@ -94,8 +101,10 @@ def test_heaptrack_saw_the_same(line_of: Callable[[str], list[str]], tmp_path: P
     line = line_of(name)
     trace = record_line(line, tmp_path)
     assert trace.problems() == []
-    ours = testimony_of(trace)
+    ours = account_of(trace)
     theirs = ask_heaptrack(line, tmp_path, environment)
+    if ours.sizes[libstdcxx_reserve_bytes] < theirs.sizes[libstdcxx_reserve_bytes]:
+        theirs.peak_bytes -= libstdcxx_reserve_bytes
     assert ours.allocations > 20_000
     assert sizes_apart(ours.sizes, theirs.sizes) <= environment_blocks
     assert abs(ours.peak_bytes - theirs.peak_bytes) <= environment_bytes
@@ -104,7 +113,7 @@ def test_heaptrack_saw_the_same(line_of: Callable[[str], list[str]], tmp_path: P
 @pytest.mark.parametrize("name", ["sqlite3", "python3"])
 def test_dhat_saw_the_same(line_of: Callable[[str], list[str]], tmp_path: Path, name: str) -> None:
     line = line_of(name)
-    ours = testimony_of(record_line(line, tmp_path))
+    ours = account_of(record_line(line, tmp_path))
     theirs = ask_dhat(line, tmp_path, environment)
     # sqlite3 asks malloc_usable_size how large its blocks are, and valgrind's
     # heap answers with the requested size: caches then fill at other moments.
@@ -120,7 +129,7 @@ def test_threads_that_come_and_go_are_counted_alike(
     line = line_of("threads")
     trace = record_line(line, tmp_path)
     theirs = ask_heaptrack(line, tmp_path, environment)
-    ours = testimony_of(trace)
+    ours = account_of(trace)
     assert ours.sizes[3001] == theirs.sizes[3001] == 500 * 50
     assert ours.sizes[3011] == theirs.sizes[3011] == 500
     assert sizes_apart(ours.sizes, theirs.sizes) <= environment_blocks

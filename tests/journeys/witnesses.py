@@ -10,53 +10,54 @@ from pathlib import Path
 
 
 @dataclass
-class Testimony:
+class Account:
     allocations: int
     bytes: int
     peak_bytes: int
     sizes: Counter[int]  # allocations by size; empty when the witness does not say
 
 
-def ask_heaptrack(line: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Testimony:
+def ask_heaptrack(line: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Account:
     output = folder / "witness"
     subprocess.run(
-        ["heaptrack", "-o", str(output), *line],
+        ["heaptrack", "--raw", "-o", str(output), *line],
         env=environment,
         check=True,
         capture_output=True,
         timeout=300,
         stdin=subprocess.DEVNULL,
     )
-    text = subprocess.run(["zstdcat", f"{output}.zst"], check=True, capture_output=True, timeout=120).stdout
+    command = ["zstdcat", f"{output}.raw.zst"]
+    text = subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
     return replay_heaptrack(text.decode("latin-1").splitlines())
 
 
-def replay_heaptrack(rows: Sequence[str]) -> Testimony:
-    """Rows `a SIZE TRACE` define what the later `+ INDEX` and `- INDEX` mean."""
-    kinds: list[int] = []
+def replay_heaptrack(rows: Sequence[str]) -> Account:
+    """Rows `+ SIZE TRACE ADDRESS` and `- ADDRESS`, in hex; a realloc is one of each."""
     sizes: Counter[int] = Counter()
-    live = peak = 0
+    live: dict[str, int] = {}
+    live_bytes = peak = 0
     for row in rows:
-        if row.startswith("a "):
-            kinds.append(int(row.split()[1], 16))
-        elif row.startswith("+ "):
-            size = kinds[int(row[2:], 16)]
+        words = row.split()
+        if words[0] == "+":
+            size = int(words[1], 16)
             sizes[size] += 1
-            live += size
-            peak = max(peak, live)
-        elif row.startswith("- "):
-            live -= kinds[int(row[2:], 16)]
+            live_bytes += size - live.get(words[3], 0)
+            live[words[3]] = size
+            peak = max(peak, live_bytes)
+        elif words[0] == "-":
+            live_bytes -= live.pop(words[1], 0)
     total = sum(size * count for size, count in sizes.items())
-    return Testimony(sum(sizes.values()), total, peak, sizes)
+    return Account(sum(sizes.values()), total, peak, sizes)
 
 
-def ask_dhat(line: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Testimony:
+def ask_dhat(line: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Account:
     output = folder / "dhat.json"
     command = ["valgrind", "--tool=dhat", f"--dhat-out-file={output}", *line]
     subprocess.run(
         command, env=environment, check=True, capture_output=True, timeout=300, stdin=subprocess.DEVNULL
     )
     points = json.loads(output.read_text())["pps"]
-    return Testimony(
+    return Account(
         sum(p["tbk"] for p in points), sum(p["tb"] for p in points), sum(p["gb"] for p in points), Counter()
     )

@@ -15,7 +15,7 @@ int main() {
   std::fclose(file);
   std::free(line);
   char* printed = nullptr;
-  REQUIRE(asprintf(&printed, "%s", text) == 3000);
+  REQUIRE(asprintf(&printed, "%s%s", text, text) == 6000);
   std::free(keep(printed));
   return 0;
 }
