@@ -54,6 +54,8 @@ inline constexpr std::uint32_t near_limit = 256 - first_near;
 
 class AddressPredictor {
  public:
+  using BlockClass = std::uint8_t;  // blocks of one usable size, or a few that share a class
+
   void reset() noexcept {
     newer_[no_block] = older_[no_block] = no_block;
     heads_.fill(no_block);
@@ -64,52 +66,57 @@ class AddressPredictor {
     gap_ = 8;
   }
 
-  // The living block `rank` steps from the newest; no_block past the oldest.
-  BlockIndex living(unsigned rank) const noexcept {
-    BlockIndex block = older_[no_block];
-    for (; rank > 0; --rank) block = older_[block];
-    return block;
+  static BlockClass class_of(std::uint64_t usable) noexcept {
+    return static_cast<BlockClass>(base::hash_to_bits(usable, class_bits));
   }
+
+  // The living block made before `block`, no_block before the oldest; the
+  // newest for no_block.
+  BlockIndex made_before(BlockIndex block) const noexcept { return older_[block]; }
+  BlockIndex newest() const noexcept { return older_[no_block]; }
   BlockIndex cursor_newer() const noexcept { return cursor_newer_; }
   BlockIndex cursor_older() const noexcept { return cursor_older_; }
 
-  void made(BlockIndex block) noexcept {
+  void made(BlockIndex block, BlockClass block_class) noexcept {
     const BlockIndex newest = older_[no_block];
     newer_[newest] = block;
     older_[block] = newest;
     newer_[block] = no_block;
     older_[no_block] = block;
+    class_of_block_[block] = block_class;
   }
 
-  void gone(BlockIndex block, std::uint64_t usable) noexcept {
-    cursor_newer_ = newer_[block];
-    cursor_older_ = older_[block];
-    newer_[cursor_older_] = cursor_newer_;
-    older_[cursor_newer_] = cursor_older_;
-    BlockIndex& head = heads_[class_of(usable)];
+  void gone(BlockIndex block) noexcept {
+    const BlockIndex newer = newer_[block];
+    const BlockIndex older = older_[block];
+    newer_[older] = newer;
+    older_[newer] = older;
+    cursor_newer_ = newer;
+    cursor_older_ = older;
+    BlockIndex& head = heads_[class_of_block_[block]];
     released_before_[block] = head;
     head = block;
   }
 
-  // The released block of this usable size at `rank`; no_block past the end.
-  BlockIndex released(std::uint64_t usable, unsigned rank) const noexcept {
-    BlockIndex block = heads_[class_of(usable)];
-    for (; rank > 0 && block != no_block; --rank) block = released_before_[block];
-    return block;
-  }
+  // The block released last in this class; no_block when there is none.
+  BlockIndex released(BlockClass block_class) const noexcept { return heads_[block_class]; }
+  BlockIndex released_before(BlockIndex block) const noexcept { return released_before_[block]; }
 
-  // Takes the block at `rank` off its list.
-  BlockIndex reuse(std::uint64_t usable, unsigned rank) noexcept {
-    BlockIndex* link = &heads_[class_of(usable)];
+  // Takes the block `rank` steps down the list of its class off the list;
+  // no_block when the list is shorter.
+  BlockIndex reuse(BlockClass block_class, unsigned rank) noexcept {
+    BlockIndex* link = &heads_[block_class];
     for (; rank > 0 && *link != no_block; --rank) link = &released_before_[*link];
     const BlockIndex block = *link;
     if (block != no_block) *link = released_before_[block];
     return block;
   }
 
-  // A block that is on no list: whatever heads the list of its size is not
-  // what the allocator takes next.
-  void forget(std::uint64_t usable) noexcept { reuse(usable, 0); }
+  // An address that is on no list: whatever heads the list of its class is
+  // not what the allocator takes next.
+  void forget(BlockClass block_class) noexcept { reuse(block_class, 0); }
+  // The old block of a realloc in place was no release.
+  void forget_block(BlockIndex block) noexcept { forget(class_of_block_[block]); }
 
   std::uint64_t fresh() const noexcept { return fresh_; }
   std::uint64_t sequel() const noexcept { return fresh_ + fresh_usable_ + gap_; }
@@ -126,13 +133,12 @@ class AddressPredictor {
   static constexpr unsigned class_bits = 8;
   static constexpr std::uint64_t max_gap_bytes = 64;
 
-  static std::uint32_t class_of(std::uint64_t usable) noexcept { return base::hash_to_bits(usable, class_bits); }
-
   // Living blocks, by age: a ring through no_block. A cell of a block that
   // was never made holds a stale but valid index.
   std::array<BlockIndex, max_events_per_chunk + 1> newer_{};
   std::array<BlockIndex, max_events_per_chunk + 1> older_{};
   std::array<BlockIndex, max_events_per_chunk + 1> released_before_{};
+  std::array<BlockClass, max_events_per_chunk + 1> class_of_block_{};
   std::array<BlockIndex, 1U << class_bits> heads_;
   BlockIndex cursor_newer_;
   BlockIndex cursor_older_;

@@ -59,6 +59,7 @@ constexpr bool is_reference(EventKind kind) noexcept {
 constexpr bool has_old_address(EventKind kind) noexcept {
   return is_realloc(kind) || kind == EventKind::mremap_;
 }
+// True for references that leave the block alive.
 constexpr bool keeps_block(EventKind kind) noexcept { return kind == EventKind::malloc_usable_size_; }
 
 // True for releases whose caller states the size.

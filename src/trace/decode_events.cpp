@@ -17,6 +17,28 @@ void require_whole(const base::ByteSource& source) {
   if (source.has_failed() || source.remaining() != 0) fail("a column does not hold what its codes ask for");
 }
 
+// How many entries an event of each kind has in the columns that not every
+// event has: four counters of 16 bits, so that one addition counts all.
+struct KindEntries {
+  static constexpr unsigned made = 0;
+  static constexpr unsigned references = 16;
+  static constexpr unsigned aligned = 32;
+  static constexpr unsigned stated = 48;
+  std::array<std::uint64_t, 256> of_kind{};
+
+  constexpr KindEntries() {
+    for (std::size_t value = 0; value < of_kind.size(); ++value) {
+      const auto kind = static_cast<EventKind>(value);
+      const bool refers = is_reference(kind);
+      of_kind[value] = (std::uint64_t{!refers} << made) | (std::uint64_t{refers || has_old_address(kind)} << references) |
+                       (std::uint64_t{has_alignment(kind)} << aligned) |
+                       (std::uint64_t{refers && has_stated_size(kind)} << stated);
+    }
+  }
+};
+constexpr KindEntries kind_entries;
+static_assert(max_events_per_chunk < 1U << 16U);
+
 // Larger steps would let begin times wrap around instead of rising.
 std::uint64_t max_step(std::uint64_t begin_ns) noexcept {
   return begin_ns > max_time_ns ? 0 : (max_time_ns - begin_ns) / time_quantum_ns;
@@ -30,7 +52,9 @@ std::uint64_t EventDecoder::decode(Bytes payload, std::size_t count, std::uint64
   unpack_columns(payload, count);
   batch.resize(count);
   decode_kinds(batch);
-  const std::uint64_t last_end_ns = decode_times(first_begin_ns, batch);
+  decode_alignments(batch);
+  decode_durations(batch);
+  const std::uint64_t last_end_ns = decode_begins(first_begin_ns, batch);
   decode_stacks(stacks, batch);
   decode_made_sizes(batch);
   decode_addresses(batch);
@@ -67,111 +91,112 @@ base::ByteSource EventDecoder::wide(ColumnId id) const {
 void EventDecoder::decode_kinds(EventBatch& batch) {
   const std::size_t count = batch.count();
   const std::uint8_t* kinds = codes(ColumnId::kind, count);
-  references_ = made_ = aligned_ = 0;
+  std::memcpy(batch.kind.data(), kinds, count);
   std::uint8_t largest = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto kind = static_cast<EventKind>(kinds[i]);
-    batch.kind[i] = kind;
-    largest = std::max(largest, kinds[i]);
-    const bool refers = is_reference(kind);
-    references_ += static_cast<std::size_t>(refers || has_old_address(kind));
-    made_ += static_cast<std::size_t>(!refers);
-    aligned_ += static_cast<std::size_t>(has_alignment(kind));
-  }
+  for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, kinds[i]);
   if (largest >= event_kind_limit) fail("an event has an unknown kind; read the trace with a newer heapwright");
+  std::uint64_t entries = 0;
+  std::size_t made = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t of_kind = kind_entries.of_kind[kinds[i]];
+    entries += of_kind;
+    made_events_[made] = static_cast<BlockIndex>(i);
+    made += of_kind & 1U;
+  }
+  const auto counter = [entries](unsigned shift) { return static_cast<std::size_t>((entries >> shift) & 0xffffU); };
+  made_ = made;
+  references_ = counter(KindEntries::references);
+  aligned_ = counter(KindEntries::aligned);
+  stated_ = counter(KindEntries::stated);
+}
+
+void EventDecoder::decode_alignments(EventBatch& batch) {
   const std::uint8_t* alignment = codes(ColumnId::alignment, aligned_);
   std::fill(batch.alignment_log2.begin(), batch.alignment_log2.end(), std::uint8_t{0});
-  for (std::size_t i = 0; aligned_ > 0 && i < count; ++i) {
+  for (std::size_t i = 0; aligned_ > 0 && i < batch.count(); ++i) {
     if (has_alignment(batch.kind[i])) batch.alignment_log2[i] = *alignment++;
   }
 }
 
-std::uint64_t EventDecoder::decode_times(std::uint64_t first_begin_ns, EventBatch& batch) {
+void EventDecoder::decode_durations(EventBatch& batch) {
   const std::size_t count = batch.count();
-  const std::uint8_t* begins = codes(ColumnId::begin, count);
-  const std::uint8_t* durations = codes(ColumnId::duration, count);
-  base::ByteSource begin_wide = wide(ColumnId::begin_wide);
-  base::ByteSource duration_wide = wide(ColumnId::duration_wide);
-  std::uint64_t begin_ns = first_begin_ns;
+  const std::uint8_t* code = codes(ColumnId::duration, count);
+  std::uint32_t* duration_ns = batch.duration_ns.data();
+  for (std::size_t i = 0; i < count; ++i) duration_ns[i] = code[i] * duration_quantum_ns;
+  base::ByteSource wide_durations = wide(ColumnId::duration_wide);
+  const std::uint8_t* const end = code + count;
+  for (const std::uint8_t* at = code; at != end; ++at) {
+    at = static_cast<const std::uint8_t*>(std::memchr(at, code_wide, static_cast<std::size_t>(end - at)));
+    if (at == nullptr) break;
+    const std::uint64_t beyond = wide_durations.varint();
+    if (beyond > UINT32_MAX / duration_quantum_ns - code_wide) fail("a duration is impossible");
+    duration_ns[at - code] += static_cast<std::uint32_t>(beyond * duration_quantum_ns);
+  }
+  require_whole(wide_durations);
+}
+
+std::uint64_t EventDecoder::decode_begins(std::uint64_t first_begin_ns, EventBatch& batch) {
+  const std::size_t count = batch.count();
+  const std::uint8_t* code = codes(ColumnId::begin, count);
+  const std::uint32_t* duration_ns = batch.duration_ns.data();
+  std::uint64_t* begin_ns = batch.begin_ns.data();
+  base::ByteSource wide_steps = wide(ColumnId::begin_wide);
+  std::uint64_t begin = first_begin_ns;
   std::uint64_t last_end_ns = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t step = begins[i];
+    std::uint64_t step = code[i];
     if (step == code_wide) [[unlikely]] {
-      step += begin_wide.varint();
-      if (step > max_step(begin_ns)) fail("a begin time is impossible");
+      step += wide_steps.varint();
+      if (step > max_step(begin)) fail("a begin time is impossible");
     }
-    std::uint64_t duration = durations[i];
-    if (duration == code_wide) [[unlikely]] duration += duration_wide.varint();
-    if (duration > UINT32_MAX / duration_quantum_ns) [[unlikely]] fail("a duration is impossible");
-    begin_ns += step * time_quantum_ns;
-    batch.begin_ns[i] = begin_ns;
-    batch.duration_ns[i] = static_cast<std::uint32_t>(duration * duration_quantum_ns);
-    last_end_ns = std::max(last_end_ns, begin_ns + duration * duration_quantum_ns);
+    begin += step * time_quantum_ns;
+    begin_ns[i] = begin;
+    last_end_ns = std::max(last_end_ns, begin + duration_ns[i]);
   }
-  require_whole(begin_wide);
-  require_whole(duration_wide);
+  require_whole(wide_steps);
   return last_end_ns;
 }
 
 void EventDecoder::decode_stacks(std::size_t stacks, EventBatch& batch) {
   const std::size_t count = batch.count();
   const std::uint8_t* code = codes(ColumnId::stack, count);
+  const EventKind* kind = batch.kind.data();
+  std::uint32_t* stack = batch.stack.data();
   base::ByteSource wide_stacks = wide(ColumnId::stack_wide);
   stacks_.reset();
-  std::uint32_t largest = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t stack = stacks_.decode(batch.kind[i], code[i], wide_stacks);
-    batch.stack[i] = stack;
-    largest = std::max(largest, stack);
-  }
+  StackPredictor::Position position;
+  for (std::size_t i = 0; i < count; ++i) stack[i] = stacks_.decode(kind[i], code[i], position, wide_stacks);
   require_whole(wide_stacks);
-  if (largest != 0 && largest >= stacks) fail("an event refers to a call stack that is not in the trace");
+  if (position.largest != 0 && position.largest >= stacks) fail("an event refers to a call stack that is not in the trace");
 }
 
 void EventDecoder::decode_made_sizes(EventBatch& batch) {
   const std::uint8_t* size_code = codes(ColumnId::size, made_);
   const std::uint8_t* usable_code = codes(ColumnId::usable, made_);
+  const std::uint32_t* stack = batch.stack.data();
+  std::uint64_t* size = batch.size.data();
+  std::uint64_t* usable = batch.usable.data();
   base::ByteSource size_wide = wide(ColumnId::size_wide);
   base::ByteSource usable_wide = wide(ColumnId::usable_wide);
   sizes_.reset();
-  usables_.reset();
-  for (std::size_t i = 0; i < batch.count(); ++i) {
-    if (is_reference(batch.kind[i])) continue;
-    const std::uint64_t size = sizes_.decode(batch.stack[i], *size_code++, size_wide);
-    batch.size[i] = size;
-    batch.usable[i] = usables_.decode(size, *usable_code++, usable_wide);
+  for (std::size_t entry = 0; entry < made_; ++entry) {
+    const BlockIndex event = made_events_[entry];
+    const auto sizes = sizes_.decode(stack[event], {size_code[entry], usable_code[entry]}, size_wide, usable_wide);
+    size[event] = sizes.size;
+    usable[event] = sizes.usable;
   }
   require_whole(size_wide);
   require_whole(usable_wide);
 }
 
-void EventDecoder::decode_addresses(EventBatch& batch) {
-  const std::uint8_t* reference = codes(ColumnId::reference, references_);
-  const std::uint8_t* made = codes(ColumnId::made_address, made_);
-  reference_wide_ = wide(ColumnId::reference_wide);
-  made_wide_ = wide(ColumnId::made_address_wide);
-  addresses_.reset();
-  for (std::size_t i = 0; i < batch.count(); ++i) {
-    const auto at = static_cast<BlockIndex>(i);
-    const EventKind kind = batch.kind[i];
-    batch.old_address[i] = 0;
-    if (is_reference(kind)) {
-      batch.address[i] = decode_reference(*reference++, at, !keeps_block(kind), batch);
-      continue;
-    }
-    if (has_old_address(kind)) batch.old_address[i] = decode_reference(*reference++, at, true, batch);
-    batch.address[i] = decode_made(*made++, at, batch);
-  }
-  require_whole(reference_wide_);
-  require_whole(made_wide_);
-}
-
 // A damaged chunk may name any index; only blocks made before `at` exist.
-BlockIndex EventDecoder::living_block(std::uint8_t code, BlockIndex at) {
+inline BlockIndex EventDecoder::living_block(std::uint8_t code, BlockIndex at) {
   using namespace reference_code;
   std::uint64_t block = 0;
-  if (code < ranks) {
-    block = addresses_.living(code);
+  if (code < ranks) [[likely]] {
+    BlockIndex living = addresses_.newest();
+    for (unsigned rank = code; rank > 0; --rank) living = addresses_.made_before(living);
+    block = living;
   } else if (code == newer) {
     block = addresses_.cursor_newer();
   } else if (code == older) {
@@ -180,57 +205,104 @@ BlockIndex EventDecoder::living_block(std::uint8_t code, BlockIndex at) {
     const std::uint64_t distance = code == far ? reference_wide_.varint() : std::uint64_t{code} - first_near;
     block = distance <= at ? at - distance : no_block;
   }
-  if (block >= at) fail("an event refers to a block that is not there");
+  if (block >= at) [[unlikely]] fail("an event refers to a block that is not there");
   return static_cast<BlockIndex>(block);
 }
 
-std::uint64_t EventDecoder::decode_reference(std::uint8_t code, BlockIndex at, bool is_gone, EventBatch& batch) {
+// The block a reference refers to; no_block for null and for one that this
+// chunk did not make, whose address is then in `address`.
+inline BlockIndex EventDecoder::decode_reference(std::uint8_t code, BlockIndex at, std::uint64_t& address) {
   using namespace reference_code;
-  referred_[at] = no_block;
-  if (code == null) return 0;
-  if (code == elsewhere || code == elsewhere_exact) {
+  if (code == null || code == elsewhere || code == elsewhere_exact) [[unlikely]] {
+    address = 0;
+    if (code == null) return no_block;
     const auto distance = static_cast<std::uint64_t>(reference_wide_.signed_varint());
     addresses_.last_elsewhere += code == elsewhere ? distance << 4U : distance;
-    return addresses_.last_elsewhere;
+    address = addresses_.last_elsewhere;
+    return no_block;
   }
-  const BlockIndex block = living_block(code, at);
-  referred_[at] = block;
-  if (is_gone) addresses_.gone(block, batch.usable[block]);
-  return batch.address[block];
+  return living_block(code, at);
 }
 
-std::uint64_t EventDecoder::decode_made(std::uint8_t code, BlockIndex at, EventBatch& batch) {
+inline std::uint64_t EventDecoder::fresh_address(std::uint8_t code) {
+  using namespace made_code;
+  if (code == sequel) return addresses_.sequel();
+  if (code == delta_exact) return addresses_.fresh() + static_cast<std::uint64_t>(made_wide_.signed_varint());
+  const std::uint64_t folded = code == delta ? made_wide_.varint() : std::uint64_t{code} - first_near;
+  return addresses_.fresh() + (static_cast<std::uint64_t>(base::zigzag_decode(folded)) << 4U);
+}
+
+inline std::uint64_t EventDecoder::decode_made(std::uint8_t code, BlockIndex at, EventBatch& batch) {
   using namespace made_code;
   const std::uint64_t usable = batch.usable[at];
-  if (code == null) return 0;
+  const auto block_class = AddressPredictor::class_of(usable);
   std::uint64_t address = 0;
-  if (code < ranks) {
-    const BlockIndex block = addresses_.reuse(usable, code);
-    if (block >= at) fail("an event reuses a block that is not there");
+  if (code < ranks) [[likely]] {
+    const BlockIndex block = addresses_.reuse(block_class, code);
+    if (block >= at) [[unlikely]] fail("an event reuses a block that is not there");
     address = batch.address[block];
+  } else if (code == null) {
+    return 0;
   } else if (code == in_place) {
     const bool has_block = has_old_address(batch.kind[at]) && referred_[at] != no_block;
-    if (has_block) addresses_.forget(batch.usable[referred_[at]]);
+    if (has_block) addresses_.forget_block(referred_[at]);
     address = batch.old_address[at];
   } else {
-    addresses_.forget(usable);
-    if (code == sequel) {
-      address = addresses_.sequel();
-    } else if (code == delta_exact) {
-      address = addresses_.fresh() + static_cast<std::uint64_t>(made_wide_.signed_varint());
-    } else {
-      const std::uint64_t folded = code == delta ? made_wide_.varint() : std::uint64_t{code} - first_near;
-      address = addresses_.fresh() + (static_cast<std::uint64_t>(base::zigzag_decode(folded)) << 4U);
-    }
+    addresses_.forget(block_class);
+    address = fresh_address(code);
     addresses_.made_fresh(address, usable);
   }
-  addresses_.made(at);
+  addresses_.made(at, block_class);
   return address;
 }
 
+void EventDecoder::decode_old_address(std::uint8_t code, BlockIndex at, EventBatch& batch) {
+  std::uint64_t address = 0;
+  const BlockIndex block = decode_reference(code, at, address);
+  referred_[at] = block;
+  if (block != no_block) {
+    address = batch.address[block];
+    addresses_.gone(block);
+  }
+  batch.old_address[at] = address;
+}
+
+void EventDecoder::decode_addresses(EventBatch& batch) {
+  const std::uint8_t* reference = codes(ColumnId::reference, references_);
+  const std::uint8_t* made = codes(ColumnId::made_address, made_);
+  const EventKind* kinds = batch.kind.data();
+  std::uint64_t* address = batch.address.data();
+  std::uint64_t* size = batch.size.data();
+  std::uint64_t* usable = batch.usable.data();
+  reference_wide_ = wide(ColumnId::reference_wide);
+  made_wide_ = wide(ColumnId::made_address_wide);
+  addresses_.reset();
+  std::fill(batch.old_address.begin(), batch.old_address.end(), 0U);
+  const std::size_t count = batch.count();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto at = static_cast<BlockIndex>(i);
+    const EventKind kind = kinds[i];
+    if (!is_reference(kind)) {
+      if (has_old_address(kind)) [[unlikely]] decode_old_address(*reference++, at, batch);
+      address[i] = decode_made(*made++, at, batch);
+      continue;
+    }
+    size[i] = usable[i] = 0;
+    const BlockIndex block = decode_reference(*reference++, at, address[i]);
+    referred_[i] = block;
+    if (block == no_block) continue;
+    address[i] = address[block];
+    if (!keeps_block(kind)) addresses_.gone(block);
+  }
+  require_whole(reference_wide_);
+  require_whole(made_wide_);
+}
+
+// Mostly nothing was stated, and then there is nothing to walk.
 void EventDecoder::decode_stated_sizes(EventBatch& batch) {
-  const bool is_absent = columns_[static_cast<std::size_t>(ColumnId::stated_size)].empty();
-  const bool is_usable_absent = columns_[static_cast<std::size_t>(ColumnId::stated_usable)].empty();
+  const bool is_size_absent = columns_[static_cast<std::size_t>(ColumnId::stated_size)].data() == nullptr;
+  const bool is_usable_absent = columns_[static_cast<std::size_t>(ColumnId::stated_usable)].data() == nullptr;
+  if (is_size_absent && is_usable_absent && stated_ == 0) return;
   base::ByteSource size = wide(ColumnId::stated_size);
   base::ByteSource usable = wide(ColumnId::stated_usable);
   for (std::size_t i = 0; i < batch.count(); ++i) {
@@ -238,7 +310,7 @@ void EventDecoder::decode_stated_sizes(EventBatch& batch) {
     if (!is_reference(kind)) continue;
     const BlockIndex block = referred_[i];
     const std::uint64_t expected = block == no_block || !has_stated_size(kind) ? 0 : batch.size[block];
-    batch.size[i] = expected + (is_absent ? 0 : static_cast<std::uint64_t>(size.signed_varint()));
+    batch.size[i] = expected + (is_size_absent ? 0 : static_cast<std::uint64_t>(size.signed_varint()));
     batch.usable[i] = is_usable_absent ? 0 : usable.varint();
   }
   require_whole(size);

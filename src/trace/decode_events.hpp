@@ -34,13 +34,17 @@ class EventDecoder {
   const std::uint8_t* codes(ColumnId id, std::size_t bytes);
   base::ByteSource wide(ColumnId id) const;
   void decode_kinds(EventBatch& batch);
-  std::uint64_t decode_times(std::uint64_t first_begin_ns, EventBatch& batch);
+  void decode_alignments(EventBatch& batch);
+  void decode_durations(EventBatch& batch);
+  std::uint64_t decode_begins(std::uint64_t first_begin_ns, EventBatch& batch);
   void decode_stacks(std::size_t stacks, EventBatch& batch);
   void decode_made_sizes(EventBatch& batch);
   void decode_addresses(EventBatch& batch);
   void decode_stated_sizes(EventBatch& batch);
-  std::uint64_t decode_reference(std::uint8_t code, BlockIndex at, bool is_gone, EventBatch& batch);
+  void decode_old_address(std::uint8_t code, BlockIndex at, EventBatch& batch);
+  BlockIndex decode_reference(std::uint8_t code, BlockIndex at, std::uint64_t& address);
   std::uint64_t decode_made(std::uint8_t code, BlockIndex at, EventBatch& batch);
+  std::uint64_t fresh_address(std::uint8_t code);
   BlockIndex living_block(std::uint8_t code, BlockIndex at);
 
   BlockUnpacker unpacker_;
@@ -51,12 +55,15 @@ class EventDecoder {
   std::size_t references_ = 0;  // entries of the reference column
   std::size_t made_ = 0;        // entries of the made_address column
   std::size_t aligned_ = 0;
+  std::size_t stated_ = 0;      // references that state a size
+  // The events that make a block; one cell more than events, so that the loop
+  // that fills it needs no branch.
+  std::array<BlockIndex, max_events_per_chunk + 1> made_events_;
   base::ByteSource reference_wide_;
   base::ByteSource made_wide_;
   std::array<BlockIndex, max_events_per_chunk> referred_;
   StackPredictor stacks_;
   SizePredictor sizes_;
-  UsablePredictor usables_;
   AddressPredictor addresses_;
 };
 

@@ -43,7 +43,7 @@ class ColumnBuffer {
 class LivingBlocks {
  public:
   void start(std::size_t events, const std::uint64_t* addresses) {
-    bits_ = static_cast<unsigned>(std::bit_width(events * 2 + 1));
+    bits_ = static_cast<unsigned>(std::bit_width(events));
     slots_.assign(std::size_t{1} << bits_, free_slot);
     addresses_ = addresses;
   }
@@ -89,7 +89,6 @@ struct EventEncoder::State {
   std::array<ColumnBuffer, column_limit> columns;
   StackPredictor stacks;
   SizePredictor sizes;
-  UsablePredictor usables;
   AddressPredictor addresses;
   LivingBlocks living;
   BlockPacker packer;
@@ -109,7 +108,7 @@ struct EventEncoder::State {
   void encode_made_sizes(const EventBatch& batch);
   void encode_addresses(const EventBatch& batch);
   void encode_stated_sizes(const EventBatch& batch);
-  BlockIndex encode_reference(const EventBatch& batch, BlockIndex at, std::uint64_t address, bool is_gone);
+  BlockIndex encode_reference(BlockIndex at, std::uint64_t address, bool is_gone);
   void encode_made(const EventBatch& batch, BlockIndex at, BlockIndex old_block);
   std::uint8_t code_of_living(BlockIndex at, BlockIndex block) noexcept;
   void pack(std::vector<std::uint8_t>& out);
@@ -120,7 +119,6 @@ void EventEncoder::State::start(const EventBatch& batch) {
   for (ColumnBuffer& buffer : columns) buffer.start(count * base::max_varint_bytes);
   stacks.reset();
   sizes.reset();
-  usables.reset();
   addresses.reset();
   living.start(count, batch.address.data());
   referred.assign(count, no_block);
@@ -151,19 +149,35 @@ EncodedTimes EventEncoder::State::encode_times(const EventBatch& batch, std::uin
 }
 
 void EventEncoder::State::encode_stacks(const EventBatch& batch) {
+  StackPredictor::Position position;
+  std::uint8_t* code = column(ColumnId::stack).end;
+  std::uint8_t* wide = column(ColumnId::stack_wide).end;
   for (std::size_t i = 0; i < batch.count(); ++i) {
-    put(ColumnId::kind, static_cast<std::uint8_t>(batch.kind[i]));
-    put(ColumnId::stack, stacks.encode(batch.kind[i], batch.stack[i], column(ColumnId::stack_wide).end));
+    *code++ = stacks.encode(batch.kind[i], batch.stack[i], position, wide);
     if (has_alignment(batch.kind[i])) put(ColumnId::alignment, batch.alignment_log2[i]);
   }
+  column(ColumnId::stack).end = code;
+  column(ColumnId::stack_wide).end = wide;
+  std::uint8_t*& kinds = column(ColumnId::kind).end;
+  std::memcpy(kinds, batch.kind.data(), batch.count());
+  kinds += batch.count();
 }
 
 void EventEncoder::State::encode_made_sizes(const EventBatch& batch) {
+  std::uint8_t* size_code = column(ColumnId::size).end;
+  std::uint8_t* usable_code = column(ColumnId::usable).end;
+  std::uint8_t* size_wide = column(ColumnId::size_wide).end;
+  std::uint8_t* usable_wide = column(ColumnId::usable_wide).end;
   for (std::size_t i = 0; i < batch.count(); ++i) {
     if (is_reference(batch.kind[i])) continue;
-    put(ColumnId::size, sizes.encode(batch.stack[i], batch.size[i], column(ColumnId::size_wide).end));
-    put(ColumnId::usable, usables.encode(batch.size[i], batch.usable[i], column(ColumnId::usable_wide).end));
+    const auto codes = sizes.encode(batch.stack[i], {batch.size[i], batch.usable[i]}, size_wide, usable_wide);
+    *size_code++ = codes.size;
+    *usable_code++ = codes.usable;
   }
+  column(ColumnId::size).end = size_code;
+  column(ColumnId::usable).end = usable_code;
+  column(ColumnId::size_wide).end = size_wide;
+  column(ColumnId::usable_wide).end = usable_wide;
 }
 
 // Releases state what the block's own event says, or nothing.
@@ -182,24 +196,24 @@ void EventEncoder::State::encode_addresses(const EventBatch& batch) {
     const auto at = static_cast<BlockIndex>(i);
     const EventKind kind = batch.kind[i];
     if (is_reference(kind)) {
-      referred[i] = encode_reference(batch, at, batch.address[i], !keeps_block(kind));
+      referred[i] = encode_reference(at, batch.address[i], !keeps_block(kind));
       continue;
     }
     const BlockIndex old_block =
-        has_old_address(kind) ? encode_reference(batch, at, batch.old_address[i], true) : no_block;
+        has_old_address(kind) ? encode_reference(at, batch.old_address[i], true) : no_block;
     encode_made(batch, at, old_block);
   }
 }
 
 std::uint8_t EventEncoder::State::code_of_living(BlockIndex at, BlockIndex block) noexcept {
   using namespace reference_code;
-  if (addresses.living(0) == block) return 0;
+  if (addresses.newest() == block) return 0;
   if (addresses.cursor_newer() == block) return newer;
   if (addresses.cursor_older() == block) return older;
-  for (std::uint8_t rank = 1; rank < ranks; ++rank) {
-    const BlockIndex candidate = addresses.living(rank);
+  BlockIndex candidate = addresses.newest();
+  for (std::uint8_t rank = 1; rank < ranks && candidate != no_block; ++rank) {
+    candidate = addresses.made_before(candidate);
     if (candidate == block) return rank;
-    if (candidate == no_block) break;
   }
   const std::uint32_t distance = static_cast<std::uint32_t>(at) - block;
   if (distance < near_limit) return static_cast<std::uint8_t>(first_near + distance);
@@ -207,8 +221,7 @@ std::uint8_t EventEncoder::State::code_of_living(BlockIndex at, BlockIndex block
   return far;
 }
 
-BlockIndex EventEncoder::State::encode_reference(const EventBatch& batch, BlockIndex at, std::uint64_t address,
-                                                 bool is_gone) {
+BlockIndex EventEncoder::State::encode_reference(BlockIndex at, std::uint64_t address, bool is_gone) {
   using namespace reference_code;
   if (address == 0) {
     put(ColumnId::reference, null);
@@ -226,7 +239,7 @@ BlockIndex EventEncoder::State::encode_reference(const EventBatch& batch, BlockI
   }
   put(ColumnId::reference, code_of_living(at, block));
   if (is_gone) {
-    addresses.gone(block, batch.usable[block]);
+    addresses.gone(block);
     living.erase(block);
   }
   return block;
@@ -237,23 +250,25 @@ void EventEncoder::State::encode_made(const EventBatch& batch, BlockIndex at, Bl
   const std::uint64_t address = batch.address[at];
   const std::uint64_t usable = batch.usable[at];
   if (address == 0) return put(ColumnId::made_address, null);
+  const auto block_class = AddressPredictor::class_of(usable);
   const auto finish = [&](std::uint8_t code) {
     put(ColumnId::made_address, code);
-    addresses.made(at);
+    addresses.made(at, block_class);
     living.insert(at);
   };
   if (has_old_address(batch.kind[at]) && address == batch.old_address[at]) {
-    if (old_block != no_block) addresses.forget(batch.usable[old_block]);
+    if (old_block != no_block) addresses.forget_block(old_block);
     return finish(in_place);
   }
-  for (std::uint8_t rank = 0; rank < ranks; ++rank) {
-    const BlockIndex candidate = addresses.released(usable, rank);
-    if (candidate == no_block) break;
-    if (batch.address[candidate] != address) continue;
-    addresses.reuse(usable, rank);
-    return finish(rank);
+  BlockIndex candidate = addresses.released(block_class);
+  for (std::uint8_t rank = 0; rank < ranks && candidate != no_block; ++rank) {
+    if (batch.address[candidate] == address) {
+      addresses.reuse(block_class, rank);
+      return finish(rank);
+    }
+    candidate = addresses.released_before(candidate);
   }
-  addresses.forget(usable);
+  addresses.forget(block_class);
   const std::uint64_t delta = address - addresses.fresh();
   const bool is_sequel = address == addresses.sequel();
   addresses.made_fresh(address, usable);

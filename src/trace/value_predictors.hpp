@@ -20,73 +20,124 @@ inline constexpr std::uint8_t code_predicted = 0;
 inline constexpr std::uint8_t code_wide = 255;
 inline constexpr std::uint32_t recent_slots = 254;  // codes 1..254
 
-// The stack that followed the last time the same kind came after the same
-// stack; else one of 254 recent stacks; else its distance to the last such.
+// The stack that came last when the same kind followed the same stack; else
+// one of 254 recent stacks; else its distance to the last such.
 class StackPredictor {
  public:
+  // What one pass over a chunk carries from event to event. Apart from the
+  // tables so that a loop keeps it in registers.
+  struct Position {
+    std::uint32_t previous = 0;   // last stack that was not 0
+    std::uint32_t last_wide = 0;
+    std::uint32_t largest = 0;  // of all decoded: every stack is wide once
+  };
+
   void reset() noexcept {
     following_.fill(0);
     recent_.fill(0);
-    previous_ = 0;
-    last_wide_ = 0;
   }
 
-  std::uint8_t encode(EventKind kind, std::uint32_t stack, std::uint8_t*& wide) noexcept {
-    std::uint32_t& expected = following_[slot_of(kind)];
-    if (stack != 0) previous_ = stack;
+  std::uint8_t encode(EventKind kind, std::uint32_t stack, Position& at, std::uint8_t*& wide) noexcept {
+    std::uint32_t& expected = following_[slot_of(at.previous, kind)];
+    if (stack != 0) at.previous = stack;
     if (expected == stack) return code_predicted;
     expected = stack;
     const std::uint32_t slot = base::hash_to_limit(stack, recent_slots);
     if (recent_[slot] == stack) return static_cast<std::uint8_t>(slot + 1);
     recent_[slot] = stack;
-    wide = base::put_varint(wide, base::zigzag_encode(static_cast<std::int64_t>(stack) - last_wide_));
-    last_wide_ = stack;
+    wide = base::put_varint(wide, base::zigzag_encode(static_cast<std::int32_t>(stack - at.last_wide)));
+    at.last_wide = stack;
     return code_wide;
   }
 
-  std::uint32_t decode(EventKind kind, std::uint8_t code, base::ByteSource& wide) noexcept {
-    std::uint32_t& expected = following_[slot_of(kind)];
-    if (code != code_predicted) expected = other(code, wide);
-    if (expected != 0) previous_ = expected;
+  std::uint32_t decode(EventKind kind, std::uint8_t code, Position& at, base::ByteSource& wide) noexcept {
+    std::uint32_t& expected = following_[slot_of(at.previous, kind)];
+    if (code != code_predicted) [[unlikely]] expected = unpredicted(code, at, wide);
+    if (expected != 0) at.previous = expected;
     return expected;
   }
 
  private:
   static constexpr unsigned table_bits = 11;
 
-  std::uint32_t slot_of(EventKind kind) const noexcept {
-    return base::hash_to_bits((static_cast<std::uint64_t>(previous_) << 8U) | static_cast<std::uint8_t>(kind),
-                              table_bits);
+  // Stack ids are dense: their low bits are as good as a hash, and quicker.
+  static std::uint32_t slot_of(std::uint32_t previous, EventKind kind) noexcept {
+    return (previous ^ (static_cast<std::uint32_t>(kind) << 5U)) & ((1U << table_bits) - 1U);
   }
 
-  std::uint32_t other(std::uint8_t code, base::ByteSource& wide) noexcept {
+  std::uint32_t unpredicted(std::uint8_t code, Position& at, base::ByteSource& wide) noexcept {
     if (code != code_wide) return recent_[code - 1U];
-    const auto stack = static_cast<std::uint32_t>(static_cast<std::uint64_t>(last_wide_) +
-                                                  static_cast<std::uint64_t>(wide.signed_varint()));
+    const std::uint32_t stack = at.last_wide + static_cast<std::uint32_t>(wide.signed_varint());
     recent_[base::hash_to_limit(stack, recent_slots)] = stack;
-    last_wide_ = stack;
+    at.last_wide = stack;
+    if (stack > at.largest) at.largest = stack;
     return stack;
   }
 
   std::array<std::uint32_t, 1U << table_bits> following_;
   std::array<std::uint32_t, recent_slots> recent_;
-  std::uint32_t previous_;
-  std::int64_t last_wide_;
 };
 
-// The last size seen with this stack; else one of 254 recent sizes; else the
-// size itself.
+// The size seen last with this stack; else one of 254 recent sizes; else the
+// size itself. The usable size that came with this size last time; for a size
+// not seen yet, the same excess as the last such size with equal low bits.
 class SizePredictor {
  public:
+  struct Sizes {
+    std::uint64_t size = 0;
+    std::uint64_t usable = 0;
+    bool operator==(const Sizes&) const = default;
+  };
+  struct Codes {
+    std::uint8_t size = code_predicted;
+    std::uint8_t usable = code_predicted;
+  };
+
   void reset() noexcept {
-    of_stack_.fill(0);
+    of_stack_.fill({});
     recent_.fill(0);
+    of_size_.fill({});
+    excess_.fill(0);
   }
 
-  std::uint8_t encode(std::uint32_t stack, std::uint64_t size, std::uint8_t*& wide) noexcept {
-    std::uint64_t& expected = of_stack_[base::hash_to_bits(stack, table_bits)];
-    if (expected == size) return code_predicted;
-    expected = size;
+  Codes encode(std::uint32_t stack, Sizes sizes, std::uint8_t*& size_wide, std::uint8_t*& usable_wide) noexcept {
+    Sizes& last = of_stack_[slot_of(stack)];
+    if (last == sizes) return {};
+    Codes codes;
+    std::uint64_t expected = last.usable;
+    if (last.size != sizes.size) {
+      codes.size = encode_size(sizes.size, size_wide);
+      expected = usable_of(sizes.size);
+    }
+    codes.usable = encode_usable(sizes.usable, expected, usable_wide);
+    learn(sizes);
+    last = sizes;
+    return codes;
+  }
+
+  Sizes decode(std::uint32_t stack, Codes codes, base::ByteSource& size_wide, base::ByteSource& usable_wide) noexcept {
+    Sizes& last = of_stack_[slot_of(stack)];
+    if (codes.size == code_predicted && codes.usable == code_predicted) [[likely]] return last;
+    Sizes sizes = last;
+    if (codes.size != code_predicted) {
+      sizes.size = decode_size(codes.size, size_wide);
+      sizes.usable = usable_of(sizes.size);
+    }
+    if (codes.usable == code_none) sizes.usable = 0;
+    if (codes.usable == code_wide) sizes.usable += static_cast<std::uint64_t>(usable_wide.signed_varint());
+    learn(sizes);
+    last = sizes;
+    return sizes;
+  }
+
+ private:
+  static constexpr unsigned stack_bits = 10;
+  static constexpr unsigned size_bits = 9;
+  static constexpr std::uint8_t code_none = 1;  // usable: 0
+
+  static std::uint32_t slot_of(std::uint32_t stack) noexcept { return stack & ((1U << stack_bits) - 1U); }
+
+  std::uint8_t encode_size(std::uint64_t size, std::uint8_t*& wide) noexcept {
     const std::uint32_t slot = base::hash_to_limit(size, recent_slots);
     if (recent_[slot] == size) return static_cast<std::uint8_t>(slot + 1);
     recent_[slot] = size;
@@ -94,68 +145,34 @@ class SizePredictor {
     return code_wide;
   }
 
-  std::uint64_t decode(std::uint32_t stack, std::uint8_t code, base::ByteSource& wide) noexcept {
-    std::uint64_t& expected = of_stack_[base::hash_to_bits(stack, table_bits)];
-    if (code == code_predicted) return expected;
-    if (code != code_wide) return expected = recent_[code - 1U];
-    expected = wide.varint();
-    recent_[base::hash_to_limit(expected, recent_slots)] = expected;
-    return expected;
+  std::uint64_t decode_size(std::uint8_t code, base::ByteSource& wide) noexcept {
+    if (code != code_wide) return recent_[code - 1U];
+    const std::uint64_t size = wide.varint();
+    recent_[base::hash_to_limit(size, recent_slots)] = size;
+    return size;
   }
 
- private:
-  static constexpr unsigned table_bits = 11;
-  std::array<std::uint64_t, 1U << table_bits> of_stack_;
-  std::array<std::uint64_t, recent_slots> recent_;
-};
-
-// The usable size that came with this requested size; for a size not seen
-// yet, the same excess as the last size with equal low bits.
-class UsablePredictor {
- public:
-  void reset() noexcept {
-    entries_.fill({});
-    excess_.fill(0);
-  }
-
-  std::uint8_t encode(std::uint64_t size, std::uint64_t usable, std::uint8_t*& wide) noexcept {
-    const std::uint64_t expected = predict(size);
-    learn(size, usable);
+  static std::uint8_t encode_usable(std::uint64_t usable, std::uint64_t expected, std::uint8_t*& wide) noexcept {
     if (usable == expected) return code_predicted;
     if (usable == 0) return code_none;
     wide = base::put_varint(wide, base::zigzag_encode(static_cast<std::int64_t>(usable - expected)));
     return code_wide;
   }
 
-  std::uint64_t decode(std::uint64_t size, std::uint8_t code, base::ByteSource& wide) noexcept {
-    const std::uint64_t expected = predict(size);
-    std::uint64_t usable = expected;
-    if (code == code_none) usable = 0;
-    if (code == code_wide) usable += static_cast<std::uint64_t>(wide.signed_varint());
-    learn(size, usable);
-    return usable;
-  }
-
- private:
-  static constexpr unsigned table_bits = 9;
-  static constexpr std::uint8_t code_none = 1;
-  struct Entry {
-    std::uint64_t size = 0;
-    std::uint64_t usable = 0;
-  };
-
-  std::uint64_t predict(std::uint64_t size) const noexcept {
-    const Entry& entry = entries_[base::hash_to_bits(size, table_bits)];
+  std::uint64_t usable_of(std::uint64_t size) const noexcept {
+    const Sizes& entry = of_size_[base::hash_to_bits(size, size_bits)];
     return entry.size == size && entry.usable != 0 ? entry.usable : size + excess_[size % excess_.size()];
   }
 
-  void learn(std::uint64_t size, std::uint64_t usable) noexcept {
-    if (usable == 0) return;
-    entries_[base::hash_to_bits(size, table_bits)] = {size, usable};
-    excess_[size % excess_.size()] = usable - size;
+  void learn(Sizes sizes) noexcept {
+    if (sizes.usable == 0) return;
+    of_size_[base::hash_to_bits(sizes.size, size_bits)] = sizes;
+    excess_[sizes.size % excess_.size()] = sizes.usable - sizes.size;
   }
 
-  std::array<Entry, 1U << table_bits> entries_;
+  std::array<Sizes, 1U << stack_bits> of_stack_;
+  std::array<std::uint64_t, recent_slots> recent_;
+  std::array<Sizes, 1U << size_bits> of_size_;
   std::array<std::uint64_t, 16> excess_;
 };
 
