@@ -66,40 +66,51 @@ bool starts_with(const char* text, const char* prefix) noexcept {
   return true;
 }
 
-// Takes our own library out of LD_PRELOAD and the session out of the
-// environment, in place (nothing may be allocated here), so that programs
-// started by this one run without the recorder.
+void remove(char** variable) noexcept {
+  do {
+    variable[0] = variable[1];
+  } while (*variable++ != nullptr);
+}
+
+// Takes our own library out of a list of libraries, in place.
+void remove_self(char* list) noexcept {
+  char* write = list;
+  while (*list != '\0') {
+    char* end = list;
+    while (*end != '\0' && *end != ':' && *end != ' ') ++end;
+    const char separator = *end;
+    *end = '\0';
+    const bool is_ours = std::strstr(list, "libheapwright-record.so") != nullptr;
+    *end = separator;
+    const std::size_t length = static_cast<std::size_t>(end - list) + (separator != '\0' ? 1 : 0);
+    if (!is_ours) {
+      std::memmove(write, list, length);
+      write += length;
+    }
+    list += length;
+  }
+  *write = '\0';
+}
+
+// Takes the recording out of the environment, so that programs started by
+// this one run without it. In place: nothing may be allocated here.
 void leave_no_trace_in(char** variables) noexcept {
-  for (char** variable = variables; *variable != nullptr; ++variable) {
-    if (starts_with(*variable, session::session_variable)) {
-      char** rest = variable;
-      do {
-        rest[0] = rest[1];
-      } while (*rest++ != nullptr);
-      --variable;
-      continue;
+  for (char** variable = variables; *variable != nullptr;) {
+    bool is_removed = starts_with(*variable, session::session_variable);
+    if (starts_with(*variable, "LD_PRELOAD=")) {
+      char* value = *variable + sizeof "LD_PRELOAD=" - 1;
+      remove_self(value);
+      is_removed = *value == '\0';
     }
-    if (!starts_with(*variable, "LD_PRELOAD=")) continue;
-    char* read = *variable + sizeof "LD_PRELOAD=" - 1;
-    char* write = read;
-    while (*read != '\0') {
-      char* end = read;
-      while (*end != '\0' && *end != ':' && *end != ' ') ++end;
-      const char separator = *end;
-      *end = '\0';
-      const bool is_ours = std::strstr(read, "libheapwright-record.so") != nullptr;
-      *end = separator;
-      const std::size_t length = static_cast<std::size_t>(end - read) + (separator != '\0' ? 1 : 0);
-      if (!is_ours) {
-        std::memmove(write, read, length);
-        write += length;
-      }
-      read += length;
+    if (is_removed) {
+      remove(variable);
+    } else {
+      ++variable;
     }
-    *write = '\0';
   }
 }
 
+// Keeps the value of HEAPWRIGHT_SESSION, which leaves the environment.
 bool find_session_path() noexcept {
   if (found_session_path[0] != '\0') return true;
   constexpr std::size_t name_length = sizeof session::session_variable - 1;
