@@ -107,7 +107,9 @@ def test_heaptrack_saw_the_same(line_of: Callable[[str], list[str]], tmp_path: P
         theirs.peak_bytes -= libstdcxx_reserve_bytes
     assert ours.allocations > 20_000
     assert sizes_apart(ours.sizes, theirs.sizes) <= environment_blocks
-    assert abs(ours.peak_bytes - theirs.peak_bytes) <= environment_bytes
+    # cc1plus hashes addresses, so the tables it grows differ a little from run to run.
+    allowance = 0.005 * theirs.peak_bytes if name == "cc1plus" else environment_bytes
+    assert abs(ours.peak_bytes - theirs.peak_bytes) <= allowance
 
 
 @pytest.mark.parametrize("name", ["sqlite3", "python3"])
