@@ -109,8 +109,7 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
   for (unsigned index = 0; index <= workers; ++index) {
     preparers.push_back(std::make_unique<Preparer>(source, scope, slice_events, skipped));
   }
-  CallFacts followed(scope);
-  HeapModel model(scope, followed);
+  HeapModel model(scope);
   {
     DecodeAhead<Piece> ahead(schedule, workers, [&](unsigned worker, const ScheduledChunk& job, std::uint32_t from, Piece& piece) {
       preparers[worker]->prepare(job, from, piece);
@@ -118,10 +117,12 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
     merge_all(schedule, ahead, options, model);
   }
 
-  for (const auto& preparer : preparers) {
-    followed.add(preparer->calls());
+  auto& calls = preparers[0]->calls();
+  for (unsigned index = 1; index <= workers; ++index) {
+    calls.add(preparers[index]->calls());
   }
-  followed.finish(facts);
+  calls.add_releases(model.releases());
+  calls.finish(facts);
   model.finish(source.memory_samples(), facts);
   fold_stacks_into_sites(scope.sites, facts);
   drop_unused_classes(facts.by_size);

@@ -6,11 +6,9 @@ namespace {
 
 void add_to(CallSums& to, const CallSums& from) {
   to.allocations += from.allocations;
-  to.releases += from.releases;
   to.failed += from.failed;
   to.null_frees += from.null_frees;
   to.requested_bytes += from.requested_bytes;
-  to.excess_bytes += from.excess_bytes;
   to.allocator_ns += from.allocator_ns;
 }
 
@@ -23,6 +21,11 @@ CallFacts::CallFacts(const Scope& scope)
       timeline_(scope.steps.points()),
       slowest_(scope.slowest_calls) {}
 
+void CallFacts::add_other(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes) {
+  latencies_.add(kind, LatencyTable::no_class, duration_ns, 1);
+  latencies_.cell(kind, LatencyTable::no_class).bytes += bytes;
+}
+
 void CallFacts::add_mapping(trace::EventKind kind, std::uint64_t bytes) noexcept {
   if (kind == trace::EventKind::mmap_) {
     mapped_bytes_ += bytes;
@@ -33,13 +36,12 @@ void CallFacts::add_mapping(trace::EventKind kind, std::uint64_t bytes) noexcept
 
 void CallFacts::add_sums(std::uint32_t lane, std::uint64_t begin_ns, const CallSums& sums) {
   add_to(sums_, sums);
-  threads_[lane].add({sums.allocations, sums.releases, sums.requested_bytes, sums.allocator_ns});
-  timeline_.add(scope_.steps.step_of(begin_ns), sums.allocations, sums.releases, sums.allocator_ns);
+  threads_[lane].add({sums.allocations, sums.requested_bytes, sums.allocator_ns});
+  timeline_.add(scope_.steps.step_of(begin_ns), sums.allocations, sums.allocator_ns);
 }
 
 void CallFacts::add(const CallFacts& other) {
-  kinds_.add(other.kinds_);
-  classes_.add(other.classes_);
+  latencies_.add(other.latencies_);
   sizes_.add(other.sizes_);
   sites_.add(other.sites_);
   for (std::size_t lane = 0; lane < threads_.size(); ++lane) {
@@ -53,28 +55,21 @@ void CallFacts::add(const CallFacts& other) {
 }
 
 void CallFacts::finish(Facts& facts) const {
-  kinds_.finish(facts);
+  latencies_.finish(facts);
   sizes_.finish(facts);
   sites_.finish(facts);
   timeline_.finish(facts);
-  for (std::size_t index = 0; index < size_class_count; ++index) {
-    facts.by_size[index].allocation_latency = classes_.finish(index);
-  }
   for (std::size_t lane = 0; lane < threads_.size(); ++lane) {
     auto& thread = facts.threads[scope_.thread_of_lane[lane]];
     thread.allocations = threads_[lane].allocations;
-    thread.releases = threads_[lane].releases;
     thread.bytes = threads_[lane].bytes;
     thread.allocator_ns = threads_[lane].allocator_ns;
   }
   facts.slowest = slowest_.finish();
   auto& totals = facts.totals;
   totals.allocations = sums_.allocations;
-  totals.releases = sums_.releases;
   totals.failed = sums_.failed;
   totals.null_frees = sums_.null_frees;
-  totals.requested_bytes = sums_.requested_bytes;
-  totals.usable_bytes = sums_.requested_bytes + sums_.excess_bytes;
   totals.mapped_bytes = mapped_bytes_;
   totals.unmapped_bytes = unmapped_bytes_;
 }

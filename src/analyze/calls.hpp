@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Everything a call tells by itself, whatever the order of the calls. Each
-// decoding thread counts into its own CallFacts; the sums are added up in
-// the end.
+// What a call tells by itself, whatever the order of the calls: all but the
+// releases of blocks. Each decoding thread counts into its own CallFacts; the
+// sums are added up in the end.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,9 @@ namespace heapwright::analyze {
 // Sums over consecutive calls of one thread within one step of the timeline.
 struct CallSums {
   std::uint64_t allocations = 0;
-  std::uint64_t releases = 0;
   std::uint64_t failed = 0;
   std::uint64_t null_frees = 0;
   std::uint64_t requested_bytes = 0;
-  std::uint64_t excess_bytes = 0;
   std::uint64_t allocator_ns = 0;
 };
 
@@ -33,16 +31,20 @@ class CallFacts {
  public:
   explicit CallFacts(const Scope& scope);
 
-  void add_call(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes, std::uint64_t weight) noexcept {
-    kinds_.add(kind, duration_ns, bytes, weight);
+  // A successful allocation.
+  [[gnu::always_inline]] void add_block(trace::EventKind kind, std::uint32_t stack, SiteCall call) {
+    call.duration_bucket = bucket_of(call.duration_ns);
+    auto& counts = latencies_.cell(kind, size_class_of(call.size_bytes));
+    LatencyTable::add(counts, call.duration_bucket, call.duration_ns, call.weight);
+    counts.bytes += call.size_bytes * call.weight;
+    counts.overhead_bytes += call.excess_bytes * call.weight;
+    sizes_.add(call.size_bytes, call.weight);
+    sites_.add(stack, call);
   }
-  // A successful allocation; add_call is apart.
-  void add_block(std::uint32_t stack, std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint32_t duration_ns,
-                 bool is_realloc, std::uint64_t weight) {
-    sizes_.add(size_bytes, excess_bytes, weight);
-    classes_.add(size_class_of(size_bytes), duration_ns, weight);
-    sites_.add(stack, size_bytes, excess_bytes, duration_ns, is_realloc, weight);
-  }
+  void prefetch(std::uint32_t stack) const noexcept { sites_.prefetch(stack); }
+  // Any other call that is not the release of a block.
+  void add_other(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes);
+  void add_releases(const LatencyTable& releases) { latencies_.add(releases); }
   void add_mapping(trace::EventKind kind, std::uint64_t bytes) noexcept;
   void add_sums(std::uint32_t lane, std::uint64_t begin_ns, const CallSums& sums);
   Slowest& slowest() noexcept { return slowest_; }
@@ -53,8 +55,7 @@ class CallFacts {
 
  private:
   const Scope& scope_;
-  LatencyByKind kinds_;
-  LatencyByClass classes_;
+  LatencyTable latencies_;
   Sizes sizes_;
   SiteCalls sites_;
   std::vector<ThreadCalls> threads_;  // by lane

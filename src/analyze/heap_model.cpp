@@ -13,9 +13,8 @@ static_assert(prefetch_distance <= Piece::padding);
 
 }  // namespace
 
-HeapModel::HeapModel(const Scope& scope, CallFacts& calls)
+HeapModel::HeapModel(const Scope& scope)
     : scope_(scope),
-      calls_(calls),
       sites_(scope.sites),
       lifetimes_(scope.sites.site_count()),
       threads_(scope.thread_of_lane.size()),
@@ -44,9 +43,9 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
   live_.begin_window(time_ns);
   sites_.begin_window(live_.version());
   lifetimes_.begin_window();
-  release_classes_.clear();
+  releases_.clear();
   for (auto& thread : threads_) {
-    thread = {thread.last_address, thread.live_bytes, thread.live_bytes, 0, 0, 0};
+    thread = {thread.last_address, thread.live_bytes, thread.live_bytes};
   }
   cross_thread_.begin_window();
   chains_.begin_window();
@@ -166,7 +165,7 @@ inline void HeapModel::release(const Row& row, const Piece& piece, std::uint32_t
   Block block;
   if (!displaced_.empty() && was_displaced(row, lane, block)) [[unlikely]] {
     if (block.is_chosen) {
-      count_release<follows_blocks>(block, row, piece, lane);
+      count_release(block, row, piece, lane);
     }
     return;
   }
@@ -197,7 +196,7 @@ inline void HeapModel::release(const Row& row, const Piece& piece, std::uint32_t
     note_temporary(block, thread);
   }
   uncount_block(block);
-  count_release<follows_blocks>(block, row, piece, lane);
+  count_release(block, row, piece, lane);
 }
 
 inline void HeapModel::note_temporary(const Block& block, ThreadLife& thread) {
@@ -205,7 +204,6 @@ inline void HeapModel::note_temporary(const Block& block, ThreadLife& thread) {
   sites_.life_of(block.stack).temporaries += block.weight;
 }
 
-template <bool follows_blocks>
 inline void HeapModel::count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane) {
   const auto lifetime_ns = row.time_ns > block.time_ns ? std::min<std::uint64_t>(row.time_ns - block.time_ns, INT64_MAX) : 0;
   lifetimes_.add(lifetime_ns, block.size, scope_.sites.site_of(block.stack), block.weight);
@@ -222,7 +220,6 @@ inline void HeapModel::count_release(const Block& block, const Row& row, const P
   }
   if ((row.flags & row_in_realloc) == 0) {
     life.release_ns += row.duration_ns * block.weight;
-    release_classes_.add(size_class_of(block.size), row.duration_ns, block.weight);
     if (slowest_.is_candidate(row.duration_ns)) [[unlikely]] {
       add_slow_call(row, lane, block);
     }
@@ -231,23 +228,19 @@ inline void HeapModel::count_release(const Block& block, const Row& row, const P
       size_mismatches_ += stated != block.size ? 1 : 0;
     }
   }
-  if constexpr (follows_blocks) {
-    follow_release(row, lane, block.weight);
-  }
+  count_call(row, lane, size_class_of(block.size), block.weight);
 }
 
-// What Preparer counts for releases when it need not know their blocks.
-void HeapModel::follow_release(const Row& row, std::uint32_t lane, std::uint64_t weight) {
-  if (!is_in_window_) {
-    return;
+// A realloc's call was counted with its new block; what remains is that an
+// old one was given up.
+inline void HeapModel::count_call(const Row& row, std::uint32_t lane, std::size_t size_class, std::uint64_t weight) {
+  std::uint64_t ns = 0;
+  if (trace::is_release(row.kind)) [[likely]] {
+    ns = row.duration_ns * weight;
+    releases_.add(row.kind, size_class, row.duration_ns, weight);
   }
-  CallSums sums;
-  sums.releases = weight;
-  if (trace::is_release(row.kind)) {
-    calls_.add_call(row.kind, row.duration_ns, 0, weight);
-    sums.allocator_ns = row.duration_ns * weight;
-  }
-  calls_.add_sums(lane, row.time_ns, sums);
+  threads_[lane].add_release(weight, ns);
+  timeline_.add_release(weight, ns);
 }
 
 void HeapModel::add_slow_call(const Row& row, std::uint32_t lane, const Block& block) {
@@ -267,8 +260,8 @@ void HeapModel::release_unknown(const Row& row, std::uint32_t lane) {
     if (scope_.chooses_by_block() || !scope_.is_lane_chosen(lane)) {
       return;
     }
-    follow_release(row, lane, 1);
   }
+  count_call(row, lane, LatencyTable::no_class, 1);
   ++unknown_releases_;
   if (slowest_.is_candidate(row.duration_ns)) [[unlikely]] {
     add_slow_call(row, lane, Block{});
@@ -329,14 +322,14 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
   live_.finish(facts);
   sites_.finish(live_.version(), facts);
   lifetimes_.finish(live_, facts);
-  for (std::size_t index = 0; index < size_class_count; ++index) {
-    facts.by_size[index].release_latency = release_classes_.finish(index);
-  }
   for (std::size_t lane = 0; lane < threads_.size(); ++lane) {
     auto& thread = facts.threads[scope_.thread_of_lane[lane]];
     thread.temporaries = threads_[lane].temporaries;
     thread.peak_live_bytes = threads_[lane].peak_live_bytes;
+    thread.releases = threads_[lane].releases;
+    thread.allocator_ns += threads_[lane].release_ns;
     facts.temporaries += threads_[lane].temporaries;
+    facts.totals.releases += threads_[lane].releases;
   }
   cross_thread_.finish(scope_.thread_of_lane, threads_, facts);
   chains_.finish(facts);

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "analyze/blocks.hpp"
-#include "analyze/calls.hpp"
 #include "analyze/facts.hpp"
 #include "analyze/latency.hpp"
 #include "analyze/lifetimes.hpp"
@@ -29,12 +28,13 @@ namespace heapwright::analyze {
 
 class HeapModel {
  public:
-  // Counts releases into `calls` when they follow their blocks.
-  HeapModel(const Scope& scope, CallFacts& calls);
+  explicit HeapModel(const Scope& scope);
 
   void add(const Run<Piece>& run);
-  // Fills the ordered columns; after CallFacts::finish. Also puts the
-  // releases among facts.slowest.
+  // How long the releases took; belongs to the facts about calls.
+  const LatencyTable& releases() const noexcept { return releases_; }
+  // Fills the ordered columns and adds the releases to those of CallFacts,
+  // which must have finished.
   void finish(const std::vector<trace::MemorySample>& samples, Facts& facts);
 
  private:
@@ -61,9 +61,8 @@ class HeapModel {
   Block take(Slot& slot) noexcept;
   void count_block(const Block& block, std::uint64_t time_ns);
   void uncount_block(const Block& block);
-  template <bool follows_blocks>
   void count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane);
-  void follow_release(const Row& row, std::uint32_t lane, std::uint64_t weight);
+  void count_call(const Row& row, std::uint32_t lane, std::size_t size_class, std::uint64_t weight);
   void note_temporary(const Block& block, ThreadLife& thread);
   void displace(Slot& slot, const Row& row, std::uint32_t lane);
   bool was_displaced(const Row& row, std::uint32_t lane, Block& block);
@@ -75,12 +74,11 @@ class HeapModel {
   std::uint64_t next_border_ns() const noexcept;
 
   const Scope& scope_;
-  CallFacts& calls_;
   Blocks blocks_;
   LivePeak live_;
   SiteLives sites_;
   Lifetimes lifetimes_;
-  LatencyByClass release_classes_;
+  LatencyTable releases_;
   std::vector<ThreadLife> threads_;      // by lane
   std::vector<OpenRealloc> reallocs_;    // by lane
   CrossThreadCounts cross_thread_;

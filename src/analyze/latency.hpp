@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How long the real calls took: histograms per entry point and per size
-// class. Overall latencies are sums of these.
+// How long the real calls took: histograms per entry point and size class.
+// Overall latencies are sums of these.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <deque>
 
 #include "analyze/facts.hpp"
 #include "analyze/histogram.hpp"
@@ -21,52 +20,49 @@ Latency latency_of(const std::uint64_t* counts, std::size_t bucket_count, std::u
 struct LatencyCounts {
   std::uint64_t sum_ns = 0;
   std::uint64_t max_ns = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t overhead_bytes = 0;
   std::array<std::uint64_t, duration_buckets> counts{};
 
-  void add(std::uint32_t duration_ns, std::uint64_t weight) noexcept {
-    counts[bucket_of(duration_ns)] += weight;
-    sum_ns += duration_ns * weight;
-    max_ns = duration_ns > max_ns ? duration_ns : max_ns;
-  }
   void add(const LatencyCounts& other) noexcept;
   std::uint64_t calls() const noexcept;
   Latency finish() const;
 };
 
-class LatencyByKind {
+// Calls by entry point and size class of their block: one increment per call
+// answers the questions by function, by size and overall.
+class LatencyTable {
  public:
-  LatencyByKind() : kinds_(std::make_unique<Kinds>()) {}
-  void add(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes, std::uint64_t weight) noexcept {
-    auto& counts = (*kinds_)[static_cast<std::size_t>(kind) % trace::event_kind_limit];
-    counts.latency.add(duration_ns, weight);
-    counts.bytes += bytes * weight;
+  // For calls that are not about a known block.
+  static constexpr std::size_t no_class = size_class_count;
+
+  LatencyCounts& cell(trace::EventKind kind, std::size_t size_class) {
+    auto* found = cells_[static_cast<std::size_t>(kind) % trace::event_kind_limit][size_class];
+    return found != nullptr ? *found : make_cell(kind, size_class);
   }
-  void add(const LatencyByKind& other) noexcept;
+  void add(trace::EventKind kind, std::size_t size_class, std::uint32_t duration_ns, std::uint64_t weight) {
+    add(cell(kind, size_class), bucket_of(duration_ns), duration_ns, weight);
+  }
+  static void add(LatencyCounts& counts, std::uint32_t bucket, std::uint32_t duration_ns, std::uint64_t weight) noexcept {
+    counts.counts[bucket] += weight;
+    counts.sum_ns += duration_ns * weight;
+    counts.max_ns = duration_ns > counts.max_ns ? duration_ns : counts.max_ns;
+  }
+  void add(const LatencyTable& other);
+  void clear();
+  // Fills by_kind, the latencies overall and by size class, and the totals
+  // that are sums of these. by_size must have size_class_count rows.
   void finish(Facts& facts) const;
 
  private:
-  struct KindCounts {
-    LatencyCounts latency;
-    std::uint64_t bytes = 0;
-  };
-  using Kinds = std::array<KindCounts, trace::event_kind_limit>;
-  std::unique_ptr<Kinds> kinds_;
-};
+  using Row = std::array<LatencyCounts*, size_class_count + 1>;
 
-class LatencyByClass {
- public:
-  LatencyByClass() : classes_(std::make_unique<Classes>()) {}
-  void add(std::uint32_t size_class, std::uint32_t duration_ns, std::uint64_t weight) noexcept {
-    (*classes_)[size_class].add(duration_ns, weight);
-  }
-  void add(const LatencyByClass& other) noexcept;
-  void clear() noexcept { *classes_ = {}; }
-  Latency finish(std::size_t size_class) const { return (*classes_)[size_class].finish(); }
-  bool is_used(std::size_t size_class) const { return (*classes_)[size_class].calls() != 0; }
+  LatencyCounts& make_cell(trace::EventKind kind, std::size_t size_class);
+  void finish_kind(trace::EventKind kind, Facts& facts) const;
+  void finish_classes(Facts& facts) const;
 
- private:
-  using Classes = std::array<LatencyCounts, size_class_count>;
-  std::unique_ptr<Classes> classes_;
+  std::array<Row, trace::event_kind_limit> cells_{};
+  std::deque<LatencyCounts> storage_;
 };
 
 }  // namespace heapwright::analyze

@@ -2,51 +2,47 @@
 #include "analyze/prepare.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace heapwright::analyze {
 namespace {
 
 using trace::EventKind;
 
-enum class CallClass : std::uint8_t { other, allocation, realloc, release, sized_release };
-
-constexpr bool states_size(EventKind kind) {
-  switch (kind) {
-    case EventKind::free_sized_:
-    case EventKind::free_aligned_sized_:
-    case EventKind::delete_sized:
-    case EventKind::delete_array_sized:
-    case EventKind::delete_sized_aligned:
-    case EventKind::delete_array_sized_aligned:
-      return true;
-    default:
-      return false;
-  }
+constexpr std::uint64_t bit_of(EventKind kind) {
+  return std::uint64_t{1} << static_cast<unsigned>(kind);
 }
 
-constexpr auto make_classes() {
-  std::array<CallClass, 256> classes{};
-  for (std::size_t index = 0; index < classes.size(); ++index) {
-    const auto kind = static_cast<EventKind>(index);
-    if (trace::is_realloc(kind)) {
-      classes[index] = CallClass::realloc;
-    } else if (trace::is_allocation(kind)) {
-      classes[index] = CallClass::allocation;
-    } else if (trace::is_release(kind)) {
-      classes[index] = states_size(kind) ? CallClass::sized_release : CallClass::release;
-    }
-  }
-  return classes;
-}
+// Release kinds are below 64.
+constexpr std::uint64_t kinds_that_state_size = bit_of(EventKind::free_sized_) | bit_of(EventKind::free_aligned_sized_) |
+                                                bit_of(EventKind::delete_sized) | bit_of(EventKind::delete_array_sized) |
+                                                bit_of(EventKind::delete_sized_aligned) |
+                                                bit_of(EventKind::delete_array_sized_aligned);
 
-constexpr auto call_classes = make_classes();
-
-constexpr CallClass class_of(EventKind kind) {
-  return call_classes[static_cast<std::uint8_t>(kind)];
-}
+// Events between the prefetch of a site's counters and their use.
+constexpr std::size_t prefetch_distance = 8;
 
 }  // namespace
+
+// The batch's columns as bare pointers: held in registers by the hot loop,
+// which could not know that its own stores leave the batch alone.
+struct Preparer::Columns {
+  explicit Columns(const trace::EventBatch& batch)
+      : kind(batch.kind.data()),
+        duration_ns(batch.duration_ns.data()),
+        stack(batch.stack.data()),
+        begin_ns(batch.begin_ns.data()),
+        size(batch.size.data()),
+        usable(batch.usable.data()),
+        address(batch.address.data()) {}
+
+  const EventKind* kind;
+  const std::uint32_t* duration_ns;
+  const std::uint32_t* stack;
+  const std::uint64_t* begin_ns;
+  const std::uint64_t* size;
+  const std::uint64_t* usable;
+  const std::uint64_t* address;
+};
 
 void SkippedChunks::add(const trace::EventChunk& chunk, const char* what) {
   const std::lock_guard lock(mutex_);
@@ -107,27 +103,27 @@ void Preparer::add_slice(std::size_t from, std::size_t to) {
 
 template <bool is_counted, bool follows_blocks>
 void Preparer::add_events(std::size_t from, std::size_t to) {
+  const Columns columns(batch_);
+  const auto stacks = scope_.sites.stack_count();
   CallSums sums;
+  Row* row = next_row_;
   for (auto index = from; index < to; ++index) {
-    switch (class_of(batch_.kind[index])) {
-      case CallClass::allocation:
-        add_allocation<is_counted, follows_blocks>(index, false, sums);
-        break;
-      case CallClass::release:
-      case CallClass::sized_release:
-        add_release<is_counted, follows_blocks>(index, sums);
-        break;
-      case CallClass::realloc:
-        add_realloc_release<is_counted, follows_blocks>(index, sums);
-        add_allocation<is_counted, follows_blocks>(index, true, sums);
-        break;
-      case CallClass::other:
-        if constexpr (is_counted) {
-          add_other(index, sums);
-        }
-        break;
+    const auto ahead = index + prefetch_distance;
+    if (is_counted && ahead < to && columns.stack[ahead] < stacks) {
+      calls_.prefetch(columns.stack[ahead]);
+    }
+    const auto kind = columns.kind[index];
+    if (columns.address[index] == 0 || trace::is_realloc(kind)) [[unlikely]] {
+      row = add_rare<is_counted, follows_blocks>(columns, index, row, sums);
+    } else if (trace::is_release(kind)) {
+      put_release(columns, index, *row++);
+    } else if (trace::is_allocation(kind)) {
+      add_block<is_counted, follows_blocks>(columns, index, *row++, sums);
+    } else {
+      row = add_rare<is_counted, follows_blocks>(columns, index, row, sums);
     }
   }
+  next_row_ = row;
   if (is_counted && from < to) {
     calls_.add_sums(job_->lane, batch_.begin_ns[from], sums);
   }
@@ -141,21 +137,12 @@ void Preparer::put_wide(Row& row, std::uint64_t size, std::uint64_t excess, std:
 }
 
 template <bool is_counted, bool follows_blocks>
-inline void Preparer::add_allocation(std::size_t index, bool is_realloc, CallSums& sums) {
-  const auto kind = batch_.kind[index];
-  const auto address = batch_.address[index];
-  const auto size = batch_.size[index];
-  const auto duration_ns = batch_.duration_ns[index];
-  if (address == 0) [[unlikely]] {
-    if constexpr (is_counted) {
-      const bool is_free = is_realloc && batch_.old_address[index] != 0 && size == 0;
-      const bool is_chosen = add_without_block(index, 0, sums);
-      sums.failed += is_chosen && !is_free ? 1 : 0;
-    }
-    return;
-  }
-  const auto stack = stack_of(index);
-  const auto usable = batch_.usable[index];
+[[gnu::always_inline]] inline void Preparer::add_block(const Columns& columns, std::size_t index, Row& row, CallSums& sums) {
+  const auto kind = columns.kind[index];
+  const auto size = columns.size[index];
+  const auto duration_ns = columns.duration_ns[index];
+  const auto stack = stack_of(columns.stack[index]);
+  const auto usable = columns.usable[index];
   const auto excess = usable > size ? usable - size : 0;
   bool is_chosen = true;
   std::uint64_t weight = 1;
@@ -163,89 +150,96 @@ inline void Preparer::add_allocation(std::size_t index, bool is_realloc, CallSum
     is_chosen = scope_.is_chosen(job_->lane, size, stack);
     weight = scope_.weight.of(size, thread_, job_->chunk->first_sequence + index);
   }
-  auto& row = *next_row_++;
-  row.address = address;
-  row.time_ns = batch_.begin_ns[index] + duration_ns;
+  row.address = columns.address[index];
+  row.time_ns = columns.begin_ns[index] + duration_ns;
   row.size = static_cast<std::uint32_t>(size);
   row.stack = stack;
   row.duration_ns = duration_ns;
   row.excess = static_cast<std::uint16_t>(excess);
   row.kind = kind;
-  row.flags = static_cast<std::uint8_t>(row_acquires | (is_realloc && batch_.old_address[index] != 0 ? row_in_realloc : 0) |
-                                        (is_chosen ? 0 : row_not_chosen));
+  row.flags = static_cast<std::uint8_t>(row_acquires | (is_chosen ? 0 : row_not_chosen));
   if (size > UINT32_MAX || excess > UINT16_MAX || weight != 1) [[unlikely]] {
     put_wide(row, size, excess, weight);
   }
   if (is_counted && is_chosen) {
-    calls_.add_call(kind, duration_ns, size, weight);
-    calls_.add_block(stack, size, excess, duration_ns, is_realloc, weight);
+    calls_.add_block(kind, stack, {size, excess, weight, duration_ns, 0, trace::is_realloc(kind)});
     sums.allocations += weight;
     sums.requested_bytes += size * weight;
-    sums.excess_bytes += excess * weight;
     sums.allocator_ns += duration_ns * weight;
     if (calls_.slowest().is_candidate(duration_ns)) [[unlikely]] {
-      calls_.slowest().add({batch_.begin_ns[index], duration_ns, kind, thread_, stack, size});
+      calls_.slowest().add({columns.begin_ns[index], duration_ns, kind, thread_, stack, size});
     }
   }
 }
 
-template <bool is_counted, bool follows_blocks>
-inline void Preparer::add_release(std::size_t index, CallSums& sums) {
-  const auto kind = batch_.kind[index];
-  const auto address = batch_.address[index];
-  const auto duration_ns = batch_.duration_ns[index];
-  if (address == 0) [[unlikely]] {
-    if (is_counted && !scope_.chooses_by_block() && scope_.is_lane_chosen(job_->lane)) {
-      ++sums.null_frees;
-      calls_.add_call(kind, duration_ns, 0, 1);
-      sums.allocator_ns += duration_ns;
-    }
-    return;
-  }
-  auto& row = *next_row_++;
-  row.address = address;
-  row.time_ns = batch_.begin_ns[index];
-  row.size = 0;
-  row.stack = stack_of(index);
-  row.duration_ns = duration_ns;
+[[gnu::always_inline]] inline void Preparer::put_release(const Columns& columns, std::size_t index, Row& row) {
+  const auto kind = columns.kind[index];
+  const auto size = columns.size[index];
+  const bool is_size_stated = (kinds_that_state_size >> static_cast<unsigned>(kind) & 1) != 0;
+  row.address = columns.address[index];
+  row.time_ns = columns.begin_ns[index];
+  row.size = static_cast<std::uint32_t>(size);
+  row.stack = stack_of(columns.stack[index]);
+  row.duration_ns = columns.duration_ns[index];
   row.excess = 0;
   row.kind = kind;
-  row.flags = 0;
-  if (class_of(kind) == CallClass::sized_release) {
-    const auto size = batch_.size[index];
-    row.size = static_cast<std::uint32_t>(size);
-    row.flags = row_size_stated;
-    if (size > UINT32_MAX) [[unlikely]] {
-      put_wide(row, size, 0, 1);
+  row.flags = is_size_stated ? row_size_stated : 0;
+  if (size > UINT32_MAX) [[unlikely]] {
+    put_wide(row, size, 0, 1);
+  }
+}
+
+// Reallocs, failures, free(NULL) and calls that are not about blocks.
+template <bool is_counted, bool follows_blocks>
+[[gnu::noinline]] Row* Preparer::add_rare(const Columns& columns, std::size_t index, Row* row, CallSums& sums) {
+  const auto kind = columns.kind[index];
+  if (trace::is_realloc(kind)) {
+    const bool has_old = put_realloc_release(index, *row);
+    row += has_old ? 1 : 0;
+    if (columns.address[index] != 0) {
+      add_block<is_counted, follows_blocks>(columns, index, *row, sums);
+      row->flags |= has_old ? row_in_realloc : 0;
+      return row + 1;
     }
   }
-  if constexpr (is_counted && !follows_blocks) {
-    calls_.add_call(kind, duration_ns, 0, 1);
-    ++sums.releases;
-    sums.allocator_ns += duration_ns;
+  if constexpr (is_counted) {
+    if (trace::is_release(kind)) {
+      add_null_free(index, sums);
+    } else if (trace::is_allocation(kind)) {
+      const bool is_free = trace::is_realloc(kind) && batch_.old_address[index] != 0 && batch_.size[index] == 0;
+      sums.failed += add_without_block(index, 0, sums) && !is_free ? 1 : 0;
+    } else {
+      add_other(index, sums);
+    }
   }
+  return row;
+}
+
+void Preparer::add_null_free(std::size_t index, CallSums& sums) {
+  if (scope_.chooses_by_block() || !scope_.is_lane_chosen(job_->lane)) {
+    return;
+  }
+  ++sums.null_frees;
+  sums.allocator_ns += batch_.duration_ns[index];
+  calls_.add_other(batch_.kind[index], batch_.duration_ns[index], 0);
 }
 
 // The old side of a realloc that gave its block up: the call moved it, or
-// freed it (size 0).
-template <bool is_counted, bool follows_blocks>
-inline void Preparer::add_realloc_release(std::size_t index, CallSums& sums) {
+// freed it (size 0). False when there is none.
+bool Preparer::put_realloc_release(std::size_t index, Row& row) {
   const auto old_address = batch_.old_address[index];
   const bool is_free = batch_.address[index] == 0;
   if (old_address == 0 || (is_free && batch_.size[index] != 0)) {
-    return;
+    return false;
   }
-  auto& row = *next_row_++;
   row = Row{};
   row.address = old_address;
   row.time_ns = batch_.begin_ns[index];
-  row.stack = stack_of(index);
+  row.stack = stack_of(batch_.stack[index]);
   row.duration_ns = is_free ? batch_.duration_ns[index] : 0;
   row.kind = batch_.kind[index];
   row.flags = is_free ? 0 : row_in_realloc;
-  if constexpr (is_counted && !follows_blocks) {
-    ++sums.releases;
-  }
+  return true;
 }
 
 void Preparer::add_other(std::size_t index, CallSums& sums) {
@@ -259,11 +253,11 @@ void Preparer::add_other(std::size_t index, CallSums& sums) {
 bool Preparer::add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums) {
   const auto kind = batch_.kind[index];
   const auto duration_ns = batch_.duration_ns[index];
-  const auto stack = stack_of(index);
+  const auto stack = stack_of(batch_.stack[index]);
   if (scope_.follows_blocks() && !scope_.is_chosen(job_->lane, batch_.size[index], stack)) {
     return false;
   }
-  calls_.add_call(kind, duration_ns, bytes, 1);
+  calls_.add_other(kind, duration_ns, bytes);
   calls_.add_mapping(kind, batch_.address[index] != 0 ? bytes : 0);
   sums.allocator_ns += duration_ns;
   if (calls_.slowest().is_candidate(duration_ns)) {

@@ -40,23 +40,23 @@ class Preparer {
   CallFacts& calls() noexcept { return calls_; }
 
  private:
+  struct Columns;
+
   template <bool is_counted, bool follows_blocks>
   void add_events(std::size_t from, std::size_t to);
   template <bool follows_blocks>
   void add_slice(std::size_t from, std::size_t to);
   template <bool is_counted, bool follows_blocks>
-  void add_allocation(std::size_t index, bool is_realloc, CallSums& sums);
+  void add_block(const Columns& columns, std::size_t index, Row& row, CallSums& sums);
   template <bool is_counted, bool follows_blocks>
-  void add_release(std::size_t index, CallSums& sums);
-  template <bool is_counted, bool follows_blocks>
-  void add_realloc_release(std::size_t index, CallSums& sums);
+  Row* add_rare(const Columns& columns, std::size_t index, Row* row, CallSums& sums);
+  void put_release(const Columns& columns, std::size_t index, Row& row);
+  bool put_realloc_release(std::size_t index, Row& row);
+  void add_null_free(std::size_t index, CallSums& sums);
   void add_other(std::size_t index, CallSums& sums);
   bool add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums);
   void put_wide(Row& row, std::uint64_t size, std::uint64_t excess, std::uint64_t weight);
-  std::uint32_t stack_of(std::size_t index) const noexcept {
-    const auto stack = batch_.stack[index];
-    return stack < scope_.sites.stack_count() ? stack : 0;
-  }
+  std::uint32_t stack_of(std::uint32_t stack) const noexcept { return stack < scope_.sites.stack_count() ? stack : 0; }
 
   const Scope& scope_;
   SkippedChunks& skipped_;

@@ -46,29 +46,38 @@ struct alignas(64) StackCalls {
   std::uint64_t max_ns;
 };
 
+struct SiteCall {
+  std::uint64_t size_bytes;
+  std::uint64_t excess_bytes;
+  std::uint64_t weight;
+  std::uint32_t duration_ns;
+  std::uint32_t duration_bucket;
+  bool is_realloc;
+};
+
 // Order-free part: successful allocations by stack.
 class SiteCalls {
  public:
   explicit SiteCalls(const SiteMap& map);
 
-  void add(std::uint32_t stack, std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint32_t duration_ns,
-           bool is_realloc, std::uint64_t weight) {
+  void add(std::uint32_t stack, const SiteCall& call) {
     auto& calls = stacks_[stack];
-    calls.allocations += weight;
-    calls.bytes += size_bytes * weight;
-    calls.overhead_bytes += excess_bytes * weight;
-    calls.reallocs += is_realloc ? weight : 0;
-    calls.allocator_ns += duration_ns * weight;
-    calls.max_ns = duration_ns > calls.max_ns ? duration_ns : calls.max_ns;
+    calls.allocations += call.weight;
+    calls.bytes += call.size_bytes * call.weight;
+    calls.overhead_bytes += call.excess_bytes * call.weight;
+    calls.reallocs += call.is_realloc ? call.weight : 0;
+    calls.allocator_ns += call.duration_ns * call.weight;
+    calls.max_ns = call.duration_ns > calls.max_ns ? call.duration_ns : calls.max_ns;
     const auto site = map_.site_of(stack);
-    sizes_.add(site, bucket_of(size_bytes), weight);
-    latencies_.add(site, bucket_of(duration_ns), weight);
+    sizes_.add(site, bucket_of(call.size_bytes), call.weight);
+    latencies_.add(site, call.duration_bucket, call.weight);
   }
   void prefetch(std::uint32_t stack) const noexcept {
     __builtin_prefetch(&stacks_[stack], 1);
-    const auto site = map_.site_of(stack);
-    sizes_.prefetch(site);
-    latencies_.prefetch(site);
+    if (map_.is_identity()) {
+      sizes_.prefetch(stack);
+      latencies_.prefetch(stack);
+    }
   }
   void add(const SiteCalls& other);
   // Fills the calls' columns of stacks, and site_details. `latencies` gets

@@ -42,7 +42,6 @@ void Sizes::add(const Sizes& other) {
   }
   for (std::size_t index = 0; index < size_class_count; ++index) {
     large_bytes_[index] += other.large_bytes_[index];
-    overhead_bytes_[index] += other.overhead_bytes_[index];
   }
 }
 
@@ -51,7 +50,6 @@ void Sizes::finish(Facts& facts) const {
   counts.assign(large_counts_.begin(), large_counts_.end());
   for (std::size_t index = 0; index < size_class_count; ++index) {
     facts.by_size[index].bytes += large_bytes_[index];
-    facts.by_size[index].overhead_bytes += overhead_bytes_[index];
   }
   // Exact sizes end at a power of two, so a bucket of large_counts_ never
   // straddles a class.

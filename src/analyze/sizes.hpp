@@ -17,8 +17,7 @@ class Sizes {
  public:
   Sizes() : exact_(exact_limit_bytes) {}
 
-  void add(std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint64_t weight) {
-    overhead_bytes_[size_class_of(size_bytes)] += excess_bytes * weight;
+  void add(std::uint64_t size_bytes, std::uint64_t weight) {
     if (size_bytes < exact_limit_bytes) {
       exact_[size_bytes] += weight;
     } else {
@@ -26,7 +25,7 @@ class Sizes {
     }
   }
   void add(const Sizes& other);
-  // Fills sizes, common_sizes and the allocation columns of by_size, which
+  // Fills sizes, common_sizes and the counts and bytes of by_size, which
   // must have size_class_count rows.
   void finish(Facts& facts) const;
 
@@ -42,7 +41,6 @@ class Sizes {
   std::unordered_map<std::uint64_t, std::uint64_t> large_;
   std::array<std::uint64_t, buckets_used> large_counts_{};
   std::array<std::uint64_t, size_class_count> large_bytes_{};
-  std::array<std::uint64_t, size_class_count> overhead_bytes_{};
 };
 
 }  // namespace heapwright::analyze

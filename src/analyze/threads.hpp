@@ -10,16 +10,14 @@
 
 namespace heapwright::analyze {
 
-// Order-free sums of one thread's calls.
+// Order-free sums of one thread's calls, releases of blocks apart.
 struct ThreadCalls {
   std::uint64_t allocations = 0;
-  std::uint64_t releases = 0;
   std::uint64_t bytes = 0;
   std::uint64_t allocator_ns = 0;
 
   void add(const ThreadCalls& other) noexcept {
     allocations += other.allocations;
-    releases += other.releases;
     bytes += other.bytes;
     allocator_ns += other.allocator_ns;
   }
@@ -33,7 +31,13 @@ struct ThreadLife {
   std::uint64_t temporaries = 0;
   std::uint64_t own_blocks = 0;    // allocated and freed by it
   std::uint64_t own_bytes = 0;
+  std::uint64_t releases = 0;
+  std::uint64_t release_ns = 0;
 
+  void add_release(std::uint64_t weight, std::uint64_t ns) noexcept {
+    releases += weight;
+    release_ns += ns;
+  }
   void add_block(std::uint64_t bytes) noexcept {
     live_bytes += bytes;
     peak_live_bytes = live_bytes > peak_live_bytes ? live_bytes : peak_live_bytes;

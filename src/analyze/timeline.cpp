@@ -30,11 +30,9 @@ std::uint64_t TimeSteps::end_of(std::uint32_t step) const noexcept {
   return from_ns_ + static_cast<std::uint64_t>((product + points_ - 1) / points_);
 }
 
-void TimelineCalls::add(std::uint32_t step, std::uint64_t allocations, std::uint64_t releases,
-                        std::uint64_t allocator_ns) noexcept {
+void TimelineCalls::add(std::uint32_t step, std::uint64_t allocations, std::uint64_t allocator_ns) noexcept {
   if (step < steps_.size()) {
     steps_[step].allocations += allocations;
-    steps_[step].releases += releases;
     steps_[step].allocator_ns += allocator_ns;
   }
 }
@@ -42,14 +40,13 @@ void TimelineCalls::add(std::uint32_t step, std::uint64_t allocations, std::uint
 void TimelineCalls::add(const TimelineCalls& other) noexcept {
   for (std::size_t step = 0; step < steps_.size(); ++step) {
     const auto& from = other.steps_[step];
-    add(static_cast<std::uint32_t>(step), from.allocations, from.releases, from.allocator_ns);
+    add(static_cast<std::uint32_t>(step), from.allocations, from.allocator_ns);
   }
 }
 
 void TimelineCalls::finish(Facts& facts) const {
   for (std::size_t step = 0; step < steps_.size() && step < facts.timeline.size(); ++step) {
     facts.timeline[step].allocations = steps_[step].allocations;
-    facts.timeline[step].releases = steps_[step].releases;
     facts.timeline[step].allocator_ns = steps_[step].allocator_ns;
   }
 }
@@ -66,8 +63,16 @@ void TimelineLive::close_step(const LivePeak& live) {
   point.live_usable_bytes = live.live_usable_bytes();
   point.live_blocks = live.live_blocks();
   point.highest_live_bytes = std::max(highest_, live.live_bytes());
+  point.releases = releases_;
+  point.allocator_ns = release_ns_;
   points_.push_back(point);
+  begin_window(live);
+}
+
+void TimelineLive::begin_window(const LivePeak& live) {
   highest_ = live.live_bytes();
+  releases_ = 0;
+  release_ns_ = 0;
 }
 
 void TimelineLive::close_steps(std::uint64_t time_ns, const LivePeak& live) {
@@ -91,8 +96,7 @@ void TimelineLive::finish(const LivePeak& live, const std::vector<trace::MemoryS
     }
     point.resident_bytes = resident_bytes;
     point.allocations = facts.timeline[step].allocations;
-    point.releases = facts.timeline[step].releases;
-    point.allocator_ns = facts.timeline[step].allocator_ns;
+    point.allocator_ns += facts.timeline[step].allocator_ns;
     facts.timeline[step] = point;
   }
 }

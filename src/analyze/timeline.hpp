@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The course of things in equal steps of time: calls per step (order-free),
-// live bytes at the end of each step (ordered), resident bytes (sampled).
+// The course of things in equal steps of time: allocations and other calls
+// per step (order-free), releases and live bytes at the end of each step
+// (ordered), resident bytes (sampled).
 #pragma once
 
 #include <cstdint>
@@ -33,14 +34,13 @@ class TimeSteps {
 class TimelineCalls {
  public:
   explicit TimelineCalls(std::uint32_t points) : steps_(points) {}
-  void add(std::uint32_t step, std::uint64_t allocations, std::uint64_t releases, std::uint64_t allocator_ns) noexcept;
+  void add(std::uint32_t step, std::uint64_t allocations, std::uint64_t allocator_ns) noexcept;
   void add(const TimelineCalls& other) noexcept;
   void finish(Facts& facts) const;  // facts.timeline has its size already
 
  private:
   struct Step {
     std::uint64_t allocations = 0;
-    std::uint64_t releases = 0;
     std::uint64_t allocator_ns = 0;
   };
   std::vector<Step> steps_;
@@ -50,14 +50,18 @@ class TimelineLive {
  public:
   explicit TimelineLive(const TimeSteps& steps) : steps_(steps) { points_.reserve(steps.points()); }
 
+  void add_release(std::uint64_t weight, std::uint64_t ns) noexcept {
+    releases_ += weight;
+    release_ns_ += ns;
+  }
   void raise(std::uint64_t live_bytes) noexcept { highest_ = live_bytes > highest_ ? live_bytes : highest_; }
   // The time at which close_steps is due. The last step stays open until
   // finish, for what happens exactly at its end.
   std::uint64_t next_border_ns() const noexcept;
   // Closes every step that ends at or before `time_ns` with the present state.
   void close_steps(std::uint64_t time_ns, const LivePeak& live);
-  void begin_window(const LivePeak& live) { highest_ = live.live_bytes(); }
-  // Keeps the columns of TimelineCalls.
+  void begin_window(const LivePeak& live);
+  // Adds to what TimelineCalls gave.
   void finish(const LivePeak& live, const std::vector<trace::MemorySample>& samples, Facts& facts);
 
  private:
@@ -66,6 +70,8 @@ class TimelineLive {
   const TimeSteps& steps_;
   std::vector<TimelinePoint> points_;
   std::uint64_t highest_ = 0;
+  std::uint64_t releases_ = 0;  // of the open step
+  std::uint64_t release_ns_ = 0;
 };
 
 }  // namespace heapwright::analyze
