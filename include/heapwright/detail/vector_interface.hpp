@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// What makes a storage with the operations a value: constructors, assignment,
+// swap, with the allocator's propagation rules.
+#ifndef HEAPWRIGHT_DETAIL_VECTOR_INTERFACE_HPP
+#define HEAPWRIGHT_DETAIL_VECTOR_INTERFACE_HPP
+
+#include "heapwright/detail/vector_operations.hpp"
+
+namespace heapwright::detail {
+
+template <class Storage>
+class vector_interface : public vector_operations<Storage> {
+  using operations = vector_operations<Storage>;
+  using typename operations::traits;
+
+ public:
+  using typename operations::allocator_type;
+  using typename operations::size_type;
+  using typename operations::value_type;
+
+  // Constructors delegate to the empty one, so that the destructor cleans up
+  // when an element's constructor throws.
+  constexpr vector_interface() noexcept(std::is_nothrow_default_constructible_v<allocator_type>)
+      : operations(allocator_type()) {}
+  constexpr explicit vector_interface(const allocator_type& alloc) noexcept : operations(alloc) {}
+  constexpr explicit vector_interface(size_type count, const allocator_type& alloc = allocator_type())
+      : vector_interface(alloc) {
+    this->resize(count);
+  }
+  constexpr vector_interface(size_type count, const value_type& value,
+                             const allocator_type& alloc = allocator_type())
+      : vector_interface(alloc) {
+    this->resize(count, value);
+  }
+  template <vector_input It>
+  constexpr vector_interface(It first, It last, const allocator_type& alloc = allocator_type())
+      : vector_interface(alloc) {
+    this->append_range(iterator_pair<It>{std::move(first), std::move(last)});
+  }
+  constexpr vector_interface(std::initializer_list<value_type> values,
+                             const allocator_type& alloc = allocator_type())
+      : vector_interface(values.begin(), values.end(), alloc) {}
+  template <vector_range<value_type> Range>
+  constexpr vector_interface(from_range_t, Range&& range, const allocator_type& alloc = allocator_type())
+      : vector_interface(alloc) {
+    this->append_range(std::forward<Range>(range));
+  }
+
+  constexpr vector_interface(const vector_interface& other)
+      : vector_interface(other, traits::select_on_container_copy_construction(other.allocator_())) {}
+  constexpr vector_interface(const vector_interface& other, const std::type_identity_t<allocator_type>& alloc)
+      : vector_interface(other.begin(), other.end(), alloc) {}
+  constexpr vector_interface(vector_interface&& other) noexcept(
+      Storage::inline_capacity_or_zero == 0 || is_nothrow_relocatable<value_type>)
+      : vector_interface(std::as_const(other).allocator_()) {
+    take_from(other);
+  }
+  constexpr vector_interface(vector_interface&& other, const std::type_identity_t<allocator_type>& alloc)
+      : vector_interface(alloc) {
+    move_elements(other);
+  }
+
+  constexpr ~vector_interface() {
+    this->clear();
+    this->drop_buffer();
+  }
+
+  // Keeps the buffer and the elements' own memory for reuse, as std::vector.
+  constexpr vector_interface& operator=(const vector_interface& other) {
+    if (this == std::addressof(other)) return *this;
+    if constexpr (traits::propagate_on_container_copy_assignment::value) {
+      if (this->allocator_() != other.allocator_()) this->release();
+      this->allocator_() = other.allocator_();
+    }
+    this->assign_range(other);
+    return *this;
+  }
+
+  // Gives this vector's buffer back whatever the source holds; the source is
+  // empty and holds no buffer afterwards.
+  constexpr vector_interface& operator=(vector_interface&& other) noexcept(
+      (traits::propagate_on_container_move_assignment::value || traits::is_always_equal::value) &&
+      (Storage::inline_capacity_or_zero == 0 || is_nothrow_relocatable<value_type>)) {
+    if (this == std::addressof(other)) return *this;
+    this->release();
+    if constexpr (traits::propagate_on_container_move_assignment::value) {
+      this->allocator_() = std::move(other.allocator_());
+      take_from(other);
+    } else {
+      move_elements(other);
+    }
+    return *this;
+  }
+
+  // Gives the buffer back when the values fit inline: so `v = {}` releases.
+  constexpr vector_interface& operator=(std::initializer_list<value_type> values) {
+    if (values.size() <= this->inline_capacity()) this->release();
+    this->assign_range(values);
+    return *this;
+  }
+
+  // Requires equal allocators unless they propagate. Never allocates: a buffer
+  // changes hands, inline elements are moved.
+  constexpr void swap(vector_interface& other) noexcept(Storage::inline_capacity_or_zero == 0 ||
+                                                        is_nothrow_relocatable<value_type>) {
+    if (this == std::addressof(other)) return;
+    if constexpr (traits::propagate_on_container_swap::value) {
+      std::ranges::swap(this->allocator_(), other.allocator_());
+    } else {
+      HEAPWRIGHT_CHECK(this->allocator_() == other.allocator_(), "small_vector",
+                       "swap() needs equal allocators");
+    }
+    if (!this->is_on_heap() && !other.is_on_heap()) return swap_inline(other);
+    if (!this->is_on_heap()) return other.swap_buffer(*this);
+    swap_buffer(other);
+  }
+
+ protected:
+  using operations::operations;
+
+ private:
+  constexpr void take_from(vector_interface& other) {
+    if (other.is_on_heap()) {
+      typename operations::detached_buffer buffer(other);
+      other.set_size_(0);
+      buffer.give_to(*this);
+    } else {
+      const size_type count = other.size();
+      relocate(this->allocator_(), other.data(), other.data() + count, this->data());
+      this->set_size_(count);
+      other.set_size_(0);
+    }
+    if constexpr (requires { this->take_peak_(other); }) this->take_peak_(other);
+  }
+
+  // As take_from, element by element when the allocators differ.
+  constexpr void move_elements(vector_interface& other) {
+    if constexpr (!traits::is_always_equal::value) {
+      if (this->allocator_() != std::as_const(other).allocator_()) {
+        this->append_counted(other.size(), std::make_move_iterator(other.begin()));
+        other.release();
+        return;
+      }
+    }
+    take_from(other);
+  }
+
+  // This one is on the heap, `other` anywhere.
+  constexpr void swap_buffer(vector_interface& other) {
+    typename operations::detached_buffer mine(*this);
+    this->set_size_(0);
+    if (other.is_on_heap()) {
+      typename operations::detached_buffer theirs(other);
+      theirs.give_to(*this);
+    } else {
+      relocate(this->allocator_(), other.data(), other.data() + other.size(), this->data());
+      this->set_size_(other.size());
+    }
+    mine.give_to(other);
+  }
+
+  constexpr void swap_inline(vector_interface& other) {
+    vector_interface& few = this->size() < other.size() ? *this : other;
+    vector_interface& many = this->size() < other.size() ? other : *this;
+    const size_type common = few.size();
+    const size_type rest = many.size() - common;
+    std::swap_ranges(few.data(), few.data() + common, many.data());
+    relocate(this->allocator_(), many.data() + common, many.data() + common + rest, few.data() + common);
+    few.set_size_(common + rest);
+    many.set_size_(common);
+  }
+};
+
+}  // namespace heapwright::detail
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Vectors whose first elements need no heap. Documentation:
+// docs/parts/small_vector.md
+//
+//   small_vector<T, N>          fast layout, 16 bytes with 8 bytes inline
+//   compact_vector<T, N>        8-byte handle, for fields stored by the million
+//   small_vector_ref<T>         any small_vector<T, N>, for function interfaces
+//   tracked_small_vector<T, N>  measures which N would do
+#ifndef HEAPWRIGHT_SMALL_VECTOR_HPP
+#define HEAPWRIGHT_SMALL_VECTOR_HPP
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "heapwright/detail/vector_interface.hpp"
+#include "heapwright/detail/vector_storage.hpp"
+
+namespace heapwright {
+
+// As many elements as keep the object within one cache line of 64 bytes; at
+// least one.
+template <class T>
+inline constexpr std::size_t default_inline_count = sizeof(T) >= 56 ? 1 : 56 / sizeof(T);
+
+// std::vector's interface and guarantees, at least N elements inline. A move
+// leaves the source empty. Requires T* as the allocator's pointer.
+template <class T, std::size_t N = default_inline_count<T>, class Alloc = std::allocator<T>>
+class small_vector : public detail::vector_interface<detail::fast_storage<T, N, Alloc>> {
+  using base = detail::vector_interface<detail::fast_storage<T, N, Alloc>>;
+  static_assert(std::is_same_v<typename std::allocator_traits<Alloc>::pointer, T*>,
+                "small_vector needs an allocator whose pointer is T*");
+
+ public:
+  using base::base;
+  small_vector() = default;
+  constexpr small_vector& operator=(std::initializer_list<T> values) {
+    base::operator=(values);
+    return *this;
+  }
+  friend constexpr void swap(small_vector& a, small_vector& b) noexcept(noexcept(a.swap(b))) { a.swap(b); }
+};
+
+template <class T, std::same_as<T>... Rest>
+  requires(!std::input_iterator<T> || sizeof...(Rest) != 1)
+small_vector(T, Rest...) -> small_vector<T>;
+template <std::input_iterator It>
+small_vector(It, It) -> small_vector<std::iter_value_t<It>>;
+template <class Range, class T = std::ranges::range_value_t<Range>>
+small_vector(from_range_t, Range&&) -> small_vector<T>;
+
+// The same interface behind one 8-byte handle; N up to 127, raised to fill it:
+// compact_vector<std::uint8_t, 7> is 8 bytes in all. Each access asks where the
+// elements are. Not usable at compile time.
+template <class T, std::size_t N = 0, class Alloc = std::allocator<T>>
+class compact_vector : public detail::vector_interface<detail::compact_storage<T, N, Alloc>> {
+  using base = detail::vector_interface<detail::compact_storage<T, N, Alloc>>;
+
+ public:
+  using base::base;
+  compact_vector() = default;
+  compact_vector& operator=(std::initializer_list<T> values) {
+    base::operator=(values);
+    return *this;
+  }
+  friend void swap(compact_vector& a, compact_vector& b) noexcept(noexcept(a.swap(b))) { a.swap(b); }
+};
+
+// Refers to a small_vector of any N; all its operations act on that vector.
+// Copying copies the reference. Must not outlive the vector.
+template <class T, class Alloc = std::allocator<T>>
+class small_vector_ref : public detail::vector_operations<detail::reference_storage<T, Alloc>> {
+  using base = detail::vector_operations<detail::reference_storage<T, Alloc>>;
+
+ public:
+  template <std::size_t N>
+  small_vector_ref(small_vector<T, N, Alloc>& vector) noexcept : base(vector) {}  // NOLINT: converts
+  small_vector_ref(const small_vector_ref&) = default;
+  small_vector_ref& operator=(const small_vector_ref&) = delete;
+};
+
+template <class T, std::size_t N, class Alloc, class U>
+constexpr std::size_t erase(small_vector<T, N, Alloc>& vector, const U& value) {
+  return detail::erase_matching(vector, [&](const T& element) { return element == value; });
+}
+template <class T, std::size_t N, class Alloc, class Predicate>
+constexpr std::size_t erase_if(small_vector<T, N, Alloc>& vector, Predicate matches) {
+  return detail::erase_matching(vector, std::move(matches));
+}
+template <class T, std::size_t N, class Alloc, class U>
+std::size_t erase(compact_vector<T, N, Alloc>& vector, const U& value) {
+  return detail::erase_matching(vector, [&](const T& element) { return element == value; });
+}
+template <class T, std::size_t N, class Alloc, class Predicate>
+std::size_t erase_if(compact_vector<T, N, Alloc>& vector, Predicate matches) {
+  return detail::erase_matching(vector, std::move(matches));
+}
+
+// No layout holds a pointer into itself, so vectors relocate as their elements do.
+template <class T, std::size_t N>
+struct is_trivially_relocatable<small_vector<T, N>> : is_trivially_relocatable<T> {};
+template <class T>
+struct is_trivially_relocatable<small_vector<T, 0>> : std::true_type {};
+template <class T, std::size_t N>
+struct is_trivially_relocatable<compact_vector<T, N>> : is_trivially_relocatable<T> {};
+template <class T>
+struct is_trivially_relocatable<compact_vector<T, 0>> : std::true_type {};
+
+// How large the vectors of one place in the code grew. Thread-safe.
+class spill_statistics {
+ public:
+  void record(std::size_t peak_size) noexcept {
+    counts_[std::min(peak_size, largest_counted)].fetch_add(1, std::memory_order_relaxed);
+  }
+  std::uint64_t vectors() const noexcept { return at_most(largest_counted); }
+  // The vectors that would stay inline with N = `inline_count`.
+  std::uint64_t at_most(std::size_t inline_count) const noexcept {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i <= std::min(inline_count, largest_counted); ++i) {
+      sum += counts_[i].load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
+  std::uint64_t spilled(std::size_t inline_count) const noexcept { return vectors() - at_most(inline_count); }
+  double covered_percent(std::size_t inline_count) const noexcept {
+    return vectors() == 0 ? 100.0
+                          : 100.0 * static_cast<double>(at_most(inline_count)) / static_cast<double>(vectors());
+  }
+  // The smallest N that keeps `percent` of the vectors inline.
+  std::size_t recommended_inline_count(double percent = 99.0) const noexcept {
+    std::size_t count = 0;
+    while (count < largest_counted && covered_percent(count) < percent) ++count;
+    return count;
+  }
+  // One line: "1000 vectors: N=0 covers 50.0 %, N=1 covers 99.0 %, ...".
+  std::string report() const {
+    std::string line = std::to_string(vectors()) + " vectors:";
+    const std::size_t last = std::max<std::size_t>(recommended_inline_count(99.9), 1);
+    for (std::size_t count = 0; count <= last; count = count == 0 ? 1 : count * 2) {
+      const auto tenths = static_cast<std::uint64_t>(covered_percent(count) * 10.0);
+      line += (count == 0 ? " N=" : ", N=") + std::to_string(count) + " covers " + std::to_string(tenths / 10) +
+              "." + std::to_string(tenths % 10) + " %";
+    }
+    return line;
+  }
+  void reset() noexcept {
+    for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::size_t largest_counted = 512;
+  std::array<std::atomic<std::uint64_t>, largest_counted + 1> counts_{};
+};
+
+namespace detail {
+
+template <class Tag>
+inline spill_statistics spills_of_tag{};
+
+template <class T, std::size_t N, class Alloc, class Tag>
+class tracked_storage : public fast_storage<T, N, Alloc> {
+  using base = fast_storage<T, N, Alloc>;
+
+ protected:
+  explicit tracked_storage(const Alloc& alloc) noexcept : base(alloc) {}
+  ~tracked_storage() {
+    if (!is_moved_from_) spills_of_tag<Tag>.record(peak_);
+  }
+  void set_size_(std::size_t size) noexcept {
+    base::set_size_(size);
+    peak_ = std::max(peak_, base::header_.size);
+    if (size != 0) is_moved_from_ = false;
+  }
+  // A move hands the history on: the source counts no more.
+  void take_peak_(tracked_storage& source) noexcept {
+    peak_ = std::max(peak_, std::exchange(source.peak_, 0U));
+    source.is_moved_from_ = true;
+    is_moved_from_ = false;
+  }
+
+ private:
+  std::uint32_t peak_ = 0;
+  bool is_moved_from_ = false;
+};
+
+}  // namespace detail
+
+// A small_vector that records at its end how large it grew, under Tag: put it
+// where N is in question, run, and read statistics().
+template <class T, std::size_t N, class Tag, class Alloc = std::allocator<T>>
+class tracked_small_vector : public detail::vector_interface<detail::tracked_storage<T, N, Alloc, Tag>> {
+  using base = detail::vector_interface<detail::tracked_storage<T, N, Alloc, Tag>>;
+
+ public:
+  using base::base;
+  tracked_small_vector() = default;
+  tracked_small_vector& operator=(std::initializer_list<T> values) {
+    base::operator=(values);
+    return *this;
+  }
+  static spill_statistics& statistics() noexcept { return detail::spills_of_tag<Tag>; }
+};
+
+}  // namespace heapwright
+#endif
