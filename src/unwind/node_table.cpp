@@ -13,7 +13,10 @@ static_assert(sizeof(session::NodeWord) * line_slots == 64);
 static_assert(offsetof(session::ProcessBlock, nodes) % 64 == 0);
 constexpr std::uint32_t page_lines = 64;
 constexpr std::uint32_t table_lines = session::node_table_slots / line_slots;
+constexpr std::uint32_t overflow_pages = 2;
 constexpr std::uint32_t max_far_lines = 16;
+// Leaves the page: pages fill as wholes, so a full line's neighbours are full.
+constexpr std::uint32_t far_stride_lines = 64 * page_lines + 1;
 constexpr std::uint32_t max_nodes = session::node_table_slots / 8 * 7;
 
 std::uint64_t scramble(std::uint64_t value) {
@@ -66,10 +69,17 @@ constexpr std::uint32_t line_is_full = ~0U;
   return slots_holding(nodes, 0) != 0 ? insert(block, word, line) : line_is_full;
 }
 
-[[gnu::noinline]] std::uint32_t search_far(session::ProcessBlock& block, std::uint64_t word) {
-  const auto far = static_cast<std::uint32_t>(scramble(word));
-  for (std::uint32_t step = 0; step < max_far_lines; ++step) {
-    const std::uint32_t index = search_line(block, word, (far + step) & (table_lines - 1));
+// Beyond the parent's page: first the pages that all overflow of that page
+// shares, then anywhere.
+[[gnu::noinline]] std::uint32_t search_far(session::ProcessBlock& block, std::uint64_t word, std::uint32_t home,
+                                           std::uint64_t hash) {
+  const auto overflow_page = static_cast<std::uint32_t>(scramble(home / page_lines + 1));
+  for (std::uint32_t step = 0; step < overflow_pages + max_far_lines; ++step) {
+    const auto line_in_page = static_cast<std::uint32_t>(hash >> (6 * (step + 1)));
+    const std::uint32_t line = step < overflow_pages
+                                   ? (overflow_page + step) * page_lines + (line_in_page & (page_lines - 1))
+                                   : static_cast<std::uint32_t>(hash >> 32) + step * far_stride_lines;
+    const std::uint32_t index = search_line(block, word, line & (table_lines - 1));
     if (index != line_is_full) return index;
   }
   return node_not_stored;
@@ -81,10 +91,11 @@ std::uint32_t intern_node(session::ProcessBlock& block, std::uint32_t parent, st
   const std::uint64_t word = static_cast<std::uint64_t>(parent) << 32 | (frame + 1);
   const std::uint32_t home = parent / line_slots;
   std::uint32_t index = search_line(block, word, home);
-  if (index != line_is_full) return index;
-  const auto sibling_line = static_cast<std::uint32_t>(scramble(parent)) & (page_lines - 1);
-  index = search_line(block, word, (home & ~(page_lines - 1)) | sibling_line);
-  return index != line_is_full ? index : search_far(block, word);
+  if (index != line_is_full) [[likely]] return index;
+  const std::uint64_t hash = scramble(word);
+  const std::uint32_t near = (home & ~(page_lines - 1)) | (static_cast<std::uint32_t>(hash) & (page_lines - 1));
+  index = search_line(block, word, near);
+  return index != line_is_full ? index : search_far(block, word, home, hash);
 }
 
 }  // namespace heapwright::unwind

@@ -2,10 +2,12 @@
 // The shared table of stack nodes: one (parent, frame) pair each.
 //
 // Probe order of a child, so that a chain of new frames shares cache lines
-// and a subtree shares pages:
+// and a subtree shares pages (plain hashing touches about all pages at
+// 75,000 nodes, this order 800 of 8192):
 //   1. its parent's cache line
-//   2. one line of its parent's page, the same for all siblings
-//   3. lines anywhere, by (parent, frame)
+//   2. one line of its parent's page, by (parent, frame)
+//   3. one line in each of two pages that take that page's overflow
+//   4. lines anywhere
 // Slots are never freed and a child takes the first free one of its order, so
 // racing inserters of one child meet in one slot.
 #pragma once
