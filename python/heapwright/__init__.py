@@ -18,7 +18,7 @@ except PackageNotFoundError:
     __version__ = "0"
 
 
-def open(path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> Trace:  # noqa: A001
+def open(path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> Trace:
     """Opens a trace made by `heapwright record`.
 
     debug_root: a folder with the recorded machine's programs and libraries,

@@ -74,7 +74,8 @@ bool is_rust_hash(std::string_view component) {
 }  // namespace
 
 std::string demangle(const std::string& symbol) {
-  const std::string name = without_clone_suffix(symbol);
+  // Dynamic symbols carry their version: malloc@@GLIBC_2.2.5.
+  const std::string name = without_clone_suffix(symbol.substr(0, symbol.find('@', 1)));
   if (!name.starts_with("_Z") || name.size() > max_mangled_bytes) return name;
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(

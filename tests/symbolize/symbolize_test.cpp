@@ -236,6 +236,7 @@ TEST(Demangle, ReadsCppRustAndClones) {
   EXPECT_EQ(demangle("_ZN6sample5outerEm"), "sample::outer(unsigned long)");
   EXPECT_EQ(demangle("_ZN6sample5outerEm.part.0"), "sample::outer(unsigned long)");
   EXPECT_EQ(demangle("parse.constprop.3.cold"), "parse");
+  EXPECT_EQ(demangle("malloc@@GLIBC_2.2.5"), "malloc");
   EXPECT_EQ(demangle("file.txt"), "file.txt");
   EXPECT_EQ(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
   EXPECT_EQ(demangle("_ZN47_$LT$alloc..string..String$u20$as$u20$Clone$GT$5clone17h0123456789abcdefE"),

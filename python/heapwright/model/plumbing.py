@@ -17,8 +17,8 @@ _ALLOCATOR_LIBRARY = re.compile(
     r"libheapwright|libjemalloc|libtcmalloc|libmimalloc|libtbbmalloc|libsnmalloc|libhoard"
 )
 _ALLOCATOR_FUNCTION = re.compile(
-    r"operator (?:new|delete)\b|(?:__libc_|__GI_|_?_?)(?:malloc|calloc|realloc|reallocarray|free|cfree|memalign"
-    r"|aligned_alloc|posix_memalign|valloc|pvalloc)$|_int_(?:malloc|free|realloc|memalign)$|sysmalloc|tcache_"
+    r"operator (?:new|delete)\b|(?:__libc_|__GI_|_?_?)(?:malloc|calloc|realloc|reallocarray|free|cfree"
+    r"|memalign|aligned_alloc|posix_memalign|valloc|pvalloc)$|_int_(?:malloc|free|realloc|memalign)$|sysmalloc|tcache_"
     r"|malloc_(?:consolidate|hook|trim)|__rust_|__rdl_|__rg_"
 )
 
@@ -35,9 +35,9 @@ _RUNTIME_FILE = re.compile(r"/include/c\+\+/|/c\+\+/v\d/|/rustc/|/libstdc\+\+-v3
 # zmalloc, xstrdup, PyMem_Malloc, sqlite3DbMallocRaw ...: named after what they wrap.
 _WRAPPER = re.compile(r"\w*(?:malloc|calloc|zalloc|realloc|strdup|strndup|memdup)\w*", re.IGNORECASE)
 _WRAPPER_NAMES = frozenset(
-    "asprintf vasprintf getline getdelim g_slice_alloc g_slice_alloc0 PyObject_New _PyObject_New _PyObject_GC_New "
-    "PyType_GenericAlloc _PyObject_GC_Alloc gc_alloc ggc_alloc ggc_internal_alloc ggc_internal_cleared_alloc "
-    "_obstack_begin _obstack_newchunk".split()
+    "asprintf vasprintf getline getdelim g_slice_alloc g_slice_alloc0 PyObject_New _PyObject_New "
+    "_PyObject_GC_New PyType_GenericAlloc _PyObject_GC_Alloc gc_alloc ggc_alloc ggc_internal_alloc "
+    "ggc_internal_cleared_alloc _obstack_begin _obstack_newchunk".split()
 )
 
 

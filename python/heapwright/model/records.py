@@ -17,7 +17,7 @@ END_REASONS = (
 )
 
 # Control characters in a traced program's names could drive the terminal.
-_CONTROLS = {code: 0xFFFD for code in (*range(0x20), *range(0x7F, 0xA0))}
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), 65533)
 
 
 def clean(text: str) -> str:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from heapwright.model.funnels import funnels
 from heapwright.model.plumbing import is_allocator, is_plumbing
 from heapwright.model.symbols import Location, Symbols
 
@@ -102,25 +103,71 @@ class Sites:
 def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, options: SiteOptions) -> Sites:
     """Groups all stacks; parents and frames are the stack tree's columns."""
     frame_paths = _FramePaths(symbols, _plumbing_test(options.skip))
-    depth = max(1, options.depth)
-    paths: list[Path] = [()]
-    fallbacks: list[Path] = [(_NO_STACK,)]
-    numbers: dict[Path, int] = {}
+    if not options.full_stacks:
+        frame_paths.skip(funnels(parents, frames, frame_paths.is_skipped, symbols.is_unnamed))
+    table = _PathTable(max(1, options.depth))
+    path_of_stack = _stack_paths(parents, frames, frame_paths, table)
+    numbers: dict[int, int] = {}  # path -> site
     sites: list[Site] = []
     site_of_stack = array("I", bytes(4 * len(parents)))
-    for stack in range(len(parents)):
-        if stack > 0:
-            frame, parent = frames[stack], parents[stack]
-            own, fallback = frame_paths.of(frame)
-            above = paths[parent]
-            paths.append(own[:depth] if len(own) >= depth else (own + above)[:depth])
-            fallbacks.append(fallback or fallbacks[parent])
-        key = paths[stack] or fallbacks[stack]
-        number = len(sites) if options.full_stacks else numbers.setdefault(key, len(sites))
-        if number == len(sites):
-            sites.append(Site(number, key, stack))
+    for stack, path in enumerate(path_of_stack):
+        if path == 0:
+            path = table.number_of(_fallback(stack, parents, frames, frame_paths))
+        number = None if options.full_stacks else numbers.get(path)
+        if number is None:
+            number = numbers[path] = len(sites)
+            sites.append(Site(number, table.paths[path], stack))
         site_of_stack[stack] = number
     return Sites(site_of_stack, tuple(sites))
+
+
+class _PathTable:
+    """Paths by number, so that half a million stacks compare integers; 0 is the empty path."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.paths: list[Path] = [()]
+        self._numbers: dict[Path, int] = {(): 0}
+        self._joined: dict[tuple[int, int], int] = {}
+
+    def number_of(self, path: Path) -> int:
+        number = self._numbers.setdefault(path, len(self.paths))
+        if number == len(self.paths):
+            self.paths.append(path)
+        return number
+
+    def joined(self, own: int, above: int) -> int:
+        """The path of `own` continued by `above`, cut at the depth."""
+        number = self._joined.get((own, above))
+        if number is None:
+            path = (self.paths[own] + self.paths[above])[: self.depth]
+            number = self._joined[own, above] = self.number_of(path)
+        return number
+
+
+def _stack_paths(
+    parents: Sequence[int], frames: Sequence[int], frame_paths: _FramePaths, table: _PathTable
+) -> list[int]:
+    own_paths = {frame: table.number_of(frame_paths.of(frame)[0][: table.depth]) for frame in set(frames[1:])}
+    is_whole = {own: len(table.paths[own]) == table.depth for own in own_paths.values()}
+    paths = [0] * len(parents)
+    for stack in range(1, len(parents)):
+        own = own_paths[frames[stack]]
+        if is_whole[own]:
+            paths[stack] = own
+        else:
+            above = paths[parents[stack]]
+            paths[stack] = table.joined(own, above) if own else above
+    return paths
+
+
+def _fallback(stack: int, parents: Sequence[int], frames: Sequence[int], frame_paths: _FramePaths) -> Path:
+    while stack != 0:
+        fallback = frame_paths.of(frames[stack])[1]
+        if fallback:
+            return fallback
+        stack = parents[stack]
+    return (_NO_STACK,)
 
 
 class _FramePaths:
@@ -131,7 +178,18 @@ class _FramePaths:
         self._plumbing = plumbing
         self._known: dict[int, tuple[Path, Path]] = {}
 
+    def is_skipped(self, frame: int) -> bool:
+        """True for a frame that makes no site."""
+        return not self.of(frame)[0]
+
+    def skip(self, frames: Iterable[int]) -> None:
+        """Makes frames plumbing that are not so by name."""
+        for frame in frames:
+            own, fallback = self.of(frame)
+            self._known[frame] = ((), fallback or own)
+
     def of(self, frame: int) -> tuple[Path, Path]:
+        """Its locations that are not plumbing, and the fallback."""
         known = self._known.get(frame)
         if known is None:
             known = self._known[frame] = self._find(frame)

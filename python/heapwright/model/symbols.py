@@ -66,6 +66,15 @@ class Symbols:
             for i in range(self._first[frame], self._first[frame + 1])
         ]
 
+    def is_unnamed(self, frame: int) -> bool:
+        """True when all that is known of the frame is its place in a file."""
+        if frame >= len(self):
+            return False
+        first = self._first[frame]
+        if self._first[frame + 1] - first != 1:
+            return False
+        return self._strings[self._function[first]].startswith(f"{self._library_of_frame[frame]}+0x")
+
     def problems(self) -> list[str]:
         """One line for each object whose frames lack names, most frames first."""
         lacking = [found for found in self.objects if found.problem and found.frames > 0]

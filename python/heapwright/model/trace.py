@@ -77,9 +77,11 @@ class Trace:
     @cached_property
     def metadata(self) -> Metadata:
         """How and of what the trace was made."""
-        values = self._reader.metadata()
-        notes = tuple(clean(note) for note in values.pop("notes"))
-        return Metadata(**{k: clean(v) if isinstance(v, str) else v for k, v in values.items()}, notes=notes)
+        values: dict[str, Any] = self._reader.metadata()
+        values["notes"] = tuple(clean(note) for note in values["notes"])
+        for name in ("program", "command", "host", "allocator", "recorder_version"):
+            values[name] = clean(values[name])
+        return Metadata(**values)
 
     @cached_property
     def end(self) -> End:
@@ -130,7 +132,7 @@ class Trace:
 
     @cached_property
     def frame_columns(self) -> dict[str, memoryview]:
-        """"pc", "module" and "is_exact" of every frame."""
+        """ "pc", "module" and "is_exact" of every frame."""
         packed = self._reader.frames()
         return {name: memoryview(packed[name]).cast("Q" if name == "pc" else "I") for name in packed}
 
@@ -140,8 +142,10 @@ class Trace:
             columns = self._reader.symbolize(self.debug_root, [], progress)
             columns["strings"] = [clean(text) for text in columns["strings"]]
             objects = [
-                SymbolObject(clean(path), build_id, clean(used), SOURCES[source], clean(problem), frames, unnamed)
-                for path, build_id, used, source, problem, frames, unnamed in columns["objects"]
+                SymbolObject(
+                    clean(path), clean(build_id), clean(used), SOURCES[source], clean(problem), *counts
+                )
+                for path, build_id, used, source, problem, *counts in columns["objects"]
             ]
             names = [module.name for module in self.modules]
             libraries = [names[m] if m < len(names) else "" for m in self.frame_columns["module"]]
@@ -178,14 +182,14 @@ class Trace:
         """Reads the whole trace once and says what it means."""
         chosen = chosen or Filter()
         grouped = self.sites(sites)
-        options = {
+        options: dict[str, int | bytes] = {
             "from_ns": chosen.from_ns,
             "to_ns": chosen.to_ns,
             "min_size_bytes": chosen.min_size_bytes,
             "max_size_bytes": chosen.max_size_bytes,
             "thread_chosen": self._threads_chosen(chosen.threads),
             "site_of_stack": grouped.site_of_stack.tobytes(),
-            "site_chosen": _sites_chosen(grouped, chosen),
+            "site_chosen": self.sites_chosen(chosen, sites),
             "timeline_points": timeline_points,
             "slowest_calls": slowest_calls,
         }
@@ -205,6 +209,14 @@ class Trace:
         """All blocks, batch by batch, in order of their release."""
         return _native.BlockTable(self._reader, self.sites().site_of_stack.tobytes())
 
+    def sites_chosen(self, chosen: Filter, sites: SiteOptions | None = None) -> bytes:
+        """One byte per site, 1 = passes the filter; empty when no site is filtered out."""
+        if not chosen.site and not chosen.library:
+            return b""
+        pattern = re.compile(chosen.site) if chosen.site else None
+        library = re.compile(chosen.library) if chosen.library else None
+        return self.sites(sites).matching(pattern, library)
+
     def _threads_chosen(self, threads: Sequence[int]) -> bytes:
         if not threads:
             return b""
@@ -220,14 +232,6 @@ def new_table() -> Any:
 def bucket_lower_bound(bucket: int) -> int:
     """The smallest value of a histogram's bucket."""
     return _native.bucket_lower_bound(bucket)
-
-
-def _sites_chosen(grouped: Sites, chosen: Filter) -> bytes:
-    if not chosen.site and not chosen.library:
-        return b""
-    pattern = re.compile(chosen.site) if chosen.site else None
-    library = re.compile(chosen.library) if chosen.library else None
-    return grouped.matching(pattern, library)
 
 
 def _records(kind: type[Any], columns: dict[str, Any]) -> list[Any]:

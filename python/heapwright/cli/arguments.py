@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""What users type, as values: times, sizes, threads, patterns, names."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from heapwright.model import NO_LIMIT, Filter, SiteOptions, Trace
+
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "": 10**9, "min": 60 * 10**9}
+
+
+class InputError(Exception):
+    """Something the user can put right; the text is one line that says how."""
+
+
+def parse_size(option: str, text: str) -> int:
+    """4096, 4k, 1.5M, 2GiB."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise InputError(f"{option} takes a number of bytes such as 4096, 64k or 2M, not '{text}'")
+    return min(int(float(found[1]) * _SIZES[found[2].lower()]), NO_LIMIT)
+
+
+def parse_time(option: str, text: str) -> int:
+    """Seconds, or a number with ns, us, ms, s or min; nanoseconds come back."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|)", text.strip())
+    if not found:
+        raise InputError(f"{option} takes a time such as 2.5s, 300ms or 1min, not '{text}'")
+    return min(int(float(found[1]) * _TIMES[found[2]]), NO_LIMIT)
+
+
+def checked_pattern(option: str, text: str) -> str:
+    """The regular expression, if it is one."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise InputError(f"{option} takes a regular expression; '{text}' is none: {error}") from None
+    return text
+
+
+def one_of(what: str, text: str, names: Iterable[str]) -> str:
+    """The name, or an error that tells the nearest."""
+    known = list(names)
+    if text in known:
+        return text
+    near = difflib.get_close_matches(text, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    raise InputError(f"unknown {what} {text}; {hint}")
+
+
+def find_threads(trace: Trace, wanted: Sequence[str]) -> tuple[int, ...]:
+    """Threads by number (#3 or 3), kernel id or name."""
+    found: list[int] = []
+    for text in wanted:
+        number = text.removeprefix("#")
+        same = [
+            thread.index
+            for thread in trace.threads
+            if number == str(thread.index) or (text == str(thread.thread_id) or text == thread.name)
+        ]
+        if not same:
+            names = sorted({thread.name for thread in trace.threads})
+            raise InputError(
+                f"--thread {text} names none of the {len(trace.threads)} threads; "
+                f"use a number from heapwright info, or a name ({', '.join(names[:5])})"
+            )
+        found += same
+    return tuple(dict.fromkeys(found))
+
+
+def make_filter(
+    trace: Trace,
+    from_: str = "",
+    to: str = "",
+    thread: Sequence[str] = (),
+    min_size: str = "",
+    max_size: str = "",
+    site: str = "",
+    library: str = "",
+) -> Filter:
+    """A filter from the options' texts; "" = not given."""
+    chosen = Filter(
+        from_ns=parse_time("--from", from_) if from_ else 0,
+        to_ns=parse_time("--to", to) if to else NO_LIMIT,
+        min_size_bytes=parse_size("--min-size", min_size) if min_size else 0,
+        max_size_bytes=parse_size("--max-size", max_size) if max_size else NO_LIMIT,
+        threads=find_threads(trace, thread),
+        site=checked_pattern("--site", site),
+        library=checked_pattern("--library", library),
+    )
+    if chosen.from_ns >= chosen.to_ns:
+        raise InputError("--from must be before --to")
+    if chosen.min_size_bytes > chosen.max_size_bytes:
+        raise InputError("--min-size must not be above --max-size")
+    return chosen
+
+
+def make_site_options(depth: int, full_stacks: bool, skip: Sequence[str]) -> SiteOptions:
+    """Checked grouping options."""
+    if depth < 1:
+        raise InputError("--site-depth takes a number from 1 on")
+    return SiteOptions(depth, full_stacks, tuple(checked_pattern("--skip", pattern) for pattern in skip))
+
+
+def open_trace(file: Path, debug_root: Path | None = None) -> Trace:
+    """Opens a trace; TraceError and InputError say what is wrong with the path."""
+    if file.is_dir():
+        raise InputError(f"{file} is a folder; name a trace file that heapwright record wrote")
+    if not file.exists():
+        raise InputError(f"there is no file {file}; heapwright record writes one")
+    if debug_root is not None and not debug_root.is_dir():
+        raise InputError(f"--debug-root {debug_root} is no folder")
+    return Trace(file, debug_root or "")

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""heapwright export: the trace in another tool's format."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heapwright.cli import options
+from heapwright.cli.arguments import InputError, make_filter, one_of, open_trace
+from heapwright.cli.output import check_output, hint, print_json, write_file
+from heapwright.cli.progress import progress
+from heapwright.explain import words
+from heapwright.export import FORMATS, Format, Source, write_table
+from heapwright.model import Filter, Trace
+from heapwright.model.tables import TABLES
+
+To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="File to write.")]
+Measure = Annotated[
+    str, typer.Option(metavar="NAME", help="bytes, calls, peak, leaked, temporaries or time.")
+]
+Table = Annotated[str, typer.Option(metavar="NAME", help=f"For parquet: {', '.join(TABLES)}.")]
+Until = Annotated[
+    str, typer.Option("--until", metavar="TIME", help="Only what was called up to here (300ms).")
+]
+
+
+def export(
+    file: options.File,
+    to: To,
+    output: Output = None,
+    measure: Measure = "",
+    table: Table = "event",
+    from_: options.From = "",
+    until: Until = "",
+    thread: options.Threads = None,
+    site: options.SitePattern = "",
+    library: options.Library = "",
+    debug_root: options.DebugRoot = None,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Write a trace for pprof, speedscope, Perfetto, flame graphs or Parquet readers."""
+    form = FORMATS[one_of("format", to, FORMATS)]
+    _check_measure(to, form, measure)
+    one_of("table", table, TABLES)
+    trace = open_trace(file, debug_root)
+    target = output or Path(file.with_suffix("").name + form.suffix)
+    check_output(target, force)
+    chosen = make_filter(trace, from_, until, thread or [], site=site, library=library)
+    with progress("reading symbols") as report:
+        trace.symbols(report)
+    if form.write is None:
+        if not chosen.is_everything:
+            raise InputError(
+                "filters do not apply to parquet: the file holds every row; filter when reading it"
+            )
+        size = _write_parquet(trace, table, target, force)
+    else:
+        size = _write_profile(trace, chosen, form, target, force, measure)
+    if json:
+        print_json({"schema": "heapwright.export/1", "format": to, "file": str(target), "bytes": size})
+        return
+    typer.echo(f"{target}  {words.size(size)}")
+    hint(form.opened_by.format(target))
+
+
+def _check_measure(name: str, form: Format, measure: str) -> None:
+    if measure and not form.measures:
+        raise InputError(f"--measure does not apply to {name}")
+    if measure:
+        one_of(f"measure for {name}", measure, form.measures)
+
+
+def _write_profile(
+    trace: Trace, chosen: Filter, form: Format, target: Path, force: bool, measure: str
+) -> int:
+    with progress("reading calls") as report:
+        facts = trace.facts(
+            chosen, timeline_points=form.timeline_points, slowest_calls=form.slowest_calls, progress=report
+        )
+    source = Source(trace, facts)
+    write = form.write
+    assert write is not None
+    return write_file(target, force, lambda out: write(source, out, measure or form.default_measure))
+
+
+def _write_parquet(trace: Trace, table: str, target: Path, force: bool) -> int:
+    check_output(target, force)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    before = os.umask(0o077)
+    try:
+        write_table(trace, table, part)
+        part.replace(target)
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror or error}") from None
+    finally:
+        os.umask(before)
+        part.unlink(missing_ok=True)
+    return target.stat().st_size

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""heapwright info: what a trace file is, without reading its calls."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heapwright.cli import options
+from heapwright.cli.arguments import open_trace
+from heapwright.cli.output import hint, make_console, print_json
+from heapwright.explain import words
+from heapwright.explain.tables import plain
+from heapwright.model import Trace
+
+SCHEMA = "heapwright.info/1"
+_SHOWN_THREADS = 20
+
+
+def info(file: options.File, json: options.Json = False) -> None:
+    """Show a trace's metadata, modules, threads and chunks."""
+    trace = open_trace(file)
+    document = describe(trace)
+    if json:
+        print_json(document)
+        return
+    show(document, make_console())
+    hint(f"heapwright explain {file}")
+
+
+def describe(trace: Trace) -> dict[str, Any]:
+    """Everything but the calls, as plain data."""
+    return {
+        "schema": SCHEMA,
+        "file": trace.path,
+        "file_bytes": trace.file_bytes,
+        "events": trace.event_count,
+        "event_chunks": trace.chunk_count,
+        "stacks": max(0, len(trace.stack_columns["parent"]) - 1),
+        "frames": len(trace.frame_columns["pc"]),
+        "metadata": asdict(trace.metadata),
+        "end": asdict(trace.end),
+        "damage": [asdict(damage) for damage in trace.damage],
+        "modules": [asdict(module) for module in trace.modules],
+        "threads": [asdict(thread) for thread in trace.threads],
+    }
+
+
+def show(document: dict[str, Any], console: Console) -> None:
+    """The same for people."""
+    metadata, end = document["metadata"], document["end"]
+    started = datetime.fromtimestamp(metadata["start_unix_ns"] / 1e9, UTC)
+    recorded = [
+        "every call"
+        if not metadata["sample_mean_bytes"]
+        else f"one block per {metadata['sample_mean_bytes']} bytes",
+        "durations" if metadata["durations_recorded"] else "no durations",
+        "stacks of frees" if metadata["free_stacks_recorded"] else "no stacks of frees",
+    ]
+    lines = [
+        ("program", metadata["program"]),
+        ("command", metadata["command"]),
+        ("process", f"{metadata['process_id']} of {metadata['parent_process_id']} on {metadata['host']}"),
+        ("started", started.strftime("%Y-%m-%d %H:%M:%S UTC")),
+        ("ended", f"{end['reason']} {end['status']} after {words.duration(end['time_ns'])}"),
+        ("allocator", metadata["allocator"]),
+        ("recorded", f"{', '.join(recorded)}, by recorder {metadata['recorder_version']}"),
+        ("file", f"{words.size(document['file_bytes'])}, {words.count(document['events'])} calls in "
+                 f"{words.count(document['event_chunks'])} chunks, {words.count(document['stacks'])} stacks"),
+        ("dropped", words.count(end["dropped"])),
+    ]  # fmt: skip
+    lines += [("note", note) for note in metadata["notes"]]
+    lines += [
+        ("damage", f"at byte {damage['file_offset']}: {damage['what']}") for damage in document["damage"]
+    ]
+    grid = Table.grid(padding=(0, 2))
+    for name, text in lines:
+        grid.add_row(Text(name, style="bold"), Text(text))
+    console.print(grid)
+    _show_threads(document["threads"], console)
+    _show_modules(document["modules"], console)
+
+
+def _show_threads(threads: list[dict[str, Any]], console: Console) -> None:
+    busiest = sorted(threads, key=lambda thread: -int(thread["events"]))[:_SHOWN_THREADS]
+    rows = [
+        (
+            f"{thread['name']} #{thread['index']}",
+            str(thread["thread_id"]),
+            words.count(thread["events"]),
+            words.count(thread["dropped"]),
+            words.duration(thread["first_ns"]),
+            words.duration(thread["exit_ns"]) if thread["exit_ns"] else "at the end",
+        )
+        for thread in busiest
+    ]
+    console.print()
+    console.print(plain(("thread", "id", "calls", "dropped", "first call", "exit"), rows, text_columns=(0,)))
+    if len(threads) > len(busiest):
+        console.print(f"{len(threads) - len(busiest)} more threads: --json lists all")
+
+
+def _show_modules(modules: list[dict[str, Any]], console: Console) -> None:
+    rows = [
+        (
+            hex(module["start"]),
+            words.size(module["end"] - module["start"]),
+            module["build_id"][:16] or "none",
+            words.duration(module["loaded_ns"]),
+            words.duration(module["unloaded_ns"]) if module["unloaded_ns"] else "",
+            module["path"],
+        )
+        for module in modules
+    ]
+    console.print()
+    headers = ("start", "size", "build id", "loaded", "unloaded", "path")
+    console.print(plain(headers, rows, text_columns=(2, 5)))

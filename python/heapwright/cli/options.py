@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""Options that several commands share, declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A trace written by heapwright record.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+DebugRoot = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder with the recorded machine's programs, libraries, debug files."),
+]
+From = Annotated[
+    str, typer.Option("--from", metavar="TIME", help="Only what was called from here on (2.5s).")
+]
+To = Annotated[str, typer.Option("--to", metavar="TIME", help="Only what was called up to here (300ms).")]
+Threads = Annotated[
+    list[str] | None,
+    typer.Option("--thread", metavar="THREAD", help="Only this thread: number, id or name. Repeatable."),
+]
+MinSize = Annotated[str, typer.Option(metavar="BYTES", help="Only blocks of at least this size (64k).")]
+MaxSize = Annotated[str, typer.Option(metavar="BYTES", help="Only blocks of at most this size.")]
+SitePattern = Annotated[
+    str, typer.Option("--site", metavar="REGEX", help="Only sites whose function or file:line match.")
+]
+Library = Annotated[str, typer.Option(metavar="REGEX", help="Only sites in libraries that match.")]
+SiteDepth = Annotated[int, typer.Option(metavar="N", help="How many frames make a call site.")]
+FullStacks = Annotated[bool, typer.Option("--full-stacks", help="Every call stack is its own site.")]
+Skip = Annotated[
+    list[str] | None,
+    typer.Option(metavar="REGEX", help="Functions or libraries that are never a call site. Repeatable."),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Progress on stderr: a bar on a terminal, elsewhere a line when it takes long."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from heapwright.model.trace import Progress as Report
+
+_QUIET_SECONDS = 2.0
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Report]:
+    """Gives a function to call with what is done and what there is in all."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+        return
+    yield _Lines(what)
+
+
+class _Lines:
+    """For logs: nothing for short work, then a line every few seconds."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._next = time.monotonic() + _QUIET_SECONDS
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _QUIET_SECONDS
+        share = 100 * done // total if total else 0
+        sys.stderr.write(f"heapwright: {self._what}, {share} %\n")
+        sys.stderr.flush()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""heapwright record: becomes heapwright-collect, which launches and records the program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from heapwright.cli import native_programs
+from heapwright.cli.arguments import InputError
+
+Output = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="PATTERN", help="File to write: %p process id, %h host, %e program."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+Children = Annotated[bool, typer.Option("--children", help="Record child processes as well, one file each.")]
+FreeStacks = Annotated[bool, typer.Option("--free-stacks", help="Keep the call stack of every free.")]
+NoDurations = Annotated[bool, typer.Option("--no-durations", help="Do not time the calls.")]
+NoStacks = Annotated[bool, typer.Option("--no-stacks", help="Keep no call stacks.")]
+MaxFrames = Annotated[str, typer.Option(metavar="N", help="Longest call stack to keep, 1 to 128.")]
+Sample = Annotated[
+    str, typer.Option(metavar="BYTES", help="Record one block per BYTES allocated, on average.")
+]
+MaxSize = Annotated[str, typer.Option(metavar="BYTES", help="Stop recording when the files have this size.")]
+Duration = Annotated[str, typer.Option(metavar="SECONDS", help="Stop recording after this time.")]
+Control = Annotated[
+    str, typer.Option(metavar="FILE", help='Start and stop while FILE says "start" or "stop".')
+]
+Paused = Annotated[bool, typer.Option("--paused", help="Do not record until told to start.")]
+KeepArguments = Annotated[
+    bool, typer.Option("--keep-arguments", help="Store the program's arguments in the trace.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON on stdout at the end.")]
+
+
+def record(
+    context: typer.Context,
+    output: Output = "",
+    force: Force = False,
+    children: Children = False,
+    free_stacks: FreeStacks = False,
+    no_durations: NoDurations = False,
+    no_stacks: NoStacks = False,
+    max_frames: MaxFrames = "",
+    sample: Sample = "",
+    max_size: MaxSize = "",
+    duration: Duration = "",
+    control: Control = "",
+    paused: Paused = False,
+    keep_arguments: KeepArguments = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Run a program and record its heap calls: heapwright record [options] -- PROGRAM [ARGUMENTS]."""
+    options = dict(locals())
+    del options["context"]
+    command = collector_command(options, program_of(context, "record"))
+    os.execv(command[0], command)
+
+
+def program_of(context: typer.Context, command: str) -> list[str]:
+    """The program and its arguments: everything after the options."""
+    if not context.args:
+        raise InputError(f"name a program to record: heapwright {command} [options] -- PROGRAM [ARGUMENTS]")
+    return list(context.args)
+
+
+def collector_command(options: Mapping[str, str | bool], program: list[str]) -> list[str]:
+    """The collector's command line; options are named as here, "" and False are not given."""
+    command = [str(native_programs.find())]
+    for name, value in options.items():
+        if value:
+            command.append("--" + name.replace("_", "-"))
+            if value is not True:
+                command.append(str(value))
+    return [*command, "--", *program]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""heapwright run: record a program, then explain what was recorded."""
+
+from __future__ import annotations
+
+import json as json_format
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from heapwright.cli import record as recording
+from heapwright.cli.arguments import InputError, open_trace
+from heapwright.cli.explain import Top, explain_trace, make_wishes
+from heapwright.cli.output import hint
+from heapwright.cli.record import collector_command, program_of
+from heapwright.model import Filter, SiteOptions
+
+Keep = Annotated[
+    str, typer.Option("--output", "-o", metavar="PATTERN", help="Keep the trace: %p process id, %e program.")
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the explanation as JSON; the program's output moves to stderr.")
+]
+
+
+def run(
+    context: typer.Context,
+    output: Keep = "",
+    force: recording.Force = False,
+    children: recording.Children = False,
+    free_stacks: recording.FreeStacks = False,
+    no_durations: recording.NoDurations = False,
+    max_frames: recording.MaxFrames = "",
+    sample: recording.Sample = "",
+    max_size: recording.MaxSize = "",
+    duration: recording.Duration = "",
+    keep_arguments: recording.KeepArguments = False,
+    top: Top = 10,
+    json: AsJson = False,
+) -> None:
+    """Record a program and explain it: heapwright run [options] -- PROGRAM [ARGUMENTS]."""
+    options: dict[str, str | bool] = {
+        name: value
+        for name, value in locals().items()
+        if name not in ("context", "output", "top", "json") and isinstance(value, str | bool)
+    }
+    wishes = make_wishes(top, [], json)
+    program = program_of(context, "run")
+    with tempfile.TemporaryDirectory(prefix="heapwright-") as folder:
+        pattern = output or str(Path(folder) / "%e.%p.heapwright")
+        summary = Path(folder) / "summary.json"
+        extra: dict[str, str | bool] = {"output": pattern, "summary": str(summary), "quiet": True}
+        code = _wait_for(collector_command({**options, **extra}, program), json)
+        files = _files_of(summary)
+        if not files:
+            raise typer.Exit(code)
+        main = max(files, key=lambda file: int(file["events"]))
+        explain_trace(open_trace(Path(main["path"])), Filter(), SiteOptions(), wishes)
+        _say_next(files, main, output, program, json)
+    raise typer.Exit(code)
+
+
+def _wait_for(command: Sequence[str], program_to_stderr: bool) -> int:
+    # Ctrl-C is meant for the program; the collector passes on how it ended. A
+    # handler, because an ignored signal would stay ignored in the program.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        return subprocess.run(
+            command, check=False, stdout=sys.stderr if program_to_stderr else None
+        ).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _files_of(summary: Path) -> list[dict[str, Any]]:
+    try:
+        files = json_format.loads(summary.read_text(encoding="utf-8"))["files"]
+    except FileNotFoundError:
+        return []  # the collector has said why
+    except (ValueError, KeyError) as error:
+        raise InputError(f"the collector's summary cannot be read: {error}") from None
+    return [file for file in files if file["error"] is None or file["bytes"]]
+
+
+def _say_next(
+    files: Sequence[dict[str, Any]], main: dict[str, Any], output: str, program: Sequence[str], as_json: bool
+) -> None:
+    if as_json:
+        return
+    if len(files) > 1:
+        sys.stderr.write(f"{len(files)} processes were recorded; this was {main['program']}\n")
+    if output:
+        hint(f"heapwright explain {main['path']} --question slow_calls")
+    else:
+        hint(f"heapwright run --output trace.heapwright -- {program[0]}   (keeps the trace)")

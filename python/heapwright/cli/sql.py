@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""heapwright sql: questions nobody thought of, in DuckDB's SQL."""
+
+from __future__ import annotations
+
+import csv as csv_format
+import difflib
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import duckdb
+import typer
+
+from heapwright.cli import options
+from heapwright.cli.arguments import InputError, open_trace
+from heapwright.cli.output import hint, make_console, print_json
+from heapwright.cli.progress import progress
+from heapwright.explain.tables import plain
+from heapwright.model import Trace
+from heapwright.model.tables import TABLES
+
+Query = Annotated[str, typer.Argument(metavar="QUERY", help=f"SQL over {', '.join(TABLES)}.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
+_SHOWN_ROWS = 200
+_QUOTED = re.compile(r'"([^"]+)"')
+
+
+def sql(
+    file: options.File,
+    query: Query,
+    csv: Csv = False,
+    json: options.Json = False,
+    debug_root: options.DebugRoot = None,
+) -> None:
+    """Ask the trace in SQL: tables event, block, site, stack, frame, thread, memory, module."""
+    if csv and json:
+        raise InputError("--csv and --json exclude each other; give one of them")
+    trace = open_trace(file, debug_root)
+    result = run_query(trace, query)
+    columns = [column[0] for column in result.description or []]
+    if json:
+        rows = [list(row) for row in _rows(result)]
+        print_json({"schema": "heapwright.sql/1", "columns": columns, "rows": rows})
+    elif csv:
+        writer = csv_format.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(_rows(result))
+    else:
+        _print_table(columns, result)
+        hint(f"heapwright sql {file} 'describe event'")
+
+
+def run_query(trace: Trace, query: str) -> duckdb.DuckDBPyConnection:
+    """Runs the query over the tables it names."""
+    connection = duckdb.connect()
+    mentioned = _tables_in(connection, query)
+    if mentioned:
+        with progress("reading symbols") as report:
+            trace.symbols(report)
+    for name in mentioned:
+        connection.register(name, trace.table(name))
+    try:
+        return connection.execute(query)
+    except duckdb.Error as error:
+        raise InputError(explain_error(str(error), query, trace, mentioned)) from None
+
+
+def _tables_in(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
+    try:
+        names = {name.lower() for name in connection.get_table_names(query)}
+        return [name for name in TABLES if name in names]
+    except duckdb.Error:  # not a select (describe, copy), or not SQL
+        return [name for name in TABLES if re.search(rf"\b{name}\b", query, re.IGNORECASE)]
+
+
+def explain_error(message: str, query: str, trace: Trace, mentioned: Sequence[str]) -> str:
+    """DuckDB's message in one line, with the nearest name for a typing error."""
+    first = message.splitlines()[0]
+    quoted = _QUOTED.search(first)
+    if "does not have a column named" in first or "Referenced column" in first:
+        name = quoted[1] if quoted else "?"
+        if "does not have a column named" in first and len(_QUOTED.findall(first)) > 1:
+            name = _QUOTED.findall(first)[1]
+        known = _columns(trace, mentioned)
+        return f"unknown column {name}; {_nearest(name, known)}"
+    missing = re.search(r"Table with name (\S+) does not exist", first)
+    if missing:
+        return f"unknown table {missing[1]}; {_nearest(missing[1], list(TABLES))}"
+    return first.removeprefix("Parser Error: ").removeprefix("Binder Error: ")
+
+
+def _columns(trace: Trace, tables: Iterable[str]) -> list[str]:
+    connection = duckdb.connect()
+    found: list[str] = []
+    for name in tables:
+        connection.register(name, trace.table(name))
+        found += [row[0] for row in connection.execute(f"describe {name}").fetchall()]
+    return list(dict.fromkeys(found))
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name.lower(), known, 1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+
+
+def _rows(result: duckdb.DuckDBPyConnection) -> Iterable[Sequence[Any]]:
+    while chunk := result.fetchmany(10_000):
+        yield from chunk
+
+
+def _print_table(columns: Sequence[str], result: duckdb.DuckDBPyConnection) -> None:
+    rows = result.fetchmany(_SHOWN_ROWS + 1)
+    numbers = {
+        i for i in range(len(columns)) if rows and all(isinstance(row[i], int | float) for row in rows)
+    }
+    shown = [["" if value is None else str(value) for value in row] for row in rows[:_SHOWN_ROWS]]
+    text_columns = [i for i in range(len(columns)) if i not in numbers]
+    console = make_console()
+    console.print(plain(columns, shown, text_columns=text_columns))
+    if len(rows) > _SHOWN_ROWS:
+        console.print(f"first {_SHOWN_ROWS} rows; --csv and --json print all")

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Explains a trace: one module per question, each with its answer as data and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+from rich.console import Console
+from rich.text import Text
+
+from heapwright.explain import (
+    calls,
+    cross_thread,
+    latency,
+    leaks,
+    lifetimes,
+    overhead,
+    peak,
+    realloc,
+    recorder,
+    sizes,
+    slow_calls,
+    summary,
+    temporaries,
+    threads,
+    time,
+    timeline,
+    volume,
+)
+from heapwright.explain.report import Answer, Report
+
+SCHEMA = "heapwright.explain/1"
+
+QUESTIONS: tuple[ModuleType, ...] = (
+    timeline,
+    peak,
+    leaks,
+    volume,
+    calls,
+    temporaries,
+    time,
+    latency,
+    slow_calls,
+    sizes,
+    lifetimes,
+    overhead,
+    realloc,
+    cross_thread,
+    threads,
+    recorder,
+)
+NAMES: tuple[str, ...] = tuple(question.NAME for question in QUESTIONS)
+
+
+def explain(report: Report, names: Sequence[str] = NAMES) -> Answer:
+    """The whole document: summary and the answers to the named questions."""
+    answers = {question.NAME: question.answer(report) for question in QUESTIONS}
+    findings = [finding for question in QUESTIONS for finding in question.findings(answers[question.NAME])]
+    return {
+        "schema": SCHEMA,
+        "file": report.trace.path,
+        "summary": summary.answer(report, findings),
+        "questions": {name: answers[name] for name in answers if name in names},
+    }
+
+
+def render(document: Answer, console: Console) -> None:
+    """Prints the document for people."""
+    console.print(summary.show(document["summary"]))
+    for question in QUESTIONS:
+        answer = document["questions"].get(question.NAME)
+        shown = question.show(answer) if answer is not None else None
+        if shown is None:
+            continue
+        console.print()
+        console.print(Text(question.TITLE, style="bold"), Text(f"[{question.NAME}]", style="dim"))
+        console.print(shown)
+
+
+__all__ = ["NAMES", "QUESTIONS", "SCHEMA", "Report", "explain", "render"]

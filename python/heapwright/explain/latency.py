@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""How long do the calls take, by function and by size?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from heapwright.explain import tables, words
+from heapwright.explain.report import Answer, Finding, Report
+from heapwright.model import KIND_NAMES, Latency
+
+NAME = "latency"
+TITLE = "How long the calls take"
+_PARTS = ("p50_ns", "p90_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns")
+_HEADERS = ("p50", "p90", "p99", "p99.9", "p99.99", "max")
+
+
+def answer(report: Report) -> Answer:
+    """Percentiles; empty when durations were not recorded."""
+    facts = report.facts
+    if not report.trace.metadata.durations_recorded:
+        return {"by_function": [], "by_size": []}
+    kinds = sorted(
+        (row for row in facts.by_kind if row.latency.calls > 0), key=lambda row: -row.latency.sum_ns
+    )
+    return {
+        "by_function": [
+            {"function": KIND_NAMES[row.kind], "calls": row.calls, "latency": asdict(row.latency)}
+            for row in kinds
+        ],
+        "by_size": [
+            {
+                "from_bytes": row.from_bytes,
+                "to_bytes": row.to_bytes,
+                "allocation": asdict(row.allocation_latency),
+                "release": asdict(row.release_latency),
+            }
+            for row in facts.by_size
+            if row.allocation_latency.calls > 0
+        ],
+    }
+
+
+def show(answer: Answer) -> RenderableType | None:
+    """By function, then the allocations by size."""
+    if not answer["by_function"]:
+        return None
+    functions = tables.plain(
+        ("function", "calls", "total", *_HEADERS),
+        [
+            (
+                row["function"],
+                words.count(row["calls"]),
+                words.duration(row["latency"]["sum_ns"]),
+                *_percentiles(row["latency"]),
+            )
+            for row in answer["by_function"]
+        ],
+        text_columns=(0,),
+    )
+    sizes = tables.plain(
+        ("allocated size", "calls", "total", *_HEADERS),
+        [
+            (
+                f"{words.size(row['from_bytes'])} – {words.size(row['to_bytes'])}",
+                words.count(row["allocation"]["calls"]),
+                words.duration(row["allocation"]["sum_ns"]),
+                *_percentiles(row["allocation"]),
+            )
+            for row in answer["by_size"]
+        ],
+        text_columns=(0,),
+    )
+    return Group(functions, Text(), sizes)
+
+
+def _percentiles(latency: dict[str, int]) -> list[str]:
+    return [words.duration(latency[part]) for part in _PARTS]
+
+
+def findings(answer: Answer) -> list[Finding]:
+    """The slowest calls speak for this."""
+    return []
+
+
+def tail(latency: Latency) -> str:
+    """p50 / p99 / max in one phrase."""
+    return " / ".join(words.duration(value) for value in (latency.p50_ns, latency.p99_ns, latency.max_ns))

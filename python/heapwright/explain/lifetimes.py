@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""How long do blocks of which size live?"""
+
+from __future__ import annotations
+
+import math
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from heapwright.explain import words
+from heapwright.explain.report import Answer, Finding, Report
+
+NAME = "lifetimes"
+TITLE = "Size × lifetime: blocks, darker is more"
+_SHADES = ("", "░", "▒", "▓", "█")
+_COLOURS = ("", "blue", "cyan", "yellow", "red")
+
+
+def answer(report: Report) -> Answer:
+    """The map; the last column of each row is "still live"."""
+    of = report.facts.lifetimes
+    columns = len(of.lifetime_from_ns) + 1
+    rows = []
+    for number, size in enumerate(of.size_from_bytes):
+        cells = slice(number * columns, (number + 1) * columns)
+        if any(of.blocks[cells]):
+            rows.append(
+                {"size_from_bytes": size, "blocks": list(of.blocks[cells]), "bytes": list(of.bytes[cells])}
+            )
+    return {"lifetime_from_ns": list(of.lifetime_from_ns), "rows": rows}
+
+
+def show(answer: Answer) -> RenderableType | None:
+    """A heat table; two half-decades are drawn as one column."""
+    if not answer["rows"]:
+        return None
+    starts: list[int] = answer["lifetime_from_ns"]
+    groups = [range(first, min(first + 2, len(starts))) for first in range(0, len(starts), 2)]
+    largest = max(max(_merged(row["blocks"], groups)) for row in answer["rows"])
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table.add_column("size from", justify="right", no_wrap=True)
+    for group in groups:
+        table.add_column(
+            f"≥{_short(starts[group[0]])}" if starts[group[0]] else "0", justify="center", no_wrap=True
+        )
+    table.add_column("live", justify="center", no_wrap=True)
+    for row in answer["rows"]:
+        cells = [_cell(blocks, largest) for blocks in _merged(row["blocks"], groups)]
+        table.add_row(words.size(row["size_from_bytes"]), *cells)
+    return table
+
+
+def _merged(blocks: list[int], groups: list[range]) -> list[int]:
+    return [sum(blocks[column] for column in group) for group in groups] + [blocks[-1]]
+
+
+def _short(time_ns: int) -> str:
+    return words.duration(time_ns).replace(" ", "").replace(".00", "").replace(".0", "")
+
+
+def _cell(blocks: int, largest: int) -> Text:
+    if blocks == 0:
+        return Text("·", style="dim")
+    level = 1 + int(3.999 * math.log1p(blocks) / math.log1p(max(largest, 1))) if largest else 1
+    level = min(level, 4)
+    return Text(_SHADES[level] * 4, style=_COLOURS[level])
+
+
+def findings(answer: Answer) -> list[Finding]:
+    """A map is for looking at."""
+    return []

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Which sites held the memory when the heap was largest?"""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+
+from heapwright.explain import tables, words
+from heapwright.explain.report import Answer, Finding, Report, share, site_record
+
+NAME = "peak"
+TITLE = "What lived at the peak"
+
+
+def answer(report: Report) -> Answer:
+    """The moment and its sites."""
+    peak = report.facts.peak
+    return {
+        "time_ns": peak.time_ns,
+        "live_bytes": peak.live_bytes,
+        "live_usable_bytes": peak.live_usable_bytes,
+        "live_blocks": peak.live_blocks,
+        "sites": [
+            {
+                **site_record(site),
+                "live_bytes": facts.live_at_peak_bytes,
+                "live_blocks": facts.live_at_peak_blocks,
+                "share": share(facts.live_at_peak_bytes, peak.live_bytes),
+            }
+            for site, facts in report.top_sites(lambda facts: facts.live_at_peak_bytes)
+        ],
+    }
+
+
+def show(answer: Answer) -> RenderableType | None:
+    """Largest first."""
+    return tables.by_site(
+        answer,
+        [
+            ("bytes", lambda site: words.size(site["live_bytes"])),
+            ("share", lambda site: words.percent(site["share"], 1)),
+            ("blocks", lambda site: words.count(site["live_blocks"])),
+        ],
+    )
+
+
+def findings(answer: Answer) -> list[Finding]:
+    """One site that makes a large part of the peak."""
+    for site in answer["sites"][:1]:
+        if site["share"] >= 0.1:
+            text = f"{words.percent(site['share'], 1)} of the peak is held by {site['name']}"
+            return [Finding(site["share"], text, NAME)]
+    return []

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""What did recording cost, and how far can the figures be trusted?"""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from heapwright.explain import words
+from heapwright.explain.report import Answer, Finding, Report
+
+NAME = "recorder"
+TITLE = "What recording cost"
+
+
+def answer(report: Report) -> Answer:
+    """Time, memory and disk the recorder took, and frames without names."""
+    cost, metadata = report.facts.recorder, report.trace.metadata
+    return {
+        "calls_ns": cost.calls_ns,
+        "waited_ns": cost.waited_ns,
+        "peak_bytes": cost.peak_bytes,
+        "file_bytes": cost.file_bytes,
+        "bytes_per_event": cost.file_bytes / max(1, report.trace.event_count),
+        "self_cost_allocation_ns": metadata.self_cost_allocation_ns,
+        "self_cost_release_ns": metadata.self_cost_release_ns,
+        "symbol_problems": report.trace.symbols().problems(),
+    }
+
+
+def show(answer: Answer) -> RenderableType | None:
+    """A few lines."""
+    table = Table.grid(padding=(0, 2))
+    calls = words.duration(answer["calls_ns"])
+    if answer["self_cost_allocation_ns"]:
+        allocation, release = answer["self_cost_allocation_ns"], answer["self_cost_release_ns"]
+        calls += f" ({allocation} ns an allocation, {release} ns a free)"
+    table.add_row(Text("time in the hooks"), Text(calls))
+    table.add_row(Text("waited for the collector"), Text(words.duration(answer["waited_ns"])))
+    table.add_row(Text("memory"), Text(words.size(answer["peak_bytes"])))
+    table.add_row(
+        Text("trace"),
+        Text(f"{words.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
+    )
+    for problem in answer["symbol_problems"][:3]:
+        table.add_row(Text("names missing"), Text(problem))
+    return table
+
+
+def findings(answer: Answer) -> list[Finding]:
+    """The recorder is not the program."""
+    return []

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""What every question is answered from, and what an answer looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from rich.console import RenderableType
+
+from heapwright.explain import words
+from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
+
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A trace, what was looked at, and the facts of that."""
+
+    trace: Trace
+    facts: Facts
+    sites: Sites
+    chosen: Filter
+    top: int
+
+    @property
+    def thread_time_ns(self) -> int:
+        """Wall time of all threads together: what allocator time is a share of."""
+        end_ns = self.trace.end.time_ns or self.facts.totals.span_ns
+        from_ns, to_ns = self.chosen.from_ns, min(self.chosen.to_ns, end_ns)
+        wanted = set(self.chosen.threads)
+        total = 0
+        for thread in self.trace.threads:
+            if wanted and thread.index not in wanted:
+                continue
+            total += max(0, min(thread.exit_ns or end_ns, to_ns) - max(thread.first_ns, from_ns))
+        return max(total, self.facts.totals.allocator_ns)
+
+    def top_sites(self, value: Callable[[SiteFacts], int]) -> list[tuple[Site, SiteFacts]]:
+        """The sites with the largest values, zeros left out."""
+        facts = self.facts.sites
+        order = sorted(range(len(facts)), key=lambda site: -value(facts[site]))[: self.top]
+        return [(self.sites[site], facts[site]) for site in order if value(facts[site]) > 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence for the first screen; the heaviest come first."""
+
+    weight: float
+    text: str
+    question: str
+
+
+class Question(Protocol):
+    """A module of this package that answers one question."""
+
+    NAME: str
+    TITLE: str
+
+    def answer(self, report: Report) -> Answer:
+        """The answer as plain data: what --json prints."""
+
+    def show(self, answer: Answer) -> RenderableType | None:
+        """The same for people; None when there is nothing to show."""
+
+    def findings(self, answer: Answer) -> list[Finding]:
+        """What of it belongs on the first screen."""
+
+
+def site_record(site: Site) -> Answer:
+    """A site as plain data."""
+    return {
+        "site": site.number,
+        "function": site.location.function,
+        "file": site.location.file,
+        "line": site.location.line,
+        "library": site.location.library,
+        "name": words.site_name(site),
+    }
+
+
+def share(part: int | float, whole: int | float) -> float:
+    """part / whole, 0 when there is no whole."""
+    return part / whole if whole > 0 else 0.0
+
+
+def heaviest(findings: Sequence[Finding], limit: int) -> list[Finding]:
+    """The findings with the most weight."""
+    return sorted(findings, key=lambda finding: -finding.weight)[:limit]

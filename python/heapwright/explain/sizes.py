@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Which sizes are asked for?"""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+
+from heapwright.explain import tables, words
+from heapwright.explain.report import Answer, Finding, Report, share
+
+NAME = "sizes"
+TITLE = "Sizes"
+_BAR_CELLS = 24
+
+
+def answer(report: Report) -> Answer:
+    """Power-of-two classes, and the most frequent exact sizes."""
+    total = report.facts.totals.allocations
+    return {
+        "classes": [
+            {
+                "from_bytes": row.from_bytes,
+                "to_bytes": row.to_bytes,
+                "allocations": row.allocations,
+                "share": share(row.allocations, total),
+                "bytes": row.bytes,
+                "overhead_bytes": row.overhead_bytes,
+                "live_at_peak_blocks": row.live_at_peak_blocks,
+                "live_at_peak_bytes": row.live_at_peak_bytes,
+            }
+            for row in report.facts.by_size
+            if row.allocations > 0 or row.live_at_peak_blocks > 0
+        ],
+        "common": [
+            {
+                "size_bytes": row.size_bytes,
+                "allocations": row.allocations,
+                "share": share(row.allocations, total),
+            }
+            for row in report.facts.common_sizes[: report.top]
+        ],
+    }
+
+
+def show(answer: Answer) -> RenderableType | None:
+    """A bar for each class; its length is the share of calls."""
+    if not answer["classes"]:
+        return None
+    largest = max(row["allocations"] for row in answer["classes"])
+    return tables.plain(
+        ("size", "calls", "", "bytes", "at peak"),
+        [
+            (
+                f"{words.size(row['from_bytes'])} – {words.size(row['to_bytes'])}",
+                words.count(row["allocations"]),
+                bar(row["allocations"], largest),
+                words.size(row["bytes"]),
+                words.size(row["live_at_peak_bytes"]),
+            )
+            for row in answer["classes"]
+        ],
+        text_columns=(0, 2),
+    )
+
+
+def bar(value: int, largest: int) -> str:
+    """A bar in eighths of a cell; anything above zero is visible.
+
+    >>> bar(1, 1)
+    '████████████████████████'
+    """
+    eighths = round(8 * _BAR_CELLS * share(value, largest))
+    if value > 0:
+        eighths = max(1, eighths)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+
+
+def findings(answer: Answer) -> list[Finding]:
+    """One exact size that makes most of the calls: a pool would serve it."""
+    for row in answer["common"][:1]:
+        if row["share"] >= 0.5 and row["allocations"] >= 10_000:
+            size = words.size(row["size_bytes"])
+            text = f"{words.percent(row['share'], 1)} of the allocations are of exactly {size}"
+            return [Finding(row["share"] * 0.4, text, NAME)]
+    return []

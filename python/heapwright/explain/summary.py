@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""The first screen: what ran, whether the recording is whole, the totals, what stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from heapwright.explain import words
+from heapwright.explain.report import Answer, Finding, Report, heaviest, share
+
+_FINDINGS = 6
+_SIGNALS = {1: "SIGHUP", 2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
+            13: "SIGPIPE", 15: "SIGTERM"}  # fmt: skip
+
+
+def answer(report: Report, findings: Sequence[Finding]) -> Answer:
+    """The summary as plain data."""
+    trace, facts = report.trace, report.facts
+    metadata = trace.metadata
+    return {
+        "program": metadata.program,
+        "command": metadata.command,
+        "host": metadata.host,
+        "process_id": metadata.process_id,
+        "allocator": metadata.allocator,
+        "started": datetime.fromtimestamp(metadata.start_unix_ns / 1e9, UTC).isoformat(),
+        "duration_ns": trace.end.time_ns or facts.totals.span_ns,
+        "end": {"reason": trace.end.reason, "status": trace.end.status, "text": ended(report)},
+        "completeness": asdict(facts.completeness),
+        "is_filtered": not report.chosen.is_everything,
+        "sample_mean_bytes": metadata.sample_mean_bytes,
+        "durations_recorded": metadata.durations_recorded,
+        "notes": list(metadata.notes),
+        "threads": len(trace.threads),
+        "totals": asdict(facts.totals),
+        "peak": asdict(facts.peak),
+        "temporaries": facts.temporaries,
+        "live_at_end_bytes": sum(site.live_at_end_bytes for site in facts.sites),
+        "live_at_end_blocks": sum(site.live_at_end_blocks for site in facts.sites),
+        "allocation_latency": asdict(facts.allocation_latency),
+        "release_latency": asdict(facts.release_latency),
+        "allocator_share": share(facts.totals.allocator_ns, report.thread_time_ns),
+        "findings": [
+            {"text": finding.text, "question": finding.question} for finding in heaviest(findings, _FINDINGS)
+        ],
+    }
+
+
+def ended(report: Report) -> str:
+    """How the recording ended, in words."""
+    end = report.trace.end
+    signal = _SIGNALS.get(end.status, f"signal {end.status}")
+    return {
+        "missing": "the file has no end mark: it was cut, or the collector was killed",
+        "exited": f"exited with code {end.status}" if end.status >= 0 else "exited",
+        "killed": f"killed by {signal}",
+        "replaced": "replaced itself by another program (exec)",
+        "size_limit": "recording stopped at its size limit (--max-size)",
+        "duration_limit": "recording stopped at its time limit (--duration)",
+        "write_failed": f"writing the trace failed (errno {end.status}): the rest is missing",
+        "stopped": "recording was stopped on request",
+    }.get(end.reason, end.reason)
+
+
+def show(answer: Answer) -> RenderableType:
+    """One screen."""
+    return Group(_headline(answer), *_warnings(answer), Text(), _figures(answer), *_findings(answer))
+
+
+def _headline(answer: Answer) -> Text:
+    line = Text(answer["command"] or answer["program"], style="bold")
+    line.append(
+        f"   process {answer['process_id']}, {words.duration(answer['duration_ns'])}, "
+        f"{answer['threads']} thread{'s' if answer['threads'] != 1 else ''}, "
+        f"{answer['allocator'] or 'allocator unknown'}, "
+        f"{answer['end']['text']}",
+        style="not bold",
+    )
+    return line
+
+
+def _warnings(answer: Answer) -> list[Text]:
+    lines = []
+    completeness = answer["completeness"]
+    if completeness["is_complete"]:
+        lines.append(Text("complete: every call is in the trace", style="green"))
+    else:
+        reasons = "; ".join(completeness["reasons"]) or "reason unknown"
+        lines.append(Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
+    if answer["is_filtered"]:
+        lines.append(Text("filtered: the figures are about the chosen part only", style="yellow"))
+    if answer["sample_mean_bytes"]:
+        mean = words.size(answer["sample_mean_bytes"])
+        lines.append(
+            Text(f"sampled, one in {mean} allocated: counts and bytes are estimates", style="yellow")
+        )
+    lines += [Text(note, style="yellow") for note in answer["notes"]]
+    return lines
+
+
+def _figures(answer: Answer) -> Table:
+    totals, peak = answer["totals"], answer["peak"]
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column()
+
+    def row(name: str, text: str) -> None:
+        table.add_row(Text(name, style="bold"), Text(text))
+
+    at = words.percent(peak["time_ns"], answer["duration_ns"])
+    row(
+        "peak",
+        f"{words.size(peak['live_bytes'])} in {words.count(peak['live_blocks'])} blocks "
+        f"({words.size(peak['live_usable_bytes'])} usable), "
+        f"at {words.duration(peak['time_ns'])} ({at} of the time)",
+    )
+    row(
+        "live at end",
+        f"{words.size(answer['live_at_end_bytes'])} in {words.count(answer['live_at_end_blocks'])} blocks",
+    )
+    row(
+        "calls",
+        f"{words.count(totals['allocations'])} allocations of {words.size(totals['requested_bytes'])}, "
+        f"{words.count(totals['releases'])} frees, {words.count(totals['reallocs'])} reallocs, "
+        f"{words.count(answer['temporaries'])} temporaries "
+        f"({words.percent(answer['temporaries'], totals['allocations'])})",
+    )
+    row("allocator", _allocator(answer))
+    odd = _oddities(totals)
+    if odd:
+        row("seen as well", ", ".join(odd))
+    return table
+
+
+def _allocator(answer: Answer) -> str:
+    if not answer["durations_recorded"]:
+        return "times were not recorded (--no-durations)"
+    text = (
+        f"{words.duration(answer['totals']['allocator_ns'])}, "
+        f"{words.percent(answer['allocator_share'], 1)} of the threads' time"
+    )
+    for name, key in (("allocate", "allocation_latency"), ("free", "release_latency")):
+        latency = answer[key]
+        if latency["calls"]:
+            text += (
+                f"; {name} p50 {words.duration(latency['p50_ns'])}, p99 {words.duration(latency['p99_ns'])}"
+            )
+            text += f", max {words.duration(latency['max_ns'])}"
+    return text
+
+
+def _oddities(totals: Answer) -> list[str]:
+    wording = (
+        ("failed", "failed allocations"),
+        ("zero_size", "allocations of 0 bytes"),
+        ("null_frees", "frees of NULL"),
+        ("unknown_releases", "frees of blocks not in the trace"),
+        ("reused_live_addresses", "addresses handed out twice (a free was missed)"),
+        ("size_mismatches", "sized frees with the wrong size"),
+    )
+    odd = [f"{words.count(totals[key])} {text}" for key, text in wording if totals[key]]
+    if totals["mapped_bytes"]:
+        odd.append(f"{words.size(totals['mapped_bytes'])} mapped by the program itself")
+    return odd
+
+
+def _findings(answer: Answer) -> list[Text]:
+    if not answer["findings"]:
+        return []
+    lines = [Text(), Text("What stands out", style="bold")]
+    for finding in answer["findings"]:
+        line = Text("  • ")
+        line.append(finding["text"])
+        line.append(f"   [{finding['question']}]", style="dim")
+        lines.append(line)
+    return lines

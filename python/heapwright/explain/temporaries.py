@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Which allocations could be saved by the stack or a reused buffer?"""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+
+from heapwright.explain import tables, words
+from heapwright.explain.report import Answer, Finding, Report, share, site_record
+
+NAME = "temporaries"
+TITLE = "Temporaries: freed before the same thread allocated again"
+
+
+def answer(report: Report) -> Answer:
+    """Temporaries by site."""
+    total = report.facts.temporaries
+    return {
+        "temporaries": total,
+        "share": share(total, report.facts.totals.allocations),
+        "sites": [
+            {
+                **site_record(site),
+                "temporaries": facts.temporaries,
+                "share_of_site": share(facts.temporaries, facts.allocations),
+                "time_ns": facts.allocator_ns + facts.release_ns,
+            }
+            for site, facts in report.top_sites(lambda facts: facts.temporaries)
+        ],
+    }
+
+
+def show(answer: Answer) -> RenderableType | None:
+    """Most first; the time is that of all the site's calls and frees."""
+    return tables.by_site(
+        answer,
+        [
+            ("temporaries", lambda site: words.count(site["temporaries"])),
+            ("of the site", lambda site: words.percent(site["share_of_site"], 1)),
+            ("site's time", lambda site: words.duration(site["time_ns"])),
+        ],
+    )
+
+
+def findings(answer: Answer) -> list[Finding]:
+    """Many temporaries."""
+    if answer["share"] < 0.1 or answer["temporaries"] < 1000:
+        return []
+    site = answer["sites"][0] if answer["sites"] else None
+    text = f"{words.percent(answer['share'], 1)} of the allocations are temporaries"
+    if site:
+        text += f", most from {site['name']}"
+    return [Finding(answer["share"] * 0.7, text, NAME)]

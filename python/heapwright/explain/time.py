@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Which sites spend the most time in the allocator?"""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+
+from heapwright.explain import tables, words
+from heapwright.explain.report import Answer, Finding, Report, share, site_record
+
+NAME = "time"
+TITLE = "Most time in the allocator"
+
+
+def answer(report: Report) -> Answer:
+    """Time of the site's allocating calls and of the frees of its blocks."""
+    total = report.facts.totals.allocator_ns
+    thread_time = report.thread_time_ns
+    return {
+        "durations_recorded": report.trace.metadata.durations_recorded,
+        "allocator_ns": total,
+        "thread_time_ns": thread_time,
+        "share": share(total, thread_time),
+        "sites": [
+            {
+                **site_record(site),
+                "time_ns": facts.allocator_ns + facts.release_ns,
+                "share": share(facts.allocator_ns + facts.release_ns, total),
+                "mean_allocation_ns": facts.allocator_ns // max(1, facts.allocations),
+                "mean_release_ns": facts.release_ns // max(1, facts.freed),
+            }
+            for site, facts in report.top_sites(lambda facts: facts.allocator_ns + facts.release_ns)
+        ],
+    }
+
+
+def show(answer: Answer) -> RenderableType | None:
+    """Longest first."""
+    return tables.by_site(
+        answer,
+        [
+            ("time", lambda site: words.duration(site["time_ns"])),
+            ("share", lambda site: words.percent(site["share"], 1)),
+            ("allocate", lambda site: words.duration(site["mean_allocation_ns"])),
+            ("free", lambda site: words.duration(site["mean_release_ns"])),
+        ],
+    )
+
+
+def findings(answer: Answer) -> list[Finding]:
+    """A program that spends much of its time allocating."""
+    if not answer["durations_recorded"] or answer["share"] < 0.03:
+        return []
+    text = (
+        f"{words.percent(answer['share'], 1)} of the threads' time is spent in the allocator "
+        f"({words.duration(answer['allocator_ns'])})"
+    )
+    return [Finding(min(1.0, answer["share"] * 3), text, NAME)]

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Writes a trace in the formats of other tools: one module per format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from heapwright.export import folded, perfetto, pprof, speedscope
+from heapwright.export.parquet import write_table
+from heapwright.export.stacks import MEASURES, Source
+
+Write = Callable[[Source, BinaryIO, str], None]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: how to write it, its measures ("" = all), and what opens it."""
+
+    suffix: str
+    write: Write | None
+    measures: tuple[str, ...]
+    default_measure: str
+    opened_by: str
+    timeline_points: int = 512
+    slowest_calls: int = 32
+
+
+FORMATS: dict[str, Format] = {
+    "parquet": Format(".parquet", None, (), "", "duckdb -c \"select * from '{}' limit 5\""),
+    "pprof": Format(".pb.gz", pprof.write, pprof.MEASURES, "", "go tool pprof -top {}"),
+    "folded": Format(".folded", folded.write, tuple(MEASURES), "bytes", "flamegraph.pl {} > flames.svg"),
+    "speedscope": Format(".speedscope.json", speedscope.write, tuple(MEASURES), "", "speedscope {}"),
+    "perfetto": Format(
+        ".perfetto.json",
+        perfetto.write,
+        (),
+        "",
+        "open {} in https://ui.perfetto.dev",
+        perfetto.TIMELINE_POINTS,
+        perfetto.SLOWEST_CALLS,
+    ),
+}
+
+__all__ = ["FORMATS", "MEASURES", "Format", "Source", "write_table"]

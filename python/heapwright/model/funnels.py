@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Finds allocation wrappers in stripped code, where no name gives them away.
+
+A funnel is a frame without a name through which many different callers get
+their memory (sqlite's malloc in a stripped library): a wrapper, so the
+callers are the sites. Wrappers of wrappers are found in further rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+MIN_CALLERS = 8
+_MAX_ROUNDS = 8
+
+
+def funnels(
+    parents: Sequence[int],
+    frames: Sequence[int],
+    is_skipped: Callable[[int], bool],
+    is_unnamed: Callable[[int], bool],
+) -> set[int]:
+    """The frames to look through, beside those that are skipped anyway."""
+    distinct = set(frames[1:])
+    skipped = {frame for frame in distinct if is_skipped(frame)}
+    unnamed = {frame for frame in distinct - skipped if is_unnamed(frame)}
+    if not unnamed:
+        return set()
+    up = _nearest_left(parents, frames, skipped)
+    inner = {up[leaf] for leaf in set(range(1, len(parents))).difference(parents)} - {0}
+    found: set[int] = set()
+
+    def caller_of(stack: int) -> int:
+        caller = up[parents[stack]]
+        while caller != 0 and frames[caller] in found:
+            caller = up[parents[caller]]
+        return caller
+
+    for _ in range(_MAX_ROUNDS):
+        callers: dict[int, set[int]] = {}
+        for stack in inner:
+            if frames[stack] in unnamed and (caller := caller_of(stack)):
+                callers.setdefault(frames[stack], set()).add(frames[caller])
+        new = {frame for frame, of in callers.items() if len(of) >= MIN_CALLERS}
+        if not new:
+            break
+        found |= new
+        inner = {caller_of(stack) if frames[stack] in new else stack for stack in inner} - {0}
+    return found
+
+
+def _nearest_left(parents: Sequence[int], frames: Sequence[int], skipped: set[int]) -> list[int]:
+    """For each stack: itself, or the nearest caller whose frame is not skipped; 0 = none."""
+    up = list(range(len(parents)))
+    for stack in range(1, len(parents)):
+        if frames[stack] in skipped:
+            up[stack] = up[parents[stack]]
+    return up
