@@ -68,9 +68,7 @@ struct Monotonic {
 #ifdef HEAPWRIGHT_LAB_HAS_ARENA
 struct Arena {
   heapwright::arena objects;
-  Object* make(std::uint64_t number) {
-    return new (objects.allocate(sizeof(Object), alignof(Object))) Object(number);
-  }
+  Object* make(std::uint64_t number) { return objects.create<Object>(number); }
   void end(Object* const*, std::uint64_t) { objects.reset(); }
 };
 #endif

@@ -26,7 +26,7 @@ namespace heapwright::lab {
 namespace {
 
 constexpr std::uint64_t sample_steps = 100;
-constexpr std::size_t max_points = 500;
+constexpr std::size_t max_points = 200;
 constexpr Parameter parameters[] = {{"variant", "flat"},
                                     {"policy", "flawed"},
                                     {"entries", "1"},

@@ -43,7 +43,7 @@ class BufferSource {
       return std::exchange(cached_[i], {});
     }
     void* memory = std::malloc(needed_bytes);
-    if (memory == nullptr) refuse("malloc(%zu) failed", needed_bytes);
+    if (memory == nullptr) give_up("malloc(%zu) failed", needed_bytes);
     return {memory, needed_bytes};
   }
 

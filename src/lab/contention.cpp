@@ -44,7 +44,7 @@ Outcome measure(std::array<std::optional<FragmentingLoad>, max_threads>& loads, 
     FragmentingLoad& load = *loads[is_shared ? 0 : thread];
     barrier.wait();
     const std::uint64_t before = thread_voluntary_switches();
-    load.run(iterations, random);
+    is_shared ? load.run_shared(iterations, random) : load.run(iterations, random);
     waits += thread_voluntary_switches() - before;
     barrier.wait();
   };

@@ -19,16 +19,27 @@ FragmentingLoad::FragmentingLoad(std::uint64_t class_bytes, std::uint64_t seed)
   fill_fragmenting_sizes(sizes_.begin(), class_bytes, random);
 }
 
+void* FragmentingLoad::allocate(std::size_t slot) const noexcept {
+  void* block = std::malloc(sizes_[slot]);
+  if (block == nullptr) give_up("malloc(%u) failed", sizes_[slot]);
+  touch_pages(block, sizes_[slot]);
+  return block;
+}
+
 void FragmentingLoad::run(std::uint64_t iterations, Random& random) noexcept {
   for (std::uint64_t i = 0; i < iterations; ++i) {
     const std::size_t slot = random.below(sizes_.size());
+    void* block = blocks_[slot].load(std::memory_order_relaxed);
+    blocks_[slot].store(block == nullptr ? allocate(slot) : nullptr, std::memory_order_relaxed);
+    if (block != nullptr) std::free(block);
+  }
+}
+
+void FragmentingLoad::run_shared(std::uint64_t iterations, Random& random) noexcept {
+  for (std::uint64_t i = 0; i < iterations; ++i) {
+    const std::size_t slot = random.below(sizes_.size());
     void* block = blocks_[slot].exchange(nullptr, std::memory_order_acq_rel);
-    if (block == nullptr) {
-      void* fresh = std::malloc(sizes_[slot]);
-      if (fresh == nullptr) refuse("malloc(%u) failed", sizes_[slot]);
-      touch_pages(fresh, sizes_[slot]);
-      block = blocks_[slot].exchange(fresh, std::memory_order_acq_rel);
-    }
+    if (block == nullptr) block = blocks_[slot].exchange(allocate(slot), std::memory_order_acq_rel);
     if (block != nullptr) std::free(block);
   }
 }

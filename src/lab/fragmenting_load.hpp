@@ -15,8 +15,8 @@ namespace heapwright::lab {
 // Writes to every page of the block, so that all of it is resident.
 void touch_pages(void* block, std::size_t size_bytes) noexcept;
 
-// A slot is empty or owns a block of its size. Several threads may run() on
-// one load: a slot's block changes hands by one exchange, so every block is
+// A slot is empty or owns a block of its size. Several threads may run_shared()
+// on one load: a slot's block changes hands by one exchange, so every block is
 // freed once, perhaps by another thread than the one that allocated it.
 class FragmentingLoad {
  public:
@@ -24,12 +24,16 @@ class FragmentingLoad {
 
   // Each iteration takes a random slot, frees its block or fills it.
   void run(std::uint64_t iterations, Random& random) noexcept;
+  // The same where other threads run on this load too.
+  void run_shared(std::uint64_t iterations, Random& random) noexcept;
   // Bytes of the blocks that are live; no thread may be running.
   std::uint64_t requested_bytes() const noexcept;
   void free_all() noexcept;
   std::size_t slot_count() const noexcept { return sizes_.size(); }
 
  private:
+  void* allocate(std::size_t slot) const noexcept;
+
   MappedArray<std::uint32_t> sizes_;
   MappedArray<std::atomic<void*>> blocks_;
 };

@@ -41,7 +41,7 @@ void run(const Options& options, Report& report) {
     const std::uint64_t start_ns = now_ns();
     for (std::uint64_t i = 0; i < blocks; ++i) {
       pointers[i] = static_cast<unsigned char*>(std::malloc(sizes[i]));
-      if (pointers[i] == nullptr) refuse("malloc failed after %zu blocks", i);
+      if (pointers[i] == nullptr) give_up("malloc failed after %zu blocks", i);
       *pointers[i] = 1;
     }
     const std::uint64_t middle_ns = now_ns();

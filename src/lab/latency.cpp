@@ -36,7 +36,7 @@ std::uint64_t needed_bytes(const Options& options) {
 
 unsigned char* allocate(std::uint64_t size) {
   auto* block = static_cast<unsigned char*>(std::malloc(size));
-  if (block == nullptr) refuse("malloc(%zu) failed", size);
+  if (block == nullptr) give_up("malloc(%zu) failed", size);
   *block = 1;
   return block;
 }
@@ -71,7 +71,7 @@ void run_one_call(const Options& options, Report& report) {
   const std::uint64_t start_ns = now_ns();
   void* block = std::malloc(1024);
   const auto call_ns = static_cast<double>(now_ns() - start_ns);
-  if (block == nullptr) refuse("malloc(1024) failed");
+  if (block == nullptr) give_up("malloc(1024) failed");
   std::free(block);
   report.figure("one_call_ns", call_ns);
   report.figure("mean_ns", (means.allocate_ns + means.free_ns) / 2);
@@ -104,7 +104,7 @@ class MixedLoad {
     const std::uint64_t start = platform::read_ticks(true);
     void* memory = std::malloc(size);
     const std::uint64_t end = platform::read_ticks(true);
-    if (memory == nullptr) refuse("malloc(%zu) failed", size);
+    if (memory == nullptr) give_up("malloc(%zu) failed", size);
     *static_cast<volatile unsigned char*>(memory) = 1;
     blocks_[slot] = {memory, live_count_};
     live_[live_count_++] = slot;

@@ -21,18 +21,27 @@ bool read_number(std::string_view text, Number& number) noexcept {
 
 int width(std::string_view text) noexcept { return static_cast<int>(text.size()); }
 
+[[noreturn]] void end_with_line(int exit_code, const char* format, va_list arguments) noexcept {
+  char line[512];
+  const int wanted = std::vsnprintf(line, sizeof(line) - 1, format, arguments);
+  const auto length = static_cast<std::size_t>(std::clamp(wanted, 0, static_cast<int>(sizeof(line)) - 2));
+  line[length] = '\n';
+  if (write(STDERR_FILENO, line, length + 1) < 0) _exit(exit_code);
+  _exit(exit_code);
+}
+
 }  // namespace
 
 void refuse(const char* format, ...) noexcept {
-  char line[512];
   va_list arguments;
   va_start(arguments, format);
-  int length = std::vsnprintf(line, sizeof(line) - 1, format, arguments);
-  va_end(arguments);
-  length = std::clamp(length, 0, static_cast<int>(sizeof(line)) - 2);
-  line[length] = '\n';
-  if (write(STDERR_FILENO, line, static_cast<std::size_t>(length) + 1) < 0) _exit(2);
-  _exit(2);
+  end_with_line(2, format, arguments);
+}
+
+void give_up(const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  end_with_line(1, format, arguments);
 }
 
 Options::Options(std::span<const Parameter> parameters, std::span<char* const> arguments) noexcept {
@@ -59,7 +68,7 @@ std::uint64_t Options::count(std::string_view name) const noexcept {
     refuse("--%.*s %.*s is not a whole number up to 10^12", width(name), name.data(), width(value.text),
            value.text.data());
   }
-  if (!value.parameter.is_scaled || value.is_given) return number;
+  if (!value.parameter.is_scaled) return number;
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(number) * scale_));
 }
 
@@ -91,14 +100,13 @@ const Options::Value& Options::find(std::string_view name) const noexcept {
 
 void Options::add(const Parameter& parameter) noexcept {
   if (value_count_ == max_parameters) refuse("more than %zu parameters", max_parameters);
-  values_[value_count_++] = {parameter, parameter.default_value, false};
+  values_[value_count_++] = {parameter, parameter.default_value};
 }
 
 void Options::give(std::string_view name, std::string_view text) noexcept {
   for (std::size_t i = 0; i < value_count_; ++i) {
     if (values_[i].parameter.name != name) continue;
     values_[i].text = text;
-    values_[i].is_given = true;
     return;
   }
   char known[256];

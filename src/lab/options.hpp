@@ -14,11 +14,13 @@ namespace heapwright::lab {
 
 // One clear line on standard error, then exit code 2. Uses no heap.
 [[noreturn, gnu::format(printf, 1, 2)]] void refuse(const char* format, ...) noexcept;
+// The same with exit code 1: the allocator failed, the input was good.
+[[noreturn, gnu::format(printf, 1, 2)]] void give_up(const char* format, ...) noexcept;
 
 struct Parameter {
   std::string_view name;
   std::string_view default_value;
-  bool is_scaled = false;  // multiplied by --scale
+  bool is_scaled = false;  // multiplied by --scale, given or not
 };
 
 // Every experiment also takes --seed, --scale and --pin-cpu.
@@ -43,7 +45,6 @@ class Options {
   struct Value {
     Parameter parameter;
     std::string_view text;
-    bool is_given;
   };
 
   const Value& find(std::string_view name) const noexcept;

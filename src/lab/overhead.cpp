@@ -33,7 +33,7 @@ void run(const Options& options, Report& report) {
   const std::uint64_t start_ns = now_ns();
   for (std::uint64_t i = 0; i < blocks; ++i) {
     void* block = std::malloc(size);
-    if (block == nullptr) refuse("malloc(%zu) failed after %zu blocks", size, i);
+    if (block == nullptr) give_up("malloc(%zu) failed after %zu blocks", size, i);
     std::memset(block, 1, size);
   }
   const auto count = static_cast<double>(blocks);

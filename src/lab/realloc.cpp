@@ -37,7 +37,7 @@ struct Counts {
 void grow(Buffer& buffer, std::uint64_t size_bytes, Counts& counts) {
   const auto before = reinterpret_cast<std::uintptr_t>(buffer.memory);
   auto* grown = static_cast<char*>(std::realloc(buffer.memory, size_bytes));
-  if (grown == nullptr) refuse("realloc to %zu bytes failed", size_bytes);
+  if (grown == nullptr) give_up("realloc to %zu bytes failed", size_bytes);
   std::memset(grown + buffer.size_bytes, 1, size_bytes - buffer.size_bytes);
   const bool has_moved = before != 0 && reinterpret_cast<std::uintptr_t>(grown) != before;
   if (before != 0) {

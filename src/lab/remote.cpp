@@ -77,7 +77,7 @@ class Exchange {
   static void* allocate(Random& random) noexcept {
     const std::uint64_t size = mixed_size(random);
     auto* block = static_cast<volatile char*>(std::malloc(size));
-    if (block == nullptr) refuse("malloc(%zu) failed", size);
+    if (block == nullptr) give_up("malloc(%zu) failed", size);
     block[0] = 1;
     return const_cast<char*>(block);
   }

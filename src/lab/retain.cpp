@@ -21,12 +21,12 @@ namespace {
 
 constexpr std::uint64_t mean_size_bytes = 2463;
 constexpr Parameter parameters[] = {
-    {"total", "478000000", true}, {"freed-percent", "90"}, {"idle-ms", "5000"}};
+    {"total", "478000000", true}, {"freed-percent", "90"}, {"idle-ms", "5000", true}};
 
 std::uint64_t needed_bytes(const Options& options) { return options.count("total") * 3 / 2; }
 
 struct Blocks {
-  explicit Blocks(std::size_t count) : pointers(count), sizes(count) {}
+  explicit Blocks(std::size_t most) : pointers(most), sizes(most) {}
   MappedArray<char*> pointers;
   MappedArray<std::uint32_t> sizes;
   std::size_t count = 0;
@@ -37,7 +37,7 @@ void allocate(Blocks& blocks, std::uint64_t total_bytes, Random& random) {
   while (bytes < total_bytes && blocks.count < blocks.sizes.size()) {
     const std::uint64_t size = retained_size(random);
     auto* block = static_cast<char*>(std::malloc(size));
-    if (block == nullptr) refuse("malloc(%zu) failed", size);
+    if (block == nullptr) give_up("malloc(%zu) failed", size);
     std::memset(block, 1, size);
     blocks.pointers[blocks.count] = block;
     blocks.sizes[blocks.count++] = static_cast<std::uint32_t>(size);

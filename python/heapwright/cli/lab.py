@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""heapwright lab: the field experiments on any allocator."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from heapwright.cli import native_programs, options, output
+from heapwright.cli.arguments import InputError
+from heapwright.lab import catalogue, page, results, tables
+from heapwright.lab.allocators import Shelf
+from heapwright.lab.errors import LabError
+from heapwright.lab.experiment import Experiment
+from heapwright.lab.progress import progress
+from heapwright.lab.runner import Settings
+from heapwright.lab.session import Session
+
+PROGRAM = "heapwright-lab"
+
+
+def lab(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="An experiment, or all. Without a name: list them.")
+    ] = "",
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B,…", help="Allocators by name, or paths of .so files; all that are here if not given."
+        ),
+    ] = "",
+    runs: Annotated[
+        int, typer.Option(metavar="N", help="Runs of each allocator; 0 = as many as needed.")
+    ] = 0,
+    json: options.Json = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write one offline page with pictures.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a parameter of the load. Repeatable."),
+    ] = None,
+    scale: Annotated[float, typer.Option(metavar="X", help="Size of the loads; 0.1 is a tenth.")] = 1.0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Another seed draws another load of the same kind.")
+    ] = 1,
+    limit: Annotated[
+        float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")
+    ] = 120.0,
+    pin: Annotated[
+        int, typer.Option(metavar="CPU", help="Pin one-thread loads to this CPU; -1 = the last one.")
+    ] = -1,
+    no_pin: Annotated[bool, typer.Option("--no-pin", help="Pin nothing.")] = False,
+    force: options.Force = False,
+) -> int:
+    """Run a field experiment, or all of them, on the allocators of this machine."""
+    program = native_programs.find(PROGRAM)
+    build = program.parent.parent
+    shelf = Shelf(program, [build, build.parent, Path.cwd() / "build"])
+    if html is not None:
+        output.check_output(html, force)
+    try:
+        if not name:
+            _list(shelf, json)
+            return 0
+        experiments = catalogue.choose(name)
+        if name == catalogue.ALL and set_:
+            raise LabError("--set goes with one experiment; use --scale to change the size of all")
+        settings = _settings(runs, scale, seed, limit, None if no_pin else pin, set_ or [])
+        allocators = shelf.choose([part for part in on.split(",") if part])
+        if not on:
+            _name_missing(shelf)
+        with progress() as report:
+            document = Session(program, shelf, allocators, settings).run(experiments, report)
+    except LabError as error:
+        raise InputError(str(error)) from None
+    _give(document, experiments, json, html, force)
+    return _exit_code(document)
+
+
+def _settings(
+    runs: int, scale: float, seed: int, limit: float, pin: int | None, changes: Sequence[str]
+) -> Settings:
+    if not 0 <= runs <= 100:
+        raise LabError("--runs takes 1 to 100 (0 = as many as needed)")
+    if not 0 < scale <= 1000:
+        raise LabError("--scale takes a number above 0 and up to 1000")
+    if not 0 <= seed < 10**12:
+        raise LabError("--seed takes a whole number from 0 up to 10^12")
+    if not 0 < limit <= 86400:
+        raise LabError("--limit takes seconds, above 0 and up to 86400")
+    parameters = {}
+    for change in changes:
+        name, has_value, value = change.partition("=")
+        if not name or not has_value:
+            raise LabError(f"--set takes NAME=VALUE, such as --set threads=4, not '{change}'")
+        parameters[name] = value
+    permitted = sorted(os.sched_getaffinity(0))
+    if pin is not None and pin >= 0 and pin not in permitted:
+        raise LabError(
+            f"not permitted to pin to CPU {pin}; permitted are {', '.join(map(str, permitted))}, or --no-pin"
+        )
+    pinned = permitted[-1] if pin == -1 else pin
+    return Settings(runs, scale=scale, seed=seed, limit_s=limit, pin_cpu=pinned, parameters=parameters)
+
+
+def _name_missing(shelf: Shelf) -> None:
+    ways: dict[str, list[str]] = {}
+    for missing in shelf.missing():
+        ways.setdefault(missing.brought_by, []).append(missing.name)
+    for brought_by, names in ways.items():
+        sys.stderr.write(f"heapwright: not here: {', '.join(names)}; to add: {brought_by}\n")
+
+
+def _console() -> Console:
+    """Tables keep their columns in files and pipes."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=140)
+
+
+def _list(shelf: Shelf, json: bool) -> None:
+    allocators = shelf.choose([])
+    if json:
+        listed: dict[str, Any] = {
+            "experiments": {e.name: e.title for e in catalogue.EXPERIMENTS},
+            "allocators": [allocator.as_record() for allocator in allocators],
+            "missing": {missing.name: missing.brought_by for missing in shelf.missing()},
+        }
+        output.print_json(listed)
+        return
+    console = _console()
+    for experiment in catalogue.EXPERIMENTS:
+        console.print(f"  {experiment.name:16}{experiment.title}")
+    console.print(f"on: {', '.join(allocator.title for allocator in allocators)}")
+    for missing in shelf.missing():
+        console.print(f"not here: {missing.name} ({missing.brought_by})")
+    output.hint(f"heapwright lab {catalogue.EXPERIMENTS[0].name}")
+
+
+def _give(
+    document: dict[str, Any], experiments: Sequence[Experiment], json: bool, html: Path | None, force: bool
+) -> None:
+    if html is not None:
+        text = page.render(experiments, document)
+        output.write_file(html, force, lambda file: file.write(text.encode()) and None)
+    if json:
+        output.print_json(document)
+        return
+    tables.show(experiments, document, _console())
+    output.hint(f"open {html} in a browser" if html else "the same with --html lab.html draws the pictures")
+
+
+def _exit_code(document: dict[str, Any]) -> int:
+    """2 where something crashed, hung or could not be run; the rest was."""
+    lines = results.failures(document)
+    for line in lines:
+        sys.stderr.write(f"heapwright: {line}\n")
+    return 2 if lines else 0

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""Which allocators there are, by which file, in which version."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from heapwright.lab.errors import LabError
+
+OURS = "heapwright"
+REFERENCE = "glibc"
+_IDENTIFY_LIMIT_S = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An allocator by name: its files, best first, and what brings them."""
+
+    name: str
+    files: tuple[str, ...]
+    brought_by: str
+
+
+KNOWN = (
+    Known("jemalloc", ("libjemalloc.so.2",), "libjemalloc2"),
+    Known("tcmalloc", ("libtcmalloc_minimal.so.4",), "libtcmalloc-minimal4"),
+    Known("mimalloc", ("libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"), "libmimalloc2.0"),
+    Known("tbb", ("libtbbmalloc_proxy.so.2",), "libtbbmalloc2"),
+)
+PEERS = ("jemalloc-new", "mimalloc-new", "rpmalloc-new", "snmalloc-new")
+_LIBRARY_FOLDERS = (
+    "/usr/local/lib",
+    "/usr/lib/x86_64-linux-gnu",
+    "/lib/x86_64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocator:
+    """One that can be run; path is empty for the C library's own."""
+
+    name: str
+    version: str
+    path: str
+
+    @property
+    def title(self) -> str:
+        """Name, version, and whose it is."""
+        ours = " (ours)" if self.name == OURS else ""
+        return f"{self.name} {self.version}".rstrip() + ours
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a process that it serves."""
+        own = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        return {**own, "LD_PRELOAD": self.path} if self.path else own
+
+    def as_record(self) -> dict[str, str]:
+        """As plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One that is known but not here."""
+
+    name: str
+    brought_by: str
+
+
+class Shelf:
+    """The allocators of this machine."""
+
+    def __init__(
+        self,
+        program: Path,
+        build_folders: Sequence[Path] = (),
+        library_folders: Sequence[str] = _LIBRARY_FOLDERS,
+    ) -> None:
+        self._program = program
+        self._build_folders = build_folders
+        self._library_folders = library_folders
+
+    def files(self) -> dict[str, str]:
+        """Path by name of everything found here."""
+        found = {REFERENCE: ""}
+        for known in KNOWN:
+            path = self._first_file([Path(f) / name for name in known.files for f in self._library_folders])
+            if path:
+                found[known.name] = path
+        for folder in self._build_folders:
+            for peer in PEERS:
+                path = self._first_file([folder / "peers" / f"lib{peer}.so"])
+                if path:
+                    found.setdefault(peer, path)
+        ours = self._first_file([f / "lib/libheapwright.so" for f in self._build_folders])
+        if ours:
+            found[OURS] = ours
+        return found
+
+    def missing(self) -> list[Missing]:
+        """Everything known by name that is not here."""
+        found = self.files()
+        lacking = [Missing(k.name, f"apt-get install {k.brought_by}") for k in KNOWN if k.name not in found]
+        lacking += [Missing(peer, "make bench-peers") for peer in PEERS if peer not in found]
+        if OURS not in found:
+            lacking.append(Missing(OURS, "make build"))
+        return lacking
+
+    def parts(self) -> frozenset[str]:
+        """heapwright's own parts that the program was built with."""
+        return frozenset(self._identify(Allocator(REFERENCE, "", ""))["parts"].split())
+
+    def choose(self, wanted: Sequence[str]) -> list[Allocator]:
+        """The named ones (a name or a path of a .so), or all that are here."""
+        files = self.files()
+        names = list(dict.fromkeys(wanted)) or list(files)
+        return [self._open(*self._find(name, files)) for name in names]
+
+    def _find(self, name: str, files: Mapping[str, str]) -> tuple[str, str]:
+        if name in files:
+            return name, files[name]
+        if "/" in name or name.endswith(".so"):
+            path = Path(name)
+            if not path.is_file():
+                raise LabError(f"no file {name}; --on takes names and paths of shared libraries")
+            return path.name.removeprefix("lib").split(".so")[0], str(path.resolve())
+        for lacking in self.missing():
+            if lacking.name == name:
+                raise LabError(f"{name} is not here; type: {lacking.brought_by}")
+        close = get_close_matches(name, [*files, *(m.name for m in self.missing())], 1, 0.5)
+        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(files)}"
+        raise LabError(f"no allocator {name}; {hint}")
+
+    def _open(self, name: str, path: str) -> Allocator:
+        allocator = Allocator(name, "", path)
+        said = self._identify(allocator)
+        if path and Path(said["malloc_from"]).resolve() != Path(path).resolve():
+            raise LabError(f"{path} cannot be preloaded, or has no malloc; malloc is {said['malloc_from']}'s")
+        version = said["version"].removeprefix("gperftools ").split("-")[0]
+        if not path:
+            version = said["libc"]
+        return Allocator(name, version or _package_version(path), path)
+
+    def _identify(self, allocator: Allocator) -> dict[str, str]:
+        command = [str(self._program), "identify"]
+        try:
+            done = subprocess.run(
+                command,
+                env=allocator.environment(),
+                capture_output=True,
+                text=True,
+                timeout=_IDENTIFY_LIMIT_S,
+                check=False,
+            )
+            said: dict[str, str] = json.loads(done.stdout)
+            return said
+        except subprocess.TimeoutExpired:
+            raise LabError(
+                f"{allocator.name}: a program that does nothing hangs with {allocator.path}"
+            ) from None
+        except json.JSONDecodeError:
+            raise LabError(
+                f"{allocator.name}: a program that does nothing fails with {allocator.path}"
+            ) from None
+
+    @staticmethod
+    def _first_file(candidates: Sequence[Path]) -> str:
+        return next((str(path.resolve()) for path in candidates if path.is_file()), "")
+
+
+def _package_version(path: str) -> str:
+    """What the package or the file's own name says; empty where neither does."""
+    note = Path(path).with_suffix(".version")
+    if note.is_file():
+        return note.read_text(encoding="utf-8").strip()
+    for candidate in (path, path.replace("/usr/lib/", "/lib/", 1)):
+        command = ["dpkg-query", "-S", candidate]
+        try:
+            owner = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split(": ")[0]
+        except OSError:
+            return ""
+        if owner:
+            command = ["dpkg-query", "-W", "-f", "${Version}", owner]
+            version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+            return version.split("-")[0]
+    return ""

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""What was seen, in one sentence per part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heapwright.lab import words
+from heapwright.lab.experiment import Case, Figure, Part
+
+
+def result_of(case_record: Mapping[str, Any], allocator: str) -> Mapping[str, Any]:
+    """One allocator's result of a case."""
+    found: Mapping[str, Any] = next(r for r in case_record["results"] if r["allocator"] == allocator)
+    return found
+
+
+def ranked(case_record: Mapping[str, Any], figure: Figure) -> list[tuple[str, float, int]]:
+    """(allocator, median, rank), best first; what failed is left out."""
+    rows = [
+        (result["allocator"], result["summary"][figure.key]["median"], result["summary"][figure.key]["rank"])
+        for result in case_record["results"]
+        if figure.key in result["summary"]
+    ]
+    return sorted(rows, key=lambda row: (row[2], row[1]))
+
+
+def _names(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _by_allocator(case_record: Mapping[str, Any], case: Case, figure: Figure) -> str:
+    rows = ranked(case_record, figure)
+    if not rows:
+        return f"{case.name}: nothing finished"
+    best = [name for name, _, rank in rows if rank == rows[0][2]]
+    last_name, last, last_rank = rows[-1]
+    value = words.number(rows[0][1], figure.unit)
+    if last_rank == rows[0][2]:
+        return f"{case.name}: all are equal within the noise, at {value}"
+    ratio = max(last, rows[0][1]) / min(last, rows[0][1]) if min(last, rows[0][1]) > 0 else 0
+    times = f", {ratio:.3g} times apart" if ratio else ""
+    lead = "is best" if len(best) == 1 else "are best"
+    return f"{case.name}: {_names(best)} {lead} ({value}), {last_name} is last ({words.number(last, figure.unit)}){times}"
+
+
+def _by_case(part_record: Mapping[str, Any], figure: Figure) -> str:
+    shown = []
+    for case in part_record["cases"]:
+        rows = ranked(case, figure)
+        if rows:
+            shown.append(f"{case['name']} {words.number(rows[0][1], figure.unit)}")
+    return f"{figure.label}: {', '.join(shown)}"
+
+
+def seen(part: Part, part_record: Mapping[str, Any]) -> str:
+    """The part's first figure: which allocator leads in the first and the last case."""
+    figure = part.figures[0]
+    if figure.of_load:
+        return f"{_by_case(part_record, figure)}; the allocator has no part in it."
+    by_name = {case.name: case for case in part.cases}
+    records = part_record["cases"]
+    shown = records if len(records) <= 3 else [records[0], records[-1]]
+    return "; ".join(_by_allocator(record, by_name[record["name"]], figure) for record in shown) + "."
+
+
+def noise_of(part_record: Mapping[str, Any], figure: Figure) -> float:
+    """The largest noise floor of the part's cases."""
+    return max((case["noise"].get(figure.key, 0.0) for case in part_record["cases"]), default=0.0)

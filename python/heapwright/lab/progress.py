@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""What is running, how much is done, and the time left; on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from heapwright.lab import words
+from heapwright.lab.session import Progress as Report
+
+_LINE_EVERY_S = 10.0
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """A bar on a terminal; elsewhere a line every ten seconds."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._next = self._start + _LINE_EVERY_S
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now < self._next or done == 0:
+            return
+        self._next = now + _LINE_EVERY_S
+        left = (now - self._start) / done * (total - done)
+        sys.stderr.write(f"heapwright: {done} of {total} runs, about {words.seconds(left)} left; {what}\n")
+        sys.stderr.flush()

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Runs experiments: every repetition in a fresh process, allocators in turns."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heapwright.lab.allocators import Allocator
+from heapwright.lab.errors import LabError
+from heapwright.lab.experiment import Case, Experiment, Part
+
+_NOT_PINNED = 4
+# What the program refuses whichever allocator serves it: bad input, too little memory.
+_REFUSED = (2, 3, _NOT_PINNED)
+_WARM_UP_SCALE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to run; runs 0 = as many as the experiment asks for."""
+
+    runs: int = 0
+    seed: int = 1
+    scale: float = 1.0
+    limit_s: float = 120.0
+    pin_cpu: int | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    def runs_of(self, part: Part) -> int:
+        """Repetitions of each case."""
+        return max(self.runs or DEFAULT_RUNS, part.least_runs if not self.runs else 1)
+
+
+DEFAULT_RUNS = 3
+
+
+@dataclass(slots=True)
+class Arm:
+    """One allocator's runs of one case. The control is the first allocator again."""
+
+    allocator: Allocator
+    is_control: bool
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    failure: str = ""
+    minima: str = ""
+
+
+Progress = Callable[[str], object]
+
+
+def planned_runs(experiment: Experiment, allocators: Sequence[Allocator], settings: Settings) -> int:
+    """How often Progress will be called."""
+    arms = len(allocators) + 1
+    return sum(len(part.cases) * settings.runs_of(part) * arms for part in experiment.parts)
+
+
+def run_case(
+    program: Path,
+    experiment: Experiment,
+    part: Part,
+    case: Case,
+    allocators: Sequence[Allocator],
+    settings: Settings,
+    progress: Progress,
+    hung: set[str],
+) -> list[Arm]:
+    """All repetitions of one case, A A' B C A A' B C …; A' is the control.
+
+    hung: allocators that are not waited for again, and where new ones go.
+    """
+    arms = [Arm(a, False) for a in allocators]
+    arms.insert(1, Arm(allocators[0], True))
+    with _minima_files(arms, part):
+        for _ in range(settings.runs_of(part)):
+            for arm in arms:
+                progress(f"{experiment.name} {case.name}: {arm.allocator.name}")
+                if arm.allocator.name in hung and not arm.failure:
+                    arm.failure = "not run: hung before"
+                if not arm.failure:
+                    _run_once(program, experiment, case, arm, settings, hung)
+    return arms
+
+
+def warm_up(
+    program: Path, experiment: Experiment, allocators: Sequence[Allocator], settings: Settings
+) -> None:
+    """A small run of every allocator that nobody counts: files are read, clocks are up."""
+    case = experiment.parts[0].cases[0]
+    for allocator in allocators:
+        small = Settings(1, settings.seed, _WARM_UP_SCALE * settings.scale, settings.limit_s)
+        _run_once(program, experiment, case, Arm(allocator, False), small, set())
+
+
+@contextmanager
+def _minima_files(arms: Sequence[Arm], part: Part) -> Iterator[None]:
+    if not part.folds:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="heapwright-lab-") as folder:
+        for number, arm in enumerate(arms):
+            arm.minima = f"{folder}/{number}"
+        yield
+
+
+def _command(program: Path, experiment: Experiment, case: Case, arm: Arm, settings: Settings) -> list[str]:
+    options = experiment.options(case)
+    options |= {"seed": str(settings.seed), "scale": str(settings.scale)}
+    options |= settings.parameters
+    if arm.minima:
+        options["minima"] = arm.minima
+    if experiment.is_pinned and settings.pin_cpu is not None:
+        options["pin-cpu"] = str(settings.pin_cpu)
+    command = [str(program), experiment.name]
+    for name, value in options.items():
+        command += [f"--{name}", value]
+    return command
+
+
+def _run_once(
+    program: Path, experiment: Experiment, case: Case, arm: Arm, settings: Settings, hung: set[str]
+) -> None:
+    """Adds a run or the failure to the arm. What no allocator could do raises."""
+    process = subprocess.Popen(
+        _command(program, experiment, case, arm, settings),
+        env=arm.allocator.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(timeout=settings.limit_s)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        arm.failure = f"hung: no end after {settings.limit_s:g} s"
+        hung.add(arm.allocator.name)
+        return
+    except BaseException:
+        _end(process)
+        raise
+    line = next(iter(reversed(errors.strip().splitlines())), "")
+    if process.returncode == 0:
+        arm.runs.append(json.loads(output))
+    elif process.returncode < 0:
+        arm.failure = f"crashed: {signal.Signals(-process.returncode).name}"
+    elif process.returncode in _REFUSED:
+        advice = "; type --no-pin to run it unpinned" if process.returncode == _NOT_PINNED else ""
+        raise LabError(f"{experiment.name} {case.name}: {line}{advice}")
+    else:
+        arm.failure = f"failed: {line or f'exit code {process.returncode}'}"
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Medians, spread, the noise floor, and what counts as equal.
+
+The noise of an allocator against itself: its runs are split into two halves
+in every possible way, and 95 % of these splits differ by less than the noise.
+The reference allocator is run twice as often, so that two full sets of it can
+be compared. Two allocators are equal where their medians differ by no more
+than the noise of the reference, of the one or of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+
+from heapwright.lab.experiment import Better
+
+_MOST_VALUES = 10  # 252 splits; more runs are thinned out evenly
+_COVERED = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Several runs of one figure."""
+
+    median: float
+    low: float
+    high: float
+    noise: float
+
+
+def relative_difference(a: float, b: float) -> float:
+    """0 for equal values, 1 where one of them is 0."""
+    largest = max(abs(a), abs(b))
+    return abs(a - b) / largest if largest > 0 else 0.0
+
+
+def noise_of(values: Sequence[float]) -> float:
+    """The relative difference that two halves of the same runs may show."""
+    if len(values) < 2:
+        return 0.0
+    if len(values) > _MOST_VALUES:
+        step = len(values) / _MOST_VALUES
+        values = [values[int(i * step)] for i in range(_MOST_VALUES)]
+    indices = range(len(values))
+    differences = []
+    for half in combinations(indices, len(values) // 2):
+        other = [values[i] for i in indices if i not in half]
+        differences.append(relative_difference(median(values[i] for i in half), median(other)))
+    differences.sort()
+    return differences[min(len(differences) - 1, int(_COVERED * len(differences)))]
+
+
+def summarize(values: Sequence[float]) -> Summary:
+    """values must not be empty."""
+    return Summary(median(values), min(values), max(values), noise_of(values))
+
+
+def median_series(series: Sequence[Sequence[float]]) -> list[float]:
+    """Point by point; runs of another length than the first are left out."""
+    return [median(point) for point in zip(*(s for s in series if len(s) == len(series[0])), strict=True)]
+
+
+def are_equal(a: Summary, b: Summary, floor: float) -> bool:
+    """True where the difference may be noise."""
+    return relative_difference(a.median, b.median) <= max(floor, a.noise, b.noise)
+
+
+def ranks(summaries: Mapping[str, Summary], better: Better, floor: float) -> dict[str, int]:
+    """1 for the best and everything equal to it, and so on; best first."""
+    order = sorted(summaries, key=lambda name: summaries[name].median, reverse=better == "higher")
+    found: dict[str, int] = {}
+    leader = ""
+    rank = 0
+    for name in order:
+        if not leader or not are_equal(summaries[leader], summaries[name], floor):
+            leader = name
+            rank = len(found) + 1
+        found[name] = rank
+    return found

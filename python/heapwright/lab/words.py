@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+
+def _digits(value: float, digits: int = 3) -> str:
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "–"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{min(places, 3)}f}"
+
+
+def _with_steps(value: float, steps: tuple[tuple[float, str], ...]) -> str:
+    for factor, unit in steps:
+        if abs(value) >= factor:
+            return f"{_digits(value / factor)} {unit}"
+    factor, unit = steps[-1]
+    return f"{_digits(value / factor)} {unit}"
+
+
+def _time(value: float) -> str:
+    return _with_steps(value, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")))
+
+
+def _size(value: float) -> str:
+    return _with_steps(value, ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")))
+
+
+def _rate(value: float) -> str:
+    return _with_steps(value, ((1e6, "M/s"), (1e3, "k/s"), (1, "/s")))
+
+
+def _count(value: float) -> str:
+    return _with_steps(value, ((1e6, "M"), (1e4, "k"), (1, ""))).strip()
+
+
+_WRITERS: dict[str, Callable[[float], str]] = {
+    "ns": _time,
+    "bytes": _size,
+    "per_s": _rate,
+    "count": _count,
+    "ratio": _digits,
+    "percent": lambda value: f"{_digits(value)} %",
+    "share": lambda value: f"{_digits(100 * value)} %",
+}
+UNITS = frozenset(_WRITERS)
+
+
+def number(value: float | None, unit: str) -> str:
+    """The figure with its unit.
+
+    >>> number(1234.5, "ns"), number(0.25, "share"), number(None, "ns")
+    ('1.23 µs', '25.0 %', '–')
+    """
+    return "–" if value is None else _WRITERS[unit](value)
+
+
+def seconds(value: float) -> str:
+    """A waiting time.
+
+    >>> seconds(75)
+    '1 min 15 s'
+    """
+    whole = max(0, round(value))
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
