@@ -104,7 +104,7 @@ std::span<const std::uint8_t> BlockUnpacker::unpack(base::ByteSource& source, st
   }
   if (memory.size() < bytes) memory.resize(bytes);
   if (encoding == BlockEncoding::fill) {
-    std::memset(memory.data(), source.byte(), bytes);
+    std::fill_n(memory.begin(), bytes, source.byte());
     if (source.has_failed()) throw TraceError("a block is cut short");
     return {memory.data(), bytes};
   }

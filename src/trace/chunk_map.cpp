@@ -33,10 +33,11 @@ bool is_index(const ChunkHeader& header) noexcept {
 // The next place at or after `offset` where a valid header stands; the file's
 // end when there is none.
 std::uint64_t find_header(const InputFile& file, std::uint64_t offset) {
-  std::vector<std::uint8_t> window(window_bytes);
+  const std::uint64_t rest = file.bytes() - std::min(offset, file.bytes());
+  std::vector<std::uint8_t> window(static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, rest)));
   const auto* magic = reinterpret_cast<const std::uint8_t*>(&chunk_magic);
   while (offset + sizeof(ChunkHeader) <= file.bytes()) {
-    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, file.bytes() - offset));
+    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), file.bytes() - offset));
     if (!file.read(offset, window.data(), bytes)) break;
     const auto end = window.begin() + static_cast<std::ptrdiff_t>(bytes);
     for (auto at = window.begin();; ++at) {
@@ -97,18 +98,18 @@ std::vector<IndexEntry> scan(const InputFile& file, std::vector<Damage>& damage)
   std::vector<IndexEntry> entries;
   std::uint64_t offset = sizeof(FileHeader);
   const std::uint64_t end = file.bytes();
-  bool has_seen_index = false;
+  bool is_after_end = false;
   while (offset < end) {
     const std::optional<ChunkHeader> header = read_header(file, offset);
     if (header && entry_of(*header, offset).chunk_bytes <= end - offset) {
       if (!is_index(*header)) entries.push_back(entry_of(*header, offset));
-      has_seen_index = is_index(*header);
+      is_after_end |= is_index(*header) || header->kind == static_cast<std::uint16_t>(ChunkKind::end);
       offset += std::uint64_t{header->header_bytes} + header->payload_bytes;
       continue;
     }
-    // What follows the index is the footer, whole or not: nothing is lost.
-    if (has_seen_index && end - offset <= sizeof(Footer)) break;
     const std::uint64_t next = find_header(file, offset + 1);
+    // Behind the end mark only index and footer can be lost: no loss.
+    if (is_after_end && next == end) break;
     const std::string length = std::to_string(next - offset) + " bytes ";
     damage.push_back({offset, next == end ? length + "at the end are no whole chunk: the file was cut or damaged there"
                                           : length + "are unreadable and were skipped"});

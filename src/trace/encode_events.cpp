@@ -269,19 +269,19 @@ void EventEncoder::State::encode_made(const EventBatch& batch, BlockIndex at, Bl
     candidate = addresses.released_before(candidate);
   }
   addresses.forget(block_class);
-  const std::uint64_t delta = address - addresses.fresh();
+  const std::uint64_t difference = address - addresses.fresh();
   const bool is_sequel = address == addresses.sequel();
   addresses.made_fresh(address, usable);
   if (is_sequel) return finish(sequel);
-  const auto distance = static_cast<std::int64_t>(delta);
-  if ((delta & 15U) != 0) {
+  const auto distance = static_cast<std::int64_t>(difference);
+  if ((difference & 15U) != 0) {
     put_signed(ColumnId::made_address_wide, distance);
     return finish(delta_exact);
   }
   const std::uint64_t folded = base::zigzag_encode(distance >> 4U);
   if (folded < near_limit) return finish(static_cast<std::uint8_t>(first_near + folded));
   put_wide(ColumnId::made_address_wide, folded);
-  finish(made_code::delta);
+  finish(delta);
 }
 
 void EventEncoder::State::pack(std::vector<std::uint8_t>& out) {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Opens any bytes as a trace and decodes all of it; bytes that do not begin
+// like a trace are decoded as the payload of one event chunk, after two bytes
+// for the number of events. Checksums are not checked in this build
+// (HEAPWRIGHT_TRACE_UNCHECKED), so that the bytes behind them are reached.
+// Every promise of reader.hpp is checked on what comes out.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "trace/decode_events.hpp"
+#include "trace/format.hpp"
+#include "trace/reader.hpp"
+
+namespace {
+
+using namespace heapwright::trace;
+
+void require(bool is_so) {
+  if (!is_so) std::abort();
+}
+
+class MemoryFile {
+ public:
+  MemoryFile() : descriptor_(memfd_create("trace", MFD_CLOEXEC)) { require(descriptor_ >= 0); }
+  ~MemoryFile() { close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  void put(const std::uint8_t* data, std::size_t bytes) {
+    require(ftruncate(descriptor_, 0) == 0);
+    require(pwrite(descriptor_, data, bytes, 0) == static_cast<ssize_t>(bytes));
+  }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+void check_tables(const Reader& reader) {
+  const auto& threads = reader.threads();
+  for (std::size_t i = 0; i < threads.size(); ++i) require(threads[i].index == i);
+  for (const Frame& frame : reader.frames()) {
+    require(frame.module == Frame::no_module || frame.module < reader.modules().size());
+  }
+  const auto& stacks = reader.stacks();
+  require(!stacks.empty());
+  for (std::size_t id = 1; id < stacks.size(); ++id) {
+    const std::uint32_t frame = stacks[id].frame;
+    require(stacks[id].parent < id);
+    require(frame < reader.frames().size() || frame == frame_truncated || frame == frame_table_full);
+  }
+}
+
+void check_events(const EventBatch& batch, std::size_t stacks, std::uint64_t last_end_ns) {
+  for (std::size_t i = 0; i < batch.count(); ++i) {
+    require(static_cast<std::size_t>(batch.kind[i]) < event_kind_limit);
+    require(batch.stack[i] < stacks);
+    require(i == 0 || batch.begin_ns[i] >= batch.begin_ns[i - 1]);
+    require(batch.begin_ns[i] + batch.duration_ns[i] <= last_end_ns);
+  }
+}
+
+void decode_payload(const std::uint8_t* data, std::size_t bytes, EventBatch& batch) {
+  static EventDecoder decoder;
+  constexpr std::size_t stacks = 1000;
+  if (bytes < 2) return;
+  const std::size_t count = (data[0] | std::size_t{data[1]} << 8U) % (max_events_per_chunk + 1);
+  try {
+    const std::uint64_t last_end_ns = decoder.decode({data + 2, bytes - 2}, count, 1600, stacks, batch);
+    check_events(batch, stacks, last_end_ns);
+  } catch (const TraceError&) {
+    return;
+  }
+}
+
+void read_trace(const std::uint8_t* data, std::size_t bytes, EventBatch& batch) {
+  static MemoryFile file;
+  static DecodeScratch scratch;
+  file.put(data, bytes);
+  const Reader reader = Reader::open(file.path());
+  check_tables(reader);
+  for (const EventChunk& chunk : reader.event_chunks()) {
+    try {
+      reader.decode(chunk, scratch, batch);
+    } catch (const TraceError&) {
+      continue;
+    }
+    require(batch.count() == chunk.count && chunk.thread < reader.threads().size());
+    require(batch.begin_ns.front() == chunk.first_begin_ns);
+    check_events(batch, reader.stacks().size(), chunk.last_end_ns);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  static EventBatch batch;
+  if (bytes == 0 || static_cast<char>(data[0]) != file_magic[0]) {
+    decode_payload(data, bytes, batch);
+    return 0;
+  }
+  try {
+    read_trace(data, bytes, batch);
+  } catch (const TraceError&) {
+    return 0;
+  }
+  return 0;
+}
