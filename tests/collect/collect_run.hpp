@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -51,6 +52,16 @@ class CollectRun {
 };
 
 inline const std::string fake_program = HEAPWRIGHT_TEST_PROGRAM;
+
+// False when it has not come true in half a minute.
+template <typename Condition>
+bool wait_until(Condition condition) {
+  for (int i = 0; i < 6000; ++i) {
+    if (condition()) return true;
+    usleep(5000);
+  }
+  return false;
+}
 
 // All events of one thread, in order.
 trace::EventBatch events_of(const trace::Reader& reader, std::uint32_t thread);

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "collect_run.hpp"
 
@@ -24,9 +25,6 @@ class Limits : public ::testing::Test {
     std::uint64_t written = 0;
     std::ifstream(progress_path(), std::ios::binary).read(reinterpret_cast<char*>(&written), sizeof written);
     return written;
-  }
-  void wait_for_progress_beyond(std::uint64_t events) const {
-    while (progress() <= events) usleep(2000);
   }
   CollectRun run_;
 };
@@ -78,15 +76,16 @@ TEST_F(Limits, ControlFileStartsAndStops) {
   usleep(30'000);
   EXPECT_EQ(progress(), 0U);
   std::ofstream(control) << "start\n";
-  wait_for_progress_beyond(10'000);
+  EXPECT_TRUE(wait_until([&] { return progress() > 10'000; }));
   std::ofstream(control) << "stop\n";
   std::uint64_t before = 0;
-  do {
-    before = progress();
+  EXPECT_TRUE(wait_until([&] {
+    const std::uint64_t earlier = std::exchange(before, progress());
     usleep(100'000);
-  } while (progress() != before);
+    return before == earlier;
+  }));
   std::ofstream(control) << "start";
-  wait_for_progress_beyond(before);
+  EXPECT_TRUE(wait_until([&] { return progress() > before; }));
   std::ofstream(control) << "stop";
   usleep(200'000);
   kill(collector, SIGTERM);  // passed on to the program
@@ -121,7 +120,7 @@ TEST_F(Limits, NothingIsStartedWhenTheFileExists) {
 
 TEST_F(Limits, ChildrenCanBeLeftByAskingTheCollectorToEnd) {
   const pid_t collector = run_.start({"--children"}, {fake_program, "orphan", "3000"});
-  while (run_.traces().size() < 2) usleep(5000);
+  EXPECT_TRUE(wait_until([&] { return run_.traces().size() == 2; }));
   usleep(100'000);
   kill(collector, SIGINT);
   const Outcome outcome = run_.wait(collector);

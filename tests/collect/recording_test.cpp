@@ -105,13 +105,12 @@ TEST(Recording, KilledProgramLosesNothingItHadWritten) {
     std::ofstream(progress_path) << std::string(8, '\0');
     const pid_t collector = run.start({"--output", "t.heapwright", "--summary", "s.json"},
                                       {fake_program, "endless", progress_path});
-    usleep(static_cast<useconds_t>(20000 + round * 37000));
     // The program is the collector's only child.
-    std::ifstream children("/proc/" + std::to_string(collector) + "/task/" + std::to_string(collector) +
-                           "/children");
+    const std::string path =
+        "/proc/" + std::to_string(collector) + "/task/" + std::to_string(collector) + "/children";
     pid_t program = 0;
-    children >> program;
-    ASSERT_GT(program, 0);
+    ASSERT_TRUE(wait_until([&] { return bool(std::ifstream(path) >> program); }));
+    usleep(static_cast<useconds_t>(20000 + round * 37000));
     kill(program, SIGKILL);
     const Outcome outcome = run.wait(collector);
     EXPECT_EQ(outcome.exit_code, 128 + SIGKILL) << outcome.errors;
