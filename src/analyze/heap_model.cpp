@@ -67,30 +67,43 @@ void HeapModel::add(const Run<Piece>& run) {
 template <bool follows_blocks>
 void HeapModel::add_rows(const Run<Piece>& run) {
   const auto* rows = run.piece->rows();
+  RunSums sums;
   for (auto index = run.from; index < run.to; ++index) {
     blocks_.prefetch(rows[index + prefetch_distance].address);
     const auto& row = rows[index];
     if (row.time_ns >= border_ns_) [[unlikely]] {
+      add_sums(run.lane, sums);
       pass_border(row.time_ns);
     }
     if ((row.flags & row_acquires) != 0) {
       acquire<follows_blocks>(row, *run.piece, run.lane);
     } else {
-      release<follows_blocks>(row, *run.piece, run.lane);
+      release<follows_blocks>(row, *run.piece, run.lane, sums);
     }
   }
+  add_sums(run.lane, sums);
 }
 
-void HeapModel::count_block(const Block& block, std::uint64_t time_ns) {
+void HeapModel::add_sums(std::uint32_t lane, RunSums& sums) {
+  auto& thread = threads_[lane];
+  thread.own_blocks += sums.own_blocks;
+  thread.own_bytes += sums.own_bytes;
+  thread.releases += sums.releases;
+  thread.release_ns += sums.release_ns;
+  timeline_.add_release(sums.releases, sums.release_ns);
+  sums = {};
+}
+
+[[gnu::always_inline]] inline void HeapModel::count_block(const Block& block) {
   const auto bytes = block.size * block.weight;
   sites_.add_block(block.stack, bytes, block.weight, live_.version());
   threads_[block.lane].add_block(bytes);
   live_.add_block(block.size, block.excess, block.weight);
-  live_.settle(time_ns);
+  live_.settle(block.time_ns);
   timeline_.raise(live_.live_bytes());
 }
 
-void HeapModel::uncount_block(const Block& block) {
+[[gnu::always_inline]] inline void HeapModel::uncount_block(const Block& block) {
   const auto bytes = block.size * block.weight;
   sites_.remove_block(block.stack, bytes, block.weight, live_.version());
   threads_[block.lane].live_bytes -= bytes;
@@ -98,7 +111,7 @@ void HeapModel::uncount_block(const Block& block) {
 }
 
 template <bool follows_blocks>
-inline void HeapModel::acquire(const Row& row, const Piece& piece, std::uint32_t lane) {
+[[gnu::always_inline]] inline void HeapModel::acquire(const Row& row, const Piece& piece, std::uint32_t lane) {
   auto& slot = blocks_.claim(row.address);
   if ((slot.flags & slot_live) != 0) [[unlikely]] {
     displace(slot, row, lane);
@@ -109,47 +122,67 @@ inline void HeapModel::acquire(const Row& row, const Piece& piece, std::uint32_t
   slot.size = row.size;
   slot.excess = row.excess;
   slot.flags = slot_live;
-  Block block{row.time_ns, row.size, row.excess, 1, row.stack, lane, true};
   threads_[lane].last_address = row.address;
-  if ((row.flags & (row_is_wide | row_in_realloc)) != 0) [[unlikely]] {
-    WideBlock wide{row.size, row.excess, 1, {}};
-    if ((row.flags & row_is_wide) != 0) {
-      const auto& from = piece.wide[row.size];
-      wide = {from.size, from.excess, from.weight, {}};
+  if ((row.flags & (row_is_wide | row_in_realloc | row_not_chosen)) != 0) [[unlikely]] {
+    Block block{row.time_ns, row.size, row.excess, 1, row.stack, lane, (row.flags & row_not_chosen) == 0};
+    acquire_wide(row, piece, slot, block);
+    if (block.is_chosen) {
+      count_block(block);
     }
-    if ((row.flags & row_in_realloc) != 0) {
-      auto& open = reallocs_[lane];
-      wide.chain = open.chain;
-      wide.chain.add_step(open.old_address, row.address, open.old_size, wide.size);
-      open = {};
-    }
-    slot.size = blocks_.add_wide(wide);
-    slot.flags |= slot_is_wide;
-    block.size = wide.size;
-    block.excess = wide.excess;
-    block.weight = wide.weight;
+    return;
   }
-  if constexpr (follows_blocks) {
-    if ((row.flags & row_not_chosen) != 0) {
-      slot.flags |= slot_not_chosen;
-      return;
-    }
+  count_block({row.time_ns, row.size, row.excess, 1, row.stack, lane, true});
+}
+
+// The rest of an acquisition that does not fit a slot, or is filtered out.
+[[gnu::noinline]] void HeapModel::acquire_wide(const Row& row, const Piece& piece, Slot& slot, Block& block) {
+  if (!block.is_chosen) {
+    slot.flags |= slot_not_chosen;
   }
-  count_block(block, row.time_ns);
+  WideBlock wide{row.size, row.excess, 1, {}};
+  if ((row.flags & row_is_wide) != 0) {
+    const auto& from = piece.wide[row.size];
+    wide = {from.size, from.excess, from.weight, {}};
+  }
+  if ((row.flags & row_in_realloc) != 0) {
+    auto& open = reallocs_[block.lane];
+    wide.chain = open.chain;
+    wide.chain.add_step(open.old_address, row.address, open.old_size, wide.size);
+    open = {};
+  }
+  slot.size = blocks_.add_wide(wide);
+  slot.flags |= slot_is_wide;
+  block.size = wide.size;
+  block.excess = wide.excess;
+  block.weight = wide.weight;
 }
 
 // Makes the slot dead and says what it held.
-inline Block HeapModel::take(Slot& slot) noexcept {
-  Block block{slot.time_ns, slot.size, slot.excess, 1, slot.stack, slot.lane, (slot.flags & slot_not_chosen) == 0};
+template <bool follows_blocks>
+[[gnu::always_inline]] inline Block HeapModel::take(Slot& slot) noexcept {
+  Block block{slot.time_ns, slot.size, slot.excess, 1, slot.stack, slot.lane, true};
   if ((slot.flags & slot_is_wide) != 0) [[unlikely]] {
-    const auto& wide = blocks_.wide(slot);
+    Block wide = block;
+    take_wide(slot, wide);
     block.size = wide.size;
     block.excess = wide.excess;
-    block.weight = wide.weight;
-    blocks_.remove_wide(slot);
+    if constexpr (follows_blocks) {
+      block.weight = wide.weight;
+    }
+  }
+  if constexpr (follows_blocks) {
+    block.is_chosen = (slot.flags & slot_not_chosen) == 0;
   }
   slot.flags = 0;
   return block;
+}
+
+[[gnu::noinline]] void HeapModel::take_wide(const Slot& slot, Block& block) noexcept {
+  const auto& wide = blocks_.wide(slot);
+  block.size = wide.size;
+  block.excess = wide.excess;
+  block.weight = wide.weight;
+  blocks_.remove_wide(slot);
 }
 
 void HeapModel::close_chain(const Slot& slot) {
@@ -159,122 +192,114 @@ void HeapModel::close_chain(const Slot& slot) {
   }
 }
 
+[[gnu::noinline]] void HeapModel::open_realloc(const Row& row, const Slot& slot, std::uint32_t lane) {
+  auto& open = reallocs_[lane];
+  open = {{}, row.address, slot.size};
+  if ((slot.flags & slot_is_wide) != 0) {
+    open.chain = blocks_.wide(slot).chain;
+    open.old_size = blocks_.wide(slot).size;
+  }
+}
+
 template <bool follows_blocks>
-inline void HeapModel::release(const Row& row, const Piece& piece, std::uint32_t lane) {
+[[gnu::always_inline]] inline void HeapModel::release(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums) {
   auto* slot = blocks_.find(row.address);
-  Block block;
-  if (!displaced_.empty() && was_displaced(row, lane, block)) [[unlikely]] {
-    if (block.is_chosen) {
-      count_release(block, row, piece, lane);
-    }
+  if (!displaced_.empty() && release_displaced(row, piece, lane, sums)) [[unlikely]] {
     return;
   }
   if (slot == nullptr) [[unlikely]] {
-    release_unknown(row, lane);
+    release_unknown(row, lane, sums);
     return;
   }
   if ((row.flags & row_in_realloc) != 0) [[unlikely]] {
-    auto& open = reallocs_[lane];
-    open = {};
-    open.old_address = row.address;
-    open.old_size = slot->size;
-    if ((slot->flags & slot_is_wide) != 0) {
-      open.chain = blocks_.wide(*slot).chain;
-      open.old_size = blocks_.wide(*slot).size;
-    }
+    open_realloc(row, *slot, lane);
   } else if ((slot->flags & slot_is_wide) != 0) [[unlikely]] {
     close_chain(*slot);
   }
-  block = take(*slot);
+  const auto block = take<follows_blocks>(*slot);
   auto& thread = threads_[lane];
   const bool is_latest = thread.last_address == row.address;
   thread.last_address = is_latest ? 0 : thread.last_address;
   if (follows_blocks && !block.is_chosen) {
     return;
   }
-  if (is_latest && block.lane == lane && (row.flags & row_in_realloc) == 0) {
-    note_temporary(block, thread);
-  }
+  const bool is_temporary = is_latest && block.lane == lane && (row.flags & row_in_realloc) == 0;
+  thread.temporaries += is_temporary ? block.weight : 0;
+  sites_.life_of(block.stack).temporaries += is_temporary ? block.weight : 0;
   uncount_block(block);
-  count_release(block, row, piece, lane);
+  count_release(block, row, piece, lane, sums);
 }
 
-inline void HeapModel::note_temporary(const Block& block, ThreadLife& thread) {
-  thread.temporaries += block.weight;
-  sites_.life_of(block.stack).temporaries += block.weight;
-}
-
-inline void HeapModel::count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane) {
+[[gnu::always_inline]] inline void HeapModel::count_release(const Block& block, const Row& row, const Piece& piece,
+                                                            std::uint32_t lane, RunSums& sums) {
   const auto lifetime_ns = row.time_ns > block.time_ns ? std::min<std::uint64_t>(row.time_ns - block.time_ns, INT64_MAX) : 0;
+  const auto bytes = block.size * block.weight;
   lifetimes_.add(lifetime_ns, block.size, scope_.sites.site_of(block.stack), block.weight);
   auto& life = sites_.life_of(block.stack);
   life.freed += block.weight;
   life.lifetime_sum_ns += lifetime_ns * block.weight;
-  const auto bytes = block.size * block.weight;
-  if (block.lane == lane) {
-    threads_[lane].own_blocks += block.weight;
-    threads_[lane].own_bytes += bytes;
+  sums.releases += block.weight;
+  if (block.lane == lane) [[likely]] {
+    sums.own_blocks += block.weight;
+    sums.own_bytes += bytes;
   } else {
     life.freed_by_other_thread += block.weight;
     cross_thread_.add(block.lane, lane, bytes, block.weight);
   }
-  if ((row.flags & row_in_realloc) == 0) {
-    life.release_ns += row.duration_ns * block.weight;
-    if (slowest_.is_candidate(row.duration_ns)) [[unlikely]] {
-      add_slow_call(row, lane, block);
-    }
-    if ((row.flags & row_size_stated) != 0) {
-      const auto stated = (row.flags & row_is_wide) != 0 ? piece.wide[row.size].size : row.size;
-      size_mismatches_ += stated != block.size ? 1 : 0;
-    }
+  if ((row.flags & row_in_realloc) != 0) [[unlikely]] {
+    return;
   }
-  count_call(row, lane, size_class_of(block.size), block.weight);
-}
-
-// A realloc's call was counted with its new block; what remains is that an
-// old one was given up.
-inline void HeapModel::count_call(const Row& row, std::uint32_t lane, std::size_t size_class, std::uint64_t weight) {
-  std::uint64_t ns = 0;
+  life.release_ns += row.duration_ns * block.weight;
   if (trace::is_release(row.kind)) [[likely]] {
-    ns = row.duration_ns * weight;
-    releases_.add(row.kind, size_class, row.duration_ns, weight);
+    sums.release_ns += row.duration_ns * block.weight;
+    releases_.add(row.kind, size_class_of(block.size), row.duration_ns, block.weight);
   }
-  threads_[lane].add_release(weight, ns);
-  timeline_.add_release(weight, ns);
+  if (slowest_.is_candidate(row.duration_ns)) [[unlikely]] {
+    add_slow_call(row, lane, block);
+  }
+  if ((row.flags & row_size_stated) != 0) {
+    check_stated_size(block, row, piece);
+  }
 }
 
-void HeapModel::add_slow_call(const Row& row, std::uint32_t lane, const Block& block) {
+[[gnu::always_inline]] inline void HeapModel::check_stated_size(const Block& block, const Row& row, const Piece& piece) {
+  const auto stated = (row.flags & row_is_wide) != 0 ? piece.wide[row.size].size : row.size;
+  size_mismatches_ += stated != block.size ? 1 : 0;
+}
+
+[[gnu::noinline]] void HeapModel::add_slow_call(const Row& row, std::uint32_t lane, const Block& block) {
   const auto stack = row.stack != 0 ? row.stack : block.stack;
   slowest_.add({row.time_ns, row.duration_ns, row.kind, scope_.thread_of_lane[lane], stack, block.size});
 }
 
-void HeapModel::release_unknown(const Row& row, std::uint32_t lane) {
+[[gnu::noinline]] void HeapModel::release_unknown(const Row& row, std::uint32_t lane, RunSums& sums) {
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[lane] = {};
-    reallocs_[lane].old_address = row.address;
+    reallocs_[lane] = {{}, row.address, 0};
     if (scope_.weight.is_sampled()) {
       return;  // most reallocs' old blocks were not sampled
     }
   }
-  if (scope_.follows_blocks()) {
-    if (scope_.chooses_by_block() || !scope_.is_lane_chosen(lane)) {
-      return;
-    }
+  if (scope_.follows_blocks() && (scope_.chooses_by_block() || !scope_.is_lane_chosen(lane))) {
+    return;
   }
-  count_call(row, lane, LatencyTable::no_class, 1);
   ++unknown_releases_;
-  if (slowest_.is_candidate(row.duration_ns)) [[unlikely]] {
+  ++sums.releases;
+  if (trace::is_release(row.kind)) {
+    sums.release_ns += row.duration_ns;
+    releases_.add(row.kind, LatencyTable::no_class, row.duration_ns, 1);
+  }
+  if (slowest_.is_candidate(row.duration_ns)) {
     add_slow_call(row, lane, Block{});
   }
 }
 
 // The old block ends here without a lifetime. It is kept for a while, in
 // case its release is only late.
-void HeapModel::displace(Slot& slot, const Row& row, std::uint32_t lane) {
+[[gnu::noinline]] void HeapModel::displace(Slot& slot, const Row& row, std::uint32_t lane) {
   if ((slot.flags & slot_is_wide) != 0) {
     close_chain(slot);
   }
-  const auto block = take(slot);
+  const auto block = take<true>(slot);
   if (block.is_chosen) {
     uncount_block(block);
   }
@@ -290,7 +315,7 @@ void HeapModel::displace(Slot& slot, const Row& row, std::uint32_t lane) {
 // True when this release belongs to the block that had the address before:
 // it comes shortly after, and from another thread than the one that got the
 // address (a thread's own calls are never out of order).
-bool HeapModel::was_displaced(const Row& row, std::uint32_t lane, Block& block) {
+[[gnu::noinline]] bool HeapModel::release_displaced(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums) {
   const auto found = displaced_.find(row.address);
   if (found == displaced_.end()) {
     return false;
@@ -300,12 +325,13 @@ bool HeapModel::was_displaced(const Row& row, std::uint32_t lane, Block& block) 
   if (displaced.lane == lane || row.time_ns > displaced.time_ns + scope_.inversion_ns) {
     return false;
   }
-  block = displaced.block;
-  reused_live_addresses_ -= reused_live_addresses_ != 0 ? 1 : 0;  // may have been counted before the window
+  // May have been counted before the window.
+  reused_live_addresses_ -= reused_live_addresses_ != 0 ? 1 : 0;
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[lane] = {};
-    reallocs_[lane].old_address = row.address;
-    reallocs_[lane].old_size = block.size;
+    reallocs_[lane] = {{}, row.address, displaced.block.size};
+  }
+  if (displaced.block.is_chosen) {
+    count_release(displaced.block, row, piece, lane, sums);
   }
   return true;
 }

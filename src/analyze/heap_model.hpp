@@ -51,24 +51,36 @@ class HeapModel {
     std::uint32_t lane = 0;  // of the thread that got the address
   };
 
+  // Sums over the rows of a run, kept in registers until something else
+  // needs them.
+  struct RunSums {
+    std::uint64_t own_blocks = 0;
+    std::uint64_t own_bytes = 0;
+    std::uint64_t releases = 0;
+    std::uint64_t release_ns = 0;
+  };
+
   template <bool follows_blocks>
   void add_rows(const Run<Piece>& run);
   template <bool follows_blocks>
   void acquire(const Row& row, const Piece& piece, std::uint32_t lane);
+  void acquire_wide(const Row& row, const Piece& piece, Slot& slot, Block& block);
   template <bool follows_blocks>
-  void release(const Row& row, const Piece& piece, std::uint32_t lane);
-  void fill_wide(Slot& slot, const Row& row, const WideBlock& block);
+  void release(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
+  template <bool follows_blocks>
   Block take(Slot& slot) noexcept;
-  void count_block(const Block& block, std::uint64_t time_ns);
+  void take_wide(const Slot& slot, Block& block) noexcept;
+  void open_realloc(const Row& row, const Slot& slot, std::uint32_t lane);
+  void count_block(const Block& block);
   void uncount_block(const Block& block);
-  void count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane);
-  void count_call(const Row& row, std::uint32_t lane, std::size_t size_class, std::uint64_t weight);
-  void note_temporary(const Block& block, ThreadLife& thread);
+  void count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
+  void check_stated_size(const Block& block, const Row& row, const Piece& piece);
   void displace(Slot& slot, const Row& row, std::uint32_t lane);
-  bool was_displaced(const Row& row, std::uint32_t lane, Block& block);
-  void release_unknown(const Row& row, std::uint32_t lane);
+  bool release_displaced(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
+  void release_unknown(const Row& row, std::uint32_t lane, RunSums& sums);
   void add_slow_call(const Row& row, std::uint32_t lane, const Block& block);
   void close_chain(const Slot& slot);
+  void add_sums(std::uint32_t lane, RunSums& sums);
   void pass_border(std::uint64_t time_ns);
   void begin_window(std::uint64_t time_ns);
   std::uint64_t next_border_ns() const noexcept;

@@ -36,14 +36,14 @@ class LatencyTable {
   // For calls that are not about a known block.
   static constexpr std::size_t no_class = size_class_count;
 
-  LatencyCounts& cell(trace::EventKind kind, std::size_t size_class) {
+  [[gnu::always_inline]] LatencyCounts& cell(trace::EventKind kind, std::size_t size_class) {
     auto* found = cells_[static_cast<std::size_t>(kind) % trace::event_kind_limit][size_class];
     return found != nullptr ? *found : make_cell(kind, size_class);
   }
-  void add(trace::EventKind kind, std::size_t size_class, std::uint32_t duration_ns, std::uint64_t weight) {
+  [[gnu::always_inline]] void add(trace::EventKind kind, std::size_t size_class, std::uint32_t duration_ns, std::uint64_t weight) {
     add(cell(kind, size_class), bucket_of(duration_ns), duration_ns, weight);
   }
-  static void add(LatencyCounts& counts, std::uint32_t bucket, std::uint32_t duration_ns, std::uint64_t weight) noexcept {
+  [[gnu::always_inline]] static void add(LatencyCounts& counts, std::uint32_t bucket, std::uint32_t duration_ns, std::uint64_t weight) noexcept {
     counts.counts[bucket] += weight;
     counts.sum_ns += duration_ns * weight;
     counts.max_ns = duration_ns > counts.max_ns ? duration_ns : counts.max_ns;

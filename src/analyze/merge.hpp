@@ -71,6 +71,8 @@ class Merge {
     std::uint32_t lane;
   };
 
+  static constexpr std::size_t short_run = 16;
+
   std::uint64_t chunk_key() const noexcept {
     return loaded_ < schedule_.jobs.size() ? merge_key(schedule_.jobs[loaded_].chunk->first_begin_ns, false) : UINT64_MAX;
   }
@@ -95,9 +97,26 @@ class Merge {
     if (limit_key == UINT64_MAX) {
       return count;
     }
+    if (piece.key(count - 1) <= limit_key) {
+      return count;
+    }
     auto row = from + 1;
-    while (row < count && piece.key(row) <= limit_key) {
+    const auto near = std::min(count, row + short_run);
+    while (row < near && piece.key(row) <= limit_key) {
       ++row;
+    }
+    if (row < near) {
+      return row;
+    }
+    // Keys rise, but for neighbours within a quantum.
+    auto beyond = count;
+    while (row < beyond) {
+      const auto middle = row + (beyond - row) / 2;
+      if (piece.key(middle) <= limit_key) {
+        row = middle + 1;
+      } else {
+        beyond = middle;
+      }
     }
     return row;
   }

@@ -18,19 +18,19 @@ namespace heapwright::analyze {
 class LivePeak {
  public:
   // Call `settle` after every share of the block has been added.
-  void add_block(std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint64_t weight) noexcept {
+  [[gnu::always_inline]] void add_block(std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint64_t weight) noexcept {
     classes_[size_class_of(size_bytes)].add(size_bytes * weight, weight, version_);
     live_bytes_ += size_bytes * weight;
     live_usable_bytes_ += (size_bytes + excess_bytes) * weight;
     live_blocks_ += weight;
   }
-  void settle(std::uint64_t time_ns) noexcept {
+  [[gnu::always_inline]] void settle(std::uint64_t time_ns) noexcept {
     if (live_bytes_ > peak_.live_bytes) {
       peak_ = {time_ns, live_bytes_, live_usable_bytes_, live_blocks_};
       ++version_;
     }
   }
-  void remove_block(std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint64_t weight) noexcept {
+  [[gnu::always_inline]] void remove_block(std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint64_t weight) noexcept {
     classes_[size_class_of(size_bytes)].remove(size_bytes * weight, weight, version_);
     live_bytes_ -= size_bytes * weight;
     live_usable_bytes_ -= (size_bytes + excess_bytes) * weight;

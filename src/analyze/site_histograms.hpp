@@ -21,7 +21,7 @@ class SiteHistograms {
   SiteHistograms() = default;
   explicit SiteHistograms(std::size_t site_count) : spans_(site_count) {}
 
-  void add(std::uint32_t site, std::uint32_t bucket, std::uint64_t weight) {
+  [[gnu::always_inline]] void add(std::uint32_t site, std::uint32_t bucket, std::uint64_t weight) {
     const auto& span = spans_[site];
     const auto index = bucket - span.base;  // wraps below base, so one test does
     if (index < span.length) [[likely]] {

@@ -60,7 +60,7 @@ class SiteCalls {
  public:
   explicit SiteCalls(const SiteMap& map);
 
-  void add(std::uint32_t stack, const SiteCall& call) {
+  [[gnu::always_inline]] void add(std::uint32_t stack, const SiteCall& call) {
     auto& calls = stacks_[stack];
     calls.allocations += call.weight;
     calls.bytes += call.size_bytes * call.weight;
@@ -135,7 +135,7 @@ class SiteLives {
  public:
   explicit SiteLives(const SiteMap& map);
 
-  void add_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight, std::uint64_t version) noexcept {
+  [[gnu::always_inline]] void add_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight, std::uint64_t version) noexcept {
     auto& life = stacks_[stack];
     life.live.add(bytes, weight, version);
     life.own_peak_bytes = life.live.bytes > life.own_peak_bytes ? life.live.bytes : life.own_peak_bytes;
@@ -145,7 +145,7 @@ class SiteLives {
       site.peak_bytes = site.bytes > site.peak_bytes ? site.bytes : site.peak_bytes;
     }
   }
-  void remove_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight, std::uint64_t version) noexcept {
+  [[gnu::always_inline]] void remove_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight, std::uint64_t version) noexcept {
     stacks_[stack].live.remove(bytes, weight, version);
     if (!map_.is_identity()) {
       sites_[map_.site_of(stack)].bytes -= bytes;

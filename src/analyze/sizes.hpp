@@ -17,7 +17,7 @@ class Sizes {
  public:
   Sizes() : exact_(exact_limit_bytes) {}
 
-  void add(std::uint64_t size_bytes, std::uint64_t weight) {
+  [[gnu::always_inline]] void add(std::uint64_t size_bytes, std::uint64_t weight) {
     if (size_bytes < exact_limit_bytes) {
       exact_[size_bytes] += weight;
     } else {
