@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: MIT
+// length: one class; its pieces share the same state
+//
+// Many objects, freed together. Documentation: docs/parts/arena.md
+//
+//   blocks:  [caller's buffer] -> block -> current -> spare -> spare
+//                                           ^ cursor_ ... limit_
+//
+// Blocks before the current one are full, blocks after it are retained from
+// earlier use. Requests beyond a quarter of the largest block get a block of
+// their own, so that they do not spoil the others. A thread-unsafe resource.
+#ifndef HEAPWRIGHT_ARENA_HPP
+#define HEAPWRIGHT_ARENA_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <memory_resource>
+#include <new>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "heapwright/detail/check.hpp"
+#include "heapwright/detail/decayed_histogram.hpp"
+#include "heapwright/detail/heap_hook.hpp"
+
+namespace heapwright {
+
+struct arena_options {
+  std::size_t first_block_bytes = 4096;
+  std::size_t largest_block_bytes = 256 * 1024;
+  double retained_percentile = 90;  // reset() keeps what this share of past cycles needed
+  std::pmr::memory_resource* upstream = nullptr;  // null: std::pmr::new_delete_resource()
+};
+
+// Where the bytes of an arena are. used = requested + registry + padding + tail.
+struct arena_usage {
+  std::size_t requested_bytes;  // asked for since the last reset
+  std::size_t registry_bytes;   // notes for destructors
+  std::size_t padding_bytes;    // lost to alignment
+  std::size_t tail_bytes;       // left over at the ends of full blocks
+  std::size_t large_bytes;      // in blocks of their own, part of used_bytes
+  std::size_t used_bytes;
+  std::size_t retained_bytes;  // held from upstream, used or not
+  std::uint64_t upstream_allocations;
+};
+
+namespace detail {
+
+struct arena_block {
+  arena_block* next;
+  std::size_t bytes;  // with this header
+  std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  std::byte* end() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
+};
+
+struct destructor_kind {
+  void (*destroy)(void* first, std::size_t count) noexcept;
+  const char* function_name;  // names the type
+};
+
+struct destructor_note {
+  destructor_note* next;
+  const destructor_kind* kind;
+  void* first;
+  std::size_t count;
+};
+
+template <class T>
+void destroy_objects(void* first, std::size_t count) noexcept {
+  for (T* object = static_cast<T*>(first) + count; count-- > 0;) std::destroy_at(--object);
+}
+
+template <class T>
+constexpr const char* name_of_type() noexcept {
+  return __PRETTY_FUNCTION__;
+}
+
+template <class T>
+inline constexpr destructor_kind destructor_kind_of{&destroy_objects<T>, name_of_type<T>()};
+
+}  // namespace detail
+
+class arena : public std::pmr::memory_resource {
+ public:
+  // A state to come back to. Good until the arena is rewound below it or reset.
+  class marker {
+    friend class arena;
+    detail::arena_block* block = nullptr;
+    std::byte* cursor = nullptr;
+    detail::destructor_note* notes = nullptr;
+    detail::arena_block* large = nullptr;
+    std::size_t spent = 0;
+    std::size_t requested = 0;
+    std::size_t registry = 0;
+    std::size_t tail = 0;
+    std::uint64_t generation = 0;
+  };
+
+  arena() noexcept : arena(arena_options{}) {}
+  explicit arena(const arena_options& options) noexcept : options_(options) {
+    if (options_.upstream == nullptr) options_.upstream = std::pmr::new_delete_resource();
+    HEAPWRIGHT_CHECK(options_.first_block_bytes != 0 && options_.largest_block_bytes != 0, "arena",
+                     "a block size must not be zero");
+    options_.first_block_bytes = std::max(options_.first_block_bytes, least_block_bytes);
+    options_.largest_block_bytes = std::max(options_.largest_block_bytes, options_.first_block_bytes);
+    next_block_bytes_ = options_.first_block_bytes;
+  }
+  // Uses `buffer` first; it must outlive the arena and is never freed.
+  explicit arena(std::span<std::byte> buffer, const arena_options& options = {}) noexcept : arena(options) {
+    buffer_ = buffer;
+    begin_first();
+    detail::poison(buffer.data(), buffer.size());
+  }
+  arena(const arena&) = delete;
+  arena& operator=(const arena&) = delete;
+  ~arena() override {
+    destroy_down_to(nullptr);
+    detail::unpoison(buffer_.data(), buffer_.size());
+    free_all(large_);
+    free_all(spare_large_);
+    free_all(first_);
+  }
+
+  // Raw memory until the next reset or rewind. Throws what upstream throws.
+  void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) {
+    HEAPWRIGHT_CHECK((alignment & (alignment - 1)) == 0 && alignment != 0, "arena",
+                     "the alignment must be a power of two");
+    bytes += bytes == 0;
+    const auto at = (reinterpret_cast<std::uintptr_t>(cursor_) + alignment - 1) & ~(alignment - 1);
+    const auto limit = reinterpret_cast<std::uintptr_t>(limit_);
+    if (at > limit || limit - at < bytes + red_zone_bytes || bytes > most_bytes) [[unlikely]] {
+      return allocate_slow(bytes, alignment);
+    }
+    auto* found = cursor_ + (at - reinterpret_cast<std::uintptr_t>(cursor_));
+    cursor_ = found + bytes + red_zone_bytes;
+    requested_ += bytes;
+    detail::unpoison(found, bytes);
+    return found;
+  }
+
+  // Destroyed by reset(), by a rewind below it or with the arena, in reverse
+  // order of creation. Types without a destructor leave no note.
+  template <class T, class... Args>
+  T* create(Args&&... args) {
+    if constexpr (std::is_trivially_destructible_v<T>) {
+      return ::new (allocate(sizeof(T), alignof(T))) T(std::forward<Args>(args)...);
+    } else {
+      auto* note = new_note();
+      void* memory = allocate(sizeof(T), alignof(T));
+      const heap_calls before = heap_calls_now();
+      T* object = ::new (memory) T(std::forward<Args>(args)...);
+      check_ownership(before, detail::name_of_type<T>());
+      register_note(note, &detail::destructor_kind_of<T>, object, 1);
+      return object;
+    }
+  }
+  // `count` value-initialized objects.
+  template <class T>
+  std::span<T> create_array(std::size_t count) {
+    if (count > most_bytes / sizeof(T)) detail::throw_length_error("heapwright::arena::create_array");
+    detail::destructor_note* note = nullptr;
+    if constexpr (!std::is_trivially_destructible_v<T>) note = new_note();
+    T* first = static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
+    std::uninitialized_value_construct_n(first, count);
+    if (note != nullptr) register_note(note, &detail::destructor_kind_of<T>, first, count);
+    return {first, count};
+  }
+
+  marker mark() const noexcept {
+    marker here;
+    here.block = current_;
+    here.cursor = cursor_;
+    here.notes = notes_;
+    here.large = large_;
+    here.spent = spent_;
+    here.requested = requested_;
+    here.registry = registry_;
+    here.tail = tail_;
+    here.generation = generation_;
+    return here;
+  }
+
+  // Destroys what was created since `to` and takes its memory back.
+  void rewind(const marker& to) noexcept {
+    HEAPWRIGHT_CHECK(to.generation == generation_, "arena",
+                     "rewind() needs a marker taken since the last reset()");
+    HEAPWRIGHT_CHECK(to.spent <= spent_ && to.requested <= requested_, "arena",
+                     "rewind() needs a marker that was not rewound below");
+    peak_ = std::max(peak_, used());
+    destroy_down_to(to.notes);
+    while (large_ != to.large) retire_large();
+    current_ = to.block;
+    cursor_ = to.cursor;
+    limit_ = current_ != nullptr ? current_->end() : buffer_.data() + buffer_.size();
+    spent_ = to.spent;
+    requested_ = to.requested;
+    registry_ = to.registry;
+    tail_ = to.tail;
+    if (cursor_ == nullptr) begin_first();
+    poison_free();
+  }
+
+  // Destroys everything and takes all memory back; keeps as much for the next
+  // cycle as `retained_percentile` of the past ones needed, never a spike.
+  void reset() noexcept {
+    history_.add(std::max(peak_, used()));
+    peak_ = 0;
+    destroy_down_to(nullptr);
+    while (large_ != nullptr) retire_large();
+    ++generation_;
+    spent_ = requested_ = registry_ = tail_ = 0;
+    trim();
+    begin_first();
+    poison_free();
+  }
+
+  // Gives all unused memory upstream.
+  void shrink() noexcept {
+    free_all(spare_large_);
+    free_all(current_ != nullptr ? current_->next : first_);
+    if (current_ == nullptr) begin_first();
+  }
+
+  // Whether `address` lies in memory of this arena.
+  bool owns(const void* address) const noexcept {
+    const auto* at = static_cast<const std::byte*>(address);
+    if (!buffer_.empty() && at >= buffer_.data() && at < buffer_.data() + buffer_.size()) return true;
+    return lies_in(first_, at) || lies_in(large_, at);
+  }
+
+  arena_usage usage() const noexcept {
+    arena_usage result{};
+    result.requested_bytes = requested_ - registry_;
+    result.registry_bytes = registry_;
+    result.tail_bytes = tail_;
+    result.large_bytes = large_bytes_;
+    result.used_bytes = used();
+    result.padding_bytes = result.used_bytes - requested_ - tail_;
+    result.retained_bytes = retained_;
+    result.upstream_allocations = upstream_allocations_;
+    return result;
+  }
+  // One line for logs: where the bytes went.
+  std::string report() const {
+    const arena_usage u = usage();
+    return std::to_string(u.requested_bytes) + " bytes requested, " + std::to_string(u.padding_bytes) +
+           " lost to alignment, " + std::to_string(u.tail_bytes) + " at block ends, " +
+           std::to_string(u.registry_bytes) + " for destructors, " + std::to_string(u.retained_bytes) +
+           " held, " + std::to_string(u.upstream_allocations) + " upstream allocations";
+  }
+
+  // From here on, an object that allocates outside the arena in its constructor
+  // or releases such memory in its destructor ends the program with its type's
+  // name. Needs a program that implements heap_budget.hpp: false without.
+  bool forbid_foreign_memory() noexcept {
+    forbids_foreign_memory_ = heapwright_thread_heap_calls != nullptr;
+    return forbids_foreign_memory_;
+  }
+
+  // Counts resets; see arena_pointer.
+  std::uint64_t generation() const noexcept { return generation_; }
+
+ private:
+  struct heap_calls {
+    std::uint64_t allocations = 0;
+    std::uint64_t releases = 0;
+  };
+
+  static constexpr std::size_t least_block_bytes = 64;
+  static constexpr std::size_t most_bytes = static_cast<std::size_t>(PTRDIFF_MAX) - 4096;
+  static constexpr std::size_t red_zone_bytes = HEAPWRIGHT_ASAN ? 16 : 0;
+
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override { return allocate(bytes, alignment); }
+  void do_deallocate(void* first, std::size_t bytes, std::size_t) noexcept override {
+    detail::poison(first, bytes);
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+  std::byte* current_begin() const noexcept {
+    return current_ != nullptr ? current_->begin() : buffer_.data();
+  }
+  std::size_t used() const noexcept {
+    return spent_ + static_cast<std::size_t>(cursor_ - current_begin()) + large_bytes_;
+  }
+
+  void begin_first() noexcept {
+    current_ = buffer_.empty() ? first_ : nullptr;
+    cursor_ = current_begin();
+    limit_ = current_ != nullptr ? current_->end() : buffer_.data() + buffer_.size();
+  }
+
+  [[gnu::noinline]] void* allocate_slow(std::size_t bytes, std::size_t alignment) {
+    if (bytes > most_bytes || alignment > most_bytes / 2) detail::throw_bad_alloc();
+    const std::size_t wanted = bytes + alignment + red_zone_bytes;
+    if (wanted > options_.largest_block_bytes / 4) return allocate_large(bytes, alignment, wanted);
+    do next_block(wanted);
+    while (static_cast<std::size_t>(limit_ - cursor_) < wanted);
+    return allocate(bytes, alignment);
+  }
+
+  // Moves on to the next block, a retained one or a new one.
+  void next_block(std::size_t wanted) {
+    detail::arena_block* next = current_ != nullptr ? current_->next : first_;
+    if (next == nullptr) {
+      const std::size_t grown = current_ != nullptr ? current_->bytes * 2 : 0;
+      const std::size_t limited = std::min(std::max(grown, next_block_bytes_), block_limit());
+      next = new_block(std::max(limited, wanted + sizeof(detail::arena_block)));
+      (current_ != nullptr ? current_->next : first_) = next;
+      next_block_bytes_ = options_.first_block_bytes;
+      detail::poison(next->begin(), next->bytes - sizeof(detail::arena_block));
+    }
+    const auto left = static_cast<std::size_t>(limit_ - cursor_);
+    spent_ += static_cast<std::size_t>(limit_ - current_begin());
+    tail_ += left;
+    current_ = next;
+    cursor_ = next->begin();
+    limit_ = next->end();
+  }
+  // A block that replaces several after trimming may exceed the cap.
+  std::size_t block_limit() const noexcept { return std::max(options_.largest_block_bytes, next_block_bytes_); }
+
+  void* allocate_large(std::size_t bytes, std::size_t alignment, std::size_t wanted) {
+    wanted += sizeof(detail::arena_block);
+    detail::arena_block** fit = &spare_large_;
+    while (*fit != nullptr && ((*fit)->bytes < wanted || (*fit)->bytes > wanted + wanted / 4)) {
+      fit = &(*fit)->next;
+    }
+    detail::arena_block* block = *fit;
+    if (block != nullptr) {
+      *fit = block->next;
+    } else {
+      block = new_block(wanted);
+    }
+    block->next = large_;
+    large_ = block;
+    large_bytes_ += block->bytes;
+    requested_ += bytes;
+    const auto begin = reinterpret_cast<std::uintptr_t>(block->begin());
+    const std::size_t skipped = ((begin + alignment - 1) & ~(alignment - 1)) - begin;
+    detail::poison(block->begin(), block->bytes - sizeof(detail::arena_block));
+    detail::unpoison(block->begin() + skipped, bytes);
+    return block->begin() + skipped;
+  }
+  void retire_large() noexcept {
+    detail::arena_block* block = std::exchange(large_, large_->next);
+    large_bytes_ -= block->bytes;
+    detail::poison(block->begin(), block->bytes - sizeof(detail::arena_block));
+    block->next = spare_large_;
+    spare_large_ = block;
+  }
+
+  detail::arena_block* new_block(std::size_t bytes) {
+    void* memory = options_.upstream->allocate(bytes, alignof(std::max_align_t));
+    ++upstream_allocations_;
+    retained_ += bytes;
+    return ::new (memory) detail::arena_block{nullptr, bytes};
+  }
+  void free_block(detail::arena_block* block) noexcept {
+    detail::unpoison(block->begin(), block->bytes - sizeof(detail::arena_block));
+    retained_ -= block->bytes;
+    options_.upstream->deallocate(block, block->bytes, alignof(std::max_align_t));
+  }
+  void free_all(detail::arena_block*& list) noexcept {
+    while (list != nullptr) free_block(std::exchange(list, list->next));
+  }
+
+  // After reset: drops large blocks, then whole blocks from the end, until no
+  // block could go without falling below the wanted bytes. One block of the
+  // missing size replaces a last one that is larger than all that is wanted.
+  void trim() noexcept {
+    if (history_.samples() % 8 == 0 || history_.samples() < 8 || retained_ > 2 * wanted_) {
+      wanted_ = static_cast<std::size_t>(history_.percentile(options_.retained_percentile));
+    }
+    while (spare_large_ != nullptr && retained_ - spare_large_->bytes >= wanted_) drop_first(spare_large_);
+    while (first_ != nullptr && retained_ - last_block()->bytes >= wanted_) drop_last();
+    if (retained_ <= 2 * wanted_) return;
+    if (first_ != nullptr) drop_last();
+    while (spare_large_ != nullptr && retained_ > wanted_) drop_first(spare_large_);
+    const std::size_t missing = wanted_ - std::min(wanted_, retained_ + buffer_.size());
+    next_block_bytes_ = std::max(options_.first_block_bytes, missing);
+  }
+  void drop_first(detail::arena_block*& list) noexcept { free_block(std::exchange(list, list->next)); }
+  detail::arena_block* last_block() const noexcept {
+    detail::arena_block* block = first_;
+    while (block->next != nullptr) block = block->next;
+    return block;
+  }
+  void drop_last() noexcept {
+    detail::arena_block** link = &first_;
+    while ((*link)->next != nullptr) link = &(*link)->next;
+    free_block(std::exchange(*link, nullptr));
+  }
+
+  void poison_free() noexcept {
+    detail::poison(cursor_, static_cast<std::size_t>(limit_ - cursor_));
+    for (auto* block = current_ != nullptr ? current_->next : first_; HEAPWRIGHT_ASAN && block != nullptr;
+         block = block->next) {
+      detail::poison(block->begin(), block->bytes - sizeof(detail::arena_block));
+    }
+  }
+  static bool lies_in(detail::arena_block* list, const std::byte* at) noexcept {
+    for (; list != nullptr; list = list->next) {
+      if (at >= list->begin() && at < list->end()) return true;
+    }
+    return false;
+  }
+
+  detail::destructor_note* new_note() {
+    void* memory = allocate(sizeof(detail::destructor_note), alignof(detail::destructor_note));
+    registry_ += sizeof(detail::destructor_note);
+    return static_cast<detail::destructor_note*>(memory);
+  }
+  void register_note(detail::destructor_note* note, const detail::destructor_kind* kind, void* first,
+                     std::size_t count) noexcept {
+    notes_ = ::new (note) detail::destructor_note{notes_, kind, first, count};
+  }
+  void destroy_down_to(detail::destructor_note* stop) noexcept {
+    while (notes_ != stop) {
+      const detail::destructor_note note = *std::exchange(notes_, notes_->next);
+      const heap_calls before = heap_calls_now();
+      note.kind->destroy(note.first, note.count);
+      check_ownership(before, note.kind->function_name);
+    }
+  }
+
+  heap_calls heap_calls_now() const noexcept {
+    heap_calls calls;
+    if (forbids_foreign_memory_) heapwright_thread_heap_calls(&calls.allocations, &calls.releases);
+    return calls;
+  }
+  void check_ownership(const heap_calls& before, const char* function_name) const noexcept {
+    if (!forbids_foreign_memory_) return;
+    const heap_calls after = heap_calls_now();
+    if (after.allocations == before.allocations && after.releases == before.releases) return;
+    std::fprintf(stderr, "heapwright::arena: an object owns memory outside the arena: %s\n", function_name);
+    std::abort();
+  }
+
+  arena_options options_;
+  std::byte* cursor_ = nullptr;
+  std::byte* limit_ = nullptr;
+  std::size_t requested_ = 0;
+  std::size_t registry_ = 0;
+  std::size_t tail_ = 0;
+  std::size_t spent_ = 0;  // bytes in full blocks
+  std::size_t peak_ = 0;   // the most used in this cycle, before rewinds
+  std::size_t large_bytes_ = 0;
+  std::size_t retained_ = 0;
+  std::size_t wanted_ = 0;
+  std::size_t next_block_bytes_ = 0;
+  std::uint64_t generation_ = 0;
+  std::uint64_t upstream_allocations_ = 0;
+  detail::arena_block* first_ = nullptr;
+  detail::arena_block* current_ = nullptr;
+  detail::arena_block* large_ = nullptr;
+  detail::arena_block* spare_large_ = nullptr;
+  detail::destructor_note* notes_ = nullptr;
+  std::span<std::byte> buffer_;
+  bool forbids_foreign_memory_ = false;
+  detail::decayed_histogram history_{8};
+};
+
+// std::allocator's interface over an arena, without a virtual call.
+template <class T>
+class arena_allocator {
+ public:
+  using value_type = T;
+  arena_allocator(arena& memory) noexcept : arena_(&memory) {}  // NOLINT: converts
+  template <class U>
+  arena_allocator(const arena_allocator<U>& other) noexcept : arena_(other.resource()) {}  // NOLINT
+  T* allocate(std::size_t count) {
+    if (count > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T)) detail::throw_bad_alloc();
+    return static_cast<T*>(arena_->allocate(count * sizeof(T), alignof(T)));
+  }
+  void deallocate(T* first, std::size_t count) noexcept { detail::poison(first, count * sizeof(T)); }
+  arena* resource() const noexcept { return arena_; }
+  template <class U>
+  bool operator==(const arena_allocator<U>& other) const noexcept {
+    return arena_ == other.resource();
+  }
+
+ private:
+  arena* arena_;
+};
+
+// A pointer to an object in an arena that knows, in checked builds, when the
+// arena has been reset under it.
+template <class T>
+class arena_pointer {
+ public:
+  arena_pointer(const arena& memory, T* object) noexcept
+      : object_(object), arena_(&memory), generation_(memory.generation()) {}
+  T* get() const noexcept {
+    HEAPWRIGHT_CHECK(arena_->generation() == generation_, "arena", "an object is used after its arena was reset");
+    return object_;
+  }
+  T& operator*() const noexcept { return *get(); }
+  T* operator->() const noexcept { return get(); }
+
+ private:
+  T* object_;
+  const arena* arena_;
+  std::uint64_t generation_;
+};
+
+// The calling thread's arena for the length of a scope. Scopes nest; each takes
+// back what was allocated within it, the outermost one resets the arena.
+class scratch {
+ public:
+  scratch() noexcept : arena_(of_thread().memory), start_(arena_.mark()), depth_(++of_thread().depth) {}
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  ~scratch() {
+    HEAPWRIGHT_CHECK(of_thread().depth == depth_, "arena", "scratch scopes must end in reverse order");
+    --of_thread().depth;
+    depth_ == 1 ? arena_.reset() : arena_.rewind(start_);
+  }
+  arena* operator->() const noexcept { return &arena_; }
+  arena& operator*() const noexcept { return arena_; }
+
+ private:
+  struct thread_state {
+    arena memory;
+    unsigned depth = 0;
+  };
+  static thread_state& of_thread() noexcept {
+    thread_local thread_state state;
+    return state;
+  }
+  arena& arena_;
+  arena::marker start_;
+  unsigned depth_;
+};
+
+}  // namespace heapwright
+#endif

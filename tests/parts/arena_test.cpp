@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "heapwright/arena.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "throwing_value.hpp"
+
+namespace {
+
+using heapwright::arena;
+using heapwright::arena_options;
+using parts_test::Countdown;
+
+// Counts what it gave, and throws when the countdown says so.
+class CountingResource : public std::pmr::memory_resource {
+ public:
+  std::size_t live_bytes = 0;
+  std::size_t allocations = 0;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    Countdown::pass();
+    ++allocations;
+    live_bytes += bytes;
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* first, std::size_t bytes, std::size_t alignment) override {
+    live_bytes -= bytes;
+    std::pmr::new_delete_resource()->deallocate(first, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+struct Noted {
+  Noted(std::vector<int>& list, int number) : order(&list), own(number) {}
+  ~Noted() { order->push_back(own); }
+  std::vector<int>* order;
+  int own;
+};
+
+TEST(Arena, GivesAlignedMemoryThatDoesNotOverlap) {
+  CountingResource upstream;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    arena memory(arena_options{256, 8192, 90, &upstream});
+    std::map<std::byte*, std::size_t> given;
+    std::vector<std::pair<arena::marker, std::map<std::byte*, std::size_t>>> markers;
+    for (int i = 0; i < 600; ++i) {
+      const unsigned kind = static_cast<unsigned>(random() % 100);
+      if (kind < 4) {
+        markers.emplace_back(memory.mark(), given);
+      } else if (kind < 7 && !markers.empty()) {
+        memory.rewind(markers.back().first);
+        given = markers.back().second;
+        markers.pop_back();
+      } else if (kind == 7) {
+        memory.reset();
+        given.clear();
+        markers.clear();
+      } else {
+        const std::size_t bytes = random() % (kind < 12 ? 20000 : 300);
+        const std::size_t alignment = std::size_t{1} << random() % 8;
+        auto* first = static_cast<std::byte*>(memory.allocate(bytes, alignment));
+        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(first) % alignment, 0U);
+        std::memset(first, 0x5a, bytes);
+        const auto after = given.lower_bound(first);
+        ASSERT_TRUE(after == given.end() || first + bytes <= after->first);
+        ASSERT_TRUE(after == given.begin() || std::prev(after)->first + std::prev(after)->second <= first);
+        ASSERT_TRUE(bytes == 0 || memory.owns(first));
+        given[first] = bytes;
+      }
+      const auto usage = memory.usage();
+      ASSERT_EQ(usage.used_bytes,
+                usage.requested_bytes + usage.registry_bytes + usage.padding_bytes + usage.tail_bytes);
+      ASSERT_EQ(usage.retained_bytes, upstream.live_bytes);
+    }
+  }
+  EXPECT_EQ(upstream.live_bytes, 0U);
+}
+
+TEST(Arena, DestroysInReverseDownToAMarker) {
+  std::vector<int> order;
+  {
+    arena memory;
+    for (int i = 0; i < 3; ++i) memory.create<Noted>(order, i);
+    const auto here = memory.mark();
+    for (int i = 3; i < 6; ++i) memory.create<Noted>(order, i);
+    memory.rewind(here);
+    EXPECT_EQ(order, (std::vector<int>{5, 4, 3}));
+    memory.create<Noted>(order, 9);
+    memory.reset();
+    EXPECT_EQ(order, (std::vector<int>{5, 4, 3, 9, 2, 1, 0}));
+    memory.create<Noted>(order, 7);
+  }
+  EXPECT_EQ(order.back(), 7);
+}
+
+TEST(Arena, SurvivesThrowingConstructorsAndUpstream) {
+  using Value = parts_test::ThrowingValue<true>;
+  const long live = Value::live;
+  for (long point = 1; point < 60; ++point) {
+    CountingResource upstream;
+    {
+      arena memory(arena_options{128, 512, 90, &upstream});
+      Countdown::left = point;
+      try {
+        for (int i = 0; i < 10; ++i) memory.create<Value>(i);
+        memory.create_array<Value>(5);
+        memory.allocate(5000);
+      } catch (const std::runtime_error&) {
+      }
+      Countdown::left = 0;
+      memory.create<Value>(1);
+    }
+    ASSERT_EQ(Value::live, live) << "point " << point;
+    ASSERT_EQ(upstream.live_bytes, 0U);
+  }
+}
+
+TEST(Arena, UsesTheCallersBufferFirst) {
+  alignas(16) std::array<std::byte, 4096> buffer;
+  arena memory(buffer, arena_options{4096, 65536, 90, std::pmr::null_memory_resource()});
+  for (int cycle = 0; cycle < 3; ++cycle) {
+    auto* first = static_cast<std::byte*>(memory.allocate(2000));
+    EXPECT_GE(first, buffer.data());
+    EXPECT_LT(first, buffer.data() + buffer.size());
+    EXPECT_THROW(memory.allocate(4000), std::bad_alloc);
+    memory.reset();
+  }
+  EXPECT_EQ(memory.usage().upstream_allocations, 0U);
+}
+
+std::size_t run_cycle(arena& memory, std::size_t objects) {
+  for (std::size_t i = 0; i < objects; ++i) memory.allocate(16 + i % 200);
+  memory.allocate(70000);
+  const std::size_t used = memory.usage().used_bytes;
+  memory.reset();
+  return used;
+}
+
+TEST(Arena, AsksUpstreamForNothingInSteadyState) {
+  arena memory;
+  for (int i = 0; i < 12; ++i) run_cycle(memory, 5000);
+  const auto before = memory.usage().upstream_allocations;
+  for (int i = 0; i < 100; ++i) run_cycle(memory, 5000);
+  EXPECT_EQ(memory.usage().upstream_allocations, before);
+}
+
+TEST(Arena, NeverKeepsASpike) {
+  for (const int spike_at : {0, 1, 7, 40}) {
+    arena memory;
+    std::size_t usual = 0;
+    for (int i = 0; i < 64; ++i) {
+      if (i == spike_at) {
+        run_cycle(memory, 200000);
+      } else {
+        usual = run_cycle(memory, 2000);
+      }
+    }
+    EXPECT_LE(memory.usage().retained_bytes, 2 * usual) << "spike at " << spike_at;
+    EXPECT_GE(memory.usage().retained_bytes, usual / 2);
+  }
+}
+
+TEST(Arena, ServesPmrContainersAndAllocators) {
+  arena memory;
+  {
+    std::pmr::vector<std::pmr::string> words(&memory);
+    for (int i = 0; i < 100; ++i) words.emplace_back("a word that does not fit the small string");
+    EXPECT_TRUE(memory.owns(words.front().data()));
+    std::vector<int, heapwright::arena_allocator<int>> numbers{heapwright::arena_allocator<int>(memory)};
+    numbers.assign(1000, 3);
+    EXPECT_TRUE(memory.owns(numbers.data()));
+  }
+  memory.reset();
+}
+
+TEST(Arena, ScratchScopesNestAndEndEmpty) {
+  const auto in_a_thread = [] {
+    const int* outer_value = nullptr;
+    for (int i = 0; i < 100; ++i) {
+      const heapwright::scratch outer;
+      outer_value = outer->create<int>(i);
+      {
+        const heapwright::scratch inner;
+        inner->create<std::string>("inner, and too long for the small buffer");
+      }
+      ASSERT_EQ(*outer_value, i);
+    }
+    const heapwright::scratch last;
+    EXPECT_EQ(last->usage().requested_bytes, 0U);
+  };
+  std::thread(in_a_thread).join();
+  in_a_thread();
+}
+
+TEST(Arena, ReportsWhereBytesWent) {
+  arena memory;
+  memory.allocate(1, 1);
+  memory.allocate(8, 64);
+  memory.create<std::string>("x");
+  const auto usage = memory.usage();
+  EXPECT_EQ(usage.requested_bytes, 1 + 8 + sizeof(std::string));
+  EXPECT_GT(usage.padding_bytes, 0U);
+  EXPECT_NE(memory.report().find(" lost to alignment"), std::string::npos);
+}
+
+}  // namespace
