@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Reuses buffers of varying size, and is never poisoned by large ones.
+// Documentation: docs/parts/buffer_cache.md
+//
+// A policy decides which buffers are kept and which one is handed out; it
+// knows only sizes. The cache gives it memory, replay() gives it a recorded
+// sequence of sizes instead, to learn what the cache would do.
+#ifndef HEAPWRIGHT_BUFFER_CACHE_HPP
+#define HEAPWRIGHT_BUFFER_CACHE_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "heapwright/detail/buffer_policies.hpp"
+#include "heapwright/detail/check.hpp"
+
+namespace heapwright {
+
+// A cache for one thread; thread_buffer_cache has one for each thread.
+template <class Policy = learnt_cutoff>
+class buffer_cache {
+  struct header {
+    std::size_t capacity;
+    std::uint32_t mark;
+    std::uint32_t is_cached;
+  };
+  static constexpr std::uint32_t our_mark = 0x68776263;
+  static constexpr std::size_t header_bytes = alignof(std::max_align_t);
+  static_assert(sizeof(header) <= header_bytes);
+
+ public:
+  // Owns a buffer; gives it back to its cache, which must still live.
+  class buffer {
+   public:
+    buffer() = default;
+    buffer(buffer&& other) noexcept
+        : cache_(other.cache_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    buffer& operator=(buffer&& other) noexcept {
+      buffer(std::move(other)).swap(*this);
+      return *this;
+    }
+    ~buffer() {
+      if (data_ != nullptr) cache_->release(data_);
+    }
+    void swap(buffer& other) noexcept {
+      std::swap(cache_, other.cache_);
+      std::swap(data_, other.data_);
+      std::swap(size_, other.size_);
+    }
+    std::byte* data() const noexcept { return data_; }
+    std::size_t size() const noexcept { return size_; }  // as requested
+    std::size_t capacity() const noexcept { return data_ == nullptr ? 0 : buffer_cache::capacity_of(data_); }
+    std::span<std::byte> bytes() const noexcept { return {data_, size_}; }
+
+   private:
+    friend class buffer_cache;
+    buffer(buffer_cache* cache, std::byte* data, std::size_t size) noexcept
+        : cache_(cache), data_(data), size_(size) {}
+    buffer_cache* cache_ = nullptr;
+    std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+  };
+
+  // The bound of the bytes held while nobody uses them is not optional.
+  explicit buffer_cache(cache_limits limits) : policy_(limits) {
+    HEAPWRIGHT_CHECK(limits.total_bytes != 0 && limits.buffers != 0, "buffer_cache",
+                     "a bound must not be zero");
+  }
+  buffer_cache(const buffer_cache&) = delete;
+  buffer_cache& operator=(const buffer_cache&) = delete;
+  ~buffer_cache() { clear(); }
+
+  buffer acquire(std::size_t bytes) { return buffer(this, allocate(bytes), bytes); }
+
+  // For those who pair the calls themselves. The memory is aligned as new's.
+  std::byte* allocate(std::size_t bytes) {
+    cached_block block = policy_.take(bytes, [this](const cached_block& dropped) { free_block(dropped); });
+    if (block.capacity == 0) {
+      block.capacity = policy_.capacity_for(bytes);
+      if (block.capacity > most_bytes || bytes > most_bytes) detail::throw_bad_alloc();
+      void* memory = ::operator new(header_bytes + block.capacity);
+      block.memory = ::new (memory) header{block.capacity, our_mark, 0};
+    }
+    auto* head = static_cast<header*>(block.memory);
+    head->is_cached = 0;
+    detail::unpoison(data_of(head), bytes);
+    return data_of(head);
+  }
+  void release(std::byte* data) noexcept {
+    header* head = header_of(data);
+    HEAPWRIGHT_CHECK(head->mark == our_mark, "buffer_cache", "release() of a buffer that is not from a cache");
+    HEAPWRIGHT_CHECK(head->is_cached == 0, "buffer_cache", "release() of a buffer that is already back");
+    head->is_cached = 1;
+    detail::poison(data, head->capacity);
+    policy_.give({head, head->capacity, 0}, [this](const cached_block& dropped) { free_block(dropped); });
+  }
+  static std::size_t capacity_of(const std::byte* data) noexcept {
+    return header_of(const_cast<std::byte*>(data))->capacity;
+  }
+
+  // Frees every cached buffer.
+  void clear() noexcept {
+    policy_.drain([this](const cached_block& dropped) { free_block(dropped); });
+  }
+  const cache_counters& counters() const noexcept { return policy_.counters(); }
+  const Policy& policy() const noexcept { return policy_; }
+
+ private:
+  static constexpr std::size_t most_bytes = static_cast<std::size_t>(PTRDIFF_MAX) - 4096;
+
+  static std::byte* data_of(header* head) noexcept { return reinterpret_cast<std::byte*>(head) + header_bytes; }
+  static header* header_of(std::byte* data) noexcept { return reinterpret_cast<header*>(data - header_bytes); }
+  void free_block(const cached_block& block) noexcept {
+    auto* head = static_cast<header*>(block.memory);
+    head->mark = 0;
+    detail::unpoison(data_of(head), block.capacity);
+    ::operator delete(block.memory);
+  }
+
+  Policy policy_;
+};
+
+// One cache per thread: no lock, and a buffer may come back on any thread. A
+// thread that ends frees what its cache holds; buffers that come back after
+// that are freed at once. Each thread holds up to the limits.
+template <class Tag = void, class Policy = learnt_cutoff>
+class thread_buffer_cache {
+  using cache = buffer_cache<Policy>;
+
+ public:
+  // Applies to threads that first use the cache afterwards.
+  static void set_limits(cache_limits limits) noexcept { limits_ = limits; }
+  static std::byte* allocate(std::size_t bytes) {
+    if (cache* own = of_thread()) return own->allocate(bytes);
+    return cache(limits_).allocate(bytes);
+  }
+  static void release(std::byte* data) noexcept {
+    if (cache* own = of_thread()) return own->release(data);
+    cache last(limits_);
+    last.release(data);
+  }
+  // Of the calling thread.
+  static cache_counters counters() noexcept {
+    cache* own = of_thread();
+    return own != nullptr ? own->counters() : cache_counters{};
+  }
+
+ private:
+  struct owner {
+    cache buffers{limits_};
+    ~owner() { has_ended_ = true; }
+  };
+  static cache* of_thread() {
+    if (has_ended_) return nullptr;
+    thread_local owner own;
+    return &own.buffers;
+  }
+  static inline cache_limits limits_{1024 * 1024, 256};
+  static inline thread_local bool has_ended_ = false;
+};
+
+// A recorded sequence of sizes: a request, or the release of an earlier one.
+struct buffer_event {
+  std::size_t request;  // its number: 0, 1, 2 ... in order
+  std::size_t bytes;    // 0: this is the release of that request
+};
+
+struct cache_forecast {
+  cache_counters counters;
+  double hit_percent;
+  double used_percent;  // bytes requested / bytes held by callers, mean over all events
+  std::size_t peak_retained_bytes;
+  double largest_waste;  // largest capacity / request among hits of 256 bytes and more
+};
+
+// Runs a policy, as it is, over a sequence; no memory is touched.
+template <class Policy>
+cache_forecast replay(Policy& policy, std::span<const buffer_event> events) {
+  struct lent {
+    std::size_t bytes;
+    std::size_t capacity;
+  };
+  std::vector<lent> lent_buffers;
+  cache_forecast result{};
+  std::size_t needed = 0;
+  std::size_t held = 0;
+  double used_sum = 0;
+  const auto drop = [](const cached_block&) {};
+  for (const buffer_event& event : events) {
+    if (event.bytes != 0) {
+      cached_block block = policy.take(event.bytes, drop);
+      const double waste = static_cast<double>(block.capacity) / static_cast<double>(event.bytes);
+      if (event.bytes >= 256) result.largest_waste = std::max(result.largest_waste, waste);
+      if (block.capacity == 0) block.capacity = policy.capacity_for(event.bytes);
+      lent_buffers.resize(std::max(lent_buffers.size(), event.request + 1), lent{0, 0});
+      lent_buffers[event.request] = {event.bytes, block.capacity};
+      needed += event.bytes;
+      held += block.capacity;
+    } else if (event.request < lent_buffers.size() && lent_buffers[event.request].bytes != 0) {
+      const lent back = std::exchange(lent_buffers[event.request], lent{0, 0});
+      needed -= back.bytes;
+      held -= back.capacity;
+      policy.give({nullptr, back.capacity, back.bytes}, drop);
+    }
+    used_sum += held == 0 ? 1.0 : static_cast<double>(needed) / static_cast<double>(held);
+    result.peak_retained_bytes = std::max(result.peak_retained_bytes, policy.counters().retained_bytes);
+  }
+  result.counters = policy.counters();
+  const auto requests = static_cast<double>(result.counters.hits + result.counters.misses);
+  result.hit_percent = requests == 0 ? 0 : 100.0 * static_cast<double>(result.counters.hits) / requests;
+  result.used_percent = events.empty() ? 100.0 : 100.0 * used_sum / static_cast<double>(events.size());
+  return result;
+}
+
+}  // namespace heapwright
+#endif
