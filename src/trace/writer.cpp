@@ -30,15 +30,25 @@ bool has_equal_columns(const EventBatch& batch) noexcept {
          batch.address.size() == count && batch.old_address.size() == count;
 }
 
-}  // namespace
-
-struct Writer::State {
-  OutputFile file;
+// What making a chunk takes, about 2 MB; nothing of it outlives a call. One
+// per thread, because a collector has a writer for each of many processes.
+struct Workbench {
   BlockPacker packer;
   EventEncoder events;
   Bytes chunk;    // header and payload of the chunk being made
   Bytes records;  // its records before compression
-  Bytes index;    // entries of the chunks written so far
+};
+
+Workbench& workbench() {
+  thread_local Workbench of_this_thread;
+  return of_this_thread;
+}
+
+}  // namespace
+
+struct Writer::State {
+  OutputFile file;
+  Bytes index;  // entries of the chunks written so far
   std::uint32_t index_entries = 0;
   std::uint64_t last_entry_offset = 0;
   std::uint32_t next_frame = 0;
@@ -46,23 +56,24 @@ struct Writer::State {
   std::unordered_map<std::uint32_t, std::uint64_t> last_begin_ns;  // by thread
   int error = 0;
 
-  void start_chunk() { chunk.assign(sizeof(ChunkHeader), 0); }
   bool append(std::span<const std::uint8_t> piece);
-  bool end_chunk(ChunkHeader header);
-  bool write_table(ChunkKind kind, std::uint32_t count, std::uint64_t first);
+  // Takes a chunk whose first bytes are room for its header.
+  bool write_chunk(ChunkHeader header, Bytes& chunk);
+  bool write_table(ChunkKind kind, const Bytes& records, std::uint32_t count, std::uint64_t first);
   bool write_tail(const End& end);
 
-  // Calls encode(part, first id) for parts small enough for one chunk.
+  // Calls encode(part, first id, records) for parts small enough for a chunk.
   template <typename Record, typename Encode>
   bool write_parts(ChunkKind kind, std::span<const Record> all, std::uint64_t first, Encode encode) {
     constexpr bool has_text = std::is_same_v<Record, Module> || std::is_same_v<Record, Thread>;
     static_assert(64 * 3 * max_text_bytes <= max_table_bytes);
     constexpr std::size_t part_records = has_text ? 64 : max_records_per_chunk;
+    Bytes& records = workbench().records;
     while (!all.empty() && error == 0) {
       const auto part = all.first(std::min(all.size(), part_records));
       records.clear();
-      encode(part, first);
-      if (!write_table(kind, static_cast<std::uint32_t>(part.size()), first)) return false;
+      encode(part, first, records);
+      if (!write_table(kind, records, static_cast<std::uint32_t>(part.size()), first)) return false;
       all = all.subspan(part.size());
       first += part.size();
     }
@@ -76,7 +87,7 @@ bool Writer::State::append(std::span<const std::uint8_t> piece) {
   return failure == 0;
 }
 
-bool Writer::State::end_chunk(ChunkHeader header) {
+bool Writer::State::write_chunk(ChunkHeader header, Bytes& chunk) {
   const std::span<const std::uint8_t> payload = std::span(chunk).subspan(sizeof header);
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());
   header.payload_crc = base::crc32c(payload.data(), payload.size());
@@ -90,27 +101,28 @@ bool Writer::State::end_chunk(ChunkHeader header) {
   return true;
 }
 
-// Writes `records` as one chunk.
-bool Writer::State::write_table(ChunkKind kind, std::uint32_t count, std::uint64_t first) {
+bool Writer::State::write_table(ChunkKind kind, const Bytes& records, std::uint32_t count, std::uint64_t first) {
   if (error != 0) return false;
-  start_chunk();
-  packer.pack(records, chunk);
+  Bytes& chunk = workbench().chunk;
+  chunk.assign(sizeof(ChunkHeader), 0);
+  workbench().packer.pack(records, chunk);
   ChunkHeader header;
   header.kind = static_cast<std::uint16_t>(kind);
   header.count = count;
   header.first = first;
-  return end_chunk(header);
+  return write_chunk(header, chunk);
 }
 
 bool Writer::State::write_tail(const End& end) {
+  Bytes& records = workbench().records;
   records.clear();
   encode_records(end, records);
-  if (!write_table(ChunkKind::end, 1, 0)) return false;
+  if (!write_table(ChunkKind::end, records, 1, 0)) return false;
   Footer footer;
   footer.index_offset = file.bytes();
   footer.crc = crc_of(footer);
-  records.swap(index);
-  return write_table(ChunkKind::index, index_entries, 0) && append(bytes_of(footer));
+  const Bytes entries = std::move(index);
+  return write_table(ChunkKind::index, entries, index_entries, 0) && append(bytes_of(footer));
 }
 
 Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -128,9 +140,10 @@ std::unique_ptr<Writer> Writer::create(const std::string& path, bool replace, in
 }
 
 bool Writer::write(const Metadata& metadata) {
-  state_->records.clear();
-  encode_records(metadata, state_->records);
-  return state_->write_table(ChunkKind::metadata, 1, 0);
+  Bytes& records = workbench().records;
+  records.clear();
+  encode_records(metadata, records);
+  return state_->write_table(ChunkKind::metadata, records, 1, 0);
 }
 
 bool Writer::write(std::span<const Frame> frames) {
@@ -138,31 +151,31 @@ bool Writer::write(std::span<const Frame> frames) {
   const std::uint32_t first = state.next_frame;
   state.next_frame += static_cast<std::uint32_t>(frames.size());
   return state.write_parts(ChunkKind::frames, frames, first,
-                           [&](auto part, std::uint64_t) { encode_records(part, state.records); });
+                           [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
 }
 
 bool Writer::write(std::span<const StackNode> stacks) {
   State& state = *state_;
   const std::uint32_t first = state.next_stack;
   state.next_stack += static_cast<std::uint32_t>(stacks.size());
-  return state.write_parts(ChunkKind::stacks, stacks, first, [&](auto part, std::uint64_t id) {
-    encode_records(part, static_cast<std::uint32_t>(id), state.records);
+  return state.write_parts(ChunkKind::stacks, stacks, first, [](auto part, std::uint64_t id, Bytes& out) {
+    encode_records(part, static_cast<std::uint32_t>(id), out);
   });
 }
 
 bool Writer::write(std::span<const Module> modules) {
   return state_->write_parts(ChunkKind::modules, modules, 0,
-                             [&](auto part, std::uint64_t) { encode_records(part, state_->records); });
+                             [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
 }
 
 bool Writer::write(std::span<const Thread> threads) {
   return state_->write_parts(ChunkKind::threads, threads, 0,
-                             [&](auto part, std::uint64_t) { encode_records(part, state_->records); });
+                             [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
 }
 
 bool Writer::write(std::span<const MemorySample> samples) {
   return state_->write_parts(ChunkKind::memory_samples, samples, 0,
-                             [&](auto part, std::uint64_t) { encode_records(part, state_->records); });
+                             [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
 }
 
 bool Writer::write_events(std::uint32_t thread, std::uint64_t first_sequence, const EventBatch& batch) {
@@ -173,9 +186,10 @@ bool Writer::write_events(std::uint32_t thread, std::uint64_t first_sequence, co
     return false;
   }
   if (batch.count() == 0) return true;
-  state.start_chunk();
+  Bytes& chunk = workbench().chunk;
+  chunk.assign(sizeof(ChunkHeader), 0);
   std::uint64_t& last_begin_ns = state.last_begin_ns[thread];
-  const EncodedTimes times = state.events.encode(batch, last_begin_ns, state.chunk);
+  const EncodedTimes times = workbench().events.encode(batch, last_begin_ns, chunk);
   last_begin_ns = times.last_begin_ns;
   ChunkHeader header;
   header.kind = static_cast<std::uint16_t>(ChunkKind::events);
@@ -184,7 +198,7 @@ bool Writer::write_events(std::uint32_t thread, std::uint64_t first_sequence, co
   header.first = first_sequence;
   header.first_begin_ns = times.first_begin_ns;
   header.last_end_ns = times.last_end_ns;
-  return state.end_chunk(header);
+  return state.write_chunk(header, chunk);
 }
 
 bool Writer::finish(const End& end) {

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <random>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "program_thread.hpp"
 #include "trace/reader.hpp"
 #include "trace/writer.hpp"
 
@@ -38,60 +38,9 @@ inline void put_content(const std::string& path, const std::vector<char>& conten
   file.write(content.data(), static_cast<std::streamsize>(content.size()));
 }
 
-struct EventFields {
-  EventKind kind = EventKind::malloc_;
-  std::uint64_t begin_ns = 0;
-  std::uint64_t size = 0;
-  std::uint64_t usable = 0;
-  std::uint64_t address = 0;
-  std::uint64_t old_address = 0;
-  std::uint32_t duration_ns = 0;
-  std::uint32_t stack = 0;
-  std::uint8_t alignment_log2 = 0;
-};
-
-inline void append(EventBatch& batch, const EventFields& event) {
-  batch.kind.push_back(event.kind);
-  batch.begin_ns.push_back(event.begin_ns);
-  batch.size.push_back(event.size);
-  batch.usable.push_back(event.usable);
-  batch.address.push_back(event.address);
-  batch.old_address.push_back(event.old_address);
-  batch.duration_ns.push_back(event.duration_ns);
-  batch.stack.push_back(event.stack);
-  batch.alignment_log2.push_back(event.alignment_log2);
-}
-
 // Every value may be anything its column allows, with far more repetition and
 // extremes than chance would give.
 EventBatch random_batch(std::uint64_t seed, std::size_t count, std::uint32_t stacks);
-
-// A thread of a program that allocates, uses and releases in the ways programs
-// do, on an allocator that behaves like glibc's: classes of 16 bytes, blocks
-// reused last in first out, fresh ones side by side.
-class ProgramThread {
- public:
-  explicit ProgramThread(std::uint64_t seed, std::uint32_t stacks = 400);
-  // The next `count` events.
-  EventBatch run(std::size_t count);
-
- private:
-  void allocate(EventBatch& batch, std::uint32_t site);
-  void release(EventBatch& batch, std::size_t place);
-  EventFields call(EventKind kind, std::uint32_t stack);
-
-  struct Block {
-    std::uint64_t address;
-    std::uint64_t usable;
-  };
-  std::mt19937_64 random_;
-  std::uint32_t stacks_;
-  std::uint32_t phase_ = 0;
-  std::uint64_t clock_ns_ = 1'000'000;
-  std::uint64_t top_ = 0x5555'5575'9000;
-  std::vector<Block> living_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> released_;  // by usable size
-};
 
 // What decode() returns for `batch`: times cut to the format's steps, columns
 // that a kind does not have cleared.
