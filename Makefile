@@ -5,9 +5,13 @@
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 HEAPWRIGHT := .venv/bin/heapwright
-# Python's part is built and installed again when one of these changes.
-PYTHON_INPUTS := pyproject.toml CMakeLists.txt $(shell find src/trace src/analyze src/symbolize src/base \
-  src/python_module python -type f -not -path '*/__pycache__/*' 2>/dev/null)
+# Whether the C++ tests and target programs are built as well.
+TESTS ?= OFF
+# Changes of these ask for a new installation into .venv; the C++ in it comes
+# from build/release, so nothing is compiled twice.
+INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include python cmake -type f \
+  -not -path '*/__pycache__/*' 2>/dev/null)
+PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test build run test check bench fuzz docs clean
@@ -23,30 +27,38 @@ setup-test:
 	@tools/setup.sh test
 
 build: setup ## build build/release/lib/, build/release/bin/ and .venv/bin/heapwright
-	@mkdir -p build
-	@cmake --preset release $(RELEASE_OPTIONS) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
-	@cmake --build --preset release -j $(JOBS) -- --quiet
 	@$(MAKE) --no-print-directory .venv/installed
+	@cmake --preset release -DHEAPWRIGHT_TESTS=$(TESTS) >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) -- --quiet
 
-.venv/installed: $(PYTHON_INPUTS)
+.venv/tools: pyproject.toml
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
-	@.venv/bin/python -m pip install -q --disable-pip-version-check '.[test]'
+	@.venv/bin/python -c "import tomllib; \
+	  print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'], sep='\n')" > .venv/requires.txt
+	@$(PIP) -r .venv/requires.txt
 	@touch $@
 
-run: RELEASE_OPTIONS ?= -DHEAPWRIGHT_TESTS=OFF
+.venv/installed: .venv/tools $(INSTALL_INPUTS)
+	@mkdir -p build
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PIP) --no-build-isolation -C build-dir=build/release \
+	  -C cmake.define.HEAPWRIGHT_TESTS=$(TESTS) '.[test]'
+	@touch $@
+
 run: build ## record a real program (sqlite3) and explain its heap
 	@rm -rf build/demo && mkdir -p build/demo
 	$(HEAPWRIGHT) record --output build/demo/sqlite3.heapwright -- sqlite3 :memory: '.read examples/orders.sql'
 	$(HEAPWRIGHT) explain build/demo/sqlite3.heapwright
 
 test: setup-test ## run every test: units, sanitizers, Python, checks, journeys
-	@$(MAKE) --no-print-directory build RELEASE_OPTIONS=-DHEAPWRIGHT_TESTS=ON
+	@$(MAKE) --no-print-directory build TESTS=ON
 	@.venv/bin/python tools/run_tests.py --jobs $(JOBS)
 
-check: setup-test build ## layers, sizes, symbols, documents, formatting, types
+check: setup-test ## layers, sizes, symbols, documents, formatting, types
+	@$(MAKE) --no-print-directory build TESTS=ON
 	@.venv/bin/python tools/run_checks.py
 
-bench: setup-test build ## measure against heaptrack in the same run, then write docs/performance.md
+bench: setup-test ## measure against heaptrack in the same run, then write docs/performance.md
+	@$(MAKE) --no-print-directory build TESTS=ON
 	@.venv/bin/python bench/recorder/measure.py --output bench/results
 	@.venv/bin/python bench/recorder/render.py --write
 

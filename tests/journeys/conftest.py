@@ -114,7 +114,7 @@ Record = Callable[..., Recording]
 def built() -> None:
     for path in (collector, programs / "dump_trace"):
         if not path.exists():
-            pytest.exit(f"{path} is missing; run 'make build RELEASE_OPTIONS=-DHEAPWRIGHT_TESTS=ON'", 2)
+            pytest.exit(f"{path} is missing; run 'make build TESTS=ON'", 2)
 
 
 @pytest.fixture

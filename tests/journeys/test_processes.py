@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """fork, vfork, exec, spawn: one file per process image when asked for, none of the children otherwise."""
 
+import pytest
 from conftest import Record, differences, end_exited, end_replaced
 
 
@@ -55,8 +56,9 @@ def test_vfork_without_following(record: Record) -> None:
     assert differences(recording.said, [recording.trace()]) == []
 
 
-def test_exec_keeps_every_image(record: Record) -> None:
-    recording = record("exec_self", 3, options=["--children"])
+@pytest.mark.parametrize("options", [[], ["--children"]])
+def test_exec_keeps_every_image(record: Record, options: list[str]) -> None:
+    recording = record("exec_self", 3, options=options)
     assert recording.status == 7, recording.errors
     traces = recording.traces()
     assert len(traces) == 4
@@ -64,12 +66,3 @@ def test_exec_keeps_every_image(record: Record) -> None:
     reasons = sorted(t.facts["end_reason"] for t in traces)
     assert reasons == [end_exited, end_replaced, end_replaced, end_replaced]
     assert all(t.problems() == [] for t in traces)
-
-
-def test_exec_without_following_keeps_the_first_image(record: Record) -> None:
-    recording = record("exec_self", 3)
-    assert recording.status == 7, recording.errors
-    trace = recording.trace()
-    assert trace.count("allocated", "malloc", 3001) == 10
-    assert trace.facts["end_reason"] == end_replaced
-    assert trace.problems() == []
