@@ -146,7 +146,6 @@ std::vector<Thread> decode_threads(base::ByteSource source, std::uint32_t count)
     thread.dropped = field(record);
     thread.waited_ns = field(record);
     require_read(record);
-    require(thread.index < max_threads, "a thread has an impossible number");
   }
   return threads;
 }

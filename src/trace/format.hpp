@@ -8,6 +8,7 @@
 // header says which, and a reader refuses the other one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,11 +36,22 @@ inline constexpr std::uint32_t max_records_per_chunk = 1U << 16U;
 inline constexpr std::uint32_t max_frames = 1U << 22U;
 inline constexpr std::uint32_t max_stacks = 1U << 25U;
 inline constexpr std::uint32_t max_modules = 1U << 17U;
-inline constexpr std::uint32_t max_threads = 1U << 21U;
+inline constexpr std::uint32_t max_threads = 1U << 24U;
 inline constexpr std::uint32_t max_memory_samples = 1U << 22U;
 inline constexpr std::size_t max_notes = 4096;
 inline constexpr std::size_t max_text_bytes = 1U << 16U;
 inline constexpr std::uint64_t max_time_ns = 1ULL << 62U;
+
+// Numbers that a file of this length may use: tables are dense, so a tiny file
+// with a huge number in it would take as much memory as a long recording. A
+// chunk holds no more than max_records_per_chunk ids, lost ones included, and
+// a thread leaves no less than a few bytes.
+constexpr std::uint64_t ids_below(std::uint64_t file_bytes, std::uint32_t limit) noexcept {
+  return std::min<std::uint64_t>(limit, (file_bytes / 56 + 1) * max_records_per_chunk);
+}
+constexpr std::uint64_t threads_below(std::uint64_t file_bytes) noexcept {
+  return std::min<std::uint64_t>(max_threads, std::max<std::uint64_t>(4096, file_bytes / 8));
+}
 
 struct FileHeader {
   std::array<char, 8> magic = file_magic;

@@ -34,7 +34,8 @@ struct Reader::State {
 
 void Reader::State::add_event_chunk(const IndexEntry& entry) {
   const ChunkHeader& header = entry.header;
-  const bool is_possible = header.count > 0 && header.count <= max_events_per_chunk && header.thread < max_threads &&
+  const bool is_possible = header.count > 0 && header.count <= max_events_per_chunk &&
+                           header.thread < threads_below(file.bytes()) &&
                            header.first_begin_ns <= header.last_end_ns && header.first_begin_ns <= max_time_ns &&
                            header.first <= UINT64_MAX - header.count && entry.chunk_bytes <= max_payload_bytes;
   if (!is_possible) {

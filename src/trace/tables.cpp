@@ -55,8 +55,8 @@ void TableLoader::load(const IndexEntry& entry) {
     const std::uint64_t count = std::min(entry.header.count, max_records_per_chunk);
     const std::uint64_t first = std::min<std::uint64_t>(entry.header.first, max_stacks);
     const auto kind = static_cast<ChunkKind>(entry.header.kind);
-    if (kind == ChunkKind::frames) fill_up_to(tables_.frames, first + count, max_frames, unknown_frame);
-    if (kind == ChunkKind::stacks) fill_up_to(tables_.stacks, first + count, max_stacks, unknown_stack);
+    if (kind == ChunkKind::frames) fill_up_to(tables_.frames, first + count, frames_below(), unknown_frame);
+    if (kind == ChunkKind::stacks) fill_up_to(tables_.stacks, first + count, stacks_below(), unknown_stack);
   }
 }
 
@@ -83,14 +83,17 @@ void TableLoader::add(const IndexEntry& entry) {
   }
 }
 
+std::uint64_t TableLoader::frames_below() const noexcept { return ids_below(file_.bytes(), max_frames); }
+std::uint64_t TableLoader::stacks_below() const noexcept { return ids_below(file_.bytes(), max_stacks); }
+
 void TableLoader::add_frames(const IndexEntry& entry) {
   const auto frames = decode_frames(unpack(entry), entry.header.count);
-  append_at(tables_.frames, entry.header.first, frames, max_frames, unknown_frame);
+  append_at(tables_.frames, entry.header.first, frames, frames_below(), unknown_frame);
 }
 
 void TableLoader::add_stacks(const IndexEntry& entry) {
   const auto stacks = decode_stacks(unpack(entry), entry.header.count, entry.header.first);
-  append_at(tables_.stacks, entry.header.first, stacks, max_stacks, unknown_stack);
+  append_at(tables_.stacks, entry.header.first, stacks, stacks_below(), unknown_stack);
 }
 
 // A module that comes again replaces itself: it was closed since.
@@ -112,6 +115,7 @@ void TableLoader::add_modules(const IndexEntry& entry) {
 void TableLoader::add_threads(const IndexEntry& entry) {
   auto threads = decode_threads(unpack(entry), entry.header.count);
   for (Thread& thread : threads) {
+    if (thread.index >= threads_below(file_.bytes())) throw TraceError("a thread has an impossible number");
     for (std::size_t index = tables_.threads.size(); index <= thread.index; ++index) {
       tables_.threads.emplace_back().index = static_cast<std::uint32_t>(index);
     }

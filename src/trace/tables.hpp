@@ -39,6 +39,8 @@ class TableLoader {
   void finish(std::size_t threads);
 
  private:
+  std::uint64_t frames_below() const noexcept;
+  std::uint64_t stacks_below() const noexcept;
   void add(const IndexEntry& entry);
   base::ByteSource unpack(const IndexEntry& entry);
   void add_frames(const IndexEntry& entry);

@@ -162,6 +162,22 @@ TEST(Damage, BadTableKeepsTheIdsBehindIt) {
   EXPECT_EQ(reader.frames()[2].pc, 3000U);
 }
 
+TEST(Damage, HugeThreadNumberInTinyFileIsRefused) {
+  const TemporaryFile file("huge");
+  int error = 0;
+  const auto writer = Writer::create(file.path(), false, error);
+  const Thread thread{.index = 10'000'000};
+  ASSERT_TRUE(writer->write(std::span(&thread, 1)));
+  EventBatch batch;
+  append(batch, {EventKind::malloc_, 16, 8, 24, 4096});
+  ASSERT_TRUE(writer->write_events(10'000'001, 0, batch));
+  ASSERT_TRUE(writer->finish({EndReason::exited}));
+  const Reader reader = Reader::open(file.path());
+  EXPECT_EQ(reader.damage().size(), 2U);
+  EXPECT_TRUE(reader.threads().empty());
+  EXPECT_TRUE(reader.event_chunks().empty());
+}
+
 TEST(Damage, UnknownChunkKindIsSkipped) {
   const TemporaryFile file("unknown");
   write_small_trace(file.path(), 1, 5);
