@@ -75,10 +75,15 @@ class ByteCursor {
     const auto here = reinterpret_cast<std::uint64_t>(at_);
     const std::uint64_t value = read_unbased(encoding & encoding_format_mask);
     switch (encoding & encoding_base_mask) {
-      case 0: return value;
-      case encoding_pc_relative: return value + here;
-      case encoding_data_relative: return value + data_base;
-      default: fail(); return 0;
+      case 0:
+        return value;
+      case encoding_pc_relative:
+        return value + here;
+      case encoding_data_relative:
+        return value + data_base;
+      default:
+        fail();
+        return 0;
     }
   }
 
@@ -87,14 +92,23 @@ class ByteCursor {
     switch (format) {
       case 0x00:
       case 0x04:
-      case 0x0c: return read<std::uint64_t>();
-      case 0x01: return read_uleb();
-      case 0x02: return read<std::uint16_t>();
-      case 0x03: return read<std::uint32_t>();
-      case 0x09: return static_cast<std::uint64_t>(read_sleb());
-      case 0x0a: return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int16_t>()));
-      case 0x0b: return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int32_t>()));
-      default: fail(); return 0;
+      case 0x0c:
+        return read<std::uint64_t>();
+      case 0x01:
+        return read_uleb();
+      case 0x02:
+        return read<std::uint16_t>();
+      case 0x03:
+        return read<std::uint32_t>();
+      case 0x09:
+        return static_cast<std::uint64_t>(read_sleb());
+      case 0x0a:
+        return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int16_t>()));
+      case 0x0b:
+        return static_cast<std::uint64_t>(static_cast<std::int64_t>(read<std::int32_t>()));
+      default:
+        fail();
+        return 0;
     }
   }
 

@@ -36,29 +36,50 @@ class Machine {
   bool run_packed(std::uint8_t opcode, ByteCursor& program) {
     const std::uint8_t operand = opcode & 0x3f;
     switch (opcode & 0xc0) {
-      case 0x40: advance(operand); return true;
-      case 0x80: save_at(operand, unsigned_factored(program)); return true;
-      default: restore(operand); return true;
+      case 0x40:
+        advance(operand);
+        return true;
+      case 0x80:
+        save_at(operand, unsigned_factored(program));
+        return true;
+      default:
+        restore(operand);
+        return true;
     }
   }
 
   bool run_extended(std::uint8_t opcode, ByteCursor& program) {
     switch (opcode) {
-      case 0x00: return true;  // nop
-      case 0x01: pc_ = program.read_encoded(description_.pointer_encoding, 0); return true;
-      case 0x02: advance(program.read<std::uint8_t>()); return true;
-      case 0x03: advance(program.read<std::uint16_t>()); return true;
-      case 0x04: advance(program.read<std::uint32_t>()); return true;
-      case 0x0a: return remember_row();
-      case 0x0b: return recall_row();
+      case 0x00:
+        return true;  // nop
+      case 0x01:
+        pc_ = program.read_encoded(description_.pointer_encoding, 0);
+        return true;
+      case 0x02:
+        advance(program.read<std::uint8_t>());
+        return true;
+      case 0x03:
+        advance(program.read<std::uint16_t>());
+        return true;
+      case 0x04:
+        advance(program.read<std::uint32_t>());
+        return true;
+      case 0x0a:
+        return remember_row();
+      case 0x0b:
+        return recall_row();
       case 0x0c:
       case 0x0d:
       case 0x0e:
       case 0x0f:
       case 0x12:
-      case 0x13: return define_cfa(opcode, program);
-      case 0x2e: program.read_uleb(); return true;  // GNU_args_size
-      default: return run_register(opcode, program);
+      case 0x13:
+        return define_cfa(opcode, program);
+      case 0x2e:
+        program.read_uleb();
+        return true;  // GNU_args_size
+      default:
+        return run_register(opcode, program);
     }
   }
 
@@ -80,18 +101,42 @@ class Machine {
   bool run_register(std::uint8_t opcode, ByteCursor& program) {
     const std::uint64_t number = program.read_uleb();
     switch (opcode) {
-      case 0x05: save_at(number, unsigned_factored(program)); return true;
-      case 0x06: restore(number); return true;
-      case 0x07: set(number, {Kind::undefined, 0, {}}); return true;
-      case 0x08: set(number, {Kind::unchanged, 0, {}}); return true;
+      case 0x05:
+        save_at(number, unsigned_factored(program));
+        return true;
+      case 0x06:
+        restore(number);
+        return true;
+      case 0x07:
+        set(number, {Kind::undefined, 0, {}});
+        return true;
+      case 0x08:
+        set(number, {Kind::unchanged, 0, {}});
+        return true;
       case 0x09:
-      case 0x14: program.read_uleb(); set(number, {Kind::elsewhere, 0, {}}); return true;
-      case 0x15: program.read_sleb(); set(number, {Kind::elsewhere, 0, {}}); return true;
-      case 0x10: set(number, {Kind::at_expression, 0, read_expression(program)}); return true;
-      case 0x16: read_expression(program); set(number, {Kind::elsewhere, 0, {}}); return true;
-      case 0x11: save_at(number, program.read_sleb() * description_.data_alignment); return true;
-      case 0x2f: save_at(number, -unsigned_factored(program)); return true;
-      default: return false;
+      case 0x14:
+        program.read_uleb();
+        set(number, {Kind::elsewhere, 0, {}});
+        return true;
+      case 0x15:
+        program.read_sleb();
+        set(number, {Kind::elsewhere, 0, {}});
+        return true;
+      case 0x10:
+        set(number, {Kind::at_expression, 0, read_expression(program)});
+        return true;
+      case 0x16:
+        read_expression(program);
+        set(number, {Kind::elsewhere, 0, {}});
+        return true;
+      case 0x11:
+        save_at(number, program.read_sleb() * description_.data_alignment);
+        return true;
+      case 0x2f:
+        save_at(number, -unsigned_factored(program));
+        return true;
+      default:
+        return false;
     }
   }
 
@@ -144,7 +189,8 @@ class Machine {
 
 }  // namespace
 
-bool run_call_frame_program(const FrameDescription& description, std::uint64_t target_pc, FrameRow& row) noexcept {
+bool run_call_frame_program(const FrameDescription& description, std::uint64_t target_pc,
+                            FrameRow& row) noexcept {
   return Machine(description, target_pc, row).run();
 }
 

@@ -49,6 +49,7 @@ struct FrameDescription {
 
 // The row that covers `target_pc`. False when the program is malformed or
 // uses what x86-64 compilers do not emit.
-bool run_call_frame_program(const FrameDescription& description, std::uint64_t target_pc, FrameRow& row) noexcept;
+bool run_call_frame_program(const FrameDescription& description, std::uint64_t target_pc,
+                            FrameRow& row) noexcept;
 
 }  // namespace heapwright::unwind

@@ -63,19 +63,27 @@ ByteCursor entry_body(const ObjectTables& object, std::uint64_t address) {
 // One letter of the augmentation after its 'z'. False = unknown.
 bool read_augmentation(char letter, ByteCursor& body, FrameDescription& description) {
   switch (letter) {
-    case 'R': description.pointer_encoding = body.read<std::uint8_t>(); return true;
-    case 'S': description.is_signal_frame = true; return true;
-    case 'L': body.read<std::uint8_t>(); return true;
+    case 'R':
+      description.pointer_encoding = body.read<std::uint8_t>();
+      return true;
+    case 'S':
+      description.is_signal_frame = true;
+      return true;
+    case 'L':
+      body.read<std::uint8_t>();
+      return true;
     case 'P': {
       const auto encoding = body.read<std::uint8_t>();
       body.read_encoded(encoding, 0);
       return true;
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
-bool read_common_information(const ObjectTables& object, std::uint64_t address, FrameDescription& description) {
+bool read_common_information(const ObjectTables& object, std::uint64_t address,
+                             FrameDescription& description) {
   ByteCursor body = entry_body(object, address);
   if (body.read<std::uint32_t>() != 0) return false;
   const auto version = body.read<std::uint8_t>();
@@ -102,7 +110,8 @@ bool read_common_information(const ObjectTables& object, std::uint64_t address, 
   return !body.has_failed();
 }
 
-bool read_frame_description(const ObjectTables& object, std::uint64_t address, FrameDescription& description) {
+bool read_frame_description(const ObjectTables& object, std::uint64_t address,
+                            FrameDescription& description) {
   ByteCursor body = entry_body(object, address);
   const auto here = reinterpret_cast<std::uint64_t>(body.position());
   const auto distance = body.read<std::uint32_t>();
@@ -154,7 +163,9 @@ bool is_plt_stub(const Expression& expression, std::uint64_t pc, std::int64_t& o
 
 bool compact_rbp(const SavedRegister& saved, RbpSource& source, std::int64_t& offset) {
   switch (saved.kind) {
-    case SavedRegister::Kind::unchanged: source = RbpSource::unchanged; return true;
+    case SavedRegister::Kind::unchanged:
+      source = RbpSource::unchanged;
+      return true;
     case SavedRegister::Kind::at_cfa_offset:
       source = RbpSource::cfa_slot;
       offset = saved.offset;
@@ -163,7 +174,8 @@ bool compact_rbp(const SavedRegister& saved, RbpSource& source, std::int64_t& of
       source = RbpSource::rbp_slot;
       if (is_address(saved.expression, register_rbp, offset) && Rule::rbp_offset_fits(offset)) return true;
       break;
-    default: break;
+    default:
+      break;
   }
   source = RbpSource::lost;
   offset = 0;
@@ -175,7 +187,8 @@ Rule compact(const FrameRow& row, bool is_signal_frame, std::uint64_t pc) {
   if (row.return_address.kind == SavedRegister::Kind::undefined) return Rule{RuleType::end};
   std::int64_t offset = row.cfa_offset;
   if (is_signal_frame) {
-    const bool is_kernel_layout = row.has_cfa_expression && is_load_from(row.cfa_expression, register_rsp, offset) &&
+    const bool is_kernel_layout = row.has_cfa_expression &&
+                                  is_load_from(row.cfa_expression, register_rsp, offset) &&
                                   offset == signal_frame_rsp_offset;
     return is_kernel_layout ? Rule{RuleType::signal_frame} : unfollowable;
   }
@@ -195,7 +208,8 @@ Rule compact(const FrameRow& row, bool is_signal_frame, std::uint64_t pc) {
   }
   RbpSource source = RbpSource::lost;
   std::int64_t rbp_offset = 0;
-  if (offset != static_cast<std::int32_t>(offset) || !compact_rbp(row.rbp, source, rbp_offset)) return unfollowable;
+  if (offset != static_cast<std::int32_t>(offset) || !compact_rbp(row.rbp, source, rbp_offset))
+    return unfollowable;
   return {type, static_cast<std::int32_t>(offset), source, static_cast<std::int32_t>(rbp_offset)};
 }
 
@@ -209,7 +223,8 @@ bool is_signal_return(const ObjectTables& object, std::uint64_t pc) {
          std::memcmp(pointer(pc), short_form, sizeof short_form) == 0;
 }
 
-bool find_covering_description(const ObjectTables& object, std::uint64_t target, FrameDescription& description) {
+bool find_covering_description(const ObjectTables& object, std::uint64_t target,
+                               FrameDescription& description) {
   if (object.frame_header == 0) return false;
   const std::uint64_t address = find_frame_description(object, target);
   return address != 0 && read_frame_description(object, address, description) &&

@@ -29,8 +29,9 @@ std::uint32_t bounded_frames(std::uint32_t wanted) {
 // As first_change_of_plain(), for any stack: goes strictly outwards from
 // `point`, the live registers of frames[match], and reads nothing beyond what
 // is proven.
-[[gnu::noinline, gnu::cold]] std::uint32_t first_change(const session::ProcessBlock& block, ThreadStack& stack,
-                                                           WalkPoint point, std::uint32_t match) {
+[[gnu::noinline, gnu::cold]] std::uint32_t first_change(const session::ProcessBlock& block,
+                                                        ThreadStack& stack, WalkPoint point,
+                                                        std::uint32_t match) {
   for (std::uint32_t i = match; i > 0; --i) {
     step(point, stack.own, rule_of(block, stack.frames()[i]));
     if (point.result != StepResult::caller) return i;
@@ -78,7 +79,8 @@ class Walk {
         known = {candidate_->facts.pc_number(), rule_of(block_, *candidate_)};
       } else {
         known = find_pc(block_, point_.at.key, ticks_are_tsc_);
-        if (known.number == KnownPc::table_is_full) [[unlikely]] return false;
+        if (known.number == KnownPc::table_is_full) [[unlikely]]
+          return false;
       }
       add_frame(known);
       step(point_, stack_.own, known.rule);
@@ -140,8 +142,9 @@ class Walk {
       facts = FrameFacts(FrameFacts::plain_to_root);
     }
     for (const Frame* from = first_; from != stack_.frames() + scratch_end; ++from, ++to) {
-      node = intern_node(block_, node, from->facts.pc_number());
-      if (node == node_not_stored) [[unlikely]] return not_stored();
+      node = intern(node, from->facts.pc_number());
+      if (node == node_not_stored) [[unlikely]]
+        return not_stored();
       facts = facts_below(facts, to, *from);
       to->key = from->key;
       to->sp = from->sp;
@@ -152,6 +155,14 @@ class Walk {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     stack_.depth = static_cast<std::uint32_t>(to - stack_.frames());
     return node;
+  }
+
+  [[gnu::always_inline]] std::uint32_t intern(std::uint32_t parent, std::uint32_t frame) {
+    const std::uint64_t word = node_word(parent, frame);
+    std::uint32_t& hint =
+        stack_.node_hints[word * 0x9e3779b97f4a7c15ULL >> (64 - ThreadStack::node_hint_bits)];
+    if (block_.nodes[hint].load(std::memory_order_relaxed) != word) hint = intern_node(block_, parent, frame);
+    return hint;
   }
 
   // Facts of `frame`, which comes to stand at `to`, from its own and those of
@@ -197,14 +208,17 @@ class Walk {
 };
 
 // The marks take the first nodes of a process, when there is room for sure.
-[[gnu::noinline, gnu::cold]] void intern_marks(const Tables& tables, ThreadStack& stack) {
+// Comes before a thread's first walk, so it also sets the search's sentinel.
+[[gnu::noinline, gnu::cold]] void prepare_first_walk(const Tables& tables, ThreadStack& stack) {
+  stack.storage[0].sp = ~0ULL;
   stack.truncated_node = intern_node(*tables.block, 0, session::mark_truncated);
   stack.table_full_node = intern_node(*tables.block, 0, session::mark_table_full);
 }
 
 [[gnu::noinline]] std::uint32_t walk(const Tables& tables, ThreadStack& stack, const Registers& start,
                                      std::uint32_t splice_limit) {
-  if (stack.table_full_node == 0) [[unlikely]] intern_marks(tables, stack);
+  if (stack.table_full_node == 0) [[unlikely]]
+    prepare_first_walk(tables, stack);
   return Walk(tables, stack, start, splice_limit).run();
 }
 
@@ -219,7 +233,6 @@ ThreadStack* begin_thread(void* memory) noexcept {
   auto* stack = static_cast<ThreadStack*>(memory);
   stack->own = find_own_stack(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
   stack->epoch = module_epoch();
-  stack->storage[0].sp = ~0ULL;
   return stack;
 }
 

@@ -77,7 +77,8 @@ BuildId read_build_id(const LoadedObject& object) {
   if (end - start < header_page_bytes) return id;
   Elf64_Ehdr header;
   std::memcpy(&header, reinterpret_cast<const void*>(start), sizeof header);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr)) return id;
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr))
+    return id;
   if (header.e_phoff > header_page_bytes) return id;
   ByteCursor program_headers(reinterpret_cast<const void*>(start + header.e_phoff),
                              reinterpret_cast<const void*>(start + header_page_bytes));
@@ -108,8 +109,9 @@ void write_path(ModuleEntry& entry, const char* name) {
     while (*text != '\0' && used < capacity) entry.path[used++] = *text++;
   };
   if (name == nullptr || *name == '\0') {
-    const long size = platform::raw_syscall(SYS_readlinkat, AT_FDCWD, platform::raw_argument("/proc/self/exe"),
-                                            platform::raw_argument(entry.path), static_cast<long>(capacity));
+    const long size =
+        platform::raw_syscall(SYS_readlinkat, AT_FDCWD, platform::raw_argument("/proc/self/exe"),
+                              platform::raw_argument(entry.path), static_cast<long>(capacity));
     used = size > 0 ? static_cast<std::size_t>(size) : 0;
   } else if (starts_with(name, "linux-vdso")) {
     append("[vdso]");
@@ -150,8 +152,8 @@ void wait_until_written(const ModuleEntry& entry) {
   }
 }
 
-void write_module(session::ProcessBlock& block, std::uint32_t index, const LoadedObject& object, const BuildId& id,
-                  bool ticks_are_tsc) {
+void write_module(session::ProcessBlock& block, std::uint32_t index, const LoadedObject& object,
+                  const BuildId& id, bool ticks_are_tsc) {
   ModuleEntry& entry = block.modules[index];
   entry.start = object.tables.start;
   entry.end = object.tables.end;
@@ -163,11 +165,13 @@ void write_module(session::ProcessBlock& block, std::uint32_t index, const Loade
   entry.unloaded_ticks.store(0, std::memory_order_relaxed);
   entry.state.store(module_ready, std::memory_order_release);
   std::uint32_t count = block.module_count.load(std::memory_order_relaxed);
-  while (count <= index && !block.module_count.compare_exchange_weak(count, index + 1, std::memory_order_release)) {
+  while (count <= index &&
+         !block.module_count.compare_exchange_weak(count, index + 1, std::memory_order_release)) {
   }
 }
 
-void add_module(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id, bool ticks_are_tsc) {
+void add_module(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id,
+                bool ticks_are_tsc) {
   for (std::uint32_t index = 0; index < session::max_modules; ++index) {
     ModuleEntry& entry = block.modules[index];
     std::uint32_t state = module_free;
@@ -191,7 +195,8 @@ void add_module(session::ProcessBlock& block, const LoadedObject& object, const 
 
 bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept {
   heapwright_found_object found;
-  if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
+  if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(address), &found) != 0)
+    return false;
   object.tables.start = reinterpret_cast<std::uint64_t>(found.map_start);
   object.tables.end = reinterpret_cast<std::uint64_t>(found.map_end);
   object.tables.frame_header = reinterpret_cast<std::uint64_t>(found.frame_header);
@@ -213,7 +218,8 @@ void retire_unloaded_modules(session::ProcessBlock& block, bool ticks_are_tsc) n
     if (entry.state.load(std::memory_order_relaxed) == module_free) break;
     if (!is_loaded(entry)) continue;
     LoadedObject object;
-    const bool is_there = find_loaded_object(entry.start, object) && is_same(entry, object, read_build_id(object));
+    const bool is_there =
+        find_loaded_object(entry.start, object) && is_same(entry, object, read_build_id(object));
     if (!is_there) retire(block, entry, ticks_are_tsc);
   }
 }

@@ -14,7 +14,7 @@ static_assert(offsetof(session::ProcessBlock, nodes) % 64 == 0);
 constexpr std::uint32_t page_lines = 64;
 constexpr std::uint32_t table_lines = session::node_table_slots / line_slots;
 constexpr std::uint32_t overflow_pages = 2;
-constexpr std::uint32_t max_far_lines = 16;
+constexpr std::uint32_t max_far_lines = 64;
 // Leaves the page: pages fill as wholes, so a full line's neighbours are full.
 constexpr std::uint32_t far_stride_lines = 64 * page_lines + 1;
 constexpr std::uint32_t max_nodes = session::node_table_slots / 8 * 7;
@@ -71,8 +71,8 @@ constexpr std::uint32_t line_is_full = ~0U;
 
 // Beyond the parent's page: first the pages that all overflow of that page
 // shares, then anywhere.
-[[gnu::noinline]] std::uint32_t search_far(session::ProcessBlock& block, std::uint64_t word, std::uint32_t home,
-                                           std::uint64_t hash) {
+[[gnu::noinline]] std::uint32_t search_far(session::ProcessBlock& block, std::uint64_t word,
+                                           std::uint32_t home, std::uint64_t hash) {
   const auto overflow_page = static_cast<std::uint32_t>(scramble(home / page_lines + 1));
   for (std::uint32_t step = 0; step < overflow_pages + max_far_lines; ++step) {
     const auto line_in_page = static_cast<std::uint32_t>(hash >> (6 * (step + 1)));
@@ -88,12 +88,14 @@ constexpr std::uint32_t line_is_full = ~0U;
 }  // namespace
 
 std::uint32_t intern_node(session::ProcessBlock& block, std::uint32_t parent, std::uint32_t frame) noexcept {
-  const std::uint64_t word = static_cast<std::uint64_t>(parent) << 32 | (frame + 1);
+  const std::uint64_t word = node_word(parent, frame);
   const std::uint32_t home = parent / line_slots;
   std::uint32_t index = search_line(block, word, home);
-  if (index != line_is_full) [[likely]] return index;
+  if (index != line_is_full) [[likely]]
+    return index;
   const std::uint64_t hash = scramble(word);
-  const std::uint32_t near = (home & ~(page_lines - 1)) | (static_cast<std::uint32_t>(hash) & (page_lines - 1));
+  const std::uint32_t near =
+      (home & ~(page_lines - 1)) | (static_cast<std::uint32_t>(hash) & (page_lines - 1));
   index = search_line(block, word, near);
   return index != line_is_full ? index : search_far(block, word, home, hash);
 }

@@ -20,6 +20,10 @@ namespace heapwright::unwind {
 
 inline constexpr std::uint32_t node_not_stored = 0;
 
+inline std::uint64_t node_word(std::uint32_t parent, std::uint32_t frame) {
+  return static_cast<std::uint64_t>(parent) << 32 | (frame + 1);
+}
+
 // Index of the node, inserted when missing. `frame` is a pc number or a mark.
 // node_not_stored: the table is full.
 std::uint32_t intern_node(session::ProcessBlock& block, std::uint32_t parent, std::uint32_t frame) noexcept;

@@ -43,7 +43,8 @@ class Rule {
   constexpr explicit Rule(std::uint64_t bits) : bits_(bits) {}
   constexpr explicit Rule(RuleType type) : Rule(type, 0, RbpSource::lost, 0) {}
   constexpr Rule(RuleType type, std::int32_t cfa_offset, RbpSource source, std::int32_t rbp_offset)
-      : bits_(static_cast<std::uint64_t>(type) | static_cast<std::uint64_t>(source) << 3 | traits_of(type, source) |
+      : bits_(static_cast<std::uint64_t>(type) | static_cast<std::uint64_t>(source) << 3 |
+              traits_of(type, source) |
               static_cast<std::uint64_t>(static_cast<std::uint32_t>(rbp_offset) << 8) |
               static_cast<std::uint64_t>(static_cast<std::uint32_t>(cfa_offset)) << 32) {}
 
@@ -54,7 +55,9 @@ class Rule {
   constexpr std::int64_t rbp_offset() const { return static_cast<std::int32_t>(bits_) >> 8; }
   constexpr std::int64_t cfa_offset() const { return static_cast<std::int64_t>(bits_) >> 32; }
 
-  static constexpr bool rbp_offset_fits(std::int64_t offset) { return offset >= -(1 << 23) && offset < (1 << 23); }
+  static constexpr bool rbp_offset_fits(std::int64_t offset) {
+    return offset >= -(1 << 23) && offset < (1 << 23);
+  }
 
  private:
   static constexpr std::uint32_t trait_mask = needs_rbp | passes_rbp | is_barrier;

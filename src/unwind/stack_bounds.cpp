@@ -44,7 +44,8 @@ bool is_page_readable(std::uint64_t address) noexcept {
 
 OwnStack find_own_stack(std::uint64_t stack_pointer) noexcept {
   OwnStack own;
-  const auto initial_top = &__libc_stack_end == nullptr ? 0 : reinterpret_cast<std::uint64_t>(__libc_stack_end);
+  const auto initial_top =
+      &__libc_stack_end == nullptr ? 0 : reinterpret_cast<std::uint64_t>(__libc_stack_end);
   if (stack_pointer < initial_top && initial_top - stack_pointer < initial_stack_bytes) {
     own.is_initial_thread = true;
     own.top = initial_top & ~7ULL;

@@ -14,9 +14,9 @@ namespace heapwright::unwind {
 
 // The calling thread's own stack. Zero bytes = unknown: every stack is foreign.
 struct OwnStack {
-  std::uint64_t top = 0;      // first address above it
-  std::uint64_t low = 0;      // [low, top) is known to be mapped
-  std::uint64_t hole = 0;     // highest unreadable page below low; 0 = none met
+  std::uint64_t top = 0;           // first address above it
+  std::uint64_t low = 0;           // [low, top) is known to be mapped
+  std::uint64_t hole = 0;          // highest unreadable page below low; 0 = none met
   bool is_initial_thread = false;  // the kernel's stack, which nothing else may enter
 };
 

@@ -42,8 +42,12 @@ bool step_through_signal(WalkPoint& point, OwnStack& own) {
     case RuleType::signal_frame:
       if (step_through_signal(point, own)) point.result = StepResult::caller;
       return point;
-    case RuleType::end: point.result = StepResult::end; [[fallthrough]];
-    default: point.at.pc_slot = 0; return point;
+    case RuleType::end:
+      point.result = StepResult::end;
+      [[fallthrough]];
+    default:
+      point.at.pc_slot = 0;
+      return point;
   }
 }
 

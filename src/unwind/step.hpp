@@ -50,7 +50,8 @@ inline bool is_program_address(std::uint64_t pc) { return pc - 4096 < (1ULL << 4
   at.key = pc;
   at.sp = cfa;
   at.pc_slot = cfa - 8;
-  if (is_program_address(pc)) [[likely]] return;
+  if (is_program_address(pc)) [[likely]]
+    return;
   point.result = pc == 0 ? StepResult::end : StepResult::unfollowable;
 }
 

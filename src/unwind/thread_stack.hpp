@@ -32,11 +32,13 @@ class FrameFacts {
  public:
   // The first two have the bits of the rule's traits, moved up.
   static constexpr unsigned trait_shift = 20;
-  static constexpr std::uint32_t rbp_essential = Rule::needs_rbp << trait_shift;  // own or an outer CFA hangs on RBP
+  static constexpr std::uint32_t rbp_essential = Rule::needs_rbp
+                                                 << trait_shift;  // own or an outer CFA hangs on RBP
   static constexpr std::uint32_t passes_rbp = Rule::passes_rbp << trait_shift;
   static constexpr std::uint32_t barrier = Rule::is_barrier << trait_shift;
   static constexpr std::uint32_t on_own_stack = 1U << 28;
-  static constexpr std::uint32_t plain_to_root = 1U << 29;  // no barrier, and own stack only, from here outwards
+  static constexpr std::uint32_t plain_to_root = 1U
+                                                 << 29;  // no barrier, and own stack only, from here outwards
 
   constexpr FrameFacts() = default;
   constexpr explicit FrameFacts(std::uint32_t bits) : bits_(bits) {}
@@ -92,6 +94,10 @@ struct ThreadStack {
   // stay intact until it knows what it can keep.
   Frame storage[1 + 2 * frame_limit];
   SavedWord saved_rbp[frame_limit];
+  // Nodes lately interned, by a hash of their word. Only hints: the node table
+  // has the last word.
+  static constexpr unsigned node_hint_bits = 8;
+  std::uint32_t node_hints[1U << node_hint_bits];
 
   Frame* frames() { return storage + 1; }
   const Frame* frames() const { return storage + 1; }
@@ -102,7 +108,8 @@ struct ThreadStack {
 // Requires that frames[match] is plain_to_root and live: then every slot lies
 // between the stack pointer and the top of the thread's own stack, so that
 // outer slots may be read before inner ones are proven.
-[[gnu::always_inline]] inline std::uint32_t first_change_of_plain(const ThreadStack& stack, std::uint32_t match) {
+[[gnu::always_inline]] inline std::uint32_t first_change_of_plain(const ThreadStack& stack,
+                                                                  std::uint32_t match) {
   const Frame* frame = stack.frames() + match;
 #pragma GCC unroll 4
   while (frame != stack.frames()) {
@@ -121,7 +128,8 @@ struct ThreadStack {
 }
 
 inline bool is_same_frame(const Frame& frame, std::uint64_t key, std::uint64_t sp, std::uint64_t rbp) {
-  return frame.key == key && frame.sp == sp && (!frame.facts.has(FrameFacts::rbp_essential) || frame.rbp == rbp);
+  return frame.key == key && frame.sp == sp &&
+         (!frame.facts.has(FrameFacts::rbp_essential) || frame.rbp == rbp);
 }
 
 }  // namespace heapwright::unwind

@@ -6,10 +6,17 @@
 // the thread's previous stack that provably did not change, and interns the
 // frames that did into the shared node table (session/layout.hpp).
 //
-// Takes no lock, allocates nothing, makes no system call once the thread's
-// stack is known, writes nothing to the program's stack, never calls libgcc
-// or dl_iterate_phdr. Every load is bounded; a stack that cannot be followed
-// ends in a visible truncation mark instead of a guess.
+// Takes no lock, allocates nothing, writes nothing to the program's stack,
+// never calls libgcc or dl_iterate_phdr. On the thread's own stack it makes no
+// system call once that stack is known; on any other (sigaltstack, coroutine)
+// one cheap call per page asks whether the page is readable. Every load is
+// bounded; a stack that cannot be followed ends in a visible truncation mark
+// instead of a guess.
+//
+//   capture ─ step ─ stack_bounds       one frame outwards, loads that cannot fault
+//      ├───── pc_table ─ loaded_objects ─ call_frame_rules ─ call_frame_program
+//      │                                a new pc: its object, FDE, rule
+//      └───── node_table                frames to a number
 #pragma once
 
 #include <cstddef>

@@ -58,7 +58,9 @@ class TestObject {
   std::uint64_t code() const { return code_; }
   std::uint8_t* tables() { return tables_; }
   std::size_t size_bytes() const { return size_bytes_; }
-  Rule rule_at(std::uint64_t offset, bool is_exact) const { return evaluate_rule(object(), code_ + offset, is_exact); }
+  Rule rule_at(std::uint64_t offset, bool is_exact) const {
+    return evaluate_rule(object(), code_ + offset, is_exact);
+  }
 
  private:
   static constexpr std::size_t header_bytes = 20;
@@ -66,7 +68,8 @@ class TestObject {
   static void put(std::vector<std::uint8_t>& bytes, std::size_t at, std::uint32_t value) {
     std::memcpy(bytes.data() + at, &value, sizeof value);
   }
-  static void append_entry(std::vector<std::uint8_t>& bytes, std::uint32_t id, const std::vector<std::uint8_t>& body) {
+  static void append_entry(std::vector<std::uint8_t>& bytes, std::uint32_t id,
+                           const std::vector<std::uint8_t>& body) {
     const std::size_t at = bytes.size();
     bytes.resize(at + 8);
     put(bytes, at, static_cast<std::uint32_t>(body.size() + 4));

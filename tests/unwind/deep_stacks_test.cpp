@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <gtest/gtest.h>
 #include <alloca.h>
+#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <random>

@@ -150,7 +150,8 @@ TEST(ExceptionsAndJumps, CoroutinesOfAThread) {
   TestProcess process;
   const Checks checks;
   pthread_t thread;
-  pthread_create(&thread, nullptr, [](void*) -> void* { return run_coroutines(5000), nullptr; }, nullptr);
+  pthread_create(
+      &thread, nullptr, [](void*) -> void* { return run_coroutines(5000), nullptr; }, nullptr);
   pthread_join(thread, nullptr);
   EXPECT_EXACT(checks, 5000U);
 }

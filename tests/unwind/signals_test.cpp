@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <gtest/gtest.h>
 #include <alloca.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/time.h>
 
@@ -146,7 +146,8 @@ class AlarmStorm {
   bool is_over() const { return std::chrono::steady_clock::now() > end_; }
 
  private:
-  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+  std::chrono::steady_clock::time_point end_ =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
 };
 
 std::atomic<int> alarms_seen{0};
@@ -178,7 +179,7 @@ TEST(Signals, AsynchronousStorm) {
   return depth > 0 ? realigned_work(depth - 1) + aligned[3] : 0;
 }
 
-[[gnu::noinline, gnu::optimize("no-omit-frame-pointer")]] void unchecked_capture() {
+[[HOOK]] void unchecked_capture() {
   if (thread_state.is_busy) return;
   thread_state.is_busy = true;
   EXPECT_NE(capture_from(__builtin_frame_address(0)), 0U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <gtest/gtest.h>
 #include <dlfcn.h>
+#include <gtest/gtest.h>
 
 #include <string>
 
@@ -86,9 +86,7 @@ TEST(Tables, ModuleFacts) {
   EXPECT_EQ(find_module(process.block(), "plugin_small.so", true), nullptr);
 }
 
-[[gnu::noinline, gnu::optimize("no-omit-frame-pointer")]] std::uint32_t unchecked_capture() {
-  return capture_from(__builtin_frame_address(0));
-}
+[[HOOK]] std::uint32_t unchecked_capture() { return capture_from(__builtin_frame_address(0)); }
 
 [[gnu::noinline]] std::uint32_t unchecked_deep(int depth) {
   const std::uint32_t node = depth == 0 ? unchecked_capture() : unchecked_deep(depth - 1);

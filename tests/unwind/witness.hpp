@@ -21,7 +21,8 @@ namespace heapwright::unwind {
 class TestProcess {
  public:
   TestProcess() {
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     tables_.block = static_cast<session::ProcessBlock*>(memory);
     static std::atomic<std::uint64_t> next_number{1};
     number_ = next_number.fetch_add(1);
@@ -111,7 +112,8 @@ inline std::uint32_t capture_from(const void* frame) {
 }
 
 inline void print_difference(const Stack& ours, const Stack& theirs) {
-  std::fprintf(stderr, "depth %u%s, witness %u\n", ours.count, ours.is_truncated ? " truncated" : "", theirs.count);
+  std::fprintf(stderr, "depth %u%s, witness %u\n", ours.count, ours.is_truncated ? " truncated" : "",
+               theirs.count);
   for (std::uint32_t i = 0; i < 24 && (i < ours.count || i + 1 < theirs.count); ++i) {
     const std::uint64_t mine = i < ours.count ? ours.pcs[i] : 0;
     const std::uint64_t other = i + 1 < theirs.count ? theirs.pcs[i + 1] : 0;
@@ -128,8 +130,15 @@ inline bool is_same_stack(const Stack& ours, const Stack& theirs, std::uint32_t 
   return std::memcmp(ours.pcs, theirs.pcs + 1, ours.count * sizeof ours.pcs[0]) == 0;
 }
 
+// For hooks. clang keeps the frame pointer wherever its address is asked for.
+#if defined(__clang__)
+#define HOOK gnu::noinline
+#else
+#define HOOK gnu::noinline, gnu::optimize("no-omit-frame-pointer")
+#endif
+
 // The hook: captures, checks and returns the node.
-[[gnu::noinline, gnu::optimize("no-omit-frame-pointer"), maybe_unused]] static std::uint32_t checked_capture() {
+[[HOOK, maybe_unused]] static std::uint32_t checked_capture() {
   ThreadState& state = thread_state;
   if (state.is_busy) return 0;  // a signal handler inside a check
   state.is_busy = true;
@@ -158,10 +167,10 @@ class Checks {
   std::uint64_t wrong_;
 };
 
-#define EXPECT_EXACT(checks, at_least)      \
-  do {                                      \
+#define EXPECT_EXACT(checks, at_least)       \
+  do {                                       \
     EXPECT_GE((checks).checked(), at_least); \
-    EXPECT_EQ((checks).wrong(), 0U);        \
+    EXPECT_EQ((checks).wrong(), 0U);         \
   } while (false)
 
 // Keeps calls and arguments that the optimizer would remove.
