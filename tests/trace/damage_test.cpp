@@ -166,7 +166,8 @@ TEST(Damage, HugeThreadNumberInTinyFileIsRefused) {
   const TemporaryFile file("huge");
   int error = 0;
   const auto writer = Writer::create(file.path(), false, error);
-  const Thread thread{.index = 10'000'000};
+  Thread thread;
+  thread.index = 10'000'000;
   ASSERT_TRUE(writer->write(std::span(&thread, 1)));
   EventBatch batch;
   append(batch, {EventKind::malloc_, 16, 8, 24, 4096});
