@@ -7,7 +7,7 @@
 namespace heapwright::analyze {
 namespace {
 
-constexpr std::size_t damage_reasons_limit = 8;
+constexpr std::size_t damage_reasons_limit = 3;
 
 struct Gaps {
   std::uint64_t missing = 0;
