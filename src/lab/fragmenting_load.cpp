@@ -52,6 +52,14 @@ std::uint64_t FragmentingLoad::requested_bytes() const noexcept {
   return bytes;
 }
 
+std::size_t FragmentingLoad::live_count() const noexcept {
+  std::size_t count = 0;
+  for (std::size_t slot = 0; slot < sizes_.size(); ++slot) {
+    count += blocks_[slot].load(std::memory_order_acquire) != nullptr ? 1 : 0;
+  }
+  return count;
+}
+
 void FragmentingLoad::free_all() noexcept {
   for (auto& block : blocks_) std::free(block.exchange(nullptr, std::memory_order_acq_rel));
 }

@@ -28,6 +28,7 @@ class FragmentingLoad {
   void run_shared(std::uint64_t iterations, Random& random) noexcept;
   // Bytes of the blocks that are live; no thread may be running.
   std::uint64_t requested_bytes() const noexcept;
+  std::size_t live_count() const noexcept;
   void free_all() noexcept;
   std::size_t slot_count() const noexcept { return sizes_.size(); }
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 from rich.console import Console
@@ -148,7 +148,11 @@ def _give(
 ) -> None:
     if html is not None:
         text = page.render(experiments, document)
-        output.write_file(html, force, lambda file: file.write(text.encode()) and None)
+
+        def write(file: BinaryIO) -> None:
+            file.write(text.encode())
+
+        output.write_file(html, force, write)
     if json:
         output.print_json(document)
         return

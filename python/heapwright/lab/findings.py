@@ -42,7 +42,8 @@ def _by_allocator(case_record: Mapping[str, Any], case: Case, figure: Figure) ->
     ratio = max(last, rows[0][1]) / min(last, rows[0][1]) if min(last, rows[0][1]) > 0 else 0
     times = f", {ratio:.3g} times apart" if ratio else ""
     lead = "is best" if len(best) == 1 else "are best"
-    return f"{case.name}: {_names(best)} {lead} ({value}), {last_name} is last ({words.number(last, figure.unit)}){times}"
+    last_value = words.number(last, figure.unit)
+    return f"{case.name}: {_names(best)} {lead} ({value}), {last_name} is last ({last_value}){times}"
 
 
 def _by_case(part_record: Mapping[str, Any], figure: Figure) -> str:

@@ -19,12 +19,13 @@ def render(experiments: Sequence[Experiment], document: Record) -> str:
     """The whole page as text."""
     # Slow to import, and needed by this page only.
     from jinja2 import Environment, FileSystemLoader
-    from plotly.offline import get_plotlyjs
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
     by_name = {experiment.name: experiment for experiment in experiments}
     allocators = [allocator["name"] for allocator in document["allocators"]]
-    sections, figures = [], []
+    sections: list[dict[str, Any]] = []
+    figures: list[plots.Trace] = []
     for record in document["experiments"]:
         section = _section(by_name[record["name"]], record, document)
         for part in section["parts"]:

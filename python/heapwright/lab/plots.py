@@ -38,14 +38,7 @@ def _medians(part_record: Record, allocator: str, key: str) -> list[Mapping[str,
 
 
 def _error_bars(summaries: Sequence[Mapping[str, float] | None]) -> Trace:
-    """From the lowest to the highest run."""
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [s["high"] - s["median"] if s else None for s in summaries],
-        "arrayminus": [s["median"] - s["low"] if s else None for s in summaries],
-        "thickness": 1,
-    }
+    return {"type": "data", "array": [s["spread"] if s else None for s in summaries], "thickness": 1}
 
 
 def _bars(plot: Plot, part_record: Record, allocators: Sequence[str]) -> list[Trace]:
@@ -113,7 +106,7 @@ def _layout(plot: Plot) -> Trace:
     return {
         "title": {"text": plot.title, "font": {"size": 15}, "x": 0, "xref": "paper"},
         "height": 380,
-        "margin": {"l": 70, "r": 20, "t": 50, "b": 60},
+        "margin": {"l": 70, "r": 20, "t": 50, "b": 90},
         "barmode": "group",
         "xaxis": {
             **grid,
@@ -127,7 +120,7 @@ def _layout(plot: Plot) -> Trace:
             "exponentformat": "SI",
             **({} if plot.log_y else {"rangemode": "tozero"}),
         },
-        "legend": {"orientation": "h", "y": -0.2},
+        "legend": {"orientation": "h", "y": -0.24, "yanchor": "top"},
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "font": {"family": "system-ui, sans-serif", "size": 13},

@@ -7,8 +7,8 @@ The schema is heapwright.lab/1:
     parts: name, folds,
       cases: name, x, options, noise (of the first allocator, by figure),
         results: allocator, failure, runs (raw figures), control_runs (only the
-          first allocator's), summary (by figure: median, low, high, noise,
-          rank), series (medians, point by point)
+          first allocator's), summary (by figure: median, spread,
+          low, high, noise, rank), series (medians, point by point)
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _summary(part: Part, runs: Sequence[Run], control: Sequence[Run], key: str) 
     last = values[-1]
     other = _values(control, key)
     noise = statistics.relative_difference(last, other[-1]) if other else 0.0
-    return Summary(last, last, last, noise)
+    return Summary(last, 0.0, last, last, noise)
 
 
 def _floor(part: Part, runs: Sequence[Run], control: Sequence[Run], key: str) -> float:
@@ -107,10 +107,14 @@ def failures(document: Document) -> list[str]:
     for experiment in document["experiments"]:
         if experiment.get("problem"):
             lines.append(experiment["problem"])
-        for part in experiment["parts"]:
-            for case in part["cases"]:
-                for result in case["results"]:
-                    if result["failure"]:
-                        where = f"{experiment['name']} {case['name']}"
-                        lines.append(f"{where}: {result['allocator']} {result['failure']}")
+        cases = [case for part in experiment["parts"] for case in part["cases"]]
+        lines += [line for case in cases for line in _failures_of(experiment["name"], case)]
     return lines
+
+
+def _failures_of(experiment: str, case: Document) -> list[str]:
+    return [
+        f"{experiment} {case['name']}: {result['allocator']} {result['failure']}"
+        for result in case["results"]
+        if result["failure"]
+    ]

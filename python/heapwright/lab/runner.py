@@ -95,8 +95,9 @@ def warm_up(
 ) -> None:
     """A small run of every allocator that nobody counts: files are read, clocks are up."""
     case = experiment.parts[0].cases[0]
+    scale = _WARM_UP_SCALE * min(1.0, settings.scale)
     for allocator in allocators:
-        small = Settings(1, settings.seed, _WARM_UP_SCALE * settings.scale, settings.limit_s)
+        small = Settings(1, settings.seed, scale, settings.limit_s)
         _run_once(program, experiment, case, Arm(allocator, False), small, set())
 
 

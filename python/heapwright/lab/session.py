@@ -30,7 +30,9 @@ def runnable(experiments: Sequence[Experiment], parts: frozenset[str]) -> list[E
 class Session:
     """One call of `heapwright lab`."""
 
-    def __init__(self, program: Path, shelf: Shelf, allocators: Sequence[Allocator], settings: Settings) -> None:
+    def __init__(
+        self, program: Path, shelf: Shelf, allocators: Sequence[Allocator], settings: Settings
+    ) -> None:
         self._program = program
         self._shelf = shelf
         self._allocators = allocators

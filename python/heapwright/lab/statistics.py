@@ -23,9 +23,10 @@ _COVERED = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Several runs of one figure."""
+    """Several runs of one figure; spread is the median distance from the median."""
 
     median: float
+    spread: float
     low: float
     high: float
     noise: float
@@ -55,7 +56,9 @@ def noise_of(values: Sequence[float]) -> float:
 
 def summarize(values: Sequence[float]) -> Summary:
     """values must not be empty."""
-    return Summary(median(values), min(values), max(values), noise_of(values))
+    middle = median(values)
+    spread = median(abs(value - middle) for value in values)
+    return Summary(middle, spread, min(values), max(values), noise_of(values))
 
 
 def median_series(series: Sequence[Sequence[float]]) -> list[float]:

@@ -42,8 +42,7 @@ def cell(case_record: Record, allocator: str, figure: Figure) -> tuple[str, bool
     summary = result["summary"].get(figure.key)
     if summary is None:
         return result["failure"].split(":")[0] or "–", False
-    half_range = (summary["high"] - summary["low"]) / 2
-    share = half_range / abs(summary["median"]) if summary["median"] else 0.0
+    share = summary["spread"] / abs(summary["median"]) if summary["median"] else 0.0
     spread = f" ±{100 * share:.0f}%" if share >= 0.005 else ""
     return f"{words.number(summary['median'], figure.unit)}{spread}", summary["rank"] == 1
 
@@ -101,4 +100,6 @@ def show(experiments: Sequence[Experiment], document: Record, console: Console) 
             console.print(_allocator_table(part, part_record, document["allocators"]))
             noise = findings.noise_of(part_record, shown_figure(part))
             console.print(Text(findings.seen(part, part_record)))
-            console.print(Text(f"{BEST} best, or equal to it within the noise (up to {100 * noise:.2g} %)", style="dim"))
+            console.print(
+                Text(f"{BEST} best, or equal to it within the noise (up to {100 * noise:.2g} %)", style="dim")
+            )

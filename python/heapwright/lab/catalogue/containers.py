@@ -27,7 +27,14 @@ def _buffer_part(variant: str, probability: str) -> Part:
             Figure("ns_per_step", "time per step", "ns"),
             Figure("resident_bytes", "resident", "bytes"),
         ),
-        cases=tuple(Case(name, {"variant": variant, **options}, needs="buffer_cache" if "own" in options.values() else "") for name, options in _POLICIES.items()),
+        cases=tuple(
+            Case(
+                name,
+                {"variant": variant, **options},
+                needs="buffer_cache" if "own" in options.values() else "",
+            )
+            for name, options in _POLICIES.items()
+        ),
         plots=(
             Plot(
                 f"Used share of the buffers that callers hold ({variant})",
@@ -46,16 +53,16 @@ BUFFER_CACHE = Experiment(
     name="buffer-cache",
     title="The poisoned buffer cache",
     explained=(
-        "A cache of returned buffers that keeps the larger one, on the theory that it satisfies more requests, is "
-        "run beside its cures: at each step a buffer is requested or a random one returned.",
+        "A cache of returned buffers that keeps the larger one, on the theory that it satisfies more "
+        "requests, is run beside its cures: at each step a buffer is requested or a random one returned.",
         "The figure is the bytes that callers need over the bytes of the buffers they hold.",
-        "The waste is not in the cache but in what it handed out: large buffers end at small callers, and come "
-        "back to the cache only to be handed out again.",
+        "The waste is not in the cache but in what it handed out: large buffers end at small callers, "
+        "and come back to the cache only to be handed out again.",
     ),
-    reported="Keeping the larger buffer fell to 0.5 to 8 % used (1.8 MB held for 30 KB needed), and a deeper cache "
-    "made it worse; a cutoff at 200 bytes brought 91 to 100 %.",
-    meaning="If you cache buffers of varying size, bound what a hand-out may waste before you tune anything else; "
-    "a hit rate alone looks best exactly where the poison is worst.",
+    reported="Keeping the larger buffer fell to 0.5 to 8 % used (1.8 MB held for 30 KB needed), and a "
+    "deeper cache made it worse; a cutoff at 200 bytes brought 91 to 100 %.",
+    meaning="If you cache buffers of varying size, bound what a hand-out may waste before you tune "
+    "anything else; a hit rate alone looks best exactly where the poison is worst.",
     parts=(_buffer_part("flat", "1/2"), _buffer_part("steep", "1/4")),
 )
 
@@ -63,14 +70,14 @@ ARENA = Experiment(
     name="arena",
     title="Objects on a buffer",
     explained=(
-        "100,000 objects of 104 bytes are made and ended: with one new and delete each, placed into one buffer, "
-        "through the standard's monotonic resource, and through our arena.",
+        "100,000 objects of 104 bytes are made and ended: with one new and delete each, placed into one "
+        "buffer, through the standard's monotonic resource, and through our arena.",
         "The first round is shown apart, because there the kernel has to bring the pages.",
         "The figure is the time per object of the later rounds, making and ending together.",
     ),
     reported="9114 ticks with one new each against 1936 with placement into one buffer, about 5 times.",
-    meaning="Where many objects share one lifetime an arena takes the allocator out of the picture, whichever it "
-    "is; objects that must be freed one by one cannot use it, so measure first.",
+    meaning="Where many objects share one lifetime an arena takes the allocator out of the picture, "
+    "whichever it is; objects that must be freed one by one cannot use it, so measure first.",
     parts=(
         Part(
             name="arena",
@@ -96,16 +103,16 @@ POOL = Experiment(
     name="pool",
     title="Pools of objects that contain vectors",
     explained=(
-        "Ten thousand pooled objects, each with a vector, are taken, filled with 1.5 elements on average (at most "
-        "100), and given back.",
-        "With clear() a vector keeps its capacity, so over time every object comes to own a buffer for its largest "
-        "use; releasing or trimming on return stops that.",
+        "Ten thousand pooled objects, each with a vector, are taken, filled with 1.5 elements on average "
+        "(at most 100), and given back.",
+        "With clear() a vector keeps its capacity, so over time every object comes to own a buffer for "
+        "its largest use; releasing or trimming on return stops that.",
         "The figure is the bytes of capacity held per byte in use.",
     ),
-    reported="A server grew slowly though nothing leaked: in the end every pooled object owned a buffer for 100 "
-    "elements. It was found by differencing dumps of all allocations over a night.",
-    meaning="If your process grows and no leak is found, look at what your pools keep inside their objects; "
-    "trimming on return costs next to nothing.",
+    reported="A server grew slowly though nothing leaked: in the end every pooled object owned a buffer "
+    "for 100 elements. It was found by differencing dumps of all allocations over a night.",
+    meaning="If your process grows and no leak is found, look at what your pools keep inside their "
+    "objects; trimming on return costs next to nothing.",
     parts=(
         Part(
             name="pool",
@@ -143,16 +150,16 @@ SMALL_VECTOR = Experiment(
     name="small-vector",
     title="The small vector",
     explained=(
-        "A million vectors of pointers are filled and ended: half stay empty, 49 % get one element, the rest two to "
-        "eight.",
-        "A vector with one inline element needs the heap only for the rest; the same is shown for a hot function's "
-        "local vector of 64 elements.",
+        "A million vectors of pointers are filled and ended: half stay empty, 49 % get one element, the "
+        "rest two to eight.",
+        "A vector with one inline element needs the heap only for the rest; the same is shown for a hot "
+        "function's local vector of 64 elements.",
         "The figure is the time per vector; calls and bytes requested do not depend on the allocator.",
     ),
-    reported="About half of all vectors are empty and 49 % hold one element; one inline element made filling twice "
-    "as fast and a whole system 10 % faster, without making the vector larger.",
-    meaning="If a recording shows many one-element vectors, inline elements remove the calls altogether, which no "
-    "allocator can match.",
+    reported="About half of all vectors are empty and 49 % hold one element; one inline element made "
+    "filling twice as fast and a whole system 10 % faster, without making the vector larger.",
+    meaning="If a recording shows many one-element vectors, inline elements remove the calls altogether, "
+    "which no allocator can match.",
     parts=(
         Part(
             name="small-vector",
@@ -179,15 +186,17 @@ SHARED = Experiment(
     name="shared",
     title="shared_ptr in one allocation",
     explained=(
-        "A million shared objects of 40 bytes are made and released, once as shared_ptr<T>(new T), once with "
-        "make_shared<T>, and once by a factory whose constructor takes a private tag.",
+        "A million shared objects of 40 bytes are made and released, once as shared_ptr<T>(new T), once "
+        "with make_shared<T>, and once by a factory whose constructor takes a private tag.",
         "The first way asks the heap twice per object: for the object and for its counts.",
-        "The figure is the time to make and release one; calls and bytes requested do not depend on the allocator.",
+        "The figure is the time to make and release one; calls and bytes requested do not depend on the "
+        "allocator.",
     ),
-    reported="shared_ptr<T>(new T) is two allocations and make_shared<T> one; classes with private constructors "
-    "cannot use make_shared, and the cure is a public constructor that takes a private tag type.",
-    meaning="Use make_shared wherever no weak_ptr outlives the object for long; the private tag shows that a "
-    "factory is no reason not to.",
+    reported="shared_ptr<T>(new T) is two allocations and make_shared<T> one; classes with private "
+    "constructors cannot use make_shared, and the cure is a public constructor that takes a private tag "
+    "type.",
+    meaning="Use make_shared wherever no weak_ptr outlives the object for long; the private tag shows "
+    "that a factory is no reason not to.",
     parts=(
         Part(
             name="shared",

@@ -12,17 +12,21 @@ CONTENTION = Experiment(
     name="contention",
     title="Lock collisions of two threads",
     explained=(
-        "Two threads allocate and free blocks of nine sizes as fast as they can, once on slots of their own and "
-        "once on common slots, where half of the frees are of blocks that the other thread allocated.",
-        "A collision is counted each time a working thread has to give up its CPU to wait: the kernel's count of "
-        "voluntary context switches, read from outside the allocator; the load itself never sleeps.",
-        "Locks that only spin are not seen by that, so the second figure is the rate of both threads over twice "
-        "the rate of one: 100 % means that they do not disturb each other.",
+        "Two threads allocate and free blocks of nine sizes as fast as they can, once on slots of their "
+        "own and once on common slots, where half of the frees are of blocks that the other thread "
+        "allocated.",
+        "A collision is counted each time a working thread has to give up its CPU to wait: the kernel's "
+        "count of voluntary context switches, read from outside the allocator; the load itself never "
+        "sleeps.",
+        "Locks that only spin are not seen by that, so the second figure is the rate of both threads "
+        "over twice the rate of one: 100 % means that they do not disturb each other.",
     ),
-    reported="Two threads of this kind caused about 15 collisions per second on a default heap, and about half as "
-    "many on a heap made for low fragmentation; the advice was a heap of their own for allocation-heavy classes.",
-    meaning="If your threads free each other's blocks, look at the second row of columns: an allocator that "
-    "scales there saves you from restructuring; where collisions are near zero, locks are not your problem.",
+    reported="Two threads of this kind caused about 15 collisions per second on a default heap, and "
+    "about half as many on a heap made for low fragmentation; the advice was a heap of their own for "
+    "allocation-heavy classes.",
+    meaning="If your threads free each other's blocks, look at the second row of columns: an allocator "
+    "that scales there saves you from restructuring; where collisions are near zero, locks are not your "
+    "problem.",
     is_pinned=False,
     parts=(
         Part(
@@ -49,17 +53,19 @@ LATENCY = Experiment(
     name="latency",
     title="The unpredictable malloc",
     explained=(
-        "Three loads on one core: the mean time of a call while a million blocks of one size are allocated and "
-        "then freed; one single malloc(1024) after ten million blocks of 4 bytes were freed; and a mixed load in "
-        "which everything is freed every so often.",
-        "For the mixed load the same deterministic program runs several times in fresh processes and each "
-        "operation keeps its least time, because noise strikes at random and real work recurs at the same place.",
+        "Three loads on one core: the mean time of a call while a million blocks of one size are "
+        "allocated and then freed; one single malloc(1024) after ten million blocks of 4 bytes were "
+        "freed; and a mixed load in which everything is freed every so often.",
+        "For the mixed load the same deterministic program runs several times in fresh processes and "
+        "each operation keeps its least time, because noise strikes at random and real work recurs at "
+        "the same place.",
         "The percentiles and the maximum of what is left are the allocator's own, not the machine's.",
     ),
-    reported="Means of tens of nanoseconds that grow with size, and one call of 51 ms, more than 200,000 times the "
-    "mean, which paid for consolidating ten million deferred frees (glibc before 2.43 does that).",
-    meaning="If a frame, a request or a control cycle must end in time, choose by the worst call and not by the "
-    "mean: the mean hides a call that costs more than all of your budget.",
+    reported="Means of tens of nanoseconds that grow with size, and one call of 51 ms, more than 200,000 "
+    "times the mean, which paid for consolidating ten million deferred frees (glibc before 2.43 does "
+    "that).",
+    meaning="If a frame, a request or a control cycle must end in time, choose by the worst call and not "
+    "by the mean: the mean hides a call that costs more than all of your budget.",
     parts=(
         Part(
             name="mean",
@@ -115,15 +121,15 @@ FREE_COST = Experiment(
     title="The cost of freeing",
     explained=(
         "Blocks of 1 to 1024 bytes are allocated and then freed in random order.",
-        "Sizes and order are drawn beforehand, so that only the allocator is timed, and the first byte of each "
-        "block is written, as a program would.",
-        "The figure is the time of all frees over the time of all allocations, from a thousand to five million "
-        "blocks.",
+        "Sizes and order are drawn beforehand, so that only the allocator is timed, and the first byte "
+        "of each block is written, as a program would.",
+        "The figure is the time of all frees over the time of all allocations, from a thousand to five "
+        "million blocks.",
     ),
-    reported="Freeing cost 51 % of allocating at 1 K blocks, 98 % at 10 K, 106 % at 1 M and 193 % at 5 M with one "
-    "compiler's runtime, 47 to 119 % with another's.",
-    meaning="Freeing is not free: with many blocks it may cost more than allocating; free when idle, free whole "
-    "groups at once (an arena), or not at all when the process is about to end.",
+    reported="Freeing cost 51 % of allocating at 1 K blocks, 98 % at 10 K, 106 % at 1 M and 193 % at 5 M "
+    "with one compiler's runtime, 47 to 119 % with another's.",
+    meaning="Freeing is not free: with many blocks it may cost more than allocating; free when idle, "
+    "free whole groups at once (an arena), or not at all when the process is about to end.",
     parts=(
         Part(
             name="free-cost",
@@ -162,16 +168,16 @@ REMOTE = Experiment(
     name="remote",
     title="Blocks that die in another thread",
     explained=(
-        "Blocks of everyday sizes are allocated in one thread and freed in another: first from one producer to one "
-        "consumer, then from two and from four threads to each other.",
+        "Blocks of everyday sizes are allocated in one thread and freed in another: first from one "
+        "producer to one consumer, then from two and from four threads to each other.",
         "The blocks travel through bounded rings, so that few of them live at once.",
-        "The figure is the rate of blocks through all threads; what is resident at the end, when everything was "
-        "freed, shows whether memory gets stuck on one side.",
+        "The figure is the rate of blocks through all threads; what is resident at the end, when "
+        "everything was freed, shows whether memory gets stuck on one side.",
     ),
-    reported="Thread caches are built for blocks that die where they were born; the known allocators differ here by "
-    "several times, and one that parks remote frees too long grows without bound.",
-    meaning="If your program hands messages or buffers from thread to thread, this is your load: weigh this table "
-    "higher than any single-threaded one.",
+    reported="Thread caches are built for blocks that die where they were born; the known allocators "
+    "differ here by several times, and one that parks remote frees too long grows without bound.",
+    meaning="If your program hands messages or buffers from thread to thread, this is your load: weigh "
+    "this table higher than any single-threaded one.",
     is_pinned=False,
     parts=(
         Part(

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""The experiments' program comes from the build folder."""
+
+from __future__ import annotations
+
+import pytest
+from heapwright.lab.allocators import Shelf
+from lab_runs import program
+
+
+@pytest.fixture(autouse=True)
+def _use_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEAPWRIGHT_BIN", str(program.parent))
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf(program)

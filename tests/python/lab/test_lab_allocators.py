@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Finding allocators and naming them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from heapwright.lab.allocators import Shelf
+from heapwright.lab.errors import LabError
+from lab_runs import faulty, program
+
+
+def test_the_c_library_is_always_there_and_says_its_version(shelf: Shelf) -> None:
+    (found,) = shelf.choose(["glibc"])
+    assert found.path == ""
+    assert found.version[0].isdigit()
+    assert "LD_PRELOAD" not in found.environment()
+
+
+def test_jemalloc_says_its_own_version(shelf: Shelf) -> None:
+    (found,) = shelf.choose(["jemalloc"])
+    assert found.version.count(".") == 2
+    assert found.environment()["LD_PRELOAD"] == found.path
+
+
+def test_what_is_missing_is_listed_with_what_brings_it() -> None:
+    shelf = Shelf(program, library_folders=())
+    brought_by = {missing.name: missing.brought_by for missing in shelf.missing()}
+    assert brought_by["jemalloc"] == "apt-get install libjemalloc2"
+    assert brought_by["tbb"] == "apt-get install libtbbmalloc2"
+    assert brought_by["snmalloc-new"] == "make bench-peers"
+    with pytest.raises(LabError, match=r"mimalloc is not here; type: apt-get install libmimalloc2\.0"):
+        shelf.choose(["mimalloc"])
+
+
+def test_ours_joins_as_soon_as_it_is_built(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/libheapwright.so").touch()
+    assert Shelf(program, [tmp_path]).files()["heapwright"] == str(tmp_path / "lib/libheapwright.so")
+    assert "heapwright" not in Shelf(program).files()
+
+
+def test_a_wrong_name_gets_the_nearest_one(shelf: Shelf) -> None:
+    with pytest.raises(LabError, match="no allocator jmalloc; did you mean jemalloc"):
+        shelf.choose(["jmalloc"])
+    with pytest.raises(LabError, match="no allocator zzz; there are: glibc"):
+        shelf.choose(["zzz"])
+
+
+def test_any_library_by_path(shelf: Shelf) -> None:
+    (found,) = shelf.choose([str(faulty / "slow.so")])
+    assert found.name == "slow"
+
+
+def test_a_path_that_is_no_allocator_is_refused(shelf: Shelf, tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="cannot be preloaded, or has no malloc"):
+        shelf.choose([str(faulty / "nothing.so")])
+    text = tmp_path / "text.so"
+    text.write_text("no library")
+    with pytest.raises(LabError, match="cannot be preloaded"):
+        shelf.choose([str(text)])
+    with pytest.raises(LabError, match="no file"):
+        shelf.choose([str(tmp_path / "absent.so")])
+
+
+def test_the_same_name_twice_runs_once(shelf: Shelf) -> None:
+    assert [a.name for a in shelf.choose(["glibc", "glibc"])] == ["glibc"]
