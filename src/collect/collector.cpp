@@ -196,6 +196,7 @@ void Collector::look_at_program() {
   if (waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
     return;
   program_has_ended_ = true;
+  program_status_ = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
   stop_forwarding();
 }
 
@@ -215,14 +216,12 @@ void Collector::end_processes() {
     if (!recording.watch().is_gone()) continue;
     const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;
     if (is_program && !program_has_ended_) continue;  // its status comes in a moment
-    if (!is_program) {
-      // Nobody but its parent learns how it ended.
-      end_process(process, EndReason::exited, unknown_status);
-      continue;
+    const std::optional<int> status = is_program ? program_status_ : recording.watch().wait_status();
+    if (!status || WIFEXITED(*status)) {
+      end_process(process, EndReason::exited, status ? WEXITSTATUS(*status) : unknown_status);
+    } else {
+      end_process(process, EndReason::killed, WTERMSIG(*status));
     }
-    siginfo_t info{};
-    waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT);
-    end_process(process, info.si_code == CLD_EXITED ? EndReason::exited : EndReason::killed, info.si_status);
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
   if (!program_has_ended_ || live_.empty() || has_said_waiting_) return;

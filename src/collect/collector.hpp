@@ -74,7 +74,7 @@ class Collector {
   std::vector<bool> is_adopted_;  // by block
   std::vector<FileSummary> files_;
   pid_t program_ = 0;
-  int wait_status_ = 0;
+  int program_status_ = 0;  // once program_has_ended_
   bool program_has_ended_ = false;
   bool has_said_waiting_ = false;
   bool is_stopped_ = false;       // for good: a limit, a full disk, Ctrl-C

@@ -45,8 +45,7 @@ trace::Metadata ProcessRecording::describe() const {
   const Options& options = context_.options;
   trace::Metadata metadata;
   metadata.program = text_of(block_.executable);
-  metadata.command = options.keep_arguments ? watch_.command_line() : metadata.program;
-  if (metadata.command.empty()) metadata.command = metadata.program;
+  metadata.command = options.keep_arguments ? command_line() : metadata.program;
   metadata.host = context_.host;
   metadata.allocator = text_of(block_.allocator);
   metadata.recorder_version = HEAPWRIGHT_VERSION;
@@ -59,6 +58,15 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.free_stacks_recorded = options.free_stacks;
   metadata.notes = context_.notes;
   return metadata;
+}
+
+std::string ProcessRecording::command_line() const {
+  std::string text = watch_.command_line();
+  // Gone already; of the program itself the arguments are known.
+  if (text.empty() && process_id_ == context_.program_process_id) {
+    for (const std::string& word : context_.options.command) text += (text.empty() ? "" : " ") + word;
+  }
+  return text.empty() ? text_of(block_.executable) : text;
 }
 
 std::uint64_t ProcessRecording::waiting_events() const noexcept {

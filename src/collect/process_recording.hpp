@@ -25,7 +25,8 @@ struct RecordingContext {
   const Options& options;
   const TickClock& clock;
   std::string host;
-  std::vector<std::string> notes;  // for every trace
+  std::uint32_t program_process_id = 0;  // of the one that the collector started
+  std::vector<std::string> notes;        // for every trace
   BufferBudget budget;
 };
 
@@ -100,6 +101,7 @@ class ProcessRecording {
   void write_pending();
   std::uint64_t table_bytes() const noexcept;
   trace::Metadata describe() const;
+  std::string command_line() const;
   std::vector<std::string> final_notes() const;
   std::uint64_t dropped() const noexcept;
 

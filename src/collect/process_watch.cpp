@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,6 +32,36 @@ std::uint64_t kilobytes_after(std::string_view text, std::string_view label) {
   std::uint64_t value = 0;
   std::from_chars(text.data() + digits, text.data() + text.size(), value);
   return value * 1024;
+}
+
+// linux/pidfd.h of 6.15, first version of the struct.
+struct PidfdInfo {
+  std::uint64_t mask = 0;
+  std::uint64_t cgroup_id = 0;
+  std::uint32_t ids[11] = {};
+  std::int32_t exit_code = 0;
+};
+static_assert(sizeof(PidfdInfo) == 64);
+constexpr std::uint64_t pidfd_info_exit = 1ULL << 3;
+
+std::optional<int> status_of_reaped(int process_file, pid_t) {
+  PidfdInfo info;
+  info.mask = pidfd_info_exit;
+  if (ioctl(process_file, _IOWR(0xff, 11, PidfdInfo), &info) != 0 || (info.mask & pidfd_info_exit) == 0) {
+    return std::nullopt;
+  }
+  return info.exit_code;
+}
+
+// The last field of /proc/PID/stat, which means something for zombies.
+std::optional<int> status_of_zombie(int, pid_t process_id) {
+  const std::string text = read_file("/proc/" + std::to_string(process_id) + "/stat");
+  const std::size_t name_end = text.rfind(") ");
+  if (name_end == std::string::npos || text.compare(name_end, 3, ") Z") != 0) return std::nullopt;
+  int status = 0;
+  const std::size_t field = text.find_last_of(' ') + 1;
+  const auto [stop, error] = std::from_chars(text.data() + field, text.data() + text.size(), status);
+  return error == std::errc{} ? std::optional<int>(status) : std::nullopt;
 }
 
 }  // namespace
@@ -75,6 +106,16 @@ bool ProcessWatch::is_gone() {
     is_gone_ = read_file(folder() + "/status").find("\nState:\tZ") != std::string::npos;
   }
   return is_gone_;
+}
+
+std::optional<int> ProcessWatch::wait_status() const {
+  if (process_file_ < 0) return std::nullopt;
+  // Reaped: the kernel keeps the status with the pidfd. Not yet: /proc has it.
+  // Reaped between the two looks: the third one finds it.
+  for (const auto look : {&status_of_reaped, &status_of_zombie, &status_of_reaped}) {
+    if (const std::optional<int> status = look(process_file_, process_id_)) return status;
+  }
+  return std::nullopt;
 }
 
 bool ProcessWatch::maps_inode(std::uint64_t inode) const {

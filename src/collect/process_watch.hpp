@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace heapwright::collect {
@@ -27,6 +28,10 @@ class ProcessWatch {
   // True once all of its threads have ended (also while it waits to be
   // reaped). Nothing it wrote comes later.
   bool is_gone();
+
+  // How a process that is gone has ended, as waitpid() says it; nullopt when
+  // only its parent knows (kernels before 6.15, once it was reaped).
+  std::optional<int> wait_status() const;
 
   // Whether the process maps the file of this inode. True when that cannot
   // be known. Tells a recorded process from another one with its old id.

@@ -147,8 +147,10 @@ int record_program(const Options& options) {
   raise_limit(RLIMIT_AS);
   const std::unique_ptr<SessionMemory> session = make_session();
   clock.calibrate();
-  Collector collector(options, clock, *session, names,
-                      RecordingContext{options, clock, host_name(), check.notes, {}});
+  Collector collector(
+      options, clock, *session, names,
+      RecordingContext{
+          options, clock, host_name(), static_cast<std::uint32_t>(launch.process_id()), check.notes, {}});
   const int error_number = launch.let_go(session->path());
   if (error_number != 0)
     throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
