@@ -10,6 +10,7 @@
 
 #include "platform/futex.hpp"
 #include "platform/raw_syscall.hpp"
+#include "record/real_functions.hpp"
 
 // Absent from libc (and from programs without libpthread) before glibc 2.34.
 extern "C" {
@@ -167,6 +168,16 @@ bool wait_for_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {
   return has_room;
 }
 
+// A nested call is part of the real call when the allocator made it. Made by
+// a signal handler it is the program's own and missing from the trace.
+void count_nested(ThreadRecorder& thread, const void* frame) noexcept {
+  const void* return_address = static_cast<void* const*>(frame)[1];
+  if (thread.activity == Activity::real_call && is_call_of_allocator(return_address)) return;
+  std::atomic<std::uint64_t>& counter =
+      thread.lane == nullptr ? process.block->dropped_without_lane : thread.lane->dropped_reentrant;
+  counter.fetch_add(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 void begin_lanes(bool in_fork_child) noexcept {
@@ -196,9 +207,7 @@ ThreadRecorder* enter_slow(const void* frame) noexcept {
     recover(*thread);
     return thread;
   }
-  if (thread->activity == Activity::recorder && thread->lane != nullptr) {
-    thread->lane->dropped_reentrant.fetch_add(1, std::memory_order_relaxed);
-  }
+  count_nested(*thread, frame);
   return nullptr;
 }
 

@@ -3,11 +3,29 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
+
+extern "C" [[gnu::weak]] int _dl_find_object(void*, dl_find_object*) noexcept;
+
 namespace heapwright::record {
 
 constinit RealFunctions real{};
 
 namespace {
+
+struct CodeRange {
+  std::uintptr_t start;
+  std::uintptr_t end;
+};
+CodeRange allocator_code;
+CodeRange operator_code;
+
+CodeRange code_around(void* function) noexcept {
+  dl_find_object object;
+  if (_dl_find_object == nullptr || _dl_find_object(function, &object) != 0) return {0, UINTPTR_MAX};
+  return {reinterpret_cast<std::uintptr_t>(object.dlfo_map_start),
+          reinterpret_cast<std::uintptr_t>(object.dlfo_map_end)};
+}
 
 template <typename Function>
 void find(Function*& function, const char* name) noexcept {
@@ -40,19 +58,29 @@ void find_real_functions() noexcept {
   find(real.sbrk, "sbrk");
   find(real.dlclose, "dlclose");
   find(real.malloc, "malloc");
+  allocator_code = code_around(reinterpret_cast<void*>(real.malloc));
   // Some are absent in every libc; the program must not find our failures.
   dlerror();
 }
 
 void* find_operator(const char* mangled_name) noexcept {
-  if (void* next = dlsym(RTLD_NEXT, mangled_name)) return next;
-  // Loaded with RTLD_LOCAL, so not in our search order; its callers are bound
-  // to us all the same, because we come first in the global scope.
-  void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  void* next = library == nullptr ? nullptr : dlsym(library, mangled_name);
-  dlerror();
+  void* next = dlsym(RTLD_NEXT, mangled_name);
+  if (next == nullptr) {
+    // Loaded with RTLD_LOCAL, so not in our search order; its callers are
+    // bound to us all the same, because we come first in the global scope.
+    void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library != nullptr) next = dlsym(library, mangled_name);
+    dlerror();
+  }
+  if (next != nullptr) operator_code = code_around(next);
   return next;
+}
+
+bool is_call_of_allocator(const void* return_address) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
+  const auto is_in = [address](CodeRange code) { return address - code.start < code.end - code.start; };
+  return is_in(allocator_code) || is_in(operator_code);
 }
 
 const char* allocator_object() noexcept {
