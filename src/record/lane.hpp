@@ -22,11 +22,9 @@ using trace::EventKind;
 
 // What the thread is doing, seen from a nested call of the same thread.
 enum class Activity : std::uint32_t {
-  program = 0,        // in the program's own code: the next call is recorded
-  real_call = 1,      // in a real heap function: it may map memory, but a heap call comes from a signal handler
-  recorder = 2,       // in the recorder: a nested call comes from a signal handler
-  real_operator = 3,  // in a real operator: the heap calls it makes are its own
-  real_mapping = 4,   // in a real mapping function: as real_call
+  program = 0,    // in the program's own code: the next call is recorded
+  real_call = 1,  // in the real function: calls it makes are not the program's
+  recorder = 2,   // in the recorder: a nested call comes from a signal handler
 };
 
 struct ThreadRecorder {
@@ -55,24 +53,22 @@ void begin_lanes(bool in_fork_child) noexcept;
 // The slow part of enter(): links the process, claims a lane, recovers from
 // hooks that were left by an exception, counts what a signal handler calls.
 // nullptr: forward without recording.
-ThreadRecorder* enter_slow(const void* frame, Activity activity) noexcept;
+ThreadRecorder* enter_slow(const void* frame) noexcept;
 
 // Makes room for `slots` more slots, waiting for the collector if it must.
 // False: the collector is gone and the event is counted as dropped.
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept;
 
-// Begins a hook around a real function of the kind `activity`. nullptr:
-// forward without recording.
-[[gnu::always_inline]] inline ThreadRecorder* enter(const void* frame,
-                                                    Activity activity = Activity::real_call) noexcept {
+// Begins a hook. nullptr: forward without recording.
+[[gnu::always_inline]] inline ThreadRecorder* enter(const void* frame) noexcept {
   ThreadRecorder* thread = current_thread;
   if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active || thread == nullptr ||
       thread->activity != Activity::program) [[unlikely]] {
-    thread = enter_slow(frame, activity);
+    thread = enter_slow(frame);
     if (thread == nullptr) return nullptr;
   }
   if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]] return nullptr;
-  thread->activity = activity;
+  thread->activity = Activity::real_call;
   thread->hook_frame = frame;
   return thread;
 }
