@@ -4,6 +4,7 @@
 # library beyond the standard one.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+include(${CMAKE_CURRENT_LIST_DIR}/heapwright-heap-budget.cmake)
 add_library(heapwright_parts INTERFACE)
 add_library(heapwright::parts ALIAS heapwright_parts)
 set_target_properties(heapwright_parts PROPERTIES EXPORT_NAME parts)
@@ -22,5 +23,6 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/heapwright-config-v
 install(TARGETS heapwright_parts EXPORT heapwright-targets COMPONENT parts)
 install(DIRECTORY include/heapwright TYPE INCLUDE COMPONENT parts)
 install(EXPORT heapwright-targets NAMESPACE heapwright:: DESTINATION ${heapwright_package_dir} COMPONENT parts)
-install(FILES cmake/heapwright-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/heapwright-config-version.cmake
+install(FILES cmake/heapwright-config.cmake cmake/heapwright-heap-budget.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/heapwright-config-version.cmake
   DESTINATION ${heapwright_package_dir} COMPONENT parts)

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// shared_ptr in one allocation where std::make_shared does not reach.
+// Documentation: docs/parts/make_shared_private.md
+#ifndef HEAPWRIGHT_MAKE_SHARED_PRIVATE_HPP
+#define HEAPWRIGHT_MAKE_SHARED_PRIVATE_HPP
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "heapwright/detail/check.hpp"
+
+namespace heapwright {
+
+// A key only T can make: a public constructor that takes one is private in
+// effect, and std::make_shared can call it.
+template <class T>
+class passkey {
+  friend T;
+  constexpr passkey() noexcept {}
+
+ public:
+  constexpr passkey(const passkey&) noexcept = default;
+};
+
+// Befriended by a class, it reaches the class's private constructors and
+// destructor for make_shared_private.
+class private_access {
+ public:
+  template <class T, class... Args>
+  static T* construct(void* where, Args&&... args) {
+    return ::new (where) T(std::forward<Args>(args)...);
+  }
+  template <class T>
+  static void destroy(T* object) noexcept {
+    object->~T();
+  }
+};
+
+namespace detail {
+
+template <class T>
+struct private_allocator {
+  using value_type = T;
+  private_allocator() noexcept = default;
+  template <class U>
+  private_allocator(const private_allocator<U>&) noexcept {}  // NOLINT: converts
+  T* allocate(std::size_t count) { return std::allocator<T>().allocate(count); }
+  void deallocate(T* first, std::size_t count) noexcept { std::allocator<T>().deallocate(first, count); }
+  template <class U, class... Args>
+  void construct(U* where, Args&&... args) {
+    private_access::construct<U>(where, std::forward<Args>(args)...);
+  }
+  template <class U>
+  void destroy(U* object) noexcept {
+    private_access::destroy(object);
+  }
+  template <class U>
+  bool operator==(const private_allocator<U>&) const noexcept {
+    return true;
+  }
+};
+
+// Blocks of one size, kept by the thread that freed them, at most `bound`.
+template <std::size_t Bytes, std::size_t Alignment>
+class control_block_list {
+  struct free_block {
+    free_block* next;
+  };
+  static constexpr std::size_t bound = 256;
+
+ public:
+  static void* allocate() {
+    state* own = of_thread();
+    if (own == nullptr || own->first == nullptr) return ::operator new(Bytes, std::align_val_t{Alignment});
+    free_block* block = std::exchange(own->first, own->first->next);
+    unpoison(block, Bytes);
+    --own->count;
+    return block;
+  }
+  static void deallocate(void* memory) noexcept {
+    state* own = of_thread();
+    if (own == nullptr || own->count == bound) return ::operator delete(memory, std::align_val_t{Alignment});
+    own->first = ::new (memory) free_block{own->first};
+    ++own->count;
+    poison(static_cast<char*>(memory) + sizeof(free_block), Bytes - sizeof(free_block));
+  }
+  static std::size_t kept() noexcept {
+    const state* own = of_thread();
+    return own == nullptr ? 0 : own->count;
+  }
+
+ private:
+  struct state {
+    free_block* first = nullptr;
+    std::size_t count = 0;
+    ~state() {
+      while (first != nullptr) {
+        free_block* block = std::exchange(first, first->next);
+        unpoison(block, Bytes);
+        ::operator delete(block, std::align_val_t{Alignment});
+      }
+      has_ended = true;
+    }
+  };
+  static inline thread_local bool has_ended = false;
+  static state* of_thread() noexcept {
+    if (has_ended) return nullptr;
+    thread_local state own;
+    return &own;
+  }
+};
+
+template <class T>
+struct pooling_allocator {
+  using value_type = T;
+  using list = control_block_list<sizeof(T), alignof(T)>;
+  pooling_allocator() noexcept = default;
+  template <class U>
+  pooling_allocator(const pooling_allocator<U>&) noexcept {}  // NOLINT: converts
+  T* allocate(std::size_t count) {
+    if (count != 1) return std::allocator<T>().allocate(count);
+    return static_cast<T*>(list::allocate());
+  }
+  void deallocate(T* first, std::size_t count) noexcept {
+    if (count != 1) return std::allocator<T>().deallocate(first, count);
+    list::deallocate(first);
+  }
+  template <class U>
+  bool operator==(const pooling_allocator<U>&) const noexcept {
+    return true;
+  }
+};
+
+}  // namespace detail
+
+// As std::make_shared, in one allocation, for a T that declares
+//   friend class heapwright::private_access;
+// Anyone can then call it: where that is too much, use passkey.
+template <class T, class... Args>
+std::shared_ptr<T> make_shared_private(Args&&... args) {
+  return std::allocate_shared<T>(detail::private_allocator<T>(), std::forward<Args>(args)...);
+}
+
+// As std::make_shared, with object and control block in one block of a
+// per-thread free list for that type: for objects shared and dropped at a high
+// rate. A thread keeps at most 256 blocks of each type.
+template <class T, class... Args>
+std::shared_ptr<T> make_shared_pooled(Args&&... args) {
+  return std::allocate_shared<T>(detail::pooling_allocator<T>(), std::forward<Args>(args)...);
+}
+
+// The rule of thumb for objects that weak_ptrs watch: a single block stays, as
+// a whole, until the last weak_ptr is gone. Above this size take two blocks.
+inline constexpr std::size_t weakly_held_single_block_bytes = 4096;
+
+template <class T>
+inline constexpr bool prefers_two_blocks_when_weakly_held = sizeof(T) > weakly_held_single_block_bytes;
+
+// Follows the rule: one block up to the limit, two above it.
+template <class T, class... Args>
+std::shared_ptr<T> make_shared_weakly_held(Args&&... args) {
+  if constexpr (prefers_two_blocks_when_weakly_held<T>) {
+    return std::shared_ptr<T>(new T(std::forward<Args>(args)...));
+  } else {
+    return std::make_shared<T>(std::forward<Args>(args)...);
+  }
+}
+
+}  // namespace heapwright
+#endif
