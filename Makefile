@@ -14,7 +14,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include python 
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test check bench fuzz docs clean
+.PHONY: help setup setup-test build run test check bench bench-peers fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -61,6 +61,9 @@ bench: setup-test ## measure against heaptrack in the same run, then write docs/
 	@$(MAKE) --no-print-directory build TESTS=ON
 	@.venv/bin/python bench/recorder/measure.py --output bench/results
 	@.venv/bin/python bench/recorder/render.py --write
+
+bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab (optional)
+	@tools/build_peers.sh
 
 FUZZ_SECONDS ?= 60
 fuzz: setup-test ## fuzz the trace decoder for FUZZ_SECONDS (60)

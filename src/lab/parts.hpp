@@ -24,10 +24,15 @@
 #else
 #define HEAPWRIGHT_LAB_SMALL_VECTOR ""
 #endif
+#if __has_include("heapwright/make_shared_private.hpp")
+#define HEAPWRIGHT_LAB_MAKE_SHARED_PRIVATE "make_shared_private "
+#else
+#define HEAPWRIGHT_LAB_MAKE_SHARED_PRIVATE ""
+#endif
 
 namespace heapwright::lab {
 
-constexpr std::string_view known_parts =
-    HEAPWRIGHT_LAB_ARENA HEAPWRIGHT_LAB_BUFFER_CACHE HEAPWRIGHT_LAB_OBJECT_POOL HEAPWRIGHT_LAB_SMALL_VECTOR;
+constexpr std::string_view known_parts = HEAPWRIGHT_LAB_ARENA HEAPWRIGHT_LAB_BUFFER_CACHE
+    HEAPWRIGHT_LAB_MAKE_SHARED_PRIVATE HEAPWRIGHT_LAB_OBJECT_POOL HEAPWRIGHT_LAB_SMALL_VECTOR;
 
 }  // namespace heapwright::lab

@@ -64,7 +64,7 @@ void measure(const Options& options, Report& report, Pool& pool) {
     }
     elapsed_ns += now_ns() - start_ns;
     points.steps[point] = static_cast<double>(done);
-    points.held_bytes[point] = static_cast<double>(pool.capacity() * sizeof(Element));
+    points.held_bytes[point] = static_cast<double>(pool.capacity(out.first(objects)) * sizeof(Element));
     points.used_bytes[point] = static_cast<double>(used_elements * sizeof(Element));
     points.resident_bytes[point] = static_cast<double>(resident_bytes() - before_bytes);
   }

@@ -5,9 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "lab/mapped_array.hpp"
+
+#if __has_include("heapwright/object_pool.hpp")
+#include "heapwright/object_pool.hpp"
+#define HEAPWRIGHT_LAB_HAS_OBJECT_POOL
+#endif
 
 namespace heapwright::lab {
 
@@ -17,6 +23,9 @@ struct Element {
 
 struct PooledObject {
   std::vector<Element> elements;
+#ifdef HEAPWRIGHT_LAB_HAS_OBJECT_POOL
+  static constexpr auto pool_members = heapwright::members(&PooledObject::elements);
+#endif
 };
 
 // Objects live in mapped memory; their vectors' buffers are in the heap. What
@@ -35,8 +44,8 @@ class FixedPool {
     if (object->elements.capacity() > keep_) std::vector<Element>().swap(object->elements);
   }
 
-  // Of all objects, taken or not, in elements.
-  std::uint64_t capacity() const noexcept {
+  // Of all objects, in elements; those that are out need no look at `out`.
+  std::uint64_t capacity(std::span<PooledObject* const>) const noexcept {
     std::uint64_t sum = 0;
     for (std::uint64_t i = 0; i < count_; ++i) sum += objects()[i].elements.capacity();
     return sum;
@@ -51,5 +60,25 @@ class FixedPool {
   std::size_t keep_;
   std::uint64_t count_ = 0;
 };
+
+#ifdef HEAPWRIGHT_LAB_HAS_OBJECT_POOL
+// heapwright's pool; which object it hands out is its own choice.
+class OwnPool {
+ public:
+  explicit OwnPool(std::uint64_t objects) : pool_(pool_options{.max_idle = objects}) {}
+
+  PooledObject* take(std::uint64_t) { return pool_.take(); }
+  void give_back(std::uint64_t, PooledObject* object) noexcept { pool_.release(object); }
+
+  std::uint64_t capacity(std::span<PooledObject* const> out) const {
+    std::uint64_t sum = pool_.statistics().retained_bytes / sizeof(Element);
+    for (const PooledObject* object : out) sum += object != nullptr ? object->elements.capacity() : 0;
+    return sum;
+  }
+
+ private:
+  object_pool<PooledObject> pool_;
+};
+#endif
 
 }  // namespace heapwright::lab

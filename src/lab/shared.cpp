@@ -3,7 +3,8 @@
 // Load: --objects shared objects of 40 bytes are made, then released in the
 // order they were made. --method new: shared_ptr<T>(new T). --method make:
 // make_shared<T>. --method private: a factory whose constructor takes a
-// private tag, for types that must not be made otherwise.
+// private tag, for types that must not be made otherwise. --method own:
+// heapwright's make_shared_private, which befriends such types.
 // Figures: allocator calls and bytes requested per object, time to make one
 // and to release it, resident bytes per object.
 #include <memory>
@@ -16,6 +17,7 @@
 
 #if __has_include("heapwright/make_shared_private.hpp")
 #include "heapwright/make_shared_private.hpp"
+#define HEAPWRIGHT_LAB_HAS_MAKE_SHARED_PRIVATE
 #endif
 
 namespace heapwright::lab {
@@ -43,6 +45,15 @@ class Guarded {
  private:
   std::uint64_t values_[5];
 };
+
+#ifdef HEAPWRIGHT_LAB_HAS_MAKE_SHARED_PRIVATE
+class Befriended {
+  friend class heapwright::private_access;
+  explicit Befriended(std::uint64_t number) noexcept : values_{number} {}
+  std::uint64_t values_[5];
+};
+static_assert(sizeof(Befriended) == sizeof(Plain));
+#endif
 
 template <typename Make>
 void measure(const Options& options, Report& report, const Make& make) {
@@ -87,17 +98,24 @@ Requests count_make() {
 std::uint64_t needed_bytes(const Options& options) { return options.count("objects") * 160; }
 
 void run(const Options& options, Report& report) {
-  switch (options.choice("method", {"new", "make", "private"})) {
+  switch (options.choice("method", {"new", "make", "private", "own"})) {
     case 0:
       report_requests(report, count_new());
       return measure(options, report, [](std::uint64_t i) { return std::shared_ptr<Plain>(new Plain(i)); });
     case 1:
       report_requests(report, count_make());
       return measure(options, report, [](std::uint64_t i) { return std::make_shared<Plain>(i); });
-    default:
+    case 2:
       static_assert(sizeof(Guarded) == sizeof(Plain));  // the same one block
       report_requests(report, count_make());
       return measure(options, report, [](std::uint64_t i) { return Guarded::create(i); });
+    default:
+#ifdef HEAPWRIGHT_LAB_HAS_MAKE_SHARED_PRIVATE
+      report_requests(report, count_make());  // allocate_shared too, with an allocator as empty
+      return measure(options, report, [](std::uint64_t i) { return make_shared_private<Befriended>(i); });
+#else
+      refuse("this build has no make_shared_private");
+#endif
   }
 }
 

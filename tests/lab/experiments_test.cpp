@@ -41,6 +41,7 @@ TEST(BufferCache, TheFlawedPolicyWastesAndTheCuresDoNot) {
     EXPECT_LT(used("flawed", seed), 25);
     EXPECT_GT(used("cutoff", seed), 90);
     EXPECT_GT(used("bucketed", seed), 50);
+    EXPECT_GT(used("own", seed), 75);
   }
   EXPECT_EQ(used("flawed", "1"), used("flawed", "1"));
 }
@@ -81,7 +82,7 @@ TEST(Latency, EachPartHasItsFigures) {
 }
 
 TEST(Arena, OneBufferIsMeasuredLikeOneByOne) {
-  for (const std::string method : {"new", "buffer", "monotonic"}) {
+  for (const std::string method : {"new", "buffer", "monotonic", "arena"}) {
     const std::string report = run(arena_experiment, {"--method", method, "--objects", "1000"});
     EXPECT_GT(figure(report, "later_ns"), 0) << method;
     EXPECT_GT(figure(report, "first_ns"), 0) << method;
@@ -97,6 +98,7 @@ TEST(Pool, ClearCreepsAndTrimDoesNot) {
   EXPECT_GT(held("clear"), all_full * 0.8);
   EXPECT_LT(held("trim"), all_full / 10);
   EXPECT_LT(held("release"), held("trim"));
+  EXPECT_LT(held("object_pool"), all_full / 5);
   EXPECT_EQ(held("clear"), held("clear"));
 }
 
@@ -112,6 +114,12 @@ TEST(SmallVector, CountsWhatStdVectorRequests) {
   EXPECT_NEAR(figure(report, "calls_per_vector"), 0.525, 0.01);
   EXPECT_NEAR(figure(report, "requested_per_vector"), 4.8, 0.2);
   EXPECT_EQ(figure(report, "own_bytes"), 24);
+  const std::string small =
+      run(small_vector_experiment, {"--container", "small", "--vectors", "100000", "--rounds", "2"});
+  EXPECT_NEAR(figure(small, "calls_per_vector"), 0.01 * 2, 0.01);
+  EXPECT_LE(figure(small, "own_bytes"), 24);
+  const std::string stack = run(small_vector_experiment, {"--container", "stack", "--vectors", "100"});
+  EXPECT_EQ(figure(stack, "calls_per_vector"), 0);
   const std::string local = run(small_vector_experiment, {"--container", "local", "--vectors", "100"});
   EXPECT_EQ(figure(local, "calls_per_vector"), 7);
 }
@@ -131,6 +139,7 @@ TEST(Shared, MakeSharedAsksOnce) {
   EXPECT_EQ(calls("new"), 2);
   EXPECT_EQ(calls("make"), 1);
   EXPECT_EQ(calls("private"), 1);
+  EXPECT_EQ(calls("own"), 1);
   const std::string report = run(shared_experiment, {"--method", "new", "--objects", "100"});
   EXPECT_EQ(figure(report, "requested_per_object"), 40 + 24);
 }

@@ -211,6 +211,7 @@ SHARED = Experiment(
                 Case("shared_ptr(new T)", {"method": "new"}),
                 Case("make_shared", {"method": "make"}),
                 Case("private tag", {"method": "private"}),
+                Case("make_shared_private (ours)", {"method": "own"}, needs="make_shared_private"),
             ),
             plots=(Plot("Making and releasing one object", "ns_per_object", "ns"),),
         ),
