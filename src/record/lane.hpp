@@ -51,7 +51,8 @@ struct ThreadRecorder {
 void begin_lanes(bool in_fork_child) noexcept;
 
 // The slow part of enter(): links the process, claims a lane, recovers from
-// hooks that were left by an exception. nullptr: forward without recording.
+// hooks that were left by an exception, counts what a signal handler calls.
+// nullptr: forward without recording.
 ThreadRecorder* enter_slow(const void* frame) noexcept;
 
 // Makes room for `slots` more slots, waiting for the collector if it must.
