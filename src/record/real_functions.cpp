@@ -19,6 +19,7 @@ struct CodeRange {
 };
 CodeRange allocator_code;
 CodeRange operator_code;
+CodeRange own_code;
 
 CodeRange code_around(void* function) noexcept {
   dl_find_object object;
@@ -59,6 +60,7 @@ void find_real_functions() noexcept {
   find(real.dlclose, "dlclose");
   find(real.malloc, "malloc");
   allocator_code = code_around(reinterpret_cast<void*>(real.malloc));
+  own_code = code_around(reinterpret_cast<void*>(&find_real_functions));
   // Some are absent in every libc; the program must not find our failures.
   dlerror();
 }
@@ -80,7 +82,9 @@ void* find_operator(const char* mangled_name) noexcept {
 bool is_call_of_allocator(const void* return_address) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(return_address);
   const auto is_in = [address](CodeRange code) { return address - code.start < code.end - code.start; };
-  return is_in(allocator_code) || is_in(operator_code);
+  // A real function that ends in a jump (operator delete to free) leaves the
+  // return address into the hook that called it.
+  return is_in(allocator_code) || is_in(operator_code) || is_in(own_code);
 }
 
 const char* allocator_object() noexcept {
