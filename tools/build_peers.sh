@@ -48,9 +48,9 @@ mimalloc() {
 
 snmalloc() {
   local at=$sources/snmalloc-sys/upstream
-  "$cxx" -O3 -DNDEBUG -std=c++20 -mcx16 -fvisibility=hidden -fPIC -shared -ftls-model=initial-exec \
+  "$cxx" -O3 -DNDEBUG -std=c++20 -mcx16 -fPIC -shared -ftls-model=initial-exec \
     -DSNMALLOC_USE_WAIT_ON_ADDRESS=1 -I "$at/src" \
-    "$at/src/snmalloc/override/new.cc" -o snmalloc.so -lpthread || return 1
+    "$at/src/snmalloc/override/malloc.cc" "$at/src/snmalloc/override/new.cc" -o snmalloc.so -lpthread || return 1
   finish snmalloc.so snmalloc "$(package_version snmalloc-sys)"
 }
 

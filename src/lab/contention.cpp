@@ -22,7 +22,7 @@ namespace heapwright::lab {
 namespace {
 
 constexpr Parameter parameters[] = {
-    {"iterations", "6400000", true}, {"threads", "2"}, {"slots", "own"}, {"class-bytes", "4194304"}};
+    {"iterations", "3200000", true}, {"threads", "2"}, {"slots", "own"}, {"class-bytes", "1048576"}};
 
 std::uint64_t needed_bytes(const Options& options) {
   return options.count("class-bytes") * fragmenting_sizes.size() * 4 * options.count("threads");

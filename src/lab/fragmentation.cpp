@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t point_count = 9;
 
 constexpr Parameter parameters[] = {
-    {"iterations", "25600000", true}, {"threads", "1"}, {"class-bytes", "4194304"}};
+    {"iterations", "25600000", true}, {"threads", "1"}, {"class-bytes", "1048576"}};
 
 struct Points {
   std::array<double, point_count> iterations, overhead, faults, operations_per_s;

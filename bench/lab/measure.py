@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs all experiments and keeps the raw results, one file each: bench/results/lab-NAME.json.
+
+Run it with .venv/bin/python on a quiet machine; options are handed on to
+`heapwright lab`, for example --on glibc,jemalloc.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+project = Path(__file__).resolve().parents[2]
+results = project / "bench/results"
+
+
+def main() -> int:
+    heapwright = Path(sys.executable).with_name("heapwright")
+    command = [str(heapwright), "lab", "all", "--json", *sys.argv[1:]]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if not done.stdout:
+        return done.returncode
+    document = json.loads(done.stdout)
+    experiments = document.pop("experiments")
+    for experiment in experiments:
+        one = {**document, "experiments": [experiment]}
+        path = results / f"lab-{experiment['name']}.json"
+        path.write_text(json.dumps(one, separators=(",", ":")) + "\n", encoding="utf-8")
+    print(f"{len(experiments)} result files in bench/results; next: bench/lab/render.py --write")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
