@@ -72,9 +72,9 @@ jemalloc() {
   finish lib/libjemalloc.so.2 jemalloc "$version"
 }
 
-# The package's, which follows the library's: 0.7.1+5.4.0 holds 5.4.0.
+# The package's, or the library's where it names it: 0.7.1+5.3.1 holds 5.3.1.
 package_version() {
-  sed -n 's/^version = "\([^"]*\)".*/\1/p' "$sources/$1/Cargo.toml" | head -1 | sed 's/.*+//'
+  sed -n 's/^version = "\([^"]*\)".*/\1/p' "$sources/$1/Cargo.toml" | head -1 | sed 's/^.*+\([0-9]*\.\)/\1/'
 }
 
 built=0

@@ -73,8 +73,10 @@ def machine_line(machine: Record) -> str:
     memory = words.number(machine["memory_bytes"], "bytes")
     return (
         f"Measured on {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {memory}, {machine['system']}, "
-        f"Linux {machine['kernel']}, {machine['libc']}, transparent huge pages {machine['transparent_huge_pages']}, "
-        f"load average {machine['load_average']} at the start. Bold is the best and what equals it within the noise."
+        f"Linux {machine['kernel']}, {machine['libc']}, "
+        f"transparent huge pages {machine['transparent_huge_pages']}, "
+        f"load average {machine['load_average']} at the start. "
+        "Bold is the best and what equals it within the noise."
     )
 
 

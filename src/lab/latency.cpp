@@ -11,6 +11,7 @@
 // strikes at random, real work recurs at the same index. Percentiles and
 // maximum of that series are the intrinsic latencies.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -164,6 +165,12 @@ void run_mixed(const Options& options, Report& report) {
   report.figure("p99_ns", at(0.99));
   report.figure("p50_ns", at(0.5));
   report.figure("mean_of_run_ns", sum_ns / static_cast<double>(operations));
+  constexpr std::array<double, 7> one_in = {2, 10, 100, 1000, 10'000, 100'000, 1'000'000};
+  std::array<double, one_in.size()> slower_than_ns{};
+  std::transform(one_in.begin(), one_in.end(), slower_than_ns.begin(),
+                 [&](double n) { return at(1 - 1 / n); });
+  report.series("one_in", one_in);
+  report.series("slower_than_ns", slower_than_ns);
 }
 
 void run(const Options& options, Report& report) {

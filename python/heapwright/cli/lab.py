@@ -81,7 +81,7 @@ def lab(
     except LabError as error:
         raise InputError(str(error)) from None
     _give(document, experiments, json, html, force)
-    return _exit_code(document)
+    return _exit_code([*shelf.unusable, *results.failures(document)])
 
 
 def _settings(
@@ -160,9 +160,8 @@ def _give(
     output.hint(f"open {html} in a browser" if html else "the same with --html lab.html draws the pictures")
 
 
-def _exit_code(document: dict[str, Any]) -> int:
+def _exit_code(lines: Sequence[str]) -> int:
     """2 where something crashed, hung or could not be run; the rest was."""
-    lines = results.failures(document)
     for line in lines:
         sys.stderr.write(f"heapwright: {line}\n")
     return 2 if lines else 0

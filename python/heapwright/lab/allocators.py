@@ -87,6 +87,8 @@ class Shelf:
         self._program = program
         self._build_folders = build_folders
         self._library_folders = library_folders
+        # Why something that is here was left out of choose([]).
+        self.unusable: list[str] = []
 
     def files(self) -> dict[str, str]:
         """Path by name of everything found here."""
@@ -121,8 +123,15 @@ class Shelf:
     def choose(self, wanted: Sequence[str]) -> list[Allocator]:
         """The named ones (a name or a path of a .so), or all that are here."""
         files = self.files()
-        names = list(dict.fromkeys(wanted)) or list(files)
-        return [self._open(*self._find(name, files)) for name in names]
+        if wanted:
+            return [self._open(*self._find(name, files)) for name in dict.fromkeys(wanted)]
+        found = []
+        for name, path in files.items():
+            try:
+                found.append(self._open(name, path))
+            except LabError as error:
+                self.unusable.append(str(error))
+        return found
 
     def _find(self, name: str, files: Mapping[str, str]) -> tuple[str, str]:
         if name in files:

@@ -79,7 +79,7 @@ def case_record(part: Part, case: Case, options: Mapping[str, str], arms: Sequen
                 "summary": {
                     key: {**asdict(found), "rank": ranks[key][name]} for key, found in summaries[name].items()
                 },
-                "series": _series(arm.runs),
+                "series": _series(arm.runs[-1:] if part.folds else arm.runs),
             }
         )
     return {"name": case.name, "x": case.x, "options": dict(options), "noise": noise, "results": results}

@@ -66,3 +66,12 @@ def test_a_path_that_is_no_allocator_is_refused(shelf: Shelf, tmp_path: Path) ->
 
 def test_the_same_name_twice_runs_once(shelf: Shelf) -> None:
     assert [a.name for a in shelf.choose(["glibc", "glibc"])] == ["glibc"]
+
+
+def test_a_broken_one_is_left_out_unless_it_was_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "libjemalloc.so.2").write_text("no library")
+    shelf = Shelf(program, library_folders=(str(tmp_path),))
+    assert [a.name for a in shelf.choose([])] == ["glibc"]
+    assert "cannot be preloaded" in shelf.unusable[0]
+    with pytest.raises(LabError, match="cannot be preloaded"):
+        shelf.choose(["jemalloc"])
