@@ -15,7 +15,8 @@ int main() {
   for (int i = 0; i < 1000; ++i) {
     field* fields = nullptr;
     for (int f = 0; f < 20; ++f) {
-      fields = request.create<field>(std::pmr::string("a name longer than the small buffer", &request), fields);
+      fields =
+          request.create<field>(std::pmr::string("a name longer than the small buffer", &request), fields);
     }
     const auto attempt = request.mark();
     request.create<std::string>("destroyed by the rewind");

@@ -27,8 +27,10 @@ int main() {
   heapwright::learnt_cutoff cured({.total_bytes = 256 * 1024, .buffers = 64});
   const auto before = heapwright::replay(flawed, recorded);
   const auto after = heapwright::replay(cured, recorded);
-  std::printf("keep the larger: %.0f %% hits, %.0f %% of the bytes used\n", before.hit_percent, before.used_percent);
-  std::printf("learnt cutoff:   %.0f %% hits, %.0f %% of the bytes used\n", after.hit_percent, after.used_percent);
+  std::printf("keep the larger: %.0f %% hits, %.0f %% of the bytes used\n", before.hit_percent,
+              before.used_percent);
+  std::printf("learnt cutoff:   %.0f %% hits, %.0f %% of the bytes used\n", after.hit_percent,
+              after.used_percent);
 
   heapwright::buffer_cache<> cache({.total_bytes = 256 * 1024, .buffers = 64});
   for (int i = 0; i < 100; ++i) {

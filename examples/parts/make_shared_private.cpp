@@ -25,6 +25,6 @@ class keyed {
 };
 
 int main() {
-  std::printf("%s\n", session::open("opened").name().c_str());
+  std::printf("%s\n", session::open("opened")->name().c_str());
   return keyed::make() != nullptr ? 0 : 1;
 }

@@ -16,17 +16,17 @@ extern "C" {
 #define HEAPWRIGHT_ANNOTATE_NOEXCEPT
 #endif
 
-__attribute__((weak)) void heapwright_annotate_pool_create(const void* pool, const char* name)
-    HEAPWRIGHT_ANNOTATE_NOEXCEPT;
+__attribute__((weak)) void heapwright_annotate_pool_create(const void* pool,
+                                                           const char* name) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
 __attribute__((weak)) void heapwright_annotate_pool_destroy(const void* pool) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
-__attribute__((weak)) void heapwright_annotate_pool_allocate(const void* pool, const void* block, size_t bytes)
-    HEAPWRIGHT_ANNOTATE_NOEXCEPT;
-__attribute__((weak)) void heapwright_annotate_pool_free(const void* pool, const void* block)
-    HEAPWRIGHT_ANNOTATE_NOEXCEPT;
+__attribute__((weak)) void heapwright_annotate_pool_allocate(const void* pool, const void* block,
+                                                             size_t bytes) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
+__attribute__((weak)) void heapwright_annotate_pool_free(const void* pool,
+                                                         const void* block) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
 __attribute__((weak)) void heapwright_annotate_phase_begin(const char* name) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
 __attribute__((weak)) void heapwright_annotate_phase_end(const char* name) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
-__attribute__((weak)) void heapwright_annotate_region(const void* first, size_t bytes, const char* name)
-    HEAPWRIGHT_ANNOTATE_NOEXCEPT;
+__attribute__((weak)) void heapwright_annotate_region(const void* first, size_t bytes,
+                                                      const char* name) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
 
 /* A pool is known by its address, from its creation to its destruction. */
 static inline void heapwright_pool_created(const void* pool, const char* name) {

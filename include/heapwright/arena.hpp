@@ -34,7 +34,7 @@ namespace heapwright {
 struct arena_options {
   std::size_t first_block_bytes = 4096;
   std::size_t largest_block_bytes = 256 * 1024;
-  double retained_percentile = 90;  // reset() keeps what this share of past cycles needed
+  double retained_percentile = 90;                // reset() keeps what this share of past cycles needed
   std::pmr::memory_resource* upstream = nullptr;  // null: std::pmr::new_delete_resource()
 };
 
@@ -323,7 +323,9 @@ class arena : public std::pmr::memory_resource {
     limit_ = next->end();
   }
   // A block that replaces several after trimming may exceed the cap.
-  std::size_t block_limit() const noexcept { return std::max(options_.largest_block_bytes, next_block_bytes_); }
+  std::size_t block_limit() const noexcept {
+    return std::max(options_.largest_block_bytes, next_block_bytes_);
+  }
 
   void* allocate_large(std::size_t bytes, std::size_t alignment, std::size_t wanted) {
     wanted += sizeof(detail::arena_block);
@@ -497,7 +499,8 @@ class arena_pointer {
   arena_pointer(const arena& memory, T* object) noexcept
       : object_(object), arena_(&memory), generation_(memory.generation()) {}
   T* get() const noexcept {
-    HEAPWRIGHT_CHECK(arena_->generation() == generation_, "arena", "an object is used after its arena was reset");
+    HEAPWRIGHT_CHECK(arena_->generation() == generation_, "arena",
+                     "an object is used after its arena was reset");
     return object_;
   }
   T& operator*() const noexcept { return *get(); }

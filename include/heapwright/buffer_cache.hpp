@@ -39,7 +39,9 @@ class buffer_cache {
    public:
     buffer() = default;
     buffer(buffer&& other) noexcept
-        : cache_(other.cache_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+        : cache_(other.cache_),
+          data_(std::exchange(other.data_, nullptr)),
+          size_(std::exchange(other.size_, 0)) {}
     buffer& operator=(buffer&& other) noexcept {
       buffer(std::move(other)).swap(*this);
       return *this;
@@ -93,7 +95,8 @@ class buffer_cache {
   }
   void release(std::byte* data) noexcept {
     header* head = header_of(data);
-    HEAPWRIGHT_CHECK(head->mark == our_mark, "buffer_cache", "release() of a buffer that is not from a cache");
+    HEAPWRIGHT_CHECK(head->mark == our_mark, "buffer_cache",
+                     "release() of a buffer that is not from a cache");
     HEAPWRIGHT_CHECK(head->is_cached == 0, "buffer_cache", "release() of a buffer that is already back");
     head->is_cached = 1;
     detail::poison(data, head->capacity);
@@ -113,8 +116,12 @@ class buffer_cache {
  private:
   static constexpr std::size_t most_bytes = static_cast<std::size_t>(PTRDIFF_MAX) - 4096;
 
-  static std::byte* data_of(header* head) noexcept { return reinterpret_cast<std::byte*>(head) + header_bytes; }
-  static header* header_of(std::byte* data) noexcept { return reinterpret_cast<header*>(data - header_bytes); }
+  static std::byte* data_of(header* head) noexcept {
+    return reinterpret_cast<std::byte*>(head) + header_bytes;
+  }
+  static header* header_of(std::byte* data) noexcept {
+    return reinterpret_cast<header*>(data - header_bytes);
+  }
   void free_block(const cached_block& block) noexcept {
     auto* head = static_cast<header*>(block.memory);
     head->mark = 0;

@@ -77,7 +77,7 @@ class class_heap {
   static constexpr const char* name() noexcept { return __PRETTY_FUNCTION__; }
 
   static heapwright_heap* own_heap() noexcept {
-    if (heapwright_heap_create == nullptr) return nullptr;
+    if (!detail::has_heap_api()) return nullptr;
     static heapwright_heap* const heap = heapwright_heap_create(name());
     return heap;
   }
@@ -92,7 +92,7 @@ class class_heap {
     if (heapwright_heap* heap = own_heap()) {
       block = heapwright_heap_allocate(heap, bytes, alignment);
     } else if (alignment > default_alignment) {
-      block = ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+      block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
     } else {
       block = ::operator new(bytes, std::nothrow);
     }
@@ -107,7 +107,7 @@ class class_heap {
     if (heapwright_heap* heap = own_heap()) {
       heapwright_heap_free(heap, block);
     } else if (alignment > default_alignment) {
-      ::operator delete(block, std::align_val_t{alignment});
+      ::operator delete (block, std::align_val_t{alignment});
     } else {
       ::operator delete(block);
     }

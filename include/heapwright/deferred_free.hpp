@@ -43,8 +43,8 @@ struct free_cost {
 };
 
 struct deferred_options {
-  std::size_t entries = 4096;       // the bound of the backlog, rounded up to a power of two
-  std::size_t cheap_cost = 64;      // up to this cost objects are freed at once
+  std::size_t entries = 4096;   // the bound of the backlog, rounded up to a power of two
+  std::size_t cheap_cost = 64;  // up to this cost objects are freed at once
   bool has_background_thread = false;
   void (*after_drain)() = nullptr;  // an allocator's flush, called when a drain freed something
 };
@@ -52,9 +52,9 @@ struct deferred_options {
 struct deferred_statistics {
   std::size_t pending;
   std::uint64_t deferred;
-  std::uint64_t freed_at_once;     // cheap, or within a drain
+  std::uint64_t freed_at_once;      // cheap, or within a drain
   std::uint64_t drained_by_caller;  // because the ring was full
-  std::uint64_t freed;             // of those deferred
+  std::uint64_t freed;              // of those deferred
 };
 
 class deferred_free {
@@ -99,8 +99,9 @@ class deferred_free {
   template <class T>
   void defer(T* object) {
     if (object == nullptr) return;
-    defer(const_cast<std::remove_const_t<T>*>(object), [](void* p) { delete static_cast<T*>(p); },
-          free_cost<std::remove_const_t<T>>::of(*object));
+    defer(
+        const_cast<std::remove_const_t<T>*>(object), [](void* p) { delete static_cast<T*>(p); },
+        free_cost<std::remove_const_t<T>>::of(*object));
   }
   template <class T>
   void defer(std::unique_ptr<T> object) {
@@ -113,7 +114,8 @@ class deferred_free {
     if (is_inside_drain()) return 0;
     const std::scoped_lock lock(drain_mutex_);
     const bool is_limited = budget != std::chrono::nanoseconds::max();
-    const auto start = is_limited ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const auto start =
+        is_limited ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     std::size_t count = 0;
     while (free_oldest()) {
       ++count;
@@ -193,7 +195,8 @@ class deferred_free {
     auto pause = std::chrono::microseconds(500);
     while (!self->is_stopping_.load(std::memory_order_relaxed)) {
       const bool was_idle = self->drain() == 0;
-      pause = was_idle ? std::min(pause * 2, std::chrono::microseconds(10000)) : std::chrono::microseconds(500);
+      pause =
+          was_idle ? std::min(pause * 2, std::chrono::microseconds(10000)) : std::chrono::microseconds(500);
       std::this_thread::sleep_for(pause);
     }
     return nullptr;

@@ -129,7 +129,8 @@ class heap_budget {
 
   std::string describe() const {
     if (!is_alive_) {
-      return "heapwright::heap_budget: the heap hook is not alive: define HEAPWRIGHT_HEAP_BUDGET_IMPLEMENTATION "
+      return "heapwright::heap_budget: the heap hook is not alive: define "
+             "HEAPWRIGHT_HEAP_BUDGET_IMPLEMENTATION "
              "in one source file of the program";
     }
     const heap_usage& u = counts_.usage;
@@ -206,11 +207,15 @@ class heap_failures {
 #define HEAPWRIGHT_BUDGET_REPORTER \
   [](const char* file, int line, const std::string& message) { ADD_FAILURE_AT(file, line) << message; }
 #elif defined(DOCTEST_VERSION)
-#define HEAPWRIGHT_BUDGET_REPORTER \
-  [](const char* file, int line, const std::string& message) { DOCTEST_ADD_FAIL_CHECK_AT(file, line, message); }
+#define HEAPWRIGHT_BUDGET_REPORTER                             \
+  [](const char* file, int line, const std::string& message) { \
+    DOCTEST_ADD_FAIL_CHECK_AT(file, line, message);            \
+  }
 #elif defined(CATCH_VERSION_MAJOR) || defined(CATCH_CONFIG_MAIN) || defined(FAIL_CHECK)
-#define HEAPWRIGHT_BUDGET_REPORTER \
-  [](const char* file, int line, const std::string& message) { FAIL_CHECK(file << ":" << line << ": " << message); }
+#define HEAPWRIGHT_BUDGET_REPORTER                             \
+  [](const char* file, int line, const std::string& message) { \
+    FAIL_CHECK(file << ":" << line << ": " << message);        \
+  }
 #else
 #define HEAPWRIGHT_BUDGET_REPORTER nullptr
 #endif
@@ -219,13 +224,13 @@ class heap_failures {
 #define HEAPWRIGHT_JOIN_NAMES(a, b) HEAPWRIGHT_JOIN_NAMES_(a, b)
 
 // HEAPWRIGHT_HEAP_BUDGET(.allocations = 3, .bytes = 4096, .live_bytes = 0);
-#define HEAPWRIGHT_HEAP_BUDGET(...)                                                                         \
-  const ::heapwright::heap_budget HEAPWRIGHT_JOIN_NAMES(heapwright_budget_, __LINE__)(                      \
-      ::heapwright::heap_limits{__VA_ARGS__}, ::heapwright::budget_scope::this_thread,                      \
+#define HEAPWRIGHT_HEAP_BUDGET(...)                                                    \
+  const ::heapwright::heap_budget HEAPWRIGHT_JOIN_NAMES(heapwright_budget_, __LINE__)( \
+      ::heapwright::heap_limits{__VA_ARGS__}, ::heapwright::budget_scope::this_thread, \
       HEAPWRIGHT_BUDGET_REPORTER, __FILE__, __LINE__)
-#define HEAPWRIGHT_PROCESS_HEAP_BUDGET(...)                                                                 \
-  const ::heapwright::heap_budget HEAPWRIGHT_JOIN_NAMES(heapwright_budget_, __LINE__)(                      \
-      ::heapwright::heap_limits{__VA_ARGS__}, ::heapwright::budget_scope::whole_process,                    \
+#define HEAPWRIGHT_PROCESS_HEAP_BUDGET(...)                                              \
+  const ::heapwright::heap_budget HEAPWRIGHT_JOIN_NAMES(heapwright_budget_, __LINE__)(   \
+      ::heapwright::heap_limits{__VA_ARGS__}, ::heapwright::budget_scope::whole_process, \
       HEAPWRIGHT_BUDGET_REPORTER, __FILE__, __LINE__)
 
 #if defined(HEAPWRIGHT_HEAP_BUDGET_IMPLEMENTATION)

@@ -74,7 +74,7 @@ class control_block_list {
  public:
   static void* allocate() {
     state* own = of_thread();
-    if (own == nullptr || own->first == nullptr) return ::operator new(Bytes, std::align_val_t{Alignment});
+    if (own == nullptr || own->first == nullptr) return ::operator new (Bytes, std::align_val_t{Alignment});
     free_block* block = std::exchange(own->first, own->first->next);
     unpoison(block, Bytes);
     --own->count;
@@ -82,7 +82,7 @@ class control_block_list {
   }
   static void deallocate(void* memory) noexcept {
     state* own = of_thread();
-    if (own == nullptr || own->count == bound) return ::operator delete(memory, std::align_val_t{Alignment});
+    if (own == nullptr || own->count == bound) return ::operator delete (memory, std::align_val_t{Alignment});
     own->first = ::new (memory) free_block{own->first};
     ++own->count;
     poison(static_cast<char*>(memory) + sizeof(free_block), Bytes - sizeof(free_block));
@@ -100,7 +100,7 @@ class control_block_list {
       while (first != nullptr) {
         free_block* block = std::exchange(first, first->next);
         unpoison(block, Bytes);
-        ::operator delete(block, std::align_val_t{Alignment});
+        ::operator delete (block, std::align_val_t{Alignment});
       }
       has_ended = true;
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// length: the pool, how it sees into objects, and what tests ask of it
+//
 // Reuses objects that own containers, without keeping the capacity of the
 // largest use for ever. Documentation: docs/parts/object_pool.md
 //
@@ -38,16 +40,10 @@ constexpr std::tuple<Members...> members(Members... pointers) noexcept {
 // not like std::vector and std::string.
 template <class C>
 struct retention {
-  static std::size_t used_bytes(const C& container) noexcept
-    requires requires { container.capacity(); }
-  {
-    return container.size() * sizeof(typename C::value_type);
-  }
-  static std::size_t retained_bytes(const C& container) noexcept
-    requires requires { container.capacity(); }
-  {
-    return container.capacity() * sizeof(typename C::value_type);
-  }
+  static std::size_t used_bytes(const C& container) noexcept requires requires { container.capacity(); }
+  { return container.size() * sizeof(typename C::value_type); }
+  static std::size_t retained_bytes(const C& container) noexcept requires requires { container.capacity(); }
+  { return container.capacity() * sizeof(typename C::value_type); }
   static void clear(C& container) noexcept { container.clear(); }
   // Requires a cleared container; afterwards it retains about `bytes`.
   static void trim_to(C& container, std::size_t bytes) {
@@ -58,8 +54,8 @@ struct retention {
 };
 
 struct pool_options {
-  std::size_t max_idle;              // returned objects beyond it are destroyed; not zero
-  double retained_percentile = 90;   // of the recent uses of each container
+  std::size_t max_idle;                    // returned objects beyond it are destroyed; not zero
+  double retained_percentile = 90;         // of the recent uses of each container
   std::size_t always_retained_bytes = 64;  // a container is not trimmed below it
 };
 
@@ -91,7 +87,9 @@ struct no_mutex {
 };
 
 template <class T>
-concept names_pool_members = requires { T::pool_members; };
+concept names_pool_members = requires {
+  T::pool_members;
+};
 
 // Calls visit(index, container) for each container the pool sees in `object`.
 template <class T, class Visit>
@@ -109,9 +107,10 @@ constexpr std::size_t container_count() {
   if constexpr (names_pool_members<T>) {
     return std::tuple_size_v<std::remove_cvref_t<decltype(T::pool_members)>>;
   } else {
-    static_assert(requires(const T& object) { retention<T>::retained_bytes(object); },
-                  "object_pool<T>: T needs `static constexpr auto pool_members = heapwright::members(...)`, "
-                  "or a specialization of heapwright::retention<T>");
+    static_assert(
+        requires(const T& object) { retention<T>::retained_bytes(object); },
+        "object_pool<T>: T needs `static constexpr auto pool_members = heapwright::members(...)`, "
+        "or a specialization of heapwright::retention<T>");
     return 1;
   }
 }
@@ -330,7 +329,8 @@ class object_pool {
     return []<std::size_t... I>(std::index_sequence<I...>) {
       return std::array<detail::decayed_histogram, containers>{
           (static_cast<void>(I), detail::decayed_histogram(half_life_returns))...};
-    }(std::make_index_sequence<containers>());
+    }
+    (std::make_index_sequence<containers>());
   }
   static constexpr double half_life_returns = 128;
 

@@ -47,8 +47,8 @@ class small_vector : public detail::vector_interface<detail::fast_storage<T, N, 
 };
 
 template <class T, std::same_as<T>... Rest>
-  requires(!std::input_iterator<T> || sizeof...(Rest) != 1)
-small_vector(T, Rest...) -> small_vector<T>;
+requires(!std::input_iterator<T> || sizeof...(Rest) != 1) small_vector(T, Rest...)
+->small_vector<T>;
 template <std::input_iterator It>
 small_vector(It, It) -> small_vector<std::iter_value_t<It>>;
 template <class Range, class T = std::ranges::range_value_t<Range>>
@@ -128,8 +128,9 @@ class spill_statistics {
   }
   std::uint64_t spilled(std::size_t inline_count) const noexcept { return vectors() - at_most(inline_count); }
   double covered_percent(std::size_t inline_count) const noexcept {
-    return vectors() == 0 ? 100.0
-                          : 100.0 * static_cast<double>(at_most(inline_count)) / static_cast<double>(vectors());
+    return vectors() == 0
+               ? 100.0
+               : 100.0 * static_cast<double>(at_most(inline_count)) / static_cast<double>(vectors());
   }
   // The smallest N that keeps `percent` of the vectors inline.
   std::size_t recommended_inline_count(double percent = 99.0) const noexcept {
@@ -143,8 +144,8 @@ class spill_statistics {
     const std::size_t last = std::max<std::size_t>(recommended_inline_count(99.9), 1);
     for (std::size_t count = 0; count <= last; count = count == 0 ? 1 : count * 2) {
       const auto tenths = static_cast<std::uint64_t>(covered_percent(count) * 10.0);
-      line += (count == 0 ? " N=" : ", N=") + std::to_string(count) + " covers " + std::to_string(tenths / 10) +
-              "." + std::to_string(tenths % 10) + " %";
+      line += (count == 0 ? " N=" : ", N=") + std::to_string(count) + " covers " +
+              std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
     }
     return line;
   }

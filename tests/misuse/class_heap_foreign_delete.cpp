@@ -4,7 +4,7 @@
 
 int main() {
   struct Order : heapwright::class_heap<Order> {};
-  Order* order = ::new Order;
+  Order* volatile order = ::new Order;
   delete order;
   return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// expected: heapwright::heap_budget: the heap hook is not alive: define HEAPWRIGHT_HEAP_BUDGET_IMPLEMENTATION in one source file of the program
+// expected: heapwright::heap_budget: the heap hook is not alive: define HEAPWRIGHT_HEAP_BUDGET_IMPLEMENTATION
+// in one source file of the program
 #include "heapwright/heap_budget.hpp"
 
 int main() {

@@ -12,13 +12,17 @@ std::vector<std::string> heard;
 }
 
 extern "C" {
-void heapwright_annotate_pool_create(const void*, const char* name) noexcept { heard.push_back(std::string("pool ") + name); }
+void heapwright_annotate_pool_create(const void*, const char* name) noexcept {
+  heard.push_back(std::string("pool ") + name);
+}
 void heapwright_annotate_pool_destroy(const void*) noexcept { heard.emplace_back("pool gone"); }
 void heapwright_annotate_pool_allocate(const void*, const void*, size_t bytes) noexcept {
   heard.push_back("block " + std::to_string(bytes));
 }
 void heapwright_annotate_pool_free(const void*, const void*) noexcept { heard.emplace_back("block gone"); }
-void heapwright_annotate_phase_begin(const char* name) noexcept { heard.push_back(std::string("begin ") + name); }
+void heapwright_annotate_phase_begin(const char* name) noexcept {
+  heard.push_back(std::string("begin ") + name);
+}
 void heapwright_annotate_phase_end(const char* name) noexcept { heard.push_back(std::string("end ") + name); }
 void heapwright_annotate_region(const void*, size_t bytes, const char* name) noexcept {
   heard.push_back(std::string("region ") + name + " " + std::to_string(bytes));

@@ -118,7 +118,8 @@ TEST(HeapBudget, FailsNonFatallyInGoogleTest) {
         delete[] used(new char[5000]);
       },
       "bytes at the peak, at most 1000");
-  EXPECT_NONFATAL_FAILURE({ HEAPWRIGHT_HEAP_BUDGET(.at_least_allocations = 1); }, "0 allocations, at least 1");
+  EXPECT_NONFATAL_FAILURE({ HEAPWRIGHT_HEAP_BUDGET(.at_least_allocations = 1); },
+                          "0 allocations, at least 1");
   int* kept = nullptr;
   EXPECT_NONFATAL_FAILURE(
       {

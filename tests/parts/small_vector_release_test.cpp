@@ -60,11 +60,11 @@ using Compact = heapwright::compact_vector<T, N, CountingAllocator<T>>;
 template <class T, std::size_t N>
 using Tracked = heapwright::tracked_small_vector<T, N, Tag, CountingAllocator<T>>;
 
-using Matrix =
-    testing::Types<Fast<int, 0>, Fast<int, 4>, Fast<std::string, 0>, Fast<std::string, 3>,
-                   Fast<std::unique_ptr<int>, 1>, Fast<ThrowingValue<true>, 2>, Fast<Overaligned, 2>,
-                   Compact<int, 0>, Compact<int, 1>, Compact<std::string, 2>, Compact<std::unique_ptr<int>, 1>,
-                   Compact<ThrowingValue<true>, 2>, Compact<Overaligned, 1>, Tracked<std::string, 2>>;
+using Matrix = testing::Types<Fast<int, 0>, Fast<int, 4>, Fast<std::string, 0>, Fast<std::string, 3>,
+                              Fast<std::unique_ptr<int>, 1>, Fast<ThrowingValue<true>, 2>,
+                              Fast<Overaligned, 2>, Compact<int, 0>, Compact<int, 1>, Compact<std::string, 2>,
+                              Compact<std::unique_ptr<int>, 1>, Compact<ThrowingValue<true>, 2>,
+                              Compact<Overaligned, 1>, Tracked<std::string, 2>>;
 TYPED_TEST_SUITE(ReleaseMatrix, Matrix);
 
 TYPED_TEST(ReleaseMatrix, ClearAndShrinkToFit) {

@@ -274,7 +274,9 @@ class keep_the_larger {
     drop(list_.take_at(list_.smallest()));
     list_.is_full_for(block.capacity) ? drop(block) : list_.add(block);
   }
-  static constexpr std::size_t capacity_for(std::size_t request) noexcept { return std::max<std::size_t>(request, 1); }
+  static constexpr std::size_t capacity_for(std::size_t request) noexcept {
+    return std::max<std::size_t>(request, 1);
+  }
   template <class Drop>
   void drain(Drop drop) {
     list_.drain(drop);
@@ -304,7 +306,9 @@ class fixed_cutoff {
     ++(is_too_large ? list_.counters.refused_too_large : list_.counters.dropped_full);
     drop(block);
   }
-  static constexpr std::size_t capacity_for(std::size_t request) noexcept { return std::max<std::size_t>(request, 1); }
+  static constexpr std::size_t capacity_for(std::size_t request) noexcept {
+    return std::max<std::size_t>(request, 1);
+  }
   template <class Drop>
   void drain(Drop drop) {
     list_.drain(drop);
@@ -345,7 +349,9 @@ class calibrated_pool {
     ++(is_too_large ? list_.counters.refused_too_large : list_.counters.dropped_full);
     drop(block);
   }
-  std::size_t capacity_for(std::size_t request) const noexcept { return std::max({request, usual_, std::size_t{1}}); }
+  std::size_t capacity_for(std::size_t request) const noexcept {
+    return std::max({request, usual_, std::size_t{1}});
+  }
   template <class Drop>
   void drain(Drop drop) {
     list_.drain(drop);
@@ -367,7 +373,8 @@ class calibrated_pool {
       order[i] = i;
       sum += calls_[i];
     }
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return calls_[a] > calls_[b]; });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return calls_[a] > calls_[b]; });
     usual_ = std::size_t{64} << order[0];
     largest_ = usual_;
     std::uint64_t covered = 0;

@@ -78,7 +78,8 @@ namespace heapwright::detail {
 #endif
 }
 
-inline void poison([[maybe_unused]] const void* address, [[maybe_unused]] decltype(sizeof(0)) bytes) noexcept {
+inline void poison([[maybe_unused]] const void* address,
+                   [[maybe_unused]] decltype(sizeof(0)) bytes) noexcept {
 #if HEAPWRIGHT_ASAN
   __asan_poison_memory_region(address, bytes);
 #endif

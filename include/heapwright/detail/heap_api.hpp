@@ -19,4 +19,10 @@ struct heapwright_heap;
 [[gnu::weak]] void heapwright_heap_destroy(heapwright_heap* heap) noexcept;
 }
 
+namespace heapwright::detail {
+
+inline bool has_heap_api() noexcept { return heapwright_heap_create != nullptr; }
+
+}  // namespace heapwright::detail
+
 #endif

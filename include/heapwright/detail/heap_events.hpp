@@ -15,11 +15,11 @@
 namespace heapwright {
 
 struct heap_limits {
-  std::uint64_t allocations = UINT64_MAX;      // at most
-  std::uint64_t bytes = UINT64_MAX;            // requested, in sum
-  std::uint64_t peak_bytes = UINT64_MAX;       // above the start, at any moment
-  std::int64_t live_bytes = INT64_MAX;         // above the start, at the end
-  std::uint64_t at_least_allocations = 0;      // a positive control
+  std::uint64_t allocations = UINT64_MAX;  // at most
+  std::uint64_t bytes = UINT64_MAX;        // requested, in sum
+  std::uint64_t peak_bytes = UINT64_MAX;   // above the start, at any moment
+  std::int64_t live_bytes = INT64_MAX;     // above the start, at the end
+  std::uint64_t at_least_allocations = 0;  // a positive control
 };
 
 struct heap_usage {
@@ -50,7 +50,8 @@ struct heap_scope {
 
   bool exceeds() const noexcept {
     return usage.allocations > limits.allocations || usage.bytes > limits.bytes ||
-           usage.peak_bytes > static_cast<std::int64_t>(std::min<std::uint64_t>(limits.peak_bytes, INT64_MAX));
+           usage.peak_bytes >
+               static_cast<std::int64_t>(std::min<std::uint64_t>(limits.peak_bytes, INT64_MAX));
   }
 };
 
@@ -127,8 +128,8 @@ inline void heap_released(std::size_t block_bytes) noexcept {
   if (own.is_busy) return;
   ++own.releases;
   if (!has_heap_scopes(own)) return;
-  for_each_heap_scope(own,
-                      [&](heap_scope& scope) { count_release(scope, static_cast<std::int64_t>(block_bytes)); });
+  for_each_heap_scope(
+      own, [&](heap_scope& scope) { count_release(scope, static_cast<std::int64_t>(block_bytes)); });
 }
 
 // Whether the call that comes now is to fail.

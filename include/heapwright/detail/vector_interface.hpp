@@ -50,8 +50,8 @@ class vector_interface : public vector_operations<Storage> {
       : vector_interface(other, traits::select_on_container_copy_construction(other.allocator_())) {}
   constexpr vector_interface(const vector_interface& other, const std::type_identity_t<allocator_type>& alloc)
       : vector_interface(other.begin(), other.end(), alloc) {}
-  constexpr vector_interface(vector_interface&& other) noexcept(
-      Storage::inline_capacity_or_zero == 0 || is_nothrow_relocatable<value_type>)
+  constexpr vector_interface(vector_interface&& other) noexcept(Storage::inline_capacity_or_zero == 0 ||
+                                                                is_nothrow_relocatable<value_type>)
       : vector_interface(std::as_const(other).allocator_()) {
     take_from(other);
   }

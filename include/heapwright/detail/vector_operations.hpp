@@ -88,11 +88,11 @@ class vector_operations : public Storage {
   using reverse_iterator = std::reverse_iterator<iterator>;
   using const_reverse_iterator = std::reverse_iterator<const_iterator>;
 
-  using Storage::Storage;
   using Storage::capacity;
   using Storage::data;
   using Storage::is_on_heap;
   using Storage::size;
+  using Storage::Storage;
 
   // Access
 
@@ -197,10 +197,8 @@ class vector_operations : public Storage {
   }
 
   // New elements are default-initialized: numbers keep what memory held.
-  void resize_for_overwrite(size_type count)
-    requires std::is_trivially_default_constructible_v<value_type> &&
-             std::is_trivially_copyable_v<value_type>
-  {
+  void resize_for_overwrite(size_type count) requires std::is_trivially_default_constructible_v<value_type> &&
+      std::is_trivially_copyable_v<value_type> {
     reserve(count);
     storage::set_size_(count);
   }
@@ -373,8 +371,7 @@ class vector_operations : public Storage {
     vector_operations& vector;
     pointer first;
     size_type count;
-    constexpr fresh_buffer(vector_operations& v, size_type n)
-        : vector(v), first(v.allocate_(n)), count(n) {}
+    constexpr fresh_buffer(vector_operations& v, size_type n) : vector(v), first(v.allocate_(n)), count(n) {}
     fresh_buffer(const fresh_buffer&) = delete;
     fresh_buffer& operator=(const fresh_buffer&) = delete;
     constexpr ~fresh_buffer() {

@@ -38,8 +38,9 @@ struct vector_header {
 
 template <class T>
 constexpr std::size_t max_vector_size() noexcept {
-  return std::min<std::size_t>(std::numeric_limits<std::uint32_t>::max(),
-                               static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / sizeof(T));
+  return std::min<std::size_t>(
+      std::numeric_limits<std::uint32_t>::max(),
+      static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / sizeof(T));
 }
 
 // N elements, raised to what the padding holds anyway. With N = 0 nothing asks
@@ -97,9 +98,7 @@ class fast_storage {
   constexpr Alloc& allocator_() noexcept { return alloc_; }
   constexpr const Alloc& allocator_() const noexcept { return alloc_; }
   static constexpr std::size_t max_size_() noexcept { return max_vector_size<T>(); }
-  constexpr T* allocate_(std::size_t count) {
-    return std::allocator_traits<Alloc>::allocate(alloc_, count);
-  }
+  constexpr T* allocate_(std::size_t count) { return std::allocator_traits<Alloc>::allocate(alloc_, count); }
   constexpr void deallocate_(T* first, std::size_t count) noexcept {
     std::allocator_traits<Alloc>::deallocate(alloc_, first, count);
   }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Figures that are no times, as one JSON object: what the cache's policies do
+// with the poisoning load, what a pool retains after a spike.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <heapwright/buffer_cache.hpp>
+#include <heapwright/deferred_free.hpp>
+#include <heapwright/object_pool.hpp>
+#include <heapwright/small_vector.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using heapwright::buffer_event;
+
+std::vector<buffer_event> poisoning_load(unsigned seed, unsigned doubles_in, int steps) {
+  std::mt19937 random(seed);
+  std::vector<buffer_event> events;
+  std::vector<std::size_t> live;
+  std::size_t requests = 0;
+  for (int i = 0; i < steps; ++i) {
+    if (live.empty() || random() % 2 == 0) {
+      std::size_t bytes = 100;
+      while (bytes < 1024 * 1024 && random() % doubles_in == 0) bytes *= 2;
+      live.push_back(requests);
+      events.push_back({requests++, bytes});
+    } else {
+      std::swap(live[random() % live.size()], live.back());
+      events.push_back({live.back(), 0});
+      live.pop_back();
+    }
+  }
+  return events;
+}
+
+template <class Policy>
+void print_cache(const char* name, const char* variant, const std::vector<buffer_event>& events,
+                 heapwright::cache_limits limits) {
+  Policy policy(limits);
+  const auto f = heapwright::replay(policy, events);
+  std::printf(
+      "{\"policy\": \"%s\", \"load\": \"%s\", \"hit_percent\": %.2f, \"used_percent\": %.2f, "
+      "\"peak_retained_bytes\": %zu},\n",
+      name, variant, f.hit_percent, f.used_percent, f.peak_retained_bytes);
+}
+
+void print_caches() {
+  const struct {
+    const char* name;
+    unsigned doubles_in;
+  } loads[] = {{"flat", 2}, {"steep", 4}};
+  for (const auto& load : loads) {
+    const auto events = poisoning_load(1, load.doubles_in, 500000);
+    const heapwright::cache_limits limits{1000000, 256};
+    print_cache<heapwright::learnt_cutoff>("learnt_cutoff", load.name, events, limits);
+    print_cache<heapwright::fixed_cutoff<200>>("fixed_cutoff<200>", load.name, events, limits);
+    print_cache<heapwright::calibrated_pool>("calibrated_pool", load.name, events, limits);
+    print_cache<heapwright::keep_the_larger>("keep_the_larger, 1 entry", load.name, events, {64 << 20, 1});
+    print_cache<heapwright::keep_the_larger>("keep_the_larger, 4 entries", load.name, events, {64 << 20, 4});
+  }
+}
+
+// 1,000 objects, one spike each, then the usual use.
+void print_pools() {
+  constexpr std::size_t objects = 1000;
+  constexpr std::size_t spike = 100000;
+  constexpr std::size_t usual = 400;
+  heapwright::object_pool<std::string> pool({.max_idle = objects});
+  std::vector<std::string> cleared(objects);
+  {
+    std::vector<heapwright::object_pool<std::string>::handle> all;
+    for (std::size_t i = 0; i < objects; ++i) all.push_back(pool.acquire());
+    for (std::size_t i = 0; i < objects; ++i) {
+      all[i]->assign(spike, 'x');
+      cleared[i].assign(spike, 'x');
+      cleared[i].clear();
+    }
+  }
+  for (std::size_t i = 0; i < 4 * objects; ++i) {
+    pool.acquire()->assign(usual, 'x');
+    cleared[i % objects].assign(usual, 'x');
+    cleared[i % objects].clear();
+  }
+  std::size_t creep = 0;
+  for (const std::string& text : cleared) creep += text.capacity();
+  std::printf("\"pool\": {\"object_pool\": %zu, \"clear() only\": %zu, \"twice_p90\": %zu},\n",
+              pool.statistics().retained_bytes, creep, 2 * usual * objects);
+}
+
+// For callgrind: `figures defer N` enqueues N objects.
+[[gnu::noinline]] void enqueue(heapwright::deferred_free& queue, int count) {
+  static int object = 0;
+  for (int i = 0; i < count; ++i) queue.defer(&object, [](void*) {});
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count == 3 && std::strcmp(arguments[1], "defer") == 0) {
+    heapwright::deferred_free queue({.entries = 65536});
+    enqueue(queue, std::atoi(arguments[2]));
+    return 0;
+  }
+  std::printf("{\"caches\": [\n");
+  print_caches();
+  std::printf("null],\n");
+  print_pools();
+  std::printf(
+      "\"sizes\": {\"small_vector<void*, 0>\": %zu, \"small_vector<void*, 1>\": %zu, "
+      "\"compact_vector<uint8_t, 7>\": %zu, \"compact_vector<void*, 0>\": %zu, "
+      "\"std::vector<void*>\": %zu}}\n",
+      sizeof(heapwright::small_vector<void*, 0>), sizeof(heapwright::small_vector<void*, 1>),
+      sizeof(heapwright::compact_vector<unsigned char, 7>), sizeof(heapwright::compact_vector<void*, 0>),
+      sizeof(std::vector<void*>));
+}

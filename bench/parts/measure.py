@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures the parts beside std, Boost, Abseil and LLVM; writes parts-*.json.
+
+Each library is a program of its own, each repetition a process of its own,
+and the libraries take turns, so that noise meets all of them alike.
+Debian packages: libbenchmark-dev libboost-dev libabsl-dev llvm-19-dev valgrind.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+project = Path(__file__).resolve().parents[2]
+here = Path(__file__).resolve().parent
+llvm = Path("/usr/lib/llvm-19")
+flags = ["-std=c++20", "-O2", "-DNDEBUG", f"-I{project / 'include'}"]
+links: dict[str, list[str]] = {
+    "abseil": ["-labsl_throw_delegate", "-labsl_raw_logging_internal"],
+    "llvm": [f"-L{llvm / 'lib'}", "-lLLVM", f"-Wl,-rpath,{llvm / 'lib'}"],
+}
+vectors = ["std", "heapwright", "heapwright_compact", "boost", "abseil", "llvm"]
+objects = ["std", "heapwright", "pmr", "boost", "llvm"]
+
+# The least each vector needs, for the tables of build time and code size.
+snippet = """
+#include "vectors_header.inc"
+void use(Vector<int, 4>& v, int n);
+void use(Vector<int, 4>& v, int n) { v.push_back(n); v.insert(v.begin(), n); v.erase(v.begin()); v.resize(9); }
+"""
+
+
+def run(command: list[str], **options: Any) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def build(source: str, library: str, work: Path) -> Path:
+    program = work / f"{source}_{library}"
+    if program.exists():
+        return program
+    extra = ["-I", str(llvm / "include")] if library == "llvm" else []
+    run(
+        ["g++", *flags, f"-DLIBRARY_{library}", *extra, str(here / f"{source}.cpp"), "-o", str(program)]
+        + [*links.get(library, []), "-lbenchmark", "-lpthread"]
+    )
+    return program
+
+
+def benchmark(program: Path, seconds: float) -> dict[str, float]:
+    command = [str(program), "--benchmark_format=json", f"--benchmark_min_time={seconds}"]
+    found = json.loads(run(command))["benchmarks"]
+    return {b["name"]: 1e9 / b["items_per_second"] for b in found}
+
+
+def take_turns(
+    source: str, libraries: list[str], work: Path, args: argparse.Namespace
+) -> list[dict[str, Any]]:
+    programs = {library: build(source, library, work) for library in libraries}
+    results = []
+    for repetition in range(args.repetitions):
+        for library, program in programs.items():
+            for name, ns in benchmark(program, args.seconds).items():
+                results.append(
+                    {"library": library, "name": name, "repetition": repetition, "ns": round(ns, 4)}
+                )
+    return results
+
+
+def compile_costs(work: Path, repetitions: int) -> list[dict[str, Any]]:
+    text = (here / "vectors.cpp").read_text(encoding="utf-8")
+    start, end = text.index("#if defined(LIBRARY_std)"), text.index("#endif") + len("#endif")
+    (work / "vectors_header.inc").write_text("#include <vector>\n" + text[start:end] + "\n", encoding="utf-8")
+    (work / "snippet.cpp").write_text(snippet, encoding="utf-8")
+    results = []
+    for repetition in range(repetitions):
+        for library in vectors:
+            output = work / "snippet.o"
+            command = ["g++", *flags, f"-DLIBRARY_{library}", f"-I{work}", f"-I{llvm / 'include'}", "-c"]
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            run([*command, str(work / "snippet.cpp"), "-o", str(output)])
+            seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+            text_bytes = int(run(["size", str(output)]).splitlines()[1].split()[0])
+            row = {"library": library, "repetition": repetition, "cpu_seconds": round(seconds, 3)}
+            results.append(row | {"text_bytes": text_bytes})
+    return results
+
+
+def instructions(program: Path, count: int, work: Path) -> int:
+    output = work / "callgrind.out"
+    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
+    done = subprocess.run(
+        [*command, str(program), "defer", str(count)], capture_output=True, text=True, check=True
+    )
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if not found:
+        sys.exit("valgrind gave no instruction count")
+    return int(found.group(1))
+
+
+def figures(work: Path) -> dict[str, Any]:
+    program = work / "figures"
+    run(["g++", *flags, str(here / "figures.cpp"), "-o", str(program), "-lpthread"])
+    result: dict[str, Any] = json.loads(run([str(program)]))
+    result["caches"] = [row for row in result["caches"] if row]
+    few, many = (instructions(program, count, work) for count in (1000, 51000))
+    result["defer_instructions"] = (many - few) / 50000
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.1, help="of each benchmark in each repetition")
+    parser.add_argument("--work", type=Path, help="keeps the built programs here and uses those it finds")
+    parser.add_argument("--build-only", action="store_true")
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    compiler = run(["g++", "--version"]).splitlines()[0]
+    machine = {
+        "cpu": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "compiler": compiler,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        work = args.work or Path(folder)
+        work.mkdir(parents=True, exist_ok=True)
+        if args.build_only:
+            for source, libraries in {"objects": objects, "vectors": vectors}.items():
+                for library in libraries:
+                    build(source, library, work)
+            return
+        machine["load_before"] = round(os.getloadavg()[0], 2)
+        results = {
+            "parts-figures": figures(work),
+            "parts-objects": take_turns("objects", objects, work, args),
+            "parts-vectors": take_turns("vectors", vectors, work, args),
+            "parts-compile": compile_costs(work, 3),
+        }
+        machine["load_after"] = round(os.getloadavg()[0], 2)
+    for name, found in results.items():
+        text = json.dumps({"machine": machine, "results": found}, indent=1)
+        (args.output / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
