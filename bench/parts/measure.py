@@ -34,12 +34,17 @@ objects = ["std", "heapwright", "pmr", "boost", "llvm"]
 snippet = """
 #include "vectors_header.inc"
 void use(Vector<int, 4>& v, int n);
-void use(Vector<int, 4>& v, int n) { v.push_back(n); v.insert(v.begin(), n); v.erase(v.begin()); v.resize(9); }
+void use(Vector<int, 4>& v, int n) {
+  v.push_back(n);
+  v.insert(v.begin(), n);
+  v.erase(v.begin());
+  v.resize(9);
+}
 """
 
 
-def run(command: list[str], **options: Any) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+def run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stderr[-2000:]}")
     return done.stdout
@@ -50,10 +55,9 @@ def build(source: str, library: str, work: Path) -> Path:
     if program.exists():
         return program
     extra = ["-I", str(llvm / "include")] if library == "llvm" else []
-    run(
-        ["g++", *flags, f"-DLIBRARY_{library}", *extra, str(here / f"{source}.cpp"), "-o", str(program)]
-        + [*links.get(library, []), "-lbenchmark", "-lpthread"]
-    )
+    names = [str(here / f"{source}.cpp"), "-o", str(program)]
+    libraries = [*links.get(library, []), "-lbenchmark", "-lpthread"]
+    run(["g++", *flags, f"-DLIBRARY_{library}", *extra, *names, *libraries])
     return program
 
 

@@ -84,11 +84,10 @@ def object_lines(rows: Rows) -> list[str]:
 
 
 def figure_lines(found: dict[str, Any]) -> list[str]:
-    body = [
-        [row["policy"], row["load"], f"{row['hit_percent']:.1f}", f"{row['used_percent']:.1f}"]
-        + [f"{row['peak_retained_bytes']:,}"]
-        for row in found["caches"]
-    ]
+    body = []
+    for row in found["caches"]:
+        percents = [f"{row['hit_percent']:.1f}", f"{row['used_percent']:.1f}"]
+        body.append([row["policy"], row["load"], *percents, f"{row['peak_retained_bytes']:,}"])
     lines = ["## buffer_cache on the poisoning load", ""]
     lines += table(["policy", "load", "hits %", "used %", "most bytes held"], body)
     pool = found["pool"]
@@ -113,12 +112,13 @@ def render() -> str:
     lines = [
         "# How fast the parts are",
         "",
-        "Made by `bench/parts/render.py` from the results in `bench/results/`, which `bench/parts/measure.py`",
-        "writes: one process for each library, in turns, medians. Lower is better; the best is bold.",
+        "Made by `bench/parts/render.py` from the results in `bench/results/`, which",
+        "`bench/parts/measure.py` writes: one process for each library, in turns, medians.",
+        "Lower is better; the best is bold.",
         "",
         f"Machine: {machine['cores']} cores, {machine['cpu']}; {machine['compiler']}, -O2; load average "
-        f"{machine['load_before']} before, {machine['load_after']} after. Libraries as in Debian 12: Boost 1.74, "
-        "Abseil 20220623, LLVM 19.",
+        f"{machine['load_before']} before, {machine['load_after']} after.",
+        "Libraries as in Debian 12: Boost 1.74, Abseil 20220623, LLVM 19.",
         "",
         "## small_vector",
         "",
@@ -146,9 +146,7 @@ def main() -> int:
         document.write_text(text, encoding="utf-8")
     elif args.check:
         if not document.exists() or document.read_text(encoding="utf-8") != text:
-            print(
-                "docs/parts/performance.md does not follow from the results: run bench/parts/render.py --write"
-            )
+            print("docs/parts/performance.md differs from the results: run bench/parts/render.py --write")
             return 1
     else:
         print(text, end="")

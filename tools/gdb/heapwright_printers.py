@@ -2,10 +2,12 @@
 """Pretty-printers of the parts for gdb: (gdb) source tools/gdb/heapwright_printers.py"""
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
-import gdb  # type: ignore[import-not-found]
-import gdb.printing  # type: ignore[import-not-found]
+# gdb brings these modules; type checkers do not know them.
+gdb: Any = import_module("gdb")
+printing: Any = import_module("gdb.printing")
 
 Children = Iterator[tuple[str, Any]]
 
@@ -69,7 +71,8 @@ class Arena:
         self.value = value
 
     def to_string(self) -> str:
-        return f"heapwright arena, {int(self.value['requested_'])} bytes requested, {int(self.value['retained_'])} held"
+        requested, held = (int(self.value[name]) for name in ("requested_", "retained_"))
+        return f"heapwright arena, {requested} bytes requested, {held} held"
 
 
 class ObjectPool:
@@ -93,7 +96,7 @@ class BufferCache:
 
 
 def build() -> Any:
-    printers = gdb.printing.RegexpCollectionPrettyPrinter("heapwright")
+    printers = printing.RegexpCollectionPrettyPrinter("heapwright")
     printers.add_printer("small_vector", "^heapwright::(tracked_)?small_vector<", FastVector)
     printers.add_printer("compact_vector", "^heapwright::compact_vector<", CompactVector)
     printers.add_printer("arena", "^heapwright::arena$", Arena)
@@ -102,4 +105,4 @@ def build() -> Any:
     return printers
 
 
-gdb.printing.register_pretty_printer(None, build(), replace=True)
+printing.register_pretty_printer(None, build(), replace=True)
