@@ -12,7 +12,7 @@
 #include <charconv>
 #include <climits>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string_view>
 
 namespace heapwright::collect {
@@ -20,7 +20,11 @@ namespace {
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // A process that ends in between makes the read fail; << keeps that quiet,
+  // where an iterator would throw.
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 // "RssAnon:\t     123 kB"
