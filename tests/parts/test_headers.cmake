@@ -19,3 +19,12 @@ foreach(compiler g++ clang++)
     endforeach()
   endforeach()
 endforeach()
+
+# Without exceptions the templates must not only parse but be compiled.
+foreach(part small_vector arena object_pool buffer_cache deferred_free make_shared_private class_heap)
+  execute_process(COMMAND g++ -std=c++20 ${warnings} -fno-exceptions -I${HEADERS}
+    -S -o /dev/null ${HEADERS}/../examples/parts/${part}.cpp RESULT_VARIABLE status ERROR_VARIABLE err)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "-fno-exceptions ${part}:\n${err}")
+  endif()
+endforeach()
