@@ -22,7 +22,9 @@ using namespace heapwright;
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -33,9 +35,11 @@ class Stopwatch {
     const auto count = static_cast<double>(events);
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    std::printf("{\"what\":\"%s\",\"events\":%.0f,\"seconds\":%.3f,\"million_events_per_s\":%.1f,\"cpu_ns_per_event\":%.1f,\"peak_rss_mb\":%.0f}\n",
-                name, count, wall.count(), count / wall.count() * 1e-6, (cpu_seconds() - cpu_) * 1e9 / count,
-                static_cast<double>(usage.ru_maxrss) / 1024);
+    std::printf(
+        "{\"what\":\"%s\",\"events\":%.0f,\"seconds\":%.3f,\"million_events_per_s\":%.1f,\"cpu_ns_per_"
+        "event\":%.1f,\"peak_rss_mb\":%.0f}\n",
+        name, count, wall.count(), count / wall.count() * 1e-6, (cpu_seconds() - cpu_) * 1e9 / count,
+        static_cast<double>(usage.ru_maxrss) / 1024);
   }
 
  private:

@@ -29,14 +29,22 @@ template <int number>
 
 [[gnu::noinline]] void* allocate_at(std::uint64_t site, std::size_t bytes) {
   switch (site % 8) {
-    case 0: return allocate<0>(bytes);
-    case 1: return allocate<1>(bytes);
-    case 2: return allocate<2>(bytes);
-    case 3: return allocate<3>(bytes);
-    case 4: return allocate<4>(bytes);
-    case 5: return allocate<5>(bytes);
-    case 6: return allocate<6>(bytes);
-    default: return allocate<7>(bytes);
+    case 0:
+      return allocate<0>(bytes);
+    case 1:
+      return allocate<1>(bytes);
+    case 2:
+      return allocate<2>(bytes);
+    case 3:
+      return allocate<3>(bytes);
+    case 4:
+      return allocate<4>(bytes);
+    case 5:
+      return allocate<5>(bytes);
+    case 6:
+      return allocate<6>(bytes);
+    default:
+      return allocate<7>(bytes);
   }
 }
 

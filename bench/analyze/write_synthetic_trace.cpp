@@ -36,7 +36,8 @@ class Program {
       : writer_(writer), random_(42), live_blocks_(live_blocks), batches_(threads), sequences_(threads) {
     for (std::uint32_t index = 0; index < sites; ++index) {
       const auto size = std::uint64_t{8} << (random_() % 10);
-      sites_.push_back({index + 1, size + random_() % size, random_() % 3 == 0 ? size : 0, static_cast<int>(random_() % 8)});
+      sites_.push_back({index + 1, size + random_() % size, random_() % 3 == 0 ? size : 0,
+                        static_cast<int>(random_() % 8)});
     }
   }
 
@@ -57,7 +58,8 @@ class Program {
   void step(std::uint32_t thread) {
     // Squaring a uniform number favours the first sites.
     const auto uniform = static_cast<double>(random_() >> 11) * 0x1.0p-53;
-    const auto& site = sites_[static_cast<std::size_t>(std::pow(uniform, 4) * static_cast<double>(sites_.size()))];
+    const auto& site =
+        sites_[static_cast<std::size_t>(std::pow(uniform, 4) * static_cast<double>(sites_.size()))];
     const auto block = allocate(thread, site);
     if (site.fate < 4) {
       release(thread, block);
@@ -91,7 +93,8 @@ class Program {
       address = spare.back();
       spare.pop_back();
     }
-    put(thread, random_() % 3 == 0 ? EventKind::new_plain : EventKind::malloc_, size, rounded - 8, address, site.stack);
+    put(thread, random_() % 3 == 0 ? EventKind::new_plain : EventKind::malloc_, size, rounded - 8, address,
+        site.stack);
     return {address, rounded};
   }
 
@@ -100,11 +103,13 @@ class Program {
     put(thread, EventKind::free_, 0, 0, block.address, 0);
   }
 
-  void put(std::uint32_t thread, EventKind kind, std::uint64_t size, std::uint64_t usable, std::uint64_t address, std::uint32_t stack) {
+  void put(std::uint32_t thread, EventKind kind, std::uint64_t size, std::uint64_t usable,
+           std::uint64_t address, std::uint32_t stack) {
     auto& batch = batches_[thread];
     const auto noise = random_();
     clock_ns_ += 80 + noise % 200;
-    const auto duration = static_cast<std::uint32_t>(20 + (noise >> 20) % 16 + ((noise >> 40) % 1000 == 0 ? (noise >> 50) * 4 : 0));
+    const auto duration = static_cast<std::uint32_t>(20 + (noise >> 20) % 16 +
+                                                     ((noise >> 40) % 1000 == 0 ? (noise >> 50) * 4 : 0));
     batch.kind.push_back(kind);
     batch.alignment_log2.push_back(0);
     batch.duration_ns.push_back(duration / 4 * 4);

@@ -44,7 +44,8 @@ unsigned worker_count(const PipelineLimits& limits, const Schedule& schedule) {
   return std::min(cores - 1, most_workers);
 }
 
-void merge_all(const Schedule& schedule, DecodeAhead<Piece>& ahead, const Options& options, HeapModel& model) {
+void merge_all(const Schedule& schedule, DecodeAhead<Piece>& ahead, const Options& options,
+               HeapModel& model) {
   Merge<Piece> merge(schedule, ahead);
   Run<Piece> run;
   std::size_t loaded = 0;
@@ -73,7 +74,8 @@ std::size_t thread_rows(const Source& source, const Schedule& schedule) {
     rows = std::max(rows, std::size_t{thread} + 1);
   }
   if (rows > thread_limit) {
-    throw trace::TraceError("the trace names thread " + std::to_string(rows - 1) + ", more than a process can have: record it again");
+    throw trace::TraceError("the trace names thread " + std::to_string(rows - 1) +
+                            ", more than a process can have: record it again");
   }
   return rows;
 }
@@ -111,9 +113,10 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
   }
   HeapModel model(scope);
   {
-    DecodeAhead<Piece> ahead(schedule, workers, [&](unsigned worker, const ScheduledChunk& job, std::uint32_t from, Piece& piece) {
-      preparers[worker]->prepare(job, from, piece);
-    });
+    DecodeAhead<Piece> ahead(
+        schedule, workers, [&](unsigned worker, const ScheduledChunk& job, std::uint32_t from, Piece& piece) {
+          preparers[worker]->prepare(job, from, piece);
+        });
     merge_all(schedule, ahead, options, model);
   }
 

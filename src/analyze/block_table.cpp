@@ -18,7 +18,7 @@ constexpr std::uint64_t merge_bytes = std::uint64_t{256} << 20;
 
 struct BlockRow {
   std::uint64_t address;
-  std::uint64_t time_ns;   // acquisitions: the call's end
+  std::uint64_t time_ns;  // acquisitions: the call's end
   std::uint64_t begin_ns;
   std::uint64_t size;
   std::uint64_t usable;
@@ -36,7 +36,9 @@ struct BlockPiece {
 
   std::size_t count() const noexcept { return rows.size(); }
   std::uint32_t next_event() const noexcept { return used_events; }
-  std::uint64_t key(std::size_t index) const noexcept { return merge_key(rows[index].time_ns, rows[index].is_acquisition); }
+  std::uint64_t key(std::size_t index) const noexcept {
+    return merge_key(rows[index].time_ns, rows[index].is_acquisition);
+  }
 };
 
 void add_rows(const trace::EventBatch& batch, std::size_t index, std::vector<BlockRow>& rows) {
@@ -130,7 +132,9 @@ struct BlockTable::State {
     batches.resize(decoders.size());
     ahead = std::make_unique<DecodeAhead<BlockPiece>>(
         schedule, static_cast<unsigned>(decoders.size() - 1),
-        [this](unsigned worker, const ScheduledChunk& job, std::uint32_t first, BlockPiece& piece) { prepare(worker, job, first, piece); });
+        [this](unsigned worker, const ScheduledChunk& job, std::uint32_t first, BlockPiece& piece) {
+          prepare(worker, job, first, piece);
+        });
     merge = std::make_unique<Merge<BlockPiece>>(schedule, *ahead);
   }
 
@@ -186,7 +190,8 @@ struct BlockTable::State {
     const bool is_latest = last_address[lane] == row.address;
     last_address[lane] = is_latest ? 0 : last_address[lane];
     put(block, schedule.thread_of_lane[block.lane], columns);
-    put_end(row, schedule.thread_of_lane[lane], is_latest && block.lane == lane && !row.is_in_realloc, columns);
+    put_end(row, schedule.thread_of_lane[lane], is_latest && block.lane == lane && !row.is_in_realloc,
+            columns);
     spare.push_back(slot->size);
     slot->flags = 0;
   }
@@ -204,8 +209,9 @@ struct BlockTable::State {
 
   void list_survivors() {
     blocks.for_each_live([this](const Slot& slot) { survivors.push_back(slot.size); });
-    std::sort(survivors.begin(), survivors.end(),
-              [this](std::uint32_t a, std::uint32_t b) { return open[a].row.begin_ns < open[b].row.begin_ns; });
+    std::sort(survivors.begin(), survivors.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return open[a].row.begin_ns < open[b].row.begin_ns;
+    });
     is_merged = true;
   }
 
@@ -241,7 +247,8 @@ bool BlockTable::next(BlockColumns& columns) {
     }
     state.add_run(columns);
   }
-  while (state.is_merged && state.next_survivor < state.survivors.size() && columns.count() < rows_per_batch) {
+  while (state.is_merged && state.next_survivor < state.survivors.size() &&
+         columns.count() < rows_per_batch) {
     const auto& block = state.open[state.survivors[state.next_survivor++]];
     put(block, state.schedule.thread_of_lane[block.lane], columns);
     put_no_end(columns);

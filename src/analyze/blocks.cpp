@@ -17,9 +17,7 @@ constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 // because there memory is what runs out.
 constexpr std::size_t large_table_slots = std::size_t{1} << 22;
 
-std::size_t fill_limit(std::size_t slots) {
-  return slots >= large_table_slots ? slots / 4 * 3 : slots / 2;
-}
+std::size_t fill_limit(std::size_t slots) { return slots >= large_table_slots ? slots / 4 * 3 : slots / 2; }
 
 }  // namespace
 

@@ -29,7 +29,7 @@ struct alignas(32) Slot {
   std::uint64_t time_ns;  // when it became live
   std::uint32_t size;
   std::uint32_t stack;
-  std::uint32_t lane;     // of the allocating thread
+  std::uint32_t lane;  // of the allocating thread
   std::uint16_t excess;
   std::uint16_t flags;
 };
@@ -58,7 +58,9 @@ class Blocks {
  public:
   Blocks();
 
-  void prefetch(std::uint64_t address) const noexcept { __builtin_prefetch(&slots_.get()[home_of(address)], 1); }
+  void prefetch(std::uint64_t address) const noexcept {
+    __builtin_prefetch(&slots_.get()[home_of(address)], 1);
+  }
 
   // The live block at `address`, or null.
   Slot* find(std::uint64_t address) noexcept {

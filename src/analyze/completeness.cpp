@@ -45,11 +45,12 @@ void add_end_reason(const trace::End& end, std::vector<std::string>& reasons) {
       reasons.emplace_back("the end mark is missing: the recording was cut");
       break;
     case trace::EndReason::size_limit:
-      reasons.push_back("the recording reached its size limit at " + seconds(end.time_ns) + " and stopped there");
+      reasons.push_back("the recording reached its size limit at " + seconds(end.time_ns) +
+                        " and stopped there");
       break;
     case trace::EndReason::write_failed:
-      reasons.push_back("writing failed at " + seconds(end.time_ns) + " (errno " + std::to_string(end.status) +
-                        "); later calls are missing");
+      reasons.push_back("writing failed at " + seconds(end.time_ns) + " (errno " +
+                        std::to_string(end.status) + "); later calls are missing");
       break;
     default:
       break;
@@ -58,7 +59,8 @@ void add_end_reason(const trace::End& end, std::vector<std::string>& reasons) {
 
 void add_damage(const std::vector<trace::Damage>& damage, std::vector<std::string>& reasons) {
   for (std::size_t index = 0; index < damage.size() && index < damage_reasons_limit; ++index) {
-    reasons.push_back("damage at byte " + std::to_string(damage[index].file_offset) + ": " + damage[index].what);
+    reasons.push_back("damage at byte " + std::to_string(damage[index].file_offset) + ": " +
+                      damage[index].what);
   }
   if (damage.size() > damage_reasons_limit) {
     reasons.push_back("and " + std::to_string(damage.size() - damage_reasons_limit) + " more damaged places");

@@ -7,7 +7,9 @@ namespace heapwright::analyze {
 
 struct EventTable::State {
   explicit State(std::unique_ptr<Source> from)
-      : source(std::move(from)), schedule(make_schedule(source->event_chunks(), UINT64_MAX)), decoder(source->make_decoder()) {}
+      : source(std::move(from)),
+        schedule(make_schedule(source->event_chunks(), UINT64_MAX)),
+        decoder(source->make_decoder()) {}
 
   std::unique_ptr<Source> source;
   Schedule schedule;

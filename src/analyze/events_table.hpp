@@ -17,8 +17,8 @@ namespace heapwright::analyze {
 // Columns of equal length; meanings as in trace::EventBatch.
 struct EventColumns {
   std::vector<std::uint32_t> thread;
-  std::vector<std::uint64_t> sequence;   // number within the thread
-  std::vector<std::uint8_t> kind;        // trace::EventKind
+  std::vector<std::uint64_t> sequence;  // number within the thread
+  std::vector<std::uint8_t> kind;       // trace::EventKind
   std::vector<std::uint64_t> begin_ns;
   std::vector<std::uint32_t> duration_ns;
   std::vector<std::uint64_t> size;
@@ -58,13 +58,13 @@ struct BlockColumns {
   std::vector<std::uint8_t> kind;
   std::vector<std::uint32_t> thread;
   std::vector<std::uint32_t> stack;
-  std::vector<std::uint64_t> begin_ns;      // the allocating call's begin
+  std::vector<std::uint64_t> begin_ns;  // the allocating call's begin
   std::vector<std::uint8_t> is_freed;
-  std::vector<std::uint64_t> end_ns;        // the releasing call's begin
+  std::vector<std::uint64_t> end_ns;  // the releasing call's begin
   std::vector<std::uint32_t> free_thread;
   std::vector<std::uint8_t> free_kind;
   std::vector<std::uint32_t> free_stack;
-  std::vector<std::uint8_t> is_temporary;   // see Facts::temporaries
+  std::vector<std::uint8_t> is_temporary;  // see Facts::temporaries
 
   std::size_t count() const noexcept { return address.size(); }
   void clear() noexcept;

@@ -32,11 +32,11 @@ struct Options {
   std::uint64_t to_ns = UINT64_MAX;
   std::uint64_t min_size_bytes = 0;
   std::uint64_t max_size_bytes = UINT64_MAX;
-  std::vector<std::uint8_t> thread_chosen;   // by Thread::index; empty = all
+  std::vector<std::uint8_t> thread_chosen;  // by Thread::index; empty = all
   // Site of each stack id: a group of stacks that the report shows as one
   // line. Size = reader.stacks().size(); empty = every stack is its own site.
   std::vector<std::uint32_t> site_of_stack;
-  std::vector<std::uint8_t> site_chosen;     // by site; empty = all
+  std::vector<std::uint8_t> site_chosen;  // by site; empty = all
   std::uint32_t timeline_points = 512;
   std::uint32_t slowest_calls = 32;
   // Called now and then with events done and events in all; may be empty.
@@ -68,22 +68,22 @@ struct Latency {
 
 struct Totals {
   std::uint64_t events = 0;
-  std::uint64_t allocations = 0;        // successful, reallocs that returned a block included
-  std::uint64_t releases = 0;           // of known and unknown blocks, old sides of reallocs
-                                        // included; free(NULL) excluded
-  std::uint64_t reallocs = 0;           // calls of realloc and reallocarray
-  std::uint64_t failed = 0;             // allocations that returned NULL
+  std::uint64_t allocations = 0;  // successful, reallocs that returned a block included
+  std::uint64_t releases = 0;     // of known and unknown blocks, old sides of reallocs
+                                  // included; free(NULL) excluded
+  std::uint64_t reallocs = 0;     // calls of realloc and reallocarray
+  std::uint64_t failed = 0;       // allocations that returned NULL
   std::uint64_t null_frees = 0;
-  std::uint64_t requested_bytes = 0;    // sum over allocations
+  std::uint64_t requested_bytes = 0;  // sum over allocations
   std::uint64_t usable_bytes = 0;
-  std::uint64_t unknown_releases = 0;   // block's allocation is not in the trace
+  std::uint64_t unknown_releases = 0;       // block's allocation is not in the trace
   std::uint64_t reused_live_addresses = 0;  // an address came back while live: a free was missed
-  std::uint64_t mapped_bytes = 0;       // program-made mmap
+  std::uint64_t mapped_bytes = 0;           // program-made mmap
   std::uint64_t unmapped_bytes = 0;
   std::uint64_t zero_size = 0;
-  std::uint64_t allocator_ns = 0;       // sum of all durations, all threads
-  std::uint64_t span_ns = 0;            // first begin to last end
-  std::uint64_t size_mismatches = 0;    // sized free with another size than allocated
+  std::uint64_t allocator_ns = 0;     // sum of all durations, all threads
+  std::uint64_t span_ns = 0;          // first begin to last end
+  std::uint64_t size_mismatches = 0;  // sized free with another size than allocated
 };
 
 // The moment when live requested bytes were highest (exact), and what lived.
@@ -97,20 +97,20 @@ struct Peak {
 struct ByKind {  // one per event kind seen
   trace::EventKind kind = trace::EventKind::none;
   std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;              // successful allocations and mappings; else 0
+  std::uint64_t bytes = 0;  // successful allocations and mappings; else 0
   Latency latency;
 };
 
 struct BySizeClass {  // power-of-two classes of the requested size
   std::uint64_t from_bytes = 0;
-  std::uint64_t to_bytes = 0;   // inclusive
+  std::uint64_t to_bytes = 0;  // inclusive
   std::uint64_t allocations = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t overhead_bytes = 0;   // usable - requested
+  std::uint64_t overhead_bytes = 0;  // usable - requested
   std::uint64_t live_at_peak_blocks = 0;
   std::uint64_t live_at_peak_bytes = 0;
   Latency allocation_latency;
-  Latency release_latency;      // releases of blocks of this class
+  Latency release_latency;  // releases of blocks of this class
 };
 
 // Per site; indexed by site number. Also used per stack (`stacks`), with the
@@ -118,24 +118,24 @@ struct BySizeClass {  // power-of-two classes of the requested size
 struct Site {
   std::uint64_t allocations = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t overhead_bytes = 0;     // sum of usable - requested
+  std::uint64_t overhead_bytes = 0;  // sum of usable - requested
   std::uint64_t reallocs = 0;
-  std::uint64_t temporaries = 0;        // see Facts::temporaries
+  std::uint64_t temporaries = 0;  // see Facts::temporaries
   std::uint64_t freed_by_other_thread = 0;
-  std::uint64_t allocator_ns = 0;       // of this site's allocation calls
-  std::uint64_t release_ns = 0;         // of the calls that freed its blocks
+  std::uint64_t allocator_ns = 0;  // of this site's allocation calls
+  std::uint64_t release_ns = 0;    // of the calls that freed its blocks
   std::uint64_t live_at_peak_blocks = 0;
   std::uint64_t live_at_peak_bytes = 0;
   std::uint64_t live_at_end_blocks = 0;
   std::uint64_t live_at_end_bytes = 0;
-  std::uint64_t own_peak_bytes = 0;     // highest live bytes of this site alone
-  std::uint64_t lifetime_sum_ns = 0;    // of its freed blocks
+  std::uint64_t own_peak_bytes = 0;   // highest live bytes of this site alone
+  std::uint64_t lifetime_sum_ns = 0;  // of its freed blocks
   std::uint64_t freed = 0;
 };
 
 struct SiteDetail {  // same index as sites
   Histogram sizes;
-  Histogram lifetimes_ns;               // freed blocks only; live ones are censored
+  Histogram lifetimes_ns;  // freed blocks only; live ones are censored
   Latency allocation_latency;
 };
 
@@ -143,10 +143,10 @@ struct SiteDetail {  // same index as sites
 // lifetime from <100 ns to >=1000 s in half-decade steps; last column: still
 // live at the end (censored).
 struct LifetimeMap {
-  std::vector<std::uint64_t> size_from_bytes;      // per row
-  std::vector<std::uint64_t> lifetime_from_ns;     // per column but the last
-  std::vector<std::uint64_t> blocks;               // row-major
-  std::vector<std::uint64_t> bytes;                // row-major
+  std::vector<std::uint64_t> size_from_bytes;   // per row
+  std::vector<std::uint64_t> lifetime_from_ns;  // per column but the last
+  std::vector<std::uint64_t> blocks;            // row-major
+  std::vector<std::uint64_t> bytes;             // row-major
 };
 
 struct ByThread {
@@ -155,7 +155,7 @@ struct ByThread {
   std::uint64_t bytes = 0;
   std::uint64_t allocator_ns = 0;
   std::uint64_t temporaries = 0;
-  std::uint64_t peak_live_bytes = 0;    // of blocks this thread allocated
+  std::uint64_t peak_live_bytes = 0;  // of blocks this thread allocated
 };
 
 // Non-zero cells, allocating == freeing thread included. Beyond a million
@@ -173,11 +173,11 @@ struct CrossThread {
 struct ReallocChains {
   std::uint32_t site = 0;
   std::uint64_t chains = 0;
-  std::uint64_t steps = 0;              // realloc calls
-  std::uint64_t moved = 0;              // steps whose address changed
-  std::uint64_t copied_bytes = 0;       // min(old, new) of moved steps
+  std::uint64_t steps = 0;         // realloc calls
+  std::uint64_t moved = 0;         // steps whose address changed
+  std::uint64_t copied_bytes = 0;  // min(old, new) of moved steps
   std::uint64_t longest_steps = 0;
-  std::uint64_t final_bytes = 0;        // sum of last sizes
+  std::uint64_t final_bytes = 0;  // sum of last sizes
 };
 
 struct SlowCall {
@@ -185,9 +185,9 @@ struct SlowCall {
   std::uint64_t duration_ns = 0;
   trace::EventKind kind = trace::EventKind::none;
   std::uint32_t thread = 0;
-  std::uint32_t stack = 0;              // allocation: of the call; release: of the call when
-                                        // recorded, otherwise of the block's allocation
-  std::uint64_t size_bytes = 0;         // of the block
+  std::uint32_t stack = 0;       // allocation: of the call; release: of the call when
+                                 // recorded, otherwise of the block's allocation
+  std::uint64_t size_bytes = 0;  // of the block
 };
 
 struct TimelinePoint {  // state at the END of each of timeline_points equal steps
@@ -195,26 +195,26 @@ struct TimelinePoint {  // state at the END of each of timeline_points equal ste
   std::uint64_t live_bytes = 0;
   std::uint64_t live_usable_bytes = 0;
   std::uint64_t live_blocks = 0;
-  std::uint64_t highest_live_bytes = 0; // within the step
-  std::uint64_t resident_bytes = 0;     // anonymous; latest sample up to time_ns; 0 = none
-  std::uint64_t allocations = 0;        // within the step
+  std::uint64_t highest_live_bytes = 0;  // within the step
+  std::uint64_t resident_bytes = 0;      // anonymous; latest sample up to time_ns; 0 = none
+  std::uint64_t allocations = 0;         // within the step
   std::uint64_t releases = 0;
   std::uint64_t allocator_ns = 0;
 };
 
 struct RecorderCost {
-  std::uint64_t calls_ns = 0;           // events x calibrated cost per call
-  std::uint64_t waited_ns = 0;          // threads waited for the buffer
+  std::uint64_t calls_ns = 0;   // events x calibrated cost per call
+  std::uint64_t waited_ns = 0;  // threads waited for the buffer
   std::uint64_t peak_bytes = 0;
   std::uint64_t file_bytes = 0;
   double bytes_per_event = 0.0;
 };
 
 struct Completeness {
-  bool is_complete = false;             // end mark present, nothing dropped, no damage, no gaps
+  bool is_complete = false;  // end mark present, nothing dropped, no damage, no gaps
   std::uint64_t dropped = 0;
-  std::uint64_t sequence_gaps = 0;      // events missing by their numbers
-  std::vector<std::string> reasons;     // empty when complete
+  std::uint64_t sequence_gaps = 0;   // events missing by their numbers
+  std::vector<std::string> reasons;  // empty when complete
 };
 
 struct Facts {
@@ -222,22 +222,22 @@ struct Facts {
   Peak peak;
   std::vector<ByKind> by_kind;
   std::vector<BySizeClass> by_size;
-  Histogram sizes;                      // exact up to 12.5 %
+  Histogram sizes;                                                    // exact up to 12.5 %
   std::vector<std::pair<std::uint64_t, std::uint64_t>> common_sizes;  // (size, allocations), top 32
   Latency allocation_latency;
   Latency release_latency;
   std::vector<Site> sites;
   std::vector<SiteDetail> site_details;
-  bool site_details_cut = false;        // histograms ran out of room: lower bounds
-  std::vector<Site> stacks;             // per stack id
+  bool site_details_cut = false;  // histograms ran out of room: lower bounds
+  std::vector<Site> stacks;       // per stack id
   LifetimeMap lifetimes;
   // A temporary is a block freed by its allocating thread before that thread
   // allocates again: the cost could be saved by the stack or a reused buffer.
   std::uint64_t temporaries = 0;
-  std::vector<ByThread> threads;        // per Thread::index
+  std::vector<ByThread> threads;  // per Thread::index
   std::vector<CrossThread> cross_thread;
   std::vector<ReallocChains> realloc_chains;
-  std::vector<SlowCall> slowest;        // longest first
+  std::vector<SlowCall> slowest;  // longest first
   std::vector<TimelinePoint> timeline;
   RecorderCost recorder;
   Completeness completeness;

@@ -26,8 +26,8 @@ inline std::uint64_t lower_bound_of(std::size_t bucket) noexcept {
   return exponent > 63 ? UINT64_MAX : (8 + bucket % 8) << (exponent - 3);
 }
 
-inline constexpr std::size_t buckets_used = 496;       // bucket_of(UINT64_MAX) + 1
-inline constexpr std::size_t duration_buckets = 240;   // bucket_of(UINT32_MAX) + 1
+inline constexpr std::size_t buckets_used = 496;      // bucket_of(UINT64_MAX) + 1
+inline constexpr std::size_t duration_buckets = 240;  // bucket_of(UINT32_MAX) + 1
 
 // Power-of-two classes: class 0 holds 0, class k holds [2^(k-1), 2^k).
 inline constexpr std::size_t size_class_count = 65;

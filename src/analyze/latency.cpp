@@ -10,8 +10,8 @@ namespace {
 
 // The value that `share` of the calls do not exceed: the rank's place within
 // its bucket, taken as evenly filled.
-std::uint64_t percentile(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t calls, double share,
-                         std::uint64_t max_ns) {
+std::uint64_t percentile(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t calls,
+                         double share, std::uint64_t max_ns) {
   const auto exact = std::ceil(share * static_cast<double>(calls));
   const auto rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(exact), 1, calls);
   std::uint64_t before = 0;
@@ -30,7 +30,8 @@ std::uint64_t percentile(const std::uint64_t* counts, std::size_t bucket_count, 
 
 }  // namespace
 
-Latency latency_of(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t sum_ns, std::uint64_t max_ns) {
+Latency latency_of(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t sum_ns,
+                   std::uint64_t max_ns) {
   Latency latency;
   latency.calls = std::accumulate(counts, counts + bucket_count, std::uint64_t{0});
   latency.sum_ns = sum_ns;
@@ -38,7 +39,9 @@ Latency latency_of(const std::uint64_t* counts, std::size_t bucket_count, std::u
   if (latency.calls == 0) {
     return latency;
   }
-  const auto at = [&](double share) { return percentile(counts, bucket_count, latency.calls, share, max_ns); };
+  const auto at = [&](double share) {
+    return percentile(counts, bucket_count, latency.calls, share, max_ns);
+  };
   latency.p50_ns = at(0.5);
   latency.p90_ns = at(0.9);
   latency.p99_ns = at(0.99);
@@ -61,9 +64,7 @@ std::uint64_t LatencyCounts::calls() const noexcept {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
-Latency LatencyCounts::finish() const {
-  return latency_of(counts.data(), counts.size(), sum_ns, max_ns);
-}
+Latency LatencyCounts::finish() const { return latency_of(counts.data(), counts.size(), sum_ns, max_ns); }
 
 LatencyCounts& LatencyTable::make_cell(trace::EventKind kind, std::size_t size_class) {
   auto& made = storage_.emplace_back();

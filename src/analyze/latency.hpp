@@ -15,7 +15,8 @@ namespace heapwright::analyze {
 
 // Percentiles of `counts` (a value's bucket -> calls), interpolated within a
 // bucket. sum and max are taken as given.
-Latency latency_of(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t sum_ns, std::uint64_t max_ns);
+Latency latency_of(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t sum_ns,
+                   std::uint64_t max_ns);
 
 struct LatencyCounts {
   std::uint64_t sum_ns = 0;
@@ -40,10 +41,12 @@ class LatencyTable {
     auto* found = cells_[static_cast<std::size_t>(kind) % trace::event_kind_limit][size_class];
     return found != nullptr ? *found : make_cell(kind, size_class);
   }
-  [[gnu::always_inline]] void add(trace::EventKind kind, std::size_t size_class, std::uint32_t duration_ns, std::uint64_t weight) {
+  [[gnu::always_inline]] void add(trace::EventKind kind, std::size_t size_class, std::uint32_t duration_ns,
+                                  std::uint64_t weight) {
     add(cell(kind, size_class), bucket_of(duration_ns), duration_ns, weight);
   }
-  [[gnu::always_inline]] static void add(LatencyCounts& counts, std::uint32_t bucket, std::uint32_t duration_ns, std::uint64_t weight) noexcept {
+  [[gnu::always_inline]] static void add(LatencyCounts& counts, std::uint32_t bucket,
+                                         std::uint32_t duration_ns, std::uint64_t weight) noexcept {
     counts.counts[bucket] += weight;
     counts.sum_ns += duration_ns * weight;
     counts.max_ns = duration_ns > counts.max_ns ? duration_ns : counts.max_ns;

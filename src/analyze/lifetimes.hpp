@@ -22,7 +22,8 @@ class Lifetimes {
   explicit Lifetimes(std::size_t site_count);
 
   // Precondition: lifetime_ns < UINT64_MAX.
-  [[gnu::always_inline]] void add(std::uint64_t lifetime_ns, std::uint64_t size_bytes, std::uint32_t site, std::uint64_t weight) {
+  [[gnu::always_inline]] void add(std::uint64_t lifetime_ns, std::uint64_t size_bytes, std::uint32_t site,
+                                  std::uint64_t weight) {
     const auto bucket = bucket_of(lifetime_ns);
     std::size_t column = column_of_bucket_[bucket];
     column += lifetime_ns >= from_ns_[column + 1] ? 1 : 0;

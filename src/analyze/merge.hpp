@@ -74,7 +74,8 @@ class Merge {
   static constexpr std::size_t short_run = 16;
 
   std::uint64_t chunk_key() const noexcept {
-    return loaded_ < schedule_.jobs.size() ? merge_key(schedule_.jobs[loaded_].chunk->first_begin_ns, false) : UINT64_MAX;
+    return loaded_ < schedule_.jobs.size() ? merge_key(schedule_.jobs[loaded_].chunk->first_begin_ns, false)
+                                           : UINT64_MAX;
   }
 
   bool is_chunk_due() const noexcept {

@@ -18,7 +18,8 @@ namespace heapwright::analyze {
 class LivePeak {
  public:
   // Call `settle` after every share of the block has been added.
-  [[gnu::always_inline]] void add_block(std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint64_t weight) noexcept {
+  [[gnu::always_inline]] void add_block(std::uint64_t size_bytes, std::uint64_t excess_bytes,
+                                        std::uint64_t weight) noexcept {
     classes_[size_class_of(size_bytes)].add(size_bytes * weight, weight, version_);
     live_bytes_ += size_bytes * weight;
     live_usable_bytes_ += (size_bytes + excess_bytes) * weight;
@@ -30,7 +31,8 @@ class LivePeak {
       ++version_;
     }
   }
-  [[gnu::always_inline]] void remove_block(std::uint64_t size_bytes, std::uint64_t excess_bytes, std::uint64_t weight) noexcept {
+  [[gnu::always_inline]] void remove_block(std::uint64_t size_bytes, std::uint64_t excess_bytes,
+                                           std::uint64_t weight) noexcept {
     classes_[size_class_of(size_bytes)].remove(size_bytes * weight, weight, version_);
     live_bytes_ -= size_bytes * weight;
     live_usable_bytes_ -= (size_bytes + excess_bytes) * weight;

@@ -15,7 +15,8 @@ struct Chain {
   std::uint64_t moved = 0;
   std::uint64_t copied_bytes = 0;
 
-  void add_step(std::uint64_t old_address, std::uint64_t new_address, std::uint64_t old_bytes, std::uint64_t new_bytes) noexcept {
+  void add_step(std::uint64_t old_address, std::uint64_t new_address, std::uint64_t old_bytes,
+                std::uint64_t new_bytes) noexcept {
     ++steps;
     if (old_address != new_address) {
       ++moved;

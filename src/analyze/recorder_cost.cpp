@@ -9,7 +9,8 @@ RecorderCost recorder_cost_of(const Source& source, const Facts& facts) {
   const auto& metadata = source.metadata();
   RecorderCost cost;
   for (const auto& row : facts.by_kind) {
-    const auto per_call = trace::is_allocation(row.kind) ? metadata.self_cost_allocation_ns : metadata.self_cost_release_ns;
+    const auto per_call =
+        trace::is_allocation(row.kind) ? metadata.self_cost_allocation_ns : metadata.self_cost_release_ns;
     const bool is_heap_call = trace::is_allocation(row.kind) || trace::is_release(row.kind);
     cost.calls_ns += is_heap_call ? row.calls * per_call : 0;
   }

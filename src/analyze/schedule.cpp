@@ -29,8 +29,10 @@ void measure_width(Schedule& schedule) {
   for (const auto& border : borders) {
     events += border.events;
     chunks += border.events >= 0 ? 1 : -1;
-    schedule.widest_events = std::max(schedule.widest_events, static_cast<std::uint64_t>(std::max<std::int64_t>(events, 0)));
-    schedule.widest_chunks = std::max(schedule.widest_chunks, static_cast<std::uint32_t>(std::max<std::int64_t>(chunks, 0)));
+    schedule.widest_events =
+        std::max(schedule.widest_events, static_cast<std::uint64_t>(std::max<std::int64_t>(events, 0)));
+    schedule.widest_chunks =
+        std::max(schedule.widest_chunks, static_cast<std::uint32_t>(std::max<std::int64_t>(chunks, 0)));
   }
 }
 
@@ -52,9 +54,10 @@ Schedule make_schedule(const std::vector<trace::EventChunk>& chunks, std::uint64
     schedule.jobs.push_back({&chunk, found->second});
     schedule.events += chunk.count;
   }
-  std::stable_sort(schedule.jobs.begin(), schedule.jobs.end(), [](const ScheduledChunk& a, const ScheduledChunk& b) {
-    return a.chunk->first_begin_ns < b.chunk->first_begin_ns;
-  });
+  std::stable_sort(schedule.jobs.begin(), schedule.jobs.end(),
+                   [](const ScheduledChunk& a, const ScheduledChunk& b) {
+                     return a.chunk->first_begin_ns < b.chunk->first_begin_ns;
+                   });
   measure_width(schedule);
   return schedule;
 }

@@ -22,7 +22,8 @@ class Scope {
   // filtered out, or weigh more than one.
   bool follows_blocks() const noexcept { return has_block_filter_ || weight.is_sampled(); }
   bool is_chosen(std::uint32_t lane, std::uint64_t size_bytes, std::uint32_t stack) const noexcept {
-    return lane_chosen_[lane] != 0 && size_bytes >= min_size_bytes_ && size_bytes <= max_size_bytes_ && sites.is_chosen(stack);
+    return lane_chosen_[lane] != 0 && size_bytes >= min_size_bytes_ && size_bytes <= max_size_bytes_ &&
+           sites.is_chosen(stack);
   }
   // For releases without a known block.
   bool is_lane_chosen(std::uint32_t lane) const noexcept { return lane_chosen_[lane] != 0; }

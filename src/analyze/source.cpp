@@ -28,7 +28,9 @@ class ReaderSource final : public Source {
   std::size_t stack_count() const override { return reader_.stacks().size(); }
   std::uint64_t file_bytes() const override { return reader_.file_bytes(); }
   std::uint64_t event_count() const override { return reader_.event_count(); }
-  std::unique_ptr<ChunkDecoder> make_decoder() const override { return std::make_unique<ReaderDecoder>(reader_); }
+  std::unique_ptr<ChunkDecoder> make_decoder() const override {
+    return std::make_unique<ReaderDecoder>(reader_);
+  }
 
  private:
   const trace::Reader& reader_;

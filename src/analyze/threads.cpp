@@ -20,12 +20,13 @@ void CrossThreadCounts::begin_window() {
   last_ = nullptr;
 }
 
-void CrossThreadCounts::finish(const std::vector<std::uint32_t>& thread_of_lane, const std::vector<ThreadLife>& lives,
-                               Facts& facts) const {
+void CrossThreadCounts::finish(const std::vector<std::uint32_t>& thread_of_lane,
+                               const std::vector<ThreadLife>& lives, Facts& facts) const {
   auto& rows = facts.cross_thread;
   for (std::size_t lane = 0; lane < lives.size(); ++lane) {
     if (lives[lane].own_blocks != 0) {
-      rows.push_back({thread_of_lane[lane], thread_of_lane[lane], lives[lane].own_blocks, lives[lane].own_bytes});
+      rows.push_back(
+          {thread_of_lane[lane], thread_of_lane[lane], lives[lane].own_blocks, lives[lane].own_bytes});
     }
   }
   for (const auto& [pair, cell] : cells_) {

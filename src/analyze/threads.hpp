@@ -29,7 +29,7 @@ struct ThreadLife {
   std::uint64_t live_bytes = 0;    // of blocks it allocated
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t temporaries = 0;
-  std::uint64_t own_blocks = 0;    // allocated and freed by it
+  std::uint64_t own_blocks = 0;  // allocated and freed by it
   std::uint64_t own_bytes = 0;
   std::uint64_t releases = 0;
   std::uint64_t release_ns = 0;
@@ -47,7 +47,8 @@ struct ThreadLife {
 // Blocks freed by a thread that did not allocate them, by pair of lanes.
 class CrossThreadCounts {
  public:
-  void add(std::uint32_t allocating_lane, std::uint32_t freeing_lane, std::uint64_t bytes, std::uint64_t weight) {
+  void add(std::uint32_t allocating_lane, std::uint32_t freeing_lane, std::uint64_t bytes,
+           std::uint64_t weight) {
     const auto pair = std::uint64_t{allocating_lane} << 32 | freeing_lane;
     if (pair != last_pair_ || last_ == nullptr) [[unlikely]] {
       last_ = &cell_of(pair);
@@ -57,7 +58,8 @@ class CrossThreadCounts {
     last_->bytes += bytes;
   }
   void begin_window();
-  void finish(const std::vector<std::uint32_t>& thread_of_lane, const std::vector<ThreadLife>& lives, Facts& facts) const;
+  void finish(const std::vector<std::uint32_t>& thread_of_lane, const std::vector<ThreadLife>& lives,
+              Facts& facts) const;
 
  private:
   struct Cell {

@@ -11,7 +11,10 @@ __extension__ using Wide = unsigned __int128;  // span x points overflows 64 bit
 }  // namespace
 
 TimeSteps::TimeSteps(std::uint64_t from_ns, std::uint64_t to_ns, std::uint32_t points)
-    : from_ns_(from_ns), span_ns_(to_ns > from_ns ? to_ns - from_ns : 0), divisor_(std::max<std::uint64_t>(span_ns_, 1)), points_(points) {}
+    : from_ns_(from_ns),
+      span_ns_(to_ns > from_ns ? to_ns - from_ns : 0),
+      divisor_(std::max<std::uint64_t>(span_ns_, 1)),
+      points_(points) {}
 
 std::uint32_t TimeSteps::step_of(std::uint64_t time_ns) const noexcept {
   if (time_ns <= from_ns_ || points_ == 0) {
@@ -81,12 +84,14 @@ void TimelineLive::close_steps(std::uint64_t time_ns, const LivePeak& live) {
   }
 }
 
-void TimelineLive::finish(const LivePeak& live, const std::vector<trace::MemorySample>& samples, Facts& facts) {
+void TimelineLive::finish(const LivePeak& live, const std::vector<trace::MemorySample>& samples,
+                          Facts& facts) {
   while (points_.size() < steps_.points()) {
     close_step(live);
   }
   auto sorted = samples;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   auto sample = sorted.begin();
   std::uint64_t resident_bytes = 0;
   for (std::size_t step = 0; step < points_.size() && step < facts.timeline.size(); ++step) {

@@ -39,7 +39,8 @@ inline std::uint32_t crc32c_by_table(const void* data, std::size_t bytes, std::u
   return ~state;
 }
 
-__attribute__((target("sse4.2"))) inline std::uint32_t crc32c_by_instruction(const void* data, std::size_t bytes,
+__attribute__((target("sse4.2"))) inline std::uint32_t crc32c_by_instruction(const void* data,
+                                                                             std::size_t bytes,
                                                                              std::uint32_t crc = 0) noexcept {
   const auto* at = static_cast<const std::uint8_t*>(data);
   std::uint64_t state = ~crc;

@@ -18,7 +18,8 @@ inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
   timespec timeout;
   timeout.tv_sec = static_cast<time_t>(timeout_ns / 1'000'000'000ULL);
   timeout.tv_nsec = static_cast<long>(timeout_ns % 1'000'000'000ULL);
-  raw_syscall(SYS_futex, raw_argument(&word), FUTEX_WAIT, static_cast<long>(expected), raw_argument(&timeout));
+  raw_syscall(SYS_futex, raw_argument(&word), FUTEX_WAIT, static_cast<long>(expected),
+              raw_argument(&timeout));
 }
 
 inline void futex_wake(std::atomic<std::uint32_t>& word) noexcept {

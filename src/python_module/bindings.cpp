@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: the whole border in one place, field by field
 // The one border to Python: maps what trace, analyze and symbolize give to
 // plain Python values, and decides nothing. Only
 // python/heapwright/model.py imports the module; _native.pyi describes it.

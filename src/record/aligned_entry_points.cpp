@@ -74,9 +74,11 @@ HEAPWRIGHT_HOOK void* pvalloc(std::size_t size) {
 
 HEAPWRIGHT_HOOK std::size_t malloc_usable_size(void* block) {
   const void* frame = __builtin_frame_address(0);
-  if (is_early(block)) [[unlikely]] return early_size(block);
+  if (is_early(block)) [[unlikely]]
+    return early_size(block);
   ThreadRecorder* thread = enter(frame);
-  if (thread == nullptr) [[unlikely]] return real.malloc_usable_size == nullptr ? 0 : real.malloc_usable_size(block);
+  if (thread == nullptr) [[unlikely]]
+    return real.malloc_usable_size == nullptr ? 0 : real.malloc_usable_size(block);
   const std::uint64_t begin_ticks = now_ticks();
   const std::size_t usable = real.malloc_usable_size(block);
   if (process.sample_mean_bytes != 0) [[unlikely]] {
@@ -98,12 +100,14 @@ HEAPWRIGHT_HOOK int malloc_trim(std::size_t pad) {
     if (thread != nullptr) leave(*thread);
     return 0;
   }
-  if (thread == nullptr) [[unlikely]] return real.malloc_trim(pad);
+  if (thread == nullptr) [[unlikely]]
+    return real.malloc_trim(pad);
   const std::uint64_t begin_ticks = now_ticks();
   const int result = real.malloc_trim(pad);
-  finish_other(*thread, frame,
-               Call{.kind = EventKind::malloc_trim_, .size = pad, .address = static_cast<std::uint64_t>(result)},
-               begin_ticks);
+  finish_other(
+      *thread, frame,
+      Call{.kind = EventKind::malloc_trim_, .size = pad, .address = static_cast<std::uint64_t>(result)},
+      begin_ticks);
   return result;
 }
 
@@ -114,7 +118,8 @@ HEAPWRIGHT_HOOK int mallopt(int parameter, int value) {
     if (thread != nullptr) leave(*thread);
     return 0;
   }
-  if (thread == nullptr) [[unlikely]] return real.mallopt(parameter, value);
+  if (thread == nullptr) [[unlikely]]
+    return real.mallopt(parameter, value);
   const std::uint64_t begin_ticks = now_ticks();
   const int result = real.mallopt(parameter, value);
   finish_other(*thread, frame,

@@ -61,7 +61,8 @@ void write_preload(char* to, const char* library, const char* old_value) noexcep
 
 const char* preload_in(char* const* environment) noexcept {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
-    if (begins_with(*environment, preload_name, preload_name_length)) return *environment + preload_name_length;
+    if (begins_with(*environment, preload_name, preload_name_length))
+      return *environment + preload_name_length;
   }
   return nullptr;
 }
@@ -69,8 +70,9 @@ const char* preload_in(char* const* environment) noexcept {
 // Fills `to` (room for two more than `from`) with from's variables and ours.
 void add_recording(char** to, char* const* from, char* preload, char* session) noexcept {
   for (; from != nullptr && *from != nullptr; ++from) {
-    const bool is_replaced = begins_with(*from, preload_name, preload_name_length) ||
-                             begins_with(*from, session::session_variable, sizeof session::session_variable - 1);
+    const bool is_replaced =
+        begins_with(*from, preload_name, preload_name_length) ||
+        begins_with(*from, session::session_variable, sizeof session::session_variable - 1);
     if (!is_replaced) *to++ = *from;
   }
   *to++ = preload;
@@ -81,9 +83,9 @@ void add_recording(char** to, char* const* from, char* preload, char* session) n
 int exec_recorded(Exec* next, const char* file, char* const* arguments, char* const* environment) noexcept {
   Dl_info self;
   const char* old_preload = preload_in(environment);
-  const bool is_there = old_preload != nullptr && std::strstr(old_preload, "libheapwright-record.so") != nullptr;
-  if (is_there || !is_recorded_process() ||
-      dladdr(reinterpret_cast<void*>(&exec_recorded), &self) == 0) {
+  const bool is_there =
+      old_preload != nullptr && std::strstr(old_preload, "libheapwright-record.so") != nullptr;
+  if (is_there || !is_recorded_process() || dladdr(reinterpret_cast<void*>(&exec_recorded), &self) == 0) {
     return next(file, arguments, environment);
   }
   const std::size_t old_length = old_preload == nullptr ? 0 : std::strlen(old_preload);

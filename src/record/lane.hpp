@@ -67,7 +67,8 @@ bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept;
     thread = enter_slow(frame);
     if (thread == nullptr) return nullptr;
   }
-  if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]] return nullptr;
+  if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]]
+    return nullptr;
   thread->activity = Activity::real_call;
   thread->hook_frame = frame;
   return thread;
@@ -95,8 +96,10 @@ struct Call {
 // Writes the call into the ring and publishes it.
 [[gnu::always_inline]] inline void emit(ThreadRecorder& thread, const Call& call) noexcept {
   const std::uint64_t excess = call.usable - call.size;
-  const bool fits = call.old_address == 0 && call.size < 0xffffffffU && (call.usable == 0 || excess < 0xffffffffU);
-  if (!fits) [[unlikely]] return emit_extended(thread, call);
+  const bool fits =
+      call.old_address == 0 && call.size < 0xffffffffU && (call.usable == 0 || excess < 0xffffffffU);
+  if (!fits) [[unlikely]]
+    return emit_extended(thread, call);
   if (thread.head >= thread.limit) [[unlikely]] {
     if (!make_room(thread, 1)) return;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Memory that the program itself maps. Calls that the allocator makes inside
 // a recorded call are nested and therefore not the program's.
+#include <sys/mman.h>
+
 #include <cerrno>
 #include <cstdarg>
-
-#include <sys/mman.h>
 
 #include "platform/raw_syscall.hpp"
 #include "record/observe.hpp"
@@ -24,25 +24,28 @@ std::uint64_t number_of(const void* address) noexcept { return reinterpret_cast<
   return -1;
 }
 
-[[gnu::always_inline]] inline void* observe_mmap(const void* frame, void* hint, std::size_t bytes, int protection,
-                                                 int flags, int file, off_t offset) noexcept {
+[[gnu::always_inline]] inline void* observe_mmap(const void* frame, void* hint, std::size_t bytes,
+                                                 int protection, int flags, int file, off_t offset) noexcept {
   ThreadRecorder* thread = enter(frame);
   if (real.mmap == nullptr) [[unlikely]] {
-    return reinterpret_cast<void*>(
-        with_errno(raw_syscall(SYS_mmap, raw_argument(hint), static_cast<long>(bytes), protection, flags, file, offset)));
+    return reinterpret_cast<void*>(with_errno(raw_syscall(
+        SYS_mmap, raw_argument(hint), static_cast<long>(bytes), protection, flags, file, offset)));
   }
   if (thread == nullptr) return real.mmap(hint, bytes, protection, flags, file, offset);
   const std::uint64_t begin_ticks = now_ticks();
   void* address = real.mmap(hint, bytes, protection, flags, file, offset);
-  finish_other(*thread, frame,
-               Call{.kind = EventKind::mmap_, .size = bytes, .address = address == MAP_FAILED ? 0 : number_of(address)},
-               begin_ticks);
+  finish_other(
+      *thread, frame,
+      Call{
+          .kind = EventKind::mmap_, .size = bytes, .address = address == MAP_FAILED ? 0 : number_of(address)},
+      begin_ticks);
   return address;
 }
 
 }  // namespace
 
-HEAPWRIGHT_HOOK void* mmap(void* hint, std::size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+HEAPWRIGHT_HOOK void* mmap(void* hint, std::size_t bytes, int protection, int flags, int file,
+                           off_t offset) noexcept {
   return observe_mmap(__builtin_frame_address(0), hint, bytes, protection, flags, file, offset);
 }
 
@@ -55,14 +58,16 @@ HEAPWRIGHT_HOOK int munmap(void* address, std::size_t bytes) noexcept {
   const void* frame = __builtin_frame_address(0);
   ThreadRecorder* thread = enter(frame);
   if (real.munmap == nullptr) [[unlikely]] {
-    return static_cast<int>(with_errno(raw_syscall(SYS_munmap, raw_argument(address), static_cast<long>(bytes))));
+    return static_cast<int>(
+        with_errno(raw_syscall(SYS_munmap, raw_argument(address), static_cast<long>(bytes))));
   }
   if (thread == nullptr) return real.munmap(address, bytes);
   const std::uint64_t begin_ticks = now_ticks();
   const int result = real.munmap(address, bytes);
-  finish_other(*thread, frame,
-               Call{.kind = EventKind::munmap_, .size = bytes, .address = result == 0 ? number_of(address) : 0},
-               begin_ticks);
+  finish_other(
+      *thread, frame,
+      Call{.kind = EventKind::munmap_, .size = bytes, .address = result == 0 ? number_of(address) : 0},
+      begin_ticks);
   return result;
 }
 

@@ -43,8 +43,10 @@ namespace heapwright::record {
 }
 
 // In one call of self_cost_interval, adds up what the recorder itself took.
-[[gnu::always_inline]] inline void account_self(ThreadRecorder& thread, std::uint64_t since_ticks, bool is_release) noexcept {
-  if (thread.head % session::self_cost_interval != 0) [[likely]] return;
+[[gnu::always_inline]] inline void account_self(ThreadRecorder& thread, std::uint64_t since_ticks,
+                                                bool is_release) noexcept {
+  if (thread.head % session::self_cost_interval != 0) [[likely]]
+    return;
   session::Lane& lane = *thread.lane;
   auto& ticks = is_release ? lane.self_release_ticks : lane.self_allocation_ticks;
   auto& samples = is_release ? lane.self_release_samples : lane.self_allocation_samples;
@@ -52,13 +54,16 @@ namespace heapwright::record {
   samples.store(samples.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-[[gnu::always_inline]] inline std::uint64_t begin_if_timed() noexcept { return process.durations ? now_ticks() : 0; }
+[[gnu::always_inline]] inline std::uint64_t begin_if_timed() noexcept {
+  return process.durations ? now_ticks() : 0;
+}
 
 // After a real allocation function returned `block` (nullptr: it failed).
 // `begin_ticks` 0: not taken.
-[[gnu::always_inline]] inline void finish_allocation(ThreadRecorder& thread, const void* frame, EventKind kind,
-                                                     std::uint64_t begin_ticks, void* block, std::size_t size,
-                                                     std::size_t alignment = 0, const void* old_block = nullptr) noexcept {
+[[gnu::always_inline]] inline void finish_allocation(ThreadRecorder& thread, const void* frame,
+                                                     EventKind kind, std::uint64_t begin_ticks, void* block,
+                                                     std::size_t size, std::size_t alignment = 0,
+                                                     const void* old_block = nullptr) noexcept {
   const std::uint64_t end_ticks = now_ticks();
   thread.activity = Activity::recorder;
   Call call{.kind = kind};
@@ -78,8 +83,8 @@ namespace heapwright::record {
 
 // After a real release function returned; `begin_ticks` from begin_release().
 [[gnu::always_inline]] inline void finish_release(ThreadRecorder& thread, const void* frame, EventKind kind,
-                                                  std::uint64_t begin_ticks, const void* block, std::size_t size = 0,
-                                                  std::size_t alignment = 0) noexcept {
+                                                  std::uint64_t begin_ticks, const void* block,
+                                                  std::size_t size = 0, std::size_t alignment = 0) noexcept {
   const std::uint64_t end_ticks = process.durations ? now_ticks() : begin_ticks;
   thread.activity = Activity::recorder;
   Call call{.kind = kind};
@@ -108,26 +113,30 @@ namespace heapwright::record {
 
 // With sampling: whether to record an allocation that will ask for `size`.
 [[gnu::always_inline]] inline bool is_sampled_out(ThreadRecorder& thread, std::size_t size) noexcept {
-  if (process.sample_mean_bytes == 0) [[likely]] return false;
+  if (process.sample_mean_bytes == 0) [[likely]]
+    return false;
   return !take_sample(thread, size);
 }
 
 // With sampling: whether this block's release is to be recorded.
 [[gnu::always_inline]] inline bool is_release_sampled_out(const void* block) noexcept {
-  if (process.sample_mean_bytes == 0) [[likely]] return false;
+  if (process.sample_mean_bytes == 0) [[likely]]
+    return false;
   return block == nullptr || !forget_sample(block);
 }
 
 // A sampled block whose release could not be recognized is not recorded.
 [[gnu::always_inline]] inline bool is_unrecordable_sample(const void* block) noexcept {
-  if (process.sample_mean_bytes == 0) [[likely]] return false;
+  if (process.sample_mean_bytes == 0) [[likely]]
+    return false;
   return block == nullptr || !remember_sample(block);
 }
 
 // The whole of an allocating entry point: `call` makes the real call.
 template <typename RealCall>
-[[gnu::always_inline]] inline void* observe_allocation(ThreadRecorder& thread, const void* frame, EventKind kind,
-                                                       std::size_t size, std::size_t alignment,
+[[gnu::always_inline]] inline void* observe_allocation(ThreadRecorder& thread, const void* frame,
+                                                       EventKind kind, std::size_t size,
+                                                       std::size_t alignment,
                                                        RealCall call) noexcept(noexcept(call())) {
   if (is_sampled_out(thread, size)) [[unlikely]] {
     void* block = call();

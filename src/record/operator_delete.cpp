@@ -15,10 +15,13 @@ template <typename... Arguments>
                                                   std::size_t size, std::size_t alignment, void* block,
                                                   Arguments... arguments) noexcept {
   using Function = void (*)(void*, Arguments...);
-  if (next == nullptr) [[unlikely]] next = reinterpret_cast<Function>(find_operator(name));
-  if (next == nullptr || is_early(block)) [[unlikely]] __builtin_trap();
+  if (next == nullptr) [[unlikely]]
+    next = reinterpret_cast<Function>(find_operator(name));
+  if (next == nullptr || is_early(block)) [[unlikely]]
+    __builtin_trap();
   ThreadRecorder* thread = enter(frame);
-  if (thread == nullptr) [[unlikely]] return next(block, arguments...);
+  if (thread == nullptr) [[unlikely]]
+    return next(block, arguments...);
   observe_release(*thread, frame, kind, block, size, alignment,
                   [function = next, block, arguments...]() noexcept { function(block, arguments...); });
 }
@@ -54,22 +57,23 @@ HEAPWRIGHT_OPERATOR void operator delete(void* block) noexcept {
 }
 
 HEAPWRIGHT_OPERATOR void operator delete[](void* block) noexcept {
-  observe_delete(__builtin_frame_address(0), EventKind::delete_array, next_delete_array, "_ZdaPv", 0, 0, block);
+  observe_delete(__builtin_frame_address(0), EventKind::delete_array, next_delete_array, "_ZdaPv", 0, 0,
+                 block);
 }
 
 HEAPWRIGHT_OPERATOR void operator delete(void* block, Size size) noexcept {
-  observe_delete(__builtin_frame_address(0), EventKind::delete_sized, next_delete_sized, "_ZdlPvm", size, 0, block,
-                 size);
+  observe_delete(__builtin_frame_address(0), EventKind::delete_sized, next_delete_sized, "_ZdlPvm", size, 0,
+                 block, size);
 }
 
 HEAPWRIGHT_OPERATOR void operator delete[](void* block, Size size) noexcept {
-  observe_delete(__builtin_frame_address(0), EventKind::delete_array_sized, next_delete_array_sized, "_ZdaPvm", size,
-                 0, block, size);
+  observe_delete(__builtin_frame_address(0), EventKind::delete_array_sized, next_delete_array_sized,
+                 "_ZdaPvm", size, 0, block, size);
 }
 
 HEAPWRIGHT_OPERATOR void operator delete(void* block, Alignment alignment) noexcept {
-  observe_delete(__builtin_frame_address(0), EventKind::delete_aligned, next_delete_aligned, "_ZdlPvSt11align_val_t",
-                 0, bytes_of(alignment), block, alignment);
+  observe_delete(__builtin_frame_address(0), EventKind::delete_aligned, next_delete_aligned,
+                 "_ZdlPvSt11align_val_t", 0, bytes_of(alignment), block, alignment);
 }
 
 HEAPWRIGHT_OPERATOR void operator delete[](void* block, Alignment alignment) noexcept {
@@ -83,8 +87,9 @@ HEAPWRIGHT_OPERATOR void operator delete(void* block, Size size, Alignment align
 }
 
 HEAPWRIGHT_OPERATOR void operator delete[](void* block, Size size, Alignment alignment) noexcept {
-  observe_delete(__builtin_frame_address(0), EventKind::delete_array_sized_aligned, next_delete_array_sized_aligned,
-                 "_ZdaPvmSt11align_val_t", size, bytes_of(alignment), block, size, alignment);
+  observe_delete(__builtin_frame_address(0), EventKind::delete_array_sized_aligned,
+                 next_delete_array_sized_aligned, "_ZdaPvmSt11align_val_t", size, bytes_of(alignment), block,
+                 size, alignment);
 }
 
 HEAPWRIGHT_OPERATOR void operator delete(void* block, Tag tag) noexcept {

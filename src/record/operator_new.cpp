@@ -13,7 +13,6 @@
 namespace heapwright::record {
 namespace {
 
-
 template <typename Function>
 [[gnu::cold, gnu::noinline]] Function* find_or_stop(Function*& cached, const char* name) noexcept {
   cached = reinterpret_cast<Function*>(find_operator(name));
@@ -41,7 +40,8 @@ template <typename RealCall>
 [[gnu::always_inline]] inline void* observe_throwing(const void* frame, EventKind kind, std::size_t size,
                                                      std::size_t alignment, RealCall call) {
   ThreadRecorder* thread = enter(frame);
-  if (thread == nullptr) [[unlikely]] return call();
+  if (thread == nullptr) [[unlikely]]
+    return call();
   if (is_sampled_out(*thread, size)) [[unlikely]] {
     void* block = call();
     leave(*thread);
@@ -63,7 +63,8 @@ template <typename RealCall>
 [[gnu::always_inline]] inline void* observe_nothrow(const void* frame, EventKind kind, std::size_t size,
                                                     std::size_t alignment, RealCall call) noexcept {
   ThreadRecorder* thread = enter(frame);
-  if (thread == nullptr) [[unlikely]] return call();
+  if (thread == nullptr) [[unlikely]]
+    return call();
   return observe_allocation(*thread, frame, kind, size, alignment, call);
 }
 
@@ -90,12 +91,14 @@ using namespace heapwright::record;
 
 HEAPWRIGHT_OPERATOR void* operator new(std::size_t size) {
   Plain* next = operator_of(next_new, "_Znwm");
-  return observe_throwing(__builtin_frame_address(0), EventKind::new_plain, size, 0, [=] { return next(size); });
+  return observe_throwing(__builtin_frame_address(0), EventKind::new_plain, size, 0,
+                          [=] { return next(size); });
 }
 
 HEAPWRIGHT_OPERATOR void* operator new[](std::size_t size) {
   Plain* next = operator_of(next_new_array, "_Znam");
-  return observe_throwing(__builtin_frame_address(0), EventKind::new_array, size, 0, [=] { return next(size); });
+  return observe_throwing(__builtin_frame_address(0), EventKind::new_array, size, 0,
+                          [=] { return next(size); });
 }
 
 HEAPWRIGHT_OPERATOR void* operator new(std::size_t size, const std::nothrow_t& tag) noexcept {

@@ -54,7 +54,8 @@ void unmap(void* address, std::size_t bytes) noexcept {
 }
 
 int open_session() noexcept {
-  return static_cast<int>(raw_syscall(SYS_openat, AT_FDCWD, raw_argument(found_session_path), O_RDWR | O_CLOEXEC));
+  return static_cast<int>(
+      raw_syscall(SYS_openat, AT_FDCWD, raw_argument(found_session_path), O_RDWR | O_CLOEXEC));
 }
 
 void close_session(int file) noexcept { raw_syscall(SYS_close, file); }
@@ -183,7 +184,8 @@ void describe_process(ProcessBlock& block) noexcept {
 
 Mode link() noexcept {
   if (real.malloc == nullptr) find_real_functions();
-  if (is_fork_child && (process.control == nullptr || (process.control->flags & session::follow_children) == 0)) {
+  if (is_fork_child &&
+      (process.control == nullptr || (process.control->flags & session::follow_children) == 0)) {
     return Mode::dormant;
   }
   if (!find_session_path()) return Mode::dormant;
@@ -201,7 +203,8 @@ Mode link() noexcept {
   process.stacks = (flags & session::record_stacks) != 0;
   process.free_stacks = process.stacks && (flags & session::record_free_stacks) != 0;
   process.sample_mean_bytes = control->sample_mean_bytes;
-  process.tables = {.block = block, .max_frames = control->max_frames, .ticks_are_tsc = process.ticks_are_tsc};
+  process.tables = {
+      .block = block, .max_frames = control->max_frames, .ticks_are_tsc = process.ticks_are_tsc};
   collector_was_visible = raw_syscall(SYS_kill, control->collector_process_id, 0) == 0;
   describe_process(*block);
   if (process.sample_mean_bytes != 0 && !prepare_sampling(process.sample_mean_bytes)) return Mode::dormant;

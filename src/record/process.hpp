@@ -13,10 +13,10 @@
 namespace heapwright::record {
 
 enum class Mode : std::uint32_t {
-  unknown = 0,   // no heap call yet; also what a fork child finds
-  linking = 1,   // one thread is linking
+  unknown = 0,  // no heap call yet; also what a fork child finds
+  linking = 1,  // one thread is linking
   active = 2,
-  dormant = 3,   // nothing is recorded; hooks only forward
+  dormant = 3,  // nothing is recorded; hooks only forward
 };
 
 // The kernel zeroes this page in a fork child (MADV_WIPEONFORK), so that

@@ -23,10 +23,10 @@ struct RealFunctions {
   void* (*valloc)(std::size_t);
   void* (*pvalloc)(std::size_t);
   std::size_t (*malloc_usable_size)(void*);
-  void (*free_sized)(void*, std::size_t);                        // may be absent
-  void (*free_aligned_sized)(void*, std::size_t, std::size_t);   // may be absent
-  int (*malloc_trim)(std::size_t);                               // may be absent
-  int (*mallopt)(int, int);                                      // may be absent
+  void (*free_sized)(void*, std::size_t);                       // may be absent
+  void (*free_aligned_sized)(void*, std::size_t, std::size_t);  // may be absent
+  int (*malloc_trim)(std::size_t);                              // may be absent
+  int (*mallopt)(int, int);                                     // may be absent
   void* (*mmap)(void*, std::size_t, int, int, int, off_t);
   int (*munmap)(void*, std::size_t);
   void* (*mremap)(void*, std::size_t, std::size_t, int, ...);

@@ -59,8 +59,9 @@ std::int64_t draw_interval(std::uint64_t& state) noexcept {
 
 bool prepare_sampling(std::uint64_t mean_bytes) noexcept {
   mean_sample_bytes = static_cast<double>(mean_bytes);
-  const long memory = platform::raw_syscall(SYS_mmap, 0, set_slots * sizeof(std::uintptr_t),
-                                            PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  const long memory =
+      platform::raw_syscall(SYS_mmap, 0, set_slots * sizeof(std::uintptr_t), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (memory < 0 && memory > -4096) return false;
   sampled_blocks = reinterpret_cast<std::atomic<std::uintptr_t>*>(memory);
   return true;
@@ -70,7 +71,8 @@ bool take_sample(ThreadRecorder& thread, std::size_t size) noexcept {
   if (thread.bytes_to_sample == 0) thread.bytes_to_sample = draw_interval(thread.random_state);
   const auto bytes = static_cast<std::int64_t>(size > (1ULL << 62) ? (1ULL << 62) : size);
   thread.bytes_to_sample -= bytes;
-  if (thread.bytes_to_sample > 0) [[likely]] return false;
+  if (thread.bytes_to_sample > 0) [[likely]]
+    return false;
   // Memoryless: starting afresh after a sample keeps the distribution.
   thread.bytes_to_sample = draw_interval(thread.random_state);
   return true;

@@ -29,9 +29,9 @@ struct RawEvent {
   std::uint64_t begin_ticks;
   std::uint64_t address_and_kind;  // address << 16 | alignment_log2 << 8 | kind
   std::uint32_t size;
-  std::uint32_t usable_excess;     // usable - size; 0 when the call failed
-  std::uint32_t stack_node;        // index into the node table; 0 = none
-  std::uint32_t duration_ticks;    // saturates
+  std::uint32_t usable_excess;   // usable - size; 0 when the call failed
+  std::uint32_t stack_node;      // index into the node table; 0 = none
+  std::uint32_t duration_ticks;  // saturates
 };
 static_assert(sizeof(RawEvent) == 32);
 
@@ -89,7 +89,7 @@ enum LaneState : std::uint32_t {
   lane_exiting = 2,  // its thread runs its last destructors; may still write
 };
 
-inline constexpr std::uint64_t lane_ring_slots = 8192;  // 256 KiB of events
+inline constexpr std::uint64_t lane_ring_slots = 8192;        // 256 KiB of events
 inline constexpr std::size_t lane_state_bytes = 16384 - 256;  // the recorder's own per-thread state
 
 inline constexpr std::uint64_t self_cost_interval = 1024;
@@ -101,15 +101,15 @@ struct Lane {
   std::atomic<std::uint64_t> dropped_full;       // the collector was gone
   std::atomic<std::uint64_t> waits;
   std::atomic<std::uint64_t> waited_ticks;
-  std::atomic<std::uint32_t> state;              // LaneState; the collector sets lane_unused
+  std::atomic<std::uint32_t> state;  // LaneState; the collector sets lane_unused
   std::uint32_t thread_id;
   std::uint64_t first_ticks;
   // written by the collector
-  alignas(64) std::atomic<std::uint64_t> tail;   // slots consumed since the lane was claimed
+  alignas(64) std::atomic<std::uint64_t> tail;  // slots consumed since the lane was claimed
   // both: futex word; the thread adds 1 and sleeps, the collector adds 1 and wakes
   std::atomic<std::uint32_t> space_futex;
   std::atomic<std::uint32_t> is_waiting;
-  std::atomic<std::uint32_t> generation;         // +1 at every claim, before state = lane_live
+  std::atomic<std::uint32_t> generation;  // +1 at every claim, before state = lane_live
   // written by the thread: the recorder's own time in one of every
   // self_cost_interval calls, the real call not included
   alignas(64) std::atomic<std::uint64_t> self_allocation_ticks;
@@ -132,10 +132,10 @@ enum ProcessState : std::uint32_t {
 };
 
 struct ProcessBlock {
-  std::atomic<std::uint32_t> state;       // ProcessState; the collector sets process_unused
+  std::atomic<std::uint32_t> state;  // ProcessState; the collector sets process_unused
   std::uint32_t process_id;
   std::uint32_t parent_process_id;
-  std::uint32_t is_fork_child;            // its parent's image, not a fresh exec
+  std::uint32_t is_fork_child;  // its parent's image, not a fresh exec
   std::uint64_t start_ticks;
   std::atomic<std::uint32_t> lane_count;  // lanes ever touched: [0, lane_count)
   std::atomic<std::uint32_t> module_count;
@@ -143,9 +143,9 @@ struct ProcessBlock {
   std::atomic<std::uint32_t> pc_count;
   std::atomic<std::uint64_t> dropped_without_lane;  // no lane could be had
   std::atomic<std::uint64_t> stacks_not_stored;     // tables full
-  std::atomic<std::uint32_t> deepbind_count;  // dlopen(RTLD_DEEPBIND): those objects bypass the hooks
-  char executable[512];                   // /proc/self/exe
-  char allocator[128];                    // object that malloc resolved to, with its version where known
+  std::atomic<std::uint32_t> deepbind_count;        // dlopen(RTLD_DEEPBIND): those objects bypass the hooks
+  char executable[512];                             // /proc/self/exe
+  char allocator[128];  // object that malloc resolved to, with its version where known
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];
@@ -160,22 +160,22 @@ enum ControlFlag : std::uint32_t {
   record_durations = 1U << 0,
   record_free_stacks = 1U << 1,
   follow_children = 1U << 2,
-  clock_is_tsc = 1U << 3,      // ticks are rdtsc; otherwise CLOCK_MONOTONIC ns
+  clock_is_tsc = 1U << 3,  // ticks are rdtsc; otherwise CLOCK_MONOTONIC ns
   record_stacks = 1U << 4,
 };
 
 struct Control {
   std::uint64_t magic;
-  std::uint32_t layout_bytes;             // sizeof(ProcessBlock) / 4096: both sides must agree
+  std::uint32_t layout_bytes;  // sizeof(ProcessBlock) / 4096: both sides must agree
   std::uint32_t collector_process_id;
-  std::uint32_t flags;                    // ControlFlag, fixed before the first process starts
-  std::uint32_t max_frames;               // <= 128
-  std::uint64_t sample_mean_bytes;        // 0 = record every call
-  std::atomic<std::uint32_t> is_recording;   // 0: hooks forward and do nothing else
-  std::atomic<std::uint32_t> is_closed;      // 1: the collector is gone; never wait for it
+  std::uint32_t flags;                          // ControlFlag, fixed before the first process starts
+  std::uint32_t max_frames;                     // <= 128
+  std::uint64_t sample_mean_bytes;              // 0 = record every call
+  std::atomic<std::uint32_t> is_recording;      // 0: hooks forward and do nothing else
+  std::atomic<std::uint32_t> is_closed;         // 1: the collector is gone; never wait for it
   std::atomic<std::uint32_t> collector_sleeps;  // futex word: 1 while the collector waits for work
   std::atomic<std::uint32_t> next_process_hint;
-  std::atomic<std::uint32_t> processes_refused; // no free block
+  std::atomic<std::uint32_t> processes_refused;  // no free block
 };
 inline constexpr std::size_t control_bytes = 4096;
 

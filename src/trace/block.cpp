@@ -70,7 +70,8 @@ void BlockPacker::pack(std::span<const std::uint8_t> bytes, std::vector<std::uin
     if (ZSTD_isError(stored) == 0 && stored < bytes.size()) {
       put_head(BlockEncoding::zstd);
       append_varint(out, stored);
-      out.insert(out.end(), state_->frame.begin(), state_->frame.begin() + static_cast<std::ptrdiff_t>(stored));
+      out.insert(out.end(), state_->frame.begin(),
+                 state_->frame.begin() + static_cast<std::ptrdiff_t>(stored));
       return;
     }
   }

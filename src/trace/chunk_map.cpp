@@ -37,7 +37,8 @@ std::uint64_t find_header(const InputFile& file, std::uint64_t offset) {
   std::vector<std::uint8_t> window(static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, rest)));
   const auto* magic = reinterpret_cast<const std::uint8_t*>(&chunk_magic);
   while (offset + sizeof(ChunkHeader) <= file.bytes()) {
-    const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), file.bytes() - offset));
+    const auto bytes =
+        static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), file.bytes() - offset));
     if (!file.read(offset, window.data(), bytes)) break;
     const auto end = window.begin() + static_cast<std::ptrdiff_t>(bytes);
     for (auto at = window.begin();; ++at) {
@@ -64,7 +65,8 @@ bool lie_apart(const std::vector<IndexEntry>& entries, std::uint64_t end) noexce
   std::uint64_t last_end = sizeof(FileHeader);
   for (const IndexEntry& entry : entries) {
     const bool fits = entry.file_offset >= last_end && entry.file_offset < end &&
-                      entry.chunk_bytes >= sizeof(ChunkHeader) && entry.chunk_bytes <= end - entry.file_offset;
+                      entry.chunk_bytes >= sizeof(ChunkHeader) &&
+                      entry.chunk_bytes <= end - entry.file_offset;
     if (!fits) return false;
     last_end = entry.file_offset + entry.chunk_bytes;
   }
@@ -111,8 +113,9 @@ std::vector<IndexEntry> scan(const InputFile& file, std::vector<Damage>& damage)
     // Behind the end mark only index and footer can be lost: no loss.
     if (is_after_end && next == end) break;
     const std::string length = std::to_string(next - offset) + " bytes ";
-    damage.push_back({offset, next == end ? length + "at the end are no whole chunk: the file was cut or damaged there"
-                                          : length + "are unreadable and were skipped"});
+    damage.push_back(
+        {offset, next == end ? length + "at the end are no whole chunk: the file was cut or damaged there"
+                             : length + "are unreadable and were skipped"});
     offset = next;
   }
   return entries;
@@ -138,7 +141,8 @@ void require_readable(const InputFile& file, const std::string& path) {
   const bool is_intact = crc_matches(header.crc, crc_of(header)) && header.header_bytes == sizeof header &&
                          header.time_quantum_ns == time_quantum_ns &&
                          header.duration_quantum_ns == duration_quantum_ns;
-  if (!is_intact) throw TraceError(path + " has a damaged file header; copy it again from where it was recorded");
+  if (!is_intact)
+    throw TraceError(path + " has a damaged file header; copy it again from where it was recorded");
 }
 
 std::vector<IndexEntry> find_chunks(const InputFile& file, std::vector<Damage>& damage) {
@@ -159,10 +163,11 @@ std::span<const std::uint8_t> read_chunk(const InputFile& file, const IndexEntry
   ChunkHeader header;
   std::memcpy(&header, memory.data(), sizeof header);
   const ChunkHeader& wanted = entry.header;
-  const bool is_same = is_valid(header) && header.header_bytes + std::uint64_t{header.payload_bytes} == bytes &&
-                       header.kind == wanted.kind && header.count == wanted.count &&
-                       header.thread == wanted.thread && header.first == wanted.first &&
-                       header.first_begin_ns == wanted.first_begin_ns && header.last_end_ns == wanted.last_end_ns;
+  const bool is_same =
+      is_valid(header) && header.header_bytes + std::uint64_t{header.payload_bytes} == bytes &&
+      header.kind == wanted.kind && header.count == wanted.count && header.thread == wanted.thread &&
+      header.first == wanted.first && header.first_begin_ns == wanted.first_begin_ns &&
+      header.last_end_ns == wanted.last_end_ns;
   if (!is_same) throw TraceError("a chunk's header is damaged");
   const std::uint8_t* body = memory.data() + sizeof header;
   if (!crc_matches(header.payload_crc, base::crc32c(body, bytes - sizeof header))) {

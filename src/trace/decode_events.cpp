@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one decoder for every column; splitting it would spread the predictors
 #include "trace/decode_events.hpp"
 
 #include <algorithm>
@@ -30,7 +31,8 @@ struct KindEntries {
     for (std::size_t value = 0; value < of_kind.size(); ++value) {
       const auto kind = static_cast<EventKind>(value);
       const bool refers = is_reference(kind);
-      of_kind[value] = (std::uint64_t{!refers} << made) | (std::uint64_t{refers || has_old_address(kind)} << references) |
+      of_kind[value] = (std::uint64_t{!refers} << made) |
+                       (std::uint64_t{refers || has_old_address(kind)} << references) |
                        (std::uint64_t{has_alignment(kind)} << aligned) |
                        (std::uint64_t{refers && has_stated_size(kind)} << stated);
     }
@@ -70,7 +72,8 @@ void EventDecoder::unpack_columns(Bytes payload, std::size_t count) {
     const std::size_t id = source.byte();
     const bool is_known = id > 0 && id < column_limit;
     if (is_known && columns_[id].data() != nullptr) fail("a column is there twice");
-    const Bytes bytes = unpacker_.unpack(source, count * base::max_varint_bytes, is_known ? memory_[id] : skipped_);
+    const Bytes bytes =
+        unpacker_.unpack(source, count * base::max_varint_bytes, is_known ? memory_[id] : skipped_);
     if (is_known) columns_[id] = bytes;
   }
   if (source.has_failed() || source.remaining() != 0) fail("the payload does not end where its columns end");
@@ -94,7 +97,8 @@ void EventDecoder::decode_kinds(EventBatch& batch) {
   std::memcpy(batch.kind.data(), kinds, count);
   std::uint8_t largest = 0;
   for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, kinds[i]);
-  if (largest >= event_kind_limit) fail("an event has an unknown kind; read the trace with a newer heapwright");
+  if (largest >= event_kind_limit)
+    fail("an event has an unknown kind; read the trace with a newer heapwright");
   std::uint64_t entries = 0;
   std::size_t made = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -103,7 +107,9 @@ void EventDecoder::decode_kinds(EventBatch& batch) {
     made_events_[made] = static_cast<BlockIndex>(i);
     made += of_kind & 1U;
   }
-  const auto counter = [entries](unsigned shift) { return static_cast<std::size_t>((entries >> shift) & 0xffffU); };
+  const auto counter = [entries](unsigned shift) {
+    return static_cast<std::size_t>((entries >> shift) & 0xffffU);
+  };
   made_ = made;
   references_ = counter(KindEntries::references);
   aligned_ = counter(KindEntries::aligned);
@@ -167,7 +173,8 @@ void EventDecoder::decode_stacks(std::size_t stacks, EventBatch& batch) {
   StackPredictor::Position position;
   for (std::size_t i = 0; i < count; ++i) stack[i] = stacks_.decode(kind[i], code[i], position, wide_stacks);
   require_whole(wide_stacks);
-  if (position.largest != 0 && position.largest >= stacks) fail("an event refers to a call stack that is not in the trace");
+  if (position.largest != 0 && position.largest >= stacks)
+    fail("an event refers to a call stack that is not in the trace");
 }
 
 void EventDecoder::decode_made_sizes(EventBatch& batch) {
@@ -181,7 +188,8 @@ void EventDecoder::decode_made_sizes(EventBatch& batch) {
   sizes_.reset();
   for (std::size_t entry = 0; entry < made_; ++entry) {
     const BlockIndex event = made_events_[entry];
-    const auto sizes = sizes_.decode(stack[event], {size_code[entry], usable_code[entry]}, size_wide, usable_wide);
+    const auto sizes =
+        sizes_.decode(stack[event], {size_code[entry], usable_code[entry]}, size_wide, usable_wide);
     size[event] = sizes.size;
     usable[event] = sizes.usable;
   }
@@ -205,7 +213,8 @@ inline BlockIndex EventDecoder::living_block(std::uint8_t code, BlockIndex at) {
     const std::uint64_t distance = code == far ? reference_wide_.varint() : std::uint64_t{code} - first_near;
     block = distance <= at ? at - distance : no_block;
   }
-  if (block >= at) [[unlikely]] fail("an event refers to a block that is not there");
+  if (block >= at) [[unlikely]]
+    fail("an event refers to a block that is not there");
   return static_cast<BlockIndex>(block);
 }
 
@@ -239,7 +248,8 @@ inline std::uint64_t EventDecoder::decode_made(std::uint8_t code, BlockIndex at,
   std::uint64_t address = 0;
   if (code < ranks) [[likely]] {
     const BlockIndex block = addresses_.reuse(block_class, code);
-    if (block >= at) [[unlikely]] fail("an event reuses a block that is not there");
+    if (block >= at) [[unlikely]]
+      fail("an event reuses a block that is not there");
     address = batch.address[block];
   } else if (code == null) {
     return 0;
@@ -283,7 +293,8 @@ void EventDecoder::decode_addresses(EventBatch& batch) {
     const auto at = static_cast<BlockIndex>(i);
     const EventKind kind = kinds[i];
     if (!is_reference(kind)) {
-      if (has_old_address(kind)) [[unlikely]] decode_old_address(*reference++, at, batch);
+      if (has_old_address(kind)) [[unlikely]]
+        decode_old_address(*reference++, at, batch);
       address[i] = decode_made(*made++, at, batch);
       continue;
     }

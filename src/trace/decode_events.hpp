@@ -55,7 +55,7 @@ class EventDecoder {
   std::size_t references_ = 0;  // entries of the reference column
   std::size_t made_ = 0;        // entries of the made_address column
   std::size_t aligned_ = 0;
-  std::size_t stated_ = 0;      // references that state a size
+  std::size_t stated_ = 0;  // references that state a size
   // The events that make a block; one cell more than events, so that the loop
   // that fills it needs no branch.
   std::array<BlockIndex, max_events_per_chunk + 1> made_events_;

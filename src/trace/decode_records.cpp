@@ -49,24 +49,53 @@ void set_entry(Metadata& metadata, std::uint64_t key, std::string_view value) {
   const auto as_u32 = [&] { return narrow_field<std::uint32_t>(number); };
   if (key > std::numeric_limits<std::uint8_t>::max()) return;
   switch (static_cast<MetadataKey>(key)) {
-    case MetadataKey::program: metadata.program = value; break;
-    case MetadataKey::command: metadata.command = value; break;
-    case MetadataKey::host: metadata.host = value; break;
-    case MetadataKey::allocator: metadata.allocator = value; break;
-    case MetadataKey::recorder_version: metadata.recorder_version = value; break;
-    case MetadataKey::process_id: metadata.process_id = field(number); break;
-    case MetadataKey::parent_process_id: metadata.parent_process_id = field(number); break;
-    case MetadataKey::start_unix_ns: metadata.start_unix_ns = field(number); break;
-    case MetadataKey::page_bytes: metadata.page_bytes = field(number); break;
-    case MetadataKey::sample_mean_bytes: metadata.sample_mean_bytes = field(number); break;
-    case MetadataKey::durations_recorded: metadata.durations_recorded = field(number) != 0; break;
-    case MetadataKey::free_stacks_recorded: metadata.free_stacks_recorded = field(number) != 0; break;
-    case MetadataKey::self_cost_allocation_ns: metadata.self_cost_allocation_ns = as_u32(); break;
-    case MetadataKey::self_cost_release_ns: metadata.self_cost_release_ns = as_u32(); break;
+    case MetadataKey::program:
+      metadata.program = value;
+      break;
+    case MetadataKey::command:
+      metadata.command = value;
+      break;
+    case MetadataKey::host:
+      metadata.host = value;
+      break;
+    case MetadataKey::allocator:
+      metadata.allocator = value;
+      break;
+    case MetadataKey::recorder_version:
+      metadata.recorder_version = value;
+      break;
+    case MetadataKey::process_id:
+      metadata.process_id = field(number);
+      break;
+    case MetadataKey::parent_process_id:
+      metadata.parent_process_id = field(number);
+      break;
+    case MetadataKey::start_unix_ns:
+      metadata.start_unix_ns = field(number);
+      break;
+    case MetadataKey::page_bytes:
+      metadata.page_bytes = field(number);
+      break;
+    case MetadataKey::sample_mean_bytes:
+      metadata.sample_mean_bytes = field(number);
+      break;
+    case MetadataKey::durations_recorded:
+      metadata.durations_recorded = field(number) != 0;
+      break;
+    case MetadataKey::free_stacks_recorded:
+      metadata.free_stacks_recorded = field(number) != 0;
+      break;
+    case MetadataKey::self_cost_allocation_ns:
+      metadata.self_cost_allocation_ns = as_u32();
+      break;
+    case MetadataKey::self_cost_release_ns:
+      metadata.self_cost_release_ns = as_u32();
+      break;
     case MetadataKey::note:
       if (metadata.notes.size() < max_notes) metadata.notes.emplace_back(value);
       break;
-    default: break;
+    default:
+      break;
   }
   require_read(number);
 }

@@ -97,7 +97,8 @@ EncodedTimes EventEncoder::State::encode_times(const EventBatch& batch, std::uin
     const std::uint32_t duration = batch.duration_ns[i] / duration_quantum_ns;
     put(ColumnId::duration, static_cast<std::uint8_t>(std::min<std::uint32_t>(duration, code_wide)));
     if (duration >= code_wide) put_wide(ColumnId::duration_wide, duration - code_wide);
-    times.last_end_ns = std::max(times.last_end_ns, begin * time_quantum_ns + std::uint64_t{duration} * duration_quantum_ns);
+    times.last_end_ns =
+        std::max(times.last_end_ns, begin * time_quantum_ns + std::uint64_t{duration} * duration_quantum_ns);
   }
   times.last_begin_ns = last * time_quantum_ns;
   return times;
@@ -258,7 +259,8 @@ void EventEncoder::State::pack(std::vector<std::uint8_t>& out) {
 EventEncoder::EventEncoder() : state_(std::make_unique<State>()) {}
 EventEncoder::~EventEncoder() = default;
 
-EncodedTimes EventEncoder::encode(const EventBatch& batch, std::uint64_t floor_ns, std::vector<std::uint8_t>& out) {
+EncodedTimes EventEncoder::encode(const EventBatch& batch, std::uint64_t floor_ns,
+                                  std::vector<std::uint8_t>& out) {
   state_->start(batch);
   const EncodedTimes times = state_->encode_times(batch, floor_ns);
   state_->encode_stacks(batch);

@@ -29,9 +29,9 @@ inline constexpr std::uint32_t duration_quantum_ns = 4;
 // Bounds that keep a hostile file from exhausting memory. The writer never
 // passes them: a recorder's own tables are smaller.
 inline constexpr std::uint32_t max_payload_bytes = 1U << 26U;
-inline constexpr std::uint32_t max_table_bytes = 1U << 24U;  // of one chunk, unpacked
+inline constexpr std::uint32_t max_table_bytes = 1U << 24U;   // of one chunk, unpacked
 inline constexpr std::uint32_t max_tables_bytes = 1U << 27U;  // of all chunks but events and index, unpacked
-inline constexpr std::uint32_t max_index_bytes = 1U << 28U;  // unpacked
+inline constexpr std::uint32_t max_index_bytes = 1U << 28U;   // unpacked
 inline constexpr std::uint32_t max_records_per_chunk = 1U << 16U;
 inline constexpr std::uint32_t max_frames = 1U << 22U;
 inline constexpr std::uint32_t max_stacks = 1U << 25U;
@@ -67,17 +67,17 @@ static_assert(sizeof(FileHeader) == 32);
 
 struct ChunkHeader {
   std::uint32_t magic = chunk_magic;
-  std::uint16_t kind = 0;          // ChunkKind
+  std::uint16_t kind = 0;           // ChunkKind
   std::uint16_t header_bytes = 56;  // a later version may append fields
   std::uint32_t payload_bytes = 0;
-  std::uint32_t payload_crc = 0;   // of everything between this struct and the chunk's end
-  std::uint32_t count = 0;         // records in the payload
-  std::uint32_t thread = 0;        // events only
-  std::uint64_t first = 0;         // events: sequence of the first; frames, stacks: its id
+  std::uint32_t payload_crc = 0;     // of everything between this struct and the chunk's end
+  std::uint32_t count = 0;           // records in the payload
+  std::uint32_t thread = 0;          // events only
+  std::uint64_t first = 0;           // events: sequence of the first; frames, stacks: its id
   std::uint64_t first_begin_ns = 0;  // events only: begin of the first, as decoded
   std::uint64_t last_end_ns = 0;     // events only: largest begin + duration, as decoded
   std::uint32_t reserved = 0;
-  std::uint32_t header_crc = 0;    // of the bytes before it
+  std::uint32_t header_crc = 0;  // of the bytes before it
 };
 static_assert(sizeof(ChunkHeader) == 56);
 

@@ -34,32 +34,36 @@ struct Reader::State {
 
 void Reader::State::add_event_chunk(const IndexEntry& entry) {
   const ChunkHeader& header = entry.header;
-  const bool is_possible = header.count > 0 && header.count <= max_events_per_chunk &&
-                           header.thread < threads_below(file.bytes()) &&
-                           header.first_begin_ns <= header.last_end_ns && header.first_begin_ns <= max_time_ns &&
-                           header.first <= UINT64_MAX - header.count && entry.chunk_bytes <= max_payload_bytes;
+  const bool is_possible =
+      header.count > 0 && header.count <= max_events_per_chunk &&
+      header.thread < threads_below(file.bytes()) && header.first_begin_ns <= header.last_end_ns &&
+      header.first_begin_ns <= max_time_ns && header.first <= UINT64_MAX - header.count &&
+      entry.chunk_bytes <= max_payload_bytes;
   if (!is_possible) {
     damage.push_back({entry.file_offset, "a chunk of events has an impossible header"});
     return;
   }
-  chunks.push_back({entry.file_offset, static_cast<std::uint32_t>(entry.chunk_bytes), header.thread, header.count,
-                    header.first, header.first_begin_ns, header.last_end_ns});
+  chunks.push_back({entry.file_offset, static_cast<std::uint32_t>(entry.chunk_bytes), header.thread,
+                    header.count, header.first, header.first_begin_ns, header.last_end_ns});
 }
 
 // By thread, then sequence. A chunk that repeats events of the one before it,
 // or goes back in time, can only come from damage.
 void Reader::State::order_event_chunks() {
   std::sort(chunks.begin(), chunks.end(), [](const EventChunk& a, const EventChunk& b) {
-    return std::tie(a.thread, a.first_sequence, a.file_offset) < std::tie(b.thread, b.first_sequence, b.file_offset);
+    return std::tie(a.thread, a.first_sequence, a.file_offset) <
+           std::tie(b.thread, b.first_sequence, b.file_offset);
   });
   std::vector<EventChunk> kept;
   kept.reserve(chunks.size());
   for (const EventChunk& chunk : chunks) {
     const bool is_first = kept.empty() || kept.back().thread != chunk.thread;
-    const bool follows = is_first || (chunk.first_sequence >= kept.back().first_sequence + kept.back().count &&
-                                      chunk.first_begin_ns >= kept.back().first_begin_ns);
+    const bool follows =
+        is_first || (chunk.first_sequence >= kept.back().first_sequence + kept.back().count &&
+                     chunk.first_begin_ns >= kept.back().first_begin_ns);
     if (!follows) {
-      damage.push_back({chunk.file_offset, "a chunk of events contradicts the one before it and was skipped"});
+      damage.push_back(
+          {chunk.file_offset, "a chunk of events contradicts the one before it and was skipped"});
       continue;
     }
     kept.push_back(chunk);
@@ -87,8 +91,9 @@ Reader Reader::open(const std::string& path) {
   state->order_event_chunks();
   loader.finish(state->chunks.empty() ? 0 : std::size_t{state->chunks.back().thread} + 1);
   if (state->tables.end.reason == EndReason::missing) {
-    state->damage.push_back({state->file.bytes(), "the end mark is missing: the recording did not end properly; "
-                                                  "what was written before is read"});
+    state->damage.push_back({state->file.bytes(),
+                             "the end mark is missing: the recording did not end properly; "
+                             "what was written before is read"});
   }
   return Reader(std::move(state));
 }
@@ -98,7 +103,9 @@ const std::vector<Module>& Reader::modules() const noexcept { return state_->tab
 const std::vector<Frame>& Reader::frames() const noexcept { return state_->tables.frames; }
 const std::vector<StackNode>& Reader::stacks() const noexcept { return state_->tables.stacks; }
 const std::vector<Thread>& Reader::threads() const noexcept { return state_->tables.threads; }
-const std::vector<MemorySample>& Reader::memory_samples() const noexcept { return state_->tables.memory_samples; }
+const std::vector<MemorySample>& Reader::memory_samples() const noexcept {
+  return state_->tables.memory_samples;
+}
 const End& Reader::end() const noexcept { return state_->tables.end; }
 const std::vector<EventChunk>& Reader::event_chunks() const noexcept { return state_->chunks; }
 const std::vector<Damage>& Reader::damage() const noexcept { return state_->damage; }
@@ -116,12 +123,13 @@ void Reader::decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch&
   DecodeScratch::State& memory = scratch.state();
   try {
     const auto payload = read_chunk(state_->file, entry, memory.chunk);
-    const std::uint64_t last_end_ns =
-        memory.decoder.decode(payload, chunk.count, chunk.first_begin_ns, state_->tables.stacks.size(), batch);
+    const std::uint64_t last_end_ns = memory.decoder.decode(payload, chunk.count, chunk.first_begin_ns,
+                                                            state_->tables.stacks.size(), batch);
     if (last_end_ns != chunk.last_end_ns) throw TraceError("its times contradict its header");
   } catch (const TraceError& error) {
-    throw TraceError("the events at byte " + std::to_string(chunk.file_offset) + " of the trace are unreadable (" +
-                     error.what() + "); leave them out or copy the file again");
+    throw TraceError("the events at byte " + std::to_string(chunk.file_offset) +
+                     " of the trace are unreadable (" + error.what() +
+                     "); leave them out or copy the file again");
   }
 }
 

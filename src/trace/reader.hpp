@@ -41,12 +41,12 @@ class TraceError : public std::runtime_error {
 // which are cut down to the format's steps (16 ns, 4 ns).
 struct EventChunk {
   std::uint64_t file_offset = 0;
-  std::uint32_t bytes = 0;             // on disk, header included
-  std::uint32_t thread = 0;            // Thread::index
+  std::uint32_t bytes = 0;   // on disk, header included
+  std::uint32_t thread = 0;  // Thread::index
   std::uint32_t count = 0;
-  std::uint64_t first_sequence = 0;    // number of the first event within its thread
+  std::uint64_t first_sequence = 0;  // number of the first event within its thread
   std::uint64_t first_begin_ns = 0;
-  std::uint64_t last_end_ns = 0;       // largest begin + duration
+  std::uint64_t last_end_ns = 0;  // largest begin + duration
 };
 
 // Something missing or unreadable, in words for the report.

@@ -14,8 +14,8 @@ namespace heapwright::trace {
 enum class ChunkKind : std::uint16_t {
   metadata = 1,
   events = 2,
-  frames = 3,   // program counters, one id each
-  stacks = 4,   // stack nodes (parent, frame)
+  frames = 3,  // program counters, one id each
+  stacks = 4,  // stack nodes (parent, frame)
   modules = 5,
   threads = 6,
   memory_samples = 7,
@@ -27,14 +27,14 @@ enum class ChunkKind : std::uint16_t {
 // never stored; `command` is the program's path and, only when the user asked
 // for it, its arguments.
 struct Metadata {
-  std::string program;      // path of the executable
-  std::string command;      // program, or program and arguments on request
+  std::string program;  // path of the executable
+  std::string command;  // program, or program and arguments on request
   std::string host;
-  std::string allocator;    // "glibc 2.36", "libjemalloc.so.2", ...
+  std::string allocator;  // "glibc 2.36", "libjemalloc.so.2", ...
   std::string recorder_version;
   std::uint64_t process_id = 0;
   std::uint64_t parent_process_id = 0;
-  std::uint64_t start_unix_ns = 0;   // wall clock at begin_ns == 0
+  std::uint64_t start_unix_ns = 0;  // wall clock at begin_ns == 0
   std::uint64_t page_bytes = 4096;
   std::uint64_t sample_mean_bytes = 0;  // 0 = every call recorded
   bool durations_recorded = true;
@@ -74,18 +74,18 @@ struct StackNode {
   std::uint32_t parent = 0;
   std::uint32_t frame = 0;  // index into frames; or one of the marks below
 };
-inline constexpr std::uint32_t frame_truncated = 0xfffffff0U;  // deeper than the limit, or not unwindable
-inline constexpr std::uint32_t frame_table_full = 0xfffffff1U; // recorder's stack table was full
+inline constexpr std::uint32_t frame_truncated = 0xfffffff0U;   // deeper than the limit, or not unwindable
+inline constexpr std::uint32_t frame_table_full = 0xfffffff1U;  // recorder's stack table was full
 
 struct Thread {
-  std::uint32_t index = 0;       // the trace's own thread number, from 0
-  std::uint64_t thread_id = 0;   // the kernel's
+  std::uint32_t index = 0;      // the trace's own thread number, from 0
+  std::uint64_t thread_id = 0;  // the kernel's
   std::string name;
   std::uint64_t first_ns = 0;
-  std::uint64_t exit_ns = 0;     // 0 = alive when the recording ended
-  std::uint64_t events = 0;      // events written by the thread
-  std::uint64_t dropped = 0;     // calls seen but not written (see drop_reasons in the docs)
-  std::uint64_t waited_ns = 0;   // time the thread waited for the recorder's buffer
+  std::uint64_t exit_ns = 0;    // 0 = alive when the recording ended
+  std::uint64_t events = 0;     // events written by the thread
+  std::uint64_t dropped = 0;    // calls seen but not written (see drop_reasons in the docs)
+  std::uint64_t waited_ns = 0;  // time the thread waited for the recorder's buffer
 };
 
 struct MemorySample {
@@ -93,26 +93,26 @@ struct MemorySample {
   std::uint64_t resident_anonymous_bytes = 0;  // RssAnon: without the recorder's own shared pages
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t swapped_bytes = 0;
-  std::uint64_t recorder_bytes = 0;            // the recorder's own pages in the process
+  std::uint64_t recorder_bytes = 0;  // the recorder's own pages in the process
 };
 
 enum class EndReason : std::uint8_t {
-  missing = 0,        // no end mark: the file was cut
-  exited = 1,         // status = exit code
-  killed = 2,         // status = signal number
-  replaced = 3,       // exec
+  missing = 0,   // no end mark: the file was cut
+  exited = 1,    // status = exit code
+  killed = 2,    // status = signal number
+  replaced = 3,  // exec
   size_limit = 4,
   duration_limit = 5,
-  write_failed = 6,   // disk full and the like; status = errno
-  stopped = 7,        // by the control file or the API
+  write_failed = 6,  // disk full and the like; status = errno
+  stopped = 7,       // by the control file or the API
 };
 
 struct End {
   EndReason reason = EndReason::missing;
   std::int32_t status = 0;
   std::uint64_t time_ns = 0;
-  std::uint64_t events = 0;      // events in the file, all threads
-  std::uint64_t dropped = 0;     // events known to be missing
+  std::uint64_t events = 0;   // events in the file, all threads
+  std::uint64_t dropped = 0;  // events known to be missing
   std::uint64_t recorder_peak_bytes = 0;
 };
 

@@ -12,20 +12,29 @@ namespace {
 
 std::string_view name_of_table(std::uint16_t kind) noexcept {
   switch (static_cast<ChunkKind>(kind)) {
-    case ChunkKind::metadata: return "the description of the recording";
-    case ChunkKind::frames: return "a table of program counters";
-    case ChunkKind::stacks: return "a table of call stacks";
-    case ChunkKind::modules: return "a table of loaded objects";
-    case ChunkKind::threads: return "a table of threads";
-    case ChunkKind::memory_samples: return "a table of memory samples";
-    case ChunkKind::end: return "the end mark";
-    default: return {};
+    case ChunkKind::metadata:
+      return "the description of the recording";
+    case ChunkKind::frames:
+      return "a table of program counters";
+    case ChunkKind::stacks:
+      return "a table of call stacks";
+    case ChunkKind::modules:
+      return "a table of loaded objects";
+    case ChunkKind::threads:
+      return "a table of threads";
+    case ChunkKind::memory_samples:
+      return "a table of memory samples";
+    case ChunkKind::end:
+      return "the end mark";
+    default:
+      return {};
   }
 }
 
 // Room for the ids up to `end`, which must be allowed; false otherwise.
 template <typename Record>
-bool fill_up_to(std::vector<Record>& table, std::uint64_t end, std::uint64_t limit, const Record& placeholder) {
+bool fill_up_to(std::vector<Record>& table, std::uint64_t end, std::uint64_t limit,
+                const Record& placeholder) {
   if (end > limit) return false;
   if (table.size() < end) table.resize(static_cast<std::size_t>(end), placeholder);
   return true;
@@ -34,7 +43,8 @@ bool fill_up_to(std::vector<Record>& table, std::uint64_t end, std::uint64_t lim
 template <typename Record>
 void append_at(std::vector<Record>& table, std::uint64_t first, const std::vector<Record>& records,
                std::uint64_t limit, const Record& placeholder) {
-  if (first < table.size() || records.size() > limit || !fill_up_to(table, first, limit - records.size(), placeholder)) {
+  if (first < table.size() || records.size() > limit ||
+      !fill_up_to(table, first, limit - records.size(), placeholder)) {
     throw TraceError("its ids are impossible");
   }
   table.insert(table.end(), records.begin(), records.end());
@@ -72,14 +82,29 @@ base::ByteSource TableLoader::unpack(const IndexEntry& entry) {
 
 void TableLoader::add(const IndexEntry& entry) {
   switch (static_cast<ChunkKind>(entry.header.kind)) {
-    case ChunkKind::metadata: tables_.metadata = decode_metadata(unpack(entry), entry.header.count); break;
-    case ChunkKind::frames: add_frames(entry); break;
-    case ChunkKind::stacks: add_stacks(entry); break;
-    case ChunkKind::modules: add_modules(entry); break;
-    case ChunkKind::threads: add_threads(entry); break;
-    case ChunkKind::memory_samples: add_memory_samples(entry); break;
-    case ChunkKind::end: tables_.end = decode_end(unpack(entry), entry.header.count); break;
-    default: break;
+    case ChunkKind::metadata:
+      tables_.metadata = decode_metadata(unpack(entry), entry.header.count);
+      break;
+    case ChunkKind::frames:
+      add_frames(entry);
+      break;
+    case ChunkKind::stacks:
+      add_stacks(entry);
+      break;
+    case ChunkKind::modules:
+      add_modules(entry);
+      break;
+    case ChunkKind::threads:
+      add_threads(entry);
+      break;
+    case ChunkKind::memory_samples:
+      add_memory_samples(entry);
+      break;
+    case ChunkKind::end:
+      tables_.end = decode_end(unpack(entry), entry.header.count);
+      break;
+    default:
+      break;
   }
 }
 

@@ -27,7 +27,7 @@ class StackPredictor {
   // What one pass over a chunk carries from event to event. Apart from the
   // tables so that a loop keeps it in registers.
   struct Position {
-    std::uint32_t previous = 0;   // last stack that was not 0
+    std::uint32_t previous = 0;  // last stack that was not 0
     std::uint32_t last_wide = 0;
     std::uint32_t largest = 0;  // of all decoded: every stack is wide once
   };
@@ -52,7 +52,8 @@ class StackPredictor {
 
   std::uint32_t decode(EventKind kind, std::uint8_t code, Position& at, base::ByteSource& wide) noexcept {
     std::uint32_t& expected = following_[slot_of(at.previous, kind)];
-    if (code != code_predicted) [[unlikely]] expected = unpredicted(code, at, wide);
+    if (code != code_predicted) [[unlikely]]
+      expected = unpredicted(code, at, wide);
     if (expected != 0) at.previous = expected;
     return expected;
   }
@@ -100,7 +101,8 @@ class SizePredictor {
     excess_.fill(0);
   }
 
-  Codes encode(std::uint32_t stack, Sizes sizes, std::uint8_t*& size_wide, std::uint8_t*& usable_wide) noexcept {
+  Codes encode(std::uint32_t stack, Sizes sizes, std::uint8_t*& size_wide,
+               std::uint8_t*& usable_wide) noexcept {
     Sizes& last = of_stack_[slot_of(stack)];
     if (last == sizes) return {};
     Codes codes;
@@ -115,9 +117,11 @@ class SizePredictor {
     return codes;
   }
 
-  Sizes decode(std::uint32_t stack, Codes codes, base::ByteSource& size_wide, base::ByteSource& usable_wide) noexcept {
+  Sizes decode(std::uint32_t stack, Codes codes, base::ByteSource& size_wide,
+               base::ByteSource& usable_wide) noexcept {
     Sizes& last = of_stack_[slot_of(stack)];
-    if (codes.size == code_predicted && codes.usable == code_predicted) [[likely]] return last;
+    if (codes.size == code_predicted && codes.usable == code_predicted) [[likely]]
+      return last;
     Sizes sizes = last;
     if (codes.size != code_predicted) {
       sizes.size = decode_size(codes.size, size_wide);
@@ -152,7 +156,8 @@ class SizePredictor {
     return size;
   }
 
-  static std::uint8_t encode_usable(std::uint64_t usable, std::uint64_t expected, std::uint8_t*& wide) noexcept {
+  static std::uint8_t encode_usable(std::uint64_t usable, std::uint64_t expected,
+                                    std::uint8_t*& wide) noexcept {
     if (usable == expected) return code_predicted;
     if (usable == 0) return code_none;
     wide = base::put_varint(wide, base::zigzag_encode(static_cast<std::int64_t>(usable - expected)));

@@ -25,9 +25,9 @@ std::span<const std::uint8_t> bytes_of(const Piece& piece) noexcept {
 
 bool has_equal_columns(const EventBatch& batch) noexcept {
   const std::size_t count = batch.count();
-  return batch.alignment_log2.size() == count && batch.duration_ns.size() == count && batch.stack.size() == count &&
-         batch.begin_ns.size() == count && batch.size.size() == count && batch.usable.size() == count &&
-         batch.address.size() == count && batch.old_address.size() == count;
+  return batch.alignment_log2.size() == count && batch.duration_ns.size() == count &&
+         batch.stack.size() == count && batch.begin_ns.size() == count && batch.size.size() == count &&
+         batch.usable.size() == count && batch.address.size() == count && batch.old_address.size() == count;
 }
 
 // What making a chunk takes, about 2 MB; nothing of it outlives a call. One
@@ -101,7 +101,8 @@ bool Writer::State::write_chunk(ChunkHeader header, Bytes& chunk) {
   return true;
 }
 
-bool Writer::State::write_table(ChunkKind kind, const Bytes& records, std::uint32_t count, std::uint64_t first) {
+bool Writer::State::write_table(ChunkKind kind, const Bytes& records, std::uint32_t count,
+                                std::uint64_t first) {
   if (error != 0) return false;
   Bytes& chunk = workbench().chunk;
   chunk.assign(sizeof(ChunkHeader), 0);

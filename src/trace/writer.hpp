@@ -34,9 +34,9 @@ class Writer {
   // Ids follow from the order of writing: frames from 0, stacks from 1.
   bool write(std::span<const Frame> frames);
   bool write(std::span<const StackNode> stacks);
-  bool write(std::span<const Module> modules);   // appended; a module may be written
-                                                 // again (same start, loaded_ns) to close it
-  bool write(std::span<const Thread> threads);   // the last record of an index wins
+  bool write(std::span<const Module> modules);  // appended; a module may be written
+                                                // again (same start, loaded_ns) to close it
+  bool write(std::span<const Thread> threads);  // the last record of an index wins
   bool write(std::span<const MemorySample> samples);
   // At most max_events_per_chunk events of one thread, in sequence. Stacks
   // and frames the batch refers to must have been written before.

@@ -20,75 +20,87 @@ struct Shape {
 
 class Differential : public testing::TestWithParam<Shape> {};
 
-void expect_same_calls(const MemoryTrace& trace, const Facts& facts) {
+// What the calls alone say, without pairing.
+struct Sums {
   std::map<std::uint64_t, std::uint64_t> sizes;
   std::map<std::uint32_t, Site> stacks;
   std::map<trace::EventKind, std::pair<std::uint64_t, std::uint64_t>> kinds;  // calls, ns
   std::uint64_t allocations = 0, releases = 0, requested = 0, excess = 0, null_frees = 0, failed = 0, ns = 0;
-  for (const auto& [thread, calls] : trace.calls()) {
-    std::uint64_t thread_allocations = 0, thread_releases = 0, thread_ns = 0;
-    for (const auto& call : calls) {
-      kinds[call.kind].first++;
-      kinds[call.kind].second += call.duration_ns;
-      ns += call.duration_ns;
-      thread_ns += call.duration_ns;
-      const bool gives_back = trace::is_realloc(call.kind) && call.old_address != 0 && (call.address != 0 || call.size == 0);
-      if (gives_back || (trace::is_release(call.kind) && call.address != 0)) {
-        ++thread_releases;
-      }
-      null_frees += trace::is_release(call.kind) && call.address == 0 ? 1 : 0;
-      if (!trace::is_allocation(call.kind)) {
-        continue;
-      }
-      if (call.address == 0) {
-        failed += gives_back ? 0 : 1;
-        continue;
-      }
-      ++thread_allocations;
-      requested += call.size;
-      excess += call.usable - call.size;
-      ++sizes[call.size];
-      auto& site = stacks[call.stack];
-      ++site.allocations;
-      site.bytes += call.size;
-      site.overhead_bytes += call.usable - call.size;
-      site.allocator_ns += call.duration_ns;
-      site.reallocs += trace::is_realloc(call.kind) ? 1 : 0;
-    }
-    EXPECT_EQ(facts.threads.at(thread).allocations, thread_allocations);
-    EXPECT_EQ(facts.threads.at(thread).releases, thread_releases);
-    EXPECT_EQ(facts.threads.at(thread).allocator_ns, thread_ns);
-    allocations += thread_allocations;
-    releases += thread_releases;
+};
+
+template <typename Call>
+void add_call(const Call& call, Sums& sums) {
+  sums.kinds[call.kind].first++;
+  sums.kinds[call.kind].second += call.duration_ns;
+  sums.ns += call.duration_ns;
+  const bool gives_back =
+      trace::is_realloc(call.kind) && call.old_address != 0 && (call.address != 0 || call.size == 0);
+  sums.releases += gives_back || (trace::is_release(call.kind) && call.address != 0) ? 1 : 0;
+  sums.null_frees += trace::is_release(call.kind) && call.address == 0 ? 1 : 0;
+  if (!trace::is_allocation(call.kind)) return;
+  if (call.address == 0) {
+    sums.failed += gives_back ? 0 : 1;
+    return;
   }
-  EXPECT_EQ(facts.totals.allocations, allocations);
-  EXPECT_EQ(facts.totals.releases, releases);
-  EXPECT_EQ(facts.totals.requested_bytes, requested);
-  EXPECT_EQ(facts.totals.usable_bytes, requested + excess);
-  EXPECT_EQ(facts.totals.null_frees, null_frees);
-  EXPECT_EQ(facts.totals.failed, failed);
-  EXPECT_EQ(facts.totals.allocator_ns, ns);
-  EXPECT_EQ(facts.totals.zero_size, sizes.contains(0) ? sizes[0] : 0);
-  for (const auto& row : facts.by_kind) {
-    EXPECT_EQ(row.calls, kinds[row.kind].first);
-    EXPECT_EQ(row.latency.sum_ns, kinds[row.kind].second);
-  }
-  EXPECT_EQ(facts.by_kind.size(), kinds.size());
+  ++sums.allocations;
+  sums.requested += call.size;
+  sums.excess += call.usable - call.size;
+  ++sums.sizes[call.size];
+  auto& site = sums.stacks[call.stack];
+  ++site.allocations;
+  site.bytes += call.size;
+  site.overhead_bytes += call.usable - call.size;
+  site.allocator_ns += call.duration_ns;
+  site.reallocs += trace::is_realloc(call.kind) ? 1 : 0;
+}
+
+void expect_same_sizes(Sums& sums, const Facts& facts) {
   std::uint64_t counted = 0;
   for (const auto& [size, count] : facts.common_sizes) {
-    EXPECT_EQ(count, sizes[size]) << size;
+    EXPECT_EQ(count, sums.sizes[size]) << size;
   }
   for (const auto count : facts.sizes.counts) {
     counted += count;
   }
-  EXPECT_EQ(counted, allocations);
+  EXPECT_EQ(counted, sums.allocations);
+}
+
+void expect_same_stacks(Sums& sums, const Facts& facts) {
   for (std::uint32_t stack = 0; stack < facts.stacks.size(); ++stack) {
-    EXPECT_EQ(facts.stacks[stack].allocations, stacks[stack].allocations);
-    EXPECT_EQ(facts.stacks[stack].bytes, stacks[stack].bytes);
-    EXPECT_EQ(facts.stacks[stack].overhead_bytes, stacks[stack].overhead_bytes);
-    EXPECT_EQ(facts.stacks[stack].allocator_ns, stacks[stack].allocator_ns);
-    EXPECT_EQ(facts.stacks[stack].reallocs, stacks[stack].reallocs);
+    EXPECT_EQ(facts.stacks[stack].allocations, sums.stacks[stack].allocations);
+    EXPECT_EQ(facts.stacks[stack].bytes, sums.stacks[stack].bytes);
+    EXPECT_EQ(facts.stacks[stack].overhead_bytes, sums.stacks[stack].overhead_bytes);
+    EXPECT_EQ(facts.stacks[stack].allocator_ns, sums.stacks[stack].allocator_ns);
+    EXPECT_EQ(facts.stacks[stack].reallocs, sums.stacks[stack].reallocs);
   }
+}
+
+void expect_same_calls(const MemoryTrace& trace, const Facts& facts) {
+  Sums sums;
+  for (const auto& [thread, calls] : trace.calls()) {
+    const Sums before = sums;
+    for (const auto& call : calls) {
+      add_call(call, sums);
+    }
+    EXPECT_EQ(facts.threads.at(thread).allocations, sums.allocations - before.allocations);
+    EXPECT_EQ(facts.threads.at(thread).releases, sums.releases - before.releases);
+    EXPECT_EQ(facts.threads.at(thread).allocator_ns, sums.ns - before.ns);
+  }
+  EXPECT_EQ(facts.totals.allocations, sums.allocations);
+  EXPECT_EQ(facts.totals.releases, sums.releases);
+  EXPECT_EQ(facts.totals.requested_bytes, sums.requested);
+  EXPECT_EQ(facts.totals.usable_bytes, sums.requested + sums.excess);
+  EXPECT_EQ(facts.totals.null_frees, sums.null_frees);
+  EXPECT_EQ(facts.totals.failed, sums.failed);
+  EXPECT_EQ(facts.totals.allocator_ns, sums.ns);
+  EXPECT_EQ(facts.totals.zero_size, sums.sizes.contains(0) ? sums.sizes[0] : 0);
+  for (const auto& row : facts.by_kind) {
+    EXPECT_EQ(row.calls, sums.kinds[row.kind].first);
+    EXPECT_EQ(row.latency.sum_ns, sums.kinds[row.kind].second);
+  }
+  EXPECT_EQ(facts.by_kind.size(), sums.kinds.size());
+  expect_same_sizes(sums, facts);
+  expect_same_stacks(sums, facts);
 }
 
 void expect_same_peak(const SlowModel& model, const Facts& facts) {
@@ -162,7 +174,8 @@ void expect_same_fates(const SlowModel& model, const Facts& facts) {
   }
   ASSERT_EQ(facts.realloc_chains.size(), model.chains.size());
   for (const auto& row : facts.realloc_chains) {
-    const SlowChain chain{row.chains, row.steps, row.moved, row.copied_bytes, row.longest_steps, row.final_bytes};
+    const SlowChain chain{row.chains,       row.steps,         row.moved,
+                          row.copied_bytes, row.longest_steps, row.final_bytes};
     EXPECT_EQ(chain, model.chains.at(row.site)) << row.site;
   }
 }
@@ -229,7 +242,8 @@ TEST_P(Differential, AgreesWithTheSlowModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Differential,
-                         testing::Values(Shape{100, 1, 800, {1U << 28, 0}}, Shape{200, 2, 1500, {1U << 28, 1}},
+                         testing::Values(Shape{100, 1, 800, {1U << 28, 0}},
+                                         Shape{200, 2, 1500, {1U << 28, 1}},
                                          Shape{300, 7, 2000, {1U << 28, 2}},
                                          // so little room that every chunk is merged in slices
                                          Shape{400, 5, 4000, {0, 1}}));

@@ -38,7 +38,8 @@ class FileTest : public testing::Test {
     ASSERT_TRUE(writer->finish(end));
   }
 
-  const std::string path_ = testing::TempDir() + "analyze_file_test_" + std::to_string(::getpid()) + ".heapwright";
+  const std::string path_ =
+      testing::TempDir() + "analyze_file_test_" + std::to_string(::getpid()) + ".heapwright";
 };
 
 TEST_F(FileTest, FactsAreThoseOfTheCalls) {

@@ -47,15 +47,18 @@ TEST(Hostile, GarbageEventsEndInFacts) {
     fill(trace, random);
     trace.metadata_record.sample_mean_bytes = random() % 3 == 0 ? wild(random) : 0;
     trace.metadata_record.durations_recorded = random() % 2 == 0;
-    trace.thread_records.push_back({static_cast<std::uint32_t>(random() % 1000), 1, "x", wild(random), 0, wild(random), wild(random), wild(random)});
+    trace.thread_records.push_back({static_cast<std::uint32_t>(random() % 1000), 1, "x", wild(random), 0,
+                                    wild(random), wild(random), wild(random)});
     trace.samples.push_back({wild(random), wild(random), wild(random), 0, 0});
     Options options;
     options.timeline_points = static_cast<std::uint32_t>(random() % 100);
     options.from_ns = random() % 2 == 0 ? wild(random) : 0;
     options.to_ns = random() % 2 == 0 ? wild(random) : UINT64_MAX;
     options.min_size_bytes = random() % 2 == 0 ? 5 : 0;
-    const auto facts = analyze(trace, options, {random() % 2 == 0 ? 0U : 1U << 28, static_cast<std::uint32_t>(random() % 3)});
-    EXPECT_LE(facts.totals.events, 3000U * (trace.metadata_record.sample_mean_bytes != 0 ? std::uint64_t{1} << 33 : 1));
+    const auto facts = analyze(trace, options,
+                               {random() % 2 == 0 ? 0U : 1U << 28, static_cast<std::uint32_t>(random() % 3)});
+    EXPECT_LE(facts.totals.events,
+              3000U * (trace.metadata_record.sample_mean_bytes != 0 ? std::uint64_t{1} << 33 : 1));
   }
 }
 
@@ -82,7 +85,9 @@ TEST(Hostile, AThreadNumberBeyondBeliefIsRefused) {
 
 TEST(Hostile, ThousandsOfThreadsAtOnce) {
   MemoryTrace trace;
-  const auto address_of = [](std::uint64_t call, std::uint32_t thread) { return 0x10000 + (thread * 20 + call) * 64; };
+  const auto address_of = [](std::uint64_t call, std::uint32_t thread) {
+    return 0x10000 + (thread * 20 + call) * 64;
+  };
   for (std::uint64_t call = 0; call < 20; ++call) {
     for (std::uint32_t thread = 0; thread < 3000; ++thread) {
       trace.malloc(thread, call * 1'000'000 + thread * 160, address_of(call, thread), 8);

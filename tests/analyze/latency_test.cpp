@@ -43,8 +43,9 @@ TEST(Latency, PercentilesAgreeWithASortedReference) {
     const auto exact = static_cast<double>(sorted[rank]);
     EXPECT_NEAR(static_cast<double>(found), exact, std::max(4.0, exact * 0.0625)) << share;
   };
-  for (const auto& latency : {facts.allocation_latency, facts.by_kind.at(0).latency, facts.site_details[1].allocation_latency,
-                              facts.by_size.at(0).allocation_latency}) {
+  for (const auto& latency :
+       {facts.allocation_latency, facts.by_kind.at(0).latency, facts.site_details[1].allocation_latency,
+        facts.by_size.at(0).allocation_latency}) {
     EXPECT_EQ(latency.calls, 20000U);
     EXPECT_EQ(latency.max_ns, sorted.back());
     expect_near(latency.p50_ns, 0.5);

@@ -40,16 +40,18 @@ class MemoryTrace final : public Source {
   std::size_t damaged_chunk = SIZE_MAX;  // decode() throws for this one
 
   void add(std::uint32_t thread, const Call& call) { calls_[thread].push_back(call); }
-  void malloc(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t address, std::uint64_t size, std::uint32_t stack = 1,
-              std::uint32_t duration_ns = 16) {
+  void malloc(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t address, std::uint64_t size,
+              std::uint32_t stack = 1, std::uint32_t duration_ns = 16) {
     add(thread, {trace::EventKind::malloc_, begin_ns, duration_ns, size, size + 8, address, 0, stack, 0});
   }
-  void free(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t address, std::uint32_t duration_ns = 16) {
+  void free(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t address,
+            std::uint32_t duration_ns = 16) {
     add(thread, {trace::EventKind::free_, begin_ns, duration_ns, 0, 0, address, 0, 0, 0});
   }
-  void realloc(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t old_address, std::uint64_t address, std::uint64_t size,
-               std::uint32_t stack = 1, std::uint32_t duration_ns = 16) {
-    add(thread, {trace::EventKind::realloc_, begin_ns, duration_ns, size, address != 0 ? size + 8 : 0, address, old_address, stack, 0});
+  void realloc(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t old_address, std::uint64_t address,
+               std::uint64_t size, std::uint32_t stack = 1, std::uint32_t duration_ns = 16) {
+    add(thread, {trace::EventKind::realloc_, begin_ns, duration_ns, size, address != 0 ? size + 8 : 0,
+                 address, old_address, stack, 0});
   }
 
   // Cuts the calls into chunks; call it after the last add.
@@ -60,7 +62,8 @@ class MemoryTrace final : public Source {
     for (const auto& [thread, calls] : calls_) {
       for (std::size_t from = 0; from < calls.size(); from += chunk_events) {
         const auto to = std::min(calls.size(), from + chunk_events);
-        trace::EventChunk chunk{offset, 100, thread, static_cast<std::uint32_t>(to - from), from, calls[from].begin_ns, 0};
+        trace::EventChunk chunk{
+            offset, 100, thread, static_cast<std::uint32_t>(to - from), from, calls[from].begin_ns, 0};
         for (auto index = from; index < to; ++index) {
           chunk.last_end_ns = std::max(chunk.last_end_ns, calls[index].begin_ns + calls[index].duration_ns);
         }
@@ -126,7 +129,8 @@ class MemoryTrace final : public Source {
   std::vector<std::size_t> starts_;  // of each chunk within its thread's calls
 };
 
-inline Facts facts_of(MemoryTrace& trace, const Options& options = {}, const PipelineLimits& limits = {std::uint64_t{256} << 20, 1}) {
+inline Facts facts_of(MemoryTrace& trace, const Options& options = {},
+                      const PipelineLimits& limits = {std::uint64_t{256} << 20, 1}) {
   trace.seal();
   return analyze(trace, options, limits);
 }

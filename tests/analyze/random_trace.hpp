@@ -58,10 +58,14 @@ class RandomTrace {
 
   std::uint64_t random_size() {
     switch (random_() % 10) {
-      case 0: return 0;
-      case 1: return random_() % 200000;
-      case 2: return (std::uint64_t{1} << 33) + random_() % 100;
-      default: return 1 + random_() % 300;
+      case 0:
+        return 0;
+      case 1:
+        return random_() % 200000;
+      case 2:
+        return (std::uint64_t{1} << 33) + random_() % 100;
+      default:
+        return 1 + random_() % 300;
     }
   }
 

@@ -153,7 +153,8 @@ TEST(Sampling, EstimatesAreUnbiased) {
   expect_near(facts.totals.requested_bytes, static_cast<double>(true_bytes), 0.03);
   expect_near(facts.sites[1].allocations, static_cast<double>(small_blocks), 0.03);
   expect_near(facts.totals.releases, blocks / 2.0, 0.03);
-  expect_near(facts.sites[1].freed + facts.sites[1].live_at_end_blocks, static_cast<double>(facts.sites[1].allocations), 1e-9);
+  expect_near(facts.sites[1].freed + facts.sites[1].live_at_end_blocks,
+              static_cast<double>(facts.sites[1].allocations), 1e-9);
   EXPECT_EQ(facts.peak.live_bytes, facts.sites[1].live_at_peak_bytes + facts.sites[2].live_at_peak_bytes);
 }
 

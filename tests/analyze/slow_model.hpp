@@ -44,7 +44,8 @@ class SlowModel {
         add_effects(thread, calls[index]);
       }
     }
-    std::stable_sort(effects_.begin(), effects_.end(), [](const Effect& a, const Effect& b) { return a.time_ns < b.time_ns; });
+    std::stable_sort(effects_.begin(), effects_.end(),
+                     [](const Effect& a, const Effect& b) { return a.time_ns < b.time_ns; });
     for (const auto& effect : effects_) {
       apply(effect);
     }
@@ -68,7 +69,7 @@ class SlowModel {
   std::map<std::uint32_t, std::vector<std::uint64_t>> lifetimes_of_stack;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> size_and_lifetime;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> freed_by;
-  std::map<std::uint32_t, SlowChain> chains;  // by stack
+  std::map<std::uint32_t, SlowChain> chains;                         // by stack
   std::vector<std::pair<std::uint64_t, std::uint64_t>> live_course;  // (time, live bytes) after each effect
 
  private:
@@ -119,7 +120,15 @@ class SlowModel {
       live_bytes -= live[call.address].size;
       live.erase(call.address);
     }
-    SlowBlock block{effect.time_ns, call.size, std::max(call.size, call.usable), call.stack, effect.thread, ++allocations_[effect.thread], 0, 0, 0};
+    SlowBlock block{effect.time_ns,
+                    call.size,
+                    std::max(call.size, call.usable),
+                    call.stack,
+                    effect.thread,
+                    ++allocations_[effect.thread],
+                    0,
+                    0,
+                    0};
     if (effect.is_realloc) {
       const auto old = moving_[effect.thread].value_or(SlowBlock{});
       const bool is_move = call.old_address != call.address;
@@ -131,9 +140,11 @@ class SlowModel {
     live[call.address] = block;
     live_bytes += call.size;
     auto& stack_peak = own_peak_of_stack[call.stack];
-    stack_peak = std::max(stack_peak, sum_of([&](const SlowBlock& other) { return other.stack == call.stack; }));
+    stack_peak =
+        std::max(stack_peak, sum_of([&](const SlowBlock& other) { return other.stack == call.stack; }));
     auto& thread_peak = own_peak_of_thread[effect.thread];
-    thread_peak = std::max(thread_peak, sum_of([&](const SlowBlock& other) { return other.thread == effect.thread; }));
+    thread_peak =
+        std::max(thread_peak, sum_of([&](const SlowBlock& other) { return other.thread == effect.thread; }));
     if (live_bytes > peak_bytes) {
       peak_bytes = live_bytes;
       peak_time_ns = effect.time_ns;

@@ -39,9 +39,9 @@ TEST(BlockTable, HasOneRowPerBlock) {
   auto trace = std::make_unique<MemoryTrace>();
   trace->malloc(0, 1600, 0x1000, 100, 3, 32);
   trace->malloc(0, 3200, 0x2000, 7, 4);
-  trace->free(0, 4800, 0x2000);              // temporary
+  trace->free(0, 4800, 0x2000);  // temporary
   trace->realloc(1, 6400, 0x1000, 0x1000, 200, 5);
-  trace->free(0, 8000, 0x9000);              // unknown: no row
+  trace->free(0, 8000, 0x9000);  // unknown: no row
   trace->seal();
   BlockTable table(std::move(trace));
   BlockColumns columns;

@@ -21,7 +21,8 @@ TEST(Varint, EveryLengthComesBack) {
 }
 
 TEST(Varint, SignedValuesFoldAndUnfold) {
-  for (const std::int64_t value : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1}, INT64_MIN, INT64_MAX}) {
+  for (const std::int64_t value :
+       {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1}, INT64_MIN, INT64_MAX}) {
     EXPECT_EQ(zigzag_decode(zigzag_encode(value)), value);
   }
   EXPECT_EQ(zigzag_encode(-1), 1U);

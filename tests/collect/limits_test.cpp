@@ -119,7 +119,7 @@ TEST_F(Limits, NothingIsStartedWhenTheFileExists) {
 }
 
 TEST_F(Limits, ChildrenCanBeLeftByAskingTheCollectorToEnd) {
-  const pid_t collector = run_.start({"--children"}, {fake_program, "orphan", "3000"});
+  const pid_t collector = run_.start({"--children"}, {fake_program, "orphan", "20000"});
   EXPECT_TRUE(wait_until([&] { return run_.traces().size() == 2; }));
   usleep(100'000);
   kill(collector, SIGINT);

@@ -53,9 +53,9 @@ std::optional<Content> try_read_all(const std::string& path) {
 }
 
 bool is_same(const EventBatch& a, const EventBatch& b) {
-  return a.kind == b.kind && a.begin_ns == b.begin_ns && a.duration_ns == b.duration_ns && a.stack == b.stack &&
-         a.size == b.size && a.usable == b.usable && a.address == b.address && a.old_address == b.old_address &&
-         a.alignment_log2 == b.alignment_log2;
+  return a.kind == b.kind && a.begin_ns == b.begin_ns && a.duration_ns == b.duration_ns &&
+         a.stack == b.stack && a.size == b.size && a.usable == b.usable && a.address == b.address &&
+         a.old_address == b.old_address && a.alignment_log2 == b.alignment_log2;
 }
 
 void flip_byte(const std::string& path, std::size_t at) {
@@ -115,11 +115,12 @@ TEST(Damage, FileCutAtAnyByteOpensUpToTheCut) {
     const Content part = read_all(file.path());
     EXPECT_EQ(part.unreadable, 0U) << bytes;
     expect_part_of(part, whole);
-    const auto expected = std::count_if(whole.chunks.begin(), whole.chunks.end(), [&](const EventChunk& chunk) {
-      return chunk.file_offset + chunk.bytes <= bytes;
-    });
+    const auto expected =
+        std::count_if(whole.chunks.begin(), whole.chunks.end(),
+                      [&](const EventChunk& chunk) { return chunk.file_offset + chunk.bytes <= bytes; });
     EXPECT_EQ(part.batches.size(), static_cast<std::size_t>(expected)) << bytes;
-    EXPECT_EQ(part.damage > 0, part.end == EndReason::missing) << "a lost end is reported, a lost index is no loss";
+    EXPECT_EQ(part.damage > 0, part.end == EndReason::missing)
+        << "a lost end is reported, a lost index is no loss";
   }
 }
 

@@ -11,7 +11,8 @@ namespace heapwright::trace::test {
 
 // Written by make_trace_fixture with 2 chunks of 1,500 events per thread.
 TEST(Fixture, Version1MadeTraceReadsAsWritten) {
-  const Reader reader = Reader::open(std::string(HEAPWRIGHT_SOURCE) + "/tests/traces/version-1-made.heapwright");
+  const Reader reader =
+      Reader::open(std::string(HEAPWRIGHT_SOURCE) + "/tests/traces/version-1-made.heapwright");
   EXPECT_TRUE(reader.damage().empty());
   EXPECT_EQ(reader.metadata().program, "/usr/bin/made");
   EXPECT_EQ(reader.metadata().notes, (std::vector<std::string>{"a note", "another"}));

@@ -121,9 +121,9 @@ TEST(FormatDocument, NamesEveryColumnAndBlockEncoding) {
                            {Id::reference, "reference"},
                            {Id::reference_wide, "reference_wide"},
                            {Id::alignment, "alignment"}});
-  expect_named<BlockEncoding>(table_below("Blocks"), {{BlockEncoding::raw, "raw"},
-                                                      {BlockEncoding::fill, "fill"},
-                                                      {BlockEncoding::zstd, "zstd"}});
+  expect_named<BlockEncoding>(
+      table_below("Blocks"),
+      {{BlockEncoding::raw, "raw"}, {BlockEncoding::fill, "fill"}, {BlockEncoding::zstd, "zstd"}});
 }
 
 TEST(FormatDocument, TellsTheConstants) {

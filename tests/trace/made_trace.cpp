@@ -13,21 +13,43 @@ namespace heapwright::trace::test {
 
 namespace {
 
-constexpr std::array all_kinds = {
-    EventKind::none, EventKind::malloc_, EventKind::calloc_, EventKind::realloc_, EventKind::reallocarray_,
-    EventKind::posix_memalign_, EventKind::valloc_, EventKind::new_plain, EventKind::new_array_aligned_nothrow,
-    EventKind::free_, EventKind::free_, EventKind::free_, EventKind::free_sized_, EventKind::delete_plain,
-    EventKind::delete_sized, EventKind::delete_array_sized_aligned, EventKind::malloc_usable_size_,
-    EventKind::malloc_trim_, EventKind::mallopt_, EventKind::mmap_, EventKind::munmap_, EventKind::mremap_,
-    EventKind::brk_, EventKind::sbrk_};
+constexpr std::array all_kinds = {EventKind::none,
+                                  EventKind::malloc_,
+                                  EventKind::calloc_,
+                                  EventKind::realloc_,
+                                  EventKind::reallocarray_,
+                                  EventKind::posix_memalign_,
+                                  EventKind::valloc_,
+                                  EventKind::new_plain,
+                                  EventKind::new_array_aligned_nothrow,
+                                  EventKind::free_,
+                                  EventKind::free_,
+                                  EventKind::free_,
+                                  EventKind::free_sized_,
+                                  EventKind::delete_plain,
+                                  EventKind::delete_sized,
+                                  EventKind::delete_array_sized_aligned,
+                                  EventKind::malloc_usable_size_,
+                                  EventKind::malloc_trim_,
+                                  EventKind::mallopt_,
+                                  EventKind::mmap_,
+                                  EventKind::munmap_,
+                                  EventKind::mremap_,
+                                  EventKind::brk_,
+                                  EventKind::sbrk_};
 
 std::uint64_t any_number(std::mt19937_64& random) {
   switch (random() % 8) {
-    case 0: return 0;
-    case 1: return UINT64_MAX;
-    case 2: return random();
-    case 3: return random() & 0xffff'ffff;
-    default: return random() % 300;
+    case 0:
+      return 0;
+    case 1:
+      return UINT64_MAX;
+    case 2:
+      return random();
+    case 3:
+      return random() & 0xffff'ffff;
+    default:
+      return random() % 300;
   }
 }
 
@@ -55,7 +77,8 @@ EventBatch random_batch(std::uint64_t seed, std::size_t count, std::uint32_t sta
     event.address = any_address(random, batch);
     if (has_old_address(event.kind)) event.old_address = any_address(random, batch);
     if (has_alignment(event.kind)) event.alignment_log2 = static_cast<std::uint8_t>(random() % 64);
-    event.stack = static_cast<std::uint32_t>(random() % 2 == 0 ? random() % stacks : random() % std::min(stacks, 5U));
+    event.stack =
+        static_cast<std::uint32_t>(random() % 2 == 0 ? random() % stacks : random() % std::min(stacks, 5U));
     append(batch, event);
   }
   return batch;
@@ -111,8 +134,9 @@ void write_small_trace(const std::string& path, std::size_t chunks, std::size_t 
   metadata.self_cost_allocation_ns = 61;
   metadata.notes = {"a note", "another"};
   ASSERT_TRUE(writer->write(metadata));
-  const Module modules[] = {{0x5555'5555'0000, 0x5555'5556'0000, 0x5555'5555'0000, 0, 0, "/usr/bin/made", "00ff"},
-                            {0x7f00'0000'0000, 0x7f00'0010'0000, 0x7f00'0000'0000, 500, 0, "/lib/some.so", ""}};
+  const Module modules[] = {
+      {0x5555'5555'0000, 0x5555'5556'0000, 0x5555'5555'0000, 0, 0, "/usr/bin/made", "00ff"},
+      {0x7f00'0000'0000, 0x7f00'0010'0000, 0x7f00'0000'0000, 500, 0, "/lib/some.so", ""}};
   ASSERT_TRUE(writer->write(modules));
   ASSERT_TRUE(write_stacks(*writer, 50));
   for (std::uint32_t thread = 0; thread < 3; ++thread) {
@@ -124,12 +148,14 @@ void write_small_trace(const std::string& path, std::size_t chunks, std::size_t 
   const MemorySample samples[] = {{0, 1 << 20U, 2 << 20U, 0, 4096}, {1'000'000, 3 << 20U, 2 << 20U, 0, 8192}};
   ASSERT_TRUE(writer->write(samples));
   std::vector<Thread> threads;
-  for (std::uint32_t i = 0; i < 3; ++i) threads.push_back({i, 4711 + i, "made", 0, 0, chunks * events, i, 17});
+  for (std::uint32_t i = 0; i < 3; ++i)
+    threads.push_back({i, 4711 + i, "made", 0, 0, chunks * events, i, 17});
   ASSERT_TRUE(writer->write(std::span<const Thread>(threads)));
   Module closed = modules[1];
   closed.unloaded_ns = 900'000;
   ASSERT_TRUE(writer->write(std::span<const Module>(&closed, 1)));
-  ASSERT_TRUE(writer->finish({EndReason::exited, 3, 2'000'000, 3 * chunks * events, 3, 1 << 22U})) << writer->error_number();
+  ASSERT_TRUE(writer->finish({EndReason::exited, 3, 2'000'000, 3 * chunks * events, 3, 1 << 22U}))
+      << writer->error_number();
 }
 
 }  // namespace heapwright::trace::test

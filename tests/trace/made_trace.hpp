@@ -18,7 +18,8 @@ namespace heapwright::trace::test {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / (name + "." + std::to_string(std::random_device{}()))) {}
+      : path_(std::filesystem::temp_directory_path() /
+              (name + "." + std::to_string(std::random_device{}()))) {}
   ~TemporaryFile() { std::filesystem::remove(path_); }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;

@@ -14,7 +14,8 @@ EventFields ProgramThread::call(EventKind kind, std::uint32_t stack) {
   event.kind = kind;
   clock_ns_ += 40 + random_() % 60 + (random_() % 16 == 0 ? random_() % 3000 : 0);
   event.begin_ns = clock_ns_;
-  event.duration_ns = static_cast<std::uint32_t>(16 + random_() % 24 + (random_() % 50 == 0 ? random_() % 4000 : 0));
+  event.duration_ns =
+      static_cast<std::uint32_t>(16 + random_() % 24 + (random_() % 50 == 0 ? random_() % 4000 : 0));
   clock_ns_ += event.duration_ns;
   event.stack = stack;
   return event;

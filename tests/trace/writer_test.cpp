@@ -77,7 +77,8 @@ TEST(Writer, FullDiskLeavesWholeChunksAndSaysSo) {
       is_good = writer->write_events(0, sequence, program.run(1000));
       sequence += 1000;
     }
-    const bool stays_failed = !writer->write_events(0, sequence, program.run(10)) && !writer->finish({EndReason::exited});
+    const bool stays_failed =
+        !writer->write_events(0, sequence, program.run(10)) && !writer->finish({EndReason::exited});
     _exit(!is_good && stays_failed && writer->error_number() == EFBIG ? 0 : 1);
   }
   int status = 0;
