@@ -95,9 +95,16 @@ int forks(int children, std::uint64_t count) {
 int orphan(int milliseconds) {
   FakeRecorder recorder(session_path());
   emit_numbered(recorder, 0, 1);
-  if (fork() != 0) return 5;
+  int ready[2];
+  if (pipe(ready) != 0) return 1;
+  if (fork() != 0) {
+    // Not before the child has its block: a session without one may end.
+    char byte = 0;
+    return read(ready[0], &byte, 1) == 1 ? 5 : 1;
+  }
   FakeRecorder own(session_path(), true);
   emit_numbered(own, 0, 1);
+  if (write(ready[1], "r", 1) != 1) return 1;
   usleep(static_cast<useconds_t>(milliseconds) * 1000);
   own.emit(own.block().lanes[0], numbered(own, 1));
   _exit(0);
