@@ -72,6 +72,12 @@ bool take_exited_lane(std::uint32_t& index) noexcept {
       if (lanes[candidate]->state.load(std::memory_order_acquire) != session::lane_unused) continue;
       const std::uint64_t mask = 1ULL << bit;
       if ((exited_lanes[word].fetch_and(~mask, std::memory_order_acq_rel) & mask) == 0) continue;
+      // Between the two looks another thread may have had the lane and left
+      // it again. Only who cleared the bit may judge.
+      if (lanes[candidate]->state.load(std::memory_order_acquire) != session::lane_unused) {
+        exited_lanes[word].fetch_or(mask, std::memory_order_release);
+        continue;
+      }
       index = candidate;
       return true;
     }
