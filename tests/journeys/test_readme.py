@@ -31,7 +31,7 @@ def test_every_command_runs(tmp_path: Path) -> None:
     assert len(commands) >= 6
     for line in commands:
         result = subprocess.run(
-            ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+            ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
         )
         assert result.returncode == 0, f"{line}\n{result.stdout}{result.stderr}"
         assert result.stdout, line

@@ -55,6 +55,7 @@ def sql(
 def run_query(trace: Trace, query: str) -> duckdb.DuckDBPyConnection:
     """Runs the query over the tables it names."""
     connection = duckdb.connect()
+    connection.execute("set enable_progress_bar = false")
     mentioned = _tables_in(connection, query)
     if mentioned:
         with progress("reading symbols") as report:

@@ -13,6 +13,7 @@ from heapwright.model import Trace
 def write_table(trace: Trace, table: str, path: Path) -> None:
     """One table of the trace into one file; OSError when it cannot be written."""
     connection = duckdb.connect()
+    connection.execute("set enable_progress_bar = false")
     connection.register("source", trace.table(table))
     quoted = str(path).replace("'", "''")
     try:

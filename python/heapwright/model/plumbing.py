@@ -41,6 +41,12 @@ _WRAPPER_NAMES = frozenset(
 )
 
 
+_WORD = re.compile(r"\w*")
+_OPERATOR = re.compile(
+    r"operator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|<=?|>=?|(?:new|delete)(?:\[\])?|[-+*/%^&|~!=,]+|[^(]+)"
+)
+
+
 def bare_name(function: str) -> str:
     """A demangled function without return type, arguments and template arguments.
 
@@ -49,26 +55,37 @@ def bare_name(function: str) -> str:
     >>> bare_name("operator new(unsigned long)")
     'operator new'
     """
-    operator = re.search(r"\boperator\W*(?:new|delete|\w+)?(?:\[\])?", function)
-    depth = 0
-    kept: list[str] = []
-    for position, letter in enumerate(function):
-        if operator and operator.start() <= position < operator.end():
-            kept.append(letter)
-        elif letter in "<":
+    text = function.replace("(anonymous namespace)", "{anonymous}")
+    kept = ""
+    depth = 0  # of template arguments and lambdas
+    position = 0
+    while position < len(text):
+        letter = text[position]
+        if depth == 0 and letter == "o" and (operator := _operator_at(text, position)):
+            return kept + operator
+        if letter == "<" or (letter == "{" and not text.startswith("{anonymous}", position)):
+            if depth == 0 and letter == "{":
+                kept += f"{{{_WORD.match(text, position + 1)[0]}}}"  # type: ignore[index]
             depth += 1
-        elif letter == ">":
-            depth = max(0, depth - 1)
-        elif letter == "(" and depth == 0 and not function.startswith("(anonymous", position):
-            if kept:
-                break
+        elif letter in ">}" and depth > 0:
+            depth -= 1
+        elif depth == 0 and letter == "(" and kept:
+            break
         elif depth == 0:
-            kept.append(letter)
-    name = "".join(kept)
-    if operator and depth == 0:
-        head = name[: name.find("operator")]
-        return head[head.rfind(" ") + 1 :] + name[name.find("operator") :]
-    return name[name.rfind(" ") + 1 :]
+            kept = "" if letter == " " else kept + letter
+        position += 1
+    return kept
+
+
+def _operator_at(text: str, position: int) -> str:
+    before = text[position - 1] if position else " "
+    if before.isalnum() or before == "_":
+        return ""
+    found = _OPERATOR.match(text, position)
+    after = text[position + 8 : position + 9]
+    if found is None or after.isalnum() or after == "_":
+        return ""
+    return found[0].rstrip()
 
 
 @lru_cache(maxsize=65536)

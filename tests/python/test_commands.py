@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""What the commands say, above all to wrong input: one line, exit code 2."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Command, small_trace
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("explian x", "unknown command explian; did you mean explain?"),
+        ("explain", "missing argument 'FILE'; see heapwright explain --help"),
+        ("explain --tops 3 {trace}", "unknown option --tops; did you mean --top?"),
+        ("explain {folder}/gone", "there is no file {folder}/gone; heapwright record writes one"),
+        ("explain {folder}", "{folder} is a folder; name a trace file that heapwright record wrote"),
+        ("explain --top 0 {trace}", "--top takes a number from 1 on"),
+        ("explain --question pek {trace}", "unknown question pek; did you mean peak?"),
+        ("explain --from 2s --to 1s {trace}", "--from must be before --to"),
+        ("explain --from soon {trace}", "--from takes a time such as 2.5s, 300ms or 1min, not 'soon'"),
+        ("explain --min-size 3q {trace}", "--min-size takes a number of bytes such as 4096, 64k or 2M, not '3q'"),
+        ("explain --min-size 2k --max-size 1k {trace}", "--min-size must not be above --max-size"),
+        ("explain --site ( {trace}",
+         "--site takes a regular expression; '(' is none: missing ), unterminated subpattern at position 0"),
+        ("explain --site nowhere {trace}", "--site nowhere matches none of the 4 call sites of server.heapwright"),
+        ("explain --library libz {trace}", "--library libz matches none of the 4 call sites of server.heapwright"),
+        ("explain --thread 9 {trace}",
+         "--thread 9 names none of the 2 threads; use a number from heapwright info, or a name (main, worker)"),
+        ("explain --site-depth 0 {trace}", "--site-depth takes a number from 1 on"),
+        ("explain --debug-root {folder}/no {trace}", "--debug-root {folder}/no is no folder"),
+        ("sql {trace} {{select sise from event}}", "unknown column sise; did you mean size?"),
+        ("sql {trace} {{select e.sise from event e}}", "unknown column sise; did you mean size?"),
+        ("sql {trace} {{select * from evnt}}", "unknown table evnt; did you mean event?"),
+        ("sql {trace} {{selec 1}}", 'syntax error at or near "selec"'),
+        ("sql --csv --json {trace} {{select 1}}", "--csv and --json exclude each other; give one of them"),
+        ("export {trace} --to pprf", "unknown format pprf; did you mean pprof?"),
+        ("export {trace} --to folded --measure leak", "unknown measure for folded leak; did you mean leaked?"),
+        ("export {trace} --to perfetto --measure peak", "--measure does not apply to perfetto"),
+        ("export {trace} --to parquet --table evnt", "unknown table evnt; did you mean event?"),
+        ("export {trace} --to folded -o {folder}/no/x", "there is no folder {folder}/no for x; make it first"),
+        ("record", "name a program to record: heapwright record [options] -- PROGRAM [ARGUMENTS]"),
+        ("record --childen -- true", "unknown option --childen; did you mean --children?"),
+        ("record -- {folder}/gone", "there is no program '{folder}/gone'; check the name"),
+        ("run", "name a program to record: heapwright run [options] -- PROGRAM [ARGUMENTS]"),
+    ],
+)  # fmt: skip
+def test_wrong_input(command: Command, trace_file: Path, arguments: str, message: str) -> None:
+    places = {"trace": trace_file, "folder": trace_file.parent}
+    quoted = arguments.format(**places).replace("{", "\0").replace("}", "\0").split("\0")
+    words = [word for i, part in enumerate(quoted) for word in ([part] if i % 2 else part.split())]
+    said = command(*words)
+    assert (said.code, said.err, said.out) == (2, f"heapwright: {message.format(**places)}\n", "")
+
+
+def test_a_file_that_is_no_trace(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("nothing of the kind\n" * 9)
+    for name in ("explain", "info", "sql"):
+        said = command(name, "notes", *(["select 1"] if name == "sql" else []))
+        assert said.code == 2
+        assert said.err == "heapwright: notes is not a heapwright trace; make one with: heapwright record -- PROGRAM\n"
+
+
+def test_explain_for_people_and_for_programs(command: Command, trace_file: Path) -> None:
+    said = command("explain", trace_file)
+    assert said.code == 0
+    assert "What stands out" in said.out
+    assert said.err.startswith("next: heapwright sql ")
+    document = json.loads(command("explain", "--json", "--question", "peak", trace_file).out)
+    assert (document["schema"], list(document["questions"])) == ("heapwright.explain/1", ["peak"])
+
+
+def test_explain_filters_and_grouping(command: Command, trace_file: Path) -> None:
+    def sites(*options: str) -> list[str]:
+        document = json.loads(command("explain", "--json", *options, trace_file).out)
+        return [site["name"] for site in document["questions"]["volume"]["sites"]]
+
+    assert sites() == ["server+0x3000", "server+0x2000", "server+0x1000"]
+    assert sites("--site", "0x2000") == ["server+0x2000"]
+    assert sites("--site-depth", "2")[0] == "server+0x3000 < server+0x1000"
+    assert sites("--skip", "0x3000")[0] == "server+0x1000"
+    assert sites("--thread", "worker") == []
+    assert sites("--top", "1") == ["server+0x3000"]
+    assert len(sites("--full-stacks")) == 4
+
+
+def test_sql_prints_tables_csv_and_json(command: Command, trace_file: Path) -> None:
+    query = "select kind, count(*) as calls from event group by kind order by calls desc, kind limit 2"
+    assert command("sql", trace_file, query).out.split() == ["kind", "calls", "─" * 15, "free", "2", "malloc", "2"]
+    assert command("sql", "--csv", trace_file, query).out == "kind,calls\nfree,2\nmalloc,2\n"
+    document = json.loads(command("sql", "--json", trace_file, query).out)
+    assert document == {"schema": "heapwright.sql/1", "columns": ["kind", "calls"], "rows": [["free", 2], ["malloc", 2]]}
+
+
+@pytest.mark.parametrize("table", ["event", "block", "site", "stack", "frame", "thread", "memory", "module"])
+def test_every_table_has_rows(command: Command, trace_file: Path, table: str) -> None:
+    rows = json.loads(command("sql", "--json", trace_file, f"select count(*) from {table}").out)["rows"]
+    assert rows[0][0] > 0
+
+
+def test_info(command: Command, trace_file: Path) -> None:
+    said = command("info", trace_file)
+    assert "/opt/shop/server" in said.out
+    assert "worker #1" in said.out
+    assert said.err == f"next: heapwright explain {trace_file}\n"
+    document = json.loads(command("info", "--json", trace_file).out)
+    assert (document["schema"], document["events"]) == ("heapwright.info/1", 8)
+
+
+def test_a_damaged_trace_is_explained_as_far_as_it_goes(command: Command, tmp_path: Path) -> None:
+    whole = small_trace().write(tmp_path / "whole.heapwright").read_bytes()
+    (tmp_path / "cut.heapwright").write_bytes(whole[: len(whole) * 2 // 3])
+    said = command("explain", "cut.heapwright")
+    assert said.code == 0
+    assert "INCOMPLETE RECORDING" in said.out
+
+
+def test_a_reader_that_goes_away_is_no_error(command: Command, trace_file: Path) -> None:
+    code = os.system(f"{_shell(trace_file)} 2>/dev/null | head -1 >/dev/null")
+    assert code == 0
+
+
+def _shell(trace_file: Path) -> str:
+    import sys
+
+    return f"'{sys.executable}' -c 'from heapwright.cli import main; main()' explain '{trace_file}'"
+
+
+def test_help_lists_the_commands(command: Command) -> None:
+    out = command("--help").out
+    assert all(name in out for name in ("record", "explain", "run", "sql", "export", "info"))
+    assert command("--version").out.startswith("heapwright ")

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""What is a call site and what only stands between it and the allocator."""
+
+from __future__ import annotations
+
+import pytest
+from heapwright.model.plumbing import bare_name, is_allocator, is_plumbing
+from heapwright.model.symbols import Location
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def at(function: str, library: str = "app", file: str = "") -> Location:
+    return Location(function, file, 1, False, library)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        at("malloc"),
+        at("operator new(unsigned long)"),
+        at("operator new[](unsigned long, std::nothrow_t const&)", "libstdc++.so.6"),
+        at("std::vector<int, std::allocator<int> >::push_back(int const&)"),
+        at("void std::vector<Thing>::_M_realloc_insert<Thing const&>(Thing const&)"),
+        at("__gnu_cxx::new_allocator<char>::allocate(unsigned long, void const*)"),
+        at("alloc::raw_vec::RawVec<T>::grow"),
+        at("<alloc::string::String as core::clone::Clone>::clone"),
+        at("fopen", "libc.so.6"),
+        at("anything", "libjemalloc.so.2"),
+        at("hook", "libheapwright-record.so"),
+        at("zmalloc"),
+        at("sqlite3DbMallocRaw"),
+        at("xstrdup"),
+        at("PyMem_Malloc"),
+        at("anything", file="/usr/include/c++/12/bits/stl_vector.h"),
+    ],
+)
+def test_plumbing(location: Location) -> None:
+    assert is_plumbing(location)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        at("main"),
+        at("Parser::parse(std::string const&)"),
+        at("shop::List<std::vector<int> >::add(int)"),
+        at("allocate_buffers"),
+        at("standard::thing()"),
+        at("freeze"),
+        at("operator==(Thing const&, Thing const&)"),
+        at("libpqxx::connect()", "libpqxx.so"),
+        at("(anonymous namespace)::Cache::fill()"),
+        at("app+0x1234"),
+    ],
+)
+def test_call_sites(location: Location) -> None:
+    assert not is_plumbing(location)
+
+
+def test_only_allocators_can_never_stand_in() -> None:
+    assert is_allocator(at("__libc_malloc"))
+    assert not is_allocator(at("fopen", "libc.so.6"))
+    assert not is_allocator(at("free_list_add"))
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        ("Foo<std::pair<int, int> >::bar<x>(int) const", "Foo::bar"),
+        ("(anonymous namespace)::f(int)", "{anonymous}::f"),
+        ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda}::operator()"),
+        ("operatorial(int)", "operatorial"),
+        ("Foo::operator bool() const", "Foo::operator bool"),
+        ("operator delete[](void*)", "operator delete[]"),
+        ("Foo::operator()(int) const", "Foo::operator()"),
+        ("bool operator< <int>(A<int> const&, A<int> const&)", "operator<"),
+        ("int* f<int>(int)", "f"),
+        ("main", "main"),
+    ],
+)
+def test_bare_names(function: str, name: str) -> None:
+    assert bare_name(function) == name
+
+
+@given(st.text("abcN:<>() ,*&~operator new", max_size=60))
+def test_no_name_breaks_it(function: str) -> None:
+    assert isinstance(bare_name(function), str)
+    is_plumbing(at(function))

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""record and run on a real program whose lines are known (call_sites.cpp)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import heapwright
+import pytest
+from conftest import BUILD, Command
+
+PROGRAM = BUILD / "bin/call_sites"
+
+
+@pytest.fixture(autouse=True)
+def _use_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEAPWRIGHT_BIN", str(BUILD / "bin"))
+
+
+def lines_of(trace: heapwright.Trace) -> dict[str, heapwright.model.SiteFacts]:
+    facts = trace.facts()
+    return {
+        f"{Path(site.location.file).name}:{site.location.line}": facts.sites[site.number]
+        for site in trace.sites()
+        if site.location.file
+    }
+
+
+def test_record_passes_the_exit_code_and_names_lines(command: Command, tmp_path: Path) -> None:
+    said = command("record", "--output", "it.heapwright", "--", PROGRAM)
+    assert said.code == 3, said.err
+    trace = heapwright.open(tmp_path / "it.heapwright")
+    assert trace.facts().completeness.is_complete
+    lines = lines_of(trace)
+    # xmalloc, strdup and everything of std:: is plumbing.
+    assert lines["call_sites.cpp:11"].live_at_end_bytes == 5000
+    assert lines["call_sites.cpp:23"].bytes == 24
+    assert lines["call_sites.cpp:17"].allocations > 100
+
+
+def test_an_existing_recording_is_kept(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "it.heapwright").write_text("mine")
+    said = command("record", "--output", "it.heapwright", "--", PROGRAM)
+    assert said.code == 2
+    assert said.err.startswith("heapwright: 'it.heapwright' exists; use --force")
+    assert (tmp_path / "it.heapwright").read_text() == "mine"
+    assert command("record", "--force", "--output", "it.heapwright", "--", PROGRAM).code == 3
+
+
+def test_arguments_reach_the_program_and_not_the_trace(command: Command, tmp_path: Path) -> None:
+    assert command("record", "--output", "it.heapwright", "--", PROGRAM, "--json").code == 4
+    assert heapwright.open(tmp_path / "it.heapwright").metadata.command.endswith("call_sites")
+
+
+def test_run_explains_and_passes_the_exit_code(command: Command, tmp_path: Path) -> None:
+    said = command("run", "--", PROGRAM)
+    assert said.code == 3
+    assert "call_sites.cpp:11" in said.out
+    assert "next: heapwright run --output" in said.err
+    assert list(tmp_path.glob("*.heapwright")) == []
+
+
+def test_run_keeps_the_trace_when_asked(command: Command, tmp_path: Path) -> None:
+    said = command("run", "--json", "--output", "kept.heapwright", "--", PROGRAM)
+    assert said.code == 3
+    assert json.loads(said.out)["summary"]["program"] == str(PROGRAM.resolve())
+    assert (tmp_path / "kept.heapwright").stat().st_mode & 0o777 == 0o600
+
+
+def test_run_of_nothing(command: Command) -> None:
+    said = command("run", "--", "/no/such/program")
+    assert (said.code, said.err) == (2, "heapwright: there is no program '/no/such/program'; check the name\n")

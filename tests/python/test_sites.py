@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Stacks grouped into call sites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heapwright.model.funnels import MIN_CALLERS
+from heapwright.model.sites import FRAME_TABLE_FULL, FRAME_TRUNCATED, SiteOptions, group
+from heapwright.model.symbols import Location
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@dataclass
+class FakeSymbols:
+    """Frames with given functions; "name!library" sets the library."""
+
+    functions: list[list[str]]
+
+    def locations(self, frame: int) -> list[Location]:
+        inner = self.functions[frame]
+        found = []
+        for position, text in enumerate(inner):
+            function, _, library = text.partition("!")
+            found.append(Location(function, "", 0, position < len(inner) - 1, library or "app"))
+        return found
+
+    def is_unnamed(self, frame: int) -> bool:
+        return self.functions[frame][0].startswith("app+0x")
+
+
+def names(parents: list[int], frames: list[int], functions: list[list[str]], **options: object) -> list[str]:
+    """The site of each stack but the empty one, as text."""
+    sites = group([0, *parents], [0, *frames], FakeSymbols(functions), SiteOptions(**options))  # type: ignore[arg-type]
+    return [str(sites[number]) for number in sites.site_of_stack[1:]]
+
+
+def test_the_innermost_frame_that_is_not_plumbing() -> None:
+    functions = [["main"], ["std::string::append(char)"], ["malloc!libc.so.6"]]
+    assert names([0, 1, 2], [0, 1, 2], functions) == ["main [app]"] * 3
+
+
+def test_inlined_calls_are_sites_of_their_own() -> None:
+    functions = [["operator new(unsigned long)", "inner()", "main"]]
+    assert names([0], [0], functions) == ["inner() [app]"]
+
+
+def test_depth_takes_callers_in() -> None:
+    functions = [["main"], ["parse"], ["std::f()"], ["leaf", "wrapper"]]
+    assert names([0, 1, 2, 3], [0, 1, 2, 3], functions, depth=2)[-1] == "leaf [app] < wrapper [app]"
+    assert (
+        names([0, 1, 2, 3], [0, 1, 2, 3], functions, depth=3)[-1]
+        == "leaf [app] < wrapper [app] < parse [app]"
+    )
+    assert names([0, 1, 2], [0, 1, 2], functions, depth=9)[-1] == "parse [app] < main [app]"
+
+
+def test_when_all_is_plumbing_the_innermost_but_the_allocator_stands_in() -> None:
+    functions = [["_start!libc.so.6"], ["fopen!libc.so.6"], ["malloc!libc.so.6"]]
+    assert names([0, 1, 2], [0, 1, 2], functions)[-1] == "fopen [libc.so.6]"
+    assert names([0], [2], functions) == ["(no stack was captured)"]
+
+
+def test_marks_are_named() -> None:
+    functions = [["main"]]
+    assert names([0], [FRAME_TRUNCATED], functions) == ["(the stack could not be unwound)"]
+    assert names([0], [FRAME_TABLE_FULL], functions) == ["(the recorder's stack table was full)"]
+    assert names([0, 1], [FRAME_TRUNCATED, 0], functions)[-1] == "main [app]"
+
+
+def test_full_stacks_are_kept_apart() -> None:
+    functions = [["main"], ["malloc"]]
+    sites = group([0, 0, 1], [0, 0, 1], FakeSymbols(functions), SiteOptions(full_stacks=True))  # type: ignore[arg-type]
+    assert list(sites.site_of_stack) == [0, 1, 2]
+    assert [site.stack for site in sites] == [0, 1, 2]
+
+
+def test_skip_adds_plumbing() -> None:
+    functions = [["main"], ["my_pool_get"]]
+    assert names([0, 1], [0, 1], functions)[-1] == "my_pool_get [app]"
+    assert names([0, 1], [0, 1], functions, skip=("my_pool",))[-1] == "main [app]"
+
+
+def fan_in(callers: int, wrapper: str) -> list[str]:
+    """Stacks of many callers, all through one frame."""
+    functions = [["main"], [wrapper], *([f"caller{i}"] for i in range(callers))]
+    parents, frames = [0], [0]
+    for caller in range(callers):
+        parents += [1, len(parents) + 1]
+        frames += [2 + caller, 1]
+    return [name for name, frame in zip(names(parents, frames, functions), frames, strict=True) if frame == 1]
+
+
+def test_a_nameless_frame_with_many_callers_is_a_wrapper() -> None:
+    assert fan_in(MIN_CALLERS, "app+0x10") == [f"caller{i} [app]" for i in range(MIN_CALLERS)]
+    assert set(fan_in(MIN_CALLERS - 1, "app+0x10")) == {"app+0x10"}
+    assert set(fan_in(MIN_CALLERS, "named")) == {"named [app]"}
+
+
+TREES = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 7)), max_size=60)
+
+
+@given(TREES, st.integers(1, 4))
+def test_every_stack_has_a_site_and_equal_paths_are_one_site(tree: list[tuple[int, int]], depth: int) -> None:
+    functions = [
+        ["a"],
+        ["b"],
+        ["std::c()"],
+        ["malloc"],
+        ["d", "e"],
+        ["app+0x1"],
+        ["app+0x2"],
+        ["libc!libc.so.6"],
+    ]
+    parents = [0] + [parent % (number + 1) for number, (parent, _) in enumerate(tree)]
+    frames = [0] + [frame for _, frame in tree]
+    sites = group(parents, frames, FakeSymbols(functions), SiteOptions(depth))  # type: ignore[arg-type]
+    assert len(sites.site_of_stack) == len(parents)
+    assert set(sites.site_of_stack) == set(range(len(sites)))
+    assert len({site.path for site in sites}) == len(sites)
+    assert all(1 <= len(site.path) <= depth for site in sites)

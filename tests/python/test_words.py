@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""Numbers and names as people read them."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+from heapwright.explain import words
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (10_240, "10.0 KiB"), (2**20 - 1, "1024 KiB"),
+     (2**40, "1.00 TiB"), (2**64 - 1, "16.0 EiB")],
+)  # fmt: skip
+def test_sizes(count: int, text: str) -> None:
+    assert words.size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "text"),
+    [(0, "0 ns"), (999, "999 ns"), (1000, "1.00 µs"), (12_345_678, "12.3 ms"), (61 * 10**9, "61.0 s"),
+     (125 * 10**9, "2 min 5 s")],
+)  # fmt: skip
+def test_durations(time_ns: int, text: str) -> None:
+    assert words.duration(time_ns) == text
+
+
+def test_a_share_of_nothing_is_no_number() -> None:
+    assert words.percent(1, 0) == "–"
+    assert words.percent(1, 10_000) == "<0.1 %"
+    assert words.percent(0, 5) == "0.0 %"
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_numbers_stay_short(number: int) -> None:
+    assert len(words.size(number)) <= 9
+    assert len(words.duration(number)) <= 20
+
+
+@pytest.mark.parametrize("module", ["explain.words", "explain.sizes", "explain.timeline", "model.plumbing"])
+def test_examples_in_the_documentation(module: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"heapwright.{module}"))
+    assert found.attempted > 0
+    assert found.failed == 0
