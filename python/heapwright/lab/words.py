@@ -35,7 +35,7 @@ def _rate(value: float) -> str:
 
 
 def _count(value: float) -> str:
-    return _with_steps(value, ((1e6, "M"), (1e4, "k"), (1, ""))).strip()
+    return _with_steps(value, ((1e6, "M"), (1e3, "k"), (1, ""))).strip()
 
 
 _WRITERS: dict[str, Callable[[float], str]] = {
@@ -53,8 +53,8 @@ UNITS = frozenset(_WRITERS)
 def number(value: float | None, unit: str) -> str:
     """The figure with its unit.
 
-    >>> number(1234.5, "ns"), number(0.25, "share"), number(None, "ns")
-    ('1.23 µs', '25.0 %', '–')
+    >>> number(1234.5, "ns"), number(0.25, "share"), number(68_400, "count"), number(None, "ns")
+    ('1.23 µs', '25.0 %', '68.4 k', '–')
     """
     return "–" if value is None else _WRITERS[unit](value)
 
