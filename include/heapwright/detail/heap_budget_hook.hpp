@@ -72,12 +72,16 @@ inline void* new_block(std::size_t bytes, std::size_t alignment) {
 // Inlined into a caller, they look to the compiler like a free() of what new
 // returned (-Wmismatched-new-delete).
 #define HEAPWRIGHT_NOT_INLINED __attribute__((noinline))
-void* operator new(std::size_t bytes) { return heapwright::detail::new_block(bytes, 1); }
-void* operator new[](std::size_t bytes) { return heapwright::detail::new_block(bytes, 1); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
+HEAPWRIGHT_NOT_INLINED void* operator new(std::size_t bytes) {
+  return heapwright::detail::new_block(bytes, 1);
+}
+HEAPWRIGHT_NOT_INLINED void* operator new[](std::size_t bytes) {
+  return heapwright::detail::new_block(bytes, 1);
+}
+HEAPWRIGHT_NOT_INLINED void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return heapwright::detail::new_block(bytes, static_cast<std::size_t>(alignment));
 }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+HEAPWRIGHT_NOT_INLINED void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return heapwright::detail::new_block(bytes, static_cast<std::size_t>(alignment));
 }
 HEAPWRIGHT_NOT_INLINED void operator delete(void* block) noexcept { std::free(block); }
