@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: the model and its hot path stay in one translation unit so that they inline
 #include "analyze/heap_model.hpp"
 
 #include <algorithm>
@@ -111,7 +112,8 @@ void HeapModel::add_sums(std::uint32_t lane, RunSums& sums) {
 }
 
 template <bool follows_blocks>
-[[gnu::always_inline]] inline void HeapModel::acquire(const Row& row, const Piece& piece, std::uint32_t lane) {
+[[gnu::always_inline]] inline void HeapModel::acquire(const Row& row, const Piece& piece,
+                                                      std::uint32_t lane) {
   auto& slot = blocks_.claim(row.address);
   if ((slot.flags & slot_live) != 0) [[unlikely]] {
     displace(slot, row, lane);
@@ -202,7 +204,8 @@ void HeapModel::close_chain(const Slot& slot) {
 }
 
 template <bool follows_blocks>
-[[gnu::always_inline]] inline void HeapModel::release(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums) {
+[[gnu::always_inline]] inline void HeapModel::release(const Row& row, const Piece& piece, std::uint32_t lane,
+                                                      RunSums& sums) {
   auto* slot = blocks_.find(row.address);
   if (!displaced_.empty() && release_displaced(row, piece, lane, sums)) [[unlikely]] {
     return;
@@ -230,9 +233,11 @@ template <bool follows_blocks>
   count_release(block, row, piece, lane, sums);
 }
 
-[[gnu::always_inline]] inline void HeapModel::count_release(const Block& block, const Row& row, const Piece& piece,
-                                                            std::uint32_t lane, RunSums& sums) {
-  const auto lifetime_ns = row.time_ns > block.time_ns ? std::min<std::uint64_t>(row.time_ns - block.time_ns, INT64_MAX) : 0;
+[[gnu::always_inline]] inline void HeapModel::count_release(const Block& block, const Row& row,
+                                                            const Piece& piece, std::uint32_t lane,
+                                                            RunSums& sums) {
+  const auto lifetime_ns =
+      row.time_ns > block.time_ns ? std::min<std::uint64_t>(row.time_ns - block.time_ns, INT64_MAX) : 0;
   const auto bytes = block.size * block.weight;
   lifetimes_.add(lifetime_ns, block.size, scope_.sites.site_of(block.stack), block.weight);
   auto& life = sites_.life_of(block.stack);
@@ -262,7 +267,8 @@ template <bool follows_blocks>
   }
 }
 
-[[gnu::always_inline]] inline void HeapModel::check_stated_size(const Block& block, const Row& row, const Piece& piece) {
+[[gnu::always_inline]] inline void HeapModel::check_stated_size(const Block& block, const Row& row,
+                                                                const Piece& piece) {
   const auto stated = (row.flags & row_is_wide) != 0 ? piece.wide[row.size].size : row.size;
   size_mismatches_ += stated != block.size ? 1 : 0;
 }
@@ -305,7 +311,9 @@ template <bool follows_blocks>
   }
   ++reused_live_addresses_;
   if (displaced_.size() >= displaced_limit) {
-    std::erase_if(displaced_, [&](const auto& entry) { return entry.second.time_ns + scope_.inversion_ns < row.time_ns; });
+    std::erase_if(displaced_, [&](const auto& entry) {
+      return entry.second.time_ns + scope_.inversion_ns < row.time_ns;
+    });
   }
   if (displaced_.size() < displaced_limit) {
     displaced_[row.address] = {block, row.time_ns, lane};
@@ -315,7 +323,8 @@ template <bool follows_blocks>
 // True when this release belongs to the block that had the address before:
 // it comes shortly after, and from another thread than the one that got the
 // address (a thread's own calls are never out of order).
-[[gnu::noinline]] bool HeapModel::release_displaced(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums) {
+[[gnu::noinline]] bool HeapModel::release_displaced(const Row& row, const Piece& piece, std::uint32_t lane,
+                                                    RunSums& sums) {
   const auto found = displaced_.find(row.address);
   if (found == displaced_.end()) {
     return false;

@@ -73,7 +73,8 @@ class HeapModel {
   void open_realloc(const Row& row, const Slot& slot, std::uint32_t lane);
   void count_block(const Block& block);
   void uncount_block(const Block& block);
-  void count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
+  void count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane,
+                     RunSums& sums);
   void check_stated_size(const Block& block, const Row& row, const Piece& piece);
   void displace(Slot& slot, const Row& row, std::uint32_t lane);
   bool release_displaced(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
@@ -91,14 +92,14 @@ class HeapModel {
   SiteLives sites_;
   Lifetimes lifetimes_;
   LatencyTable releases_;
-  std::vector<ThreadLife> threads_;      // by lane
-  std::vector<OpenRealloc> reallocs_;    // by lane
+  std::vector<ThreadLife> threads_;    // by lane
+  std::vector<OpenRealloc> reallocs_;  // by lane
   CrossThreadCounts cross_thread_;
   ChainSums chains_;
   TimelineLive timeline_;
   Slowest slowest_;
   std::unordered_map<std::uint64_t, Displaced> displaced_;  // by address; hardly ever used
-  std::uint64_t border_ns_ = 0;          // pass_border is due
+  std::uint64_t border_ns_ = 0;                             // pass_border is due
   bool is_in_window_ = false;
   std::uint64_t unknown_releases_ = 0;
   std::uint64_t reused_live_addresses_ = 0;

@@ -8,15 +8,13 @@ namespace {
 
 using trace::EventKind;
 
-constexpr std::uint64_t bit_of(EventKind kind) {
-  return std::uint64_t{1} << static_cast<unsigned>(kind);
-}
+constexpr std::uint64_t bit_of(EventKind kind) { return std::uint64_t{1} << static_cast<unsigned>(kind); }
 
 // Release kinds are below 64.
-constexpr std::uint64_t kinds_that_state_size = bit_of(EventKind::free_sized_) | bit_of(EventKind::free_aligned_sized_) |
-                                                bit_of(EventKind::delete_sized) | bit_of(EventKind::delete_array_sized) |
-                                                bit_of(EventKind::delete_sized_aligned) |
-                                                bit_of(EventKind::delete_array_sized_aligned);
+constexpr std::uint64_t kinds_that_state_size =
+    bit_of(EventKind::free_sized_) | bit_of(EventKind::free_aligned_sized_) |
+    bit_of(EventKind::delete_sized) | bit_of(EventKind::delete_array_sized) |
+    bit_of(EventKind::delete_sized_aligned) | bit_of(EventKind::delete_array_sized_aligned);
 
 // Events between the prefetch of a site's counters and their use.
 constexpr std::size_t prefetch_distance = 8;
@@ -50,8 +48,13 @@ void SkippedChunks::add(const trace::EventChunk& chunk, const char* what) {
   events_ += chunk.count;
 }
 
-Preparer::Preparer(const Source& source, const Scope& scope, std::uint32_t slice_events, SkippedChunks& skipped)
-    : scope_(scope), skipped_(skipped), slice_events_(slice_events), decoder_(source.make_decoder()), calls_(scope) {}
+Preparer::Preparer(const Source& source, const Scope& scope, std::uint32_t slice_events,
+                   SkippedChunks& skipped)
+    : scope_(scope),
+      skipped_(skipped),
+      slice_events_(slice_events),
+      decoder_(source.make_decoder()),
+      calls_(scope) {}
 
 void Preparer::prepare(const ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
   job_ = &job;
@@ -84,7 +87,8 @@ template <bool follows_blocks>
 void Preparer::add_slice(std::size_t from, std::size_t to) {
   const auto begin = batch_.begin_ns.begin();
   const auto first_from = [&](std::size_t index, std::uint64_t time_ns) {
-    const auto found = std::lower_bound(begin + static_cast<std::ptrdiff_t>(index), begin + static_cast<std::ptrdiff_t>(to), time_ns);
+    const auto found = std::lower_bound(begin + static_cast<std::ptrdiff_t>(index),
+                                        begin + static_cast<std::ptrdiff_t>(to), time_ns);
     return static_cast<std::size_t>(found - begin);
   };
   auto index = first_from(from, scope_.from_ns);
@@ -137,7 +141,8 @@ void Preparer::put_wide(Row& row, std::uint64_t size, std::uint64_t excess, std:
 }
 
 template <bool is_counted, bool follows_blocks>
-[[gnu::always_inline]] inline void Preparer::add_block(const Columns& columns, std::size_t index, Row& row, CallSums& sums) {
+[[gnu::always_inline]] inline void Preparer::add_block(const Columns& columns, std::size_t index, Row& row,
+                                                       CallSums& sums) {
   const auto kind = columns.kind[index];
   const auto size = columns.size[index];
   const auto duration_ns = columns.duration_ns[index];
@@ -172,7 +177,8 @@ template <bool is_counted, bool follows_blocks>
   }
 }
 
-[[gnu::always_inline]] inline void Preparer::put_release(const Columns& columns, std::size_t index, Row& row) {
+[[gnu::always_inline]] inline void Preparer::put_release(const Columns& columns, std::size_t index,
+                                                         Row& row) {
   const auto kind = columns.kind[index];
   const auto size = columns.size[index];
   const bool is_size_stated = (kinds_that_state_size >> static_cast<unsigned>(kind) & 1) != 0;
@@ -191,7 +197,8 @@ template <bool is_counted, bool follows_blocks>
 
 // Reallocs, failures, free(NULL) and calls that are not about blocks.
 template <bool is_counted, bool follows_blocks>
-[[gnu::noinline]] Row* Preparer::add_rare(const Columns& columns, std::size_t index, Row* row, CallSums& sums) {
+[[gnu::noinline]] Row* Preparer::add_rare(const Columns& columns, std::size_t index, Row* row,
+                                          CallSums& sums) {
   const auto kind = columns.kind[index];
   if (trace::is_realloc(kind)) {
     const bool has_old = put_realloc_release(index, *row);
@@ -206,7 +213,8 @@ template <bool is_counted, bool follows_blocks>
     if (trace::is_release(kind)) {
       add_null_free(index, sums);
     } else if (trace::is_allocation(kind)) {
-      const bool is_free = trace::is_realloc(kind) && batch_.old_address[index] != 0 && batch_.size[index] == 0;
+      const bool is_free =
+          trace::is_realloc(kind) && batch_.old_address[index] != 0 && batch_.size[index] == 0;
       sums.failed += add_without_block(index, 0, sums) && !is_free ? 1 : 0;
     } else {
       add_other(index, sums);

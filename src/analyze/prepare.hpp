@@ -56,7 +56,9 @@ class Preparer {
   void add_other(std::size_t index, CallSums& sums);
   bool add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums);
   void put_wide(Row& row, std::uint64_t size, std::uint64_t excess, std::uint64_t weight);
-  std::uint32_t stack_of(std::uint32_t stack) const noexcept { return stack < scope_.sites.stack_count() ? stack : 0; }
+  std::uint32_t stack_of(std::uint32_t stack) const noexcept {
+    return stack < scope_.sites.stack_count() ? stack : 0;
+  }
 
   const Scope& scope_;
   SkippedChunks& skipped_;

@@ -74,7 +74,8 @@ void SiteCalls::finish(Facts& facts) const {
       other->sizes_.add_to(site, detail.sizes.counts);
       other->latencies_.add_to(site, latency_counts);
     }
-    detail.allocation_latency = latency_of(latency_counts.data(), latency_counts.size(), sum_and_max[site].first, sum_and_max[site].second);
+    detail.allocation_latency = latency_of(latency_counts.data(), latency_counts.size(),
+                                           sum_and_max[site].first, sum_and_max[site].second);
   }
   facts.site_details_cut = facts.site_details_cut || sizes_.is_cut() || latencies_.is_cut();
   for (const auto* other : others_) {

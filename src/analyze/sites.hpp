@@ -135,7 +135,8 @@ class SiteLives {
  public:
   explicit SiteLives(const SiteMap& map);
 
-  [[gnu::always_inline]] void add_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight, std::uint64_t version) noexcept {
+  [[gnu::always_inline]] void add_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight,
+                                        std::uint64_t version) noexcept {
     auto& life = stacks_[stack];
     life.live.add(bytes, weight, version);
     life.own_peak_bytes = life.live.bytes > life.own_peak_bytes ? life.live.bytes : life.own_peak_bytes;
@@ -145,7 +146,8 @@ class SiteLives {
       site.peak_bytes = site.bytes > site.peak_bytes ? site.bytes : site.peak_bytes;
     }
   }
-  [[gnu::always_inline]] void remove_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight, std::uint64_t version) noexcept {
+  [[gnu::always_inline]] void remove_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight,
+                                           std::uint64_t version) noexcept {
     stacks_[stack].live.remove(bytes, weight, version);
     if (!map_.is_identity()) {
       sites_[map_.site_of(stack)].bytes -= bytes;

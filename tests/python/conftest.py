@@ -36,8 +36,19 @@ class MadeTrace:
         self.lines.append(f"meta {key} " + (f'"{value}"' if isinstance(value, str) else str(value)))
         return self
 
-    def event(self, kind: int, address: int, size: int = 0, *, thread: int = 0, at: int | None = None,
-              took: int = 16, usable: int | None = None, old: int = 0, stack: int = 0) -> MadeTrace:
+    def event(
+        self,
+        kind: int,
+        address: int,
+        size: int = 0,
+        *,
+        thread: int = 0,
+        at: int | None = None,
+        took: int = 16,
+        usable: int | None = None,
+        old: int = 0,
+        stack: int = 0,
+    ) -> MadeTrace:
         """Without `at` the call follows the one before."""
         begin = at if at is not None else self._now_ns
         self._now_ns = max(self._now_ns, begin + took + 80 + 15 & ~15)

@@ -62,7 +62,10 @@ def test_a_file_that_is_no_trace(command: Command, tmp_path: Path) -> None:
     for name in ("explain", "info", "sql"):
         said = command(name, "notes", *(["select 1"] if name == "sql" else []))
         assert said.code == 2
-        assert said.err == "heapwright: notes is not a heapwright trace; make one with: heapwright record -- PROGRAM\n"
+        assert (
+            said.err
+            == "heapwright: notes is not a heapwright trace; make one with: heapwright record -- PROGRAM\n"
+        )
 
 
 def test_explain_for_people_and_for_programs(command: Command, trace_file: Path) -> None:
@@ -90,10 +93,22 @@ def test_explain_filters_and_grouping(command: Command, trace_file: Path) -> Non
 
 def test_sql_prints_tables_csv_and_json(command: Command, trace_file: Path) -> None:
     query = "select kind, count(*) as calls from event group by kind order by calls desc, kind limit 2"
-    assert command("sql", trace_file, query).out.split() == ["kind", "calls", "─" * 15, "free", "2", "malloc", "2"]
+    assert command("sql", trace_file, query).out.split() == [
+        "kind",
+        "calls",
+        "─" * 15,
+        "free",
+        "2",
+        "malloc",
+        "2",
+    ]
     assert command("sql", "--csv", trace_file, query).out == "kind,calls\nfree,2\nmalloc,2\n"
     document = json.loads(command("sql", "--json", trace_file, query).out)
-    assert document == {"schema": "heapwright.sql/1", "columns": ["kind", "calls"], "rows": [["free", 2], ["malloc", 2]]}
+    assert document == {
+        "schema": "heapwright.sql/1",
+        "columns": ["kind", "calls"],
+        "rows": [["free", 2], ["malloc", 2]],
+    }
 
 
 @pytest.mark.parametrize("table", ["event", "block", "site", "stack", "frame", "thread", "memory", "module"])

@@ -52,7 +52,9 @@ def test_the_schema_is_one_and_every_question_is_in_it(trace: heapwright.Trace) 
 
 def test_the_first_screen(trace: heapwright.Trace) -> None:
     text = printed(explained(trace))
-    assert text.startswith("/opt/shop/server   process 0, 10.0 ms, 2 threads, allocator unknown, exited with code 0\n")
+    assert text.startswith(
+        "/opt/shop/server   process 0, 10.0 ms, 2 threads, allocator unknown, exited with code 0\n"
+    )
     assert "complete: every call is in the trace" in text
     assert "4.00 KiB in 2 blocks" in text
     assert "97.6 % of the peak is held by server+0x3000" in text
@@ -63,12 +65,14 @@ def test_the_first_screen(trace: heapwright.Trace) -> None:
 def test_answers(trace: heapwright.Trace) -> None:
     questions = explained(trace)["questions"]
     assert [site["name"] for site in questions["peak"]["sites"]] == ["server+0x3000", "server+0x2000"]
-    assert [(site["name"], site["live_bytes"]) for site in questions["leaks"]["sites"]] == [("server+0x2000", 100)]
+    assert [(site["name"], site["live_bytes"]) for site in questions["leaks"]["sites"]] == [
+        ("server+0x2000", 100)
+    ]
     assert questions["temporaries"]["temporaries"] >= 1
     assert questions["realloc"]["sites"][0]["copied_bytes"] == 50
-    assert [(pair["allocating_name"], pair["freeing_name"]) for pair in questions["cross_thread"]["pairs"]] == [
-        ("main", "worker")
-    ]
+    assert [
+        (pair["allocating_name"], pair["freeing_name"]) for pair in questions["cross_thread"]["pairs"]
+    ] == [("main", "worker")]
     assert questions["slow_calls"]["calls"][0]["kind"] == "realloc"
     assert {row["function"] for row in questions["latency"]["by_function"]} >= {"malloc", "operator new"}
     assert sum(row["allocations"] for row in questions["sizes"]["classes"]) == 5
@@ -111,7 +115,9 @@ def test_sampling_notes_and_missing_durations_are_said(tmp_path: Path) -> None:
 
 
 def test_a_filter_is_said(trace: heapwright.Trace) -> None:
-    assert "filtered: the figures are about the chosen part" in printed(explained(trace, Filter(min_size_bytes=100)))
+    assert "filtered: the figures are about the chosen part" in printed(
+        explained(trace, Filter(min_size_bytes=100))
+    )
 
 
 def test_an_empty_recording(tmp_path: Path) -> None:

@@ -43,7 +43,9 @@ def test_pprof_opens_in_go_tool_pprof(command: Command, trace_file: Path) -> Non
 
     def pprof(*options: str) -> str:
         assert GO is not None
-        return subprocess.run([GO, "tool", "pprof", *options, target], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [GO, "tool", "pprof", *options, target], capture_output=True, text=True, check=True
+        ).stdout
 
     top = pprof("-top", "-unit=B", "-sample_index=alloc_space")
     assert "Type: alloc_space" in top

@@ -70,4 +70,7 @@ def test_run_keeps_the_trace_when_asked(command: Command, tmp_path: Path) -> Non
 
 def test_run_of_nothing(command: Command) -> None:
     said = command("run", "--", "/no/such/program")
-    assert (said.code, said.err) == (2, "heapwright: there is no program '/no/such/program'; check the name\n")
+    assert (said.code, said.err) == (
+        2,
+        "heapwright: there is no program '/no/such/program'; check the name\n",
+    )

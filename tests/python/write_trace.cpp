@@ -70,7 +70,8 @@ bool read_record(const std::string& text, Contents& contents) {
     line >> node.parent >> node.frame;
   } else if (what == "module") {
     Module& module = contents.modules.emplace_back();
-    line >> module.start >> module.end >> module.bias >> std::quoted(module.path) >> std::quoted(module.build_id);
+    line >> module.start >> module.end >> module.bias >> std::quoted(module.path) >>
+        std::quoted(module.build_id);
   } else if (what == "thread") {
     Thread thread;
     line >> thread.index >> thread.thread_id >> std::quoted(thread.name) >> thread.first_ns >> thread.exit_ns;
