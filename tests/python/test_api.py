@@ -10,12 +10,12 @@ import heapwright
 import polars
 import pyarrow as pa
 import pytest
-from conftest import FREE, MALLOC, MadeTrace, small_trace
 from heapwright import _native
 from heapwright.model import KIND_NAMES
 from heapwright.model.tables import TABLES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from written_traces import FREE, MALLOC, MadeTrace, small_trace
 
 
 def test_what_the_trace_says_of_itself(trace: heapwright.Trace) -> None:

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import Command, small_trace
+from written_traces import Command, small_trace
 
 
 @pytest.mark.parametrize(

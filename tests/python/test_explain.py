@@ -11,13 +11,13 @@ from typing import Any
 import heapwright
 import jsonschema
 import pytest
-from conftest import CALLOC, DELETE, FREE, MALLOC, NEW, REALLOC, MadeTrace, small_trace
 from heapwright import explain
 from heapwright.explain.timeline import sparkline
 from heapwright.model import Filter, SiteOptions
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from written_traces import CALLOC, DELETE, FREE, MALLOC, NEW, REALLOC, MadeTrace, small_trace
 
 SCHEMA = json.loads((Path(heapwright.__file__).parent / "schemas/explain-1.json").read_text())
 

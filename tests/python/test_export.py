@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from conftest import Command
+from written_traces import Command
 
 GO = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin:/usr/lib/go/bin")
 

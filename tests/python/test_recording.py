@@ -8,7 +8,7 @@ from pathlib import Path
 
 import heapwright
 import pytest
-from conftest import BUILD, Command
+from written_traces import BUILD, Command
 
 PROGRAM = BUILD / "bin/call_sites"
 
