@@ -93,15 +93,8 @@ def test_explain_filters_and_grouping(command: Command, trace_file: Path) -> Non
 
 def test_sql_prints_tables_csv_and_json(command: Command, trace_file: Path) -> None:
     query = "select kind, count(*) as calls from event group by kind order by calls desc, kind limit 2"
-    assert command("sql", trace_file, query).out.split() == [
-        "kind",
-        "calls",
-        "─" * 15,
-        "free",
-        "2",
-        "malloc",
-        "2",
-    ]
+    printed = command("sql", trace_file, query).out.split()
+    assert [word for word in printed if "─" not in word] == ["kind", "calls", "free", "2", "malloc", "2"]
     assert command("sql", "--csv", trace_file, query).out == "kind,calls\nfree,2\nmalloc,2\n"
     document = json.loads(command("sql", "--json", trace_file, query).out)
     assert document == {

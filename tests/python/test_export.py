@@ -94,7 +94,7 @@ def test_perfetto(command: Command, trace_file: Path) -> None:
 @pytest.mark.parametrize(("table", "rows"), [("event", 8), ("block", 5), ("thread", 2), ("stack", 5)])
 def test_parquet(command: Command, trace_file: Path, table: str, rows: int) -> None:
     target = export(command, trace_file, "parquet", "--table", table)
-    assert duckdb.sql(f"select count(*) from '{target}'").fetchone() == (rows,)
+    assert duckdb.sql(f"select count(*) from '{target}'").fetchall() == [(rows,)]
 
 
 def test_names_and_existing_files(command: Command, trace_file: Path) -> None:
