@@ -41,8 +41,6 @@ class CallFacts {
     sizes_.add(call.size_bytes, call.weight);
     sites_.add(stack, call);
   }
-  void add_realloc(std::uint32_t stack, std::uint64_t weight) noexcept { sites_.add_realloc(stack, weight); }
-  bool is_prefetch_worthwhile() const noexcept { return sites_.is_prefetch_worthwhile(); }
   void prefetch(std::uint32_t stack) const noexcept { sites_.prefetch(stack); }
   // Any other call that is not the release of a block.
   void add_other(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes);

@@ -58,15 +58,14 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
 }
 
 void HeapModel::add(const Run<Piece>& run) {
-  const bool is_grouped = !scope_.sites.is_identity();
   if (scope_.follows_blocks()) {
-    is_grouped ? add_rows<true, true>(run) : add_rows<true, false>(run);
+    add_rows<true>(run);
   } else {
-    is_grouped ? add_rows<false, true>(run) : add_rows<false, false>(run);
+    add_rows<false>(run);
   }
 }
 
-template <bool follows_blocks, bool is_grouped>
+template <bool follows_blocks>
 void HeapModel::add_rows(const Run<Piece>& run) {
   const auto* rows = run.piece->rows();
   RunSums sums;
@@ -78,9 +77,9 @@ void HeapModel::add_rows(const Run<Piece>& run) {
       pass_border(row.time_ns);
     }
     if ((row.flags & row_acquires) != 0) {
-      acquire<is_grouped>(row, *run.piece, run.lane);
+      acquire<follows_blocks>(row, *run.piece, run.lane);
     } else {
-      release<follows_blocks, is_grouped>(row, *run.piece, run.lane, sums);
+      release<follows_blocks>(row, *run.piece, run.lane, sums);
     }
   }
   add_sums(run.lane, sums);
@@ -96,25 +95,23 @@ void HeapModel::add_sums(std::uint32_t lane, RunSums& sums) {
   sums = {};
 }
 
-template <bool is_grouped>
 [[gnu::always_inline]] inline void HeapModel::count_block(const Block& block) {
   const auto bytes = block.size * block.weight;
-  sites_.add_block<is_grouped>(block.stack, bytes, block.weight, live_.version());
+  sites_.add_block(block.stack, bytes, block.weight, live_.version());
   threads_[block.lane].add_block(bytes);
   live_.add_block(block.size, block.excess, block.weight);
   live_.settle(block.time_ns);
   timeline_.raise(live_.live_bytes());
 }
 
-template <bool is_grouped>
 [[gnu::always_inline]] inline void HeapModel::uncount_block(const Block& block) {
   const auto bytes = block.size * block.weight;
-  sites_.remove_block<is_grouped>(block.stack, bytes, block.weight, live_.version());
+  sites_.remove_block(block.stack, bytes, block.weight, live_.version());
   threads_[block.lane].live_bytes -= bytes;
   live_.remove_block(block.size, block.excess, block.weight);
 }
 
-template <bool is_grouped>
+template <bool follows_blocks>
 [[gnu::always_inline]] inline void HeapModel::acquire(const Row& row, const Piece& piece,
                                                       std::uint32_t lane) {
   auto& slot = blocks_.claim(row.address);
@@ -132,11 +129,11 @@ template <bool is_grouped>
     Block block{row.time_ns, row.size, row.excess, 1, row.stack, lane, (row.flags & row_not_chosen) == 0};
     acquire_wide(row, piece, slot, block);
     if (block.is_chosen) {
-      count_block<is_grouped>(block);
+      count_block(block);
     }
     return;
   }
-  count_block<is_grouped>({row.time_ns, row.size, row.excess, 1, row.stack, lane, true});
+  count_block({row.time_ns, row.size, row.excess, 1, row.stack, lane, true});
 }
 
 // The rest of an acquisition that does not fit a slot, or is filtered out.
@@ -206,7 +203,7 @@ void HeapModel::close_chain(const Slot& slot) {
   }
 }
 
-template <bool follows_blocks, bool is_grouped>
+template <bool follows_blocks>
 [[gnu::always_inline]] inline void HeapModel::release(const Row& row, const Piece& piece, std::uint32_t lane,
                                                       RunSums& sums) {
   auto* slot = blocks_.find(row.address);
@@ -232,19 +229,17 @@ template <bool follows_blocks, bool is_grouped>
   const bool is_temporary = is_latest && block.lane == lane && (row.flags & row_in_realloc) == 0;
   thread.temporaries += is_temporary ? block.weight : 0;
   sites_.life_of(block.stack).temporaries += is_temporary ? block.weight : 0;
-  uncount_block<is_grouped>(block);
-  count_release<is_grouped>(block, row, piece, lane, sums);
+  uncount_block(block);
+  count_release(block, row, piece, lane, sums);
 }
 
-template <bool is_grouped>
 [[gnu::always_inline]] inline void HeapModel::count_release(const Block& block, const Row& row,
                                                             const Piece& piece, std::uint32_t lane,
                                                             RunSums& sums) {
   const auto lifetime_ns =
       row.time_ns > block.time_ns ? std::min<std::uint64_t>(row.time_ns - block.time_ns, INT64_MAX) : 0;
   const auto bytes = block.size * block.weight;
-  const auto site = is_grouped ? scope_.sites.site_of_grouped(block.stack) : block.stack;
-  lifetimes_.add(lifetime_ns, block.size, site, block.weight);
+  lifetimes_.add(lifetime_ns, block.size, scope_.sites.site_of(block.stack), block.weight);
   auto& life = sites_.life_of(block.stack);
   life.freed += block.weight;
   life.lifetime_sum_ns += lifetime_ns * block.weight;
@@ -312,7 +307,7 @@ template <bool is_grouped>
   }
   const auto block = take<true>(slot);
   if (block.is_chosen) {
-    scope_.sites.is_identity() ? uncount_block<false>(block) : uncount_block<true>(block);
+    uncount_block(block);
   }
   ++reused_live_addresses_;
   if (displaced_.size() >= displaced_limit) {
@@ -345,9 +340,7 @@ template <bool is_grouped>
     reallocs_[lane] = {{}, row.address, displaced.block.size};
   }
   if (displaced.block.is_chosen) {
-    const auto& block = displaced.block;
-    scope_.sites.is_identity() ? count_release<false>(block, row, piece, lane, sums)
-                               : count_release<true>(block, row, piece, lane, sums);
+    count_release(displaced.block, row, piece, lane, sums);
   }
   return true;
 }

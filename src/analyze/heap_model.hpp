@@ -60,22 +60,19 @@ class HeapModel {
     std::uint64_t release_ns = 0;
   };
 
-  template <bool follows_blocks, bool is_grouped>
+  template <bool follows_blocks>
   void add_rows(const Run<Piece>& run);
-  template <bool is_grouped>
+  template <bool follows_blocks>
   void acquire(const Row& row, const Piece& piece, std::uint32_t lane);
   void acquire_wide(const Row& row, const Piece& piece, Slot& slot, Block& block);
-  template <bool follows_blocks, bool is_grouped>
+  template <bool follows_blocks>
   void release(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
   template <bool follows_blocks>
   Block take(Slot& slot) noexcept;
   void take_wide(const Slot& slot, Block& block) noexcept;
   void open_realloc(const Row& row, const Slot& slot, std::uint32_t lane);
-  template <bool is_grouped>
   void count_block(const Block& block);
-  template <bool is_grouped>
   void uncount_block(const Block& block);
-  template <bool is_grouped>
   void count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane,
                      RunSums& sums);
   void check_stated_size(const Block& block, const Row& row, const Piece& piece);

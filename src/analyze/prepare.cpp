@@ -109,12 +109,11 @@ template <bool is_counted, bool follows_blocks>
 void Preparer::add_events(std::size_t from, std::size_t to) {
   const Columns columns(batch_);
   const auto stacks = scope_.sites.stack_count();
-  const auto prefetched_to = is_counted && calls_.is_prefetch_worthwhile() ? to : 0;
   CallSums sums;
   Row* row = next_row_;
   for (auto index = from; index < to; ++index) {
     const auto ahead = index + prefetch_distance;
-    if (ahead < prefetched_to && columns.stack[ahead] < stacks) {
+    if (is_counted && ahead < to && columns.stack[ahead] < stacks) {
       calls_.prefetch(columns.stack[ahead]);
     }
     const auto kind = columns.kind[index];
@@ -123,7 +122,7 @@ void Preparer::add_events(std::size_t from, std::size_t to) {
     } else if (trace::is_release(kind)) {
       put_release(columns, index, *row++);
     } else if (trace::is_allocation(kind)) {
-      add_block<is_counted, follows_blocks, false>(columns, index, *row++, sums);
+      add_block<is_counted, follows_blocks>(columns, index, *row++, sums);
     } else {
       row = add_rare<is_counted, follows_blocks>(columns, index, row, sums);
     }
@@ -141,7 +140,7 @@ void Preparer::put_wide(Row& row, std::uint64_t size, std::uint64_t excess, std:
   piece_->wide.push_back({size, excess, weight});
 }
 
-template <bool is_counted, bool follows_blocks, bool is_realloc>
+template <bool is_counted, bool follows_blocks>
 [[gnu::always_inline]] inline void Preparer::add_block(const Columns& columns, std::size_t index, Row& row,
                                                        CallSums& sums) {
   const auto kind = columns.kind[index];
@@ -168,10 +167,7 @@ template <bool is_counted, bool follows_blocks, bool is_realloc>
     put_wide(row, size, excess, weight);
   }
   if (is_counted && is_chosen) {
-    calls_.add_block(kind, stack, {size, excess, weight, duration_ns, 0});
-    if constexpr (is_realloc) {
-      calls_.add_realloc(stack, weight);
-    }
+    calls_.add_block(kind, stack, {size, excess, weight, duration_ns, 0, trace::is_realloc(kind)});
     sums.allocations += weight;
     sums.requested_bytes += size * weight;
     sums.allocator_ns += duration_ns * weight;
@@ -208,7 +204,7 @@ template <bool is_counted, bool follows_blocks>
     const bool has_old = put_realloc_release(index, *row);
     row += has_old ? 1 : 0;
     if (columns.address[index] != 0) {
-      add_block<is_counted, follows_blocks, true>(columns, index, *row, sums);
+      add_block<is_counted, follows_blocks>(columns, index, *row, sums);
       row->flags |= has_old ? row_in_realloc : 0;
       return row + 1;
     }

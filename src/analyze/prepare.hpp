@@ -46,7 +46,7 @@ class Preparer {
   void add_events(std::size_t from, std::size_t to);
   template <bool follows_blocks>
   void add_slice(std::size_t from, std::size_t to);
-  template <bool is_counted, bool follows_blocks, bool is_realloc>
+  template <bool is_counted, bool follows_blocks>
   void add_block(const Columns& columns, std::size_t index, Row& row, CallSums& sums);
   template <bool is_counted, bool follows_blocks>
   Row* add_rare(const Columns& columns, std::size_t index, Row* row, CallSums& sums);

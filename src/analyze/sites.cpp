@@ -10,7 +10,6 @@ namespace heapwright::analyze {
 
 SiteMap::SiteMap(const Options& options, std::size_t stack_count)
     : sites_(options.site_of_stack),
-      site_data_(options.site_of_stack.data()),
       chosen_(options.site_chosen),
       is_identity_(options.site_of_stack.empty()),
       stack_count_(std::max<std::size_t>(stack_count, 1)),

@@ -20,12 +20,8 @@ class SiteMap {
   // Throws std::invalid_argument when the options do not fit the trace.
   SiteMap(const Options& options, std::size_t stack_count);
 
-  std::uint32_t site_of(std::uint32_t stack) const noexcept {
-    return is_identity_ ? stack : site_data_[stack];
-  }
+  std::uint32_t site_of(std::uint32_t stack) const noexcept { return is_identity_ ? stack : sites_[stack]; }
   bool is_identity() const noexcept { return is_identity_; }
-  // Precondition: !is_identity().
-  std::uint32_t site_of_grouped(std::uint32_t stack) const noexcept { return site_data_[stack]; }
   bool is_chosen(std::uint32_t stack) const noexcept {
     const auto site = site_of(stack);
     return chosen_.empty() || (site < chosen_.size() && chosen_[site] != 0);
@@ -35,7 +31,6 @@ class SiteMap {
 
  private:
   const std::vector<std::uint32_t>& sites_;
-  const std::uint32_t* site_data_;
   const std::vector<std::uint8_t>& chosen_;
   bool is_identity_;
   std::size_t stack_count_;
@@ -57,6 +52,7 @@ struct SiteCall {
   std::uint64_t weight;
   std::uint32_t duration_ns;
   std::uint32_t duration_bucket;
+  bool is_realloc;
 };
 
 // Order-free part: successful allocations by stack.
@@ -69,15 +65,13 @@ class SiteCalls {
     calls.allocations += call.weight;
     calls.bytes += call.size_bytes * call.weight;
     calls.overhead_bytes += call.excess_bytes * call.weight;
+    calls.reallocs += call.is_realloc ? call.weight : 0;
     calls.allocator_ns += call.duration_ns * call.weight;
     calls.max_ns = call.duration_ns > calls.max_ns ? call.duration_ns : calls.max_ns;
     const auto site = map_.site_of(stack);
     sizes_.add(site, bucket_of(call.size_bytes), call.weight);
     latencies_.add(site, call.duration_bucket, call.weight);
   }
-  void add_realloc(std::uint32_t stack, std::uint64_t weight) noexcept { stacks_[stack].reallocs += weight; }
-  // Few stacks stay in the cache by themselves.
-  bool is_prefetch_worthwhile() const noexcept { return map_.stack_count() > 4096; }
   void prefetch(std::uint32_t stack) const noexcept {
     __builtin_prefetch(&stacks_[stack], 1);
     if (map_.is_identity()) {
@@ -141,24 +135,22 @@ class SiteLives {
  public:
   explicit SiteLives(const SiteMap& map);
 
-  template <bool is_grouped>
   [[gnu::always_inline]] void add_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight,
                                         std::uint64_t version) noexcept {
     auto& life = stacks_[stack];
     life.live.add(bytes, weight, version);
     life.own_peak_bytes = life.live.bytes > life.own_peak_bytes ? life.live.bytes : life.own_peak_bytes;
-    if constexpr (is_grouped) {
-      auto& site = sites_[map_.site_of_grouped(stack)];
+    if (!map_.is_identity()) {
+      auto& site = sites_[map_.site_of(stack)];
       site.bytes += bytes;
       site.peak_bytes = site.bytes > site.peak_bytes ? site.bytes : site.peak_bytes;
     }
   }
-  template <bool is_grouped>
   [[gnu::always_inline]] void remove_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight,
                                            std::uint64_t version) noexcept {
     stacks_[stack].live.remove(bytes, weight, version);
-    if constexpr (is_grouped) {
-      sites_[map_.site_of_grouped(stack)].bytes -= bytes;
+    if (!map_.is_identity()) {
+      sites_[map_.site_of(stack)].bytes -= bytes;
     }
   }
   StackLife& life_of(std::uint32_t stack) noexcept { return stacks_[stack]; }
