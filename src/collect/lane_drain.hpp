@@ -56,7 +56,11 @@ class LaneDrain {
  private:
   // Position after the slots converted from [position, end).
   std::uint64_t convert(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks,
-                        const TickConversion& clock, std::uint64_t latest_ns);
+                        const TickConversion& clock, std::uint64_t latest_ticks);
+  std::uint64_t copy_slots(std::uint64_t position, std::uint64_t end);
+  void take_extension(const session::RawEvent& slot, std::uint8_t kind) noexcept;
+  void apply_extension(std::uint32_t event) noexcept;
+  void convert_times(std::uint32_t first, const TickConversion& clock, std::uint64_t latest_ticks);
   void reserve(std::uint64_t slots);
   void set_capacity(std::uint32_t capacity);
   void give_back(std::uint64_t position) noexcept;
@@ -69,9 +73,10 @@ class LaneDrain {
   std::uint64_t tail_ = 0;
   std::uint64_t taken_events_ = 0;
   std::uint64_t damaged_slots_ = 0;
-  std::uint64_t last_begin_ns_ = 0;
+  std::uint64_t last_begin_ticks_ = 0;
   std::uint64_t waiting_since_ns_ = 0;
   bool has_extension_ = false;
+  bool has_old_addresses_ = false;  // the column is all 0 otherwise
   session::RawExtension extension_{};
 };
 

@@ -77,9 +77,9 @@ void TickClock::calibrate() {
   error_ppm_ = half_widths / static_cast<double>(ticks) * 1e6;
 }
 
-std::uint64_t TickClock::now_ns() const noexcept {
-  return conversion_.since_epoch_ns(platform::read_ticks(is_tsc_));
-}
+std::uint64_t TickClock::now_ticks() const noexcept { return platform::read_ticks(is_tsc_); }
+
+std::uint64_t TickClock::now_ns() const noexcept { return conversion_.since_epoch_ns(now_ticks()); }
 
 double TickClock::drift_ppm() const noexcept {
   const Reading now = read_both();

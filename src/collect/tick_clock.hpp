@@ -27,6 +27,15 @@ struct TickConversion {
     return static_cast<std::uint64_t>(std::min<Wide>(product >> 32, longest_ns));
   }
 
+  // length_ns() without its limit, for ticks that are known to be sane.
+  std::uint64_t sane_length_ns(std::uint64_t ticks) const noexcept {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<std::uint64_t>((static_cast<Wide>(ticks) * ns_per_tick_q32) >> 32);
+  }
+
+  // Rounded down; for lengths up to 2^32 ns.
+  std::uint64_t ticks_in(std::uint64_t ns) const noexcept { return (ns << 32) / ns_per_tick_q32; }
+
   static constexpr std::uint64_t longest_ns = 1ULL << 62;
 };
 
@@ -43,6 +52,7 @@ class TickClock {
   const TickConversion& conversion() const noexcept { return conversion_; }
   std::uint64_t start_unix_ns() const noexcept { return start_unix_ns_; }
   std::uint64_t now_ns() const noexcept;
+  std::uint64_t now_ticks() const noexcept;
 
   // How far the multiplier may be off, from the width of the readings.
   double error_ppm() const noexcept { return error_ppm_; }

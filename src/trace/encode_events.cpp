@@ -6,11 +6,10 @@
 #include <cstring>
 #include <span>
 
-#include "trace/address_predictor.hpp"
 #include "trace/block.hpp"
-#include "trace/column.hpp"
+#include "trace/encode_addresses.hpp"
+#include "trace/encoder_columns.hpp"
 #include "trace/format.hpp"
-#include "trace/living_blocks.hpp"
 #include "trace/value_predictors.hpp"
 
 namespace heapwright::trace {
@@ -47,25 +46,19 @@ struct EventEncoder::State {
   AddressPredictor addresses;
   LivingBlocks living;
   BlockPacker packer;
-  std::vector<BlockIndex> referred;  // by event: the block a reference refers to
 
   ColumnBuffer& column(ColumnId id) noexcept { return columns[static_cast<std::size_t>(id)]; }
-  void put(ColumnId id, std::uint8_t code) noexcept { *column(id).end++ = code; }
-  void put_wide(ColumnId id, std::uint64_t value) noexcept {
-    std::uint8_t*& end = column(id).end;
-    end = base::put_varint(end, value);
+  ColumnEnds ends(ColumnId code, ColumnId wide) noexcept { return {column(code).end, column(wide).end}; }
+  void set_ends(ColumnId code, ColumnId wide, const ColumnEnds& ends) noexcept {
+    column(code).end = ends.code;
+    column(wide).end = ends.wide;
   }
-  void put_signed(ColumnId id, std::int64_t value) noexcept { put_wide(id, base::zigzag_encode(value)); }
 
   void start(const EventBatch& batch);
   EncodedTimes encode_times(const EventBatch& batch, std::uint64_t floor_ns);
   void encode_stacks(const EventBatch& batch);
   void encode_made_sizes(const EventBatch& batch);
   void encode_addresses(const EventBatch& batch);
-  void encode_stated_sizes(const EventBatch& batch);
-  BlockIndex encode_reference(BlockIndex at, std::uint64_t address, bool is_gone);
-  void encode_made(const EventBatch& batch, BlockIndex at, BlockIndex old_block);
-  std::uint8_t code_of_living(BlockIndex at, BlockIndex block) noexcept;
   void pack(std::vector<std::uint8_t>& out);
 };
 
@@ -76,7 +69,6 @@ void EventEncoder::State::start(const EventBatch& batch) {
   sizes.reset();
   addresses.reset();
   living.start(count, batch.address.data());
-  referred.assign(count, no_block);
 }
 
 EncodedTimes EventEncoder::State::encode_times(const EventBatch& batch, std::uint64_t floor_ns) {
@@ -85,159 +77,74 @@ EncodedTimes EventEncoder::State::encode_times(const EventBatch& batch, std::uin
   if (count == 0) return times;
   const std::uint64_t max_quanta = max_time_ns / time_quantum_ns;
   const auto quanta_of = [=](std::uint64_t ns) { return std::min(ns / time_quantum_ns, max_quanta); };
-  std::uint64_t last = std::max(quanta_of(batch.begin_ns[0]), quanta_of(floor_ns));
+  const std::uint64_t* const begin_ns = batch.begin_ns.data();
+  const std::uint32_t* const duration_ns = batch.duration_ns.data();
+  ColumnEnds begins = ends(ColumnId::begin, ColumnId::begin_wide);
+  ColumnEnds durations = ends(ColumnId::duration, ColumnId::duration_wide);
+  std::uint64_t last = std::max(quanta_of(begin_ns[0]), quanta_of(floor_ns));
+  std::uint64_t last_end_ns = 0;
   times.first_begin_ns = last * time_quantum_ns;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t begin = std::max(quanta_of(batch.begin_ns[i]), last);
-    const std::uint64_t delta = begin - last;
-    put(ColumnId::begin, static_cast<std::uint8_t>(std::min<std::uint64_t>(delta, code_wide)));
-    if (delta >= code_wide) put_wide(ColumnId::begin_wide, delta - code_wide);
+    const std::uint64_t begin = std::max(quanta_of(begin_ns[i]), last);
+    begins.put_number(begin - last);
     last = begin;
-
-    const std::uint32_t duration = batch.duration_ns[i] / duration_quantum_ns;
-    put(ColumnId::duration, static_cast<std::uint8_t>(std::min<std::uint32_t>(duration, code_wide)));
-    if (duration >= code_wide) put_wide(ColumnId::duration_wide, duration - code_wide);
-    times.last_end_ns =
-        std::max(times.last_end_ns, begin * time_quantum_ns + std::uint64_t{duration} * duration_quantum_ns);
+    const std::uint32_t duration = duration_ns[i] / duration_quantum_ns;
+    durations.put_number(duration);
+    last_end_ns =
+        std::max(last_end_ns, begin * time_quantum_ns + std::uint64_t{duration} * duration_quantum_ns);
   }
   times.last_begin_ns = last * time_quantum_ns;
+  times.last_end_ns = last_end_ns;
+  set_ends(ColumnId::begin, ColumnId::begin_wide, begins);
+  set_ends(ColumnId::duration, ColumnId::duration_wide, durations);
   return times;
 }
 
 void EventEncoder::State::encode_stacks(const EventBatch& batch) {
+  const std::size_t count = batch.count();
+  const EventKind* const kind = batch.kind.data();
+  const std::uint32_t* const stack = batch.stack.data();
   StackPredictor::Position position;
-  std::uint8_t* code = column(ColumnId::stack).end;
-  std::uint8_t* wide = column(ColumnId::stack_wide).end;
-  for (std::size_t i = 0; i < batch.count(); ++i) {
-    *code++ = stacks.encode(batch.kind[i], batch.stack[i], position, wide);
-    if (has_alignment(batch.kind[i])) put(ColumnId::alignment, batch.alignment_log2[i]);
+  ColumnEnds codes = ends(ColumnId::stack, ColumnId::stack_wide);
+  std::uint8_t* alignment = column(ColumnId::alignment).end;
+  for (std::size_t i = 0; i < count; ++i) {
+    codes.put(stacks.encode(kind[i], stack[i], position, codes.wide));
+    if ((kind_facts[kind[i]] & KindFacts::aligned) != 0) [[unlikely]]
+      *alignment++ = batch.alignment_log2[i];
   }
-  column(ColumnId::stack).end = code;
-  column(ColumnId::stack_wide).end = wide;
+  set_ends(ColumnId::stack, ColumnId::stack_wide, codes);
+  column(ColumnId::alignment).end = alignment;
   std::uint8_t*& kinds = column(ColumnId::kind).end;
-  std::memcpy(kinds, batch.kind.data(), batch.count());
-  kinds += batch.count();
+  std::memcpy(kinds, kind, count);
+  kinds += count;
 }
 
 void EventEncoder::State::encode_made_sizes(const EventBatch& batch) {
-  std::uint8_t* size_code = column(ColumnId::size).end;
-  std::uint8_t* usable_code = column(ColumnId::usable).end;
-  std::uint8_t* size_wide = column(ColumnId::size_wide).end;
-  std::uint8_t* usable_wide = column(ColumnId::usable_wide).end;
-  for (std::size_t i = 0; i < batch.count(); ++i) {
-    if (is_reference(batch.kind[i])) continue;
-    const auto codes = sizes.encode(batch.stack[i], {batch.size[i], batch.usable[i]}, size_wide, usable_wide);
-    *size_code++ = codes.size;
-    *usable_code++ = codes.usable;
+  const std::size_t count = batch.count();
+  const EventKind* const kind = batch.kind.data();
+  const std::uint32_t* const stack = batch.stack.data();
+  const std::uint64_t* const size = batch.size.data();
+  const std::uint64_t* const usable = batch.usable.data();
+  ColumnEnds size_ends = ends(ColumnId::size, ColumnId::size_wide);
+  ColumnEnds usable_ends = ends(ColumnId::usable, ColumnId::usable_wide);
+  for (std::size_t i = 0; i < count; ++i) {
+    if ((kind_facts[kind[i]] & KindFacts::refers) != 0) continue;
+    const auto codes = sizes.encode(stack[i], {size[i], usable[i]}, size_ends.wide, usable_ends.wide);
+    size_ends.put(codes.size);
+    usable_ends.put(codes.usable);
   }
-  column(ColumnId::size).end = size_code;
-  column(ColumnId::usable).end = usable_code;
-  column(ColumnId::size_wide).end = size_wide;
-  column(ColumnId::usable_wide).end = usable_wide;
-}
-
-// Releases state what the block's own event says, or nothing.
-void EventEncoder::State::encode_stated_sizes(const EventBatch& batch) {
-  for (std::size_t i = 0; i < batch.count(); ++i) {
-    if (!is_reference(batch.kind[i])) continue;
-    const BlockIndex block = referred[i];
-    const std::uint64_t size = block == no_block || !has_stated_size(batch.kind[i]) ? 0 : batch.size[block];
-    put_signed(ColumnId::stated_size, static_cast<std::int64_t>(batch.size[i] - size));
-    put_wide(ColumnId::stated_usable, batch.usable[i]);
-  }
+  set_ends(ColumnId::size, ColumnId::size_wide, size_ends);
+  set_ends(ColumnId::usable, ColumnId::usable_wide, usable_ends);
 }
 
 void EventEncoder::State::encode_addresses(const EventBatch& batch) {
-  for (std::size_t i = 0; i < batch.count(); ++i) {
-    const auto at = static_cast<BlockIndex>(i);
-    const EventKind kind = batch.kind[i];
-    if (is_reference(kind)) {
-      referred[i] = encode_reference(at, batch.address[i], !keeps_block(kind));
-      continue;
-    }
-    const BlockIndex old_block =
-        has_old_address(kind) ? encode_reference(at, batch.old_address[i], true) : no_block;
-    encode_made(batch, at, old_block);
-  }
-}
-
-std::uint8_t EventEncoder::State::code_of_living(BlockIndex at, BlockIndex block) noexcept {
-  using namespace reference_code;
-  if (addresses.newest() == block) return 0;
-  if (addresses.cursor_newer() == block) return newer;
-  if (addresses.cursor_older() == block) return older;
-  BlockIndex candidate = addresses.newest();
-  for (std::uint8_t rank = 1; rank < ranks && candidate != no_block; ++rank) {
-    candidate = addresses.made_before(candidate);
-    if (candidate == block) return rank;
-  }
-  const std::uint32_t distance = static_cast<std::uint32_t>(at) - block;
-  if (distance < near_limit) return static_cast<std::uint8_t>(first_near + distance);
-  put_wide(ColumnId::reference_wide, distance);
-  return far;
-}
-
-BlockIndex EventEncoder::State::encode_reference(BlockIndex at, std::uint64_t address, bool is_gone) {
-  using namespace reference_code;
-  if (address == 0) {
-    put(ColumnId::reference, null);
-    return no_block;
-  }
-  const BlockIndex block = living.find(address);
-  if (block == no_block) {
-    const std::uint64_t delta = address - addresses.last_elsewhere;
-    addresses.last_elsewhere = address;
-    const bool is_aligned = (delta & 15U) == 0;
-    put(ColumnId::reference, is_aligned ? elsewhere : elsewhere_exact);
-    const auto distance = static_cast<std::int64_t>(delta);
-    put_signed(ColumnId::reference_wide, is_aligned ? distance >> 4U : distance);
-    return no_block;
-  }
-  put(ColumnId::reference, code_of_living(at, block));
-  if (is_gone) {
-    addresses.gone(block);
-    living.erase(block);
-  }
-  return block;
-}
-
-void EventEncoder::State::encode_made(const EventBatch& batch, BlockIndex at, BlockIndex old_block) {
-  using namespace made_code;
-  const std::uint64_t address = batch.address[at];
-  const std::uint64_t usable = batch.usable[at];
-  if (address == 0) return put(ColumnId::made_address, null);
-  const auto block_class = AddressPredictor::class_of(usable);
-  const auto finish = [&](std::uint8_t code) {
-    put(ColumnId::made_address, code);
-    addresses.made(at, block_class);
-    living.insert(at);
-  };
-  if (has_old_address(batch.kind[at]) && address == batch.old_address[at]) {
-    if (old_block != no_block) addresses.forget_block(old_block);
-    return finish(in_place);
-  }
-  BlockIndex candidate = addresses.released(block_class);
-  for (std::uint8_t rank = 0; rank < ranks && candidate != no_block; ++rank) {
-    if (batch.address[candidate] == address) {
-      addresses.reuse(block_class, rank);
-      return finish(rank);
-    }
-    candidate = addresses.released_before(candidate);
-  }
-  addresses.forget(block_class);
-  const std::uint64_t difference = address - addresses.fresh();
-  const bool is_sequel = address == addresses.sequel();
-  addresses.made_fresh(address, usable);
-  if (is_sequel) return finish(sequel);
-  const auto distance = static_cast<std::int64_t>(difference);
-  if ((difference & 15U) != 0) {
-    put_signed(ColumnId::made_address_wide, distance);
-    return finish(delta_exact);
-  }
-  const std::uint64_t folded = base::zigzag_encode(distance >> 4U);
-  if (folded < near_limit) return finish(static_cast<std::uint8_t>(first_near + folded));
-  put_wide(ColumnId::made_address_wide, folded);
-  finish(delta);
+  AddressPass pass(batch, addresses, living, ends(ColumnId::made_address, ColumnId::made_address_wide),
+                   ends(ColumnId::reference, ColumnId::reference_wide),
+                   ends(ColumnId::stated_size, ColumnId::stated_usable));
+  pass.encode(batch.count());
+  set_ends(ColumnId::made_address, ColumnId::made_address_wide, pass.made());
+  set_ends(ColumnId::reference, ColumnId::reference_wide, pass.reference());
+  set_ends(ColumnId::stated_size, ColumnId::stated_usable, pass.stated());
 }
 
 void EventEncoder::State::pack(std::vector<std::uint8_t>& out) {
@@ -266,7 +173,6 @@ EncodedTimes EventEncoder::encode(const EventBatch& batch, std::uint64_t floor_n
   state_->encode_stacks(batch);
   state_->encode_made_sizes(batch);
   state_->encode_addresses(batch);
-  state_->encode_stated_sizes(batch);
   state_->pack(out);
   return times;
 }
