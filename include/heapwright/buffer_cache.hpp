@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <new>
 #include <span>
 #include <utility>
@@ -24,14 +25,9 @@ namespace heapwright {
 // A cache for one thread; thread_buffer_cache has one for each thread.
 template <class Policy = learnt_cutoff>
 class buffer_cache {
-  struct header {
-    std::size_t capacity;
-    std::uint32_t mark;
-    std::uint32_t is_cached;
-  };
-  static constexpr std::uint32_t our_mark = 0x68776263;
+  static constexpr std::uint16_t our_mark = 0x6877;
   static constexpr std::size_t header_bytes = alignof(std::max_align_t);
-  static_assert(sizeof(header) <= header_bytes);
+  static_assert(sizeof(cached_block) <= header_bytes);
 
  public:
   // Owns a buffer; gives it back to its cache, which must still live.
@@ -81,52 +77,51 @@ class buffer_cache {
 
   // For those who pair the calls themselves. The memory is aligned as new's.
   std::byte* allocate(std::size_t bytes) {
-    cached_block block = policy_.take(bytes, [this](const cached_block& dropped) { free_block(dropped); });
-    if (block.capacity == 0) {
-      block.capacity = policy_.capacity_for(bytes);
-      if (block.capacity > most_bytes || bytes > most_bytes) detail::throw_bad_alloc();
-      void* memory = ::operator new(header_bytes + block.capacity);
-      block.memory = ::new (memory) header{block.capacity, our_mark, 0};
-    }
-    auto* head = static_cast<header*>(block.memory);
-    head->is_cached = 0;
-    detail::unpoison(data_of(head), bytes);
-    return data_of(head);
+    cached_block* block = policy_.take(bytes, &free_block);
+    if (block == nullptr) [[unlikely]]
+      block = new_block(bytes);
+    if (HEAPWRIGHT_CHECKED) block->next = lent();
+    detail::unpoison(data_of(block), bytes);
+    return data_of(block);
   }
   void release(std::byte* data) noexcept {
-    header* head = header_of(data);
-    HEAPWRIGHT_CHECK(head->mark == our_mark, "buffer_cache",
+    cached_block* block = block_of(data);
+    HEAPWRIGHT_CHECK(block->mark == our_mark, "buffer_cache",
                      "release() of a buffer that is not from a cache");
-    HEAPWRIGHT_CHECK(head->is_cached == 0, "buffer_cache", "release() of a buffer that is already back");
-    head->is_cached = 1;
-    detail::poison(data, head->capacity);
-    policy_.give({head, head->capacity, 0}, [this](const cached_block& dropped) { free_block(dropped); });
+    HEAPWRIGHT_CHECK(block->next == lent(), "buffer_cache", "release() of a buffer that is already back");
+    detail::poison(data, block->capacity);
+    policy_.give(block, 0, &free_block);
   }
   static std::size_t capacity_of(const std::byte* data) noexcept {
-    return header_of(const_cast<std::byte*>(data))->capacity;
+    return block_of(const_cast<std::byte*>(data))->capacity;
   }
 
   // Frees every cached buffer.
-  void clear() noexcept {
-    policy_.drain([this](const cached_block& dropped) { free_block(dropped); });
-  }
+  void clear() noexcept { policy_.drain(&free_block); }
   const cache_counters& counters() const noexcept { return policy_.counters(); }
   const Policy& policy() const noexcept { return policy_; }
 
  private:
-  static constexpr std::size_t most_bytes = static_cast<std::size_t>(PTRDIFF_MAX) - 4096;
-
-  static std::byte* data_of(header* head) noexcept {
-    return reinterpret_cast<std::byte*>(head) + header_bytes;
+  // In checked builds the `next` of a block that is in use; no block's address.
+  static cached_block* lent() noexcept {
+    return reinterpret_cast<cached_block*>(static_cast<std::uintptr_t>(our_mark));
   }
-  static header* header_of(std::byte* data) noexcept {
-    return reinterpret_cast<header*>(data - header_bytes);
+  static std::byte* data_of(cached_block* block) noexcept {
+    return reinterpret_cast<std::byte*>(block) + header_bytes;
   }
-  void free_block(const cached_block& block) noexcept {
-    auto* head = static_cast<header*>(block.memory);
-    head->mark = 0;
-    detail::unpoison(data_of(head), block.capacity);
-    ::operator delete(block.memory);
+  static cached_block* block_of(std::byte* data) noexcept {
+    return reinterpret_cast<cached_block*>(data - header_bytes);
+  }
+  [[gnu::noinline]] cached_block* new_block(std::size_t bytes) {
+    const std::size_t capacity = policy_.capacity_for(bytes);
+    if (std::max(capacity, bytes) > cached_block::most_bytes) detail::throw_bad_alloc();
+    void* memory = ::operator new(header_bytes + capacity);
+    return ::new (memory) cached_block(capacity, our_mark);
+  }
+  static void free_block(cached_block* block) noexcept {
+    block->mark = 0;
+    detail::unpoison(data_of(block), block->capacity);
+    ::operator delete(block);
   }
 
   Policy policy_;
@@ -185,39 +180,51 @@ struct cache_forecast {
   double largest_waste;  // largest capacity / request among hits of 256 bytes and more
 };
 
-// Runs a policy, as it is, over a sequence; no memory is touched.
+// Runs a policy, which must hold nothing, over a sequence and empties it; the
+// buffers' memory is not needed for it.
 template <class Policy>
 cache_forecast replay(Policy& policy, std::span<const buffer_event> events) {
   struct lent {
     std::size_t bytes;
-    std::size_t capacity;
+    cached_block* block;
   };
-  std::vector<lent> lent_buffers;
+  std::vector<lent> lent_blocks;
+  std::deque<cached_block> blocks;
+  cached_block* spare = nullptr;
+  const auto drop = [&](cached_block* block) { block->next = std::exchange(spare, block); };
+  const auto new_block = [&](std::size_t capacity) {
+    if (spare == nullptr) return &blocks.emplace_back(capacity, std::uint16_t{0});
+    cached_block* block = std::exchange(spare, spare->next);
+    return ::new (block) cached_block(capacity, 0);
+  };
   cache_forecast result{};
   std::size_t needed = 0;
   std::size_t held = 0;
   double used_sum = 0;
-  const auto drop = [](const cached_block&) {};
   for (const buffer_event& event : events) {
     if (event.bytes != 0) {
-      cached_block block = policy.take(event.bytes, drop);
-      const double waste = static_cast<double>(block.capacity) / static_cast<double>(event.bytes);
-      if (event.bytes >= 256) result.largest_waste = std::max(result.largest_waste, waste);
-      if (block.capacity == 0) block.capacity = policy.capacity_for(event.bytes);
-      lent_buffers.resize(std::max(lent_buffers.size(), event.request + 1), lent{0, 0});
-      lent_buffers[event.request] = {event.bytes, block.capacity};
+      cached_block* block = policy.take(event.bytes, drop);
+      if (block == nullptr) {
+        block = new_block(policy.capacity_for(event.bytes));
+      } else if (event.bytes >= 256) {
+        const double waste = static_cast<double>(block->capacity) / static_cast<double>(event.bytes);
+        result.largest_waste = std::max(result.largest_waste, waste);
+      }
+      lent_blocks.resize(std::max(lent_blocks.size(), event.request + 1), lent{0, nullptr});
+      lent_blocks[event.request] = {event.bytes, block};
       needed += event.bytes;
-      held += block.capacity;
-    } else if (event.request < lent_buffers.size() && lent_buffers[event.request].bytes != 0) {
-      const lent back = std::exchange(lent_buffers[event.request], lent{0, 0});
+      held += block->capacity;
+    } else if (event.request < lent_blocks.size() && lent_blocks[event.request].block != nullptr) {
+      const lent back = std::exchange(lent_blocks[event.request], lent{0, nullptr});
       needed -= back.bytes;
-      held -= back.capacity;
-      policy.give({nullptr, back.capacity, back.bytes}, drop);
+      held -= back.block->capacity;
+      policy.give(back.block, back.bytes, drop);
     }
     used_sum += held == 0 ? 1.0 : static_cast<double>(needed) / static_cast<double>(held);
     result.peak_retained_bytes = std::max(result.peak_retained_bytes, policy.counters().retained_bytes);
   }
   result.counters = policy.counters();
+  policy.drain(drop);  // the blocks end here
   const auto requests = static_cast<double>(result.counters.hits + result.counters.misses);
   result.hit_percent = requests == 0 ? 0 : 100.0 * static_cast<double>(result.counters.hits) / requests;
   result.used_percent = events.empty() ? 100.0 : 100.0 * used_sum / static_cast<double>(events.size());

@@ -332,7 +332,7 @@ class object_pool {
     }
     (std::make_index_sequence<containers>());
   }
-  static constexpr double half_life_returns = 128;
+  static constexpr std::uint32_t half_life_returns = 128;
 
   pool_options options_;
   mutable Mutex mutex_;

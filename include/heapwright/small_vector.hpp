@@ -38,7 +38,8 @@ class small_vector : public detail::vector_interface<detail::fast_storage<T, N, 
 
  public:
   using base::base;
-  small_vector() = default;
+  // Not defaulted: value-initialization would zero all bytes first.
+  constexpr small_vector() noexcept(std::is_nothrow_default_constructible_v<Alloc>) {}
   constexpr small_vector& operator=(std::initializer_list<T> values) {
     base::operator=(values);
     return *this;
@@ -63,7 +64,7 @@ class compact_vector : public detail::vector_interface<detail::compact_storage<T
 
  public:
   using base::base;
-  compact_vector() = default;
+  compact_vector() noexcept(std::is_nothrow_default_constructible_v<Alloc>) {}  // as small_vector's
   compact_vector& operator=(std::initializer_list<T> values) {
     base::operator=(values);
     return *this;
@@ -199,7 +200,7 @@ class tracked_small_vector : public detail::vector_interface<detail::tracked_sto
 
  public:
   using base::base;
-  tracked_small_vector() = default;
+  tracked_small_vector() noexcept(std::is_nothrow_default_constructible_v<Alloc>) {}
   tracked_small_vector& operator=(std::initializer_list<T> values) {
     base::operator=(values);
     return *this;

@@ -5,6 +5,7 @@
 #ifndef HEAPWRIGHT_DETAIL_DECAYED_HISTOGRAM_HPP
 #define HEAPWRIGHT_DETAIL_DECAYED_HISTOGRAM_HPP
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -39,54 +40,72 @@ constexpr std::uint64_t size_class_upper(std::size_t index) noexcept {
   return index + 1 >= size_class_count ? ~std::uint64_t{0} : size_class_lower(index + 1) - 1;
 }
 
+// Samples of one batch weigh the same, so that adding one costs an addition.
+// The first batch is one sample, each next one twice as long, up to a share of
+// the half-life.
 class decayed_histogram {
  public:
-  explicit decayed_histogram(double half_life_samples) noexcept
-      : growth_(std::exp2(1.0 / half_life_samples)) {}
+  explicit decayed_histogram(std::uint32_t half_life_samples) noexcept
+      : longest_batch_(std::max<std::uint32_t>(half_life_samples / 32, 1)),
+        growth_per_sample_(std::exp2(1.0 / half_life_samples)) {}
 
-  void add(std::uint64_t size) noexcept {
-    weight_ *= growth_;
-    weights_[size_class_of(size)] += static_cast<float>(weight_);
-    ++samples_;
-    if (weight_ > renormalize_above) renormalize();
+  // True when a batch is complete: a good moment to ask for a percentile.
+  bool add(std::uint64_t size) noexcept { return add_to_class(size_class_of(size)); }
+  bool add_to_class(std::size_t index) noexcept {
+    weights_[index] += weight_;
+    if (index > highest_) highest_ = index;
+    if (--left_in_batch_ != 0) return false;
+    begin_batch();
+    return true;
   }
 
   // An upper bound of the sizes of `percent` of the weight; 0 without samples.
+  // Looks from above: the percentiles asked for are high ones.
   std::uint64_t percentile(double percent) const noexcept {
-    if (samples_ == 0) return 0;
-    double sum = 0;
-    for (const float weight : weights_) sum += static_cast<double>(weight);
-    const double wanted = sum * percent / 100.0;
-    double reached = 0;
-    for (std::size_t index = 0; index < weights_.size(); ++index) {
-      reached += static_cast<double>(weights_[index]);
-      if (reached >= wanted && weights_[index] > 0) return size_class_upper(index);
+    if (samples() == 0) return 0;
+    const double total = total_ + static_cast<double>(weight_) * (batch_ - left_in_batch_);
+    const double beyond = total * (100.0 - percent) / 100.0;
+    double above = 0;
+    std::size_t reached = 0;
+    for (std::size_t index = highest_ + 1; index-- > 0;) {
+      if (weights_[index] == 0) continue;
+      reached = index;
+      above += static_cast<double>(weights_[index]);
+      if (above > beyond) break;
     }
-    return size_class_upper(highest_class());
+    return size_class_upper(reached);
   }
 
-  std::uint64_t samples() const noexcept { return samples_; }
+  std::uint64_t samples() const noexcept { return samples_before_ + batch_ - left_in_batch_; }
 
  private:
-  static constexpr double renormalize_above = 1e12;
+  static constexpr float renormalize_above = 1e12F;
 
-  std::size_t highest_class() const noexcept {
-    for (std::size_t index = weights_.size(); index-- > 0;) {
-      if (weights_[index] > 0) return index;
-    }
-    return 0;
+  [[gnu::noinline]] void begin_batch() noexcept {
+    total_ += static_cast<double>(weight_) * batch_;
+    samples_before_ += batch_;
+    batch_ = std::min(batch_ * 2, longest_batch_);
+    left_in_batch_ = batch_;
+    weight_ *= static_cast<float>(std::pow(growth_per_sample_, batch_));
+    if (weight_ > renormalize_above) renormalize();
   }
 
   void renormalize() noexcept {
-    const double factor = 1.0 / weight_;
-    for (float& weight : weights_) weight = static_cast<float>(static_cast<double>(weight) * factor);
-    weight_ = 1.0;
+    for (float& weight : weights_) weight /= weight_;
+    total_ /= static_cast<double>(weight_);
+    weight_ = 1.0F;
+    while (highest_ > 0 && weights_[highest_] == 0) --highest_;
   }
 
   std::array<float, size_class_count> weights_{};
-  double weight_ = 1.0;
-  double growth_;
-  std::uint64_t samples_ = 0;
+  float weight_ = 1.0F;  // of each sample of this batch
+  std::uint32_t left_in_batch_ = 1;
+  std::uint32_t batch_ = 1;
+  std::uint32_t longest_batch_;
+  std::size_t highest_ = 0;  // no class above it has weight
+  double growth_per_sample_;
+  double total_ = 0;  // of the complete batches
+  std::uint64_t samples_before_ = 0;
 };
 
 }  // namespace heapwright::detail

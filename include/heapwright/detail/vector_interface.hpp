@@ -110,6 +110,9 @@ class vector_interface : public vector_operations<Storage> {
       HEAPWRIGHT_CHECK(this->allocator_() == other.allocator_(), "small_vector",
                        "swap() needs equal allocators");
     }
+    if constexpr (moves_as_bytes()) {
+      if (!std::is_constant_evaluated()) return this->swap_bytes_(other);
+    }
     if (!this->is_on_heap() && !other.is_on_heap()) return swap_inline(other);
     if (!this->is_on_heap()) return other.swap_buffer(*this);
     swap_buffer(other);
@@ -119,7 +122,25 @@ class vector_interface : public vector_operations<Storage> {
   using operations::operations;
 
  private:
+  // Without inline elements the bytes are a handle, whatever T is. A function,
+  // because T may be incomplete while the class is.
+  static constexpr bool moves_as_bytes() noexcept {
+    if constexpr (Storage::inline_capacity_or_zero == 0) {
+      return true;
+    } else {
+      return is_trivially_relocatable_v<value_type> && Storage::moves_whole_();
+    }
+  }
+
+  // This one has no elements and no buffer.
   constexpr void take_from(vector_interface& other) {
+    take_elements(other);
+    if constexpr (requires { this->take_peak_(other); }) this->take_peak_(other);
+  }
+  constexpr void take_elements(vector_interface& other) {
+    if constexpr (moves_as_bytes()) {
+      if (!std::is_constant_evaluated()) return this->take_bytes_(other);
+    }
     if (other.is_on_heap()) {
       typename operations::detached_buffer buffer(other);
       other.set_size_(0);
@@ -130,7 +151,6 @@ class vector_interface : public vector_operations<Storage> {
       this->set_size_(count);
       other.set_size_(0);
     }
-    if constexpr (requires { this->take_peak_(other); }) this->take_peak_(other);
   }
 
   // As take_from, element by element when the allocators differ.

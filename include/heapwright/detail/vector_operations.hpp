@@ -9,7 +9,8 @@
 // inline_capacity(), and, ending in `_`: set_size_(n), allocator_(),
 // allocate_(n), deallocate_(p, n), use_heap_(p, n) and use_inline_(), which
 // only change the representation, and raise_capacity_(), true when inline room
-// was unclaimed (vectors initialized at compile time).
+// was unclaimed (vectors initialized at compile time). A storage that can be
+// moved also has moves_whole_(), take_bytes_(other) and swap_bytes_(other).
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_OPERATIONS_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_OPERATIONS_HPP
 
@@ -26,49 +27,9 @@
 
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/elements.hpp"
-
-namespace heapwright {
-
-// Stands for std::from_range_t, which libstdc++ 12 does not have.
-#if defined(__cpp_lib_containers_ranges)
-using std::from_range;
-using std::from_range_t;
-#else
-struct from_range_t {
-  explicit from_range_t() = default;
-};
-inline constexpr from_range_t from_range{};
-#endif
-
-// When shrink_if_wasteful() acts: less than `used_percent` of the capacity is
-// used and at least `slack_bytes` would be saved. It then leaves
-// `headroom_percent` beyond the size, so that growing and shrinking by a few
-// elements does not allocate each time.
-struct shrink_policy {
-  unsigned used_percent = 50;
-  unsigned headroom_percent = 25;
-  std::size_t slack_bytes = 256;
-};
-
-}  // namespace heapwright
+#include "heapwright/detail/vector_arguments.hpp"
 
 namespace heapwright::detail {
-
-template <class It>
-concept vector_input = std::input_iterator<It>;
-
-// std::ranges::subrange, which clang 14 cannot compile from libstdc++ 12.
-template <class It>
-struct iterator_pair {
-  It first;
-  It last;
-  constexpr It begin() const { return first; }
-  constexpr It end() const { return last; }
-};
-
-template <class Range, class T>
-concept vector_range =
-    std::ranges::input_range<Range> && std::constructible_from<T, std::ranges::range_reference_t<Range>>;
 
 template <class Storage>
 class vector_operations : public Storage {
@@ -172,14 +133,18 @@ class vector_operations : public Storage {
 
   template <class... Args>
   constexpr reference emplace_back(Args&&... args) {
-    const size_type count = size();
-    if (count == capacity()) [[unlikely]] {
-      if (!storage::raise_capacity_()) return *grow_emplace(count, std::forward<Args>(args)...);
+    if constexpr (passes_in_registers()) {
+      return append_copy(value_type(std::forward<Args>(args)...));
+    } else {
+      const size_type count = size();
+      if (count == capacity() && !storage::raise_capacity_()) [[unlikely]] {
+        return *grow_emplace(count, std::forward<Args>(args)...);
+      }
+      pointer where = data() + count;
+      traits::construct(storage::allocator_(), where, std::forward<Args>(args)...);
+      storage::set_size_(count + 1);
+      return *where;
     }
-    pointer where = data() + count;
-    traits::construct(storage::allocator_(), where, std::forward<Args>(args)...);
-    storage::set_size_(count + 1);
-    return *where;
   }
   constexpr void push_back(const value_type& value) { emplace_back(value); }
   constexpr void push_back(value_type&& value) { emplace_back(std::move(value)); }
@@ -228,7 +193,12 @@ class vector_operations : public Storage {
     return emplace(position, value);
   }
   constexpr iterator insert(const_iterator position, value_type&& value) {
-    return emplace(position, std::move(value));
+    const size_type at = index_of(position);
+    if (at == size() || size() == capacity() || may_be_element(value)) {
+      return emplace(position, std::move(value));
+    }
+    open_one(at, std::move(value));
+    return data() + at;
   }
   constexpr iterator insert(const_iterator position, size_type count, const value_type& value) {
     const size_type at = index_of(position);
@@ -345,6 +315,31 @@ class vector_operations : public Storage {
       }
     }
   };
+
+  // Values so small that a copy costs less than their address: no argument has
+  // to be kept in memory for the case of growth.
+  static constexpr bool passes_in_registers() noexcept {
+    return std::is_trivially_copyable_v<value_type> && sizeof(value_type) <= 2 * sizeof(void*) &&
+           !requires(allocator_type & alloc, value_type * p) {
+      alloc.construct(p);
+    };
+  }
+  constexpr reference append_copy(value_type value) {
+    if (size() == capacity()) [[unlikely]]
+      grow_by_one();
+    const size_type count = size();
+    pointer where = std::construct_at(data() + count, value);
+    storage::set_size_(count + 1);
+    return *where;
+  }
+  [[gnu::noinline]] constexpr void grow_by_one() {
+    if (!storage::raise_capacity_()) reallocate(grown_capacity(1));
+  }
+
+  constexpr bool may_be_element(const value_type& value) const noexcept {
+    if (std::is_constant_evaluated()) return true;  // unrelated addresses do not compare there
+    return std::addressof(value) >= data() && std::addressof(value) < data() + size();
+  }
 
   // A value constructed through the allocator, for arguments that may lie in
   // this vector.

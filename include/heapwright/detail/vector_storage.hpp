@@ -22,6 +22,7 @@
 #include <limits>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "heapwright/detail/check.hpp"
 
@@ -30,6 +31,8 @@ namespace heapwright::detail {
 constexpr std::size_t round_up(std::size_t value, std::size_t multiple) noexcept {
   return (value + multiple - 1) / multiple * multiple;
 }
+
+inline constexpr std::size_t most_moved_bytes = 64;
 
 struct vector_header {
   std::uint32_t size = 0;
@@ -108,8 +111,20 @@ class fast_storage {
     header_.capacity = static_cast<std::uint32_t>(capacity);
   }
   constexpr void use_inline_() noexcept {
-    room_.heap = nullptr;
+    if (N == 0 || std::is_constant_evaluated()) room_.heap = nullptr;
     header_ = {0, static_cast<std::uint32_t>(inline_capacity())};
+  }
+  // Whether moving all bytes, used or not, is cheaper than asking which are.
+  static constexpr bool moves_whole_() noexcept { return sizeof(vector_room<T, N>) <= most_moved_bytes; }
+  // The bytes of `other`, which has no elements afterwards; this one had none.
+  constexpr void take_bytes_(fast_storage& other) noexcept {
+    header_ = other.header_;
+    room_ = other.room_;
+    other.use_inline_();
+  }
+  constexpr void swap_bytes_(fast_storage& other) noexcept {
+    std::swap(header_, other.header_);
+    std::swap(room_, other.room_);
   }
   constexpr bool raise_capacity_() noexcept {
     if (header_.capacity >= inline_capacity()) return false;
@@ -261,6 +276,14 @@ class compact_storage {
   }
   void use_inline_() noexcept { room_[0] = std::byte{1}; }
   static constexpr bool raise_capacity_() noexcept { return false; }
+  static constexpr bool moves_whole_() noexcept { return room_bytes() <= most_moved_bytes; }
+  void take_bytes_(compact_storage& other) noexcept {
+    std::memcpy(room_, other.room_, room_bytes());
+    other.use_inline_();
+  }
+  void swap_bytes_(compact_storage& other) noexcept {
+    std::swap_ranges(room_, room_ + room_bytes(), other.room_);
+  }
 
  private:
   // Functions, not constants: T may be incomplete while the class is.

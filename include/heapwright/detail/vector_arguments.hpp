@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// What the vectors take as arguments: ranges, iterator pairs, when to shrink.
+#ifndef HEAPWRIGHT_DETAIL_VECTOR_ARGUMENTS_HPP
+#define HEAPWRIGHT_DETAIL_VECTOR_ARGUMENTS_HPP
+
+#include <concepts>
+#include <cstddef>
+#include <iterator>
+#include <ranges>
+
+namespace heapwright {
+
+// Stands for std::from_range_t, which libstdc++ 12 does not have.
+#if defined(__cpp_lib_containers_ranges)
+using std::from_range;
+using std::from_range_t;
+#else
+struct from_range_t {
+  explicit from_range_t() = default;
+};
+inline constexpr from_range_t from_range{};
+#endif
+
+// When shrink_if_wasteful() acts: less than `used_percent` of the capacity is
+// used and at least `slack_bytes` would be saved. It then leaves
+// `headroom_percent` beyond the size, so that growing and shrinking by a few
+// elements does not allocate each time.
+struct shrink_policy {
+  unsigned used_percent = 50;
+  unsigned headroom_percent = 25;
+  std::size_t slack_bytes = 256;
+};
+
+}  // namespace heapwright
+
+namespace heapwright::detail {
+
+template <class It>
+concept vector_input = std::input_iterator<It>;
+
+// std::ranges::subrange, which clang 14 cannot compile from libstdc++ 12.
+template <class It>
+struct iterator_pair {
+  It first;
+  It last;
+  constexpr It begin() const { return first; }
+  constexpr It end() const { return last; }
+};
+
+template <class Range, class T>
+concept vector_range =
+    std::ranges::input_range<Range> && std::constructible_from<T, std::ranges::range_reference_t<Range>>;
+
+}  // namespace heapwright::detail
+#endif
