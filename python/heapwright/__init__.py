@@ -7,24 +7,41 @@
 52428800
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
 from os import PathLike
+from typing import TYPE_CHECKING, Any
 
-from heapwright.model import Facts, Filter, SiteOptions, Trace, TraceError
+if TYPE_CHECKING:
+    from heapwright.model import Facts, Filter, SiteOptions, Trace, TraceError
 
-try:
-    __version__ = version("heapwright")
-except PackageNotFoundError:
-    __version__ = "0"
+    __version__: str
+
+_OF_MODEL = ("Facts", "Filter", "SiteOptions", "Trace", "TraceError")
 
 
-def open(path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> Trace:
+def __getattr__(name: str) -> Any:
+    """Imports on first use: `heapwright record` needs nothing of this."""
+    if name in _OF_MODEL:
+        return getattr(import_module("heapwright.model"), name)
+    if name == "__version__":
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version("heapwright")
+        except PackageNotFoundError:
+            return "0"
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def open(path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> "Trace":
     """Opens a trace made by `heapwright record`.
 
     debug_root: a folder with the recorded machine's programs and libraries,
     when they are not at their recorded places. Raises TraceError with one
     line that says what to do.
     """
+    from heapwright.model import Trace
+
     return Trace(path, debug_root)
 
 

@@ -10,33 +10,18 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
-from typer.exceptions import TyperException
+from click import ClickException
 
-from heapwright.cli import explain, export, info, lab, record, run, sql
-from heapwright.cli.arguments import InputError
-from heapwright.model import TraceError
+from heapwright.cli.errors import InputError
 
 COMMANDS = ("record", "explain", "run", "sql", "export", "info", "lab")
-
-app = typer.Typer(
-    name="heapwright",
-    help="Know what your heap costs, and why: record a program, then ask.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+_TAKE_A_PROGRAM = ("record", "run")
 _PASSED_ON = {"allow_extra_args": True, "allow_interspersed_args": False, "ignore_unknown_options": False}
-app.command("record", context_settings=_PASSED_ON)(record.record)
-app.command("explain")(explain.explain)
-app.command("run", context_settings=_PASSED_ON)(run.run)
-app.command("sql")(sql.sql)
-app.command("export")(export.export)
-app.command("info")(info.info)
-app.command("lab")(lab.lab)
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,13 +32,30 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Know what your heap costs, and why: record a program, then ask."""
+
+
+def make_app(names: Sequence[str]) -> typer.Typer:
+    """The command line with these commands. A command's modules are imported here, and only its own:
+    importing all of them takes longer than most traces take to read."""
+    app = typer.Typer(
+        name="heapwright",
+        help="Know what your heap costs, and why: record a program, then ask.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    for name in names:
+        command = getattr(import_module(f"heapwright.cli.{name}"), name)
+        app.command(name, context_settings=_PASSED_ON if name in _TAKE_A_PROGRAM else None)(command)
+    return app
 
 
 def main() -> None:
@@ -64,13 +66,14 @@ def main() -> None:
 def run_command(arguments: list[str]) -> int:
     """Runs one command; its exit code."""
     try:
-        code = app(arguments, prog_name="heapwright", standalone_mode=False)
+        chosen = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS
+        code = make_app(chosen)(arguments, prog_name="heapwright", standalone_mode=False)
         sys.stdout.flush()
-    except (InputError, TraceError) as error:
+    except InputError as error:
         return _fail(str(error))
     except typer.Exit as request:
         return request.exit_code
-    except TyperException as error:
+    except ClickException as error:
         return _fail(_usage_message(error, arguments))
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("heapwright: interrupted\n")
@@ -80,7 +83,16 @@ def run_command(arguments: list[str]) -> int:
         # once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if not _is_trace_error(error):
+            raise
+        return _fail(str(error))
     return code if isinstance(code, int) else 0
+
+
+def _is_trace_error(error: Exception) -> bool:
+    model = sys.modules.get("heapwright.model")  # not there: no trace was opened
+    return model is not None and isinstance(error, model.TraceError)
 
 
 def _fail(message: str) -> int:
@@ -88,7 +100,7 @@ def _fail(message: str) -> int:
     return 2
 
 
-def _usage_message(error: TyperException, arguments: list[str]) -> str:
+def _usage_message(error: ClickException, arguments: list[str]) -> str:
     option = getattr(error, "option_name", None)
     context = getattr(error, "ctx", None)
     command = context.info_name if context is not None and context.parent is not None else ""
@@ -107,4 +119,4 @@ def _usage_message(error: TyperException, arguments: list[str]) -> str:
     return f"{message[:1].lower()}{message[1:]}; {see}"
 
 
-__all__ = ["app", "main", "run_command"]
+__all__ = ["main", "make_app", "run_command"]

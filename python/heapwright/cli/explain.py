@@ -12,7 +12,8 @@ import typer
 
 from heapwright import explain as explaining
 from heapwright.cli import options
-from heapwright.cli.arguments import InputError, make_filter, make_site_options, one_of, open_trace
+from heapwright.cli.arguments import make_filter, make_site_options, one_of, open_trace
+from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
 from heapwright.model import Filter, SiteOptions, Trace

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from heapwright.cli import options
-from heapwright.cli.arguments import InputError, make_filter, one_of, open_trace
+from heapwright.cli.arguments import make_filter, one_of, open_trace
+from heapwright.cli.errors import InputError
 from heapwright.cli.output import check_output, hint, print_json, write_file
 from heapwright.cli.progress import progress
 from heapwright.explain import words

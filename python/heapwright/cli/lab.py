@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from heapwright.cli import native_programs, options, output
-from heapwright.cli.arguments import InputError
+from heapwright.cli.errors import InputError
 from heapwright.lab import catalogue, page, results, tables
 from heapwright.lab.allocators import Shelf
 from heapwright.lab.errors import LabError

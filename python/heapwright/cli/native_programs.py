@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from heapwright.cli.arguments import InputError
+from heapwright.cli.errors import InputError
 
 COLLECTOR = "heapwright-collect"
 

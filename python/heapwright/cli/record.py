@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from heapwright.cli import native_programs
-from heapwright.cli.arguments import InputError
+from heapwright.cli.errors import InputError
 
 Output = Annotated[
     str,

@@ -15,7 +15,8 @@ from typing import Annotated, Any
 import typer
 
 from heapwright.cli import record as recording
-from heapwright.cli.arguments import InputError, open_trace
+from heapwright.cli.arguments import open_trace
+from heapwright.cli.errors import InputError
 from heapwright.cli.explain import Top, explain_trace, make_wishes
 from heapwright.cli.output import hint
 from heapwright.cli.record import collector_command, program_of

@@ -14,7 +14,8 @@ import duckdb
 import typer
 
 from heapwright.cli import options
-from heapwright.cli.arguments import InputError, open_trace
+from heapwright.cli.arguments import open_trace
+from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
 from heapwright.explain.tables import plain
