@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <bit>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -13,9 +12,9 @@ namespace {
 
 constexpr std::size_t first_slots = std::size_t{1} << 14;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
-// Small tables stay half empty for short probes; large ones fill further,
-// because there memory is what runs out.
-constexpr std::size_t large_table_slots = std::size_t{1} << 22;
+// Small tables stay half empty for short probes; larger ones fill further,
+// because a page touched for the first time costs more than the probes.
+constexpr std::size_t large_table_slots = std::size_t{1} << 16;
 
 std::size_t fill_limit(std::size_t slots) { return slots >= large_table_slots ? slots / 4 * 3 : slots / 2; }
 
@@ -26,11 +25,12 @@ Blocks::Blocks() : slots_(make_slots(first_slots)), mask_(first_slots - 1) {
   limit_ = fill_limit(first_slots);
 }
 
+// From the kernel and not from malloc: its pages are zero already, and
+// clearing them again would touch all of them.
 Blocks::Slots Blocks::make_slots(std::size_t count) {
   const auto bytes = count * sizeof(Slot);
-  const auto alignment = bytes >= huge_page_bytes ? huge_page_bytes : sizeof(Slot) * 2;
-  auto* memory = static_cast<Slot*>(std::aligned_alloc(alignment, bytes));
-  if (memory == nullptr) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
     throw std::bad_alloc();
   }
   if (bytes >= huge_page_bytes) {
@@ -38,9 +38,10 @@ Blocks::Slots Blocks::make_slots(std::size_t count) {
     // pays a page walk as well. A refusal costs only speed.
     madvise(memory, bytes, MADV_HUGEPAGE);
   }
-  std::memset(static_cast<void*>(memory), 0, bytes);
-  return Slots(memory);
+  return Slots(static_cast<Slot*>(memory), Release{bytes});
 }
+
+void Blocks::Release::operator()(Slot* memory) const noexcept { munmap(memory, bytes); }
 
 Slot& Blocks::claim_free(Slot& slot, std::uint64_t address) {
   if (used_ >= limit_) {

@@ -8,8 +8,8 @@
 // Invariant: an address occurs in at most one slot; address 0 = free slot.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -108,7 +108,8 @@ class Blocks {
 
  private:
   struct Release {
-    void operator()(Slot* memory) const noexcept { std::free(memory); }
+    std::size_t bytes = 0;
+    void operator()(Slot* memory) const noexcept;
   };
   using Slots = std::unique_ptr<Slot, Release>;
 

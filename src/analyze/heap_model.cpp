@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t displaced_limit = 4096;
 // Rows between the prefetch of a block's slot and its use.
-constexpr std::size_t prefetch_distance = 16;
+constexpr std::size_t prefetch_distance = 32;
 static_assert(prefetch_distance <= Piece::padding);
 
 }  // namespace
