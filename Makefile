@@ -14,7 +14,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include python 
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test check bench bench-peers fuzz docs clean
+.PHONY: help setup setup-test build run test check bench bench-parts bench-peers fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -59,8 +59,15 @@ check: setup-test ## layers, sizes, symbols, documents, formatting, types
 
 bench: setup-test ## measure against heaptrack in the same run, then write docs/performance.md
 	@$(MAKE) --no-print-directory build TESTS=ON
+	@cmake --preset release -DHEAPWRIGHT_BENCH=ON >/dev/null && cmake --build build/release
 	@.venv/bin/python bench/recorder/measure.py --output bench/results
+	@.venv/bin/python bench/recorder/measure_analysis.py --output bench/results
 	@.venv/bin/python bench/recorder/render.py --write
+
+bench-parts: ## measure the C++ parts beside other libraries, then write docs/parts/performance.md
+	@tools/setup.sh bench
+	@$(PYTHON) bench/parts/measure.py
+	@$(PYTHON) bench/parts/render.py --write
 
 bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab (optional)
 	@tools/build_peers.sh

@@ -160,7 +160,7 @@ std::uint64_t argument(int argc, char** argv, int index, std::uint64_t otherwise
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
+  if (argc < 2 || argv[1][0] == '-') {
     std::fprintf(stderr, "usage: write_synthetic_trace FILE [events] [threads] [sites] [live blocks]\n");
     return 2;
   }

@@ -64,10 +64,6 @@ def measure_heaptrack(workload: Workload, folder: Path, is_first: bool) -> dict[
     figures["file_bytes"] = path.stat().st_size
     if is_first:
         figures["events"] = count_heaptrack_events(path)
-    if is_first and workload.can_heaptrack_interpret:
-        start = time.perf_counter()
-        subprocess.run(["heaptrack_print", "-f", str(path)], stdout=subprocess.DEVNULL, check=True)
-        figures["analysis_s"] = time.perf_counter() - start
     path.unlink()
     return figures
 
@@ -86,22 +82,8 @@ def measure_heapwright(
         )
         facts = json.loads(dump.stdout)
         figures |= {name: facts[name] for name in ("events", "dropped", "gaps")}
-        figures |= measure_analysis(path)
     path.unlink()
     return figures
-
-
-def measure_analysis(path: Path) -> dict[str, Any]:
-    """The whole command, and the part of it that is Python starting up."""
-    command = os.environ.get("HEAPWRIGHT_COMMAND", str(project / ".venv/bin/heapwright"))
-    if not Path(command).exists():
-        return {}
-    seconds = []
-    for line in ([command, "--version"], [command, "explain", "--json", str(path)]):
-        start = time.perf_counter()
-        subprocess.run(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        seconds.append(time.perf_counter() - start)
-    return {"start_up_s": seconds[0], "analysis_s": seconds[1]}
 
 
 def measure(workload: Workload, variant: str, folder: Path, is_first: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 project = Path(__file__).resolve().parents[2]
 results_path = project / "bench/results/recorder.json"
+analysis_path = project / "bench/results/analysis.json"
 document_path = project / "docs/performance.md"
 ours = ["heapwright", "heapwright --no-durations", "heapwright --free-stacks"]
 
@@ -99,35 +100,61 @@ def size_table(results: dict[str, Any]) -> list[str]:
     return table(head, rows)
 
 
-def analysis_table(results: dict[str, Any]) -> list[str]:
-    runs = results["runs"]
+def analysis_table(analysis: dict[str, Any]) -> list[str]:
+    cases = sorted({(r["length"], r["workload"]) for r in analysis["runs"]})
     rows = []
-    for name in results["workloads"]:
-        rates = []
-        for variant in ["heapwright", "heaptrack"]:
-            seconds = median(runs, name, variant, "analysis_s")
-            events = median(runs, name, variant, "events")
-            if seconds and events:
-                rates.append((seconds, events / seconds / 1e6))
-        if len(rates) == 2:
-            cells = [f"{seconds:.2f} s, {rate:.1f} M/s" for seconds, rate in rates]
-            rows.append([name, *cells, f"{rates[0][1] / rates[1][1]:.1f}"])
-    return (
-        table(["", "heapwright explain --json", "heaptrack_print", "rate, times heaptrack's"], rows)
-        if rows
-        else []
-    )
+    for length, workload in cases:
+        cells, rates = [], []
+        for tool in ["heapwright", "heaptrack_print"]:
+            runs = [
+                r
+                for r in analysis["runs"]
+                if (r["length"], r["workload"], r["tool"]) == (length, workload, tool)
+            ]
+            million = runs[0]["events"] / 1e6
+            rates.append(statistics.median(million / r["wall_s"] for r in runs))
+            cells += [f"{million:.1f}", spread([r["wall_s"] for r in runs], 2), f"{rates[-1]:.1f}"]
+        rows.append([workload, *cells[:3], *cells[3:], f"{rates[0] / rates[1]:.1f}"])
+    head = ["", "million events", "explain --json, s", "M/s"]
+    return table([*head, "heaptrack's events", "heaptrack_print, s", "M/s", "rate, times"], rows)
 
 
-def render(results: dict[str, Any]) -> str:
+def analysis_section(analysis: dict[str, Any]) -> list[str]:
+    longest = max(r["length"] for r in analysis["runs"])
+    rounds = 1 + max(r["round"] for r in analysis["runs"])
+    lines = [
+        "## Speed of the analysis",
+        "",
+        "Whole commands, from start to prompt: Python's start, symbols and printing are in them. The same",
+        f"programs recorded once as above and once so that they run {longest} times as long; {rounds} rounds",
+        f"in turn, medians with the lowest and highest in brackets (measured {analysis['measured']} at "
+        f"revision {analysis['machine']['revision']}, load before {analysis['load_before']:.1f}).",
+        "",
+        *analysis_table(analysis),
+    ]
+    large = analysis["large"]
+    if large:
+        lines += [
+            "",
+            f"A made-up trace of {large['file_bytes'] / 1e9:.2f} GB, {large['events'] / 1e6:,.0f} million "
+            f"events, up to 2 million live blocks: {large['wall_s']:.0f} s, "
+            f"{large['events'] / large['wall_s'] / 1e6:.1f} million events/s, at most "
+            f"{large['peak_resident_bytes'] / 2**20:.0f} MiB resident.",
+        ]
+    return lines
+
+
+def render(results: dict[str, Any], analysis: dict[str, Any] | None) -> str:
     machine = results["machine"]
     rounds = 1 + max(r["round"] for r in results["runs"])
     lines = [
         "# Performance",
         "",
-        "Made by `bench/recorder/render.py` from `bench/results/recorder.json`; `make bench` measures again.",
+        "Made by `bench/recorder/render.py` from `bench/results/recorder.json` and "
+        "`bench/results/analysis.json`; `make bench` measures again.",
         "",
         "<!-- figures: bench/results/recorder.json -->",
+        *(["<!-- figures: bench/results/analysis.json -->"] if analysis else []),
         "",
         f"Measured {results['measured']} at revision {machine['revision']} on {machine['processor']}, "
         f"{machine['cores']} cores, Linux {machine['kernel']}, {machine['libc']}, {machine['heaptrack']}. "
@@ -154,11 +181,7 @@ def render(results: dict[str, Any]) -> str:
         "",
         *size_table(results),
         "",
-        "## Speed of the analysis",
-        "",
-        "The whole command, from its start to the prompt.",
-        "",
-        *analysis_table(results),
+        *(analysis_section(analysis) if analysis else []),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -174,7 +197,8 @@ def main() -> int:
             return 0
         print(f"{results_path} is missing; run 'make bench'", file=sys.stderr)
         return 2
-    text = render(json.loads(results_path.read_text()))
+    analysis = json.loads(analysis_path.read_text()) if analysis_path.exists() else None
+    text = render(json.loads(results_path.read_text()), analysis)
     if options.check:
         is_same = document_path.exists() and document_path.read_text() == text
         print(

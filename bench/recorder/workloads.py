@@ -11,7 +11,7 @@ json_script = """
 import json
 rows = [{"id": i, "name": "row %d" % i, "values": list(range(i % 20))} for i in range(SCALE)]
 text = json.dumps(rows)
-for _ in range(6):
+for _ in range(6 * REPEATS):
     back = json.loads(text)
 """
 
@@ -24,6 +24,7 @@ SELECT item, length(group_concat(id || item)), max(cents) FROM orders GROUP BY i
 SELECT count(*) FROM (SELECT upper(item) || id AS a FROM orders UNION SELECT lower(item) || id FROM orders);
 UPDATE orders SET item = item || ' (sold)' WHERE id % 5 = 0;
 """
+repeated_sql = sql_script[sql_script.index("SELECT item, length") : sql_script.index("UPDATE")]
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,15 @@ class Workload:
     pairs: int = 0  # malloc/free pairs, where the program reports its own time per pair
 
 
-def prepare(folder: Path, build: Path, scale: float) -> list[Workload]:
-    """Writes the inputs into `folder`. `scale` 1 is a full run, smaller ones are for a look."""
+def prepare(folder: Path, build: Path, scale: float, repeats: int = 1) -> list[Workload]:
+    """Writes the inputs into `folder`.
+
+    scale: 1 is a full run, smaller ones are for a look. repeats: makes the
+    recordings longer with the same data, but for cc1plus.
+    """
     sql = folder / "orders.sql"
-    sql.write_text(sql_script.replace("SCALE", str(int(300_000 * scale))))
+    script_text = sql_script + repeated_sql * (repeats - 1)
+    sql.write_text(script_text.replace("SCALE", str(int(300_000 * scale))))
     source = folder / "source.ii"
     command = [
         "g++",
@@ -52,10 +58,11 @@ def prepare(folder: Path, build: Path, scale: float) -> list[Workload]:
     compiler = subprocess.run(["g++", "-print-prog-name=cc1plus"], check=True, capture_output=True, text=True)
     options = ["-quiet", "-O2", "-std=c++20", "-fpreprocessed", str(source), "-o", "/dev/null"]
     pairs = str(build / "programs/pairs")
-    single, each = int(5_000_000 * scale), int(400_000 * scale)
+    single, each = int(5_000_000 * scale) * repeats, int(400_000 * scale) * repeats
     # A file, because heaptrack cannot read an argument of many lines.
     script = folder / "rows.py"
-    script.write_text(json_script.replace("SCALE", str(int(20_000 * scale))))
+    text = json_script.replace("SCALE", str(int(20_000 * scale))).replace("REPEATS", str(repeats))
+    script.write_text(text)
     return [
         Workload("pairs", "malloc/free pairs, 7 calls deep", [pairs, str(single), "7", "1"], pairs=single),
         Workload(

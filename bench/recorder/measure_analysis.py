@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures how fast recordings are read, beside heaptrack_print in the same run.
+
+Records three programs with both tools, as they are and LONG times as long,
+then reads all recordings in turn, so that a slow minute of the machine falls
+on both. Reading is the whole command, from its start to the prompt. At the
+end one large trace, for the memory that takes. The raw figures go to
+OUTPUT/analysis.json; render.py makes the tables.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from measure import count_heaptrack_events, describe_machine, environment, run
+from workloads import Workload, prepare, project
+
+build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
+command = os.environ.get("HEAPWRIGHT_COMMAND", str(project / ".venv/bin/heapwright"))
+names = ("pairs", "sqlite3", "python3")
+bytes_per_synthetic_event = 3.6
+
+
+def record(workload: Workload, folder: Path) -> dict[str, dict[str, Any]]:
+    """Both recordings: their files and how many events each holds."""
+    ours = folder / f"{workload.name}.heapwright"
+    theirs = folder / f"{workload.name}.zst"
+    run([str(build / "bin/heapwright-collect"), "--quiet", "--output", str(ours), "--", *workload.line])
+    run(["heaptrack", "-o", str(theirs.with_suffix("")), *workload.line])
+    return {
+        "heapwright": {"file": ours, "events": count_events(ours)},
+        "heaptrack_print": {"file": theirs, "events": count_heaptrack_events(theirs)},
+    }
+
+
+def count_events(trace: Path) -> int:
+    return int(json.loads(subprocess.check_output([command, "info", "--json", str(trace)]))["events"])
+
+
+def line_of(tool: str, file: Path) -> list[str]:
+    if tool == "heapwright":
+        return [command, "explain", "--json", str(file)]
+    return ["heaptrack_print", "-f", str(file)]
+
+
+def measure_recordings(length: int, rounds: int, scale: float) -> list[dict[str, Any]]:
+    runs = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        workloads = [w for w in prepare(folder, build, scale, length) if w.name in names]
+        recordings = {w.name: record(w, folder) for w in workloads}
+        for round_number in range(rounds):
+            for workload, tools in recordings.items():
+                for tool in sorted(tools, reverse=round_number % 2 == 1):
+                    figures = run(line_of(tool, tools[tool]["file"]))
+                    runs.append(
+                        {"workload": workload, "length": length, "tool": tool, "round": round_number}
+                        | {"events": tools[tool]["events"], **figures}
+                    )
+                    print(f"{workload:8} x{length:<3} {tool:16} {figures['wall_s']:7.2f} s", flush=True)
+    return runs
+
+
+def measure_large(gigabytes: float) -> dict[str, Any]:
+    """One large made-up trace: how long `explain` takes and the most memory it holds."""
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "large.heapwright"
+        events = int(gigabytes * 1e9 / bytes_per_synthetic_event)
+        writer = build / "bin/write_synthetic_trace"
+        subprocess.run([str(writer), str(file), str(events), "8", "2000", "2000000"], check=True)
+        start = time.perf_counter()
+        process = subprocess.Popen(line_of("heapwright", file), stdout=subprocess.DEVNULL, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - start
+        if status != 0:
+            raise SystemExit(f"heapwright explain ended with status {status}")
+        return {
+            "file_bytes": file.stat().st_size,
+            "events": count_events(file),
+            "wall_s": wall_s,
+            "peak_resident_bytes": usage.ru_maxrss * 1024,
+        }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--scale", type=float, default=1.0, help="below 1 only for a look")
+    parser.add_argument("--long", type=int, default=8)
+    parser.add_argument("--large-gb", type=float, default=5.0, help="0: none")
+    options = parser.parse_args()
+    if not shutil.which("heaptrack"):
+        print("heaptrack is missing; install the Debian package heaptrack", file=sys.stderr)
+        return 2
+    load_before = os.getloadavg()[0]
+    runs = measure_recordings(1, options.rounds, options.scale)
+    runs += measure_recordings(options.long, options.rounds, options.scale)
+    result = {
+        "measured": datetime.now(UTC).date().isoformat(),
+        "machine": describe_machine(),
+        "load_before": load_before,
+        "scale": options.scale,
+        "runs": runs,
+        "large": measure_large(options.large_gb) if options.large_gb else None,
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * resource.getpagesize(),
+    }
+    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output / "analysis.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
