@@ -24,6 +24,7 @@ def checks() -> dict[str, list[str]]:
         "documents": [python, "tools/check_docs.py"],
         "figures": [python, "bench/recorder/render.py", "--check"],
         "figures of the lab": [python, "bench/lab/render.py", "--check"],
+        "figures of the parts": [python, "bench/parts/render.py", "--check"],
         "C++ format": ["clang-format", "--dry-run", "-Werror", *sources],
         "Python format": [python, "-m", "ruff", "format", "--check", "--quiet", "."],
         "Python lint": [python, "-m", "ruff", "check", "--quiet", "."],

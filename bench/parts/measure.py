@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures the parts beside std, Boost, Abseil and LLVM; writes parts-*.json.
+"""Measures the parts beside std, Boost, Abseil, LLVM and others; writes parts-*.json.
 
 Each library is a program of its own, each repetition a process of its own,
-and the libraries take turns, so that noise meets all of them alike.
-Debian packages: libbenchmark-dev libboost-dev libabsl-dev llvm-19-dev valgrind.
+and the libraries take turns, so that noise meets all of them alike. The
+libraries are Debian's: `tools/setup.sh bench` installs them.
 """
 
 import argparse
@@ -23,12 +23,23 @@ project = Path(__file__).resolve().parents[2]
 here = Path(__file__).resolve().parent
 llvm = Path("/usr/lib/llvm-19")
 flags = ["-std=c++20", "-O2", "-DNDEBUG", f"-I{project / 'include'}"]
+includes: dict[str, list[str]] = {
+    "llvm": ["-isystem", str(llvm / "include")],
+    "foonathan": ["-isystem", "/usr/include/foonathan_memory"],
+}
 links: dict[str, list[str]] = {
     "abseil": ["-labsl_throw_delegate", "-labsl_raw_logging_internal"],
     "llvm": [f"-L{llvm / 'lib'}", "-lLLVM", f"-Wl,-rpath,{llvm / 'lib'}"],
+    "foonathan": ["-lfoonathan_memory"],
+    "urcu": ["-lurcu-mb"],
 }
 vectors = ["std", "heapwright", "heapwright_compact", "boost", "abseil", "llvm"]
-objects = ["std", "heapwright", "pmr", "boost", "llvm"]
+programs = {
+    "vectors": vectors,
+    "objects": ["std", "heapwright", "pmr", "boost", "llvm", "foonathan"],
+    "buffers": ["std", "heapwright"],
+    "deferred": ["heapwright", "moodycamel", "urcu"],
+}
 
 # The least each vector needs, for the tables of build time and code size.
 snippet = """
@@ -54,26 +65,23 @@ def build(source: str, library: str, work: Path) -> Path:
     program = work / f"{source}_{library}"
     if program.exists():
         return program
-    extra = ["-I", str(llvm / "include")] if library == "llvm" else []
     names = [str(here / f"{source}.cpp"), "-o", str(program)]
     libraries = [*links.get(library, []), "-lbenchmark", "-lpthread"]
-    run(["g++", *flags, f"-DLIBRARY_{library}", *extra, *names, *libraries])
+    run(["g++", *flags, f"-DLIBRARY_{library}", *includes.get(library, []), *names, *libraries])
     return program
 
 
 def benchmark(program: Path, seconds: float) -> dict[str, float]:
     command = [str(program), "--benchmark_format=json", f"--benchmark_min_time={seconds}"]
     found = json.loads(run(command))["benchmarks"]
-    return {b["name"]: 1e9 / b["items_per_second"] for b in found}
+    return {b["name"].removesuffix("/iterations:1"): 1e9 / b["items_per_second"] for b in found}
 
 
-def take_turns(
-    source: str, libraries: list[str], work: Path, args: argparse.Namespace
-) -> list[dict[str, Any]]:
-    programs = {library: build(source, library, work) for library in libraries}
+def take_turns(source: str, work: Path, args: argparse.Namespace) -> list[dict[str, Any]]:
+    built = {library: build(source, library, work) for library in programs[source]}
     results = []
     for repetition in range(args.repetitions):
-        for library, program in programs.items():
+        for library, program in built.items():
             for name, ns in benchmark(program, args.seconds).items():
                 results.append(
                     {"library": library, "name": name, "repetition": repetition, "ns": round(ns, 4)}
@@ -90,7 +98,7 @@ def compile_costs(work: Path, repetitions: int) -> list[dict[str, Any]]:
     for repetition in range(repetitions):
         for library in vectors:
             output = work / "snippet.o"
-            command = ["g++", *flags, f"-DLIBRARY_{library}", f"-I{work}", f"-I{llvm / 'include'}", "-c"]
+            command = ["g++", *flags, f"-DLIBRARY_{library}", f"-I{work}", *includes.get(library, []), "-c"]
             before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
             run([*command, str(work / "snippet.cpp"), "-o", str(output)])
             seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
@@ -112,10 +120,21 @@ def instructions(program: Path, count: int, work: Path) -> int:
     return int(found.group(1))
 
 
+def this_machine() -> dict[str, Any]:
+    cpus = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
+    return {
+        "cpu": cpus[0] if cpus else platform.machine(),
+        "cores": os.cpu_count(),
+        "compiler": run(["g++", "--version"]).splitlines()[0],
+    }
+
+
 def figures(work: Path) -> dict[str, Any]:
     program = work / "figures"
     run(["g++", *flags, str(here / "figures.cpp"), "-o", str(program), "-lpthread"])
     result: dict[str, Any] = json.loads(run([str(program)]))
+    run(["g++", *flags, *includes["llvm"], str(here / "sizes.cpp"), "-o", str(work / "sizes")])
+    result["sizes"] = json.loads(run([str(work / "sizes")]))
     result["caches"] = [row for row in result["caches"] if row]
     few, many = (instructions(program, count, work) for count in (1000, 51000))
     result["defer_instructions"] = (many - few) / 50000
@@ -131,28 +150,20 @@ def main() -> None:
     parser.add_argument("--build-only", action="store_true")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
-    compiler = run(["g++", "--version"]).splitlines()[0]
-    machine = {
-        "cpu": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "compiler": compiler,
-    }
     with tempfile.TemporaryDirectory() as folder:
         work = args.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
+        for source, libraries in programs.items():
+            for library in libraries:
+                build(source, library, work)
         if args.build_only:
-            for source, libraries in {"objects": objects, "vectors": vectors}.items():
-                for library in libraries:
-                    build(source, library, work)
             return
+        machine = this_machine()
         machine["load_before"] = round(os.getloadavg()[0], 2)
-        results = {
-            "parts-figures": figures(work),
-            "parts-objects": take_turns("objects", objects, work, args),
-            "parts-vectors": take_turns("vectors", vectors, work, args),
-            "parts-compile": compile_costs(work, 3),
-        }
+        results: dict[str, Any] = {f"parts-{source}": take_turns(source, work, args) for source in programs}
         machine["load_after"] = round(os.getloadavg()[0], 2)
+        results["parts-figures"] = figures(work)
+        results["parts-compile"] = compile_costs(work, 3)
     for name, found in results.items():
         text = json.dumps({"machine": machine, "results": found}, indent=1)
         (args.output / f"{name}.json").write_text(text + "\n", encoding="utf-8")

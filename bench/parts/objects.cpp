@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
-// 100,000 objects of 104 bytes, made and freed together; and buffers that come
-// and go. One library per build: -DLIBRARY_<name>.
+// 100,000 objects of 104 bytes, made and then freed together. One library per
+// build: -DLIBRARY_<name>.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <heapwright/arena.hpp>
-#include <heapwright/buffer_cache.hpp>
-#include <heapwright/deferred_free.hpp>
 #include <memory>
-#include <memory_resource>
+#include <new>
 #include <vector>
-#if defined(LIBRARY_llvm)
+#if defined(LIBRARY_heapwright)
+#include <heapwright/arena.hpp>
+#elif defined(LIBRARY_pmr)
+#include <memory_resource>
+#elif defined(LIBRARY_llvm)
 #include <llvm/Support/Allocator.h>
 #elif defined(LIBRARY_boost)
 #include <boost/pool/object_pool.hpp>
+#elif defined(LIBRARY_foonathan)
+#include <foonathan/memory/memory_stack.hpp>
 #endif
 
 namespace {
@@ -28,82 +31,92 @@ static_assert(sizeof(Object) == 104);
 
 constexpr std::size_t object_count = 100000;
 
-void objects(benchmark::State& state) {
-  std::vector<Object*> all(object_count);
 #if defined(LIBRARY_heapwright)
-  heapwright::arena memory;
+struct Memory {
+  heapwright::arena arena;
+  Object* make(std::size_t n) { return arena.create<Object>(n); }
+  void free(const std::vector<Object*>&) { arena.reset(); }
+};
 #elif defined(LIBRARY_pmr)
-  std::pmr::monotonic_buffer_resource memory;
+struct Memory {
+  std::pmr::monotonic_buffer_resource resource;
+  Object* make(std::size_t n) { return new (resource.allocate(sizeof(Object), alignof(Object))) Object(n); }
+  void free(const std::vector<Object*>&) { resource.release(); }
+};
 #elif defined(LIBRARY_llvm)
-  llvm::BumpPtrAllocator memory;
-#endif
-  for (auto _ : state) {
-#if defined(LIBRARY_heapwright)
-    for (std::size_t i = 0; i < object_count; ++i) all[i] = memory.create<Object>(i);
-    benchmark::DoNotOptimize(all.data());
-    memory.reset();
-#elif defined(LIBRARY_pmr)
-    for (std::size_t i = 0; i < object_count; ++i) {
-      all[i] = new (memory.allocate(sizeof(Object), alignof(Object))) Object(i);
-    }
-    benchmark::DoNotOptimize(all.data());
-    memory.release();
-#elif defined(LIBRARY_llvm)
-    for (std::size_t i = 0; i < object_count; ++i) all[i] = new (memory.Allocate<Object>()) Object(i);
-    benchmark::DoNotOptimize(all.data());
-    memory.Reset();
+struct Memory {
+  llvm::BumpPtrAllocator allocator;
+  Object* make(std::size_t n) { return new (allocator.Allocate<Object>()) Object(n); }
+  void free(const std::vector<Object*>&) { allocator.Reset(); }
+};
+#elif defined(LIBRARY_foonathan)
+struct Memory {
+  foonathan::memory::memory_stack<> stack{std::size_t{1} << 16};
+  foonathan::memory::memory_stack<>::marker start = stack.top();
+  Object* make(std::size_t n) { return new (stack.allocate(sizeof(Object), alignof(Object))) Object(n); }
+  void free(const std::vector<Object*>&) { stack.unwind(start); }
+};
 #elif defined(LIBRARY_boost)
-    boost::object_pool<Object> memory;
-    for (std::size_t i = 0; i < object_count; ++i) all[i] = new (memory.malloc()) Object(i);
-    benchmark::DoNotOptimize(all.data());
+struct Memory {  // a boost::object_pool frees all objects only with itself
+  std::unique_ptr<boost::object_pool<Object> > pool = std::make_unique<boost::object_pool<Object> >();
+  Object* make(std::size_t n) { return new (pool->malloc()) Object(n); }
+  void free(const std::vector<Object*>&) { pool = std::make_unique<boost::object_pool<Object> >(); }
+};
 #else
-    for (std::size_t i = 0; i < object_count; ++i) all[i] = new Object(i);
-    benchmark::DoNotOptimize(all.data());
+struct Memory {
+  Object* make(std::size_t n) { return new Object(n); }
+  void free(const std::vector<Object*>& all) {
     for (Object* object : all) delete object;
+  }
+};
 #endif
+
+void make_and_free(Memory& memory, std::vector<Object*>& all) {
+  for (std::size_t i = 0; i < object_count; ++i) all[i] = memory.make(i);
+  benchmark::DoNotOptimize(all.data());
+  benchmark::ClobberMemory();
+  memory.free(all);
+}
+
+// In a new process: what is timed is mostly the kernel's first touch of pages.
+void objects_first(benchmark::State& state) {
+  std::vector<Object*> all(object_count);
+  for (auto _ : state) {
+    Memory memory;
+    make_and_free(memory, all);
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(object_count));
 }
-BENCHMARK(objects);
+BENCHMARK(objects_first)->Iterations(1);
 
-#if defined(LIBRARY_heapwright) || defined(LIBRARY_std)
-void buffers(benchmark::State& state) {
-  [[maybe_unused]] heapwright::buffer_cache<> cache({.total_bytes = 1 << 20, .buffers = 64});
-  const auto bytes = static_cast<std::size_t>(state.range(0));
-  for (auto _ : state) {
-#if defined(LIBRARY_heapwright)
-    std::byte* buffer = cache.allocate(bytes);
-    benchmark::DoNotOptimize(buffer);
-    cache.release(buffer);
-#else
-    auto* buffer = static_cast<std::byte*>(::operator new(bytes));
-    benchmark::DoNotOptimize(buffer);
-    ::operator delete(buffer);
-#endif
+// Each round with memory of its own. A block above all others stays, as in a
+// program that goes on using its heap: else the heap's end would go back to the
+// kernel after each round.
+void objects_once(benchmark::State& state) {
+  std::vector<Object*> all(object_count);
+  std::unique_ptr<char[]> stays;
+  {
+    Memory memory;
+    for (std::size_t i = 0; i < object_count; ++i) all[i] = memory.make(i);
+    stays = std::make_unique<char[]>(1000);
+    memory.free(all);
   }
-  state.SetItemsProcessed(state.iterations());
+  for (auto _ : state) {
+    Memory memory;
+    make_and_free(memory, all);
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(object_count));
 }
-BENCHMARK(buffers)->Arg(100)->Arg(20000)->Arg(200000);
-#endif
+BENCHMARK(objects_once);
 
-#if defined(LIBRARY_heapwright)
-void defer_only(benchmark::State& state) {
-  static int object = 0;
-  heapwright::deferred_free queue({.entries = 4096});
-  int left = 0;
-  for (auto _ : state) {
-    if (left-- == 0) {
-      state.PauseTiming();
-      queue.drain();
-      left = 4000;
-      state.ResumeTiming();
-    }
-    queue.defer(&object, [](void*) {});
-  }
-  state.SetItemsProcessed(state.iterations());
+// Round after round with the same memory.
+void objects_again(benchmark::State& state) {
+  std::vector<Object*> all(object_count);
+  Memory memory;
+  for (auto _ : state) make_and_free(memory, all);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(object_count));
 }
-BENCHMARK(defer_only);
-#endif
+BENCHMARK(objects_again);
 
 }  // namespace
 

@@ -72,15 +72,43 @@ def vector_lines(rows: Rows) -> list[str]:
     return lines
 
 
-def object_lines(rows: Rows) -> list[str]:
+object_text = {
+    "objects_first": "in a new process: mostly the kernel's first touch of each page",
+    "objects_once": "with memory of its own each round",
+    "objects_again": "the same memory round after round",
+}
+
+
+def library_lines(rows: Rows, head: str, names: dict[str, str]) -> list[str]:
     by_name = medians(rows, "ns")
-    values = by_name["objects"]
-    body = [[x, f"{ns:.2f}", f"{values['std'] / ns:.1f}"] for x, ns in values.items()]
-    lines = table(["100,000 objects of 104 bytes, made and freed", "ns per object", "× new and delete"], body)
-    names = sorted((n for n in by_name if n.startswith("buffers/")), key=lambda n: int(n.split("/")[1]))
-    body = [[n.split("/")[1], f"{by_name[n]['std']:.1f}", f"{by_name[n]['heapwright']:.1f}"] for n in names]
-    lines += table(["buffer taken and given back, bytes", "operator new, ns", "buffer_cache, ns"], body)
-    return [*lines, f"`deferred_free::defer`: {by_name['defer_only']['heapwright']:.1f} ns.", ""]
+    libraries = list(next(iter(by_name.values())))
+    body = []
+    for name, said in names.items():
+        values = by_name[name]
+        best = min(values.values())
+        body.append(
+            [said, *(f"**{values[x]:.2f}**" if values[x] == best else f"{values[x]:.2f}" for x in libraries)]
+        )
+    return table([head, *libraries], body)
+
+
+def object_lines(rows: Rows) -> list[str]:
+    lines = library_lines(rows, "ns per object, median", object_text)
+    by_name = medians(rows, "ns")
+    ratios = [f"{by_name[n]['std'] / by_name[n]['heapwright']:.1f}" for n in object_text]
+    return [
+        *lines,
+        f"An arena is {ratios[0]}, {ratios[1]} and {ratios[2]} × as fast as `new` and `delete`.",
+        "",
+    ]
+
+
+def buffer_lines(rows: Rows) -> list[str]:
+    names = {
+        f"one_buffer/{n}": f"one buffer of {n:,} bytes, taken and given back" for n in (100, 20000, 200000)
+    }
+    names["many_buffers"] = "the poisoning load, each page written; per step"
+    return library_lines(rows, "ns, median", names)
 
 
 def figure_lines(found: dict[str, Any]) -> list[str]:
@@ -88,16 +116,18 @@ def figure_lines(found: dict[str, Any]) -> list[str]:
     for row in found["caches"]:
         percents = [f"{row['hit_percent']:.1f}", f"{row['used_percent']:.1f}"]
         body.append([row["policy"], row["load"], *percents, f"{row['peak_retained_bytes']:,}"])
-    lines = ["## buffer_cache on the poisoning load", ""]
+    lines = ["### What is reused of how much, on the poisoning load", ""]
     lines += table(["policy", "load", "hits %", "used %", "most bytes held"], body)
     pool = found["pool"]
     lines += ["## object_pool after one spike in each of 1,000 objects", ""]
     lines += table(["", "bytes retained"], [[name.replace("_", " "), f"{n:,}"] for name, n in pool.items()])
-    lines += ["## Sizes", ""]
-    lines += table(["type", "bytes"], [[f"`{name}`", str(n)] for name, n in found["sizes"].items()])
-    count = found["defer_instructions"]
-    lines += [f"Enqueueing a deferred free takes {count:.1f} instructions (callgrind).", ""]
     return lines
+
+
+def size_lines(sizes: dict[str, dict[str, int]]) -> list[str]:
+    libraries = list(next(iter(sizes.values())))
+    body = [[f"room for {what}", *(str(row[x]) for x in libraries)] for what, row in sizes.items()]
+    return table(["bytes of an empty vector", *libraries], body)
 
 
 def compile_lines(rows: Rows) -> list[str]:
@@ -109,6 +139,7 @@ def compile_lines(rows: Rows) -> list[str]:
 
 def render() -> str:
     machine, vectors = load("vectors")
+    found = load("figures")[1]
     lines = [
         "# How fast the parts are",
         "",
@@ -118,20 +149,35 @@ def render() -> str:
         "",
         f"Machine: {machine['cores']} cores, {machine['cpu']}; {machine['compiler']}, -O2; load average "
         f"{machine['load_before']} before, {machine['load_after']} after.",
-        "Libraries as in Debian 12: Boost 1.74, Abseil 20220623, LLVM 19.",
+        "Libraries as in Debian 12: Boost 1.74, Abseil 20220623, LLVM 19, foonathan/memory,",
+        "moodycamel::ConcurrentQueue, liburcu (`defer_rcu`).",
         "",
         "## small_vector",
         "",
         *vector_lines(vectors),
+        "### Size",
+        "",
+        "Abseil needs room for one element at least.",
+        "",
+        *size_lines(found["sizes"]),
         "### Build time and code size",
         "",
         "One function that pushes, inserts, erases and resizes.",
         "",
         *compile_lines(load("compile")[1]),
-        "## arena, buffer_cache, deferred_free",
+        "## arena",
+        "",
+        "100,000 objects of 104 bytes, made and then freed together.",
         "",
         *object_lines(load("objects")[1]),
-        *figure_lines(load("figures")[1]),
+        "## buffer_cache",
+        "",
+        *buffer_lines(load("buffers")[1]),
+        *figure_lines(found),
+        "## deferred_free",
+        "",
+        *library_lines(load("deferred")[1], "ns, median", {"enqueue": "put one object on the queue"}),
+        f"`deferred_free` takes {found['defer_instructions']:.1f} instructions for it (callgrind).",
     ]
     return "\n".join(lines).rstrip() + "\n"
 

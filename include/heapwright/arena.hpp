@@ -33,7 +33,7 @@ namespace heapwright {
 
 struct arena_options {
   std::size_t first_block_bytes = 4096;
-  std::size_t largest_block_bytes = 256 * 1024;
+  std::size_t largest_block_bytes = 64 * 1024;    // heaps return larger blocks to the kernel at once
   double retained_percentile = 90;                // reset() keeps what this share of past cycles needed
   std::pmr::memory_resource* upstream = nullptr;  // null: std::pmr::new_delete_resource()
 };
@@ -379,8 +379,9 @@ class arena : public std::pmr::memory_resource {
     if (history_.samples() % 8 == 0 || history_.samples() < 8 || retained_ > 2 * wanted_) {
       wanted_ = static_cast<std::size_t>(history_.percentile(options_.retained_percentile));
     }
+    if (retained_ <= wanted_) return;
     while (spare_large_ != nullptr && retained_ - spare_large_->bytes >= wanted_) drop_first(spare_large_);
-    while (first_ != nullptr && retained_ - last_block()->bytes >= wanted_) drop_last();
+    free_all(*first_not_wanted());
     if (retained_ <= 2 * wanted_) return;
     if (first_ != nullptr) drop_last();
     while (spare_large_ != nullptr && retained_ > wanted_) drop_first(spare_large_);
@@ -388,10 +389,13 @@ class arena : public std::pmr::memory_resource {
     next_block_bytes_ = std::max(options_.first_block_bytes, missing);
   }
   void drop_first(detail::arena_block*& list) noexcept { free_block(std::exchange(list, list->next)); }
-  detail::arena_block* last_block() const noexcept {
-    detail::arena_block* block = first_;
-    while (block->next != nullptr) block = block->next;
-    return block;
+  // Behind the fewest blocks that, with the large ones, hold the wanted bytes.
+  detail::arena_block** first_not_wanted() noexcept {
+    std::size_t kept = retained_;
+    for (detail::arena_block* block = first_; block != nullptr; block = block->next) kept -= block->bytes;
+    detail::arena_block** link = &first_;
+    for (; *link != nullptr && kept < wanted_; link = &(*link)->next) kept += (*link)->bytes;
+    return link;
   }
   void drop_last() noexcept {
     detail::arena_block** link = &first_;

@@ -18,6 +18,7 @@
 #include <string>
 #include <utility>
 
+#include "heapwright/detail/compact_storage.hpp"
 #include "heapwright/detail/vector_interface.hpp"
 #include "heapwright/detail/vector_storage.hpp"
 

@@ -183,18 +183,22 @@ class vector_operations : public Storage {
   template <class... Args>
   constexpr iterator emplace(const_iterator position, Args&&... args) {
     const size_type at = index_of(position);
-    if (at == size()) return std::addressof(emplace_back(std::forward<Args>(args)...));
-    if (size() == capacity()) return grow_emplace(at, std::forward<Args>(args)...);
-    temporary value(storage::allocator_(), std::forward<Args>(args)...);
-    open_one(at, std::move(value.get()));
-    return data() + at;
+    if constexpr (passes_in_registers()) {
+      return insert_copy(at, value_type(std::forward<Args>(args)...));
+    } else {
+      if (at == size()) return std::addressof(emplace_back(std::forward<Args>(args)...));
+      if (size() == capacity()) return grow_emplace(at, std::forward<Args>(args)...);
+      temporary value(storage::allocator_(), std::forward<Args>(args)...);
+      open_one(at, std::move(value.get()));
+      return data() + at;
+    }
   }
   constexpr iterator insert(const_iterator position, const value_type& value) {
     return emplace(position, value);
   }
   constexpr iterator insert(const_iterator position, value_type&& value) {
     const size_type at = index_of(position);
-    if (at == size() || size() == capacity() || may_be_element(value)) {
+    if (passes_in_registers() || at == size() || size() == capacity() || may_be_element(value)) {
       return emplace(position, std::move(value));
     }
     open_one(at, std::move(value));
@@ -331,6 +335,21 @@ class vector_operations : public Storage {
     pointer where = std::construct_at(data() + count, value);
     storage::set_size_(count + 1);
     return *where;
+  }
+  constexpr iterator insert_copy(size_type at, value_type value) {
+    if (size() == capacity()) [[unlikely]]
+      grow_by_one();
+    const size_type count = size();
+    const pointer first = data();
+    storage::set_size_(count + 1);
+    if (!std::is_constant_evaluated()) {
+      copy_bytes(first + at + 1, first + at, count - at);
+    } else if (at != count) {
+      std::construct_at(first + count, first[count - 1]);
+      std::move_backward(first + at, first + count - 1, first + count);
+      std::destroy_at(first + at);
+    }
+    return std::construct_at(first + at, value);
   }
   [[gnu::noinline]] constexpr void grow_by_one() {
     if (!storage::raise_capacity_()) reallocate(grown_capacity(1));
