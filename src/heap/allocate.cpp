@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "heap/allocate.hpp"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "heap/counting.hpp"
+#include "heap/foreign.hpp"
+#include "heap/hardened.hpp"
+#include "heap/heap_object.hpp"
+#include "heap/large.hpp"
+#include "heap/messages.hpp"
+#include "heap/process.hpp"
+#include "heap/remote_free.hpp"
+#include "heap/settings.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+void* no_memory() noexcept {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+// For threads whose cache is gone, and for those that get none.
+void* allocate_late(std::size_t bytes, std::size_t alignment) noexcept {
+  static std::atomic<heapwright_heap*> late{nullptr};
+  heapwright_heap* heap = late.load(std::memory_order_acquire);
+  if (heap == nullptr) {
+    heapwright_heap* made = create_heap("late");
+    if (made == nullptr) return nullptr;
+    if (late.compare_exchange_strong(heap, made, std::memory_order_acq_rel)) {
+      heap = made;
+    } else {
+      destroy_heap(made);
+    }
+  }
+  return allocate_in(heap, bytes, alignment);
+}
+
+void* allocate_block(std::size_t bytes) noexcept {
+  ThreadCache* cache = attach();
+  if (cache == nullptr) return allocate_late(bytes, 16);
+  return refill(cache, class_of(bytes));
+}
+
+}  // namespace
+
+UnitLine* head_line_of(const void* pointer) noexcept {
+  if (!is_in_region(pointer)) return nullptr;
+  UnitLine* line = line_at(pointer);
+  if (line->kind == UnitKind::slab_rest) line -= line->units;
+  return line->kind == UnitKind::slab || line->kind == UnitKind::large ? line : nullptr;
+}
+
+std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > slab_limit_bytes || alignment > carve_bytes) return 0;
+  if (alignment <= 8) return bytes == 0 ? 1 : bytes;
+  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  return rounded > slab_limit_bytes ? 0 : rounded;
+}
+
+void* allocate_exactly(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  return take_block(cache, size_class == 0 ? 1 : size_class);
+}
+
+void* allocate_slowly(std::size_t bytes) noexcept {
+  if (!initialize_process()) return no_memory();
+  if (settings.is_hardened) return hardened_allocate(bytes, 16);
+  void* block = nullptr;
+  if (bytes > slab_limit_bytes) {
+    count_reason(counters::Reason::large_allocate);
+    block = allocate_large(bytes, 1, nullptr).memory;
+  } else if (Block*& ready = current_cache->ready[class_of(bytes)]; ready != nullptr) {
+    block = ready;
+    ready = ready->next;
+  } else {
+    block = allocate_block(bytes);
+  }
+  return block != nullptr ? block : no_memory();
+}
+
+void* allocate_zeroed(std::size_t bytes) noexcept {
+  if (bytes > slab_limit_bytes && initialize_process() && !settings.is_hardened) {
+    const LargeBlock block = allocate_large(bytes, 1, nullptr);
+    if (block.memory == nullptr) return no_memory();
+    return block.is_zeroed ? block.memory : std::memset(block.memory, 0, bytes);
+  }
+  void* block = allocate(bytes);
+  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+}
+
+void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  if (!initialize_process()) return no_memory();
+  if (settings.is_hardened) return hardened_allocate(bytes, alignment);
+  const std::size_t needed = aligned_bytes(bytes, alignment);
+  void* block = nullptr;
+  if (needed == 0) {
+    block = allocate_large(bytes, alignment, nullptr).memory;
+  } else if (ThreadCache* cache = attach()) {
+    block = allocate_exactly(cache, class_of(needed));
+  } else {
+    block = allocate_late(bytes, alignment);
+  }
+  return block != nullptr ? block : no_memory();
+}
+
+// Not this thread's, not small, not a block, or not ours at all.
+void release_slowly(void* block) noexcept {
+  if (block == nullptr) return;
+  if (!is_in_region(block)) return release_foreign(block);
+  if (settings.is_hardened) return hardened_release(block);
+  UnitLine* line = head_line_of(block);
+  if (line == nullptr) stop_for_invalid_pointer("free", block);
+  if (line->kind == UnitKind::large) {
+    if (block != memory_of(unit_of(line))) stop_for_invalid_pointer("free", block);
+    count_reason(counters::Reason::large_free);
+    return free_large(line);
+  }
+  ThreadCache* cache = current_cache;
+  if (line->owner.load(std::memory_order_relaxed) == cache) return free_listed(cache, line, block);
+  free_remote(line, block);
+}
+
+std::size_t usable_bytes(void* block) noexcept {
+  if (block == nullptr) return 0;
+  if (!is_in_region(block)) return usable_bytes_of_foreign(block);
+  if (settings.is_hardened) return hardened_usable_bytes(block);
+  const UnitLine* line = head_line_of(block);
+  if (line == nullptr) stop_for_invalid_pointer("malloc_usable_size", block);
+  return line->kind == UnitKind::large ? line->large_bytes : class_of_slab(line).block_bytes;
+}
+
+namespace {
+
+void* copy_to(std::size_t bytes, void* block, std::size_t old_bytes) noexcept {
+  void* moved = allocate(bytes);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, block, std::min(bytes, old_bytes));
+  release(block);
+  return moved;
+}
+
+}  // namespace
+
+void* reallocate(void* block, std::size_t bytes) noexcept {
+  if (!is_in_region(block)) return reallocate_foreign(block, bytes);
+  if (settings.is_hardened) return hardened_reallocate(block, bytes);
+  UnitLine* line = head_line_of(block);
+  if (line == nullptr) stop_for_invalid_pointer("realloc", block);
+  if (line->kind == UnitKind::large) {
+    if (void* resized = resize_large(line, bytes)) return resized;
+    return copy_to(bytes, block, line->large_bytes);
+  }
+  const std::size_t usable = class_of_slab(line).block_bytes;
+  // Stays as long as it fits and does not waste half of the block.
+  if (bytes <= usable && (bytes >= usable / 2 || usable <= 32)) return block;
+  return copy_to(bytes, block, usable);
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// malloc and free, by their own names in namespace heap: allocate() and
+// release(). The straight paths are here, on one screen; src/heap/README.md
+// walks through them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/caches.hpp"
+
+namespace heapwright::heap {
+
+// What the straight paths leave to others. All keep errno but for ENOMEM.
+void* allocate_slowly(std::size_t bytes) noexcept;
+void release_slowly(void* block) noexcept;
+
+// Null, errno = ENOMEM: no memory.
+[[gnu::always_inline]] inline void* allocate(std::size_t bytes) noexcept {
+  if (bytes > small_limit_bytes) [[unlikely]]
+    return allocate_slowly(bytes);
+  Block*& ready = current_cache->ready[small_class_of(bytes)];
+  Block* const block = ready;
+  if (block == nullptr) [[unlikely]]
+    return allocate_slowly(bytes);
+  ready = block->next;
+  return block;
+}
+
+[[gnu::always_inline]] inline void release(void* pointer) noexcept {
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - region.base;
+  if (offset >= region.span_bytes) [[unlikely]]
+    return release_slowly(pointer);
+  auto* const line = reinterpret_cast<UnitLine*>(region.base + (offset >> unit_shift) * line_bytes);
+  if (line->owner.load(std::memory_order_relaxed) != current_cache) [[unlikely]]
+    return release_slowly(pointer);
+  auto* const block = static_cast<Block*>(pointer);
+  block->next = line->free_list;
+  line->free_list = block;
+  if (--line->countdown == 0) [[unlikely]]
+    return on_event(current_cache, line);
+}
+
+// As calloc, memalign, realloc and malloc_usable_size; sizes are checked by
+// the caller, alignments are powers of two.
+void* allocate_zeroed(std::size_t bytes) noexcept;
+void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
+void* reallocate(void* block, std::size_t bytes) noexcept;
+std::size_t usable_bytes(void* block) noexcept;
+
+// The request whose class has aligned blocks of `bytes`; 0: only a large block will do.
+std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept;
+// A block of exactly this class, not one from a coarser one.
+void* allocate_exactly(ThreadCache* cache, std::uint32_t size_class) noexcept;
+
+// The first line of the slab or large block that `pointer` lies in; null where
+// it lies in neither.
+UnitLine* head_line_of(const void* pointer) noexcept;
+
+}  // namespace heapwright::heap

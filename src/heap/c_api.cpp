@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// include/heapwright/heap.h
+#include <errno.h>
+
+#include <bit>
+#include <climits>
+#include <cstdint>
+
+#include "heap/allocate.hpp"
+#include "heap/counting.hpp"
+#include "heap/heap_object.hpp"
+#include "heap/maintenance.hpp"
+#include "heap/process.hpp"
+#include "heap/publish.hpp"
+#include "heap/settings.hpp"
+#include "heap/statistics.hpp"
+#include "heapwright/heap.h"
+
+namespace heap = heapwright::heap;
+
+extern "C" {
+
+heapwright_heap* heapwright_heap_create(const char* name) noexcept {
+  heapwright_heap* created = heap::create_heap(name);
+  if (created == nullptr) errno = ENOMEM;
+  return created;
+}
+
+void* heapwright_heap_allocate(heapwright_heap* from, size_t bytes, size_t alignment) noexcept {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  void* block = nullptr;
+  if (bytes <= PTRDIFF_MAX) {
+    if (heap::settings.is_hardened) return heap::allocate_aligned(bytes, alignment);
+    block = heap::allocate_in(from, bytes, alignment);
+  }
+  if (block == nullptr) errno = ENOMEM;
+  return block;
+}
+
+void heapwright_heap_free(heapwright_heap* from, void* block) noexcept {
+  if (block == nullptr) return;
+  heap::UnitLine* line = heap::head_line_of(block);
+  const bool is_own = from != nullptr && line != nullptr && line->kind == heap::UnitKind::slab &&
+                      line->owner.load(std::memory_order_relaxed) == &from->cache;
+  if (is_own && !heap::settings.is_hardened) return heap::free_in(from, line, block);
+  heap::release(block);
+}
+
+void heapwright_heap_destroy(heapwright_heap* destroyed) noexcept {
+  if (destroyed != nullptr) heap::destroy_heap(destroyed);
+}
+
+int heapwright_heap_get_statistics(heapwright_heap* of, heapwright_heap_statistics* out) noexcept {
+  if (out == nullptr) return EINVAL;
+  *out = heap::collect_statistics(of);
+  return 0;
+}
+
+size_t heapwright_heap_maintain(size_t budget) noexcept {
+  if (!heap::initialize_process()) return 0;
+  const size_t done = heap::maintain(budget, 0);
+  heap::publish_counters();
+  return done;
+}
+
+int heapwright_heap_is_valid(void) noexcept { return heap::heap_is_valid() ? 1 : 0; }
+
+const void* heapwright_heap_counters(size_t* bytes) noexcept {
+  if (bytes != nullptr) *bytes = sizeof(heap::CountersPage);
+  return heap::counters_page;
+}
+
+const char* heapwright_heap_version(void) noexcept { return HEAPWRIGHT_VERSION; }
+}

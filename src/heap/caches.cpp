@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "heap/caches.hpp"
+
+#include <pthread.h>
+
+#include <cstring>
+
+#include "heap/counting.hpp"
+#include "heap/lock.hpp"
+#include "heap/maintenance.hpp"
+#include "heap/page_source.hpp"
+#include "heap/process.hpp"
+
+namespace heapwright::heap {
+
+constinit ThreadCache unattached{};
+constinit ThreadCache detached{};
+__thread ThreadCache* current_cache __attribute__((tls_model("initial-exec"))) = &unattached;
+
+static_assert(sizeof(ThreadCache) <= unit_bytes);
+
+namespace {
+
+struct Caches {
+  Lock lock;
+  ThreadCache* registry;
+  ThreadCache* idle;
+  pthread_key_t key;
+  bool has_key;
+};
+Caches caches;
+
+counters::LockCounters& lock_counters() noexcept { return counters_page->page.pool_lock; }
+
+ThreadCache* take_idle() noexcept {
+  const LockGuard locked(caches.lock, lock_counters());
+  ThreadCache* cache = caches.idle;
+  if (cache != nullptr) caches.idle = cache->next_idle;
+  return cache;
+}
+
+void put_idle(ThreadCache* cache) noexcept {
+  const LockGuard locked(caches.lock, lock_counters());
+  cache->next_idle = caches.idle;
+  caches.idle = cache;
+}
+
+// Key destructors run in rounds, and those of others may still allocate and
+// free; the cache goes in the last round but one.
+void on_thread_exit(void* value) {
+  auto* cache = static_cast<ThreadCache*>(value);
+  if (current_cache != cache) return;
+  if (++cache->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
+    pthread_setspecific(caches.key, cache);
+    return;
+  }
+  current_cache = &detached;
+  cache->idle_stamp = maintenance_tick();
+  cache->is_tidy = false;
+  put_idle(cache);
+  counters::add(counters_page->page.threads, static_cast<std::uint64_t>(-1));
+}
+
+void ask_for_exit_notice(ThreadCache* cache) noexcept {
+  {
+    const LockGuard locked(caches.lock, lock_counters());
+    if (!caches.has_key) caches.has_key = pthread_key_create(&caches.key, on_thread_exit) == 0;
+  }
+  if (caches.has_key) pthread_setspecific(caches.key, cache);
+}
+
+}  // namespace
+
+ThreadCache* make_cache() noexcept {
+  const Run run = allocate_run(1);
+  if (run.unit == 0) return nullptr;
+  auto* cache = reinterpret_cast<ThreadCache*>(memory_of(run.unit));
+  if (!run.is_zeroed) std::memset(static_cast<void*>(cache), 0, sizeof(ThreadCache));
+  const LockGuard locked(caches.lock, lock_counters());
+  cache->next_in_registry = caches.registry;
+  caches.registry = cache;
+  return cache;
+}
+
+ThreadCache* attach() noexcept {
+  if (current_cache != &unattached) return current_cache == &detached ? nullptr : current_cache;
+  if (!initialize_process()) return nullptr;
+  ThreadCache* cache = take_idle();
+  if (cache == nullptr) cache = make_cache();
+  if (cache == nullptr) return nullptr;
+  cache->exit_rounds = 0;
+  cache->count(counters::Reason::thread_attached);
+  counters::add(counters_page->page.threads, 1);
+  current_cache = cache;
+  ask_for_exit_notice(cache);
+  return cache;
+}
+
+namespace {
+
+// An idle cache with something to tidy, out of the list and the caller's.
+ThreadCache* take_untidy(std::uint16_t now, std::uint16_t least_age) noexcept {
+  constexpr int most_looked_at = 64;
+  const LockGuard locked(caches.lock, lock_counters());
+  ThreadCache** link = &caches.idle;
+  for (int i = 0; i < most_looked_at && *link != nullptr; ++i) {
+    ThreadCache* cache = *link;
+    const bool has_notices = cache->notified.load(std::memory_order_relaxed) != 0 || cache->pending != 0;
+    const bool is_due = static_cast<std::uint16_t>(now - cache->idle_stamp) >= least_age;
+    if (is_due && (has_notices || !cache->is_tidy)) {
+      *link = cache->next_idle;
+      return cache;
+    }
+    link = &cache->next_idle;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool tidy_idle_cache(std::uint16_t now, std::uint16_t least_age) noexcept {
+  ThreadCache* cache = take_untidy(now, least_age);
+  if (cache == nullptr) return false;
+  collect_notices(cache, 1024);
+  for (std::uint32_t c = 0; c < class_count; ++c) give_up_class(cache, c);
+  cache->is_tidy = true;
+  put_idle(cache);
+  return true;
+}
+
+void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noexcept {
+  ThreadCache* first = nullptr;
+  {
+    const LockGuard locked(caches.lock, lock_counters());
+    first = caches.registry;
+  }
+  for (const ThreadCache* cache = first; cache != nullptr; cache = cache->next_in_registry) {
+    visit(*cache, context);
+  }
+}
+
+void lock_caches() noexcept { caches.lock.lock(lock_counters()); }
+void unlock_caches() noexcept { caches.lock.unlock(); }
+
+void forget_other_threads() noexcept { counters_page->page.threads.store(1, std::memory_order_relaxed); }
+
+}  // namespace heapwright::heap

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Heaps of one's own: a cache that no thread has, under a lock.
+#pragma once
+
+#include <cstddef>
+
+#include "heap/caches.hpp"
+#include "heap/lock.hpp"
+
+struct heapwright_heap {
+  heapwright::heap::ThreadCache cache;
+  heapwright::heap::Lock lock;
+  const char* name;
+  heapwright_heap* next;  // of all heaps that live
+  heapwright_heap* previous;
+  heapwright_heap* next_destroyed;  // or ready to be used again
+  std::uint32_t cursor;             // destroyed: units below were looked at
+};
+
+namespace heapwright::heap {
+
+heapwright_heap* create_heap(const char* name) noexcept;
+void* allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignment) noexcept;
+// `slab` is the heap's own.
+void free_in(heapwright_heap* heap, UnitLine* slab, void* block) noexcept;
+void destroy_heap(heapwright_heap* heap) noexcept;
+
+// One piece of work on destroyed heaps: 256 units looked at. False: nothing was left.
+bool dismantle_heap() noexcept;
+
+void lock_heaps() noexcept;
+void unlock_heaps() noexcept;
+
+}  // namespace heapwright::heap

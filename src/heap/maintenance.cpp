@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "heap/maintenance.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+
+#include "heap/caches.hpp"
+#include "heap/counting.hpp"
+#include "heap/dropped_blocks.hpp"
+#include "heap/heap_object.hpp"
+#include "heap/lock.hpp"
+#include "heap/page_source.hpp"
+#include "heap/partial_pool.hpp"
+#include "heap/publish.hpp"
+#include "heap/settings.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+constexpr std::uint64_t tick_ns = 62'500'000;
+constexpr std::size_t least_heap_bytes = std::size_t{8} << 20;
+
+enum State : std::uint32_t { absent, starting, present };
+
+struct Maintenance {
+  Lock lock;
+  std::atomic<std::uint16_t> tick;
+  std::atomic<std::uint32_t> state;
+  std::uint32_t stack_unit;
+  ThreadCache cache;  // owner of the slab that is looked at; only told, never allocated from
+};
+Maintenance maintenance;
+
+// What remains of a slab goes back to the pool, an empty one to the page
+// source. One that a notice is under way for stays until that has come.
+void put_back(UnitLine* slab, bool purged) noexcept {
+  if (!unwatch(slab)) return;
+  if (is_empty(slab)) return close_slab(slab);
+  if (!(purged ? pool_purged(slab) : pool_slab(slab))) close_slab(slab);
+}
+
+bool collect_own_notice() noexcept {
+  ThreadCache& own = maintenance.cache;
+  if (own.pending == 0) own.pending = own.notified.exchange(0, std::memory_order_acquire);
+  if (own.pending == 0) return false;
+  UnitLine* slab = line_of(own.pending);
+  own.pending = slab->second_next;
+  clear_flag(slab, is_watched);
+  put_back(slab, false);
+  return true;
+}
+
+bool purge_pooled_slab(std::uint16_t now, std::uint16_t least_age) noexcept {
+  for (std::uint32_t look = 0; look <= class_count / classes_per_look; ++look) {
+    UnitLine* slab = claim_unpurged(now, least_age, &maintenance.cache);
+    if (slab == nullptr) continue;
+    if (!unwatch(slab)) return true;
+    if (!is_empty(slab)) drop_free_pages(slab);
+    put_back(slab, true);
+    return true;
+  }
+  return false;
+}
+
+bool do_piece(std::uint16_t now, std::uint16_t least_age) noexcept {
+  return collect_own_notice() || purge_oldest_run(now, least_age) || purge_pooled_slab(now, least_age) ||
+         tidy_idle_cache(now, least_age) || dismantle_heap();
+}
+
+void sleep_ns(std::uint64_t ns) noexcept {
+  timespec time{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  platform::raw_syscall(SYS_nanosleep, platform::raw_argument(&time), 0);
+}
+
+void update_tick() noexcept {
+  const auto tick = static_cast<std::uint16_t>(monotonic_ns() / tick_ns);
+  maintenance.tick.store(tick, std::memory_order_relaxed);
+  set_page_source_tick(tick);
+}
+
+[[noreturn]] void run_thread() noexcept {
+  platform::raw_syscall(SYS_prctl, PR_SET_NAME, platform::raw_argument("heapwright"));
+  const auto least_age =
+      static_cast<std::uint16_t>((settings.decay_ms * 1'000'000ULL + tick_ns - 1) / tick_ns);
+  constexpr std::size_t slice = 64;
+  for (;;) {
+    update_tick();
+    const std::size_t done = maintain(slice, least_age);
+    publish_counters();
+    // With work left, a short pause lets others at the locks and the CPU.
+    sleep_ns(done == slice ? tick_ns / 64 : tick_ns * 2);
+  }
+}
+
+// The new thread shares everything with this one, even the thread pointer,
+// which it therefore must not use: no errno, no thread_local, no libc.
+long clone_thread(void* stack_top) noexcept {
+  constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+  long result = SYS_clone;
+  register long r10 asm("r10") = 0;
+  register long r8 asm("r8") = 0;
+  register void (*entry)() asm("r9") = [] { run_thread(); };
+  asm volatile(
+      "syscall\n\t"
+      "test %%rax, %%rax\n\t"
+      "jnz 1f\n\t"
+      "xor %%ebp, %%ebp\n\t"
+      "and $-16, %%rsp\n\t"
+      "call *%%r9\n\t"
+      "ud2\n"
+      "1:"
+      : "+a"(result)
+      : "D"(flags), "S"(stack_top), "d"(0L), "r"(r10), "r"(r8), "r"(entry)
+      : "rcx", "r11", "memory");
+  return result;
+}
+
+bool start_thread() noexcept {
+  if (maintenance.stack_unit == 0) maintenance.stack_unit = allocate_run(1).unit;
+  if (maintenance.stack_unit == 0) return false;
+  std::uint64_t all = ~std::uint64_t{0};
+  std::uint64_t before = 0;
+  platform::raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, platform::raw_argument(&all),
+                        platform::raw_argument(&before), sizeof(all));
+  const long thread = clone_thread(memory_of(maintenance.stack_unit) + unit_bytes);
+  platform::raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, platform::raw_argument(&before), 0, sizeof(before));
+  return thread > 0;
+}
+
+}  // namespace
+
+std::uint16_t maintenance_tick() noexcept { return maintenance.tick.load(std::memory_order_relaxed); }
+
+std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept {
+  const LockGuard locked(maintenance.lock, counters_page->page.heap_lock);
+  std::size_t done = 0;
+  while (done < budget && do_piece(maintenance_tick(), least_age)) ++done;
+  return done;
+}
+
+void want_maintenance(std::size_t heap_bytes) noexcept {
+  if (!settings.has_maintenance_thread || maintenance.state.load(std::memory_order_relaxed) != absent) return;
+  if (heap_bytes < least_heap_bytes && !settings.publishes_counters) return;
+  std::uint32_t expected = absent;
+  if (!maintenance.state.compare_exchange_strong(expected, starting, std::memory_order_relaxed)) return;
+  update_tick();
+  // Refused: nobody asks again, and heapwright_heap_maintain() is still there.
+  if (start_thread()) maintenance.state.store(present, std::memory_order_relaxed);
+}
+
+void lock_maintenance() noexcept { maintenance.lock.lock(counters_page->page.heap_lock); }
+void unlock_maintenance() noexcept { maintenance.lock.unlock(); }
+
+void forget_maintenance_thread() noexcept { maintenance.state.store(absent, std::memory_order_relaxed); }
+
+}  // namespace heapwright::heap

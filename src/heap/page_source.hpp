@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Runs of units: where slabs and large blocks come from and go to.
+//
+// Free runs lie in bins by length, dirty ones (used before) apart from clean
+// ones (zeros); a run never mixes both. Finding, splitting and joining are a
+// fixed number of steps under one lock. The system is asked outside the lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/region.hpp"
+
+namespace heapwright::heap {
+
+// Larger alignments are refused.
+inline constexpr std::size_t max_alignment_bytes = std::size_t{1} << 30;
+
+struct Run {
+  std::uint32_t unit;  // 0: no memory
+  bool is_zeroed;
+};
+
+// Reserves the region. False: refused; may be called again.
+bool initialize_page_source() noexcept;
+
+// A run whose lines are all UnitKind::inside, to be described by the caller.
+// `alignment_units` is a power of two. At most one growth of the region.
+Run allocate_run(std::uint32_t units, std::uint32_t alignment_units = 1) noexcept;
+
+// The lines of the run must be UnitKind::inside again. `is_dirty` false: its
+// pages hold zeros.
+void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty) noexcept;
+
+// Takes `more` units that follow `unit + units` directly, if they are free.
+// Sets is_zeroed of those.
+bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more, bool* is_zeroed) noexcept;
+
+// Gives back the pages of the dirty free run that waits longest, if it was
+// freed `least_age` ticks before `now`. False: there was none.
+bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age) noexcept;
+
+// The tick that free runs are stamped with; set by maintenance.
+void set_page_source_tick(std::uint16_t tick) noexcept;
+
+std::size_t dirty_bytes() noexcept;
+std::size_t committed_bytes() noexcept;
+// One past the last unit in use; first_unit() is the first.
+std::uint32_t unit_frontier() noexcept;
+std::uint32_t first_unit() noexcept;
+
+void lock_page_source() noexcept;
+void unlock_page_source() noexcept;
+
+// Every run in the bin of its length, joined as far as possible, ends marked,
+// sums right. For tests; the time grows with the number of units.
+bool page_source_is_valid() noexcept;
+
+}  // namespace heapwright::heap

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "heap/publish.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+
+#include "heap/caches.hpp"
+#include "heap/counting.hpp"
+#include "heap/lock.hpp"
+#include "heap/messages.hpp"
+#include "heap/page_source.hpp"
+#include "heap/settings.hpp"
+#include "platform/raw_syscall.hpp"
+
+namespace heapwright::heap {
+
+#if defined(HEAPWRIGHT_COUNT_STEPS)
+thread_local std::uint64_t steps_of_call = 0;
+#endif
+
+namespace {
+
+constexpr std::size_t mapped_bytes = (sizeof(CountersPage) + 4095) / 4096 * 4096;
+// Page-aligned and alone in its pages: a shared mapping can take their place.
+alignas(4096) constinit union Storage {
+  unsigned char bytes[mapped_bytes];
+  CountersPage page;
+  constexpr Storage() : bytes{} {}
+} storage;
+
+char file_name[48];
+long file_process = 0;
+
+void describe() noexcept {
+  counters::Page& page = counters_page->page;
+  page.version = counters::page_version;
+  page.page_bytes = sizeof(counters::Page);
+  page.class_count = class_count;
+  page.class_row_bytes = sizeof(counters::ClassCounters);
+  page.classes_offset = offsetof(CountersPage, classes);
+  page.reasons = counters::reason_count;
+  page.process = static_cast<std::uint64_t>(platform::raw_syscall(SYS_getpid));
+  page.magic = counters::page_magic;
+}
+
+void name_file(long process) noexcept {
+  char* end = file_name;
+  for (const char* letter = "/dev/shm/heapwright-"; *letter != '\0'; ++letter) *end++ = *letter;
+  char digits[20];
+  int count = 0;
+  for (long rest = process; rest > 0; rest /= 10) digits[count++] = static_cast<char>('0' + rest % 10);
+  while (count > 0) *end++ = digits[--count];
+  *end = '\0';
+}
+
+// The page's present values go on in the file.
+bool map_file() noexcept {
+  file_process = platform::raw_syscall(SYS_getpid);
+  name_file(file_process);
+  platform::raw_syscall(SYS_unlink, platform::raw_argument(file_name));  // of an earlier process
+  const long file = platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument(file_name),
+                                          O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return false;
+  const auto whole = static_cast<long>(mapped_bytes);
+  bool is_done = platform::raw_syscall(SYS_write, file, platform::raw_argument(&storage), whole) == whole;
+  if (is_done) {
+    const long mapped = platform::raw_syscall(SYS_mmap, platform::raw_argument(&storage), whole,
+                                              PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+    is_done = mapped == platform::raw_argument(&storage);
+  }
+  platform::raw_syscall(SYS_close, file);
+  if (!is_done) platform::raw_syscall(SYS_unlink, platform::raw_argument(file_name));
+  return is_done;
+}
+
+void publish_file() noexcept {
+  if (map_file()) return;
+  file_process = 0;
+  Line().text("no counters page: cannot make ").text(file_name).write();
+}
+
+struct Sums {
+  std::uint64_t reasons[counters::reason_count];
+  std::uint64_t refills, taken, returned;
+  std::uint32_t size_class;
+};
+
+void add_reasons(const ThreadCache& cache, void* context) noexcept {
+  auto& sums = *static_cast<Sums*>(context);
+  for (std::size_t i = 0; i < counters::reason_count; ++i) {
+    sums.reasons[i] += cache.reasons[i].load(std::memory_order_relaxed);
+  }
+}
+
+void add_class(const ThreadCache& cache, void* context) noexcept {
+  auto& sums = *static_cast<Sums*>(context);
+  const ClassSlot& slot = cache.slots[sums.size_class];
+  sums.refills += slot.refills.load(std::memory_order_relaxed);
+  sums.taken += slot.taken.load(std::memory_order_relaxed);
+  sums.returned += slot.returned.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+CountersPage* counters_page = &storage.page;
+
+void open_counters() noexcept {
+  describe();
+  if (settings.publishes_counters) publish_file();
+}
+
+void publish_counters() noexcept {
+  counters::Page& page = counters_page->page;
+  page.dirty_bytes.store(dirty_bytes(), std::memory_order_relaxed);
+  if (file_process == 0) return;
+  Sums sums{};
+  for_each_cache(add_reasons, &sums);
+  for (std::size_t i = 0; i < counters::reason_count; ++i) {
+    page.summed_reasons[i].store(sums.reasons[i], std::memory_order_relaxed);
+  }
+  for (std::uint32_t c = 1; c < class_count; ++c) {
+    Sums of_class{};
+    of_class.size_class = c;
+    for_each_cache(add_class, &of_class);
+    if (of_class.refills == 0) continue;
+    counters::ClassCounters& row = counters_page->classes[c];
+    row.refills.store(of_class.refills, std::memory_order_relaxed);
+    row.taken.store(of_class.taken, std::memory_order_relaxed);
+    row.returned.store(of_class.returned, std::memory_order_relaxed);
+  }
+  page.updated_ns.store(monotonic_ns(), std::memory_order_release);
+}
+
+void reopen_counters() noexcept {
+  counters_page->page.process = static_cast<std::uint64_t>(platform::raw_syscall(SYS_getpid));
+  if (file_process != 0) publish_file();
+}
+
+void close_counters() noexcept {
+  if (file_process != 0 && file_process == platform::raw_syscall(SYS_getpid)) {
+    platform::raw_syscall(SYS_unlink, platform::raw_argument(file_name));
+  }
+}
+
+}  // namespace heapwright::heap

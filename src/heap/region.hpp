@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// One reserved range of addresses holds every block, so that a block's record
+// is found by arithmetic:
+//
+//   base                                             base + span_bytes
+//   | lines: 64 bytes for each unit | units of 64 KiB ...             |
+//
+// A pointer is this heap's exactly if (pointer - base) < span_bytes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/size_class.hpp"
+
+namespace heapwright::heap {
+
+struct ThreadCache;
+
+// What a free block holds.
+struct Block {
+  Block* next;
+};
+
+enum class UnitKind : std::uint8_t {
+  inside = 0,     // not the first unit of anything
+  slab,           // first unit of a slab
+  slab_rest,      // another unit of a slab: `units` back to its first
+  large,          // first unit of a block above slab_limit_bytes
+  free_run,       // first unit of a free run
+  free_run_last,  // last unit of a free run of two or more: `units` back to its first
+};
+
+enum SlabFlag : std::uint8_t {
+  is_listed = 1,     // in its owner's queue of its class
+  is_pooled = 2,     // in the shared pool of its class, without an owner
+  is_kept = 4,       // sparse, but the only one of its class: no events
+  is_candidate = 8,  // sparse: goes to the pool unless it is used again soon
+  is_zeroed = 16,    // what was never carved holds zeros
+  is_watched = 32,   // the owner asked for a notice and has not had it yet
+  is_purged = 64,    // pooled, and its free pages were given back
+};
+enum RunFlag : std::uint8_t { is_dirty = 1 };
+enum LargeFlag : std::uint8_t {
+  is_moved_large = 1,      // its pages came by mremap
+  is_forbidden_large = 2,  // freed in hardened mode: its pages cannot be reached
+};
+
+// The record of a unit. While `owner` is a thread's cache, only that thread
+// touches anything but `remote`; everyone may read `kind`, `size_class` and
+// `units` while a block of the unit is live.
+struct alignas(64) UnitLine {
+  std::atomic<ThreadCache*> owner;
+  union {
+    Block* free_list;         // slab: blocks that its owner freed
+    std::size_t large_bytes;  // large: usable bytes
+  };
+  // Slab: countdown + rest = carved - blocks in free_list (modulo 2^32). The
+  // owner's free counts down; at 0 something may have to be done.
+  std::uint32_t countdown;
+  std::uint32_t rest;
+  union {
+    std::atomic<std::uint64_t> remote;  // slab: blocks freed by others, see remote_word.hpp
+    std::uint64_t stamp_bytes;          // large, forbidden: the size it was asked for with
+  };
+  union {
+    std::uint32_t carved;       // slab: blocks in circulation, live or free
+    std::uint32_t second_prev;  // free run: by age
+  };
+  std::uint16_t size_class;
+  UnitKind kind;
+  std::uint8_t flags;  // SlabFlag, RunFlag or LargeFlag
+  std::uint32_t units;
+  std::uint32_t next;         // slab: queue; free run: bin
+  std::uint32_t prev;         //
+  std::uint32_t second_next;  // slab: notified stack; free run: by age
+  std::uint32_t fresh;        // slab: blocks [0, fresh) were carved at least once
+  std::uint16_t stamp;        // maintenance ticks when it was freed or pooled
+  std::uint16_t dropped;      // slab: number of its dropped-block map, 0: none
+};
+static_assert(sizeof(UnitLine) == 64);
+
+struct Region {
+  std::uintptr_t base;
+  std::size_t span_bytes;  // 0 until the first allocation
+};
+extern Region region;
+
+inline constexpr std::size_t line_bytes = 64;
+
+inline UnitLine* line_of(std::uint32_t unit) noexcept {
+  return reinterpret_cast<UnitLine*>(region.base + unit * line_bytes);
+}
+inline std::uint32_t unit_of(const UnitLine* line) noexcept {
+  return static_cast<std::uint32_t>((reinterpret_cast<std::uintptr_t>(line) - region.base) / line_bytes);
+}
+inline char* memory_of(std::uint32_t unit) noexcept {
+  return reinterpret_cast<char*>(region.base + (static_cast<std::uintptr_t>(unit) << unit_shift));
+}
+inline bool is_in_region(const void* pointer) noexcept {
+  return reinterpret_cast<std::uintptr_t>(pointer) - region.base < region.span_bytes;
+}
+// The pointer is in the region.
+inline UnitLine* line_at(const void* pointer) noexcept {
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - region.base;
+  return reinterpret_cast<UnitLine*>(region.base + (offset >> unit_shift) * line_bytes);
+}
+
+}  // namespace heapwright::heap

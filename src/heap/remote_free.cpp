@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "heap/remote_free.hpp"
+
+#include "heap/counting.hpp"
+#include "heap/partial_pool.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+// The slab keeps its owner until this notice has been dealt with, but for one
+// case: a slab in the pool may be claimed meanwhile, and then the claimer is
+// to be told.
+void tell_owner(UnitLine* slab) noexcept {
+  ThreadCache* owner = slab->owner.load(std::memory_order_acquire);
+  if (owner == nullptr) {
+    if (claim_this_slab(slab)) {
+      clear_flag(slab, is_watched);
+      return close_slab(slab);
+    }
+    owner = slab->owner.load(std::memory_order_acquire);
+  }
+  push_notice(owner, slab);
+}
+
+}  // namespace
+
+void free_remote(UnitLine* slab, void* block) noexcept {
+  const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - begin_of_slab(slab));
+  char* const begin = begin_of_slab(slab);
+  RemoteWord word{slab->remote.load(std::memory_order_relaxed)};
+  RemoteWord pushed{};
+  do {
+    count_steps();
+    static_cast<Block*>(block)->next =
+        word.has_blocks() ? reinterpret_cast<Block*>(begin + word.head_offset()) : nullptr;
+    pushed = word.pushed(offset);
+  } while (!slab->remote.compare_exchange_weak(word.bits, pushed.bits, std::memory_order_acq_rel,
+                                               std::memory_order_relaxed));
+  if (word.is_armed() && !pushed.is_armed()) tell_owner(slab);
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "heap/settings.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+
+#include "heap/messages.hpp"
+
+namespace heapwright::heap {
+
+Settings settings{true, false, false, 1000};
+
+namespace {
+
+constexpr char prefix[] = "HEAPWRIGHT_HEAP_";
+constexpr std::uint32_t most_decay_ms = 600'000;
+
+bool equal(const char* name, std::size_t length, const char* wanted) noexcept {
+  return std::strlen(wanted) == length && std::memcmp(name, wanted, length) == 0;
+}
+
+bool read_switch(const char* value, bool* into) noexcept {
+  if (std::strcmp(value, "0") != 0 && std::strcmp(value, "1") != 0) return false;
+  *into = *value == '1';
+  return true;
+}
+
+bool read_maintenance(const char* value) noexcept {
+  if (std::strcmp(value, "thread") != 0 && std::strcmp(value, "manual") != 0) return false;
+  settings.has_maintenance_thread = *value == 't';
+  return true;
+}
+
+bool read_decay(const char* value) noexcept {
+  std::uint32_t number = 0;
+  if (*value == '\0') return false;
+  for (; *value != '\0'; ++value) {
+    if (*value < '0' || *value > '9' || number > most_decay_ms) return false;
+    number = number * 10 + static_cast<std::uint32_t>(*value - '0');
+  }
+  if (number > most_decay_ms) return false;
+  settings.decay_ms = number;
+  return true;
+}
+
+// What is wrong with the setting, or null.
+const char* apply(const char* name, std::size_t length, const char* value) noexcept {
+  if (equal(name, length, "MAINTENANCE")) return read_maintenance(value) ? nullptr : "thread or manual";
+  if (equal(name, length, "DECAY_MS")) return read_decay(value) ? nullptr : "0 to 600000";
+  if (equal(name, length, "HARDENED")) return read_switch(value, &settings.is_hardened) ? nullptr : "0 or 1";
+  if (equal(name, length, "COUNTERS")) {
+    return read_switch(value, &settings.publishes_counters) ? nullptr : "0 or 1";
+  }
+  return "";
+}
+
+}  // namespace
+
+void read_settings() noexcept {
+  if (environ == nullptr) return;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const char* text = *entry;
+    if (std::strncmp(text, prefix, sizeof(prefix) - 1) != 0) continue;
+    const char* equals = std::strchr(text, '=');
+    if (equals == nullptr) continue;
+    const char* name = text + sizeof(prefix) - 1;
+    const char* wanted = apply(name, static_cast<std::size_t>(equals - name), equals + 1);
+    if (wanted == nullptr) continue;
+    Line line;
+    line.text(text, static_cast<std::size_t>(equals - text));
+    if (*wanted == '\0') {
+      line.text(" is no setting; there are MAINTENANCE, DECAY_MS, HARDENED, COUNTERS").write();
+    } else {
+      line.text("=").text(equals + 1).text(" is not ").text(wanted).text("; the default is used").write();
+    }
+  }
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// HEAPWRIGHT_HEAP_...: read once from the environment, before the first block.
+#pragma once
+
+#include <cstdint>
+
+namespace heapwright::heap {
+
+struct Settings {
+  bool has_maintenance_thread;
+  bool is_hardened;
+  bool publishes_counters;
+  std::uint32_t decay_ms;
+};
+extern Settings settings;
+
+// Unknown names and values get one line on stderr each.
+void read_settings() noexcept;
+
+}  // namespace heapwright::heap

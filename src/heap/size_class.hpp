@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Request size -> size class -> block size, and how many units a slab of the
+// class has. Everything here is arithmetic or a table made at compile time.
+//
+//   class 0        requests of 0 bytes; served as class 1
+//   class 1        8 bytes
+//   class 2..257   16, 32 ... 4096 bytes
+//   class 258..    4160, 4224 ... 65536 bytes
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace heapwright::heap {
+
+inline constexpr std::size_t unit_shift = 16;
+inline constexpr std::size_t unit_bytes = std::size_t{1} << unit_shift;
+inline constexpr std::size_t small_limit_bytes = 4096;
+inline constexpr std::size_t slab_limit_bytes = 65536;
+inline constexpr std::size_t medium_step_bytes = 64;
+inline constexpr std::uint32_t last_small_class = 257;
+inline constexpr std::uint32_t class_count =
+    last_small_class + 1 + (slab_limit_bytes - small_limit_bytes) / medium_step_bytes;
+inline constexpr std::uint32_t max_slab_units = 32;
+// A page of the smallest kind that Linux has; carving goes by it, whatever the
+// real page size is, so that one call never makes more than one page's links.
+inline constexpr std::size_t carve_bytes = 4096;
+
+// bytes <= small_limit_bytes. Branchless: the last term moves 1..8 down to
+// class 1 and 0 to class 0.
+constexpr std::uint32_t small_class_of(std::size_t bytes) noexcept {
+  return static_cast<std::uint32_t>(((bytes + 15) >> 4) + 1 - (bytes < 9 ? 1U : 0U));
+}
+
+// small_limit_bytes < bytes <= slab_limit_bytes
+constexpr std::uint32_t medium_class_of(std::size_t bytes) noexcept {
+  return last_small_class +
+         static_cast<std::uint32_t>((bytes - small_limit_bytes + medium_step_bytes - 1) / medium_step_bytes);
+}
+
+constexpr std::uint32_t class_of(std::size_t bytes) noexcept {
+  return bytes <= small_limit_bytes ? small_class_of(bytes) : medium_class_of(bytes);
+}
+
+constexpr std::uint32_t block_bytes_of(std::uint32_t size_class) noexcept {
+  if (size_class <= 1) return 8;
+  if (size_class <= last_small_class) return 16 * (size_class - 1);
+  return static_cast<std::uint32_t>(small_limit_bytes + medium_step_bytes * (size_class - last_small_class));
+}
+
+// What a class that is seldom asked for takes its blocks from: four classes
+// per doubling up to 4 KiB, eight above, so that programs with many sizes do
+// not open a slab for each.
+constexpr std::uint32_t coarse_class_of(std::uint32_t size_class) noexcept {
+  const std::uint32_t bytes = block_bytes_of(size_class);
+  if (bytes <= 128) return size_class == 0 ? 1 : size_class;
+  const int doubling = std::bit_width(bytes - 1) - 1;
+  const std::uint32_t step = std::uint32_t{1} << (doubling - (bytes <= small_limit_bytes ? 2 : 3));
+  return class_of((bytes + step - 1) / step * step);
+}
+
+// Allocations after which a class gets slabs of its own: two pages' worth.
+constexpr std::uint32_t cold_allocations_of(std::uint32_t size_class) noexcept {
+  const std::uint32_t by_bytes = 8192 / block_bytes_of(size_class);
+  return by_bytes < 16 ? 16 : by_bytes;
+}
+
+// The smallest slab with 8 blocks and less than 1/128 of it lost at the end;
+// pages that lie wholly in that end are never touched and do not count.
+constexpr std::uint32_t slab_units_of(std::uint32_t size_class) noexcept {
+  const std::size_t bytes = block_bytes_of(size_class);
+  std::uint32_t units = 1;
+  for (; units < max_slab_units; units *= 2) {
+    const std::size_t slab_bytes = units * unit_bytes;
+    const std::size_t lost = slab_bytes % bytes % carve_bytes;
+    if (slab_bytes / bytes >= 8 && (lost * 128 <= slab_bytes || bytes <= 1024)) break;
+  }
+  return units;
+}
+
+struct SizeClass {
+  std::uint32_t block_bytes;
+  std::uint16_t capacity;  // blocks in a slab
+  std::uint16_t coarse;
+  std::uint16_t cold_allocations;
+  std::uint8_t units;
+  // floor(offset / block_bytes) == offset * reciprocal >> 42 for every offset
+  // in a slab (below 2^21, tested).
+  std::uint64_t reciprocal;
+};
+
+constexpr SizeClass describe_class(std::uint32_t size_class) noexcept {
+  SizeClass described{};
+  described.block_bytes = block_bytes_of(size_class);
+  described.units = static_cast<std::uint8_t>(slab_units_of(size_class));
+  described.capacity = static_cast<std::uint16_t>(described.units * unit_bytes / described.block_bytes);
+  described.coarse = static_cast<std::uint16_t>(coarse_class_of(size_class));
+  described.cold_allocations = static_cast<std::uint16_t>(cold_allocations_of(size_class));
+  described.reciprocal = ((std::uint64_t{1} << 42) + described.block_bytes - 1) / described.block_bytes;
+  return described;
+}
+
+constexpr std::array<SizeClass, class_count> describe_classes() noexcept {
+  std::array<SizeClass, class_count> classes{};
+  for (std::uint32_t c = 0; c < class_count; ++c) classes[c] = describe_class(c);
+  return classes;
+}
+
+inline constexpr std::array<SizeClass, class_count> size_classes = describe_classes();
+
+constexpr std::uint32_t block_index(std::uint32_t size_class, std::size_t offset) noexcept {
+  return static_cast<std::uint32_t>(offset * size_classes[size_class].reciprocal >> 42);
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "heap/slab.hpp"
+
+#include <algorithm>
+
+#include "heap/counting.hpp"
+#include "heap/dropped_blocks.hpp"
+#include "heap/page_source.hpp"
+
+namespace heapwright::heap {
+
+UnitLine* open_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
+  const SizeClass& described = size_classes[size_class];
+  const Run run = allocate_run(described.units);
+  if (run.unit == 0) return nullptr;
+  UnitLine* slab = line_of(run.unit);
+  for (std::uint32_t i = 1; i < described.units; ++i) {
+    count_steps();
+    UnitLine* rest = line_of(run.unit + i);
+    rest->owner.store(nullptr, std::memory_order_relaxed);
+    rest->kind = UnitKind::slab_rest;
+    rest->units = i;
+  }
+  slab->free_list = nullptr;
+  slab->countdown = 0;
+  slab->rest = 0;
+  slab->remote.store(0, std::memory_order_relaxed);
+  slab->carved = 0;
+  slab->size_class = static_cast<std::uint16_t>(size_class);
+  slab->flags = run.is_zeroed ? is_zeroed : 0;
+  slab->units = described.units;
+  slab->fresh = 0;
+  slab->dropped = 0;
+  slab->next = 0;
+  slab->prev = 0;
+  slab->second_next = 0;
+  slab->kind = UnitKind::slab;
+  slab->owner.store(owner, std::memory_order_release);
+  return slab;
+}
+
+void close_slab(UnitLine* slab) noexcept {
+  const std::uint32_t unit = unit_of(slab);
+  const std::uint32_t units = slab->units;
+  if (slab->dropped != 0) free_dropped_map(slab);
+  slab->owner.store(nullptr, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < units; ++i) {
+    count_steps();
+    line_of(unit + i)->kind = UnitKind::inside;
+  }
+  free_run(unit, units, slab->fresh != 0 || !has_flag(slab, is_zeroed));
+}
+
+Chain take_listed(UnitLine* slab) noexcept {
+  const Chain taken{slab->free_list, listed_count(slab)};
+  slab->free_list = nullptr;
+  slab->rest += taken.count;
+  return taken;
+}
+
+Chain take_remote(UnitLine* slab) noexcept {
+  RemoteWord word = remote_of(slab);
+  if (!word.has_blocks()) return {nullptr, 0};
+  while (!slab->remote.compare_exchange_weak(word.bits, word.emptied().bits, std::memory_order_acq_rel)) {
+    count_steps();
+  }
+  return {reinterpret_cast<Block*>(begin_of_slab(slab) + word.head_offset()), word.count()};
+}
+
+Chain carve(UnitLine* slab) noexcept {
+  if (slab->dropped != 0) return carve_dropped(slab);
+  const SizeClass& described = class_of_slab(slab);
+  const std::size_t bytes = described.block_bytes;
+  const std::size_t offset = slab->fresh * bytes;
+  // Blocks up to the end of the page that `offset` lies in; the first block
+  // that begins in a page goes alone, so that its user makes the page fault.
+  const std::size_t page_end = offset / carve_bytes * carve_bytes + carve_bytes;
+  std::uint32_t count = 1;
+  if (carves_touched_page(slab)) count = static_cast<std::uint32_t>((page_end - offset + bytes - 1) / bytes);
+  count = std::min<std::uint32_t>(count, described.capacity - slab->fresh);
+  char* memory = begin_of_slab(slab) + offset;
+  auto* first = reinterpret_cast<Block*>(memory);
+  for (std::uint32_t i = 1; i < count; ++i) {
+    count_steps();
+    auto* following = reinterpret_cast<Block*>(memory + bytes);
+    reinterpret_cast<Block*>(memory)->next = following;
+    memory += bytes;
+  }
+  if (count > 1) reinterpret_cast<Block*>(memory)->next = nullptr;
+  slab->fresh += count;
+  slab->carved += count;
+  slab->rest += count;
+  return {first, count};
+}
+
+void schedule_event(UnitLine* slab) noexcept {
+  const std::uint32_t unlisted = unlisted_count(slab);
+  const std::uint32_t listed = slab->carved - unlisted;
+  constexpr std::uint32_t never = std::uint32_t{1} << 30;
+  std::uint32_t wait = never;
+  if (!has_flag(slab, is_kept)) {
+    const std::uint32_t sparse_at = slab->carved - slab->carved / 4;
+    const std::uint32_t list_at = std::max<std::uint32_t>(1, slab->carved / 8);
+    const std::uint32_t next = has_flag(slab, is_listed) ? sparse_at : list_at;
+    wait = listed < next ? next - listed : unlisted;
+    if (wait > unlisted || wait == 0) wait = unlisted == 0 ? never : unlisted;
+  }
+  slab->countdown = wait;
+  slab->rest = unlisted - wait;
+}
+
+bool watch(UnitLine* slab, std::uint32_t count) noexcept {
+  RemoteWord word = remote_of(slab);
+  do {
+    count_steps();
+    if (word.count() >= count) return false;
+  } while (
+      !slab->remote.compare_exchange_weak(word.bits, word.armed_for(count).bits, std::memory_order_acq_rel));
+  set_flag(slab, is_watched);
+  return true;
+}
+
+bool unwatch(UnitLine* slab) noexcept {
+  if (!has_flag(slab, is_watched)) return true;
+  const RemoteWord before{slab->remote.fetch_and(~RemoteWord::armed_bit, std::memory_order_acq_rel)};
+  if (!before.is_armed()) return false;
+  clear_flag(slab, is_watched);
+  return true;
+}
+
+namespace {
+
+// Marks the blocks of a chain; false when one is no block or was marked.
+bool mark_chain(const UnitLine* slab, const Block* block, std::uint32_t count,
+                std::uint64_t* marks) noexcept {
+  const SizeClass& described = class_of_slab(slab);
+  for (std::uint32_t i = 0; i < count; ++i, block = block->next) {
+    const auto offset = static_cast<std::size_t>(reinterpret_cast<const char*>(block) - begin_of_slab(slab));
+    const std::uint32_t index = block_index(slab->size_class, offset);
+    if (block == nullptr || index >= slab->fresh || index * std::size_t{described.block_bytes} != offset)
+      return false;
+    if ((marks[index / 64] >> index % 64 & 1) != 0) return false;
+    marks[index / 64] |= std::uint64_t{1} << index % 64;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool slab_is_valid(const UnitLine* slab) noexcept {
+  const SizeClass& described = class_of_slab(slab);
+  if (slab->kind != UnitKind::slab || slab->units != described.units) return false;
+  if (slab->fresh > described.capacity || slab->carved + dropped_count(slab) != slab->fresh) return false;
+  const RemoteWord word = remote_of(slab);
+  if (listed_count(slab) > slab->carved || word.count() > unlisted_count(slab)) return false;
+  std::uint64_t marks[dropped_map_words] = {};
+  if (!mark_chain(slab, slab->free_list, listed_count(slab), marks)) return false;
+  if (!word.has_blocks()) return word.count() == 0;
+  const auto* remote = reinterpret_cast<const Block*>(begin_of_slab(slab) + word.head_offset());
+  return mark_chain(slab, remote, word.count(), marks);
+}
+
+}  // namespace heapwright::heap

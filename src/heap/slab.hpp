@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// A slab: blocks of one class in a run of units, described by the line of its
+// first unit. Everything here is for the slab's owner (a thread's cache, a
+// heap, or whoever holds the pool's lock).
+//
+//   carved + blocks never carved + blocks dropped = capacity
+//   carved = blocks in free_list + countdown + rest        (modulo 2^32)
+//   countdown + rest = blocks handed out + blocks in the remote list
+#pragma once
+
+#include <cstdint>
+
+#include "heap/region.hpp"
+#include "heap/remote_word.hpp"
+
+namespace heapwright::heap {
+
+inline const SizeClass& class_of_slab(const UnitLine* slab) noexcept {
+  return size_classes[slab->size_class];
+}
+inline char* begin_of_slab(const UnitLine* slab) noexcept { return memory_of(unit_of(slab)); }
+inline std::uint32_t unlisted_count(const UnitLine* slab) noexcept { return slab->countdown + slab->rest; }
+inline std::uint32_t listed_count(const UnitLine* slab) noexcept {
+  return slab->carved - unlisted_count(slab);
+}
+inline RemoteWord remote_of(const UnitLine* slab) noexcept {
+  return {slab->remote.load(std::memory_order_acquire)};
+}
+// Every block in circulation is free.
+inline bool is_empty(const UnitLine* slab) noexcept {
+  return unlisted_count(slab) == remote_of(slab).count();
+}
+// Three quarters of the blocks are free.
+inline bool is_sparse(const UnitLine* slab) noexcept {
+  return unlisted_count(slab) - remote_of(slab).count() <= slab->carved / 4;
+}
+inline bool has_flag(const UnitLine* slab, SlabFlag flag) noexcept { return (slab->flags & flag) != 0; }
+inline void set_flag(UnitLine* slab, SlabFlag flag) noexcept {
+  slab->flags = static_cast<std::uint8_t>(slab->flags | flag);
+}
+inline void clear_flag(UnitLine* slab, SlabFlag flag) noexcept {
+  slab->flags = static_cast<std::uint8_t>(slab->flags & ~flag);
+}
+inline bool can_carve(const UnitLine* slab) noexcept {
+  return slab->fresh < class_of_slab(slab).capacity || slab->dropped != 0;
+}
+
+// The next carving goes on in a page that has blocks already.
+inline bool carves_touched_page(const UnitLine* slab) noexcept {
+  const SizeClass& described = class_of_slab(slab);
+  return slab->dropped == 0 && slab->fresh < described.capacity &&
+         slab->fresh * std::size_t{described.block_bytes} % carve_bytes >= described.block_bytes;
+}
+
+// A chain of blocks, the last one's `next` null.
+struct Chain {
+  Block* first;
+  std::uint32_t count;
+};
+
+// A new slab with no block carved, owned by `owner`. Null: no memory.
+UnitLine* open_slab(std::uint32_t size_class, ThreadCache* owner) noexcept;
+// No block of the slab is in use. Its memory goes back to the page source.
+void close_slab(UnitLine* slab) noexcept;
+
+// All blocks of the free list.
+Chain take_listed(UnitLine* slab) noexcept;
+// All blocks that others freed.
+Chain take_remote(UnitLine* slab) noexcept;
+// Blocks not in circulation: one that begins an untouched page, which it does
+// not touch, or else the rest of a page. Never more than carve_bytes' worth.
+Chain carve(UnitLine* slab) noexcept;
+
+// Sets the next event: the count of frees after which on_event() has to look.
+void schedule_event(UnitLine* slab) noexcept;
+
+// From now on a remote free that makes the remote list `count` long tells the
+// owner. False, and nothing changed: it is that long already.
+bool watch(UnitLine* slab, std::uint32_t count) noexcept;
+// False: a notice is under way, and the slab must stay with its owner until it
+// has arrived.
+bool unwatch(UnitLine* slab) noexcept;
+
+// The equations above, and every free block inside, on a block's boundary and
+// once. For tests; no other thread may use the slab.
+bool slab_is_valid(const UnitLine* slab) noexcept;
+
+}  // namespace heapwright::heap

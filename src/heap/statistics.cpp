@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "heap/statistics.hpp"
+
+#include "heap/caches.hpp"
+#include "heap/dropped_blocks.hpp"
+#include "heap/heap_object.hpp"
+#include "heap/page_source.hpp"
+#include "heap/partial_pool.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+void add_slab(const UnitLine* slab, heapwright_heap_statistics& sums) noexcept {
+  const std::uint64_t block_bytes = class_of_slab(slab).block_bytes;
+  const std::uint64_t live = unlisted_count(slab) - remote_of(slab).count();
+  sums.live_blocks += live;
+  sums.live_bytes += live * block_bytes;
+  sums.free_bytes += (slab->carved - live) * block_bytes;
+  sums.slab_bytes += std::uint64_t{slab->units} * unit_bytes;
+}
+
+// Blocks that `cache` holds ready are free as well.
+void subtract_ready(const ThreadCache& cache, heapwright_heap_statistics& sums) noexcept {
+  for (std::uint32_t c = 0; c < class_count; ++c) {
+    std::uint64_t count = 0;
+    for (const Block* block = cache.ready[c]; block != nullptr; block = block->next) ++count;
+    sums.live_blocks -= count;
+    sums.live_bytes -= count * block_bytes_of(c);
+    sums.free_bytes += count * block_bytes_of(c);
+  }
+}
+
+}  // namespace
+
+heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noexcept {
+  heapwright_heap_statistics sums{};
+  const ThreadCache* wanted = owner == nullptr ? nullptr : &owner->cache;
+  const std::uint32_t end = region.span_bytes == 0 ? 0 : unit_frontier();
+  for (std::uint32_t unit = region.span_bytes == 0 ? 0 : first_unit(); unit < end; ++unit) {
+    const UnitLine* line = line_of(unit);
+    if (wanted != nullptr && line->owner.load(std::memory_order_relaxed) != wanted) continue;
+    if (line->kind == UnitKind::slab) add_slab(line, sums);
+    if (line->kind != UnitKind::large) continue;
+    ++sums.live_blocks;
+    sums.live_bytes += line->large_bytes;
+    sums.large_bytes += line->large_bytes;
+  }
+  subtract_ready(wanted != nullptr ? *wanted : *current_cache, sums);
+  if (wanted != nullptr || end == 0) return sums;
+  sums.retained_bytes = dirty_bytes();
+  sums.committed_bytes = committed_bytes();
+  sums.metadata_bytes = (end - first_unit()) * line_bytes;
+  const auto add_cache = [](const ThreadCache&, void* bytes) {
+    *static_cast<std::uint64_t*>(bytes) += sizeof(ThreadCache);
+  };
+  for_each_cache(add_cache, &sums.metadata_bytes);
+  return sums;
+}
+
+bool heap_is_valid() noexcept {
+  if (region.span_bytes == 0) return true;
+  bool is_valid = page_source_is_valid() && pool_is_valid();
+  const std::uint32_t end = unit_frontier();
+  for (std::uint32_t unit = first_unit(); is_valid && unit < end; ++unit) {
+    const UnitLine* line = line_of(unit);
+    if (line->kind == UnitKind::slab) is_valid = slab_is_valid(line);
+    if (line->kind == UnitKind::slab_rest) is_valid = line_of(unit - line->units)->kind == UnitKind::slab;
+  }
+  const auto check = [](const ThreadCache& cache, void* into) {
+    *static_cast<bool*>(into) = *static_cast<bool*>(into) && cache_is_valid(&cache);
+  };
+  for_each_cache(check, &is_valid);
+  return is_valid;
+}
+
+}  // namespace heapwright::heap

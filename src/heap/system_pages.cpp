@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "heap/system_pages.hpp"
+
+#include <elf.h>
+#include <linux/mman.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "heap/counting.hpp"
+#include "heap/lock.hpp"
+#include "platform/raw_syscall.hpp"
+
+namespace heapwright::heap {
+
+std::atomic<std::uint32_t> refuse_every{0};
+
+namespace {
+
+std::atomic<std::uint32_t> requests{0};
+
+bool is_refused() noexcept {
+  const std::uint32_t every = refuse_every.load(std::memory_order_relaxed);
+  return every != 0 && requests.fetch_add(1, std::memory_order_relaxed) % every == every - 1;
+}
+
+class TimedCall {
+ public:
+  explicit TimedCall(counters::SystemCallCounters& counted) noexcept
+      : counted_(counted), begin_ns_(monotonic_ns()) {}
+  ~TimedCall() {
+    counters::add(counted_.calls, 1);
+    counters::add(counted_.ns, monotonic_ns() - begin_ns_);
+  }
+  TimedCall(const TimedCall&) = delete;
+  TimedCall& operator=(const TimedCall&) = delete;
+
+ private:
+  counters::SystemCallCounters& counted_;
+  std::uint64_t begin_ns_;
+};
+
+long call_mmap(void* begin, std::size_t bytes, int protection, int flags) noexcept {
+  if (is_refused()) return -1;
+  return platform::raw_syscall(SYS_mmap, platform::raw_argument(begin), static_cast<long>(bytes), protection,
+                               MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+}
+
+// The kernel's results from -4095 to -1 are errors.
+bool is_error(long result) noexcept { return static_cast<unsigned long>(result) > -4096UL; }
+
+}  // namespace
+
+std::size_t system_page_bytes() noexcept {
+  static std::size_t bytes = 0;
+  if (bytes == 0) bytes = getauxval(AT_PAGESZ);
+  return bytes;
+}
+
+std::size_t address_space_limit_bytes() noexcept {
+  rlimit limit{};
+  const long result = platform::raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, platform::raw_argument(&limit));
+  return result != 0 || limit.rlim_cur == RLIM_INFINITY ? 0 : limit.rlim_cur;
+}
+
+void* reserve(std::size_t bytes) noexcept {
+  const long result = call_mmap(nullptr, bytes, PROT_NONE, 0);
+  return is_error(result) ? nullptr : reinterpret_cast<void*>(result);
+}
+
+void unreserve(void* begin, std::size_t bytes) noexcept {
+  if (bytes != 0) {
+    platform::raw_syscall(SYS_munmap, platform::raw_argument(begin), static_cast<long>(bytes));
+  }
+}
+
+bool make_writable(void* begin, std::size_t bytes) noexcept {
+  if (is_refused()) return false;
+  const TimedCall timed(counters_page->page.mapping);
+  return platform::raw_syscall(SYS_mprotect, platform::raw_argument(begin), static_cast<long>(bytes),
+                               PROT_READ | PROT_WRITE) == 0;
+}
+
+bool map_at(void* begin, std::size_t bytes) noexcept {
+  const TimedCall timed(counters_page->page.mapping);
+  const long result = call_mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE);
+  if (is_error(result)) return false;
+  if (reinterpret_cast<void*>(result) == begin) return true;
+  unreserve(reinterpret_cast<void*>(result), bytes);  // a kernel that takes the place for a hint
+  return false;
+}
+
+void* map_anywhere(std::size_t bytes) noexcept {
+  const TimedCall timed(counters_page->page.mapping);
+  const long result = call_mmap(nullptr, bytes, PROT_READ | PROT_WRITE, 0);
+  return is_error(result) ? nullptr : reinterpret_cast<void*>(result);
+}
+
+void drop_pages(void* begin, std::size_t bytes) noexcept {
+  const TimedCall timed(counters_page->page.purging);
+  platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes), MADV_DONTNEED);
+}
+
+bool move_pages(void* from, void* to, std::size_t bytes) noexcept {
+  if (is_refused()) return false;
+  const TimedCall timed(counters_page->page.mapping);
+  constexpr int dont_unmap = 4;  // MREMAP_DONTUNMAP, Linux 5.7
+  return !is_error(platform::raw_syscall(SYS_mremap, platform::raw_argument(from), static_cast<long>(bytes),
+                                         static_cast<long>(bytes), MREMAP_MAYMOVE | MREMAP_FIXED | dont_unmap,
+                                         platform::raw_argument(to)));
+}
+
+bool map_anew(void* begin, std::size_t bytes) noexcept {
+  const TimedCall timed(counters_page->page.mapping);
+  return !is_error(platform::raw_syscall(SYS_mmap, platform::raw_argument(begin), static_cast<long>(bytes),
+                                         PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                                         0));
+}
+
+void forbid(void* begin, std::size_t bytes) noexcept {
+  platform::raw_syscall(SYS_mprotect, platform::raw_argument(begin), static_cast<long>(bytes), PROT_NONE);
+}
+
+}  // namespace heapwright::heap

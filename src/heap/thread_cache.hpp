@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// What a thread allocates from: a list of blocks ready for each class, and a
+// queue of its slabs that have more. Only its thread touches it, but for
+// `notified`. A heap of one's own has one as well, under its lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "counters/layout.hpp"
+#include "heap/slab.hpp"
+
+namespace heapwright::heap {
+
+struct ClassSlot {
+  std::uint32_t first;  // slabs that have blocks, linked by UnitLine::next
+  std::uint32_t last;
+  counters::Counter taken;     // blocks moved to `ready`
+  counters::Counter returned;  // of those, blocks that had been freed before
+  counters::Counter refills;
+  std::uint16_t cold_allocations;
+};
+
+inline constexpr std::uint32_t candidate_count = 8;
+
+struct ThreadCache {
+  Block* ready[class_count];
+  ClassSlot slots[class_count];
+  counters::Counter reasons[counters::reason_count];
+  std::uint32_t pending;  // notices taken over and not yet looked at
+  std::uint32_t kept_bytes;
+  std::uint32_t candidates[candidate_count];
+  std::uint32_t next_candidate;
+  std::uint32_t exit_rounds;      // runs of the thread's exit handler
+  ThreadCache* next_in_registry;  // all caches ever made
+  ThreadCache* next_idle;         // of threads that ended
+  bool is_private;                // of a heap of one's own: slabs never go to the pool
+  std::uint16_t idle_stamp;       // maintenance tick of its thread's end
+  bool is_tidy;                   // idle, and given up all it could
+  // First of the slabs that others tell about, linked by second_next: pushed
+  // to by anyone, taken as a whole by the owner.
+  alignas(64) std::atomic<std::uint32_t> notified;
+
+  void count(counters::Reason reason) noexcept {
+    counters::add_owned(reasons[static_cast<std::uint32_t>(reason)], 1);
+  }
+};
+
+// A sparse slab that is the only one of its class stays, up to this sum.
+inline constexpr std::uint32_t most_kept_bytes = 512 * 1024;
+
+// A block of the class, filling `ready`. Null: no memory. A bounded number of
+// steps: at most 4 notices, one claim or opening, one carving of a page.
+void* refill(ThreadCache* cache, std::uint32_t size_class) noexcept;
+// The same from exactly this class, however seldom it is asked for; not 0.
+void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept;
+
+// `block` of `slab`, which `cache` owns.
+inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcept;
+
+// What is to be done when slab->countdown has reached 0.
+void on_event(ThreadCache* cache, UnitLine* slab) noexcept;
+
+// Looks at up to `most` slabs that others told about.
+bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept;
+void push_notice(ThreadCache* cache, UnitLine* slab) noexcept;
+
+// Of a cache whose thread has ended: ready blocks go back to their slabs, and
+// every slab with a free block to the pool. False: nothing was left to do.
+bool give_up_class(ThreadCache* cache, std::uint32_t size_class) noexcept;
+
+// Queues agree with flags and owners. For tests.
+bool cache_is_valid(const ThreadCache* cache) noexcept;
+
+inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcept {
+  auto* freed = static_cast<Block*>(block);
+  freed->next = slab->free_list;
+  slab->free_list = freed;
+  if (--slab->countdown == 0) [[unlikely]]
+    on_event(cache, slab);
+}
+
+}  // namespace heapwright::heap
