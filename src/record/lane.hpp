@@ -25,6 +25,7 @@ enum class Activity : std::uint32_t {
   program = 0,    // in the program's own code: the next call is recorded
   real_call = 1,  // in the real function: calls it makes are not the program's
   recorder = 2,   // in the recorder: a nested call comes from a signal handler
+  stand_in = 3,   // not the thread's own recorder, see ThreadRecorder::stands_for
 };
 
 struct ThreadRecorder {
@@ -38,11 +39,17 @@ struct ThreadRecorder {
   const void* hook_frame;
   std::int64_t bytes_to_sample;
   std::uint64_t random_state;
-  // The throwing operator new in progress, for the record of its failure.
+  // The operator new in progress (EventKind::none: none is), for the record
+  // of its failure. It alone may call the program back: its new handler.
   std::uint64_t pending_size;
-  std::uint64_t pending_ticks;
-  std::uint8_t pending_kind;
+  std::uint64_t pending_ticks;  // 0: not taken
+  EventKind pending_kind;
   std::uint8_t pending_alignment_log2;
+  // Set in a stand-in only: the thread's own recorder. The stand-in is the
+  // thread's `current_thread` from the first call that a new handler makes to
+  // the end of the operator new that called it, and keeps what is pending
+  // there. It is never idle, so every hook meanwhile takes the slow way.
+  ThreadRecorder* stands_for;
 };
 
 [[gnu::visibility("hidden")]] extern thread_local constinit ThreadRecorder* current_thread;
@@ -54,6 +61,16 @@ void begin_lanes(bool in_fork_child) noexcept;
 // hooks that were left by an exception, counts what a signal handler calls.
 // nullptr: forward without recording.
 ThreadRecorder* enter_slow(const void* frame) noexcept;
+
+// After an operator new whose new handler made calls: the thread's recorder
+// is its own again. Returns the begin of the operator as it is to be recorded:
+// events of a thread begin in order, so it is later than the handler's calls.
+// 0: not taken.
+std::uint64_t resume_operator(ThreadRecorder& thread) noexcept;
+
+// While an exception passes through a hook of operator new: records the
+// failed call and makes the recorder idle.
+void leave_operator_by_exception() noexcept;
 
 // Makes room for `slots` more slots, waiting for the collector if it must.
 // False: the collector is gone and the event is counted as dropped.

@@ -5,7 +5,9 @@
 //
 // The stack is captured after the real call, so that the duration holds the
 // real call alone. An address never has two owners in the order of stamps: a
-// release counts from its begin, an allocation from its end. With durations
+// release counts from its begin, an allocation from its end. (Some processors
+// read the time stamp counter a few nanoseconds ahead of the instructions
+// before it: of one thread's calls the order of writing counts.) With durations
 // off an allocation is therefore stamped at its end, and only a realloc, which
 // is both, still has two stamps.
 #pragma once

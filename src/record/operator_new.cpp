@@ -3,9 +3,12 @@
 // have called, so that new handlers and bad_alloc are that one's business;
 // the malloc it makes inside is nested and not recorded again.
 //
-// A throwing operator leaves by unwinding through us: this file has unwind
-// tables but no landing pads, and `pending_kind` tells the thread's next hook
-// that the allocation failed.
+// A throwing operator leaves by unwinding through us. Its frame then has to be
+// noticed, or the thread would count as inside the operator until it returns
+// below it: where the exception is caught, calls may go deeper again. There is
+// nothing to clean up and no C++ runtime to link, so instead of landing pads
+// the hooks have a personality routine of our own, which the unwinder calls
+// for each of them that it removes.
 #include <new>
 
 #include "record/observe.hpp"
@@ -26,46 +29,50 @@ template <typename Function>
   return cached != nullptr ? cached : find_or_stop(cached, name);
 }
 
-[[gnu::always_inline]] inline void expect_failure(ThreadRecorder& thread, EventKind kind, std::size_t size,
+[[gnu::always_inline]] inline void begin_operator(ThreadRecorder& thread, EventKind kind, std::size_t size,
                                                   std::size_t alignment) noexcept {
-  thread.pending_kind = static_cast<std::uint8_t>(kind);
   thread.pending_size = size;
-  thread.pending_ticks = now_ticks();
+  thread.pending_ticks = begin_if_timed();
   thread.pending_alignment_log2 =
       alignment == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(std::bit_width(alignment) - 1);
+  // A signal handler that sees the kind sees the rest.
+  std::atomic_signal_fence(std::memory_order_release);
+  thread.pending_kind = kind;
 }
 
-// `call` may throw; nothing here may need cleaning up.
+// The begin of the operator, 0 when not taken.
+[[gnu::always_inline]] inline std::uint64_t end_operator(ThreadRecorder& thread) noexcept {
+  thread.pending_kind = EventKind::none;
+  std::atomic_signal_fence(std::memory_order_acq_rel);
+  if (thread.activity != Activity::real_call) [[unlikely]]
+    return resume_operator(thread);
+  return thread.pending_ticks;
+}
+
+// `call` may throw; nothing here may need cleaning up. Where nothing is
+// recorded it is left by a jump, so that no frame of ours is in the way.
 template <typename RealCall>
-[[gnu::always_inline]] inline void* observe_throwing(const void* frame, EventKind kind, std::size_t size,
+[[gnu::always_inline]] inline void* observe_operator(const void* frame, EventKind kind, std::size_t size,
                                                      std::size_t alignment, RealCall call) {
+  asm volatile(".cfi_personality 0x1b, heapwright_operator_personality");  // pc-relative, 4 bytes
   ThreadRecorder* thread = enter(frame);
   if (thread == nullptr) [[unlikely]]
     return call();
+  begin_operator(*thread, kind, size, alignment);
   if (is_sampled_out(*thread, size)) [[unlikely]] {
     void* block = call();
+    end_operator(*thread);
     leave(*thread);
     return block;
   }
-  expect_failure(*thread, kind, size, alignment);
   void* block = call();
-  const std::uint64_t begin_ticks = process.durations ? thread->pending_ticks : 0;
-  thread->pending_kind = 0;
+  const std::uint64_t begin_ticks = end_operator(*thread);
   if (is_unrecordable_sample(block)) [[unlikely]] {
     leave(*thread);
     return block;
   }
   finish_allocation(*thread, frame, kind, begin_ticks, block, size, alignment);
   return block;
-}
-
-template <typename RealCall>
-[[gnu::always_inline]] inline void* observe_nothrow(const void* frame, EventKind kind, std::size_t size,
-                                                    std::size_t alignment, RealCall call) noexcept {
-  ThreadRecorder* thread = enter(frame);
-  if (thread == nullptr) [[unlikely]]
-    return call();
-  return observe_allocation(*thread, frame, kind, size, alignment, call);
 }
 
 using Plain = void*(std::size_t);
@@ -83,6 +90,18 @@ constinit AlignedNothrow* next_new_aligned_nothrow = nullptr;
 constinit AlignedNothrow* next_new_array_aligned_nothrow = nullptr;
 
 }  // namespace
+
+// The personality routine of every hook of operator new, as the C++ ABI wants
+// it: phase bits, and the answer "go on unwinding".
+extern "C" [[gnu::used, gnu::visibility("hidden")]] int heapwright_operator_personality(
+    int /*version*/, int actions, std::uint64_t /*exception_class*/, void* /*exception*/,
+    void* /*context*/) noexcept {
+  constexpr int cleanup_phase = 2;
+  constexpr int continue_unwinding = 8;
+  if ((actions & cleanup_phase) != 0) leave_operator_by_exception();
+  return continue_unwinding;
+}
+
 }  // namespace heapwright::record
 
 using namespace heapwright::record;
@@ -91,52 +110,52 @@ using namespace heapwright::record;
 
 HEAPWRIGHT_OPERATOR void* operator new(std::size_t size) {
   Plain* next = operator_of(next_new, "_Znwm");
-  return observe_throwing(__builtin_frame_address(0), EventKind::new_plain, size, 0,
+  return observe_operator(__builtin_frame_address(0), EventKind::new_plain, size, 0,
                           [=] { return next(size); });
 }
 
 HEAPWRIGHT_OPERATOR void* operator new[](std::size_t size) {
   Plain* next = operator_of(next_new_array, "_Znam");
-  return observe_throwing(__builtin_frame_address(0), EventKind::new_array, size, 0,
+  return observe_operator(__builtin_frame_address(0), EventKind::new_array, size, 0,
                           [=] { return next(size); });
 }
 
 HEAPWRIGHT_OPERATOR void* operator new(std::size_t size, const std::nothrow_t& tag) noexcept {
   Nothrow* next = operator_of(next_new_nothrow, "_ZnwmRKSt9nothrow_t");
-  return observe_nothrow(__builtin_frame_address(0), EventKind::new_nothrow, size, 0,
-                         [=, &tag]() noexcept { return next(size, tag); });
+  return observe_operator(__builtin_frame_address(0), EventKind::new_nothrow, size, 0,
+                          [=, &tag]() noexcept { return next(size, tag); });
 }
 
 HEAPWRIGHT_OPERATOR void* operator new[](std::size_t size, const std::nothrow_t& tag) noexcept {
   Nothrow* next = operator_of(next_new_array_nothrow, "_ZnamRKSt9nothrow_t");
-  return observe_nothrow(__builtin_frame_address(0), EventKind::new_array_nothrow, size, 0,
-                         [=, &tag]() noexcept { return next(size, tag); });
+  return observe_operator(__builtin_frame_address(0), EventKind::new_array_nothrow, size, 0,
+                          [=, &tag]() noexcept { return next(size, tag); });
 }
 
 HEAPWRIGHT_OPERATOR void* operator new(std::size_t size, std::align_val_t alignment) {
   Aligned* next = operator_of(next_new_aligned, "_ZnwmSt11align_val_t");
-  return observe_throwing(__builtin_frame_address(0), EventKind::new_aligned, size,
+  return observe_operator(__builtin_frame_address(0), EventKind::new_aligned, size,
                           static_cast<std::size_t>(alignment), [=] { return next(size, alignment); });
 }
 
 HEAPWRIGHT_OPERATOR void* operator new[](std::size_t size, std::align_val_t alignment) {
   Aligned* next = operator_of(next_new_array_aligned, "_ZnamSt11align_val_t");
-  return observe_throwing(__builtin_frame_address(0), EventKind::new_array_aligned, size,
+  return observe_operator(__builtin_frame_address(0), EventKind::new_array_aligned, size,
                           static_cast<std::size_t>(alignment), [=] { return next(size, alignment); });
 }
 
 HEAPWRIGHT_OPERATOR void* operator new(std::size_t size, std::align_val_t alignment,
                                        const std::nothrow_t& tag) noexcept {
   AlignedNothrow* next = operator_of(next_new_aligned_nothrow, "_ZnwmSt11align_val_tRKSt9nothrow_t");
-  return observe_nothrow(__builtin_frame_address(0), EventKind::new_aligned_nothrow, size,
-                         static_cast<std::size_t>(alignment),
-                         [=, &tag]() noexcept { return next(size, alignment, tag); });
+  return observe_operator(__builtin_frame_address(0), EventKind::new_aligned_nothrow, size,
+                          static_cast<std::size_t>(alignment),
+                          [=, &tag]() noexcept { return next(size, alignment, tag); });
 }
 
 HEAPWRIGHT_OPERATOR void* operator new[](std::size_t size, std::align_val_t alignment,
                                          const std::nothrow_t& tag) noexcept {
   AlignedNothrow* next = operator_of(next_new_array_aligned_nothrow, "_ZnamSt11align_val_tRKSt9nothrow_t");
-  return observe_nothrow(__builtin_frame_address(0), EventKind::new_array_aligned_nothrow, size,
-                         static_cast<std::size_t>(alignment),
-                         [=, &tag]() noexcept { return next(size, alignment, tag); });
+  return observe_operator(__builtin_frame_address(0), EventKind::new_array_aligned_nothrow, size,
+                          static_cast<std::size_t>(alignment),
+                          [=, &tag]() noexcept { return next(size, alignment, tag); });
 }

@@ -2,10 +2,16 @@
 #include "record/real_functions.hpp"
 
 #include <dlfcn.h>
+#include <elf.h>
 
+#include <atomic>
 #include <cstdint>
 
-extern "C" [[gnu::weak]] int _dl_find_object(void*, dl_find_object*) noexcept;
+// Of glibc only.
+extern "C" {
+[[gnu::weak]] int _dl_find_object(void*, dl_find_object*) noexcept;
+[[gnu::weak]] int dladdr1(const void*, Dl_info*, void**, int) noexcept;
+}
 
 namespace heapwright::record {
 
@@ -20,12 +26,55 @@ struct CodeRange {
 CodeRange allocator_code;
 CodeRange operator_code;
 CodeRange own_code;
+// The functions of the C++ runtime that allocate for an operator new. The
+// rest of that object calls the heap for the program: exceptions.
+constexpr std::uint32_t max_operator_functions = 32;
+CodeRange operator_functions[max_operator_functions];
+std::atomic<std::uint32_t> operator_function_count;
+// Callers known to be in one of them, so that few are looked up twice.
+constexpr std::uintptr_t known_caller_slots = 16;
+std::atomic<const void*> known_callers[known_caller_slots];
+bool is_libc_allocator;
+
+bool is_in(CodeRange code, const void* address) noexcept {
+  return reinterpret_cast<std::uintptr_t>(address) - code.start < code.end - code.start;
+}
 
 CodeRange code_around(void* function) noexcept {
   dl_find_object object;
   if (_dl_find_object == nullptr || _dl_find_object(function, &object) != 0) return {0, UINTPTR_MAX};
   return {reinterpret_cast<std::uintptr_t>(object.dlfo_map_start),
           reinterpret_cast<std::uintptr_t>(object.dlfo_map_end)};
+}
+
+// The object around `function`, or `function` alone when the object also makes
+// the exceptions.
+CodeRange operator_code_around(void* function) noexcept {
+  const CodeRange object = code_around(function);
+  void* exceptions = dlsym(RTLD_NEXT, "__cxa_allocate_exception");
+  if (!is_in(object, exceptions) || dladdr1 == nullptr) return object;
+  Dl_info info;
+  void* symbol = nullptr;
+  if (dladdr1(function, &info, &symbol, RTLD_DL_SYMENT) == 0 || symbol == nullptr) return object;
+  const auto start = reinterpret_cast<std::uintptr_t>(function);
+  return {start, start + static_cast<const Elf64_Sym*>(symbol)->st_size};
+}
+
+void remember_operator(void* function) noexcept {
+  const std::uint32_t index = operator_function_count.fetch_add(1, std::memory_order_relaxed);
+  if (index < max_operator_functions) operator_functions[index] = operator_code_around(function);
+}
+
+// Out of line: the lookup before it is on the way of every operator new.
+[[gnu::noinline]] bool find_operator_caller(const void* return_address,
+                                            std::atomic<const void*>& known) noexcept {
+  bool is_own = is_in(own_code, return_address);
+  for (const CodeRange& function : operator_functions) is_own |= is_in(function, return_address);
+  // Where libc is the allocator, its malloc does not call the hooks; what
+  // does is the libc of a handler (strdup, fopen).
+  is_own |= !is_libc_allocator && is_in(allocator_code, return_address);
+  if (is_own) known.store(return_address, std::memory_order_relaxed);
+  return is_own;
 }
 
 template <typename Function>
@@ -61,6 +110,7 @@ void find_real_functions() noexcept {
   find(real.malloc, "malloc");
   allocator_code = code_around(reinterpret_cast<void*>(real.malloc));
   own_code = code_around(reinterpret_cast<void*>(&find_real_functions));
+  is_libc_allocator = is_in(allocator_code, reinterpret_cast<void*>(real.mmap));
   // Some are absent in every libc; the program must not find our failures.
   dlerror();
 }
@@ -75,16 +125,26 @@ void* find_operator(const char* mangled_name) noexcept {
     if (library != nullptr) next = dlsym(library, mangled_name);
     dlerror();
   }
-  if (next != nullptr) operator_code = code_around(next);
+  if (next != nullptr) {
+    operator_code = code_around(next);
+    if (mangled_name[2] == 'n') remember_operator(next);
+    dlerror();
+  }
   return next;
 }
 
+// A real function that ends in a jump (operator delete to free) leaves the
+// return address into the hook that called it.
 bool is_call_of_allocator(const void* return_address) noexcept {
-  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
-  const auto is_in = [address](CodeRange code) { return address - code.start < code.end - code.start; };
-  // A real function that ends in a jump (operator delete to free) leaves the
-  // return address into the hook that called it.
-  return is_in(allocator_code) || is_in(operator_code) || is_in(own_code);
+  return is_in(own_code, return_address) || is_in(operator_code, return_address) ||
+         is_in(allocator_code, return_address);
+}
+
+bool is_call_of_operator(const void* return_address) noexcept {
+  const auto slot = reinterpret_cast<std::uintptr_t>(return_address) / 16 % known_caller_slots;
+  std::atomic<const void*>& known = known_callers[slot];
+  return known.load(std::memory_order_relaxed) == return_address ||
+         find_operator_caller(return_address, known);
 }
 
 const char* allocator_object() noexcept {

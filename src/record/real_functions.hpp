@@ -48,9 +48,13 @@ void* find_operator(const char* mangled_name) noexcept;
 
 // Whether a call from `return_address`, made while a real function runs, is
 // that function's own: from the object that holds the allocator or the C++
-// operators. Anything else that calls then is a signal handler or a new
-// handler. True when it cannot be told (libc without _dl_find_object).
+// operators. Anything else that calls then is a signal handler. True when it
+// cannot be told (libc without _dl_find_object).
 bool is_call_of_allocator(const void* return_address) noexcept;
+
+// The same while an operator new runs, which calls the program's new handler
+// and makes an exception: what these allocate is the program's.
+bool is_call_of_operator(const void* return_address) noexcept;
 
 // Path of the object that defines real.malloc, for the trace; "" if unknown.
 const char* allocator_object() noexcept;

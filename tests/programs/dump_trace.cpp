@@ -24,7 +24,7 @@ using Counts = std::map<std::pair<EventKind, std::uint64_t>, std::uint64_t>;
 
 // A block comes to life when its call ends and dies when its call begins.
 struct Step {
-  std::uint64_t time_ns;
+  std::uint64_t moment;
   std::uint64_t address;
   std::uint64_t size;
   EventKind kind;
@@ -58,22 +58,39 @@ void count_call(const EventBatch& batch, std::size_t i, Totals& totals) {
   ++counts[{kind, batch.size[i]}];
 }
 
-void add_steps(const EventBatch& batch, std::size_t i, std::vector<Step>& steps) {
+// Steps of one thread stay in its order: a processor may read its clock a few
+// nanoseconds before the instructions in front of it are done. Between
+// threads, a block is given back before it is had again in the same 16 ns.
+class ThreadSteps {
+ public:
+  ThreadSteps(std::vector<Step>& steps, std::uint64_t& latest) : steps_(steps), latest_(latest) {}
+
+  void add(std::uint64_t time_ns, std::uint64_t address, std::uint64_t size, EventKind kind, bool is_birth) {
+    latest_ = std::max(latest_, time_ns / 16 * 2 + (is_birth ? 1 : 0));
+    steps_.push_back({latest_, address, size, kind, is_birth});
+  }
+
+ private:
+  std::vector<Step>& steps_;
+  std::uint64_t& latest_;
+};
+
+void add_steps(const EventBatch& batch, std::size_t i, ThreadSteps steps) {
   const EventKind kind = batch.kind[i];
   const std::uint64_t begin = batch.begin_ns[i];
   if (heapwright::trace::is_release(kind) && batch.address[i] != 0) {
-    steps.push_back({begin, batch.address[i], 0, kind, false});
+    steps.add(begin, batch.address[i], 0, kind, false);
   }
   if (!heapwright::trace::is_allocation(kind)) return;
   const bool has_moved = batch.address[i] != 0 || is_realloc_to_nothing(batch, i);
-  if (batch.old_address[i] != 0 && has_moved) steps.push_back({begin, batch.old_address[i], 0, kind, false});
+  if (batch.old_address[i] != 0 && has_moved) steps.add(begin, batch.old_address[i], 0, kind, false);
   if (batch.address[i] == 0) return;
-  steps.push_back({begin + batch.duration_ns[i], batch.address[i], batch.size[i], kind, true});
+  steps.add(begin + batch.duration_ns[i], batch.address[i], batch.size[i], kind, true);
 }
 
 void replay(std::vector<Step>& steps, Totals& totals) {
   std::stable_sort(steps.begin(), steps.end(),
-                   [](const Step& a, const Step& b) { return a.time_ns < b.time_ns; });
+                   [](const Step& a, const Step& b) { return a.moment < b.moment; });
   std::unordered_map<std::uint64_t, std::uint64_t> live;
   for (const Step& step : steps) {
     const auto found = live.find(step.address);
@@ -104,10 +121,13 @@ Totals read_events(const Reader& reader, std::uint64_t size_of_interest) {
   std::vector<Step> steps;
   heapwright::trace::DecodeScratch scratch;
   EventBatch batch;
-  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> next;  // thread: sequence, time
+  struct ThreadState {
+    std::uint64_t next_sequence = 0, time_ns = 0, latest_moment = 0;
+  };
+  std::map<std::uint32_t, ThreadState> threads;
   for (const auto& chunk : reader.event_chunks()) {
     reader.decode(chunk, scratch, batch);
-    auto& [sequence, time] = next[chunk.thread];
+    auto& [sequence, time, moment] = threads[chunk.thread];
     totals.gaps += chunk.first_sequence != sequence;
     sequence = chunk.first_sequence + batch.count();
     totals.events += batch.count();
@@ -115,7 +135,7 @@ Totals read_events(const Reader& reader, std::uint64_t size_of_interest) {
       totals.backward += batch.begin_ns[i] < time;
       time = batch.begin_ns[i];
       count_call(batch, i, totals);
-      add_steps(batch, i, steps);
+      add_steps(batch, i, {steps, moment});
       if (heapwright::trace::is_allocation(batch.kind[i]) && batch.size[i] == size_of_interest) {
         totals.stacks_of_size.insert(batch.stack[i]);
       }
