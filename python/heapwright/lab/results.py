@@ -6,8 +6,8 @@ The schema is heapwright.lab/1:
   experiments: name, runs, problem (why it did not run; else absent),
     parts: name, folds,
       cases: name, x, options, noise (of the first allocator, by figure),
-        results: allocator, failure, runs (raw figures), control_runs (only the
-          first allocator's), summary (by figure: median, spread,
+        results: allocator, failure, runs (raw figures), control_runs and
+          control_failure (only the first allocator's), summary (by figure: median, spread,
           low, high, noise, rank), series (medians, point by point)
 """
 
@@ -54,7 +54,8 @@ def _floor(part: Part, runs: Sequence[Run], control: Sequence[Run], key: str) ->
 
 def case_record(part: Part, case: Case, options: Mapping[str, str], arms: Sequence[Arm]) -> Document:
     """One case's results, the first allocator first."""
-    control = next((arm.runs for arm in arms if arm.is_control), [])
+    control_arm = next((arm for arm in arms if arm.is_control), None)
+    control = control_arm.runs if control_arm else []
     measured = [arm for arm in arms if not arm.is_control]
     summaries: dict[str, dict[str, Summary]] = {arm.allocator.name: {} for arm in measured}
     ranks: dict[str, dict[str, int]] = {}
@@ -75,7 +76,7 @@ def case_record(part: Part, case: Case, options: Mapping[str, str], arms: Sequen
                 "allocator": name,
                 "failure": arm.failure,
                 "runs": [_figures_of(run) for run in arm.runs],
-                **({"control_runs": [_figures_of(run) for run in control]} if arm is measured[0] else {}),
+                **(_control_record(control_arm) if control_arm and arm is measured[0] else {}),
                 "summary": {
                     key: {**asdict(found), "rank": ranks[key][name]} for key, found in summaries[name].items()
                 },
@@ -83,6 +84,10 @@ def case_record(part: Part, case: Case, options: Mapping[str, str], arms: Sequen
             }
         )
     return {"name": case.name, "x": case.x, "options": dict(options), "noise": noise, "results": results}
+
+
+def _control_record(control: Arm) -> Document:
+    return {"control_runs": [_figures_of(run) for run in control.runs], "control_failure": control.failure}
 
 
 def _ranks(figure: Figure, summaries: Mapping[str, Mapping[str, Summary]], floor: float) -> dict[str, int]:
@@ -113,8 +118,11 @@ def failures(document: Document) -> list[str]:
 
 
 def _failures_of(experiment: str, case: Document) -> list[str]:
-    return [
-        f"{experiment} {case['name']}: {result['allocator']} {result['failure']}"
-        for result in case["results"]
-        if result["failure"]
-    ]
+    where = f"{experiment} {case['name']}:"
+    lines = []
+    for result in case["results"]:
+        if result["failure"]:
+            lines.append(f"{where} {result['allocator']} {result['failure']}")
+        elif result.get("control_failure"):
+            lines.append(f"{where} {result['allocator']} (control run) {result['control_failure']}")
+    return lines

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from heapwright.lab import catalogue, results
+from heapwright.lab.allocators import Shelf
 from heapwright.lab.experiment import Experiment
-from heapwright.lab.runner import Settings
-from lab_runs import faulty, run
+from heapwright.lab.runner import Arm, Settings
+from lab_runs import faulty, program, run
 
 SLOW, WASTEFUL = str(faulty / "slow.so"), str(faulty / "wasteful.so")
 
@@ -110,6 +111,18 @@ def test_crashing_and_hanging_allocators_are_results_and_stop_nobody() -> None:
                 ]
                 == 1
             )
+
+
+def test_a_control_run_that_fails_is_a_result_too() -> None:
+    (allocator,) = Shelf(program).choose(["glibc"])
+    found = experiment("free-cost")
+    (part,) = found.parts
+    control = Arm(allocator, True, failure="crashed: SIGSEGV")
+    case = results.case_record(part, part.cases[0], {}, [Arm(allocator, False), control])
+    document = {"experiments": [{"name": "free-cost", "parts": [{"cases": [case]}]}]}
+    assert results.failures(document) == [
+        f"free-cost {part.cases[0].name}: glibc (control run) crashed: SIGSEGV"
+    ]
 
 
 def test_too_little_memory_is_said_before_anything_runs() -> None:
