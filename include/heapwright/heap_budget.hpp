@@ -84,7 +84,12 @@ class heap_budget {
     if (!is_reported_ && !is_kept()) report_now();
   }
 
-  heap_usage usage() const noexcept { return counts_.usage; }
+  // Up to now, or to the end of the counting.
+  heap_usage usage() const noexcept {
+    if (!is_open_ || scope_ == budget_scope::this_thread) return counts_.usage;
+    const detail::process_lock lock;  // other threads count meanwhile
+    return counts_.usage;
+  }
 
   // Ends the counting before the scope ends.
   void close() noexcept {
@@ -103,8 +108,10 @@ class heap_budget {
   }
 
   bool is_kept() const noexcept {
-    return is_alive_ && !counts_.exceeds() && counts_.usage.live_bytes <= counts_.limits.live_bytes &&
-           counts_.usage.allocations >= counts_.limits.at_least_allocations;
+    const heap_usage now = usage();
+    return is_alive_ && !detail::exceeds(now, counts_.limits) &&
+           now.live_bytes <= counts_.limits.live_bytes &&
+           now.allocations >= counts_.limits.at_least_allocations;
   }
 
   // What was broken, with the stacks of the first offenders; empty when kept.

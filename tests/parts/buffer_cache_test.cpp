@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <vector>
@@ -180,6 +181,38 @@ TEST(BufferCache, ThreadCachesOutliveNothing) {
     }).join();
   }
   Cache::release(from_a_dead_thread);
+}
+
+// Each buffer is filled by one thread and given back by the next.
+TEST(BufferCache, BuffersWanderBetweenThreads) {
+  struct Wandering;
+  using Cache = heapwright::thread_buffer_cache<Wandering>;
+  std::mutex mutex;
+  std::vector<std::byte*> on_the_way;
+  const auto work = [&](std::size_t number) {
+    for (std::size_t i = 0; i < 2000; ++i) {
+      std::byte* mine = Cache::allocate(64 + i % 500);
+      std::memset(mine, static_cast<int>(number), 64);
+      std::byte* other = nullptr;
+      {
+        const std::scoped_lock lock(mutex);
+        on_the_way.push_back(mine);
+        std::swap(on_the_way[i % on_the_way.size()], on_the_way.back());
+        if (on_the_way.size() > 20) {
+          other = on_the_way.back();
+          on_the_way.pop_back();
+        }
+      }
+      if (other == nullptr) continue;
+      EXPECT_EQ(other[0], other[63]);
+      Cache::release(other);
+    }
+    EXPECT_EQ(Cache::counters().hits + Cache::counters().misses, 2000U);
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t) threads.emplace_back(work, t);
+  for (auto& thread : threads) thread.join();
+  for (std::byte* left : on_the_way) Cache::release(left);
 }
 
 }  // namespace

@@ -132,6 +132,11 @@ TEST(ClassHeap, AnyThreadAllocatesAndFrees) {
       for (std::size_t i = t * 1000; i < t * 1000 + 1000; ++i) made[i] = new Order;
     });
   }
+  for (int i = 0; i < 100; ++i) {
+    const auto now = Order::heap_statistics();
+    EXPECT_LE(now.live_objects, before + 4000);
+    Order::reset_heap_peak();
+  }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(live(), before + 4000);
   std::thread([&] {

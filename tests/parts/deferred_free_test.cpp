@@ -102,6 +102,26 @@ TEST(DeferredFree, BackgroundThreadFrees) {
   EXPECT_EQ(Noted::live, 0);
 }
 
+// Several owners, each with a background thread, and small rings: callers and
+// background threads drain at the same time.
+TEST(DeferredFree, OwnersAndBackgroundThreadsDrainTogether) {
+  std::vector<std::thread> owners;
+  for (int t = 0; t < 3; ++t) {
+    owners.emplace_back([] {
+      deferred_free queue({.entries = 16, .has_background_thread = true});
+      for (int i = 0; i < 3000; ++i) {
+        queue.defer(new Noted(i));
+        if (i % 100 == 0) queue.drain(10us);
+        EXPECT_LE(queue.statistics().pending, 16U);
+      }
+      queue.barrier();
+      EXPECT_EQ(queue.statistics().pending, 0U);
+    });
+  }
+  for (auto& owner : owners) owner.join();
+  EXPECT_EQ(Noted::live, 0);
+}
+
 TEST(DeferredFree, SharedPointersDeferTheirObject) {
   const auto in_a_thread = [] {
     auto table = heapwright::make_shared_deferred<std::vector<std::string>>(1000, "text");
@@ -117,9 +137,6 @@ TEST(DeferredFree, SharedPointersDeferTheirObject) {
 }
 
 TEST(DeferredFree, SurvivesAFork) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer ends a child that starts a thread after a fork with threads";
-#endif
   deferred_free background({.has_background_thread = true});
   deferred_free queue;
   for (int i = 0; i < 100; ++i) {

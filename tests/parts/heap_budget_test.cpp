@@ -6,6 +6,7 @@
 #define HEAPWRIGHT_HEAP_BUDGET_IMPLEMENTATION
 #include <malloc.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -28,6 +29,13 @@ void* volatile sink;
 template <class T>
 T* used(T* pointer) {
   sink = const_cast<void*>(static_cast<const volatile void*>(pointer));
+  return pointer;
+}
+
+// The same where several threads come by.
+template <class T>
+T* used_here(T* pointer) {
+  asm volatile("" : "+r"(pointer) : : "memory");
   return pointer;
 }
 
@@ -54,6 +62,9 @@ const Way ways[] = {
      }},
     {"aligned_alloc", [] { std::free(used(std::aligned_alloc(64, 128))); }},
     {"memalign", [] { std::free(used(memalign(64, 128))); }},
+    {"valloc", [] { std::free(used(valloc(100))); }},
+    {"pvalloc", [] { std::free(used(pvalloc(100))); }},
+    {"reallocarray", [] { std::free(used(reallocarray(nullptr, 3, 10))); }},
     {"strdup", [] { std::free(used(strdup("text"))); }},
     {"std::function",
      [] {
@@ -171,6 +182,34 @@ TEST(HeapBudget, TellsThreadsFromTheProcess) {
   EXPECT_LT(own.usage().allocations, 100U);
   EXPECT_GE(all.usage().allocations, 100U);
   all.close();
+}
+
+// Budgets open, close and are read while other threads count into them.
+TEST(HeapBudget, CountsThreadsThatRunMeanwhile) {
+  heap_budget all(heap_limits{}, budget_scope::whole_process);
+  std::atomic<int> running{0};
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      ++running;
+      heap_budget own(heap_limits{});
+      std::uint64_t made = 0;
+      for (; !is_over || made < 1000; ++made) delete used_here(new int);
+      EXPECT_EQ(own.usage().allocations, made);
+    });
+  }
+  while (running != 4) std::this_thread::yield();
+  for (int i = 0; i < 200; ++i) {
+    const std::uint64_t before = all.usage().allocations;
+    heap_budget brief(heap_limits{}, budget_scope::whole_process);
+    EXPECT_TRUE(brief.is_kept());
+    EXPECT_GE(all.usage().allocations, before);
+  }
+  is_over = true;
+  for (auto& thread : threads) thread.join();
+  EXPECT_GE(all.usage().allocations, 4000U);
+  EXPECT_GE(all.usage().releases, 4000U);
 }
 
 TEST(HeapBudget, InjectsFailures) {

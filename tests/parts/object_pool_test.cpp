@@ -146,6 +146,11 @@ TEST(ObjectPool, SharedPoolServesThreads) {
       }
     });
   }
+  for (int i = 0; i < 50; ++i) {  // the pool is looked at and trimmed meanwhile
+    EXPECT_LE(pool.statistics().idle_objects, 8U);
+    pool.trim();
+    pool.shrink_to(2);
+  }
   for (auto& thread : threads) thread.join();
   EXPECT_TRUE(pool.has_all_back());
   EXPECT_EQ(pool.statistics().acquired, 8000U);

@@ -29,8 +29,12 @@ extern "C" void heapwright_thread_heap_calls(std::uint64_t* allocations, std::ui
 
 #if defined(__SANITIZE_THREAD__)
 #define HEAPWRIGHT_SANITIZER_HOOKS 1
+#define HEAPWRIGHT_TSAN 1
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(thread_sanitizer)
+#define HEAPWRIGHT_SANITIZER_HOOKS 1
+#define HEAPWRIGHT_TSAN 1
+#elif __has_feature(memory_sanitizer)
 #define HEAPWRIGHT_SANITIZER_HOOKS 1
 #endif
 #endif
@@ -97,6 +101,20 @@ HEAPWRIGHT_NOT_INLINED void operator delete[](void* block, std::size_t, std::ali
   std::free(block);
 }
 #undef HEAPWRIGHT_NOT_INLINED
+
+#if defined(HEAPWRIGHT_TSAN)
+// ThreadSanitizer does not call its hooks from the functions that align.
+#define HEAPWRIGHT_ENTRY(name) name
+extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);
+namespace heapwright::detail {
+inline void* aligned_block(std::size_t alignment, std::size_t bytes) noexcept {
+  void* block = __libc_memalign(alignment, bytes);
+  if (block != nullptr) heap_allocated(bytes, __sanitizer_get_allocated_size(block));
+  return block;
+}
+}  // namespace heapwright::detail
+#undef HEAPWRIGHT_TSAN
+#endif
 
 #else
 
@@ -206,6 +224,11 @@ void HEAPWRIGHT_ENTRY(free)(void* block) {
   heapwright::detail::heap_released(malloc_usable_size(block));
   heapwright::detail::below().free(block);
 }
+}
+#endif
+
+#if defined(HEAPWRIGHT_ENTRY)
+extern "C" {
 
 void* HEAPWRIGHT_ENTRY(memalign)(std::size_t alignment, std::size_t bytes) {
   return heapwright::detail::aligned_block(alignment, bytes);
@@ -226,6 +249,14 @@ int HEAPWRIGHT_ENTRY(posix_memalign)(void** block, std::size_t alignment, std::s
 }
 
 void* HEAPWRIGHT_ENTRY(valloc)(std::size_t bytes) { return heapwright::detail::aligned_block(4096, bytes); }
+
+void* HEAPWRIGHT_ENTRY(pvalloc)(std::size_t bytes) {
+  if (bytes > SIZE_MAX - 4095) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return heapwright::detail::aligned_block(4096, (bytes + 4095) & ~std::size_t{4095});
+}
 
 }  // extern "C"
 #endif

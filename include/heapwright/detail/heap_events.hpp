@@ -39,6 +39,11 @@ struct heap_offender {
   void* frames[most_frames] = {};
 };
 
+inline bool exceeds(const heap_usage& usage, const heap_limits& limits) noexcept {
+  return usage.allocations > limits.allocations || usage.bytes > limits.bytes ||
+         usage.peak_bytes > static_cast<std::int64_t>(std::min<std::uint64_t>(limits.peak_bytes, INT64_MAX));
+}
+
 // One open budget.
 struct heap_scope {
   static constexpr std::size_t most_offenders = 3;
@@ -47,12 +52,6 @@ struct heap_scope {
   heap_scope* outer = nullptr;
   std::size_t offender_count = 0;
   heap_offender offenders[most_offenders] = {};
-
-  bool exceeds() const noexcept {
-    return usage.allocations > limits.allocations || usage.bytes > limits.bytes ||
-           usage.peak_bytes >
-               static_cast<std::int64_t>(std::min<std::uint64_t>(limits.peak_bytes, INT64_MAX));
-  }
 };
 
 struct heap_thread {
@@ -86,7 +85,7 @@ inline void count_allocation(heap_scope& scope, std::uint64_t bytes, std::int64_
   usage.bytes += bytes;
   usage.live_bytes += block_bytes;
   usage.peak_bytes = std::max(usage.peak_bytes, usage.live_bytes);
-  if (!scope.exceeds() || scope.offender_count == heap_scope::most_offenders) return;
+  if (!exceeds(usage, scope.limits) || scope.offender_count == heap_scope::most_offenders) return;
   heap_offender& offender = scope.offenders[scope.offender_count++];
   offender.bytes = bytes;
   offender.frame_count = backtrace(offender.frames, heap_offender::most_frames);
