@@ -28,7 +28,7 @@ struct Caches {
   pthread_key_t key;
   bool has_key;
 };
-Caches caches;
+constinit Caches caches{};
 
 counters::LockCounters& lock_counters() noexcept { return counters_page->page.pool_lock; }
 

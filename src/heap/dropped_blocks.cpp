@@ -30,7 +30,7 @@ struct Maps {
   std::uint32_t used;  // of the last unit
   DroppedMap* free;
 };
-Maps maps;
+constinit Maps maps{};
 
 LockGuard guard() noexcept { return {maps.lock, counters_page->page.pool_lock}; }
 

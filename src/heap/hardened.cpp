@@ -33,7 +33,7 @@ struct Quarantine {
   std::uint32_t count;
   std::size_t bytes;
 };
-Quarantine quarantine;
+constinit Quarantine quarantine{};
 
 // What a pointer turned out to be.
 struct Sealed {

@@ -22,7 +22,7 @@ struct Heaps {
   heapwright_heap* destroyed;
   heapwright_heap* reusable;
 };
-Heaps heaps;
+constinit Heaps heaps{};
 
 counters::LockCounters& lock_counters() noexcept { return counters_page->page.heap_lock; }
 

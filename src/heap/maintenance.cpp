@@ -33,7 +33,7 @@ struct Maintenance {
   std::uint32_t stack_unit;
   ThreadCache cache;  // owner of the slab that is looked at; only told, never allocated from
 };
-Maintenance maintenance;
+constinit Maintenance maintenance{};
 
 // What remains of a slab goes back to the pool, an empty one to the page
 // source. One that a notice is under way for stays until that has come.

@@ -89,7 +89,7 @@ struct PageSource {
   std::atomic<std::uint16_t> tick;
   std::atomic<std::uintptr_t> lines_end;  // lines below can be read
 };
-PageSource source;
+constinit PageSource source{};
 
 LockGuard guard() noexcept { return {source.lock, counters_page->page.page_source_lock}; }
 
@@ -184,7 +184,7 @@ bool make_range_writable(std::uint32_t unit, std::uint32_t units) noexcept {
   // Whole MiB, so that most growths find theirs done; doing it twice is harmless.
   constexpr std::uintptr_t line_step = std::uintptr_t{1} << 20;
   const auto line = [](std::uint32_t n) { return reinterpret_cast<std::uintptr_t>(line_of(n)); };
-  const std::uintptr_t begin = (line(unit) - region.base) / line_step * line_step + region.base;
+  const std::uintptr_t begin = (line(unit - 1) - region.base) / line_step * line_step + region.base;
   const std::uintptr_t end =
       std::min(region.base + (line(unit + units + 1) - region.base + line_step - 1) / line_step * line_step,
                reinterpret_cast<std::uintptr_t>(memory_of(source.first_unit)));

@@ -43,7 +43,7 @@ struct PartialPool {
   std::uint32_t unpurged_count;
   std::uint32_t cursor;  // the class that claim_unpurged() looks at next
 };
-PartialPool pool;
+constinit PartialPool pool{};
 
 LockGuard guard() noexcept { return {pool.lock, counters_page->page.pool_lock}; }
 

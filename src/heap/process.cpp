@@ -22,7 +22,7 @@ namespace heapwright::heap {
 
 namespace {
 
-Lock start_lock;
+constinit Lock start_lock{};
 std::atomic<bool> is_started{false};
 
 // Every lock, outer ones first, so that the child finds nothing half done.
