@@ -30,8 +30,8 @@ inline constexpr std::size_t carve_bytes = 4096;
 
 // bytes <= small_limit_bytes. Branchless: the last term moves 1..8 down to
 // class 1 and 0 to class 0.
-constexpr std::uint32_t small_class_of(std::size_t bytes) noexcept {
-  return static_cast<std::uint32_t>(((bytes + 15) >> 4) + 1 - (bytes < 9 ? 1U : 0U));
+constexpr std::size_t small_class_of(std::size_t bytes) noexcept {
+  return ((bytes + 15) >> 4) + (bytes > 8 ? 1 : 0);
 }
 
 // small_limit_bytes < bytes <= slab_limit_bytes
@@ -41,7 +41,8 @@ constexpr std::uint32_t medium_class_of(std::size_t bytes) noexcept {
 }
 
 constexpr std::uint32_t class_of(std::size_t bytes) noexcept {
-  return bytes <= small_limit_bytes ? small_class_of(bytes) : medium_class_of(bytes);
+  return bytes <= small_limit_bytes ? static_cast<std::uint32_t>(small_class_of(bytes))
+                                    : medium_class_of(bytes);
 }
 
 constexpr std::uint32_t block_bytes_of(std::uint32_t size_class) noexcept {
