@@ -51,7 +51,9 @@ struct alignas(256) Aligned {
 const Way ways[] = {
     {"new", [] { delete used(new int); }},
     {"new[]", [] { delete[] used(new int[10]); }},
+    {"new(nothrow)", [] { delete used(new (std::nothrow) int); }},
     {"aligned new", [] { delete used(new Aligned); }},
+    {"aligned new[](nothrow)", [] { delete[] used(new (std::nothrow) Aligned[2]); }},
     {"malloc", [] { std::free(used(std::malloc(10))); }},
     {"calloc", [] { std::free(used(std::calloc(3, 10))); }},
     {"realloc", [] { std::free(used(std::realloc(nullptr, 10))); }},

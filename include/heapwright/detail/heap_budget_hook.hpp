@@ -60,13 +60,14 @@ inline const int hooks_installed = __sanitizer_install_malloc_and_free_hooks(
       if (block != nullptr) heap_released(__sanitizer_get_allocated_size(block));
     });
 
+// Null when there is no memory, or a failure is due.
+inline void* new_block_or_null(std::size_t bytes, std::size_t alignment) noexcept {
+  if (heap_must_fail()) return nullptr;
+  if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
+  return std::aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
+}
 inline void* new_block(std::size_t bytes, std::size_t alignment) {
-  void* block = nullptr;
-  if (!heap_must_fail()) {
-    block = alignment <= alignof(std::max_align_t)
-                ? std::malloc(bytes)
-                : std::aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
-  }
+  void* block = new_block_or_null(bytes, alignment);
   if (block == nullptr) throw_bad_alloc();
   return block;
 }
@@ -88,6 +89,20 @@ HEAPWRIGHT_NOT_INLINED void* operator new(std::size_t bytes, std::align_val_t al
 HEAPWRIGHT_NOT_INLINED void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return heapwright::detail::new_block(bytes, static_cast<std::size_t>(alignment));
 }
+HEAPWRIGHT_NOT_INLINED void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return heapwright::detail::new_block_or_null(bytes, 1);
+}
+HEAPWRIGHT_NOT_INLINED void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return heapwright::detail::new_block_or_null(bytes, 1);
+}
+HEAPWRIGHT_NOT_INLINED void* operator new(std::size_t bytes, std::align_val_t alignment,
+                                          const std::nothrow_t&) noexcept {
+  return heapwright::detail::new_block_or_null(bytes, static_cast<std::size_t>(alignment));
+}
+HEAPWRIGHT_NOT_INLINED void* operator new[](std::size_t bytes, std::align_val_t alignment,
+                                            const std::nothrow_t&) noexcept {
+  return heapwright::detail::new_block_or_null(bytes, static_cast<std::size_t>(alignment));
+}
 HEAPWRIGHT_NOT_INLINED void operator delete(void* block) noexcept { std::free(block); }
 HEAPWRIGHT_NOT_INLINED void operator delete[](void* block) noexcept { std::free(block); }
 HEAPWRIGHT_NOT_INLINED void operator delete(void* block, std::size_t) noexcept { std::free(block); }
@@ -98,6 +113,16 @@ HEAPWRIGHT_NOT_INLINED void operator delete(void* block, std::size_t, std::align
   std::free(block);
 }
 HEAPWRIGHT_NOT_INLINED void operator delete[](void* block, std::size_t, std::align_val_t) noexcept {
+  std::free(block);
+}
+HEAPWRIGHT_NOT_INLINED void operator delete(void* block, const std::nothrow_t&) noexcept { std::free(block); }
+HEAPWRIGHT_NOT_INLINED void operator delete[](void* block, const std::nothrow_t&) noexcept {
+  std::free(block);
+}
+HEAPWRIGHT_NOT_INLINED void operator delete(void* block, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(block);
+}
+HEAPWRIGHT_NOT_INLINED void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noexcept {
   std::free(block);
 }
 #undef HEAPWRIGHT_NOT_INLINED
