@@ -149,12 +149,12 @@ class arena : public std::pmr::memory_resource {
   template <class T, class... Args>
   T* create(Args&&... args) {
     if constexpr (std::is_trivially_destructible_v<T>) {
-      return ::new (allocate(sizeof(T), alignof(T))) T(std::forward<Args>(args)...);
+      return construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
     } else {
       auto* note = new_note();
       void* memory = allocate(sizeof(T), alignof(T));
       const heap_calls before = heap_calls_now();
-      T* object = ::new (memory) T(std::forward<Args>(args)...);
+      T* object = construct<T>(memory, std::forward<Args>(args)...);
       check_ownership(before, detail::name_of_type<T>());
       register_note(note, &detail::destructor_kind_of<T>, object, 1);
       return object;
@@ -415,6 +415,16 @@ class arena : public std::pmr::memory_resource {
       if (at >= list->begin() && at < list->end()) return true;
     }
     return false;
+  }
+
+  // Aggregates as well, whose members some compilers initialize by braces only.
+  template <class T, class... Args>
+  static T* construct(void* where, Args&&... args) {
+    if constexpr (std::is_constructible_v<T, Args...>) {
+      return ::new (where) T(std::forward<Args>(args)...);
+    } else {
+      return ::new (where) T{std::forward<Args>(args)...};
+    }
   }
 
   detail::destructor_note* new_note() {
