@@ -89,25 +89,15 @@ void mark(std::uint64_t* words, std::uint32_t index) noexcept {
   words[index / 64] |= std::uint64_t{1} << index % 64;
 }
 
-// Whether every block that touches the page was carved and is free, or was
-// dropped before; at least one must be free.
+// Whether every block that touches the page is free or dropped.
 bool can_drop(const UnitLine* slab, const std::uint64_t* free, const std::uint64_t* dropped,
               std::size_t page_offset, std::size_t page_bytes) noexcept {
-  const SizeClass& described = class_of_slab(slab);
   const std::uint32_t first = block_index(slab->size_class, page_offset);
-  std::uint32_t last = block_index(slab->size_class, page_offset + page_bytes - 1);
-  if (first >= slab->fresh) return false;
-  if (last >= described.capacity) last = described.capacity - 1U;
-  bool has_free = false;
-  for (std::uint32_t i = first; i <= last; ++i) {
-    if (i >= slab->fresh) break;  // not touched yet
-    if (is_marked(free, i)) {
-      has_free = true;
-    } else if (dropped == nullptr || !is_marked(dropped, i)) {
-      return false;
-    }
+  const std::uint32_t last = block_index(slab->size_class, page_offset + page_bytes - 1);
+  for (std::uint32_t i = first; i <= last && i < slab->fresh; ++i) {
+    if (!is_marked(free, i) && !is_marked(dropped, i)) return false;
   }
-  return has_free;
+  return true;
 }
 
 // Blocks that begin in a dropped page leave circulation.

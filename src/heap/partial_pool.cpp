@@ -54,12 +54,17 @@ SlabList& list_of(const UnitLine* slab) noexcept {
 
 // False: the slab's last block came back meanwhile.
 bool insert(UnitLine* slab) noexcept {
-  if (!watch(slab, unlisted_count(slab))) return false;
+  // Without an owner before it is watched: whoever then has to tell comes here,
+  // and waits for the lock.
+  ThreadCache* before = slab->owner.exchange(nullptr, std::memory_order_acq_rel);
+  if (!watch(slab, unlisted_count(slab))) {
+    slab->owner.store(before, std::memory_order_release);
+    return false;
+  }
   set_flag(slab, is_pooled);
   list_of(slab).append(slab);
   if (!has_flag(slab, is_purged)) ++pool.unpurged_count;
   pool.slabs_of[slab->size_class].fetch_add(1, std::memory_order_relaxed);
-  slab->owner.store(nullptr, std::memory_order_release);
   return true;
 }
 

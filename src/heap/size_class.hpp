@@ -62,12 +62,6 @@ constexpr std::uint32_t coarse_class_of(std::uint32_t size_class) noexcept {
   return class_of((bytes + step - 1) / step * step);
 }
 
-// Allocations after which a class gets slabs of its own: two pages' worth.
-constexpr std::uint32_t cold_allocations_of(std::uint32_t size_class) noexcept {
-  const std::uint32_t by_bytes = 8192 / block_bytes_of(size_class);
-  return by_bytes < 16 ? 16 : by_bytes;
-}
-
 // The smallest slab with 8 blocks and less than 1/128 of it lost at the end;
 // pages that lie wholly in that end are never touched and do not count.
 constexpr std::uint32_t slab_units_of(std::uint32_t size_class) noexcept {
@@ -81,14 +75,20 @@ constexpr std::uint32_t slab_units_of(std::uint32_t size_class) noexcept {
   return units;
 }
 
+// Room for 4 blocks.
+constexpr std::uint32_t first_slab_units_of(std::uint32_t size_class) noexcept {
+  const std::uint32_t needed =
+      static_cast<std::uint32_t>((block_bytes_of(size_class) * std::size_t{4} + unit_bytes - 1) / unit_bytes);
+  return needed < slab_units_of(size_class) ? needed : slab_units_of(size_class);
+}
+
 struct SizeClass {
   std::uint32_t block_bytes;
-  std::uint16_t capacity;  // blocks in a slab
   std::uint16_t coarse;
-  std::uint16_t cold_allocations;
   std::uint8_t units;
+  std::uint8_t first_units;  // of the first slab, which may remain the only one
   // floor(offset / block_bytes) == offset * reciprocal >> 42 for every offset
-  // in a slab (below 2^21, tested).
+  // in a slab (up to 2^21, tested).
   std::uint64_t reciprocal;
 };
 
@@ -96,9 +96,8 @@ constexpr SizeClass describe_class(std::uint32_t size_class) noexcept {
   SizeClass described{};
   described.block_bytes = block_bytes_of(size_class);
   described.units = static_cast<std::uint8_t>(slab_units_of(size_class));
-  described.capacity = static_cast<std::uint16_t>(described.units * unit_bytes / described.block_bytes);
   described.coarse = static_cast<std::uint16_t>(coarse_class_of(size_class));
-  described.cold_allocations = static_cast<std::uint16_t>(cold_allocations_of(size_class));
+  described.first_units = static_cast<std::uint8_t>(first_slab_units_of(size_class));
   described.reciprocal = ((std::uint64_t{1} << 42) + described.block_bytes - 1) / described.block_bytes;
   return described;
 }
@@ -113,6 +112,10 @@ inline constexpr std::array<SizeClass, class_count> size_classes = describe_clas
 
 constexpr std::uint32_t block_index(std::uint32_t size_class, std::size_t offset) noexcept {
   return static_cast<std::uint32_t>(offset * size_classes[size_class].reciprocal >> 42);
+}
+
+constexpr std::uint32_t capacity_of(std::uint32_t size_class, std::uint32_t units) noexcept {
+  return block_index(size_class, units * unit_bytes);
 }
 
 }  // namespace heapwright::heap

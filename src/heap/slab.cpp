@@ -9,12 +9,12 @@
 
 namespace heapwright::heap {
 
-UnitLine* open_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
-  const SizeClass& described = size_classes[size_class];
-  const Run run = allocate_run(described.units);
+UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept {
+  if (units == 0) units = size_classes[size_class].first_units;
+  const Run run = allocate_run(units);
   if (run.unit == 0) return nullptr;
   UnitLine* slab = line_of(run.unit);
-  for (std::uint32_t i = 1; i < described.units; ++i) {
+  for (std::uint32_t i = 1; i < units; ++i) {
     count_steps();
     UnitLine* rest = line_of(run.unit + i);
     rest->owner.store(nullptr, std::memory_order_relaxed);
@@ -28,7 +28,7 @@ UnitLine* open_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
   slab->carved = 0;
   slab->size_class = static_cast<std::uint16_t>(size_class);
   slab->flags = run.is_zeroed ? is_zeroed : 0;
-  slab->units = described.units;
+  slab->units = units;
   slab->fresh = 0;
   slab->dropped = 0;
   slab->next = 0;
@@ -77,7 +77,7 @@ Chain carve(UnitLine* slab) noexcept {
   const std::size_t page_end = offset / carve_bytes * carve_bytes + carve_bytes;
   std::uint32_t count = 1;
   if (carves_touched_page(slab)) count = static_cast<std::uint32_t>((page_end - offset + bytes - 1) / bytes);
-  count = std::min<std::uint32_t>(count, described.capacity - slab->fresh);
+  count = std::min<std::uint32_t>(count, capacity_of_slab(slab) - slab->fresh);
   char* memory = begin_of_slab(slab) + offset;
   auto* first = reinterpret_cast<Block*>(memory);
   for (std::uint32_t i = 1; i < count; ++i) {
@@ -149,8 +149,8 @@ bool mark_chain(const UnitLine* slab, const Block* block, std::uint32_t count,
 
 bool slab_is_valid(const UnitLine* slab) noexcept {
   const SizeClass& described = class_of_slab(slab);
-  if (slab->kind != UnitKind::slab || slab->units != described.units) return false;
-  if (slab->fresh > described.capacity || slab->carved + dropped_count(slab) != slab->fresh) return false;
+  if (slab->kind != UnitKind::slab || slab->units > described.units) return false;
+  if (slab->fresh > capacity_of_slab(slab) || slab->carved + dropped_count(slab) != slab->fresh) return false;
   const RemoteWord word = remote_of(slab);
   if (listed_count(slab) > slab->carved || word.count() > unlisted_count(slab)) return false;
   std::uint64_t marks[dropped_map_words] = {};

@@ -41,14 +41,17 @@ inline void set_flag(UnitLine* slab, SlabFlag flag) noexcept {
 inline void clear_flag(UnitLine* slab, SlabFlag flag) noexcept {
   slab->flags = static_cast<std::uint8_t>(slab->flags & ~flag);
 }
+inline std::uint32_t capacity_of_slab(const UnitLine* slab) noexcept {
+  return capacity_of(slab->size_class, slab->units);
+}
 inline bool can_carve(const UnitLine* slab) noexcept {
-  return slab->fresh < class_of_slab(slab).capacity || slab->dropped != 0;
+  return slab->fresh < capacity_of_slab(slab) || slab->dropped != 0;
 }
 
 // The next carving goes on in a page that has blocks already.
 inline bool carves_touched_page(const UnitLine* slab) noexcept {
   const SizeClass& described = class_of_slab(slab);
-  return slab->dropped == 0 && slab->fresh < described.capacity &&
+  return slab->dropped == 0 && slab->fresh < capacity_of_slab(slab) &&
          slab->fresh * std::size_t{described.block_bytes} % carve_bytes >= described.block_bytes;
 }
 
@@ -58,8 +61,9 @@ struct Chain {
   std::uint32_t count;
 };
 
-// A new slab with no block carved, owned by `owner`. Null: no memory.
-UnitLine* open_slab(std::uint32_t size_class, ThreadCache* owner) noexcept;
+// A new slab with no block carved, owned by `owner`; of the size of a first
+// slab where `units` is 0. Null: no memory.
+UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept;
 // No block of the slab is in use. Its memory goes back to the page source.
 void close_slab(UnitLine* slab) noexcept;
 

@@ -3,6 +3,7 @@
 
 #include "heap/counting.hpp"
 #include "heap/partial_pool.hpp"
+#include "heap/remote_free.hpp"
 
 namespace heapwright::heap {
 
@@ -143,11 +144,12 @@ Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   const Chain taken = take_blocks(cache, slab);
   clear_flag(slab, is_candidate);
   const bool has_more = slab->free_list != nullptr || can_carve(slab) || remote_of(slab).has_blocks();
-  if (!has_more && unwatch(slab)) {
-    // All of it is handed out: told about when an eighth is back.
+  if (!has_more) {
+    // All of it is handed out: told about when an eighth is back, or by the
+    // notice that is under way.
     unkeep(cache, slab);
     delist(cache, slab);
-    if (!watch(slab, slab->carved / 8 + 1)) enlist(cache, slab);
+    if (unwatch(slab) && !watch(slab, slab->carved / 8 + 1)) enlist(cache, slab);
   }
   schedule_event(slab);
   if (taken.count > 1) cache->ready[slab->size_class] = taken.first->next;
@@ -159,8 +161,11 @@ UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (slab != nullptr) {
     cache->count(Reason::slab_claimed);
   } else {
-    slab = open_slab(size_class, cache);
+    ClassSlot& slot = cache->slots[size_class];
+    slab = open_slab(size_class, slot.is_grown ? size_classes[size_class].units : 0, cache);
     if (slab == nullptr) return nullptr;
+    slot.is_grown = true;
+    ++slot.opened;
     cache->count(Reason::slab_opened);
   }
   enlist(cache, slab);
@@ -172,13 +177,14 @@ UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
 void* refill(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (size_class == 0) size_class = 1;
   ClassSlot& slot = cache->slots[size_class];
-  const SizeClass& described = size_classes[size_class];
-  if (described.coarse != size_class && slot.cold_allocations < described.cold_allocations) {
-    ++slot.cold_allocations;
-    cache->count(Reason::refill_cold);
-    size_class = described.coarse;
-  }
-  return take_block(cache, size_class);
+  const std::uint32_t coarse = size_classes[size_class].coarse;
+  if (slot.has_slabs || coarse == size_class) return take_block(cache, size_class);
+  cache->count(Reason::refill_cold);
+  void* block = take_block(cache, coarse);
+  if (cache->slots[coarse].opened < openings_per_promotion) return block;
+  cache->slots[coarse].opened = 0;
+  slot.has_slabs = true;
+  return block;
 }
 
 void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
@@ -224,7 +230,12 @@ void return_ready(ThreadCache* cache, std::uint32_t size_class) noexcept {
     cache->ready[size_class] = block->next;
     UnitLine* slab = line_at(block);
     if (slab->kind == UnitKind::slab_rest) slab -= slab->units;
-    free_listed(cache, slab, block);
+    // The slab may have gone to the pool while its blocks were ready here.
+    if (slab->owner.load(std::memory_order_relaxed) == cache) {
+      free_listed(cache, slab, block);
+    } else {
+      free_remote(slab, block);
+    }
   }
 }
 

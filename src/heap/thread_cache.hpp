@@ -18,7 +18,9 @@ struct ClassSlot {
   counters::Counter taken;     // blocks moved to `ready`
   counters::Counter returned;  // of those, blocks that had been freed before
   counters::Counter refills;
-  std::uint16_t cold_allocations;
+  std::uint16_t opened;  // slabs opened, since a finer class got slabs of its own
+  bool has_slabs;        // of its own, though a coarser class could serve it
+  bool is_grown;         // opened a slab before: the next one is of full size
 };
 
 inline constexpr std::uint32_t candidate_count = 8;
@@ -45,6 +47,10 @@ struct ThreadCache {
     counters::add_owned(reasons[static_cast<std::uint32_t>(reason)], 1);
   }
 };
+
+// A class that a coarser one serves gets slabs of its own when that one has
+// opened so many: its share of the memory is then worth a slab.
+inline constexpr std::uint16_t openings_per_promotion = 4;
 
 // A sparse slab that is the only one of its class stays, up to this sum.
 inline constexpr std::uint32_t most_kept_bytes = 512 * 1024;
