@@ -4,8 +4,10 @@
 
 Records three programs with both tools, as they are and LONG times as long,
 then reads all recordings in turn, so that a slow minute of the machine falls
-on both. Reading is the whole command, from its start to the prompt. At the
-end one large trace, for the memory that takes. The raw figures go to
+on both. Reading is the whole command, from its start to the prompt.
+heaptrack pairs calls and looks up symbols in a step of its own, before
+heaptrack_print: it is measured without and with that step. At the end one
+large trace, for the memory that takes. The raw figures go to
 OUTPUT/analysis.json; render.py makes the tables.
 """
 
@@ -13,6 +15,7 @@ import argparse
 import json
 import os
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,28 +32,38 @@ build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
 command = os.environ.get("HEAPWRIGHT_COMMAND", str(project / ".venv/bin/heapwright"))
 names = ("pairs", "sqlite3", "python3")
 bytes_per_synthetic_event = 3.6
+interpreter = "/usr/lib/heaptrack/libexec/heaptrack_interpret"
 
 
 def record(workload: Workload, folder: Path) -> dict[str, dict[str, Any]]:
-    """Both recordings: their files and how many events each holds."""
+    """For each way of reading: the command line and how many events it reads."""
     ours = folder / f"{workload.name}.heapwright"
+    raw = folder / f"{workload.name}.raw.zst"
     theirs = folder / f"{workload.name}.zst"
+    again = folder / f"{workload.name}.again.zst"
     run([str(build / "bin/heapwright-collect"), "--quiet", "--output", str(ours), "--", *workload.line])
-    run(["heaptrack", "-o", str(theirs.with_suffix("")), *workload.line])
+    run(["heaptrack", "--raw", "-o", str(folder / workload.name), *workload.line])
+    run(["sh", "-c", interpret(raw, theirs)])
+    events = count_heaptrack_events(theirs)
+    both = f"{interpret(raw, again)} && heaptrack_print -f {shlex.quote(str(again))}"
     return {
-        "heapwright": {"file": ours, "events": count_events(ours)},
-        "heaptrack_print": {"file": theirs, "events": count_heaptrack_events(theirs)},
+        "heapwright": {"line": explain(ours), "events": count_events(ours)},
+        "heaptrack_print": {"line": ["heaptrack_print", "-f", str(theirs)], "events": events},
+        "heaptrack_interpret and _print": {"line": ["sh", "-c", both], "events": events},
     }
+
+
+def interpret(raw: Path, out: Path) -> str:
+    """The shell line that heaptrack itself names for this."""
+    return f"zstd -dc < {shlex.quote(str(raw))} | {interpreter} | zstd -qc > {shlex.quote(str(out))}"
 
 
 def count_events(trace: Path) -> int:
     return int(json.loads(subprocess.check_output([command, "info", "--json", str(trace)]))["events"])
 
 
-def line_of(tool: str, file: Path) -> list[str]:
-    if tool == "heapwright":
-        return [command, "explain", "--json", str(file)]
-    return ["heaptrack_print", "-f", str(file)]
+def explain(trace: Path) -> list[str]:
+    return [command, "explain", "--json", str(trace)]
 
 
 def measure_recordings(length: int, rounds: int, scale: float) -> list[dict[str, Any]]:
@@ -62,12 +75,12 @@ def measure_recordings(length: int, rounds: int, scale: float) -> list[dict[str,
         for round_number in range(rounds):
             for workload, tools in recordings.items():
                 for tool in sorted(tools, reverse=round_number % 2 == 1):
-                    figures = run(line_of(tool, tools[tool]["file"]))
+                    figures = run(tools[tool]["line"])
                     runs.append(
                         {"workload": workload, "length": length, "tool": tool, "round": round_number}
                         | {"events": tools[tool]["events"], **figures}
                     )
-                    print(f"{workload:8} x{length:<3} {tool:16} {figures['wall_s']:7.2f} s", flush=True)
+                    print(f"{workload:8} x{length:<3} {tool:30} {figures['wall_s']:7.2f} s", flush=True)
     return runs
 
 
@@ -79,7 +92,7 @@ def measure_large(gigabytes: float) -> dict[str, Any]:
         writer = build / "bin/write_synthetic_trace"
         subprocess.run([str(writer), str(file), str(events), "8", "2000", "2000000"], check=True)
         start = time.perf_counter()
-        process = subprocess.Popen(line_of("heapwright", file), stdout=subprocess.DEVNULL, env=environment)
+        process = subprocess.Popen(explain(file), stdout=subprocess.DEVNULL, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - start
         if status != 0:
