@@ -197,11 +197,19 @@ bool make_range_writable(std::uint32_t unit, std::uint32_t units) noexcept {
   return make_writable(memory, bytes);
 }
 
+// Under a limit of the address space an eighth of it is left to stacks and
+// mappings of others.
+bool is_beyond_limit(std::uint32_t end) noexcept {
+  const std::size_t limit = source.is_reserved ? 0 : address_space_limit_bytes();
+  if (limit == 0) return false;
+  return std::size_t{end - source.first_unit} * unit_bytes > limit - limit / 8;
+}
+
 // Moves the frontier up by `units`, at `from`. The range is the caller's alone.
 bool claim_frontier(std::uint32_t units, std::uint32_t* from) noexcept {
   std::uint32_t old = source.frontier.load(std::memory_order_relaxed);
   do {
-    if (units > source.span_units - old) return false;
+    if (units > source.span_units - old || is_beyond_limit(old + units)) return false;
   } while (!source.frontier.compare_exchange_weak(old, old + units, std::memory_order_relaxed));
   *from = old;
   return true;

@@ -106,8 +106,23 @@ void on_sparse(ThreadCache* cache, UnitLine* slab) noexcept {
   if (is_sparse(old)) give_to_pool(cache, old);
 }
 
+bool has_blocks(const UnitLine* slab) noexcept {
+  return slab->free_list != nullptr || can_carve(slab) || remote_of(slab).has_blocks();
+}
+
+// All of the slab is handed out: told about when an eighth is back, or by the
+// notice that is under way.
+void await_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
+  if (unwatch(slab) && !watch(slab, slab->carved / 8 + 1)) enlist(cache, slab);
+}
+
 void consider(ThreadCache* cache, UnitLine* slab) noexcept {
   if (is_empty(slab)) return on_empty(cache, slab);
+  if (!has_flag(slab, is_listed) && !has_blocks(slab)) {
+    // Taken again before the notice about it arrived.
+    await_blocks(cache, slab);
+    return schedule_event(slab);
+  }
   if (!has_flag(slab, is_listed) && unwatch(slab)) {
     enlist(cache, slab);
     watch(slab, unlisted_count(slab));
@@ -143,13 +158,10 @@ Chain take_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
 Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   const Chain taken = take_blocks(cache, slab);
   clear_flag(slab, is_candidate);
-  const bool has_more = slab->free_list != nullptr || can_carve(slab) || remote_of(slab).has_blocks();
-  if (!has_more) {
-    // All of it is handed out: told about when an eighth is back, or by the
-    // notice that is under way.
+  if (!has_blocks(slab)) {
     unkeep(cache, slab);
     delist(cache, slab);
-    if (unwatch(slab) && !watch(slab, slab->carved / 8 + 1)) enlist(cache, slab);
+    await_blocks(cache, slab);
   }
   schedule_event(slab);
   if (taken.count > 1) cache->ready[slab->size_class] = taken.first->next;
@@ -199,6 +211,8 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   UnitLine* slab = slot.first != 0 ? line_of(slot.first) : fetch_slab(cache, size_class);
   return slab == nullptr ? nullptr : take_from(cache, slab);
 }
+// A listed slab has blocks: take_from() delists it with the last, and blocks of
+// an owned slab only ever come back.
 
 void on_event(ThreadCache* cache, UnitLine* slab) noexcept { consider(cache, slab); }
 
