@@ -33,6 +33,13 @@ std::string_view name_of(EventKind kind) noexcept;
 // stack        id of a stack definition (StackTable); 0 = not captured
 // alignment_log2  where has_alignment(kind), otherwise 0
 //
+// Annotations: pool_create and pool_destroy have the pool as address,
+// pool_allocate and pool_free the block as address, its bytes as size and the
+// pool as usable, region_named the region as address and size. A name follows
+// at once as annotation_text events: 16 bytes each, the first 8 in size, the
+// others in usable, lowest byte first; it ends at the first 0 or with the last
+// of them.
+//
 // A realloc that failed has address 0 and leaves old_address live when
 // size > 0; realloc(p, 0) releases old_address.
 struct EventBatch {

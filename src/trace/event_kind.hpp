@@ -56,6 +56,16 @@ enum class EventKind : std::uint8_t {
   mremap_ = 82,
   brk_ = 83,
   sbrk_ = 84,
+
+  // What the program said of itself (include/heapwright/annotate.h).
+  phase_begin = 88,
+  phase_end = 89,
+  pool_create = 90,
+  pool_destroy = 91,
+  pool_allocate = 92,
+  pool_free = 93,
+  region_named = 94,
+  annotation_text = 95,
 };
 
 inline constexpr std::size_t event_kind_limit = 96;
@@ -70,6 +80,11 @@ constexpr bool is_allocation(EventKind kind) noexcept {
 constexpr bool is_release(EventKind kind) noexcept {
   const auto value = static_cast<std::uint8_t>(kind);
   return value >= 32 && value < 64;
+}
+
+// True for what is no heap call, but the program's saying.
+constexpr bool is_annotation(EventKind kind) noexcept {
+  return kind >= EventKind::phase_begin && kind <= EventKind::annotation_text;
 }
 
 constexpr bool is_realloc(EventKind kind) noexcept {

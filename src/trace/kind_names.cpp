@@ -83,11 +83,35 @@ std::string_view name_of_release(EventKind kind) noexcept {
   }
 }
 
+std::string_view name_of_annotation(EventKind kind) noexcept {
+  switch (kind) {
+    case EventKind::phase_begin:
+      return "phase_begin";
+    case EventKind::phase_end:
+      return "phase_end";
+    case EventKind::pool_create:
+      return "pool_create";
+    case EventKind::pool_destroy:
+      return "pool_destroy";
+    case EventKind::pool_allocate:
+      return "pool_allocate";
+    case EventKind::pool_free:
+      return "pool_free";
+    case EventKind::region_named:
+      return "region_named";
+    case EventKind::annotation_text:
+      return "annotation_text";
+    default:
+      return "?";
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(EventKind kind) noexcept {
   if (is_allocation(kind)) return name_of_allocation(kind);
   if (is_release(kind)) return name_of_release(kind);
+  if (is_annotation(kind)) return name_of_annotation(kind);
   switch (kind) {
     case EventKind::malloc_usable_size_:
       return "malloc_usable_size";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string>
@@ -31,7 +32,15 @@ struct Step {
   bool is_birth;
 };
 
+// What the program said of itself.
+struct Annotation {
+  EventKind kind;
+  std::string name;
+  std::uint64_t address, size, usable;
+};
+
 struct Totals {
+  std::vector<Annotation> annotations;
   Counts allocated, failed, released;
   std::map<EventKind, std::uint64_t> called;
   std::uint64_t null_frees = 0, unknown_releases = 0, reused_live = 0, gaps = 0, backward = 0, events = 0;
@@ -56,6 +65,18 @@ void count_call(const EventBatch& batch, std::size_t i, Totals& totals) {
   if (is_realloc_to_nothing(batch, i)) return;
   Counts& counts = batch.address[i] == 0 ? totals.failed : totals.allocated;
   ++counts[{kind, batch.size[i]}];
+}
+
+// The pieces of a name follow its event in the same thread.
+void add_annotation(const EventBatch& batch, std::size_t i, std::vector<Annotation>& annotations) {
+  if (batch.kind[i] != EventKind::annotation_text) {
+    annotations.push_back({batch.kind[i], "", batch.address[i], batch.size[i], batch.usable[i]});
+    return;
+  }
+  char piece[17] = {};
+  std::memcpy(piece, &batch.size[i], 8);
+  std::memcpy(piece + 8, &batch.usable[i], 8);
+  if (!annotations.empty()) annotations.back().name += piece;
 }
 
 // Steps of one thread stay in its order: a processor may read its clock a few
@@ -136,6 +157,7 @@ Totals read_events(const Reader& reader, std::uint64_t size_of_interest) {
       time = batch.begin_ns[i];
       count_call(batch, i, totals);
       add_steps(batch, i, {steps, moment});
+      if (heapwright::trace::is_annotation(batch.kind[i])) add_annotation(batch, i, totals.annotations);
       if (heapwright::trace::is_allocation(batch.kind[i]) && batch.size[i] == size_of_interest) {
         totals.stacks_of_size.insert(batch.stack[i]);
       }
@@ -225,6 +247,14 @@ void print_lists(const Reader& reader, const Totals& totals) {
   separator = "";
   for (const auto& note : reader.metadata().notes) {
     std::printf("%s%s", separator, quoted(note).c_str());
+    separator = ",";
+  }
+  std::printf("],\n\"annotations\":[");
+  separator = "";
+  for (const auto& said : totals.annotations) {
+    std::printf("%s[\"%s\",%s,%lu,%lu,%lu]", separator,
+                std::string(heapwright::trace::name_of(said.kind)).c_str(), quoted(said.name).c_str(),
+                said.address, said.size, said.usable);
     separator = ",";
   }
   std::printf("],\n\"damage\":%zu,\"stacks\":[", reader.damage().size());

@@ -65,7 +65,7 @@ TEST(FormatDocument, NamesEveryEventKind) {
     EXPECT_EQ(row->second, name);
   }
   EXPECT_EQ(table.size(), named + 1);
-  EXPECT_EQ(named, 40U);
+  EXPECT_EQ(named, 48U);
 }
 
 TEST(FormatDocument, NamesEveryChunkKind) {
