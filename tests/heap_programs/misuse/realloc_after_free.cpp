@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// expected: double free of BLOCK, a block of 300 bytes
+#include "misused_block.hpp"
+
+int main() {
+  void* block = tell(std::malloc(300));
+  std::free(block);
+  keep(std::realloc(block, 600));
+  return 0;
+}
