@@ -99,7 +99,7 @@ void schedule_event(UnitLine* slab) noexcept {
   constexpr std::uint32_t never = std::uint32_t{1} << 30;
   std::uint32_t wait = never;
   if (!has_flag(slab, is_kept)) {
-    const std::uint32_t sparse_at = slab->carved - slab->carved / 4;
+    const std::uint32_t sparse_at = slab->carved - sparse_limit(slab);
     const std::uint32_t list_at = std::max<std::uint32_t>(1, slab->carved / 8);
     const std::uint32_t next = has_flag(slab, is_listed) ? sparse_at : list_at;
     wait = listed < next ? next - listed : unlisted;

@@ -30,9 +30,13 @@ inline RemoteWord remote_of(const UnitLine* slab) noexcept {
 inline bool is_empty(const UnitLine* slab) noexcept {
   return unlisted_count(slab) == remote_of(slab).count();
 }
-// Three quarters of the blocks are free.
+// Live blocks up to which a slab is sparse: a quarter of them, or half where
+// each free block is worth a page to the system.
+inline std::uint32_t sparse_limit(const UnitLine* slab) noexcept {
+  return slab->carved / (class_of_slab(slab).block_bytes < carve_bytes ? 4 : 2);
+}
 inline bool is_sparse(const UnitLine* slab) noexcept {
-  return unlisted_count(slab) - remote_of(slab).count() <= slab->carved / 4;
+  return unlisted_count(slab) - remote_of(slab).count() <= sparse_limit(slab);
 }
 inline bool has_flag(const UnitLine* slab, SlabFlag flag) noexcept { return (slab->flags & flag) != 0; }
 inline void set_flag(UnitLine* slab, SlabFlag flag) noexcept {
