@@ -74,6 +74,8 @@ inline void* new_block(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace heapwright::detail
 
+// Clang's ThreadSanitizer brings operators that no program can replace.
+#if !defined(__clang__) || !defined(HEAPWRIGHT_TSAN)
 // Inlined into a caller, they look to the compiler like a free() of what new
 // returned (-Wmismatched-new-delete).
 #define HEAPWRIGHT_NOT_INLINED __attribute__((noinline))
@@ -126,6 +128,7 @@ HEAPWRIGHT_NOT_INLINED void operator delete[](void* block, std::align_val_t, con
   std::free(block);
 }
 #undef HEAPWRIGHT_NOT_INLINED
+#endif
 
 #if defined(HEAPWRIGHT_TSAN)
 // ThreadSanitizer does not call its hooks from the functions that align.
