@@ -73,7 +73,7 @@ bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab
 	@tools/build_peers.sh
 
 FUZZ_SECONDS ?= 60
-fuzz: setup-test ## fuzz the trace decoder for FUZZ_SECONDS (60)
+fuzz: setup-test ## fuzz the trace decoder and the parts, FUZZ_SECONDS (60) each
 	@cmake --preset fuzz >/dev/null
 	@cmake --build --preset fuzz -j $(JOBS) -- --quiet
 	@tools/fuzz.sh $(FUZZ_SECONDS)

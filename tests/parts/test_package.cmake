@@ -14,6 +14,9 @@ project(user LANGUAGES CXX)
 find_package(heapwright 0.1 REQUIRED)
 add_executable(user user.cpp)
 target_link_libraries(user PRIVATE heapwright::parts)
+add_executable(budget ${PROJECT}/examples/parts/heap_budget.cpp)
+target_link_libraries(budget PRIVATE heapwright::parts)
+heapwright_heap_budget_static(budget)
 ")
 file(WRITE ${WORK}/user/user.cpp
 "#include <heapwright/small_vector.hpp>
@@ -22,3 +25,4 @@ int main() { return heapwright::small_vector<int, 2>{1, 2}.is_inline() ? 0 : 1; 
 run(${CMAKE_COMMAND} -S ${WORK}/user -B ${WORK}/user/build -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 run(${CMAKE_COMMAND} --build ${WORK}/user/build)
 run(${WORK}/user/build/user)
+run(${WORK}/user/build/budget)
