@@ -50,7 +50,8 @@ void* allocate_block(std::size_t bytes) noexcept {
 }  // namespace
 
 UnitLine* head_line_of(const void* pointer) noexcept {
-  if (!is_in_region(pointer)) return nullptr;
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - region.base;
+  if (offset >= region.used_bytes.load(std::memory_order_relaxed)) return nullptr;
   UnitLine* line = line_at(pointer);
   if (line->kind == UnitKind::slab_rest) line -= line->units;
   return line->kind == UnitKind::slab || line->kind == UnitKind::large ? line : nullptr;

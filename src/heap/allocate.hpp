@@ -29,7 +29,7 @@ void release_slowly(void* block) noexcept;
 
 [[gnu::always_inline]] inline void release(void* pointer) noexcept {
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - region.base;
-  if (offset >= region.span_bytes) [[unlikely]]
+  if (offset >= region.used_bytes.load(std::memory_order_relaxed)) [[unlikely]]
     return release_slowly(pointer);
   auto* const line = reinterpret_cast<UnitLine*>(region.base + (offset >> unit_shift) * line_bytes);
   if (line->owner.load(std::memory_order_relaxed) != current_cache) [[unlikely]]

@@ -13,6 +13,7 @@
 #include "heap/large.hpp"
 #include "heap/lock.hpp"
 #include "heap/messages.hpp"
+#include "heap/page_source.hpp"
 #include "heap/system_pages.hpp"
 
 namespace heapwright::heap {
@@ -84,8 +85,18 @@ bool is_out_of_reach(const UnitLine* line) noexcept {
   stop(line.text(", a block of ").number(block.bytes()).text(" bytes"));
 }
 
-Sealed find(const char* function, void* pointer) noexcept {
+// The lines inside of a large block do not say where it begins.
+UnitLine* find_line(const void* pointer) noexcept {
   UnitLine* line = head_line_of(pointer);
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - region.base;
+  if (line != nullptr || offset >= region.used_bytes.load(std::memory_order_relaxed)) return line;
+  for (line = line_at(pointer); unit_of(line) > first_unit() && line->kind == UnitKind::inside; --line) {
+  }
+  return line->kind == UnitKind::large && line_at(pointer) < line + line->units ? line : nullptr;
+}
+
+Sealed find(const char* function, void* pointer) noexcept {
+  UnitLine* line = find_line(pointer);
   if (line == nullptr) stop_for_invalid_pointer(function, pointer);
   char* const run = memory_of(unit_of(line));
   const auto offset = static_cast<std::size_t>(static_cast<char*>(pointer) - run);

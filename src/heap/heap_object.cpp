@@ -111,6 +111,14 @@ bool dismantle_heap() noexcept {
   return true;
 }
 
+void for_each_heap(void (*visit)(const heapwright_heap&, void*), void* context) noexcept {
+  const LockGuard locked(heaps.lock, lock_counters());
+  for (heapwright_heap* heap = heaps.live; heap != nullptr; heap = heap->next) {
+    const LockGuard heap_locked(heap->lock, lock_counters());
+    visit(*heap, context);
+  }
+}
+
 void lock_heaps() noexcept {
   heaps.lock.lock(lock_counters());
   for (heapwright_heap* heap = heaps.live; heap != nullptr; heap = heap->next)

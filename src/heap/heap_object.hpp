@@ -28,6 +28,9 @@ void destroy_heap(heapwright_heap* heap) noexcept;
 // One piece of work on destroyed heaps: 256 units looked at. False: nothing was left.
 bool dismantle_heap() noexcept;
 
+// Under each heap's lock.
+void for_each_heap(void (*visit)(const heapwright_heap&, void*), void* context) noexcept;
+
 void lock_heaps() noexcept;
 void unlock_heaps() noexcept;
 

@@ -13,7 +13,7 @@
 
 namespace heapwright::heap {
 
-Region region{0, 0};
+constinit Region region{};
 
 namespace {
 
@@ -184,7 +184,7 @@ bool make_range_writable(std::uint32_t unit, std::uint32_t units) noexcept {
   // Whole MiB, so that most growths find theirs done; doing it twice is harmless.
   constexpr std::uintptr_t line_step = std::uintptr_t{1} << 20;
   const auto line = [](std::uint32_t n) { return reinterpret_cast<std::uintptr_t>(line_of(n)); };
-  const std::uintptr_t begin = (line(unit - 1) - region.base) / line_step * line_step + region.base;
+  const std::uintptr_t begin = (line(unit) - region.base) / line_step * line_step + region.base;
   const std::uintptr_t end =
       std::min(region.base + (line(unit + units + 1) - region.base + line_step - 1) / line_step * line_step,
                reinterpret_cast<std::uintptr_t>(memory_of(source.first_unit)));
@@ -215,6 +215,12 @@ bool claim_frontier(std::uint32_t units, std::uint32_t* from) noexcept {
   return true;
 }
 
+void raise_used(std::size_t bytes) noexcept {
+  std::size_t seen = region.used_bytes.load(std::memory_order_relaxed);
+  while (seen < bytes && !region.used_bytes.compare_exchange_weak(seen, bytes, std::memory_order_release)) {
+  }
+}
+
 // What cannot be made writable is given back, or left out for good when the
 // frontier has moved on meanwhile.
 Run grow(std::uint32_t wanted, std::uint32_t growth) noexcept {
@@ -225,6 +231,7 @@ Run grow(std::uint32_t wanted, std::uint32_t growth) noexcept {
     source.frontier.compare_exchange_strong(expected, from, std::memory_order_relaxed);
     return {0, false};
   }
+  raise_used(std::size_t{from + growth} << unit_shift);
   counters::add(counters_page->page.committed_bytes, growth * unit_bytes);
   count_reason(counters::Reason::region_grown);
   if (growth > wanted) {
@@ -294,7 +301,6 @@ bool place_span(std::size_t span_bytes) noexcept {
 }  // namespace
 
 bool initialize_page_source() noexcept {
-  if (region.span_bytes != 0) return true;
   const std::size_t limit = address_space_limit_bytes();
   std::size_t span_bytes = full_span_bytes;
   if (limit != 0 && limit < full_span_bytes) {
@@ -310,9 +316,10 @@ bool initialize_page_source() noexcept {
   source.span_units = static_cast<std::uint32_t>(span_bytes >> unit_shift);
   source.first_unit = source.span_units / (unit_bytes / line_bytes);
   source.frontier.store(source.first_unit, std::memory_order_relaxed);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
   region.span_bytes = span_bytes;
-  return true;
+  // The lines of the lines: no block has them, but free() of a wild pointer reads them.
+  return !source.is_reserved ||
+         make_writable(reinterpret_cast<void*>(region.base), source.first_unit * line_bytes);
 }
 
 Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {

@@ -2,10 +2,10 @@
 // One reserved range of addresses holds every block, so that a block's record
 // is found by arithmetic:
 //
-//   base                                             base + span_bytes
-//   | lines: 64 bytes for each unit | units of 64 KiB ...             |
+//   base                                  base + used_bytes   base + span_bytes
+//   | lines: 64 bytes for each unit | units of 64 KiB ... | not used yet |
 //
-// A pointer is this heap's exactly if (pointer - base) < span_bytes.
+// A pointer is this heap's exactly if (pointer - base) < used_bytes.
 #pragma once
 
 #include <atomic>
@@ -83,7 +83,10 @@ static_assert(sizeof(UnitLine) == 64);
 
 struct Region {
   std::uintptr_t base;
-  std::size_t span_bytes;  // 0 until the first allocation
+  // Every block lies below base + used_bytes, and lines up to there can be
+  // read; only grows. 0 until the first allocation.
+  std::atomic<std::size_t> used_bytes;
+  std::size_t span_bytes;
 };
 extern Region region;
 

@@ -130,19 +130,20 @@ bool unwatch(UnitLine* slab) noexcept {
 
 namespace {
 
-// Marks the blocks of a chain; false when one is no block or was marked.
+// Marks the blocks of a chain; false when one is no block or was marked, or the
+// chain is longer.
 bool mark_chain(const UnitLine* slab, const Block* block, std::uint32_t count,
                 std::uint64_t* marks) noexcept {
   const SizeClass& described = class_of_slab(slab);
   for (std::uint32_t i = 0; i < count; ++i, block = block->next) {
     const auto offset = static_cast<std::size_t>(reinterpret_cast<const char*>(block) - begin_of_slab(slab));
+    if (block == nullptr || offset >= slab->units * unit_bytes) return false;
     const std::uint32_t index = block_index(slab->size_class, offset);
-    if (block == nullptr || index >= slab->fresh || index * std::size_t{described.block_bytes} != offset)
-      return false;
+    if (index >= slab->fresh || index * std::size_t{described.block_bytes} != offset) return false;
     if ((marks[index / 64] >> index % 64 & 1) != 0) return false;
     marks[index / 64] |= std::uint64_t{1} << index % 64;
   }
-  return true;
+  return block == nullptr;
 }
 
 }  // namespace

@@ -48,6 +48,10 @@ heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noex
   }
   subtract_ready(wanted != nullptr ? *wanted : *current_cache, sums);
   if (wanted != nullptr || end == 0) return sums;
+  const auto subtract = [](const heapwright_heap& heap, void* into) {
+    subtract_ready(heap.cache, *static_cast<heapwright_heap_statistics*>(into));
+  };
+  for_each_heap(subtract, &sums);
   sums.retained_bytes = dirty_bytes();
   sums.committed_bytes = committed_bytes();
   sums.metadata_bytes = (end - first_unit()) * line_bytes;

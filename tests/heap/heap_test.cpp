@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// The whole heap through its own functions; malloc stays the C library's.
+#include "heapwright/heap.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "heap/allocate.hpp"
+#include "heap/large.hpp"
+#include "heap/maintenance.hpp"
+#include "heap/settings.hpp"
+#include "heap/system_pages.hpp"
+
+namespace heapwright::heap {
+namespace {
+
+struct Filled {
+  unsigned char* memory;
+  std::size_t bytes;
+  unsigned char fill;
+
+  static Filled make(std::size_t bytes, unsigned char fill) {
+    auto* memory = static_cast<unsigned char*>(allocate(bytes));
+    if (memory != nullptr) std::memset(memory, fill, bytes);
+    return {memory, bytes, fill};
+  }
+  bool is_intact() const {
+    for (std::size_t i = 0; i<bytes; i += bytes> 512 ? 97 : 1) {
+      if (memory[i] != fill) return false;
+    }
+    return true;
+  }
+};
+
+std::size_t any_size(std::mt19937& random) {
+  const std::size_t limits[] = {64, 64, 1024, 8192, 70'000, 400'000};
+  return random() % limits[random() % 6];
+}
+
+class Heap : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { settings.has_maintenance_thread = false; }
+  void TearDown() override { EXPECT_TRUE(heapwright_heap_is_valid()); }
+};
+
+TEST_F(Heap, BlocksKeepTheirBytesThroughRandomCallsAndMaintenance) {
+  std::mt19937 random(11);
+  std::vector<Filled> blocks(3000);
+  for (int i = 0; i < 200'000; ++i) {
+    Filled& block = blocks[random() % blocks.size()];
+    if (block.memory == nullptr) {
+      block = Filled::make(any_size(random), static_cast<unsigned char>(random()));
+    } else if (random() % 4 == 0) {
+      ASSERT_TRUE(block.is_intact());
+      const std::size_t bytes = any_size(random) + 1;
+      auto* moved = static_cast<unsigned char*>(reallocate(block.memory, bytes));
+      ASSERT_EQ(
+          std::memcmp(moved, std::vector<unsigned char>(std::min(bytes, block.bytes), block.fill).data(),
+                      std::min(bytes, block.bytes)),
+          0);
+      std::memset(moved, block.fill, bytes);
+      block = {moved, bytes, block.fill};
+    } else {
+      ASSERT_TRUE(block.is_intact());
+      release(block.memory);
+      block.memory = nullptr;
+    }
+    if (i % 5000 == 0) {
+      maintain(20, 0);
+      ASSERT_TRUE(heapwright_heap_is_valid()) << i;
+    }
+  }
+  for (const Filled& block : blocks) {
+    if (block.memory != nullptr) release(block.memory);
+  }
+}
+
+TEST_F(Heap, ThreadsFreeEachOthersBlocks) {
+  static std::atomic<Filled*> slots[512];
+  const auto work = [](unsigned seed) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < 60'000; ++i) {
+      auto* made = static_cast<Filled*>(allocate(sizeof(Filled)));
+      *made = Filled::make(any_size(random) / 8, static_cast<unsigned char>(random()));
+      Filled* old = slots[random() % 512].exchange(made);
+      if (old == nullptr) continue;
+      ASSERT_TRUE(old->is_intact());
+      release(old->memory);
+      release(old);
+    }
+  };
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 4; ++i) threads.emplace_back(work, i + 1);
+    for (int i = 0; i < 200; ++i) maintain(10, 0);
+    for (std::thread& thread : threads) thread.join();
+  }
+  for (auto& slot : slots) {
+    if (Filled* old = slot.exchange(nullptr)) {
+      release(old->memory);
+      release(old);
+    }
+  }
+  maintain(100'000, 0);
+}
+
+TEST_F(Heap, WhatWasFreedGoesBackToTheSystem) {
+  std::vector<void*> blocks;
+  for (int i = 0; i < 20'000; ++i) blocks.push_back(std::memset(allocate(3000), 1, 3000));
+  for (void* block : blocks) release(block);
+  maintain(100'000, 0);
+  heapwright_heap_statistics now{};
+  ASSERT_EQ(heapwright_heap_get_statistics(nullptr, &now), 0);
+  EXPECT_EQ(now.retained_bytes, 0U);
+  EXPECT_LT(now.free_bytes, 2U << 20);
+}
+
+TEST_F(Heap, AlignedBlocksOfEverySize) {
+  for (std::size_t alignment = 16; alignment <= (std::size_t{1} << 22); alignment *= 2) {
+    for (const std::size_t bytes : {std::size_t{1}, alignment - 1, alignment + 1, std::size_t{5000}}) {
+      void* block = allocate_aligned(bytes, alignment);
+      ASSERT_NE(block, nullptr);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0U);
+      EXPECT_GE(usable_bytes(block), bytes);
+      release(block);
+    }
+  }
+  errno = 0;
+  EXPECT_EQ(allocate_aligned(1, std::size_t{1} << 40), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+}
+
+TEST_F(Heap, ALargeBlockGrowsWithItsBytesWithoutCopyOrWithMovedPages) {
+  std::size_t bytes = 100'000;
+  auto* block = static_cast<unsigned char*>(allocate(bytes));
+  void* in_the_way = allocate(100'000);
+  block[0] = 1;
+  block[bytes - 1] = 2;
+  while (bytes < 60'000'000) {
+    const std::size_t more = bytes * 3 / 2;
+    block = static_cast<unsigned char*>(reallocate(block, more));
+    ASSERT_NE(block, nullptr);
+    ASSERT_EQ(block[0], 1);
+    ASSERT_EQ(block[bytes - 1], 2);
+    block[more - 1] = 2;
+    bytes = more;
+    EXPECT_TRUE(heapwright_heap_is_valid());
+  }
+  release(block);
+  release(in_the_way);
+}
+
+TEST_F(Heap, ZeroedBlocksAreZeroWhateverWasThereBefore) {
+  for (const std::size_t bytes : {40UL, 5000UL, 100'000UL, 20'000'000UL}) {
+    for (int i = 0; i < 4; ++i) {
+      auto* block = static_cast<unsigned char*>(allocate_zeroed(bytes));
+      ASSERT_NE(block, nullptr);
+      for (std::size_t at = 0; at < bytes; ++at) ASSERT_EQ(block[at], 0);
+      std::memset(block, 0xAB, bytes);
+      release(block);
+    }
+  }
+}
+
+TEST_F(Heap, NoMemoryIsAnAnswerAndTheHeapGoesOn) {
+  for (std::uint32_t every = 1; every <= 9; ++every) {
+    std::vector<Filled> blocks;
+    std::mt19937 random(every);
+    refuse_every = every;
+    int refused = 0;
+    for (int i = 0; i < 4000; ++i) {
+      errno = 0;
+      const Filled block = Filled::make(any_size(random) * 4, 7);
+      if (block.memory == nullptr) {
+        EXPECT_EQ(errno, ENOMEM);
+        ++refused;
+      } else {
+        blocks.push_back(block);
+      }
+    }
+    refuse_every = 0;
+    if (every == 1) {
+      EXPECT_GT(refused, 0);
+    }
+    for (const Filled& block : blocks) {
+      ASSERT_TRUE(block.is_intact());
+      release(block.memory);
+    }
+    ASSERT_TRUE(heapwright_heap_is_valid()) << every;
+  }
+}
+
+TEST_F(Heap, PrivateHeapsCountTheirOwnAndGoAsAWhole) {
+  heapwright_heap* heap = heapwright_heap_create("orders");
+  ASSERT_NE(heap, nullptr);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 5000; ++i) blocks.push_back(heapwright_heap_allocate(heap, 100, 16));
+  blocks.push_back(heapwright_heap_allocate(heap, 300'000, 16));
+  std::thread([&] {
+    for (int i = 0; i < 1000; ++i) heapwright_heap_free(heap, blocks[i]);
+    for (int i = 1000; i < 2000; ++i) release(blocks[i]);  // free() takes them as well
+  }).join();
+  heapwright_heap_statistics now{};
+  ASSERT_EQ(heapwright_heap_get_statistics(heap, &now), 0);
+  EXPECT_EQ(now.live_blocks, 3001U);
+  EXPECT_EQ(now.live_bytes, 3000 * 112U + now.large_bytes);
+  maintain(100'000, 0);  // what threads that ended held ready
+  heapwright_heap_statistics before{};
+  heapwright_heap_get_statistics(nullptr, &before);
+  heapwright_heap_destroy(heap);
+  while (heapwright_heap_maintain(100) == 100) {
+  }
+  heapwright_heap_statistics after{};
+  heapwright_heap_get_statistics(nullptr, &after);
+  EXPECT_EQ(before.live_blocks - after.live_blocks, 3001U);
+}
+
+TEST_F(Heap, BadAlignmentOfAPrivateHeapIsRefused) {
+  private_heap heap("aligned");
+  errno = 0;
+  EXPECT_EQ(heapwright_heap_allocate(heap.get(), 10, 3), nullptr);
+  EXPECT_EQ(errno, EINVAL);
+  EXPECT_EQ(heapwright_heap_allocate(heap.get(), 10, 0), nullptr);
+  EXPECT_EQ(heapwright_heap_allocate(heap.get(), SIZE_MAX, 16), nullptr);
+  EXPECT_EQ(errno, ENOMEM);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(heap.allocate(10, 256)) % 256, 0U);
+}
+
+}  // namespace
+}  // namespace heapwright::heap

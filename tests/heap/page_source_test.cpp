@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "heap/page_source.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "heap/process.hpp"
+#include "heap/system_pages.hpp"
+
+namespace heapwright::heap {
+namespace {
+
+struct Taken {
+  std::uint32_t unit;
+  std::uint32_t units;
+};
+
+class PageSource : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(initialize_process()); }
+  void TearDown() override {
+    refuse_every = 0;
+    EXPECT_TRUE(page_source_is_valid());
+  }
+};
+
+bool is_zero(const heap::Run& run, std::uint32_t units) {
+  const char* memory = memory_of(run.unit);
+  for (std::size_t i = 0; i < units * unit_bytes; i += 512) {
+    if (memory[i] != 0) return false;
+  }
+  return true;
+}
+
+TEST_F(PageSource, RandomRunsNeverOverlapAndAreZeroWhenTheySaySo) {
+  std::mt19937 random(7);
+  std::vector<Taken> taken;
+  for (int i = 0; i < 20'000; ++i) {
+    if (taken.size() < 50 || random() % 2 == 0) {
+      const auto units = static_cast<std::uint32_t>(1 + random() % (random() % 8 == 0 ? 200 : 20));
+      const auto run = allocate_run(units);
+      ASSERT_NE(run.unit, 0U);
+      if (run.is_zeroed) {
+        ASSERT_TRUE(is_zero(run, units));
+      }
+      for (const Taken& other : taken) {
+        ASSERT_TRUE(run.unit + units <= other.unit || other.unit + other.units <= run.unit);
+      }
+      memory_of(run.unit)[units * unit_bytes - 512] = 1;
+      taken.push_back({run.unit, units});
+    } else {
+      const std::size_t at = random() % taken.size();
+      free_run(taken[at].unit, taken[at].units, true);
+      taken[at] = taken.back();
+      taken.pop_back();
+    }
+    if (i % 500 == 0) {
+      ASSERT_TRUE(page_source_is_valid()) << i;
+      purge_oldest_run(0, 0);
+    }
+  }
+  for (const Taken& run : taken) free_run(run.unit, run.units, true);
+}
+
+TEST_F(PageSource, FreedNeighboursJoin) {
+  const auto run = allocate_run(12);
+  free_run(run.unit, 4, true);
+  free_run(run.unit + 8, 4, true);
+  free_run(run.unit + 4, 4, true);
+  ASSERT_TRUE(page_source_is_valid());
+  bool is_found = false;
+  const auto again = allocate_run(12);
+  is_found = again.unit <= run.unit;
+  EXPECT_TRUE(is_found);
+  free_run(again.unit, 12, true);
+}
+
+TEST_F(PageSource, AlignedRunsAreAligned) {
+  for (std::uint32_t alignment = 1; alignment <= 1024; alignment *= 2) {
+    const auto run = allocate_run(3, alignment);
+    ASSERT_NE(run.unit, 0U);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory_of(run.unit)) % (alignment * unit_bytes), 0U);
+    EXPECT_TRUE(page_source_is_valid());
+    free_run(run.unit, 3, true);
+  }
+}
+
+TEST_F(PageSource, ARunGrowsIntoAFreeNeighbour) {
+  const auto run = allocate_run(8);
+  free_run(run.unit + 4, 4, true);
+  bool is_zeroed = true;
+  EXPECT_TRUE(extend_run(run.unit, 4, 2, &is_zeroed));
+  EXPECT_FALSE(is_zeroed);
+  EXPECT_FALSE(extend_run(run.unit, 4, 1, &is_zeroed));  // its own
+  free_run(run.unit, 6, true);
+}
+
+TEST_F(PageSource, PurgedRunsAreZeroAndNoLongerDirty) {
+  const auto run = allocate_run(5);
+  std::memset(memory_of(run.unit), 1, 5 * unit_bytes);
+  free_run(run.unit, 5, true);
+  EXPECT_GE(dirty_bytes(), 5 * unit_bytes);
+  while (purge_oldest_run(0, 0)) {
+  }
+  EXPECT_EQ(dirty_bytes(), 0U);
+  EXPECT_EQ(memory_of(run.unit)[100], 0);
+}
+
+// Whichever request the system refuses, the caller gets "no memory" and the
+// source stays whole.
+TEST_F(PageSource, EveryKthRequestRefused) {
+  for (std::uint32_t every = 1; every <= 12; ++every) {
+    refuse_every = every;
+    std::vector<Taken> taken;
+    int refused = 0;
+    for (int i = 0; i < 40; ++i) {
+      const std::uint32_t units = 700;
+      const auto run = allocate_run(units);
+      if (run.unit == 0) {
+        ++refused;
+        continue;
+      }
+      memory_of(run.unit)[0] = 1;
+      memory_of(run.unit + units - 1)[unit_bytes - 1] = 1;
+      taken.push_back({run.unit, units});
+    }
+    refuse_every = 0;
+    if (every == 1) {
+      EXPECT_GT(refused, 0);  // what is not refused was there already
+    }
+    ASSERT_TRUE(page_source_is_valid()) << every;
+    for (const Taken& run : taken) free_run(run.unit, run.units, true);
+    ASSERT_TRUE(page_source_is_valid()) << every;
+    if (every == 1) {
+      EXPECT_NE(allocate_run(3).unit, 0U);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heapwright::heap

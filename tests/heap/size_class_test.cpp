@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "heap/size_class.hpp"
+
+#include <gtest/gtest.h>
+
+namespace heapwright::heap {
+namespace {
+
+TEST(SizeClass, IsTheSmallestThatHoldsTheRequest) {
+  for (std::size_t bytes = 1; bytes <= slab_limit_bytes; ++bytes) {
+    const std::uint32_t c = class_of(bytes);
+    ASSERT_LT(c, class_count);
+    ASSERT_GE(block_bytes_of(c), bytes);
+    if (c > 1) {
+      ASSERT_LT(block_bytes_of(c - 1), bytes) << bytes;
+    }
+  }
+}
+
+TEST(SizeClass, ZeroBytesHaveAClassOfTheirOwnThatHoldsEight) {
+  EXPECT_EQ(class_of(0), 0U);
+  EXPECT_EQ(block_bytes_of(0), 8U);
+}
+
+TEST(SizeClass, BlocksAreAlignedAsMallocPromises) {
+  for (std::uint32_t c = 2; c < class_count; ++c) EXPECT_EQ(block_bytes_of(c) % 16, 0U) << c;
+}
+
+TEST(SizeClass, WasteIsAtMostFifteenBytesUpToFourKiBAndSixtyThreeAbove) {
+  for (std::size_t bytes = 9; bytes <= slab_limit_bytes; ++bytes) {
+    EXPECT_LT(block_bytes_of(class_of(bytes)) - bytes, bytes <= small_limit_bytes ? 16U : 64U) << bytes;
+  }
+}
+
+TEST(SizeClass, ACoarserClassHoldsTheBlockAndServesItself) {
+  for (std::uint32_t c = 1; c < class_count; ++c) {
+    const std::uint32_t coarse = size_classes[c].coarse;
+    ASSERT_LT(coarse, class_count);
+    EXPECT_GE(block_bytes_of(coarse), block_bytes_of(c));
+    EXPECT_LE(block_bytes_of(coarse), block_bytes_of(c) + block_bytes_of(c) / 4);
+    EXPECT_EQ(size_classes[coarse].coarse, coarse);
+  }
+}
+
+// The divisions are exact, and no block of any class ends behind its slab.
+TEST(SizeClass, IndexIsTheQuotientForEveryOffset) {
+  for (std::uint32_t c = 1; c < class_count; ++c) {
+    const std::size_t bytes = block_bytes_of(c);
+    for (std::size_t offset = 0; offset <= max_slab_units * unit_bytes; offset += 8) {
+      ASSERT_EQ(block_index(c, offset), offset / bytes) << c << ' ' << offset;
+    }
+  }
+}
+
+TEST(SizeClass, ASlabHasRoomForItsBlocksAndTheyFitTheRemoteWord) {
+  for (std::uint32_t c = 1; c < class_count; ++c) {
+    EXPECT_GE(capacity_of(c, size_classes[c].units), 8U) << c;
+    EXPECT_GE(capacity_of(c, size_classes[c].first_units), 4U) << c;
+    EXPECT_LE(capacity_of(c, size_classes[c].units), 8192U) << c;
+    EXPECT_LE(size_classes[c].units, max_slab_units) << c;
+  }
+}
+
+}  // namespace
+}  // namespace heapwright::heap

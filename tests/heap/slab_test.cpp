@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "heap/slab.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include "heap/dropped_blocks.hpp"
+#include "heap/process.hpp"
+#include "heap/remote_free.hpp"
+#include "heap/thread_cache.hpp"
+
+namespace heapwright::heap {
+namespace {
+
+ThreadCache owner{};
+
+// All blocks that can be carved, as a set of addresses.
+std::vector<char*> carve_all(UnitLine* slab) {
+  std::vector<char*> blocks;
+  while (can_carve(slab)) {
+    const Chain chain = carve(slab);
+    Block* block = chain.first;
+    for (std::uint32_t i = 0; i < chain.count; ++i) {
+      blocks.push_back(reinterpret_cast<char*>(block));
+      if (i + 1 < chain.count) block = block->next;
+    }
+    EXPECT_TRUE(slab_is_valid(slab));
+  }
+  return blocks;
+}
+
+void free_to(UnitLine* slab, char* memory) {
+  auto* block = reinterpret_cast<Block*>(memory);
+  block->next = slab->free_list;
+  slab->free_list = block;
+  --slab->countdown;
+}
+
+class Slab : public testing::TestWithParam<std::size_t> {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(initialize_process());
+    const std::uint32_t size_class = class_of(GetParam());
+    slab_ = open_slab(size_class, size_classes[size_class].units, &owner);
+    ASSERT_NE(slab_, nullptr);
+  }
+  UnitLine* slab_ = nullptr;
+};
+
+TEST_P(Slab, CarvesEveryBlockOnceInsideItsUnits) {
+  const std::vector<char*> blocks = carve_all(slab_);
+  EXPECT_EQ(blocks.size(), capacity_of_slab(slab_));
+  const std::set<char*> distinct(blocks.begin(), blocks.end());
+  ASSERT_EQ(distinct.size(), blocks.size());
+  char* before = nullptr;
+  for (char* block : distinct) {
+    if (before != nullptr) {
+      EXPECT_GE(block - before, static_cast<long>(GetParam()));
+    }
+    before = block;
+  }
+  EXPECT_GE(*distinct.begin(), begin_of_slab(slab_));
+  EXPECT_LE(before + GetParam(), begin_of_slab(slab_) + slab_->units * unit_bytes);
+  EXPECT_EQ(unlisted_count(slab_), blocks.size());
+  for (char* block : blocks) free_to(slab_, block);
+  EXPECT_TRUE(is_empty(slab_));
+  EXPECT_TRUE(slab_is_valid(slab_));
+  close_slab(slab_);
+}
+
+TEST_P(Slab, OneCarvingNeverMakesLinksOfMoreThanAPage) {
+  while (can_carve(slab_)) {
+    const Chain chain = carve(slab_);
+    const std::size_t most = carve_bytes / class_of_slab(slab_).block_bytes + 1;
+    EXPECT_LE(chain.count, most);
+  }
+  close_slab(slab_);
+}
+
+TEST_P(Slab, ValidityFindsWhatIsWrong) {
+  const std::vector<char*> blocks = carve_all(slab_);
+  free_to(slab_, blocks[1]);
+  free_to(slab_, blocks[3]);
+  ASSERT_TRUE(slab_is_valid(slab_));
+  slab_->free_list = reinterpret_cast<Block*>(blocks[1] + 8);  // no block's begin
+  if (GetParam() > 8) {
+    EXPECT_FALSE(slab_is_valid(slab_));
+  }
+  slab_->free_list = reinterpret_cast<Block*>(blocks[3]);
+  ++slab_->rest;  // a block too many outside
+  EXPECT_FALSE(slab_is_valid(slab_));
+  --slab_->rest;
+  reinterpret_cast<Block*>(blocks[1])->next = reinterpret_cast<Block*>(blocks[3]);
+  reinterpret_cast<Block*>(blocks[3])->next = reinterpret_cast<Block*>(blocks[3]);  // twice
+  EXPECT_FALSE(slab_is_valid(slab_));
+  slab_->free_list = nullptr;
+  slab_->rest += 2;
+  close_slab(slab_);
+}
+
+// Frees all but one block in three, drops pages, and carves them again: the
+// live ones keep their bytes, and no block comes twice.
+TEST_P(Slab, DroppedBlocksComeBackOnceAndLiveOnesStay) {
+  const std::vector<char*> blocks = carve_all(slab_);
+  std::set<char*> live;
+  const std::size_t distance = std::max<std::size_t>(2, 20'000 / GetParam());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    std::memset(blocks[i], static_cast<int>(i | 1), GetParam());
+    if (i % distance == 0) {
+      live.insert(blocks[i]);
+    } else if (i % 2 == 0) {
+      free_to(slab_, blocks[i]);
+    } else {
+      free_remote(slab_, blocks[i]);
+    }
+  }
+  const std::size_t dropped_bytes = drop_free_pages(slab_);
+  ASSERT_TRUE(slab_is_valid(slab_));
+  // A block above a page may lose its middle and stay listed by its beginning.
+  if (GetParam() <= 4096) {
+    EXPECT_EQ(dropped_bytes != 0, dropped_count(slab_) != 0);
+  }
+  if (distance * GetParam() >= 16'000) {
+    EXPECT_GT(dropped_bytes, 0U);
+  }
+  std::set<char*> given = live;
+  Chain listed = take_listed(slab_);
+  for (std::uint32_t i = 0; i < listed.count; ++i, listed.first = listed.first->next) {
+    EXPECT_TRUE(given.insert(reinterpret_cast<char*>(listed.first)).second);
+  }
+  for (char* block : carve_all(slab_)) EXPECT_TRUE(given.insert(block).second);
+  EXPECT_EQ(given.size(), blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); i += distance) {
+    EXPECT_EQ(static_cast<unsigned char>(blocks[i][GetParam() - 1]), static_cast<unsigned char>(i | 1));
+  }
+  close_slab(slab_);
+}
+
+TEST_P(Slab, AWatchTellsTheOwnerAtTheCount) {
+  const std::vector<char*> blocks = carve_all(slab_);
+  ASSERT_TRUE(watch(slab_, 3));
+  free_remote(slab_, blocks[0]);
+  free_remote(slab_, blocks[1]);
+  EXPECT_EQ(owner.notified.load(), 0U);
+  EXPECT_TRUE(unwatch(slab_));
+  ASSERT_TRUE(watch(slab_, 3));
+  free_remote(slab_, blocks[2]);
+  EXPECT_EQ(owner.notified.exchange(0), unit_of(slab_));
+  EXPECT_FALSE(unwatch(slab_));  // told, not yet heard
+  EXPECT_FALSE(watch(slab_, 3));
+  EXPECT_EQ(take_remote(slab_).count, 3U);
+  EXPECT_TRUE(slab_is_valid(slab_));
+  clear_flag(slab_, is_watched);
+  close_slab(slab_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Slab,
+                         testing::Values(8, 16, 48, 112, 1000, 1008, 2064, 4096, 5000, 40000, 65536));
+
+}  // namespace
+}  // namespace heapwright::heap
