@@ -123,7 +123,7 @@ void Collector::adopt(std::uint32_t block_index) {
     if (other.recording->process_id() == block->process_id) end_process(other, EndReason::replaced, 0);
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
-  const std::string path = names_.choose(block->process_id, text_of(block->executable));
+  const std::string path = names_.choose(block->process_id, started_as(*block));
   auto recording = std::make_unique<ProcessRecording>(context_, *block, path);
   ProcessWatch& watch = recording->watch();
   const bool is_verified = watch.is_gone() || watch.maps_inode(session_.inode());

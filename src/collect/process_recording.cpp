@@ -45,7 +45,7 @@ trace::Metadata ProcessRecording::describe() const {
   const Options& options = context_.options;
   trace::Metadata metadata;
   metadata.program = text_of(block_.executable);
-  metadata.command = options.keep_arguments ? command_line() : metadata.program;
+  metadata.command = options.keep_arguments ? command_line() : started_as(block_);
   metadata.host = context_.host;
   metadata.allocator = text_of(block_.allocator);
   metadata.recorder_version = HEAPWRIGHT_VERSION;
@@ -66,7 +66,7 @@ std::string ProcessRecording::command_line() const {
   if (text.empty() && process_id_ == context_.program_process_id) {
     for (const std::string& word : context_.options.command) text += (text.empty() ? "" : " ") + word;
   }
-  return text.empty() ? text_of(block_.executable) : text;
+  return text.empty() ? started_as(block_) : text;
 }
 
 std::uint64_t ProcessRecording::waiting_events() const noexcept {
@@ -271,6 +271,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   metadata_.self_cost_allocation_ns =
       mean_ns(self_cost_.allocation_ticks, self_cost_.allocation_samples, clock);
   metadata_.self_cost_release_ns = mean_ns(self_cost_.release_ticks, self_cost_.release_samples, clock);
+  metadata_.allocator = text_of(block_.allocator);
   metadata_.notes = final_notes();
   file_.write(metadata_);
 

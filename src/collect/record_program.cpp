@@ -131,7 +131,7 @@ int record_program(const Options& options) {
   // and signals, which the program would inherit.
   Launch launch(check.path, check.arguments, library);
   const std::string first_path =
-      names.expand(static_cast<std::uint64_t>(launch.process_id()), check.executable);
+      names.expand(static_cast<std::uint64_t>(launch.process_id()), check.path);
   const std::string complaint = names.why_not_writable(first_path);
   if (!complaint.empty()) throw UsageError(complaint);
   const int summary_file = open_summary(options);
@@ -157,7 +157,7 @@ int record_program(const Options& options) {
 
   Report report;
   report.exit_code = exit_code_of(collector.run(launch.process_id()));
-  report.program = check.executable;
+  report.program = check.path;
   report.files = collector.files();
   report.notes = check.notes;
   report.processes_refused = collector.processes_refused();

@@ -8,12 +8,22 @@
 #include <cstring>
 #include <string>
 
+#include "session/layout.hpp"
+
 namespace heapwright::collect {
 
 // Up to the first zero byte or the end of the array.
 template <std::size_t capacity>
 std::string text_of(const char (&characters)[capacity]) {
   return std::string(characters, strnlen(characters, capacity));
+}
+
+// The path that was executed, which may be a link to the executable; the
+// executable's own where it was executed by descriptor.
+inline std::string started_as(const session::ProcessBlock& block) {
+  const std::string path = text_of(block.started_as);
+  const bool is_descriptor = path.starts_with("/dev/fd/") || path.starts_with("/proc/");
+  return path.empty() || is_descriptor ? text_of(block.executable) : path;
 }
 
 // At most all of `bytes`; lower case.

@@ -116,8 +116,8 @@ HEAPWRIGHT_HOOK void* reallocarray(void* old_block, std::size_t count, std::size
     }
     return forward_realloc(old_block, bytes);
   }
+  // Not the libc's, which calls realloc and would enter a second hook.
   return observe_realloc(*thread, frame, EventKind::reallocarray_, old_block, bytes, [=]() noexcept {
-    if (real.reallocarray != nullptr) return real.reallocarray(old_block, count, size);
     if (bytes != SIZE_MAX) return real.realloc(old_block, bytes);
     errno = ENOMEM;
     return static_cast<void*>(nullptr);

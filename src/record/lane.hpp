@@ -52,6 +52,11 @@ struct ThreadRecorder {
   ThreadRecorder* stands_for;
 };
 
+// Lane::recorder_state: the thread's recorder, its stand-in, its stack.
+inline constexpr std::size_t stand_in_offset = 128;
+inline constexpr std::size_t stack_offset = 256;
+static_assert(sizeof(ThreadRecorder) <= 128);
+
 [[gnu::visibility("hidden")]] extern thread_local constinit ThreadRecorder* current_thread;
 
 // Prepares lanes for this process image; `in_fork_child` forgets the parent's.
@@ -71,6 +76,10 @@ std::uint64_t resume_operator(ThreadRecorder& thread) noexcept;
 // While an exception passes through a hook of operator new: records the
 // failed call and makes the recorder idle.
 void leave_operator_by_exception() noexcept;
+
+// Links the process if nobody has, and gives the calling thread a lane.
+// nullptr: forward without recording. Keeps errno.
+ThreadRecorder* enter_first() noexcept;
 
 // Makes room for `slots` more slots, waiting for the collector if it must.
 // False: the collector is gone and the event is counted as dropped.

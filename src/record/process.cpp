@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -13,6 +14,7 @@
 #include "platform/clock.hpp"
 #include "platform/futex.hpp"
 #include "platform/raw_syscall.hpp"
+#include "record/allocator_name.hpp"
 #include "record/lane.hpp"
 #include "record/real_functions.hpp"
 #include "record/sampling.hpp"
@@ -39,6 +41,7 @@ bool is_fork_child;
 bool lanes_mapped_at_once;
 bool collector_was_visible;
 std::uint32_t block_index;
+char allocator_name[sizeof(ProcessBlock::allocator)];
 
 void* map_shared(int file, std::uint64_t offset, std::size_t bytes) noexcept {
   const long address = raw_syscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
@@ -179,7 +182,11 @@ void describe_process(ProcessBlock& block) noexcept {
   const long length = raw_syscall(SYS_readlink, raw_argument("/proc/self/exe"),
                                   raw_argument(block.executable), sizeof block.executable - 1);
   block.executable[length > 0 ? length : 0] = '\0';
-  copy_text(block.allocator, sizeof block.allocator, allocator_object());
+  const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  copy_text(block.started_as, sizeof block.started_as, started_as == nullptr ? "" : started_as);
+  // Asked only when the allocator is surely not under way itself.
+  copy_text(block.allocator, sizeof block.allocator,
+            allocator_name[0] != '\0' ? allocator_name : allocator_path());
 }
 
 Mode link() noexcept {
@@ -265,9 +272,18 @@ bool is_collector_alive() noexcept {
 
 namespace {
 
+// The allocator may set itself up meanwhile: calls of its own.
+void tell_allocator() noexcept {
+  ThreadRecorder* thread = enter(__builtin_frame_address(0));
+  write_allocator_name(allocator_name, sizeof allocator_name);
+  if (thread != nullptr) thread->activity = Activity::program;
+  std::memcpy(process.block->allocator, allocator_name, sizeof allocator_name);
+}
+
 // Runs before main; earlier heap calls have linked already.
 __attribute__((constructor)) void at_load() {
   const bool is_active = link_process();
+  if (is_active) tell_allocator();
   const bool follows = is_active && (process.control->flags & session::follow_children) != 0;
   if (!follows && environ != nullptr) leave_no_trace_in(environ);
 }

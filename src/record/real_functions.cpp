@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "record/allocator_name.hpp"
+
 // Of glibc only.
 extern "C" {
 [[gnu::weak]] int _dl_find_object(void*, dl_find_object*) noexcept;
@@ -24,6 +26,7 @@ struct CodeRange {
   std::uintptr_t end;
 };
 CodeRange allocator_code;
+CodeRange backend_code;  // of an allocator in two objects: tbbmalloc behind its proxy
 CodeRange operator_code;
 CodeRange own_code;
 // The functions of the C++ runtime that allocate for an operator new. The
@@ -34,7 +37,7 @@ std::atomic<std::uint32_t> operator_function_count;
 // Callers known to be in one of them, so that few are looked up twice.
 constexpr std::uintptr_t known_caller_slots = 16;
 std::atomic<const void*> known_callers[known_caller_slots];
-bool is_libc_allocator;
+bool is_glibc_allocator;
 
 bool is_in(CodeRange code, const void* address) noexcept {
   return reinterpret_cast<std::uintptr_t>(address) - code.start < code.end - code.start;
@@ -70,9 +73,7 @@ void remember_operator(void* function) noexcept {
                                             std::atomic<const void*>& known) noexcept {
   bool is_own = is_in(own_code, return_address);
   for (const CodeRange& function : operator_functions) is_own |= is_in(function, return_address);
-  // Where libc is the allocator, its malloc does not call the hooks; what
-  // does is the libc of a handler (strdup, fopen).
-  is_own |= !is_libc_allocator && is_in(allocator_code, return_address);
+  is_own |= is_call_of_heap(return_address);
   if (is_own) known.store(return_address, std::memory_order_relaxed);
   return is_own;
 }
@@ -85,34 +86,41 @@ void find(Function*& function, const char* name) noexcept {
 }  // namespace
 
 void find_real_functions() noexcept {
-  // malloc last: as soon as it is set, nested calls stop using the early pool
-  // and rely on every other pointer.
-  find(real.calloc, "calloc");
-  find(real.realloc, "realloc");
-  find(real.reallocarray, "reallocarray");
-  find(real.free, "free");
-  find(real.posix_memalign, "posix_memalign");
-  find(real.aligned_alloc, "aligned_alloc");
-  find(real.memalign, "memalign");
-  find(real.valloc, "valloc");
+  // First what may be absent. A failure leaves libc an error text to free at
+  // the next lookup, which must not reach an allocator that looks up its own
+  // functions at its first free() (tbbmalloc's does): real.free is not yet set.
+  void* next_malloc = dlsym(RTLD_NEXT, "malloc");
+  void* backend = dlsym(RTLD_NEXT, "scalable_malloc");
   find(real.pvalloc, "pvalloc");
-  find(real.malloc_usable_size, "malloc_usable_size");
   find(real.free_sized, "free_sized");
   find(real.free_aligned_sized, "free_aligned_sized");
   find(real.malloc_trim, "malloc_trim");
   find(real.mallopt, "mallopt");
+  find_allocator_version(next_malloc);
+  // The program must not find our failures.
+  dlerror();
+  find(real.calloc, "calloc");
+  find(real.realloc, "realloc");
+  find(real.posix_memalign, "posix_memalign");
+  find(real.aligned_alloc, "aligned_alloc");
+  find(real.memalign, "memalign");
+  find(real.valloc, "valloc");
+  find(real.malloc_usable_size, "malloc_usable_size");
   find(real.mmap, "mmap");
   find(real.munmap, "munmap");
   find(real.mremap, "mremap");
   find(real.brk, "brk");
   find(real.sbrk, "sbrk");
   find(real.dlclose, "dlclose");
-  find(real.malloc, "malloc");
-  allocator_code = code_around(reinterpret_cast<void*>(real.malloc));
+  find(real.free, "free");
+  // malloc last: as soon as it is set, nested calls stop using the early pool
+  // and rely on every other pointer.
+  real.malloc = reinterpret_cast<void* (*)(std::size_t)>(next_malloc);
+  allocator_code = code_around(next_malloc);
   own_code = code_around(reinterpret_cast<void*>(&find_real_functions));
-  is_libc_allocator = is_in(allocator_code, reinterpret_cast<void*>(real.mmap));
-  // Some are absent in every libc; the program must not find our failures.
-  dlerror();
+  if (backend != nullptr && is_in(allocator_code, dlsym(RTLD_NEXT, "__TBB_malloc_proxy")))
+    backend_code = code_around(backend);
+  is_glibc_allocator = is_in(allocator_code, dlsym(RTLD_NEXT, "gnu_get_libc_version"));
 }
 
 void* find_operator(const char* mangled_name) noexcept {
@@ -133,11 +141,17 @@ void* find_operator(const char* mangled_name) noexcept {
   return next;
 }
 
+bool is_call_of_heap(const void* return_address) noexcept {
+  if (is_in(backend_code, return_address)) return true;
+  return !is_glibc_allocator && is_in(allocator_code, return_address);
+}
+
 // A real function that ends in a jump (operator delete to free) leaves the
-// return address into the hook that called it.
+// return address into the hook that called it. glibc's functions do not call
+// the hooks: what does from there is the libc of a handler (strdup, fopen).
 bool is_call_of_allocator(const void* return_address) noexcept {
   return is_in(own_code, return_address) || is_in(operator_code, return_address) ||
-         is_in(allocator_code, return_address);
+         is_call_of_heap(return_address);
 }
 
 bool is_call_of_operator(const void* return_address) noexcept {
@@ -145,12 +159,6 @@ bool is_call_of_operator(const void* return_address) noexcept {
   std::atomic<const void*>& known = known_callers[slot];
   return known.load(std::memory_order_relaxed) == return_address ||
          find_operator_caller(return_address, known);
-}
-
-const char* allocator_object() noexcept {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(real.malloc), &info) == 0 || info.dli_fname == nullptr) return "";
-  return info.dli_fname;
 }
 
 }  // namespace heapwright::record

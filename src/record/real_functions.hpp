@@ -15,7 +15,6 @@ struct RealFunctions {
   void* (*malloc)(std::size_t);
   void* (*calloc)(std::size_t, std::size_t);
   void* (*realloc)(void*, std::size_t);
-  void* (*reallocarray)(void*, std::size_t, std::size_t);
   void (*free)(void*);
   int (*posix_memalign)(void**, std::size_t, std::size_t);
   void* (*aligned_alloc)(std::size_t, std::size_t);
@@ -51,12 +50,11 @@ void* find_operator(const char* mangled_name) noexcept;
 // operators. Anything else that calls then is a signal handler. True when it
 // cannot be told (libc without _dl_find_object).
 bool is_call_of_allocator(const void* return_address) noexcept;
+// The same for the heap alone, without the C++ operators.
+bool is_call_of_heap(const void* return_address) noexcept;
 
 // The same while an operator new runs, which calls the program's new handler
 // and makes an exception: what these allocate is the program's.
 bool is_call_of_operator(const void* return_address) noexcept;
-
-// Path of the object that defines real.malloc, for the trace; "" if unknown.
-const char* allocator_object() noexcept;
 
 }  // namespace heapwright::record

@@ -145,7 +145,8 @@ struct ProcessBlock {
   std::atomic<std::uint64_t> stacks_not_stored;     // tables full
   std::atomic<std::uint32_t> deepbind_count;        // dlopen(RTLD_DEEPBIND): those objects bypass the hooks
   char executable[512];                             // /proc/self/exe
-  char allocator[128];  // object that malloc resolved to, with its version where known
+  char started_as[512];                             // the path that was executed, links not followed
+  char allocator[512];  // path of the object that has malloc; once loaded, its name and version as well
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];

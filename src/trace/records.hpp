@@ -24,13 +24,13 @@ enum class ChunkKind : std::uint16_t {
 };
 
 // How and of what the trace was made. Argument and environment values are
-// never stored; `command` is the program's path and, only when the user asked
-// for it, its arguments.
+// never stored; `command` is the path the program was started by and, only
+// when the user asked for it, its command line.
 struct Metadata {
-  std::string program;  // path of the executable
-  std::string command;  // program, or program and arguments on request
+  std::string program;  // path of the executable, links followed
+  std::string command;  // path as executed, or the whole command line on request
   std::string host;
-  std::string allocator;  // "glibc 2.36", "libjemalloc.so.2", ...
+  std::string allocator;  // "glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)"
   std::string recorder_version;
   std::uint64_t process_id = 0;
   std::uint64_t parent_process_id = 0;

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+// Hooks that begin while another hook of the thread is under way, or seems to
+// be: the allocator's own calls, a new handler's, a signal handler's, and
+// those of code that an exception or longjmp took out of a hook.
+#include <atomic>
+#include <cstring>
+
+#include "record/lane.hpp"
+#include "record/real_functions.hpp"
+
+extern "C" {
+[[gnu::weak]] extern void* __libc_stack_end;  // of glibc only
+}
+
+namespace heapwright::record {
+namespace {
+
+// Whether `outer` lies in a frame that encloses `inner`, or has taken its
+// place, on the thread's own stack (and not, say, on a signal stack that
+// happens to lie higher). A call nested in `inner` lies strictly below it.
+bool encloses(const void* outer, const void* inner) noexcept {
+  if (outer < inner) return false;
+  const void* thread_pointer = __builtin_thread_pointer();
+  const bool is_thread_stack = inner < thread_pointer && outer < thread_pointer;
+  const bool is_main_stack = &__libc_stack_end != nullptr && outer <= __libc_stack_end;
+  const auto distance = reinterpret_cast<std::uintptr_t>(outer) - reinterpret_cast<std::uintptr_t>(inner);
+  return (is_thread_stack || is_main_stack) && distance < (1ULL << 30);
+}
+
+ThreadRecorder& stand_in_of(ThreadRecorder& thread) noexcept {
+  return *reinterpret_cast<ThreadRecorder*>(thread.lane->recorder_state + stand_in_offset);
+}
+
+void move_pending(ThreadRecorder& to, ThreadRecorder& from) noexcept {
+  to.hook_frame = from.hook_frame;
+  to.pending_size = from.pending_size;
+  to.pending_ticks = from.pending_ticks;
+  to.pending_alignment_log2 = from.pending_alignment_log2;
+  to.pending_kind = from.pending_kind;
+  from.pending_kind = EventKind::none;
+}
+
+// The operator new that was under way has failed; its frame may be gone
+// already (nullptr), and its stack with it.
+void emit_failure(ThreadRecorder& thread, const void* frame) noexcept {
+  const EventKind kind = thread.pending_kind;
+  thread.pending_kind = EventKind::none;
+  if (kind == EventKind::none || process.sample_mean_bytes != 0) return;
+  const std::uint64_t now = platform::read_ticks(process.ticks_are_tsc);
+  const bool has_begin = thread.pending_ticks != 0 && frame != nullptr;
+  Call call{.kind = kind,
+            .alignment_log2 = thread.pending_alignment_log2,
+            .begin_ticks = thread.pending_ticks != 0 ? thread.pending_ticks : now,
+            .size = thread.pending_size};
+  call.duration_ticks = has_begin ? now - call.begin_ticks : 0;
+  if (frame != nullptr && process.stacks)
+    call.stack_node = unwind::capture(process.tables, *thread.stack, frame);
+  emit(thread, call);
+}
+
+// The hook that was under way is gone, by longjmp.
+[[gnu::cold, gnu::noinline]] void recover(ThreadRecorder& thread) noexcept {
+  if (thread.activity == Activity::recorder) {
+    std::memset(thread.stack, 0, unwind::thread_stack_bytes());
+    thread.stack = unwind::begin_thread(thread.stack);
+  }
+  thread.activity = Activity::recorder;
+  emit_failure(thread, nullptr);
+  thread.activity = Activity::program;
+}
+
+const void* caller_of(const void* frame) noexcept { return static_cast<void* const*>(frame)[1]; }
+
+// A nested call is part of the real call when the allocator made it. Made by
+// a signal handler it is the program's own and missing from the trace.
+[[gnu::cold, gnu::noinline]] void count_dropped(ThreadRecorder& thread) noexcept {
+  std::atomic<std::uint64_t>& counter =
+      thread.lane == nullptr ? process.block->dropped_without_lane : thread.lane->dropped_reentrant;
+  counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
+  const void* caller = caller_of(frame);
+  // The recorder itself asks the allocator for the usable size.
+  const bool is_own =
+      thread.activity == Activity::real_call ? is_call_of_allocator(caller) : is_call_of_heap(caller);
+  if (!is_own) count_dropped(thread);
+}
+
+// The first call of a new handler (or of a signal handler) inside operator
+// new is recorded like any other: the recorder is between two events.
+[[gnu::cold, gnu::noinline]] ThreadRecorder* begin_stand_in(ThreadRecorder& thread) noexcept {
+  thread.activity = Activity::recorder;
+  ThreadRecorder& stand_in = stand_in_of(thread);
+  stand_in.lane = thread.lane;
+  stand_in.stands_for = &thread;
+  stand_in.activity = Activity::stand_in;
+  move_pending(stand_in, thread);
+  stand_in.pending_ticks = 0;
+  current_thread = &stand_in;
+  std::atomic_signal_fence(std::memory_order_release);
+  thread.activity = Activity::program;
+  return &thread;
+}
+
+// A hook begins while `stand_in` is the thread's: its caller is the new
+// handler, the operator new that goes on, or code that both are gone from.
+[[gnu::cold, gnu::noinline]] ThreadRecorder* enter_beside(ThreadRecorder& stand_in,
+                                                          const void* frame) noexcept {
+  ThreadRecorder& thread = *stand_in.stands_for;
+  if (encloses(frame, stand_in.hook_frame)) {
+    if (thread.activity != Activity::program) recover(thread);
+    resume_operator(thread);
+    recover(thread);
+    return &thread;
+  }
+  if (thread.activity != Activity::program) {
+    if (!encloses(frame, thread.hook_frame)) {
+      judge_nested(thread, frame);
+      return nullptr;
+    }
+    recover(thread);
+  }
+  if (is_call_of_operator(caller_of(frame))) {
+    // The handler has returned and the operator tries again: what it does
+    // from here on is its own.
+    stand_in.pending_ticks = process.durations ? platform::read_ticks(process.ticks_are_tsc) : 0;
+    return nullptr;
+  }
+  stand_in.pending_ticks = 0;
+  return &thread;
+}
+
+}  // namespace
+
+ThreadRecorder* enter_slow(const void* frame) noexcept {
+  ThreadRecorder* thread = current_thread;
+  if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active || thread == nullptr)
+    return enter_first();
+  if (thread->activity == Activity::stand_in) return enter_beside(*thread, frame);
+  if (encloses(frame, thread->hook_frame)) {
+    recover(*thread);
+    return thread;
+  }
+  const bool is_in_operator =
+      thread->activity == Activity::real_call && thread->pending_kind != EventKind::none;
+  if (is_in_operator) return is_call_of_operator(caller_of(frame)) ? nullptr : begin_stand_in(*thread);
+  judge_nested(*thread, frame);
+  return nullptr;
+}
+
+std::uint64_t resume_operator(ThreadRecorder& thread) noexcept {
+  ThreadRecorder& stand_in = stand_in_of(thread);
+  thread.activity = Activity::recorder;
+  move_pending(thread, stand_in);
+  current_thread = &thread;
+  std::atomic_signal_fence(std::memory_order_release);
+  thread.activity = Activity::real_call;
+  return thread.pending_ticks;
+}
+
+void leave_operator_by_exception() noexcept {
+  ThreadRecorder* thread = current_thread;
+  if (thread == nullptr || wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active) return;
+  if (thread->activity == Activity::stand_in) {
+    thread = thread->stands_for;
+    // Not the handler's own operator new: the one that called the handler.
+    if (thread->activity == Activity::program) resume_operator(*thread);
+  }
+  if (thread->activity != Activity::real_call || thread->pending_kind == EventKind::none) return;
+  thread->activity = Activity::recorder;
+  emit_failure(*thread, thread->hook_frame);
+  std::atomic_signal_fence(std::memory_order_release);
+  thread->activity = Activity::program;
+}
+
+}  // namespace heapwright::record
