@@ -17,6 +17,7 @@ from heapwright.explain import (
     lifetimes,
     overhead,
     peak,
+    phases,
     realloc,
     recorder,
     sizes,
@@ -48,6 +49,7 @@ QUESTIONS: tuple[ModuleType, ...] = (
     realloc,
     cross_thread,
     threads,
+    phases,
     recorder,
 )
 NAMES: tuple[str, ...] = tuple(question.NAME for question in QUESTIONS)
