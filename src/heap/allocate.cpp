@@ -69,6 +69,7 @@ void* allocate_exactly(ThreadCache* cache, std::uint32_t size_class) noexcept {
 }
 
 void* allocate_slowly(std::size_t bytes) noexcept {
+  const StepScope scope;
   if (!initialize_process()) return no_memory();
   if (settings.is_hardened) return hardened_allocate(bytes, 16);
   void* block = nullptr;
@@ -95,6 +96,7 @@ void* allocate_zeroed(std::size_t bytes) noexcept {
 }
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  const StepScope scope;
   if (!initialize_process()) return no_memory();
   if (settings.is_hardened) return hardened_allocate(bytes, alignment);
   const std::size_t needed = aligned_bytes(bytes, alignment);
@@ -111,6 +113,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 
 // Not this thread's, not small, not a block, or not ours at all.
 void release_slowly(void* block) noexcept {
+  const StepScope scope;
   if (block == nullptr) return;
   if (!is_in_region(block)) return release_foreign(block);
   if (settings.is_hardened) return hardened_release(block);
@@ -123,6 +126,7 @@ void release_slowly(void* block) noexcept {
   }
   ThreadCache* cache = current_cache;
   if (line->owner.load(std::memory_order_relaxed) == cache) return free_listed(cache, line, block);
+  cache->count(counters::Reason::remote_free);
   free_remote(line, block);
 }
 

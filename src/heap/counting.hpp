@@ -21,12 +21,33 @@ inline void count_reason(counters::Reason reason) noexcept {
   counters::add(counters_page->page.counted_reasons[static_cast<std::uint32_t>(reason)], 1);
 }
 
+// A step is one turn of any loop that a call can run through. The instrumented
+// build (-DHEAPWRIGHT_COUNT_STEPS=ON) stops the process when one call takes more.
+inline constexpr std::uint64_t max_steps_per_call = 1024;
 #if defined(HEAPWRIGHT_COUNT_STEPS)
-inline constexpr std::uint64_t max_steps_per_call = 4096;
-extern thread_local std::uint64_t steps_of_call;
+extern __thread std::uint64_t steps_of_call __attribute__((tls_model("initial-exec")));
 inline void count_steps(std::uint64_t steps = 1) noexcept { steps_of_call += steps; }
+
+// One call of malloc, free and the like.
+class StepScope {
+ public:
+  StepScope() noexcept : before_(steps_of_call) {}
+  ~StepScope() {
+    const std::uint64_t steps = steps_of_call - before_;
+    counters::raise(counters_page->page.max_steps, steps);
+    if (steps > max_steps_per_call) __builtin_trap();
+  }
+  StepScope(const StepScope&) = delete;
+  StepScope& operator=(const StepScope&) = delete;
+
+ private:
+  std::uint64_t before_;
+};
 #else
 inline void count_steps(std::uint64_t = 1) noexcept {}
+struct StepScope {
+  StepScope() noexcept {}  // not trivial, so that no variable of it is unused
+};
 #endif
 
 }  // namespace heapwright::heap

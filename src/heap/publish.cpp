@@ -18,7 +18,7 @@
 namespace heapwright::heap {
 
 #if defined(HEAPWRIGHT_COUNT_STEPS)
-thread_local std::uint64_t steps_of_call = 0;
+__thread std::uint64_t steps_of_call __attribute__((tls_model("initial-exec"))) = 0;
 #endif
 
 namespace {
@@ -84,6 +84,7 @@ void publish_file() noexcept {
 
 struct Sums {
   std::uint64_t reasons[counters::reason_count];
+  std::uint64_t first_touch_pages;
   std::uint64_t refills, taken, returned;
   std::uint32_t size_class;
 };
@@ -93,6 +94,7 @@ void add_reasons(const ThreadCache& cache, void* context) noexcept {
   for (std::size_t i = 0; i < counters::reason_count; ++i) {
     sums.reasons[i] += cache.reasons[i].load(std::memory_order_relaxed);
   }
+  sums.first_touch_pages += cache.first_touch_pages.load(std::memory_order_relaxed);
 }
 
 void add_class(const ThreadCache& cache, void* context) noexcept {
@@ -115,12 +117,12 @@ void open_counters() noexcept {
 void publish_counters() noexcept {
   counters::Page& page = counters_page->page;
   page.dirty_bytes.store(dirty_bytes(), std::memory_order_relaxed);
-  if (file_process == 0) return;
   Sums sums{};
   for_each_cache(add_reasons, &sums);
   for (std::size_t i = 0; i < counters::reason_count; ++i) {
     page.summed_reasons[i].store(sums.reasons[i], std::memory_order_relaxed);
   }
+  page.first_touch_pages.store(sums.first_touch_pages, std::memory_order_relaxed);
   for (std::uint32_t c = 1; c < class_count; ++c) {
     Sums of_class{};
     of_class.size_class = c;

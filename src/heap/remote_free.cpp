@@ -12,6 +12,7 @@ namespace {
 // case: a slab in the pool may be claimed meanwhile, and then the claimer is
 // to be told.
 void tell_owner(UnitLine* slab) noexcept {
+  count_reason(counters::Reason::remote_notice);
   ThreadCache* owner = slab->owner.load(std::memory_order_acquire);
   if (owner == nullptr) {
     if (claim_this_slab(slab)) {

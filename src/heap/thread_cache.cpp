@@ -144,6 +144,11 @@ Chain take_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
     cache->count(Reason::refill_remote);
   } else if (can_carve(slab)) {
     unkeep(cache, slab);
+    const bool is_first_touch = has_flag(slab, is_zeroed) && slab->dropped == 0 && !carves_touched_page(slab);
+    if (is_first_touch) {
+      const std::uint64_t pages = (class_of_slab(slab).block_bytes + carve_bytes - 1) / carve_bytes;
+      counters::add_owned(cache->first_touch_pages, pages);
+    }
     const Chain carved = carve(slab);
     counters::add_owned(slot_of(cache, slab).taken, carved.count);
     cache->count(Reason::refill_carved);
@@ -155,6 +160,7 @@ Chain take_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
   return taken;
 }
 
+// The slab is listed, so it has a block: it is delisted with the last one.
 Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   const Chain taken = take_blocks(cache, slab);
   clear_flag(slab, is_candidate);
@@ -211,10 +217,11 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   UnitLine* slab = slot.first != 0 ? line_of(slot.first) : fetch_slab(cache, size_class);
   return slab == nullptr ? nullptr : take_from(cache, slab);
 }
-// A listed slab has blocks: take_from() delists it with the last, and blocks of
-// an owned slab only ever come back.
 
-void on_event(ThreadCache* cache, UnitLine* slab) noexcept { consider(cache, slab); }
+void on_event(ThreadCache* cache, UnitLine* slab) noexcept {
+  const StepScope scope;
+  consider(cache, slab);
+}
 
 bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept {
   for (std::uint32_t i = 0; i < most; ++i) {

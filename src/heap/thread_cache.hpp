@@ -29,6 +29,7 @@ struct ThreadCache {
   Block* ready[class_count];
   ClassSlot slots[class_count];
   counters::Counter reasons[counters::reason_count];
+  counters::Counter first_touch_pages;
   std::uint32_t pending;  // notices taken over and not yet looked at
   std::uint32_t kept_bytes;
   std::uint32_t candidates[candidate_count];

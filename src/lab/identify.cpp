@@ -34,7 +34,7 @@ const char* version_of_allocator(char (&text)[64]) noexcept {
     std::snprintf(text, sizeof(text), "%d.%d.%d", number / base / base, number / base % base, number % base);
     return text;
   }
-  if (auto* version = find<const char*()>("heapwright_version")) return version();
+  if (auto* version = find<const char*()>("heapwright_heap_version")) return version();
   return "";
 }
 
