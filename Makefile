@@ -62,6 +62,7 @@ bench: setup-test ## measure against heaptrack in the same run, then write docs/
 	@cmake --preset release -DHEAPWRIGHT_BENCH=ON >/dev/null && cmake --build build/release
 	@.venv/bin/python bench/recorder/measure.py --output bench/results
 	@.venv/bin/python bench/recorder/measure_analysis.py --output bench/results
+	@.venv/bin/python bench/recorder/measure_analysis.py --output bench/results --large-gb 5
 	@.venv/bin/python bench/recorder/render.py --write
 
 bench-parts: ## measure the C++ parts beside other libraries, then write docs/parts/performance.md

@@ -55,8 +55,8 @@ def stages(jobs: int) -> list[Stage]:
         pytest_stage("check scripts", ["tests/tools"], 120),
         pytest_stage("Python", ["tests/python"], 600),
         pytest_stage("journeys", ["tests/journeys"], 900),
-        sanitizer_stage("asan", jobs, 900),
-        sanitizer_stage("tsan", jobs, 900),
+        sanitizer_stage("asan", jobs, 1500),
+        sanitizer_stage("tsan", jobs, 1500),
     ]
 
 

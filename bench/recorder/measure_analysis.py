@@ -6,15 +6,16 @@ Records three programs with both tools, as they are and LONG times as long,
 then reads all recordings in turn, so that a slow minute of the machine falls
 on both. Reading is the whole command, from its start to the prompt.
 heaptrack pairs calls and looks up symbols in a step of its own, before
-heaptrack_print: it is measured without and with that step. At the end one
-large trace, for the memory that takes. The raw figures go to
-OUTPUT/analysis.json; render.py makes the tables.
+heaptrack_print: it is measured without and with that step. The raw figures go
+to OUTPUT/analysis.json; render.py makes the tables.
+
+With --large-gb N instead: reads one made-up trace of that size, for the memory
+that takes, into OUTPUT/analysis-large.json.
 """
 
 import argparse
 import json
 import os
-import resource
 import shlex
 import shutil
 import subprocess
@@ -111,25 +112,26 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="below 1 only for a look")
     parser.add_argument("--long", type=int, default=8)
-    parser.add_argument("--large-gb", type=float, default=5.0, help="0: none")
+    parser.add_argument("--large-gb", type=float, default=0.0, help="read one trace of this size instead")
     options = parser.parse_args()
-    if not shutil.which("heaptrack"):
+    if not options.large_gb and not shutil.which("heaptrack"):
         print("heaptrack is missing; install the Debian package heaptrack", file=sys.stderr)
         return 2
-    load_before = os.getloadavg()[0]
-    runs = measure_recordings(1, options.rounds, options.scale)
-    runs += measure_recordings(options.long, options.rounds, options.scale)
     result = {
         "measured": datetime.now(UTC).date().isoformat(),
         "machine": describe_machine(),
-        "load_before": load_before,
-        "scale": options.scale,
-        "runs": runs,
-        "large": measure_large(options.large_gb) if options.large_gb else None,
-        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * resource.getpagesize(),
+        "load_before": os.getloadavg()[0],
     }
+    if options.large_gb:
+        name = "analysis-large.json"
+        result |= measure_large(options.large_gb)
+    else:
+        name = "analysis.json"
+        runs = measure_recordings(1, options.rounds, options.scale)
+        runs += measure_recordings(options.long, options.rounds, options.scale)
+        result |= {"scale": options.scale, "runs": runs}
     options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / "analysis.json"
+    path = options.output / name
     path.write_text(json.dumps(result, indent=1) + "\n")
     print(f"wrote {path}")
     return 0

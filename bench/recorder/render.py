@@ -16,6 +16,7 @@ from typing import Any
 project = Path(__file__).resolve().parents[2]
 results_path = project / "bench/results/recorder.json"
 analysis_path = project / "bench/results/analysis.json"
+large_path = project / "bench/results/analysis-large.json"
 document_path = project / "docs/performance.md"
 ours = ["heapwright", "heapwright --no-durations", "heapwright --free-stacks"]
 
@@ -123,7 +124,7 @@ def analysis_table(analysis: dict[str, Any]) -> list[str]:
 def analysis_section(analysis: dict[str, Any]) -> list[str]:
     longest = max(r["length"] for r in analysis["runs"])
     rounds = 1 + max(r["round"] for r in analysis["runs"])
-    lines = [
+    return [
         "## Speed of the analysis",
         "",
         "Whole commands, from start to prompt: Python's start, symbols and printing are in them.",
@@ -135,19 +136,20 @@ def analysis_section(analysis: dict[str, Any]) -> list[str]:
         "",
         *analysis_table(analysis),
     ]
-    large = analysis["large"]
-    if large:
-        lines += [
-            "",
-            f"A made-up trace of {large['file_bytes'] / 1e9:.2f} GB, {large['events'] / 1e6:,.0f} million "
-            f"events, up to 2 million live blocks: {large['wall_s']:.0f} s, "
-            f"{large['events'] / large['wall_s'] / 1e6:.1f} million events/s, at most "
-            f"{large['peak_resident_bytes'] / 2**20:.0f} MiB resident.",
-        ]
-    return lines
 
 
-def render(results: dict[str, Any], analysis: dict[str, Any] | None) -> str:
+def large_section(large: dict[str, Any]) -> list[str]:
+    million, seconds = large["events"] / 1e6, large["wall_s"]
+    peak_mib = large["peak_resident_bytes"] / 2**20
+    return [
+        "",
+        f"A made-up trace of {large['file_bytes'] / 1e9:.2f} GB, {million:,.0f} million events, up to",
+        f"2 million live blocks: {seconds:.0f} s, {million / seconds:.1f} million events/s,",
+        f"at most {peak_mib:.0f} MiB resident (revision {large['machine']['revision']}, load before {large['load_before']:.1f}).",
+    ]
+
+
+def render(results: dict[str, Any], analysis: dict[str, Any] | None, large: dict[str, Any] | None) -> str:
     machine = results["machine"]
     rounds = 1 + max(r["round"] for r in results["runs"])
     lines = [
@@ -158,6 +160,7 @@ def render(results: dict[str, Any], analysis: dict[str, Any] | None) -> str:
         "",
         "<!-- figures: bench/results/recorder.json -->",
         *(["<!-- figures: bench/results/analysis.json -->"] if analysis else []),
+        *(["<!-- figures: bench/results/analysis-large.json -->"] if large else []),
         "",
         f"Measured {results['measured']} at revision {machine['revision']} on {machine['processor']}, "
         f"{machine['cores']} cores, Linux {machine['kernel']}, {machine['libc']}, {machine['heaptrack']}. "
@@ -185,8 +188,13 @@ def render(results: dict[str, Any], analysis: dict[str, Any] | None) -> str:
         *size_table(results),
         "",
         *(analysis_section(analysis) if analysis else []),
+        *(large_section(large) if large else []),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def read_if_there(path: Path) -> dict[str, Any] | None:
+    return json.loads(path.read_text()) if path.exists() else None
 
 
 def main() -> int:
@@ -200,8 +208,9 @@ def main() -> int:
             return 0
         print(f"{results_path} is missing; run 'make bench'", file=sys.stderr)
         return 2
-    analysis = json.loads(analysis_path.read_text()) if analysis_path.exists() else None
-    text = render(json.loads(results_path.read_text()), analysis)
+    text = render(
+        json.loads(results_path.read_text()), read_if_there(analysis_path), read_if_there(large_path)
+    )
     if options.check:
         is_same = document_path.exists() and document_path.read_text() == text
         print(
