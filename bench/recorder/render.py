@@ -145,7 +145,8 @@ def large_section(large: dict[str, Any]) -> list[str]:
         "",
         f"A made-up trace of {large['file_bytes'] / 1e9:.2f} GB, {million:,.0f} million events, up to",
         f"2 million live blocks: {seconds:.0f} s, {million / seconds:.1f} million events/s,",
-        f"at most {peak_mib:.0f} MiB resident (revision {large['machine']['revision']}, load before {large['load_before']:.1f}).",
+        f"at most {peak_mib:.0f} MiB resident (revision {large['machine']['revision']}, "
+        f"load before {large['load_before']:.1f}).",
     ]
 
 
