@@ -14,7 +14,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include python 
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test check bench bench-parts bench-peers fuzz docs clean
+.PHONY: help setup setup-test build run test check bench bench-heap bench-parts bench-peers fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -64,6 +64,12 @@ bench: setup-test ## measure against heaptrack in the same run, then write docs/
 	@.venv/bin/python bench/recorder/measure_analysis.py --output bench/results
 	@.venv/bin/python bench/recorder/measure_analysis.py --output bench/results --large-gb 5
 	@.venv/bin/python bench/recorder/render.py --write
+
+bench-heap: ## measure the heap beside five others, then write docs/heap-performance.md
+	@tools/setup.sh bench
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) bench/heap/measure.py
+	@$(PYTHON) bench/heap/render.py --write
 
 bench-parts: ## measure the C++ parts beside other libraries, then write docs/parts/performance.md
 	@tools/setup.sh bench

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures the heap beside glibc, jemalloc, tcmalloc, mimalloc and tbb; writes bench/results/heap.json.
+
+Each run is a process of its own with the allocator preloaded; the allocators
+take turns, so that noise meets all of them alike. Takes about eight minutes
+on a quiet machine; --quick takes one and is good for nothing but a first look.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import loads
+import real_programs
+from measured_run import RunFailedError, Runner
+
+project = Path(__file__).resolve().parents[2]
+here = Path(__file__).resolve().parent
+libraries = Path("/usr/lib/x86_64-linux-gnu")
+peers = {
+    "jemalloc": libraries / "libjemalloc.so.2",
+    "tcmalloc": libraries / "libtcmalloc_minimal.so.4",
+    "mimalloc": libraries / "libmimalloc.so.2",
+    "tbb": libraries / "libtbbmalloc_proxy.so.2",
+}
+# Preloaded too: a program may be linked to another allocator, as redis is.
+c_library = Path("/lib/x86_64-linux-gnu/libc.so.6")
+
+
+def allocators(build: Path, extra: list[str]) -> dict[str, Path]:
+    found = {"heapwright": build / "lib/libheapwright.so", "glibc": c_library}
+    found |= {name: path for name, path in peers.items() if path.exists()}
+    found |= {pair.split("=", 1)[0]: Path(pair.split("=", 1)[1]) for pair in extra}
+    return found
+
+
+def build(name: str, folder: Path) -> Path:
+    program = folder / name
+    flags = ["-std=c++20", "-O2", "-fno-builtin", "-fno-allocation-dce", "-pthread"]
+    subprocess.run(["g++", *flags, str(here / f"{name}.cpp"), "-o", str(program)], check=True)
+    return program
+
+
+class Bench:
+    def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
+        self.allocators = allocators(arguments.build, arguments.extra)
+        self.lab = arguments.build / "bin/heapwright-lab"
+        self.is_quick = bool(arguments.quick)
+        self.only = arguments.only
+        self.folder = folder
+        self.pairs = build("pairs", folder)
+        self.runner = Runner(build("run_measured", folder), folder)
+        self.runs: list[dict[str, Any]] = []
+
+    def command(self, load: loads.Load, allocator: str) -> list[str]:
+        if load.command[0] == "pairs":
+            return [str(self.pairs), *load.command[1:]]
+        command = [str(self.lab), *load.command]
+        if load.is_pinned:
+            command += ["--pin-cpu", str(max(os.sched_getaffinity(0)))]
+        if load.folds:
+            command += ["--minima", str(self.folder / f"{load.name}.{allocator}.minima")]
+        return command
+
+    def run_load(self, load: loads.Load, repetition: int) -> None:
+        for name, library in self.allocators.items():
+            row: dict[str, Any] = {"load": load.name, "allocator": name, "repetition": repetition}
+            try:
+                output, used = self.runner.run(library, self.command(load, name))
+                row["figures"] = json.loads(output) | {"peak_bytes": used["peak_bytes"]}
+            except RunFailedError as failure:
+                row["failure"] = str(failure)
+            self.runs.append(row)
+
+    def run_loads(self) -> None:
+        for load in loads.loads:
+            if self.only and not any(load.name.startswith(word) for word in self.only):
+                continue
+            print(load.name, end=" ", flush=True)
+            for repetition in range(min(load.repetitions, 2) if self.is_quick else load.repetitions):
+                self.run_load(load, repetition)
+        print()
+
+    def run_programs(self) -> None:
+        for program, measure in real_programs.measures(self.runner).items():
+            if self.only and program not in self.only:
+                continue
+            print(program, end=" ", flush=True)
+            for repetition in range(1 if self.is_quick else 3):
+                for name, library in self.allocators.items():
+                    row: dict[str, Any] = {"load": f"program_{program}", "allocator": name}
+                    row["repetition"] = repetition
+                    try:
+                        row["figures"] = measure(library)
+                    except RunFailedError as failure:
+                        row["failure"] = str(failure)
+                    self.runs.append(row)
+        print()
+
+
+def this_machine() -> dict[str, Any]:
+    cpus = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
+    return {
+        "cpu": cpus[0] if cpus else platform.machine(),
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "libc": " ".join(platform.libc_ver()),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=project / "build/release")
+    parser.add_argument("--output", type=Path, default=project / "bench/results/heap.json")
+    parser.add_argument("--extra", action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--only", action="append", default=[], help="loads or programs that begin with this")
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    if not (arguments.build / "lib/libheapwright.so").exists():
+        print(f"{arguments.build}/lib/libheapwright.so is missing; type: make build", file=sys.stderr)
+        return 2
+    machine = this_machine()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(arguments, Path(folder))
+        bench.run_loads()
+        bench.run_programs()
+    machine["load_after"] = round(os.getloadavg()[0], 2)
+    # One line for each run, so that a new result is a readable difference.
+    runs = ",\n".join(json.dumps(run, separators=(",", ":")) for run in bench.runs)
+    head = json.dumps({"machine": machine, "allocators": list(bench.allocators)})[:-1]
+    arguments.output.write_text(f'{head},"runs":[\n{runs}\n]}}\n', encoding="utf-8")
+    failures = [run for run in bench.runs if "failure" in run]
+    for run in failures:
+        print(f"{run['allocator']} failed in {run['load']}: {run['failure']}", file=sys.stderr)
+    return 1 if any(run["allocator"] == "heapwright" for run in failures) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes docs/heap-performance.md from bench/results/heap.json; no figure in it is typed by hand.
+
+Without options prints it; --write writes it; --check fails when they disagree.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import loads
+
+project = Path(__file__).resolve().parents[2]
+document = project / "docs/heap-performance.md"
+ours = "heapwright"
+Samples = dict[str, dict[str, list[dict[str, Any]]]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Median, and the median distance from it as a share of it."""
+
+    value: float
+    spread: float
+
+
+def samples_of(runs: list[dict[str, Any]]) -> Samples:
+    """figures by load and allocator; of runs that fold, the last."""
+    folding = {load.name for load in loads.loads if load.folds}
+    found: Samples = {}
+    for run in runs:
+        if "figures" not in run:
+            continue
+        figures = found.setdefault(run["load"], {}).setdefault(run["allocator"], [])
+        if run["load"] in folding:
+            figures.clear()
+        figures.append(run["figures"])
+    return found
+
+
+def figure_of(values: list[float]) -> Figure:
+    middle = statistics.median(values)
+    distance = statistics.median(abs(value - middle) for value in values)
+    return Figure(middle, distance / abs(middle) if middle else 0.0)
+
+
+def value_of(row: loads.Row, figures: dict[str, Any]) -> float:
+    value = figures[row.figure]
+    if row.series:
+        value = value[figures[row.series].index(row.series_at)]
+    return float(value) * row.scale
+
+
+def number(value: float) -> str:
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    digits = 0 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 3)}f}"
+
+
+def table(head: list[str], body: list[list[str]]) -> list[str]:
+    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in body), ""]
+
+
+def best_peer(figures: dict[str, Figure], higher: bool) -> str:
+    peers = [name for name in figures if name != ours]
+    return (max if higher else min)(peers, key=lambda name: figures[name].value)
+
+
+def verdict(row: loads.Row, own: Figure, ratio: float) -> tuple[str, bool]:
+    """The goal in words, and whether it is met."""
+    if row.at_most is not None:
+        return f"≤ {row.at_most:g} {row.unit}".rstrip(), own.value <= row.at_most
+    bound = row.at_most_of_best or 1.0
+    if row.higher_is_better:
+        return f"≥ {1 / bound:g} of best", ratio >= 1 / bound
+    return f"≤ {bound:g} of best", ratio <= bound
+
+
+def row_figures(row: loads.Row, samples: Samples) -> dict[str, Figure]:
+    by_allocator = samples.get(row.load, {})
+    return {name: figure_of([value_of(row, f) for f in found]) for name, found in by_allocator.items()}
+
+
+def render_rows(samples: Samples) -> tuple[list[str], list[str]]:
+    body, missed = [], []
+    for row in loads.rows:
+        figures = row_figures(row, samples)
+        if ours not in figures or len(figures) < 2:
+            continue
+        own, name = figures[ours], best_peer(figures, row.higher_is_better)
+        peer = figures[name]
+        ratio = own.value / peer.value if peer.value else math.inf
+        goal, is_met = verdict(row, own, ratio)
+        spread = f"{100 * max(own.spread, peer.spread):.0f} %"
+        shown = [f"{number(own.value)} {row.unit}".rstrip(), f"{number(peer.value)} ({name})"]
+        body.append([row.title, *shown, f"{ratio:.2f}", spread, goal, "yes" if is_met else "**no**"])
+        if not is_met:
+            missed.append(f"{row.title}: {shown[0]}, goal {goal}, best peer {shown[1]}")
+    head = ["", "ours", "best peer", "ratio", "spread", "goal", "met"]
+    return table(head, body), missed
+
+
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(statistics.fmean(math.log(value) for value in values))
+
+
+def render_all_allocators(samples: Samples, allocators: list[str]) -> list[str]:
+    body = []
+    for row in loads.rows:
+        figures = row_figures(row, samples)
+        cells = [number(figures[name].value) if name in figures else "failed" for name in allocators]
+        if figures:
+            body.append([f"{row.title}, {row.unit}".rstrip(", "), *cells])
+    return table(["", *allocators], body)
+
+
+def render_programs(samples: Samples, allocators: list[str]) -> tuple[list[str], list[str]]:
+    programs = [load for load in samples if load.startswith("program_")]
+    lines, missed = [], []
+    kinds = (("cpu_s", "CPU time, s", 1.0), ("peak_bytes", "peak resident, MB", 1e-6))
+    for figure, title, scale in kinds:
+        body, ratios = [], {name: [] for name in allocators}  # type: ignore[var-annotated]
+        for program in programs:
+            values = {
+                name: figure_of([float(f[figure]) * scale for f in found])
+                for name, found in samples[program].items()
+            }
+            body.append(
+                [
+                    program.removeprefix("program_"),
+                    *(number(values[a].value) if a in values else "failed" for a in allocators),
+                ]
+            )
+            for name in allocators:
+                if name in values and ours in values:
+                    ratios[name].append(values[name].value / values[ours].value)
+        means = {name: geometric_mean(found) for name, found in ratios.items() if found}
+        body.append(
+            ["geometric mean, ours = 1", *(f"{means.get(name, math.nan):.3f}" for name in allocators)]
+        )
+        lines += table([title, *allocators], body)
+        ahead = [name for name, mean in means.items() if name != ours and mean < 1]
+        missed += [
+            f"real programs, {title.split(',')[0]}: {name} is at {means[name]:.3f} of ours" for name in ahead
+        ]
+    return lines, missed
+
+
+def render(path: Path) -> str:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    machine, allocators = found["machine"], found["allocators"]
+    samples = samples_of(found["runs"])
+    row_lines, missed = render_rows(samples)
+    program_lines, missed_programs = render_programs(samples, allocators)
+    failures = sorted(
+        {f"{run['allocator']} failed in {run['load']}" for run in found["runs"] if "failure" in run}
+    )
+    lines = [
+        "# How fast and how small the heap is",
+        "",
+        "Made by `bench/heap/render.py` from `bench/results/heap.json`, which `make bench-heap` measures:",
+        "every run is a process of its own with the allocator preloaded, the allocators take turns; figures",
+        "are medians, the spread is the median distance from them (ours or the peer's, whichever is larger).",
+        "Intrinsic latencies are minima over several runs of the same operations, and have no spread. Lower",
+        "is better but for operations. The loads are those of `heapwright lab` (docs/lab.md) and",
+        "`bench/heap/pairs.cpp`.",
+        "",
+        f"Machine: {machine['cores']} cores, {machine['cpu']}, Linux {machine['kernel']}, {machine['libc']}; "
+        f"load average {machine['load_before']} before, {machine['load_after']} after.",
+        "",
+        "## Beside the best peer of each row",
+        "",
+        *row_lines,
+        "## All allocators",
+        "",
+        *render_all_allocators(samples, allocators),
+        "## Real programs",
+        "",
+        "CPU time of the process, and its peak; unchanged programs of Debian. Python runs with",
+        "`PYTHONMALLOC=malloc`.",
+        "",
+        *program_lines,
+        "## Where we lose or miss the goal",
+        "",
+        *(f"- {line}" for line in [*missed, *missed_programs, *failures]),
+        *([] if missed or missed_programs or failures else ["Nowhere in this run."]),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=project / "bench/results/heap.json")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    text = render(arguments.results)
+    if arguments.write:
+        document.write_text(text, encoding="utf-8")
+    elif arguments.check:
+        if not document.exists() or document.read_text(encoding="utf-8") != text:
+            print("docs/heap-performance.md differs from the results: run bench/heap/render.py --write")
+            return 1
+    else:
+        print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
