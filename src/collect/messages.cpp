@@ -7,8 +7,7 @@ namespace heapwright::collect {
 namespace {
 
 // One write per line, so that lines of the program do not cut into it.
-void write_line(const std::string& text) {
-  std::string line = "heapwright: " + text;
+void write_line(std::string line) {
   for (char& character : line) {
     if (static_cast<unsigned char>(character) < ' ' || character == 0x7f) character = '?';
   }
@@ -18,10 +17,14 @@ void write_line(const std::string& text) {
 
 }  // namespace
 
-void say_error(const std::string& text) { write_line(text); }
+void say_error(const std::string& text) { write_line("heapwright: " + text); }
 
 void Messages::say(const std::string& text) const {
-  if (!is_quiet_) write_line(text);
+  if (!is_quiet_) say_error(text);
+}
+
+void Messages::suggest(const std::string& command) const {
+  if (!is_quiet_ && !command.empty()) write_line("next: " + command);
 }
 
 std::string with_commas(unsigned long long value) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lines on standard error, each with the program's name in front.
+// Lines on standard error, each with the program's name in front,
+// but for what to type next.
 #pragma once
 
 #include <string>
@@ -14,6 +15,8 @@ class Messages {
  public:
   explicit Messages(bool is_quiet) : is_quiet_(is_quiet) {}
   void say(const std::string& text) const;
+  // "next: " and a command; nothing when there is none.
+  void suggest(const std::string& command) const;
 
  private:
   bool is_quiet_;

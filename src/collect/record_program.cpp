@@ -109,6 +109,7 @@ void write_text(int file, const std::string& text) {
 void tell(const Options& options, const Report& report, int summary_file) {
   const Messages messages(options.is_quiet);
   for (const std::string& line : lines_of(report)) messages.say(line);
+  messages.suggest(next_command(report));
   if (options.print_json) write_text(STDOUT_FILENO, json_of(report));
   if (summary_file >= 0) {
     write_text(summary_file, json_of(report));
@@ -130,8 +131,7 @@ int record_program(const Options& options) {
   // The child is forked before the collector changes any of its own limits
   // and signals, which the program would inherit.
   Launch launch(check.path, check.arguments, library);
-  const std::string first_path =
-      names.expand(static_cast<std::uint64_t>(launch.process_id()), check.path);
+  const std::string first_path = names.expand(static_cast<std::uint64_t>(launch.process_id()), check.path);
   const std::string complaint = names.why_not_writable(first_path);
   if (!complaint.empty()) throw UsageError(complaint);
   const int summary_file = open_summary(options);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "collect/messages.hpp"
 
@@ -81,15 +82,33 @@ std::string json_of(const FileSummary& file) {
   return text + ", \"notes\": " + list_of(file.notes) + "}";
 }
 
+std::string in_units(std::uint64_t bytes) {
+  const char* const units[] = {" bytes", " KiB", " MiB", " GiB", " TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit) value /= 1024;
+  return decimal(value, unit == 0 ? 0 : 1) + units[unit];
+}
+
 std::string line_of(const FileSummary& file) {
-  std::string line = with_commas(file.end.events) + " events";
+  std::string line = file.path + ": " + with_commas(file.end.events) + " events in " + in_units(file.bytes);
   if (file.end.events != 0) {
-    line += ", " + decimal(static_cast<double>(file.bytes) / static_cast<double>(file.end.events), 2) +
-            " bytes/event";
+    line += " (" + decimal(static_cast<double>(file.bytes) / static_cast<double>(file.end.events), 2) +
+            " bytes per event)";
   }
   line += ", " + (file.end.dropped == 0 ? "none" : with_commas(file.end.dropped)) + " dropped";
-  if (file.error_number != 0) line += std::string(", incomplete (") + std::strerror(file.error_number) + ")";
-  return line + ": " + file.path;
+  if (file.error_number != 0) line += std::string("; incomplete: ") + std::strerror(file.error_number);
+  return line;
+}
+
+// As a shell takes it.
+std::string shell_word(const std::string& text) {
+  constexpr char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char character : text)
+    quoted += character == '\'' ? std::string("'\\''") : std::string(1, character);
+  return quoted + "'";
 }
 
 // A build may run hundreds of processes: the largest, and the sum of others.
@@ -155,6 +174,14 @@ std::vector<std::string> lines_of(const Report& report) {
     lines.push_back(why);
   }
   return lines;
+}
+
+std::string next_command(const Report& report) {
+  const auto largest = std::max_element(
+      report.files.begin(), report.files.end(),
+      [](const FileSummary& a, const FileSummary& b) { return a.end.events < b.end.events; });
+  if (largest == report.files.end() || largest->bytes == 0) return "";
+  return "heapwright explain " + shell_word(largest->path);
 }
 
 std::string json_of(const Report& report) {

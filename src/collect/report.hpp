@@ -24,6 +24,9 @@ struct Report {
 // One line per file, and what is missing.
 std::vector<std::string> lines_of(const Report& report);
 
+// What to type next, about the largest file; "" when there is none.
+std::string next_command(const Report& report);
+
 // One JSON object, schema "heapwright.recording/1".
 std::string json_of(const Report& report);
 

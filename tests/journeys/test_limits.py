@@ -136,3 +136,16 @@ def test_the_summary_says_what_was_recorded(record: Record, tmp_path: Path) -> N
     trace = recording.trace()
     assert str(trace.path) in text
     assert str(trace.facts["events"]) in text
+
+
+def test_the_end_says_where_the_trace_is_and_what_to_type_next(record: Record) -> None:
+    recording = record("exits_with", 0)
+    path = recording.paths()[0]
+    facts = recording.trace().facts
+    size = path.stat().st_size
+    counts = (
+        f"{facts['events']} events in {size / 1024:.1f} KiB ({size / facts['events']:.2f} bytes per event)"
+    )
+    said = f"heapwright: {path}: {counts}, none dropped\nnext: heapwright explain {path}\n"
+    assert recording.errors == said
+    assert record("exits_with", 0, options=["--quiet", "--force"]).errors == ""

@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -133,12 +137,37 @@ def test_a_reader_that_goes_away_is_no_error(command: Command, trace_file: Path)
 
 
 def _shell(trace_file: Path) -> str:
-    import sys
-
-    return f"'{sys.executable}' -c 'from heapwright.cli import main; main()' explain '{trace_file}'"
+    return f"'{sys.executable}' -c 'from heapwright.__main__ import main; main()' explain '{trace_file}'"
 
 
 def test_help_lists_the_commands(command: Command) -> None:
     out = command("--help").out
     assert all(name in out for name in ("record", "explain", "run", "sql", "export", "info"))
     assert command("--version").out.startswith("heapwright ")
+
+
+ENTRY = "from heapwright.__main__ import main; main()"
+# Takes longer than any test waits.
+ENDLESS = "select sum(a.range * b.range) from range(10000000) a, range(10000000) b"
+
+
+def test_ctrl_c_in_a_query_is_one_line(trace_file: Path) -> None:
+    line = [sys.executable, "-c", ENTRY, "sql", str(trace_file), ENDLESS]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60) == ("", "heapwright: interrupted\n")
+    assert process.returncode == 130
+
+
+def test_ctrl_c_while_modules_are_loaded_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-c", ENTRY, "explain", "x"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "heapwright: interrupted\n")

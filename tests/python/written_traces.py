@@ -120,7 +120,7 @@ def command(tmp_path: Path) -> Command:
 
     def run(*arguments: object, environment: Iterable[tuple[str, str]] = ()) -> Said:
         done = subprocess.run(
-            [sys.executable, "-c", "from heapwright.cli import main; main()", *map(str, arguments)],
+            [sys.executable, "-c", "from heapwright.__main__ import main; main()", *map(str, arguments)],
             capture_output=True,
             text=True,
             cwd=tmp_path,

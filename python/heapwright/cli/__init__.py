@@ -10,9 +10,11 @@ from __future__ import annotations
 import difflib
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -65,8 +67,40 @@ def main() -> None:
     sys.exit(run_command(sys.argv[1:]))
 
 
+class _Interruption:
+    """Remembers Ctrl-C, which libraries below turn into errors and exit codes of their own."""
+
+    def __init__(self) -> None:
+        self.has_come = False
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        self.has_come = True
+        raise KeyboardInterrupt
+
+
 def run_command(arguments: list[str]) -> int:
     """Runs one command; its exit code."""
+    interruption = _Interruption()
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interruption)
+    code = 0
+    try:
+        code = _run(arguments)
+    except (KeyboardInterrupt, typer.Abort):
+        interruption.has_come = True
+    except Exception:
+        if not interruption.has_come:
+            raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if not interruption.has_come:
+        return code
+    sys.stderr.write("heapwright: interrupted\n")
+    return 128 + signal.SIGINT
+
+
+def _run(arguments: list[str]) -> int:
     try:
         chosen = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS
         code = make_app(chosen)(arguments, prog_name="heapwright", standalone_mode=False)
@@ -77,9 +111,6 @@ def run_command(arguments: list[str]) -> int:
         return request.exit_code
     except ClickException as error:
         return _fail(_usage_message(error, arguments))
-    except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("heapwright: interrupted\n")
-        return 130
     except BrokenPipeError:
         # The reader went away (`| head`): not an error. Python would complain
         # once more when it flushes at exit.
