@@ -43,8 +43,7 @@ void* allocate_late(std::size_t bytes, std::size_t alignment) noexcept {
 
 void* allocate_block(std::size_t bytes) noexcept {
   ThreadCache* cache = attach();
-  if (cache == nullptr) return allocate_late(bytes, 16);
-  return refill(cache, class_of(bytes));
+  return cache == nullptr ? allocate_late(bytes, 16) : take_ready(cache, class_of(bytes));
 }
 
 }  // namespace
@@ -64,8 +63,12 @@ std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept {
   return rounded > slab_limit_bytes ? 0 : rounded;
 }
 
-void* allocate_exactly(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  return take_block(cache, size_class == 0 ? 1 : size_class);
+void* take_ready(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  Block*& ready = cache->ready[size_class];
+  if (ready == nullptr) return refill(cache, size_class);
+  Block* block = ready;
+  ready = block->next;
+  return block;
 }
 
 void* allocate_slowly(std::size_t bytes) noexcept {
@@ -76,9 +79,6 @@ void* allocate_slowly(std::size_t bytes) noexcept {
   if (bytes > slab_limit_bytes) {
     count_reason(counters::Reason::large_allocate);
     block = allocate_large(bytes, 1, nullptr).memory;
-  } else if (Block*& ready = current_cache->ready[class_of(bytes)]; ready != nullptr) {
-    block = ready;
-    ready = ready->next;
   } else {
     block = allocate_block(bytes);
   }
@@ -104,7 +104,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   if (needed == 0) {
     block = allocate_large(bytes, alignment, nullptr).memory;
   } else if (ThreadCache* cache = attach()) {
-    block = allocate_exactly(cache, class_of(needed));
+    block = take_ready(cache, class_of(needed));
   } else {
     block = allocate_late(bytes, alignment);
   }

@@ -50,8 +50,8 @@ std::size_t usable_bytes(void* block) noexcept;
 
 // The request whose class has aligned blocks of `bytes`; 0: only a large block will do.
 std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept;
-// A block of exactly this class, not one from a coarser one.
-void* allocate_exactly(ThreadCache* cache, std::uint32_t size_class) noexcept;
+// What the straight path does, for a cache of any kind; null: no memory.
+void* take_ready(ThreadCache* cache, std::uint32_t size_class) noexcept;
 
 // The first line of the slab or large block that `pointer` lies in; null where
 // it lies in neither.

@@ -28,10 +28,11 @@ inline constexpr std::uint32_t max_slab_units = 32;
 // real page size is, so that one call never makes more than one page's links.
 inline constexpr std::size_t carve_bytes = 4096;
 
-// bytes <= small_limit_bytes. Branchless: the last term moves 1..8 down to
-// class 1 and 0 to class 0.
+// bytes <= small_limit_bytes. Branchless: the last term is -1 for 0..8 bytes,
+// which moves 1..8 to class 1 and 0 to class 0; written so that the compiler
+// needs a shift and no comparison.
 constexpr std::size_t small_class_of(std::size_t bytes) noexcept {
-  return ((bytes + 15) >> 4) + (bytes > 8 ? 1 : 0);
+  return ((bytes + 15) >> 4) + 1 + static_cast<std::size_t>(static_cast<std::ptrdiff_t>(bytes - 9) >> 63);
 }
 
 // small_limit_bytes < bytes <= slab_limit_bytes
@@ -53,7 +54,8 @@ constexpr std::uint32_t block_bytes_of(std::uint32_t size_class) noexcept {
 
 // What a class that is seldom asked for takes its blocks from: four classes
 // per doubling up to 4 KiB, eight above, so that programs with many sizes do
-// not open a slab for each.
+// not open a slab for each. Being rounded to a power of two, a coarser block is
+// aligned as well as the finer one would be.
 constexpr std::uint32_t coarse_class_of(std::uint32_t size_class) noexcept {
   const std::uint32_t bytes = block_bytes_of(size_class);
   if (bytes <= 128) return size_class == 0 ? 1 : size_class;

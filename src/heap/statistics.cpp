@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "heap/statistics.hpp"
 
+#include "heap/allocate.hpp"
 #include "heap/caches.hpp"
 #include "heap/dropped_blocks.hpp"
 #include "heap/heap_object.hpp"
@@ -23,11 +24,12 @@ void add_slab(const UnitLine* slab, heapwright_heap_statistics& sums) noexcept {
 // Blocks that `cache` holds ready are free as well.
 void subtract_ready(const ThreadCache& cache, heapwright_heap_statistics& sums) noexcept {
   for (std::uint32_t c = 0; c < class_count; ++c) {
-    std::uint64_t count = 0;
-    for (const Block* block = cache.ready[c]; block != nullptr; block = block->next) ++count;
-    sums.live_blocks -= count;
-    sums.live_bytes -= count * block_bytes_of(c);
-    sums.free_bytes += count * block_bytes_of(c);
+    for (const Block* block = cache.ready[c]; block != nullptr; block = block->next) {
+      const std::uint64_t bytes = class_of_slab(head_line_of(block)).block_bytes;
+      --sums.live_blocks;
+      sums.live_bytes -= bytes;
+      sums.free_bytes += bytes;
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "heap/thread_cache.hpp"
 
+#include <utility>
+
 #include "heap/counting.hpp"
 #include "heap/partial_pool.hpp"
 #include "heap/remote_free.hpp"
@@ -190,21 +192,6 @@ UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return slab;
 }
 
-}  // namespace
-
-void* refill(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  if (size_class == 0) size_class = 1;
-  ClassSlot& slot = cache->slots[size_class];
-  const std::uint32_t coarse = size_classes[size_class].coarse;
-  if (slot.has_slabs || coarse == size_class) return take_block(cache, size_class);
-  cache->count(Reason::refill_cold);
-  void* block = take_block(cache, coarse);
-  if (cache->slots[coarse].opened < openings_per_promotion) return block;
-  cache->slots[coarse].opened = 0;
-  slot.has_slabs = true;
-  return block;
-}
-
 void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   count_steps();
   if (Block* block = cache->ready[size_class]) {
@@ -216,6 +203,23 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (cache->pending != 0 || cache->notified.load(std::memory_order_relaxed) != 0) collect_notices(cache, 4);
   UnitLine* slab = slot.first != 0 ? line_of(slot.first) : fetch_slab(cache, size_class);
   return slab == nullptr ? nullptr : take_from(cache, slab);
+}
+
+}  // namespace
+
+void* refill(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  if (size_class == 0) size_class = 1;
+  ClassSlot& slot = cache->slots[size_class];
+  const std::uint32_t coarse = size_classes[size_class].coarse;
+  if (slot.has_slabs || coarse == size_class) return take_block(cache, size_class);
+  cache->count(Reason::refill_cold);
+  void* block = take_block(cache, coarse);
+  // The rest of the batch is ready for this class now.
+  std::swap(cache->ready[size_class], cache->ready[coarse]);
+  if (cache->slots[coarse].opened < openings_per_promotion) return block;
+  cache->slots[coarse].opened = 0;
+  slot.has_slabs = true;
+  return block;
 }
 
 void on_event(ThreadCache* cache, UnitLine* slab) noexcept {

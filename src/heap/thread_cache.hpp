@@ -26,7 +26,7 @@ struct ClassSlot {
 inline constexpr std::uint32_t candidate_count = 8;
 
 struct ThreadCache {
-  Block* ready[class_count];
+  Block* ready[class_count];  // blocks of the class or of its coarser one
   ClassSlot slots[class_count];
   counters::Counter reasons[counters::reason_count];
   counters::Counter first_touch_pages;
@@ -59,8 +59,6 @@ inline constexpr std::uint32_t most_kept_bytes = 512 * 1024;
 // A block of the class, filling `ready`. Null: no memory. A bounded number of
 // steps: at most 4 notices, one claim or opening, one carving of a page.
 void* refill(ThreadCache* cache, std::uint32_t size_class) noexcept;
-// The same from exactly this class, however seldom it is asked for; not 0.
-void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept;
 
 // `block` of `slab`, which `cache` owns.
 inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcept;

@@ -42,6 +42,18 @@ TEST(SizeClass, ACoarserClassHoldsTheBlockAndServesItself) {
   }
 }
 
+// A request that is a multiple of an alignment gets blocks that are, from its
+// own class and from the coarser one.
+TEST(SizeClass, BlocksOfRoundedRequestsAreAligned) {
+  for (std::size_t alignment = 16; alignment <= carve_bytes; alignment *= 2) {
+    for (std::size_t bytes = alignment; bytes <= slab_limit_bytes; bytes += alignment) {
+      const std::uint32_t c = class_of(bytes);
+      ASSERT_EQ(block_bytes_of(c) % alignment, 0U) << bytes << ' ' << alignment;
+      ASSERT_EQ(block_bytes_of(size_classes[c].coarse) % alignment, 0U) << bytes << ' ' << alignment;
+    }
+  }
+}
+
 // The divisions are exact, and no block of any class ends behind its slab.
 TEST(SizeClass, IndexIsTheQuotientForEveryOffset) {
   for (std::uint32_t c = 1; c < class_count; ++c) {
