@@ -32,6 +32,20 @@ enum class UnitKind : std::uint8_t {
   free_run_last,  // last unit of a free run of two or more: `units` back to its first
 };
 
+// Joining free runs looks at the kind of the line next to a run, which another
+// thread may be describing just then; either answer is right.
+class RelaxedKind {
+ public:
+  operator UnitKind() const noexcept { return kind_.load(std::memory_order_relaxed); }
+  RelaxedKind& operator=(UnitKind kind) noexcept {
+    kind_.store(kind, std::memory_order_relaxed);
+    return *this;
+  }
+
+ private:
+  std::atomic<UnitKind> kind_;
+};
+
 enum SlabFlag : std::uint8_t {
   is_listed = 1,     // in its owner's queue of its class
   is_pooled = 2,     // in the shared pool of its class, without an owner
@@ -69,7 +83,7 @@ struct alignas(64) UnitLine {
     std::uint32_t second_prev;  // free run: by age
   };
   std::uint16_t size_class;
-  UnitKind kind;
+  RelaxedKind kind;
   std::uint8_t flags;  // SlabFlag, RunFlag or LargeFlag
   std::uint32_t units;
   std::uint32_t next;         // slab: queue; free run: bin

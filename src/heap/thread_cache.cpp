@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: refills, events and giving up keep the same queue and its flags right
 #include "heap/thread_cache.hpp"
 
 #include <utility>
