@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
   auto* make = reinterpret_cast<void* (*)(std::size_t)>(dlsym(library, "make_block"));
   auto* duplicate = reinterpret_cast<char* (*)(const char*)>(dlsym(library, "duplicate_text"));
   auto* keep_to_itself = reinterpret_cast<int (*)()>(dlsym(library, "use_own_blocks"));
-  REQUIRE(make != nullptr && duplicate != nullptr && keep_to_itself != nullptr);
+  auto* release = reinterpret_cast<void (*)(void*)>(dlsym(library, "release_block"));
+  REQUIRE(release != nullptr && make != nullptr && duplicate != nullptr && keep_to_itself != nullptr);
   std::vector<unsigned char*> own(1000);
   for (int round = 0; round < 50; ++round) {
     for (auto& block : own) {
@@ -49,6 +50,9 @@ int main(int argc, char** argv) {
     REQUIRE(std::strcmp(text, "a text") == 0);
     std::free(text);
     REQUIRE(keep_to_itself() == 0);
+    // A library opened so may free what the program or the C library made.
+    for (std::size_t bytes = 1; bytes < 200000; bytes *= 3) release(keep(std::malloc(bytes)));
+    release(keep(strdup("another text")));
     for (auto* block : own) {
       for (int i = 0; i < 200; ++i) REQUIRE(block[i] == static_cast<unsigned char>(round));
       std::free(block);

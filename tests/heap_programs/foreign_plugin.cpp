@@ -11,6 +11,9 @@ __attribute__((visibility("default"))) char* duplicate_text(const char* text) {
   return std::strcpy(copy, text);
 }
 
+// The block may be another allocator's.
+__attribute__((visibility("default"))) void release_block(void* block) { std::free(block); }
+
 __attribute__((visibility("default"))) int use_own_blocks() {
   void* blocks[100];
   for (std::size_t i = 0; i < 100; ++i) {
