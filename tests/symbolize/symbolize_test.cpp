@@ -244,5 +244,50 @@ TEST(Demangle, ReadsCppRustAndClones) {
   EXPECT_EQ(demangle("_Znot_a_name"), "_Znot_a_name");
 }
 
+// What rustc 1.95 wrote, and binutils' c++filt reads (without the crates'
+// hashes and the types of constants).
+TEST(Demangle, ReadsRustsSecondScheme) {
+  const std::pair<const char*, const char*> names[] = {
+      {"_RINvCs6xxl1lAjzDf_1a3genKb1_Kc78_Kln5_EB2_", "a::gen::<true, 'x', -5>"},
+      {"_RINvCs6xxl1lAjzDf_1a4showFUKClElEB2_", "a::show::<unsafe extern \"C\" fn(i32) -> i32>"},
+      {"_RINvCs6xxl1lAjzDf_1a4showThAxj4_ReINtNtCsgEmfK2I1SDS_4core6option6OptionQlEEEB2_",
+       "a::show::<(u8, [i64; 4], &str, core::option::Option<&mut i32>)>"},
+      {"_RINvCs6xxl1lAjzDf_1a5applyDG_INtNtNtCsgEmfK2I1SDS_4core3ops8function2FnTRL0_"
+       "eEEp6OutputNtNtCslNYArtu3iFV_5alloc6string6StringEL_EB2_",
+       "a::apply::<dyn for<'a> core::ops::function::Fn<(&'a str,), Output = alloc::string::String>>"},
+      {"_RNvXCs6xxl1lAjzDf_1aINtB2_2SqKj3_ENtB2_5Shape4areaB2_", "<a::Sq<3> as a::Shape>::area"},
+      {"_RNCNvCs6xxl1lAjzDf_1a4main0B3_", "a::main::{closure#0}"},
+      {"_RINvNtCsgEmfK2I1SDS_4core3ptr13drop_in_placeINtNtCsgvbsrvnw3yD_9hashbrown11rustc_"
+       "entry16RustcVacantEntryNtNtCslNYArtu3iFV_5alloc6string6StringINtNtB1I_3vec3VecINtNtB1I_"
+       "5boxed3BoxDNtCs6xxl1lAjzDf_1a5ShapeNtNtB4_6marker4SendEL_EEEEB2T_",
+       "core::ptr::drop_in_place::<hashbrown::rustc_entry::RustcVacantEntry<alloc::string::String, "
+       "alloc::vec::Vec<alloc::boxed::Box<dyn a::Shape + core::marker::Send>>>>"},
+      {"_RNvNtNtNtCsjrHSEGnQ3l9_3std3sys3pal4unix19ON_BROKEN_PIPE_USED.0",
+       "std::sys::pal::unix::ON_BROKEN_PIPE_USED"},
+  };
+  for (const auto& [symbol, name] : names) EXPECT_EQ(demangle(symbol), name) << symbol;
+}
+
+TEST(Demangle, LeavesWhatIsNoRustNameAsItIs) {
+  for (const std::string name :
+       {"_R", "_RNv", "_RNvC1a", "_RNvC1aB_", "_RNvC1a1bEE", "_RNvC1a99b", "_R2NvC1a1b", "_RNvC1a1bKp"}) {
+    EXPECT_EQ(demangle(name), name);
+  }
+  // Each level names the one before it twice.
+  std::string doubling = "_RINvC1a1bu";
+  std::size_t target = doubling.size() - 3;
+  for (int level = 0; level < 200; ++level) {
+    std::string reference(
+        1, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[(target - 1) % 62]);
+    const std::size_t here = doubling.size() - 2;
+    doubling += "TB" + reference + "_B" + reference + "_E";
+    target = here < 62 ? here : 61;
+  }
+  EXPECT_LE(demangle(doubling + "E").size(), 65536U);
+  // Any cut of a real name.
+  const std::string whole = "_RNvXs_Cs1_1aINtB4_2SqKj3_ENtB4_5Shape4area";
+  for (std::size_t length = 0; length < whole.size(); ++length) demangle(whole.substr(0, length));
+}
+
 }  // namespace
 }  // namespace heapwright::symbolize
