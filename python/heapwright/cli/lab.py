@@ -62,7 +62,8 @@ def lab(
     """Run a field experiment, or all of them, on the allocators of this machine."""
     program = native_programs.find(PROGRAM)
     build = program.parent.parent
-    shelf = Shelf(program, [build, build.parent, Path.cwd() / "build"])
+    built = Path.cwd() / "build"
+    shelf = Shelf(program, [build, build.parent, built / "release", built])
     if html is not None:
         output.check_output(html, force)
     try:
