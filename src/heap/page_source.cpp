@@ -322,11 +322,20 @@ bool initialize_page_source() noexcept {
          make_writable(reinterpret_cast<void*>(region.base), source.first_unit * line_bytes);
 }
 
+namespace {
+
+Run find_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  const LockGuard locked = guard();
+  return take_free_run(units, alignment_units);
+}
+
+}  // namespace
+
 Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
-  {
-    const LockGuard locked = guard();
-    const Run run = take_free_run(units, alignment_units);
-    if (run.unit != 0) return run;
+  const Run found = find_free_run(units, alignment_units);
+  if (found.unit != 0) {
+    want_maintenance(committed_bytes());  // there is none after a fork
+    return found;
   }
   const std::uint64_t needed = std::uint64_t{units} + alignment_units - 1;
   if (needed > source.span_units) return {0, false};
