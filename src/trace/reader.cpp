@@ -127,9 +127,9 @@ void Reader::decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch&
                                                             state_->tables.stacks.size(), batch);
     if (last_end_ns != chunk.last_end_ns) throw TraceError("its times contradict its header");
   } catch (const TraceError& error) {
-    throw TraceError("the events at byte " + std::to_string(chunk.file_offset) +
-                     " of the trace are unreadable (" + error.what() +
-                     "); leave them out or copy the file again");
+    throw TraceError("the events of thread " + std::to_string(chunk.thread) + " from number " +
+                     std::to_string(chunk.first_sequence) + " on are unreadable (" + error.what() +
+                     "); copy the file again");
   }
 }
 
