@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t full_span_bytes = std::size_t{1} << 40;
 constexpr std::size_t least_span_bytes = std::size_t{1} << 26;
 constexpr std::uint32_t least_growth_units = 64;
-constexpr std::uint32_t most_growth_units = 1024;
+constexpr std::uint32_t most_growth_units = 2048;
 constexpr std::uint32_t bin_count = 256;
 constexpr std::uint32_t exact_bins = 64;
 
@@ -264,7 +264,7 @@ void obey_late_limit() noexcept {
 Run grow_for(std::uint32_t units) noexcept {
   obey_late_limit();
   const std::uint32_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
-  const std::uint32_t step = std::clamp(committed / 8, least_growth_units, most_growth_units);
+  const std::uint32_t step = std::clamp(committed / 2, least_growth_units, most_growth_units);
   Run run = grow(units, std::max(units, step));
   if (run.unit == 0 && units < step) run = grow(units, units);
   want_maintenance(std::size_t{committed} * unit_bytes);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "heap/caches.hpp"
 #include "heap/counting.hpp"
@@ -54,7 +55,10 @@ void in_child() {
 }
 
 // Early, so that handlers of libraries that allocate in theirs are run inside of these.
-[[gnu::constructor(101)]] void register_fork_handlers() { pthread_atfork(before_fork, unlock_all, in_child); }
+[[gnu::constructor(101)]] void start() {
+  pthread_atfork(before_fork, unlock_all, in_child);
+  if (initialize_process() && settings.starts_thread_early) want_maintenance(SIZE_MAX);
+}
 
 [[gnu::destructor]] void end_process() { close_counters(); }
 

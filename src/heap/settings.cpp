@@ -9,7 +9,7 @@
 
 namespace heapwright::heap {
 
-Settings settings{true, false, false, 1000};
+constinit Settings settings{true, false, false, 1000, false};
 
 namespace {
 
@@ -27,8 +27,11 @@ bool read_switch(const char* value, bool* into) noexcept {
 }
 
 bool read_maintenance(const char* value) noexcept {
-  if (std::strcmp(value, "thread") != 0 && std::strcmp(value, "manual") != 0) return false;
-  settings.has_maintenance_thread = *value == 't';
+  const bool is_early = std::strcmp(value, "early") == 0;
+  const bool is_manual = std::strcmp(value, "manual") == 0;
+  if (!is_early && !is_manual && std::strcmp(value, "thread") != 0) return false;
+  settings.has_maintenance_thread = !is_manual;
+  settings.starts_thread_early = is_early;
   return true;
 }
 
@@ -46,7 +49,8 @@ bool read_decay(const char* value) noexcept {
 
 // What is wrong with the setting, or null.
 const char* apply(const char* name, std::size_t length, const char* value) noexcept {
-  if (equal(name, length, "MAINTENANCE")) return read_maintenance(value) ? nullptr : "thread or manual";
+  if (equal(name, length, "MAINTENANCE"))
+    return read_maintenance(value) ? nullptr : "thread, early or manual";
   if (equal(name, length, "DECAY_MS")) return read_decay(value) ? nullptr : "0 to 600000";
   if (equal(name, length, "HARDENED")) return read_switch(value, &settings.is_hardened) ? nullptr : "0 or 1";
   if (equal(name, length, "COUNTERS")) {

@@ -11,6 +11,7 @@ struct Settings {
   bool is_hardened;
   bool publishes_counters;
   std::uint32_t decay_ms;
+  bool starts_thread_early;  // with the process, not when the heap has grown
 };
 extern Settings settings;
 
