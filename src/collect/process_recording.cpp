@@ -248,8 +248,10 @@ std::vector<std::string> ProcessRecording::final_notes() const {
   if (not_stored != 0)
     notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
   if (deepbind != 0) {
-    notes.push_back(std::to_string(deepbind) +
-                    " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen");
+    notes.push_back(deepbind == 1
+                        ? "1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"
+                        : std::to_string(deepbind) +
+                              " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen");
   }
   if (damaged_slots_ != 0) {
     notes.push_back(std::to_string(damaged_slots_) +

@@ -12,6 +12,7 @@ import pytest
 from conftest import (
     Record,
     collector,
+    command,
     differences,
     end_duration,
     end_size,
@@ -27,6 +28,14 @@ def run_pairs(tmp_path: Path, *options: str, count: int = 3_000_000) -> "subproc
     return subprocess.run([str(p) for p in line], capture_output=True, text=True, check=False, timeout=120)
 
 
+def explain(path: Path) -> str:
+    result = subprocess.run(
+        [command, "explain", path], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
 def test_the_size_limit_stops_the_recording_not_the_program(tmp_path: Path) -> None:
     path = tmp_path / "x.heapwright"
     result = run_pairs(tmp_path, "--output", str(path), "--max-size", "1M")
@@ -37,7 +46,9 @@ def test_the_size_limit_stops_the_recording_not_the_program(tmp_path: Path) -> N
     assert facts["end_reason"] == end_size
     assert 0 < facts["events"] < 6_000_000
     assert facts["gaps"] == facts["damage"] == 0
-    assert "1M" in result.stderr or "size" in result.stderr
+    said = "the size set by --max-size is reached; the recording stops here, the program goes on"
+    assert result.stderr.splitlines()[0] == f"heapwright: {said}"
+    assert "INCOMPLETE RECORDING: the recording reached its size limit at " in explain(path)
 
 
 def test_the_duration_limit_stops_the_recording_not_the_program(tmp_path: Path) -> None:
@@ -67,11 +78,13 @@ def test_a_full_disk_keeps_what_was_written(small_disk: Path, tmp_path: Path) ->
     result = run_pairs(tmp_path, "--output", str(path))
     assert result.returncode == 0, result.stderr
     assert "ns_per_pair" in result.stdout
-    assert "No space left on device" in result.stderr
+    said = "(No space left on device); the recording stops here, the program goes on"
+    assert result.stderr.splitlines()[0] == f"heapwright: cannot write '{path}' {said}"
     facts = read_trace(path).facts
     assert facts["end_reason"] in (0, end_write_failed)
     assert 0 < facts["events"] < 6_000_000
     assert facts["gaps"] == facts["damage"] == 0
+    assert "INCOMPLETE RECORDING: " in explain(path)
 
 
 def test_a_small_address_space_does_not_stop_the_program(record: Record) -> None:

@@ -20,6 +20,15 @@ def test_a_thousand_forks(record: Record) -> None:
             assert trace.facts["parent_process_id"] == parents[0].facts["process_id"]
 
 
+def test_ten_thousand_threads_with_children_followed(record: Record) -> None:
+    recording = record("ten_thousand_threads", options=["--children"], seconds=240)
+    assert recording.status == 0, recording.errors
+    trace = recording.trace()
+    assert differences(recording.said, [trace]) == []
+    assert trace.problems() == []
+    assert len(trace.facts["threads"]) > 10_000
+
+
 def test_children_are_left_alone_unless_asked_for(record: Record) -> None:
     recording = record("fork_storm", 50)
     assert recording.status == 0

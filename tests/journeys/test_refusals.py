@@ -51,18 +51,19 @@ def test_a_static_program(record: Record) -> None:
 
 def test_a_sanitizer_program(record: Record) -> None:
     path = programs / "asan_program"
-    line = one_line(record(path))
-    assert line.startswith(f"'{path}' is built with AddressSanitizer")
-    assert line.endswith("build it without -fsanitize")
+    assert one_line(record(path)) == (
+        f"'{path}' is built with AddressSanitizer, which brings its own heap; build it without -fsanitize"
+    )
 
 
 def test_a_setuid_program(record: Record, tmp_path: Path) -> None:
     path = tmp_path / "setuid_program"
     shutil.copy(programs / "exits_with", path)
     path.chmod(0o4755)
-    line = one_line(record(path))
-    assert line.startswith(f"'{path}' is setuid or setgid, and the loader ignores preloaded libraries")
-    assert line.endswith(f"record a copy: cp {path} ./copy")
+    assert one_line(record(path)) == (
+        f"'{path}' is setuid or setgid, and the loader ignores preloaded libraries in such programs; "
+        f"record a copy: cp {path} ./copy"
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,9 +91,9 @@ def test_an_existing_file_is_kept(record: Record, tmp_path: Path) -> None:
     path.write_text("precious")
     recording = record("exits_with", options=["--output", str(path)])
     assert path.read_text() == "precious"
-    line = one_line(recording)
-    assert str(path) in line
-    assert "--force" in line
+    assert one_line(recording) == (
+        f"'{path}' exists; use --force to replace it or choose another with --output"
+    )
 
 
 def test_an_existing_file_is_replaced_when_told(record: Record, tmp_path: Path) -> None:
@@ -105,8 +106,9 @@ def test_an_existing_file_is_replaced_when_told(record: Record, tmp_path: Path) 
 
 def test_a_missing_output_folder(record: Record, tmp_path: Path) -> None:
     path = tmp_path / "none" / "x.heapwright"
-    line = one_line(record("exits_with", options=["--output", str(path)]))
-    assert str(path) in line or str(path.parent) in line
+    assert one_line(record("exits_with", options=["--output", str(path)])) == (
+        f"the output folder '{path.parent}' does not exist; create it or choose another with --output"
+    )
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
