@@ -247,6 +247,8 @@ std::vector<std::string> ProcessRecording::final_notes() const {
   }
   if (not_stored != 0)
     notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
+  if (block_.has_no_unwind_tables != 0 && context_.options.stacks)
+    notes.emplace_back("call stacks are one address each: glibc before 2.35 and musl do not support more");
   if (deepbind != 0) {
     notes.push_back(deepbind == 1
                         ? "1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"

@@ -245,9 +245,6 @@ class Check {
           "'" + path + "' has " + allocator +
           " linked in statically: calls to it are not seen, only those to malloc and free" + remedy);
     }
-    if (facts.interpreter.find("ld-musl") != std::string::npos) {
-      result_.notes.push_back("'" + path + "' uses musl libc: only what musl offers is recorded");
-    }
   }
 
   const std::string& search_path_;

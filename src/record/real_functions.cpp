@@ -141,6 +141,8 @@ void* find_operator(const char* mangled_name) noexcept {
   return next;
 }
 
+bool can_find_objects() noexcept { return _dl_find_object != nullptr; }
+
 bool is_call_of_heap(const void* return_address) noexcept {
   if (is_in(backend_code, return_address)) return true;
   return !is_glibc_allocator && is_in(allocator_code, return_address);

@@ -45,6 +45,9 @@ void find_real_functions() noexcept;
 // first call.
 void* find_operator(const char* mangled_name) noexcept;
 
+// Whether libc tells without a lock where code is loaded (glibc 2.35 and later).
+bool can_find_objects() noexcept;
+
 // Whether a call from `return_address`, made while a real function runs, is
 // that function's own: from the object that holds the allocator or the C++
 // operators. Anything else that calls then is a signal handler. True when it

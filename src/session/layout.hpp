@@ -144,8 +144,9 @@ struct ProcessBlock {
   std::atomic<std::uint64_t> dropped_without_lane;  // no lane could be had
   std::atomic<std::uint64_t> stacks_not_stored;     // tables full
   std::atomic<std::uint32_t> deepbind_count;        // dlopen(RTLD_DEEPBIND): those objects bypass the hooks
-  char executable[512];                             // /proc/self/exe
-  char started_as[512];                             // the path that was executed, links not followed
+  std::uint32_t has_no_unwind_tables;  // libc without _dl_find_object: stacks are one address, no modules
+  char executable[512];                // /proc/self/exe
+  char started_as[512];                // the path that was executed, links not followed
   char allocator[512];  // path of the object that has malloc; once loaded, its name and version as well
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];

@@ -4,6 +4,7 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from conftest import Record, differences, programs, read_trace
 
 plugin = programs / "plugin.so"
@@ -49,3 +50,21 @@ def test_a_separate_namespace_does_no_harm(record: Record) -> None:
     recording = record("loads_libraries", plugin, "namespace", 200)
     assert recording.status == 0, recording.errors
     assert recording.trace().problems() == []
+
+
+@pytest.mark.skipif(
+    not (programs / "musl_program").exists(), reason="musl-tools were not installed at the build"
+)
+def test_another_libc(record: Record) -> None:
+    """Calls, threads and forks are recorded under musl; of the stacks, the caller's address."""
+    recording = record("musl_program", options=["--children"])
+    assert recording.status == 3, recording.errors
+    traces = recording.traces()
+    assert len(traces) == 2
+    assert differences(recording.said, traces) == []
+    for trace in traces:
+        assert trace.problems() == []
+        assert trace.facts["allocator"] == "ld-musl-x86_64.so.1 (/lib/ld-musl-x86_64.so.1)"
+        assert trace.facts["notes"] == [
+            "call stacks are one address each: glibc before 2.35 and musl do not support more"
+        ]
