@@ -27,6 +27,7 @@ def test_every_command_runs(tmp_path: Path) -> None:
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/heapwright").symlink_to(command)
     (tmp_path / "examples").symlink_to(project / "examples")
+    (tmp_path / "build").symlink_to(project / "build")
     commands = [line for line in readme_commands() if not line.startswith("make ")]
     assert len(commands) >= 6
     for line in commands:
@@ -35,6 +36,7 @@ def test_every_command_runs(tmp_path: Path) -> None:
         )
         assert result.returncode == 0, f"{line}\n{result.stdout}{result.stderr}"
         assert result.stdout, line
+        assert "cannot be preloaded" not in result.stderr, line
 
 
 @pytest.mark.skipif(not command.exists(), reason="heapwright is not installed into .venv")
