@@ -97,6 +97,35 @@ def test_parquet(command: Command, trace_file: Path, table: str, rows: int) -> N
     assert duckdb.sql(f"select count(*) from '{target}'").fetchall() == [(rows,)]
 
 
+@pytest.mark.parametrize(
+    ("filters", "condition"),
+    [
+        (["--thread", "1"], "thread = 1"),
+        (["--from", "150ns", "--until", "5ms"], "begin_ns >= 150 and begin_ns < 5000000"),
+        (["--site", "0x3000"], "size = 4000"),
+        (["--site", "nobody calls this"], "false"),
+    ],
+)
+def test_parquet_of_chosen_rows(
+    command: Command, trace_file: Path, filters: list[str], condition: str
+) -> None:
+    whole = export(command, trace_file, "parquet", "--table", "event").rename(
+        trace_file.with_name("whole.parquet")
+    )
+    chosen = export(command, trace_file, "parquet", "--table", "event", *filters)
+    connection = duckdb.connect()
+    connection.execute(f"create table whole as select * from '{whole}'")
+    wanted = connection.execute(f"select * from whole where {condition}").fetchall()
+    assert connection.execute(f"select * from '{chosen}'").fetchall() == wanted
+    assert len(wanted) < 8
+    assert (not wanted) == (condition == "false")
+
+
+def test_parquet_filters_need_a_table_of_calls(command: Command, trace_file: Path) -> None:
+    said = command("export", trace_file, "--to", "parquet", "--table", "site", "--thread", "1")
+    assert said.err == "heapwright: filters apply to the tables event and block, not to site\n"
+
+
 def test_names_and_existing_files(command: Command, trace_file: Path) -> None:
     first = command("export", trace_file, "--to", "folded")
     assert first.out.startswith("server.folded  ")

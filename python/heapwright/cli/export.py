@@ -15,7 +15,7 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.output import check_output, hint, print_json, write_file
 from heapwright.cli.progress import progress
 from heapwright.explain import words
-from heapwright.export import FORMATS, Format, Source, write_table
+from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, write_table
 from heapwright.model import Filter, Trace
 from heapwright.model.tables import TABLES
 
@@ -56,11 +56,9 @@ def export(
     with progress("reading symbols") as report:
         trace.symbols(report)
     if form.write is None:
-        if not chosen.is_everything:
-            raise InputError(
-                "filters do not apply to parquet: the file holds every row; filter when reading it"
-            )
-        size = _write_parquet(trace, table, target, force)
+        if not chosen.is_everything and table not in FILTERED_TABLES:
+            raise InputError(f"filters apply to the tables {' and '.join(FILTERED_TABLES)}, not to {table}")
+        size = _write_parquet(trace, table, target, force, chosen)
     else:
         size = _write_profile(trace, chosen, form, target, force, measure)
     if json:
@@ -90,12 +88,12 @@ def _write_profile(
     return write_file(target, force, lambda out: write(source, out, measure or form.default_measure))
 
 
-def _write_parquet(trace: Trace, table: str, target: Path, force: bool) -> int:
+def _write_parquet(trace: Trace, table: str, target: Path, force: bool, chosen: Filter) -> int:
     check_output(target, force)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     before = os.umask(0o077)
     try:
-        write_table(trace, table, part)
+        write_table(trace, table, part, chosen)
         part.replace(target)
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}") from None

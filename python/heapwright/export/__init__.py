@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from heapwright.export import folded, perfetto, pprof, speedscope
-from heapwright.export.parquet import write_table
+from heapwright.export.parquet import FILTERED_TABLES, write_table
 from heapwright.export.stacks import MEASURES, Source
 
 Write = Callable[[Source, BinaryIO, str], None]
@@ -43,4 +43,4 @@ FORMATS: dict[str, Format] = {
     ),
 }
 
-__all__ = ["FORMATS", "MEASURES", "Format", "Source", "write_table"]
+__all__ = ["FILTERED_TABLES", "FORMATS", "MEASURES", "Format", "Source", "write_table"]

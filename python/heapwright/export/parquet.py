@@ -3,20 +3,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
 
-from heapwright.model import Trace
+from heapwright.model import NO_LIMIT, Filter, Trace
+
+# Tables with a row per call or block, which a filter can choose from.
+FILTERED_TABLES = ("event", "block")
 
 
-def write_table(trace: Trace, table: str, path: Path) -> None:
-    """One table of the trace into one file; OSError when it cannot be written."""
+def write_table(trace: Trace, table: str, path: Path, chosen: Filter) -> None:
+    """The chosen rows of one table of the trace into one file; OSError when it cannot be written.
+
+    chosen: times are those of a row's begin; everything, unless the table is in FILTERED_TABLES.
+    """
     connection = duckdb.connect()
     connection.execute("set enable_progress_bar = false")
     connection.register("source", trace.table(table))
     quoted = str(path).replace("'", "''")
+    rows = f"select * from source where {_condition(trace, chosen)}"
     try:
-        connection.execute(f"copy source to '{quoted}' (format parquet, compression zstd)")
+        connection.execute(f"copy ({rows}) to '{quoted}' (format parquet, compression zstd)")
     except duckdb.IOException as error:
         raise OSError(str(error).splitlines()[0]) from None
+
+
+def _condition(trace: Trace, chosen: Filter) -> str:
+    parts = []
+    if chosen.from_ns > 0:
+        parts.append(f"begin_ns >= {chosen.from_ns}")
+    if chosen.to_ns < NO_LIMIT:
+        parts.append(f"begin_ns < {chosen.to_ns}")
+    if chosen.threads:
+        parts.append(_is_one_of("thread", chosen.threads))
+    is_chosen = trace.sites_chosen(chosen, None)
+    if is_chosen:
+        parts.append(_is_one_of("site", [site for site, wanted in enumerate(is_chosen) if wanted]))
+    return " and ".join(parts) or "true"
+
+
+def _is_one_of(column: str, numbers: Sequence[int]) -> str:
+    return f"{column} in ({', '.join(map(str, numbers))})" if numbers else "false"
