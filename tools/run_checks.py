@@ -23,6 +23,7 @@ def checks() -> dict[str, list[str]]:
         "symbols": [python, "tools/check_symbols.py"],
         "documents": [python, "tools/check_docs.py"],
         "figures": [python, "bench/recorder/render.py", "--check"],
+        "figures of the heap": [python, "bench/heap/render.py", "--check"],
         "figures of the lab": [python, "bench/lab/render.py", "--check"],
         "figures of the parts": [python, "bench/parts/render.py", "--check"],
         "C++ format": ["clang-format", "--dry-run", "-Werror", *sources],

@@ -202,6 +202,9 @@ def main() -> int:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
+    if not arguments.results.exists():
+        print(f"{arguments.results} is missing; type: make bench-heap")
+        return 1
     text = render(arguments.results)
     if arguments.write:
         document.write_text(text, encoding="utf-8")
