@@ -151,12 +151,21 @@ ENTRY = "from heapwright.__main__ import main; main()"
 ENDLESS = "select sum(a.range * b.range) from range(10000000) a, range(10000000) b"
 
 
+def heed_ctrl_c() -> None:
+    """Where the tests run in the background of a shell script, their children would ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_in_a_query_is_one_line(trace_file: Path) -> None:
     line = [sys.executable, "-c", ENTRY, "sql", str(trace_file), ENDLESS]
-    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2)
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60) == ("", "heapwright: interrupted\n")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed_ctrl_c) as process:
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.communicate(timeout=60) == ("", "heapwright: interrupted\n")
+        finally:
+            process.kill()
     assert process.returncode == 130
 
 
@@ -169,5 +178,6 @@ def test_ctrl_c_while_modules_are_loaded_is_one_line(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
         timeout=60,
         check=False,
+        preexec_fn=heed_ctrl_c,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "heapwright: interrupted\n")
