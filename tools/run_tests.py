@@ -34,7 +34,7 @@ class Outcome:
 
 
 def pytest_stage(name: str, folders: list[str], limit_s: int) -> Stage:
-    options = ["-q", "--color=no", "-p", "no:cacheprovider", "--durations=5"]
+    options = ["--color=no", "-p", "no:cacheprovider", "--durations=5"]
     return Stage(name, [[sys.executable, "-m", "pytest", *options, *folders]], limit_s)
 
 

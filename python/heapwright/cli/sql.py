@@ -8,6 +8,7 @@ import difflib
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import duckdb
@@ -64,9 +65,20 @@ def run_query(trace: Trace, query: str) -> duckdb.DuckDBPyConnection:
     for name in mentioned:
         connection.register(name, trace.table(name))
     try:
-        return connection.execute(query)
+        return _execute(connection, query)
     except duckdb.Error as error:
         raise InputError(explain_error(str(error), query, trace, mentioned)) from None
+
+
+def _execute(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDBPyConnection:
+    # In a thread of its own: inside DuckDB the main thread would not notice Ctrl-C.
+    with ThreadPoolExecutor(1) as pool:
+        result = pool.submit(connection.execute, query)
+        try:
+            return result.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
 
 
 def _tables_in(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
