@@ -9,7 +9,19 @@
 
 namespace heapwright::heap {
 
-constinit Settings settings{true, false, false, 1000, false};
+namespace {
+
+// The maintenance thread has no thread-local memory of its own, which what a
+// sanitizer adds to every access needs.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool can_have_thread = false;
+#else
+constexpr bool can_have_thread = true;
+#endif
+
+}  // namespace
+
+constinit Settings settings{can_have_thread, false, false, 1000, false};
 
 namespace {
 
@@ -30,8 +42,8 @@ bool read_maintenance(const char* value) noexcept {
   const bool is_early = std::strcmp(value, "early") == 0;
   const bool is_manual = std::strcmp(value, "manual") == 0;
   if (!is_early && !is_manual && std::strcmp(value, "thread") != 0) return false;
-  settings.has_maintenance_thread = !is_manual;
-  settings.starts_thread_early = is_early;
+  settings.has_maintenance_thread = can_have_thread && !is_manual;
+  settings.starts_thread_early = can_have_thread && is_early;
   return true;
 }
 

@@ -4,7 +4,6 @@
 // a heap of their own. What a block holds is written and read without atomics,
 // so that ThreadSanitizer sees whether the heap orders its two lives.
 #include <atomic>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -62,9 +61,6 @@ void run_generation(std::uint64_t generation) {
 }  // namespace
 
 int main() {
-  // The maintenance thread has no thread-local memory, which sanitizers need;
-  // the steps above do its work.
-  setenv("HEAPWRIGHT_HEAP_MAINTENANCE", "manual", 1);
   for (std::uint64_t generation = 0; generation < 8; ++generation) run_generation(generation);
   std::puts("done");
   return 0;
