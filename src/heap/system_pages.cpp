@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <atomic>
+
 #include "heap/counting.hpp"
 #include "heap/lock.hpp"
 #include "platform/raw_syscall.hpp"
@@ -52,8 +54,13 @@ bool is_error(long result) noexcept { return static_cast<unsigned long>(result) 
 }  // namespace
 
 std::size_t system_page_bytes() noexcept {
-  static std::size_t bytes = 0;
-  if (bytes == 0) bytes = getauxval(AT_PAGESZ);
+  // Whoever is first looks it up; two at once find the same.
+  static constinit std::atomic<std::size_t> known{0};
+  std::size_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes == 0) {
+    bytes = getauxval(AT_PAGESZ);
+    known.store(bytes, std::memory_order_relaxed);
+  }
   return bytes;
 }
 
