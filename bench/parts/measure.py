@@ -22,7 +22,7 @@ from typing import Any
 project = Path(__file__).resolve().parents[2]
 here = Path(__file__).resolve().parent
 llvm = Path("/usr/lib/llvm-19")
-flags = ["-std=c++20", "-O2", "-DNDEBUG", f"-I{project / 'include'}"]
+flags = ["-std=c++20", "-O2", "-DNDEBUG", f"-I{project / 'include'}", f"-I{project / 'tests/parts'}"]
 includes: dict[str, list[str]] = {
     "llvm": ["-isystem", str(llvm / "include")],
     "foonathan": ["-isystem", "/usr/include/foonathan_memory"],

@@ -11,34 +11,14 @@
 #include <thread>
 #include <vector>
 
+#include "poisoning_load.hpp"
+
 namespace {
 
 using heapwright::buffer_cache;
 using heapwright::buffer_event;
 using heapwright::cache_limits;
 using heapwright::waste_bound;
-
-// Allocate or free with equal chance; sizes from 100 bytes double with
-// probability 1/doubles_in up to 1 MiB.
-std::vector<buffer_event> poisoning_load(unsigned seed, unsigned doubles_in, int steps) {
-  std::mt19937 random(seed);
-  std::vector<buffer_event> events;
-  std::vector<std::size_t> live;
-  std::size_t requests = 0;
-  for (int i = 0; i < steps; ++i) {
-    if (live.empty() || random() % 2 == 0) {
-      std::size_t bytes = 100;
-      while (bytes < 1024 * 1024 && random() % doubles_in == 0) bytes *= 2;
-      live.push_back(requests);
-      events.push_back({requests++, bytes});
-    } else {
-      std::swap(live[random() % live.size()], live.back());
-      events.push_back({live.back(), 0});
-      live.pop_back();
-    }
-  }
-  return events;
-}
 
 TEST(BufferCache, KeepsTheWasteBoundUnderRandomUse) {
   buffer_cache<> cache({.total_bytes = 200000, .buffers = 50});

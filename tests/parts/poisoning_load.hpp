@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The load that poisons a cache which keeps the larger of two buffers.
-#ifndef HEAPWRIGHT_BENCH_POISONING_LOAD_HPP
-#define HEAPWRIGHT_BENCH_POISONING_LOAD_HPP
+#ifndef HEAPWRIGHT_TESTS_POISONING_LOAD_HPP
+#define HEAPWRIGHT_TESTS_POISONING_LOAD_HPP
 
 #include <cstddef>
-#include <heapwright/buffer_cache.hpp>
 #include <random>
 #include <utility>
 #include <vector>
+
+#include "heapwright/buffer_cache.hpp"
 
 // Allocate or free with equal chance; sizes from 100 bytes double with
 // probability 1 / doubles_in, up to 1 MiB; a random live buffer is freed.
