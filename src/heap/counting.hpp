@@ -22,7 +22,7 @@ inline void count_reason(counters::Reason reason) noexcept {
 }
 
 // A step is one turn of any loop that a call can run through. The instrumented
-// build (-DHEAPWRIGHT_COUNT_STEPS=ON) stops the process when one call takes more.
+// build (heapwright_heap_counted) stops the process when one call takes more.
 inline constexpr std::uint64_t max_steps_per_call = 1024;
 #if defined(HEAPWRIGHT_COUNT_STEPS)
 extern __thread std::uint64_t steps_of_call __attribute__((tls_model("initial-exec")));
