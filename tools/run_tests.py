@@ -31,6 +31,7 @@ class Outcome:
     failed: int
     skipped: int
     seconds: float
+    failures: list[str]
 
 
 def pytest_stage(name: str, folders: list[str], limit_s: int) -> Stage:
@@ -98,10 +99,19 @@ def count_results(output: str) -> tuple[int, int, int]:
     return number("passed"), number("failed") + number("error"), number("skipped")
 
 
+def failures_in(output: str) -> list[str]:
+    """A line for each failure, as ctest, pytest or run_checks.py names it."""
+    ctest = r"^\s*\d+ - (\S+ \((?!Skipped|Disabled).*\))\s*$"
+    pytest = r"^((?:FAILED|ERROR) tests/.+)$"
+    check = r"^(FAILED (?!tests/)[\w+ ]+)$"
+    return ["".join(found) for found in re.findall(f"{ctest}|{pytest}|{check}", output, re.MULTILINE)]
+
+
 def run_stage(stage: Stage) -> Outcome:
     print(f"\n== {stage.name}", flush=True)
     start = time.monotonic()
     passed = failed = skipped = 0
+    failures: list[str] = []
     for command in stage.commands:
         status, output = run_command(command, stage.limit_s - (time.monotonic() - start))
         counts = count_results(output)
@@ -111,8 +121,9 @@ def run_stage(stage: Stage) -> Outcome:
             print(output.rstrip(), flush=True)
         if status != 0:
             failed += counts[1] == 0
+            failures = failures_in(output) or [f"{' '.join(command)}: exit code {status}"]
             break
-    return Outcome(passed, failed, skipped, time.monotonic() - start)
+    return Outcome(passed, failed, skipped, time.monotonic() - start, failures)
 
 
 def main() -> int:
@@ -128,6 +139,9 @@ def main() -> int:
     passed, failed, skipped = (
         sum(getattr(o, field) for o in outcomes.values()) for field in ("passed", "failed", "skipped")
     )
+    for name, o in outcomes.items():
+        for failure in o.failures:
+            print(f"{name}: {failure}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 

@@ -2,6 +2,7 @@
 #include "analyze/completeness.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 namespace heapwright::analyze {
@@ -50,7 +51,8 @@ void add_end_reason(const trace::End& end, std::vector<std::string>& reasons) {
       break;
     case trace::EndReason::write_failed:
       reasons.push_back("writing failed at " + seconds(end.time_ns) + " (errno " +
-                        std::to_string(end.status) + "); later calls are missing");
+                        std::to_string(end.status) + ", " + std::strerror(end.status) +
+                        "); later calls are missing");
       break;
     default:
       break;
@@ -78,7 +80,9 @@ Completeness completeness_of(const Source& source, const std::vector<trace::Dama
   result.dropped = std::max(source.end().dropped, dropped_by_threads);
   add_end_reason(source.end(), result.reasons);
   if (result.dropped != 0) {
-    result.reasons.push_back(std::to_string(result.dropped) + " calls were seen but not recorded");
+    const bool is_one = result.dropped == 1;
+    result.reasons.push_back(std::to_string(result.dropped) + (is_one ? " call was" : " calls were") +
+                             " seen but not recorded");
   }
   const auto gaps = find_gaps(source);
   result.sequence_gaps = gaps.missing;

@@ -10,6 +10,7 @@ namespace heapwright::record {
 namespace {
 
 const char* path = "";
+const char* (*own_version)() = nullptr;
 const char* (*glibc_version)() = nullptr;
 int (*jemalloc_control)(const char*, void*, std::size_t*, void*, std::size_t) = nullptr;
 int (*mimalloc_version)() = nullptr;
@@ -88,6 +89,7 @@ void find_allocator_version(void* real_malloc) noexcept {
   if (dladdr(real_malloc, &allocator) == 0 || allocator.dli_fname == nullptr) return;
   path = allocator.dli_fname;
   find_in(allocator, glibc_version, "gnu_get_libc_version");
+  find_in(allocator, own_version, "heapwright_heap_version");
   find_in(allocator, jemalloc_control, "mallctl");
   find_in(allocator, mimalloc_version, "mi_version");
   find_in(allocator, gperftools_version, "tc_version");
@@ -98,6 +100,9 @@ void write_allocator_name(char* to, std::size_t capacity) noexcept {
   if (glibc_version != nullptr) {
     text.add("glibc ");
     text.add(glibc_version());
+  } else if (own_version != nullptr) {
+    text.add("heapwright ");
+    text.add(own_version());
   } else if (jemalloc_control != nullptr) {
     add_jemalloc(text);
   } else if (mimalloc_version != nullptr) {

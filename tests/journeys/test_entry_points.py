@@ -2,10 +2,11 @@
 """Each target program's own account of its calls, against its trace."""
 
 import os
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from conftest import Record, differences, programs
+from conftest import Record, build, differences, programs
 
 exact_programs = [
     "all_entry_points",
@@ -104,8 +105,17 @@ def test_on_top_of_another_preloaded_allocator(
 
 
 def test_the_allocator_of_glibc_is_named(record: Record) -> None:
-    version = os.confstr("CS_GNU_LIBC_VERSION")
-    assert record("exits_with").trace().facts["allocator"].startswith(f"{version} (/")
+    library_version = os.confstr("CS_GNU_LIBC_VERSION")
+    assert record("exits_with").trace().facts["allocator"].startswith(f"{library_version} (/")
+
+
+def test_our_own_heap_is_named(record: Record) -> None:
+    path = build / "lib/libheapwright.so"
+    recording = record("threads_come_and_go", environment={"LD_PRELOAD": str(path)})
+    assert recording.status == 0, recording.errors
+    trace = recording.trace()
+    assert differences(recording.said, [trace]) == []
+    assert trace.facts["allocator"] == f"heapwright {version('heapwright')} ({path})"
 
 
 def test_a_program_is_named_as_it_was_started(record: Record, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -63,7 +64,10 @@ def ended(report: Report) -> str:
         "replaced": "replaced itself by another program (exec)",
         "size_limit": "recording stopped at its size limit (--max-size)",
         "duration_limit": "recording stopped at its time limit (--duration)",
-        "write_failed": f"writing the trace failed (errno {end.status}): the rest is missing",
+        "write_failed": (
+            f"writing the trace failed (errno {end.status}): {os.strerror(end.status).lower()},"
+            " the rest is missing"
+        ),
         "stopped": "recording was stopped on request",
     }.get(end.reason, end.reason)
 
