@@ -117,7 +117,16 @@ def read_rounds(process: "subprocess.Popen[str]", wanted: int) -> int:
     return rounds
 
 
+def wait_for_message(process: "subprocess.Popen[str]", text: str) -> None:
+    assert process.stderr is not None
+    while line := process.stderr.readline():
+        if line == f"heapwright: {text}\n":
+            return
+    raise AssertionError(f"the collector ended without saying '{text}'")
+
+
 def test_a_recording_starts_and_stops_by_its_control_file(tmp_path: Path) -> None:
+    """The switch is awaited by its message: what is read of the rounds lags by a pipe's size."""
     control = tmp_path / "control"
     control.write_text("stop\n")
     path = tmp_path / "x.heapwright"
@@ -126,11 +135,15 @@ def test_a_recording_starts_and_stops_by_its_control_file(tmp_path: Path) -> Non
         [str(p) for p in line], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     child = find_child(process.pid, "churn")
+    stopped = "recording stopped; the control file starts it again"
     try:
+        wait_for_message(process, stopped)
         before = read_rounds(process, 500_000)
         control.write_text("start\n")
+        wait_for_message(process, "recording")
         middle = read_rounds(process, before + 5_000_000)
         control.write_text("stop\n")
+        wait_for_message(process, stopped)
         after = read_rounds(process, middle + 5_000_000)
     finally:
         os.kill(child, signal.SIGKILL)
