@@ -7,6 +7,7 @@ from pathlib import Path
 
 import heapwright
 from heapwright.explain import phases
+from heapwright.explain.annotations import Mark
 from heapwright.explain.phases import phases_of
 from test_explain import check, explained, printed
 from written_traces import FREE, MALLOC, MadeTrace
@@ -14,8 +15,8 @@ from written_traces import FREE, MALLOC, MadeTrace
 BEGIN, END, POOL, TEXT = 88, 89, 90, 95
 
 
-def say(made: MadeTrace, kind: int, name: str, thread: int = 0, at: int | None = None) -> None:
-    made.event(kind, 0, thread=thread, took=0, usable=0, at=at)
+def say(made: MadeTrace, kind: int, name: str, thread: int = 0, *, address: int = 0, size: int = 0) -> None:
+    made.event(kind, address, size, thread=thread, took=0, usable=0)
     spelling = name.encode()
     for first in range(0, len(spelling), 16):
         piece = spelling[first : first + 16].ljust(16, b"\0")
@@ -68,11 +69,10 @@ def test_a_program_that_names_none_has_none(tmp_path: Path) -> None:
 def test_ends_close_the_innermost_phase_of_their_thread() -> None:
     runs = phases_of(
         [
-            (0, 10, "phase_begin", 0, 0),
-            (0, 20, "phase_begin", 0, 0),
-            (0, 30, "phase_end", 0, 0),
-            (1, 25, "phase_end", 0, 0),
-            (1, 26, "annotation_text", 65, 0),
+            Mark(0, 10, "phase_begin"),
+            Mark(0, 20, "phase_begin"),
+            Mark(0, 30, "phase_end"),
+            Mark(1, 25, "phase_end"),
         ],
         100,
     )

@@ -18,6 +18,7 @@ from heapwright.explain import (
     overhead,
     peak,
     phases,
+    pools,
     realloc,
     recorder,
     sizes,
@@ -50,6 +51,7 @@ QUESTIONS: tuple[ModuleType, ...] = (
     cross_thread,
     threads,
     phases,
+    pools,
     recorder,
 )
 NAMES: tuple[str, ...] = tuple(question.NAME for question in QUESTIONS)

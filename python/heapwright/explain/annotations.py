@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""What a program says of itself (heapwright/annotate.h): its marks with their names, and SQL over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from heapwright.model.trace import KIND_NAMES, Trace
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from heapwright.explain.report import Report
+
+_TEXT = "annotation_text"
+_NAMED = ("phase_begin", "phase_end", "pool_create", "pool_destroy", "region_named", _TEXT)
+
+_MARKS = f"""
+select thread, begin_ns, kind, address, size, usable from event
+where kind in {_NAMED!r} order by thread, sequence
+"""
+
+
+@dataclass(slots=True)
+class Mark:
+    """A phase's begin or end, a pool's creation or destruction, or a named region."""
+
+    thread: int
+    begin_ns: int
+    kind: str
+    address: int = 0
+    size: int = 0
+    spelling: bytes = b""
+
+    @property
+    def name(self) -> str:
+        return self.spelling.split(b"\0")[0].decode("utf-8", "replace")
+
+
+def marks_of(rows: Iterable[tuple[int, int, str, int, int, int]]) -> list[Mark]:
+    """Marks from (thread, begin_ns, kind, address, size, usable), in order within each thread.
+
+    A name follows its mark in pieces of 16 bytes, which stand in size and usable.
+    """
+    marks: list[Mark] = []
+    for thread, begin_ns, kind, address, size, usable in rows:
+        if kind != _TEXT:
+            marks.append(Mark(thread, begin_ns, kind, address, size))
+        elif marks and marks[-1].thread == thread:
+            marks[-1].spelling += size.to_bytes(8, "little") + usable.to_bytes(8, "little")
+    return marks
+
+
+def has_any(report: Report, *kinds: str) -> bool:
+    """Whether the trace holds one of these kinds of event; costs nothing."""
+    return any(KIND_NAMES[row.kind] in kinds for row in report.facts.by_kind)
+
+
+class Annotations:
+    """SQL over a trace's events. Each question reads the whole trace once."""
+
+    def __init__(self, trace: Trace) -> None:
+        import duckdb  # only for programs that say something
+
+        self._trace = trace
+        self._connection: DuckDBPyConnection = duckdb.connect()
+        self._connection.execute("set enable_progress_bar = false")
+
+    def ask(self, query: str) -> list[Any]:
+        self._connection.register("event", self._trace.table("event"))  # a stream is read once
+        return self._connection.execute(query).fetchall()
+
+    def marks(self) -> list[Mark]:
+        return marks_of(self.ask(_MARKS))
+
+    def add_table(self, name: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """`columns` as in SQL's create table."""
+        self._connection.execute(f"create table {name} ({columns})")
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            self._connection.executemany(f"insert into {name} values ({places})", rows)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""What do the pools and regions hold that the program named (heapwright/annotate.h)?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+
+from heapwright.explain import tables, words
+from heapwright.explain.annotations import Annotations, Mark, has_any
+from heapwright.explain.report import Answer, Finding, Report
+
+NAME = "pools"
+TITLE = "Pools and regions that the program named"
+
+# A change belongs to the pool last created at its address before it; one that
+# was created before the recording began has the number -1. A block taken twice
+# without a free between was resized.
+_CONTENTS = """
+with change as (
+  select kind = 'pool_allocate' as is_taken, begin_ns, thread, sequence, address as block, size,
+    usable as home
+  from event where kind in ('pool_allocate', 'pool_free')
+), placed as (
+  select change.*, coalesce(pool.number, -1) as number
+  from change asof left join pool on change.home = pool.address and change.begin_ns >= pool.begin_ns
+), paired as (
+  select *, coalesce(lag(is_taken) over earlier, false) as was_taken, lag(size) over earlier as old_size
+  from placed window earlier as (partition by number, home, block order by begin_ns, thread, sequence)
+), moved as (
+  select *, is_taken::int - was_taken::int as blocks,
+    case when is_taken then size::hugeint else 0 end - case when was_taken then old_size else 0 end as bytes
+  from paired
+), running as (
+  select *, sum(blocks) over through as live_blocks, sum(bytes) over through as live_bytes
+  from moved window through as (partition by number, home order by begin_ns, thread, sequence)
+)
+select number, count(*) filter (is_taken), sum(size) filter (is_taken), max(live_bytes),
+  arg_max(live_blocks, (begin_ns, thread, sequence)), arg_max(live_bytes, (begin_ns, thread, sequence))
+from running group by number, home
+"""
+
+
+@dataclass(slots=True)
+class Pool:
+    """One pool from its creation to its destruction; what is live is of the end of the recording."""
+
+    name: str
+    address: int
+    begin_ns: int
+    is_open: bool = True
+    allocations: int = 0
+    requested_bytes: int = 0
+    peak_bytes: int = 0
+    live_blocks: int = 0
+    live_bytes: int = 0
+
+
+def answer(report: Report) -> Answer:
+    """Pools and regions by name. A pool that was destroyed holds nothing."""
+    if not has_any(report, "pool_create", "pool_allocate", "region_named"):
+        return {"pools": [], "regions": []}
+    annotations = Annotations(report.trace)
+    marks = sorted(annotations.marks(), key=lambda mark: mark.begin_ns)
+    pools = pools_of(marks)
+    _fill(pools, annotations)
+    names = dict.fromkeys(pool.name for pool in pools)
+    found = [_sums(name, [pool for pool in pools if pool.name == name]) for name in names]
+    found.sort(key=lambda pool: -pool["peak_bytes"])
+    return {"pools": found[: report.top], "regions": regions_of(marks)[: report.top]}
+
+
+def pools_of(marks: Iterable[Mark]) -> list[Pool]:
+    """Pools from marks in order of time."""
+    pools: list[Pool] = []
+    open_pools: dict[int, Pool] = {}
+    for mark in marks:
+        if mark.kind == "pool_create":
+            pools.append(Pool(mark.name, mark.address, mark.begin_ns))
+            open_pools[mark.address] = pools[-1]
+        elif mark.kind == "pool_destroy" and mark.address in open_pools:
+            open_pools.pop(mark.address).is_open = False
+    return pools
+
+
+def regions_of(marks: Iterable[Mark]) -> list[Answer]:
+    """Names of regions, largest first; a region named again has its last name and size."""
+    last = {mark.address: mark for mark in marks if mark.kind == "region_named"}
+    regions: dict[str, Answer] = {}
+    for mark in last.values():
+        region = regions.setdefault(mark.name, {"name": mark.name, "regions": 0, "bytes": 0})
+        region["regions"] += 1
+        region["bytes"] += mark.size
+    return sorted(regions.values(), key=lambda region: -region["bytes"])
+
+
+def _fill(pools: list[Pool], annotations: Annotations) -> None:
+    """Adds what each pool handed out; pools of before the recording join the list, without a name."""
+    rows = [(number, pool.address, pool.begin_ns) for number, pool in enumerate(pools)]
+    annotations.add_table("pool", "number bigint, address ubigint, begin_ns ubigint", rows)
+    for number, allocations, requested_bytes, peak_bytes, blocks, live_bytes in annotations.ask(_CONTENTS):
+        if number < 0:
+            pools.append(Pool("", 0, 0))
+        pool = pools[number]
+        pool.allocations, pool.requested_bytes = allocations, int(requested_bytes or 0)
+        pool.peak_bytes = int(peak_bytes)
+        if pool.is_open:
+            pool.live_blocks, pool.live_bytes = int(blocks), int(live_bytes)
+
+
+def _sums(name: str, pools: list[Pool]) -> Answer:
+    return {
+        "name": name,
+        "pools": len(pools),
+        "allocations": sum(pool.allocations for pool in pools),
+        "requested_bytes": sum(pool.requested_bytes for pool in pools),
+        "peak_bytes": max(pool.peak_bytes for pool in pools),
+        "live_blocks": sum(pool.live_blocks for pool in pools),
+        "live_bytes": sum(pool.live_bytes for pool in pools),
+    }
+
+
+def show(answer: Answer) -> RenderableType | None:
+    """Pools by the most that one of them held, then regions."""
+    shown = [table for table in (_pools_table(answer["pools"]), _regions_table(answer["regions"])) if table]
+    return Group(*shown) if shown else None
+
+
+def _pools_table(pools: list[Answer]) -> RenderableType | None:
+    headers = ("peak of one", "live at the end", "in blocks", "handed out", "requested", "pools", "pool")
+    rows = [
+        (
+            words.size(pool["peak_bytes"]),
+            words.size(pool["live_bytes"]),
+            words.count(pool["live_blocks"]),
+            words.count(pool["allocations"]),
+            words.size(pool["requested_bytes"]),
+            words.count(pool["pools"]),
+            pool["name"] or "(no name)",
+        )
+        for pool in pools
+    ]
+    return tables.plain(headers, rows, text_columns=(6,)) if rows else None
+
+
+def _regions_table(regions: list[Answer]) -> RenderableType | None:
+    rows = [
+        (words.size(region["bytes"]), words.count(region["regions"]), region["name"] or "(no name)")
+        for region in regions
+    ]
+    return tables.plain(("size", "regions", "region"), rows, text_columns=(2,)) if rows else None
+
+
+def findings(answer: Answer) -> list[Finding]:
+    """None: what a pool should hold, only the program's author knows."""
+    return []
