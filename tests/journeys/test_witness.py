@@ -106,9 +106,14 @@ def test_heaptrack_saw_the_same(line_of: Callable[[str], list[str]], tmp_path: P
     if ours.sizes[libstdcxx_reserve_bytes] < theirs.sizes[libstdcxx_reserve_bytes]:
         theirs.peak_bytes -= libstdcxx_reserve_bytes
     assert ours.allocations > 20_000
-    assert sizes_apart(ours.sizes, theirs.sizes) <= environment_blocks
-    # cc1plus hashes addresses, so the tables it grows differ a little from run to run.
-    allowance = 0.005 * theirs.peak_bytes if name == "cc1plus" else environment_bytes
+    # cc1plus hashes addresses, so what its tables need depends on where the
+    # kernel puts it: of 1.24 million allocations, two recordings by the same
+    # recorder differ in up to 97 (28 pairs), and in none under setarch -R.
+    is_alike = name != "cc1plus"
+    assert sizes_apart(ours.sizes, theirs.sizes) <= (
+        environment_blocks if is_alike else ours.allocations / 2000
+    )
+    allowance = environment_bytes if is_alike else 0.005 * theirs.peak_bytes
     assert abs(ours.peak_bytes - theirs.peak_bytes) <= allowance
 
 
