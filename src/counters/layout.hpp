@@ -61,9 +61,9 @@ struct SystemCallCounters {
 };
 
 struct ClassCounters {
-  Counter refills;   // times a thread took a batch of blocks
-  Counter taken;     // blocks in those batches
-  Counter returned;  // blocks of the batches' slabs that had been freed before they were taken again
+  Counter refills;   // times a thread had to look for blocks
+  Counter taken;     // blocks handed out
+  Counter returned;  // blocks that came back, as of when their slab was last looked at
 };
 
 struct Page {

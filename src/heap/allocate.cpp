@@ -43,7 +43,7 @@ void* allocate_late(std::size_t bytes, std::size_t alignment) noexcept {
 
 void* allocate_block(std::size_t bytes) noexcept {
   ThreadCache* cache = attach();
-  return cache == nullptr ? allocate_late(bytes, 16) : take_ready(cache, class_of(bytes));
+  return cache == nullptr ? allocate_late(bytes, 16) : take_block(cache, class_of(bytes));
 }
 
 }  // namespace
@@ -61,14 +61,6 @@ std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept {
   if (alignment <= 8) return bytes == 0 ? 1 : bytes;
   const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   return rounded > slab_limit_bytes ? 0 : rounded;
-}
-
-void* take_ready(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  Block*& ready = cache->ready[size_class];
-  if (ready == nullptr) return refill(cache, size_class);
-  Block* block = ready;
-  ready = block->next;
-  return block;
 }
 
 void* allocate_slowly(std::size_t bytes) noexcept {
@@ -104,7 +96,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   if (needed == 0) {
     block = allocate_large(bytes, alignment, nullptr).memory;
   } else if (ThreadCache* cache = attach()) {
-    block = take_ready(cache, class_of(needed));
+    block = take_block(cache, class_of(needed));
   } else {
     block = allocate_late(bytes, alignment);
   }

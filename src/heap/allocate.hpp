@@ -19,12 +19,11 @@ void release_slowly(void* block) noexcept;
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes) noexcept {
   if (bytes > small_limit_bytes) [[unlikely]]
     return allocate_slowly(bytes);
-  Block*& ready = current_cache->ready[small_class_of(bytes)];
-  Block* const block = ready;
+  UnitLine* const slab = current_slab(current_cache, step_of(bytes));
+  Block* const block = slab->free_list;
   if (block == nullptr) [[unlikely]]
     return allocate_slowly(bytes);
-  ready = block->next;
-  return block;
+  return pop(slab, block);
 }
 
 [[gnu::always_inline]] inline void release(void* pointer) noexcept {
@@ -50,8 +49,6 @@ std::size_t usable_bytes(void* block) noexcept;
 
 // The request whose class has aligned blocks of `bytes`; 0: only a large block will do.
 std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept;
-// What the straight path does, for a cache of any kind; null: no memory.
-void* take_ready(ThreadCache* cache, std::uint32_t size_class) noexcept;
 
 // The first line of the slab or large block that `pointer` lies in; null where
 // it lies in neither.

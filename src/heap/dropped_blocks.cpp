@@ -136,7 +136,7 @@ void relist_all(UnitLine* slab, const std::uint64_t* free) noexcept {
       const std::size_t index = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
       *link = reinterpret_cast<Block*>(begin_of_slab(slab) + index * bytes);
       link = &(*link)->next;
-      --slab->rest;
+      add_unlisted(slab, -1);
     }
   }
   *link = nullptr;
@@ -159,8 +159,8 @@ std::size_t drop_free_pages(UnitLine* slab) noexcept {
     if (!can_drop(slab, free, map->words, page, page_bytes)) continue;
     const std::uint32_t count = drop_blocks_of(slab, free, map->words, page, page_bytes);
     map->count += count;
-    slab->carved -= count;
-    slab->rest -= count;
+    slab->carved = static_cast<std::uint16_t>(slab->carved - count);
+    add_unlisted(slab, -static_cast<std::int32_t>(count));
     if (run_begin + run_bytes != page) {
       if (run_bytes != 0) drop_pages(begin_of_slab(slab) + run_begin, run_bytes);
       run_begin = page;
@@ -204,8 +204,8 @@ Chain carve_dropped(UnitLine* slab) noexcept {
   }
   if (carved.count > 1) last->next = nullptr;
   map->count -= carved.count;
-  slab->carved += carved.count;
-  slab->rest += carved.count;
+  slab->carved = static_cast<std::uint16_t>(slab->carved + carved.count);
+  add_unlisted(slab, static_cast<std::int32_t>(carved.count));
   counters::add(counters_page->page.second_touch_pages, 1);
   if (map->count == 0) free_dropped_map(slab);
   return carved;

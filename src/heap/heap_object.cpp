@@ -61,7 +61,7 @@ void* allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignmen
   const std::size_t needed = aligned_bytes(bytes, alignment);
   if (needed == 0) return allocate_large(bytes, alignment, &heap->cache).memory;
   const LockGuard locked(heap->lock, lock_counters());
-  return take_ready(&heap->cache, class_of(needed));
+  return take_block(&heap->cache, class_of(needed));
 }
 
 void free_in(heapwright_heap* heap, UnitLine* slab, void* block) noexcept {

@@ -102,6 +102,8 @@ void add_class(const ThreadCache& cache, void* context) noexcept {
   const ClassSlot& slot = cache.slots[sums.size_class];
   sums.refills += slot.refills.load(std::memory_order_relaxed);
   sums.taken += slot.taken.load(std::memory_order_relaxed);
+  // What malloc takes from now, not yet counted by the thread.
+  if (slot.first != 0) sums.taken += line_of(slot.first)->taken;
   sums.returned += slot.returned.load(std::memory_order_relaxed);
 }
 

@@ -71,25 +71,32 @@ struct alignas(64) UnitLine {
     std::size_t large_bytes;  // large: usable bytes
   };
   // Slab: countdown + rest = carved - blocks in free_list (modulo 2^32). The
-  // owner's free counts down; at 0 something may have to be done.
+  // owner's malloc counts up and its free counts down; at 0 something may have
+  // to be done.
   std::uint32_t countdown;
-  std::uint32_t rest;
+  std::uint32_t units;
   union {
     std::atomic<std::uint64_t> remote;  // slab: blocks freed by others, see remote_word.hpp
     std::uint64_t stamp_bytes;          // large, forbidden: the size it was asked for with
   };
   union {
-    std::uint32_t carved;       // slab: blocks in circulation, live or free
+    struct {
+      std::uint16_t carved;   // slab: blocks in circulation, live or free
+      std::uint16_t counted;  // slab: blocks outside the list when they were last counted
+    };
     std::uint32_t second_prev;  // free run: by age
   };
   std::uint16_t size_class;
   RelaxedKind kind;
   std::uint8_t flags;  // SlabFlag, RunFlag or LargeFlag
-  std::uint32_t units;
+  // Slab: blocks handed out since they were last counted. Not beside countdown:
+  // one wide store of both would delay the next free's load.
+  std::uint32_t taken;
   std::uint32_t next;         // slab: queue; free run: bin
   std::uint32_t prev;         //
   std::uint32_t second_next;  // slab: notified stack; free run: by age
-  std::uint32_t fresh;        // slab: blocks [0, fresh) were carved at least once
+  std::uint16_t fresh;        // slab: blocks [0, fresh) were carved at least once
+  std::int16_t rest;          // slab: see countdown
   std::uint16_t stamp;        // maintenance ticks when it was freed or pooled
   std::uint16_t dropped;      // slab: number of its dropped-block map, 0: none
 };

@@ -46,6 +46,12 @@ constexpr std::uint32_t class_of(std::size_t bytes) noexcept {
                                     : medium_class_of(bytes);
 }
 
+// What malloc looks its slab up by, without arithmetic: requests up to
+// small_limit_bytes in steps of 8 bytes.
+inline constexpr std::size_t step_bytes = 8;
+inline constexpr std::size_t step_count = small_limit_bytes / step_bytes + 1;
+constexpr std::size_t step_of(std::size_t bytes) noexcept { return (bytes + step_bytes - 1) / step_bytes; }
+
 constexpr std::uint32_t block_bytes_of(std::uint32_t size_class) noexcept {
   if (size_class <= 1) return 8;
   if (size_class <= last_small_class) return 16 * (size_class - 1);

@@ -24,8 +24,10 @@ UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* 
   slab->free_list = nullptr;
   slab->countdown = 0;
   slab->rest = 0;
+  slab->taken = 0;
   slab->remote.store(0, std::memory_order_relaxed);
   slab->carved = 0;
+  slab->counted = 0;
   slab->size_class = static_cast<std::uint16_t>(size_class);
   slab->flags = run.is_zeroed ? is_zeroed : 0;
   slab->units = units;
@@ -54,7 +56,7 @@ void close_slab(UnitLine* slab) noexcept {
 Chain take_listed(UnitLine* slab) noexcept {
   const Chain taken{slab->free_list, listed_count(slab)};
   slab->free_list = nullptr;
-  slab->rest += taken.count;
+  add_unlisted(slab, static_cast<std::int32_t>(taken.count));
   return taken;
 }
 
@@ -87,16 +89,17 @@ Chain carve(UnitLine* slab) noexcept {
     memory += bytes;
   }
   if (count > 1) reinterpret_cast<Block*>(memory)->next = nullptr;
-  slab->fresh += count;
-  slab->carved += count;
-  slab->rest += count;
+  slab->fresh = static_cast<std::uint16_t>(slab->fresh + count);
+  slab->carved = static_cast<std::uint16_t>(slab->carved + count);
+  add_unlisted(slab, static_cast<std::int32_t>(count));
   return {first, count};
 }
 
 void schedule_event(UnitLine* slab) noexcept {
   const std::uint32_t unlisted = unlisted_count(slab);
   const std::uint32_t listed = slab->carved - unlisted;
-  constexpr std::uint32_t never = std::uint32_t{1} << 30;
+  // More than a slab has blocks, twice of which `rest` has room for.
+  constexpr std::uint32_t never = std::uint32_t{1} << 14;
   std::uint32_t wait = never;
   if (!has_flag(slab, is_kept)) {
     const std::uint32_t sparse_at = slab->carved - sparse_limit(slab);
@@ -106,7 +109,7 @@ void schedule_event(UnitLine* slab) noexcept {
     if (wait > unlisted || wait == 0) wait = unlisted == 0 ? never : unlisted;
   }
   slab->countdown = wait;
-  slab->rest = unlisted - wait;
+  slab->rest = static_cast<std::int16_t>(unlisted - wait);
 }
 
 bool watch(UnitLine* slab, std::uint32_t count) noexcept {

@@ -6,6 +6,7 @@
 //   carved + blocks never carved + blocks dropped = capacity
 //   carved = blocks in free_list + countdown + rest        (modulo 2^32)
 //   countdown + rest = blocks handed out + blocks in the remote list
+//   blocks freed since they were counted = taken + counted - (countdown + rest)
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,12 @@ inline const SizeClass& class_of_slab(const UnitLine* slab) noexcept {
   return size_classes[slab->size_class];
 }
 inline char* begin_of_slab(const UnitLine* slab) noexcept { return memory_of(unit_of(slab)); }
-inline std::uint32_t unlisted_count(const UnitLine* slab) noexcept { return slab->countdown + slab->rest; }
+inline std::uint32_t unlisted_count(const UnitLine* slab) noexcept {
+  return slab->countdown + static_cast<std::uint32_t>(std::int32_t{slab->rest});
+}
+inline void add_unlisted(UnitLine* slab, std::int32_t blocks) noexcept {
+  slab->rest = static_cast<std::int16_t>(slab->rest + blocks);
+}
 inline std::uint32_t listed_count(const UnitLine* slab) noexcept {
   return slab->carved - unlisted_count(slab);
 }
@@ -71,6 +77,19 @@ UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* 
 // No block of the slab is in use. Its memory goes back to the page source.
 void close_slab(UnitLine* slab) noexcept;
 
+// The first block of the free list, which is not empty.
+[[gnu::always_inline]] inline Block* pop(UnitLine* slab, Block* first) noexcept {
+  slab->free_list = first->next;
+  ++slab->countdown;
+  ++slab->taken;
+  return first;
+}
+// Puts a chain that was taken or carved into the free list, which is empty.
+inline void relist(UnitLine* slab, const Chain& chain) noexcept {
+  slab->free_list = chain.first;
+  add_unlisted(slab, -static_cast<std::int32_t>(chain.count));
+}
+
 // All blocks of the free list.
 Chain take_listed(UnitLine* slab) noexcept;
 // All blocks that others freed.
@@ -79,7 +98,7 @@ Chain take_remote(UnitLine* slab) noexcept;
 // not touch, or else the rest of a page. Never more than carve_bytes' worth.
 Chain carve(UnitLine* slab) noexcept;
 
-// Sets the next event: the count of frees after which on_event() has to look.
+// Sets the next event: the count of blocks outside at which on_event() has to look.
 void schedule_event(UnitLine* slab) noexcept;
 
 // From now on a remote free that makes the remote list `count` long tells the

@@ -21,18 +21,6 @@ void add_slab(const UnitLine* slab, heapwright_heap_statistics& sums) noexcept {
   sums.slab_bytes += std::uint64_t{slab->units} * unit_bytes;
 }
 
-// Blocks that `cache` holds ready are free as well.
-void subtract_ready(const ThreadCache& cache, heapwright_heap_statistics& sums) noexcept {
-  for (std::uint32_t c = 0; c < class_count; ++c) {
-    for (const Block* block = cache.ready[c]; block != nullptr; block = block->next) {
-      const std::uint64_t bytes = class_of_slab(head_line_of(block)).block_bytes;
-      --sums.live_blocks;
-      sums.live_bytes -= bytes;
-      sums.free_bytes += bytes;
-    }
-  }
-}
-
 }  // namespace
 
 heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noexcept {
@@ -48,12 +36,7 @@ heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noex
     sums.live_bytes += line->large_bytes;
     sums.large_bytes += line->large_bytes;
   }
-  subtract_ready(wanted != nullptr ? *wanted : *current_cache, sums);
   if (wanted != nullptr || end == 0) return sums;
-  const auto subtract = [](const heapwright_heap& heap, void* into) {
-    subtract_ready(heap.cache, *static_cast<heapwright_heap_statistics*>(into));
-  };
-  for_each_heap(subtract, &sums);
   sums.retained_bytes = dirty_bytes();
   sums.committed_bytes = committed_bytes();
   sums.metadata_bytes = (end - first_unit()) * line_bytes;

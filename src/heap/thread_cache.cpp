@@ -2,7 +2,7 @@
 // length: refills, events and giving up keep the same queue and its flags right
 #include "heap/thread_cache.hpp"
 
-#include <utility>
+#include <algorithm>
 
 #include "heap/counting.hpp"
 #include "heap/partial_pool.hpp"
@@ -18,8 +18,50 @@ ClassSlot& slot_of(ThreadCache* cache, const UnitLine* slab) noexcept {
   return cache->slots[slab->size_class];
 }
 
+std::uintptr_t distance_of(const ThreadCache* cache, const UnitLine* slab) noexcept {
+  return reinterpret_cast<std::uintptr_t>(slab) - reinterpret_cast<std::uintptr_t>(cache);
+}
+
+// Of the first slab of a queue, for a request of the class.
+void make_current(ThreadCache* cache, UnitLine* slab, std::uint32_t size_class) noexcept {
+  if (size_class > last_small_class) return;
+  const std::size_t first = size_class == 1 ? 0 : step_of(block_bytes_of(size_class - 1)) + 1;
+  const std::size_t last = step_of(block_bytes_of(size_class));
+  const std::uintptr_t distance = distance_of(cache, slab);
+  for (std::size_t step = first; step <= last; ++step) cache->current[step] = distance;
+  ClassSlot& slot = slot_of(cache, slab);
+  const auto least = static_cast<std::uint16_t>(std::max<std::size_t>(first, 1));
+  if (slot.least_step == 0 || least < slot.least_step) slot.least_step = least;
+}
+
+// The slab is the first of its queue no more.
+void clear_current(ThreadCache* cache, const UnitLine* slab) noexcept {
+  ClassSlot& slot = slot_of(cache, slab);
+  if (slot.least_step == 0) return;
+  if (slab->size_class == 1) cache->current[0] = 0;
+  const std::uintptr_t distance = distance_of(cache, slab);
+  const std::size_t last = step_of(class_of_slab(slab).block_bytes);
+  for (std::size_t step = slot.least_step; step <= last; ++step) {
+    count_steps();
+    if (cache->current[step] == distance) cache->current[step] = 0;
+  }
+  slot.least_step = 0;
+}
+
+// Brings the counters of the class up to date with the slab, of which `outside`
+// blocks are handed out or in the remote list.
+void count_blocks(ThreadCache* cache, UnitLine* slab, std::uint32_t outside) noexcept {
+  ClassSlot& slot = slot_of(cache, slab);
+  counters::add_owned(slot.taken, slab->taken);
+  counters::add_owned(slot.returned, slab->taken + slab->counted - outside);
+  slab->taken = 0;
+  slab->counted = static_cast<std::uint16_t>(outside);
+}
+
 void delist(ThreadCache* cache, UnitLine* slab) noexcept {
   ClassSlot& slot = slot_of(cache, slab);
+  count_blocks(cache, slab, unlisted_count(slab));
+  if (slot.first == unit_of(slab)) clear_current(cache, slab);
   (slab->next != 0 ? line_of(slab->next)->prev : slot.last) = slab->prev;
   (slab->prev != 0 ? line_of(slab->prev)->next : slot.first) = slab->next;
   clear_flag(slab, is_listed);
@@ -39,7 +81,7 @@ void unkeep(ThreadCache* cache, UnitLine* slab) noexcept {
 void release(ThreadCache* cache, UnitLine* slab) noexcept {
   unkeep(cache, slab);
   if (has_flag(slab, is_listed)) delist(cache, slab);
-  counters::add_owned(slot_of(cache, slab).returned, slab->carved);
+  count_blocks(cache, slab, 0);
   cache->count(Reason::slab_emptied);
   close_slab(slab);
 }
@@ -134,47 +176,38 @@ void consider(ThreadCache* cache, UnitLine* slab) noexcept {
   schedule_event(slab);
 }
 
-// Blocks of a slab that has some. The slab leaves the queue with the last.
-Chain take_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
-  constexpr std::uint32_t few = 4;
-  const std::uint32_t listed = listed_count(slab);
-  Chain taken{nullptr, 0};
-  if (listed != 0 && (listed >= few || !carves_touched_page(slab))) {
-    taken = take_listed(slab);
-    cache->count(Reason::refill_local);
-  } else if (listed == 0 && remote_of(slab).has_blocks()) {
-    taken = take_remote(slab);
+// What others freed, or else blocks of fresh memory. The slab's own list is empty.
+Chain find_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
+  if (remote_of(slab).has_blocks()) {
     cache->count(Reason::refill_remote);
-  } else if (can_carve(slab)) {
-    unkeep(cache, slab);
-    const bool is_first_touch = has_flag(slab, is_zeroed) && slab->dropped == 0 && !carves_touched_page(slab);
-    if (is_first_touch) {
-      const std::uint64_t pages = (class_of_slab(slab).block_bytes + carve_bytes - 1) / carve_bytes;
-      counters::add_owned(cache->first_touch_pages, pages);
-    }
-    const Chain carved = carve(slab);
-    counters::add_owned(slot_of(cache, slab).taken, carved.count);
-    cache->count(Reason::refill_carved);
-    return carved;
+    return take_remote(slab);
   }
-  ClassSlot& slot = slot_of(cache, slab);
-  counters::add_owned(slot.taken, taken.count);
-  counters::add_owned(slot.returned, taken.count);
-  return taken;
+  unkeep(cache, slab);
+  const bool is_first_touch = has_flag(slab, is_zeroed) && slab->dropped == 0 && !carves_touched_page(slab);
+  if (is_first_touch) {
+    const std::uint64_t pages = (class_of_slab(slab).block_bytes + carve_bytes - 1) / carve_bytes;
+    counters::add_owned(cache->first_touch_pages, pages);
+  }
+  cache->count(Reason::refill_carved);
+  return carve(slab);
 }
 
-// The slab is listed, so it has a block: it is delisted with the last one.
+// The slab is listed and has a block.
 Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
-  const Chain taken = take_blocks(cache, slab);
-  clear_flag(slab, is_candidate);
-  if (!has_blocks(slab)) {
-    unkeep(cache, slab);
-    delist(cache, slab);
-    await_blocks(cache, slab);
+  Block* block = slab->free_list;
+  if (block != nullptr) {
+    pop(slab, block);
+    cache->count(Reason::refill_local);
+  } else {
+    Chain chain = find_blocks(cache, slab);
+    block = chain.first;
+    // A block that is alone may begin an untouched page, and has no link.
+    if (--chain.count != 0) relist(slab, {block->next, chain.count});
+    ++slab->taken;
   }
+  clear_flag(slab, is_candidate);
   schedule_event(slab);
-  if (taken.count > 1) cache->ready[slab->size_class] = taken.first->next;
-  return taken.first;
+  return block;
 }
 
 UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
@@ -193,30 +226,51 @@ UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return slab;
 }
 
-void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
+// The first slab of a queue has nothing left. It may be back in the queue at
+// once, if others freed blocks meanwhile.
+void retire(ThreadCache* cache, UnitLine* slab) noexcept {
+  unkeep(cache, slab);
+  delist(cache, slab);
+  await_blocks(cache, slab);
+  schedule_event(slab);
+}
+
+// The first slab of the queue, with a block. Null: no memory.
+UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const ClassSlot& slot = cache->slots[size_class];
+  if (slot.first == 0) return fetch_slab(cache, size_class);
+  UnitLine* slab = line_of(slot.first);
+  if (has_blocks(slab)) return slab;
+  retire(cache, slab);
+  return slot.first != 0 ? line_of(slot.first) : fetch_slab(cache, size_class);
+}
+
+Block* take_of(ThreadCache* cache, std::uint32_t size_class, std::uint32_t wanted_class) noexcept {
   count_steps();
-  if (Block* block = cache->ready[size_class]) {
-    cache->ready[size_class] = block->next;
-    return block;
-  }
-  ClassSlot& slot = cache->slots[size_class];
-  counters::add_owned(slot.refills, 1);
+  counters::add_owned(cache->slots[size_class].refills, 1);
   if (cache->pending != 0 || cache->notified.load(std::memory_order_relaxed) != 0) collect_notices(cache, 4);
-  UnitLine* slab = slot.first != 0 ? line_of(slot.first) : fetch_slab(cache, size_class);
-  return slab == nullptr ? nullptr : take_from(cache, slab);
+  UnitLine* slab = first_slab(cache, size_class);
+  if (slab == nullptr) return nullptr;
+  Block* block = take_from(cache, slab);
+  make_current(cache, slab, wanted_class);
+  return block;
 }
 
 }  // namespace
 
-void* refill(ThreadCache* cache, std::uint32_t size_class) noexcept {
+void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (size_class == 0) size_class = 1;
   ClassSlot& slot = cache->slots[size_class];
   const std::uint32_t coarse = size_classes[size_class].coarse;
-  if (slot.has_slabs || coarse == size_class) return take_block(cache, size_class);
+  const std::uint32_t serving = slot.has_slabs ? size_class : coarse;
+  const std::uint32_t first = cache->slots[serving].first;
+  if (first != 0 && line_of(first)->free_list != nullptr) {
+    make_current(cache, line_of(first), size_class);
+    return pop(line_of(first), line_of(first)->free_list);
+  }
+  Block* block = take_of(cache, serving, size_class);
+  if (serving == size_class) return block;
   cache->count(Reason::refill_cold);
-  void* block = take_block(cache, coarse);
-  // The rest of the batch is ready for this class now.
-  std::swap(cache->ready[size_class], cache->ready[coarse]);
   if (cache->slots[coarse].opened < openings_per_promotion) return block;
   cache->slots[coarse].opened = 0;
   slot.has_slabs = true;
@@ -249,33 +303,16 @@ void push_notice(ThreadCache* cache, UnitLine* slab) noexcept {
                                                   std::memory_order_relaxed));
 }
 
-namespace {
-
-void return_ready(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  while (Block* block = cache->ready[size_class]) {
-    cache->ready[size_class] = block->next;
-    UnitLine* slab = line_at(block);
-    if (slab->kind == UnitKind::slab_rest) slab -= slab->units;
-    // The slab may have gone to the pool while its blocks were ready here.
-    if (slab->owner.load(std::memory_order_relaxed) == cache) {
-      free_listed(cache, slab, block);
-    } else {
-      free_remote(slab, block);
-    }
-  }
-}
-
-}  // namespace
-
 bool give_up_class(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  bool did_work = cache->ready[size_class] != nullptr;
-  return_ready(cache, size_class);
+  bool did_work = false;
   ClassSlot& slot = cache->slots[size_class];
   std::uint32_t unit = slot.first;
   while (unit != 0) {
     UnitLine* slab = line_of(unit);
     unit = slab->next;
     did_work = true;
+    if (!has_blocks(slab)) retire(cache, slab);
+    if (!has_flag(slab, is_listed)) continue;
     unkeep(cache, slab);
     if (is_empty(slab) && unwatch(slab)) {
       release(cache, slab);
@@ -286,6 +323,21 @@ bool give_up_class(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return did_work;
 }
 
+namespace {
+
+bool current_is_valid(const ThreadCache* cache) noexcept {
+  for (std::size_t step = 0; step < step_count; ++step) {
+    const UnitLine* slab = current_slab(cache, step);
+    if (slab == &cache->nothing) continue;
+    const std::uint32_t size_class = std::max(class_of(step * step_bytes), 1U);
+    if (slab->size_class != size_class && slab->size_class != size_classes[size_class].coarse) return false;
+    if (cache->slots[slab->size_class].first != unit_of(slab)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool cache_is_valid(const ThreadCache* cache) noexcept {
   std::uint64_t kept_bytes = 0;
   for (std::uint32_t c = 0; c < class_count; ++c) {
@@ -294,12 +346,13 @@ bool cache_is_valid(const ThreadCache* cache) noexcept {
       const UnitLine* slab = line_of(unit);
       if (slab->owner.load() != cache || slab->size_class != c || !has_flag(slab, is_listed)) return false;
       if (slab->prev != previous || !slab_is_valid(slab)) return false;
+      if (previous != 0 && !has_blocks(slab)) return false;
       if (has_flag(slab, is_kept)) kept_bytes += used_bytes(slab);
       previous = unit;
     }
     if (cache->slots[c].last != previous) return false;
   }
-  return kept_bytes == cache->kept_bytes;
+  return kept_bytes == cache->kept_bytes && current_is_valid(cache);
 }
 
 }  // namespace heapwright::heap

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a thread allocates from: a list of blocks ready for each class, and a
-// queue of its slabs that have more. Only its thread touches it, but for
-// `notified`. A heap of one's own has one as well, under its lock.
+// What a thread allocates from: a queue of its slabs that have blocks for each
+// class, and which of them malloc takes a small block from. Only its thread
+// touches it, but for `notified`. A heap of one's own has one as well, under
+// its lock.
+//
+//   current[step] = 0 or the first slab of the queue of the class that serves it
+//   every slab of a queue but the first has blocks
 #pragma once
 
 #include <atomic>
@@ -15,18 +19,21 @@ namespace heapwright::heap {
 struct ClassSlot {
   std::uint32_t first;  // slabs that have blocks, linked by UnitLine::next
   std::uint32_t last;
-  counters::Counter taken;     // blocks moved to `ready`
-  counters::Counter returned;  // of those, blocks that had been freed before
+  counters::Counter taken;     // blocks handed out
+  counters::Counter returned;  // blocks that came back
   counters::Counter refills;
-  std::uint16_t opened;  // slabs opened, since a finer class got slabs of its own
-  bool has_slabs;        // of its own, though a coarser class could serve it
-  bool is_grown;         // opened a slab before: the next one is of full size
+  std::uint16_t opened;      // slabs opened, since a finer class got slabs of its own
+  std::uint16_t least_step;  // `current` was set for steps from this one on; 0: for none
+  bool has_slabs;            // of its own, though a coarser class could serve it
+  bool is_grown;             // opened a slab before: the next one is of full size
 };
 
 inline constexpr std::uint32_t candidate_count = 8;
 
 struct ThreadCache {
-  Block* ready[class_count];  // blocks of the class or of its coarser one
+  UnitLine nothing;  // no slab: its free list is empty
+  // Distances of slabs from this cache, so that zeroed memory means `nothing`.
+  std::uintptr_t current[step_count];
   ClassSlot slots[class_count];
   counters::Counter reasons[counters::reason_count];
   counters::Counter first_touch_pages;
@@ -56,9 +63,14 @@ inline constexpr std::uint16_t openings_per_promotion = 4;
 // A sparse slab that is the only one of its class stays, up to this sum.
 inline constexpr std::uint32_t most_kept_bytes = 512 * 1024;
 
-// A block of the class, filling `ready`. Null: no memory. A bounded number of
-// steps: at most 4 notices, one claim or opening, one carving of a page.
-void* refill(ThreadCache* cache, std::uint32_t size_class) noexcept;
+// Where malloc takes a block of this step from; `nothing` where it has to look further.
+[[gnu::always_inline]] inline UnitLine* current_slab(const ThreadCache* cache, std::size_t step) noexcept {
+  return reinterpret_cast<UnitLine*>(reinterpret_cast<std::uintptr_t>(cache) + cache->current[step]);
+}
+
+// A block of the class. Null: no memory. A bounded number of steps: at most 4
+// notices, one claim or opening, one carving of a page, the steps of a class.
+void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept;
 
 // `block` of `slab`, which `cache` owns.
 inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcept;
@@ -70,8 +82,8 @@ void on_event(ThreadCache* cache, UnitLine* slab) noexcept;
 bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept;
 void push_notice(ThreadCache* cache, UnitLine* slab) noexcept;
 
-// Of a cache whose thread has ended: ready blocks go back to their slabs, and
-// every slab with a free block to the pool. False: nothing was left to do.
+// Of a cache whose thread has ended: every slab with a free block goes to the
+// pool. False: nothing was left to do.
 bool give_up_class(ThreadCache* cache, std::uint32_t size_class) noexcept;
 
 // Queues agree with flags and owners. For tests.

@@ -3,7 +3,7 @@
 """Counts what malloc and free execute when nothing has to be done but that.
 
 Follows each entry point of libheapwright.so from its first instruction to the
-first `ret`, no branch taken: a size up to 4 KiB with a block ready, a block of
+first `ret`, no branch taken: a size up to 4 KiB with a block in the current slab, a block of
 the calling thread. More than the golden numbers fails; fewer asks to lower
 them. The counters have no switch at compile time and no line on this path, so
 these are the numbers with and without them.
@@ -15,7 +15,7 @@ import sys
 
 # Written down from GCC 12, x86-64, -O2.
 GOLDEN = {
-    "malloc": {"instructions": 15, "branches": 2, "loads": 4, "stores": 1},
+    "malloc": {"instructions": 16, "branches": 2, "loads": 7, "stores": 3},
     "free": {"instructions": 20, "branches": 3, "loads": 8, "stores": 3},
 }
 LINE = re.compile(r"^\s+[0-9a-f]+:\s+(\S+)\s*(.*)$")
