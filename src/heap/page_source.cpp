@@ -75,13 +75,38 @@ struct Bins {
   }
 };
 
+// Dirty runs freed last, not yet joined with their neighbours: who frees a run
+// and asks for one as long gets the same pages, and longer runs stay whole.
+// Their lines are UnitKind::inside but for `units` and `stamp` of the first.
+struct RecentRuns {
+  static constexpr std::uint32_t capacity = 8;
+  std::uint32_t first_units[capacity];  // the newest last
+  std::uint32_t count;
+
+  void add(std::uint32_t unit) noexcept { first_units[count++] = unit; }
+  // The newest run of exactly this length, 0: none.
+  std::uint32_t take(std::uint32_t units) noexcept {
+    for (std::uint32_t i = count; i-- > 0;) {
+      count_steps();
+      if (line_of(first_units[i])->units == units) return take_at(i);
+    }
+    return 0;
+  }
+  std::uint32_t take_at(std::uint32_t i) noexcept {
+    const std::uint32_t unit = first_units[i];
+    std::copy(first_units + i + 1, first_units + count--, first_units + i);
+    return unit;
+  }
+};
+
 struct PageSource {
   Lock lock;
   Bins clean;
   Bins dirty;
+  RecentRuns recent;
   std::uint32_t oldest;  // dirty runs by age, linked by second_next
   std::uint32_t newest;
-  std::uint64_t dirty_units;
+  std::uint64_t dirty_units;            // of the recent ones, too
   std::atomic<std::uint32_t> frontier;  // units below were made writable
   std::uint32_t span_units;
   std::uint32_t first_unit;
@@ -165,9 +190,44 @@ void carve_run(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t units)
   if (dirty && end > unit + units) line_of(unit + units)->stamp = stamp;
 }
 
+void add_recent(std::uint32_t unit, std::uint32_t units) noexcept {
+  UnitLine* line = line_of(unit);
+  line->units = units;
+  line->stamp = source.tick.load(std::memory_order_relaxed);
+  source.recent.add(unit);
+  source.dirty_units += units;
+}
+
+std::uint32_t take_recent(std::uint32_t units) noexcept {
+  const std::uint32_t unit = source.recent.take(units);
+  if (unit != 0) source.dirty_units -= units;
+  return unit;
+}
+
+void join_oldest_recent() noexcept {
+  const std::uint32_t unit = source.recent.take_at(0);
+  const std::uint32_t units = line_of(unit)->units;
+  const std::uint16_t stamp = line_of(unit)->stamp;
+  source.dirty_units -= units;
+  insert_joined(unit, units, true);
+  line_of(source.newest)->stamp = stamp;
+}
+
+void join_recent() noexcept {
+  while (source.recent.count != 0) join_oldest_recent();
+}
+
 Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  if (alignment_units == 1) {
+    const std::uint32_t recent = take_recent(units);
+    if (recent != 0) return {recent, false};
+  }
   const std::uint32_t searched = units + alignment_units - 1;
   std::uint32_t found = source.dirty.find(searched);
+  if (found == 0 && source.recent.count != 0) {
+    join_recent();
+    found = source.dirty.find(searched);
+  }
   if (found == 0) found = source.clean.find(searched);
   if (found == 0) return {0, false};
   const std::uint32_t unit = (found + alignment_units - 1) / alignment_units * alignment_units;
@@ -352,7 +412,9 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
 
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexcept {
   const LockGuard locked = guard();
-  insert_joined(unit, units, is_dirty_now);
+  if (!is_dirty_now) return insert_joined(unit, units, false);
+  if (source.recent.count == RecentRuns::capacity) join_oldest_recent();
+  add_recent(unit, units);
 }
 
 bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more, bool* is_zeroed) noexcept {
@@ -360,6 +422,7 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more, boo
   const std::uint32_t after = unit + units;
   if (after >= source.frontier.load(std::memory_order_relaxed)) return false;
   const UnitLine* next = line_of(after);
+  if (next->kind == UnitKind::inside) join_recent();  // may be one of them
   if (next->kind != UnitKind::free_run || next->units < more) return false;
   *is_zeroed = !is_dirty_run(next);
   carve_run(after, after, more);
@@ -371,9 +434,12 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age) noexcept {
   std::uint32_t units = 0;
   {
     const LockGuard locked = guard();
+    const auto is_due = [&](std::uint32_t first) {
+      return static_cast<std::uint16_t>(now - line_of(first)->stamp) >= least_age;
+    };
+    while (source.recent.count != 0 && is_due(source.recent.first_units[0])) join_oldest_recent();
     unit = source.oldest;
-    if (unit == 0) return false;
-    if (static_cast<std::uint16_t>(now - line_of(unit)->stamp) < least_age) return false;
+    if (unit == 0 || !is_due(unit)) return false;
     // At most 16 MiB at once: the run is nobody's meanwhile.
     units = std::min<std::uint32_t>(line_of(unit)->units, 256);
     carve_run(unit, unit, units);
@@ -440,6 +506,12 @@ bool page_source_is_valid() noexcept {
   std::uint64_t aged_units = 0;
   for (std::uint32_t unit = source.oldest; unit != 0; unit = line_of(unit)->second_next) {
     aged_units += line_of(unit)->units;
+  }
+  for (std::uint32_t i = 0; i < source.recent.count; ++i) {
+    const UnitLine* line = line_of(source.recent.first_units[i]);
+    if (line->kind != UnitKind::inside) return false;
+    aged_units += line->units;
+    dirty_units += line->units;
   }
   return dirty_units == source.dirty_units && aged_units == dirty_units;
 }

@@ -66,16 +66,24 @@ TEST_F(PageSource, RandomRunsNeverOverlapAndAreZeroWhenTheySaySo) {
 }
 
 TEST_F(PageSource, FreedNeighboursJoin) {
-  const auto run = allocate_run(12);
-  free_run(run.unit, 4, true);
-  free_run(run.unit + 8, 4, true);
+  const auto run = allocate_run(16);
   free_run(run.unit + 4, 4, true);
+  free_run(run.unit + 12, 4, true);
+  free_run(run.unit + 8, 4, true);
   ASSERT_TRUE(page_source_is_valid());
-  bool is_found = false;
-  const auto again = allocate_run(12);
-  is_found = again.unit <= run.unit;
-  EXPECT_TRUE(is_found);
-  free_run(again.unit, 12, true);
+  bool is_zeroed = true;
+  EXPECT_TRUE(extend_run(run.unit, 4, 12, &is_zeroed));
+  EXPECT_FALSE(is_zeroed);
+  free_run(run.unit, 16, true);
+}
+
+TEST_F(PageSource, ARunFreedLastServesTheNextRequestOfItsLengthWhole) {
+  const auto run = allocate_run(25);
+  free_run(run.unit, 20, true);
+  free_run(run.unit + 20, 5, true);
+  EXPECT_EQ(allocate_run(5).unit, run.unit + 20);
+  EXPECT_EQ(allocate_run(20).unit, run.unit);
+  free_run(run.unit, 25, true);
 }
 
 TEST_F(PageSource, AlignedRunsAreAligned) {
