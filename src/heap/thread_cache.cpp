@@ -58,13 +58,48 @@ void count_blocks(ThreadCache* cache, UnitLine* slab, std::uint32_t outside) noe
   slab->counted = static_cast<std::uint16_t>(outside);
 }
 
-void delist(ThreadCache* cache, UnitLine* slab) noexcept {
+// Every slab of a cache is either in its class's queue or in the ring of those
+// that wait for blocks to come back.
+void leave_queue(ThreadCache* cache, UnitLine* slab) noexcept {
   ClassSlot& slot = slot_of(cache, slab);
   count_blocks(cache, slab, unlisted_count(slab));
   if (slot.first == unit_of(slab)) clear_current(cache, slab);
   (slab->next != 0 ? line_of(slab->next)->prev : slot.last) = slab->prev;
   (slab->prev != 0 ? line_of(slab->prev)->next : slot.first) = slab->next;
   clear_flag(slab, is_listed);
+}
+
+void join_queue(ThreadCache* cache, UnitLine* slab) noexcept {
+  ClassSlot& slot = slot_of(cache, slab);
+  const std::uint32_t unit = unit_of(slab);
+  slab->next = 0;
+  slab->prev = slot.last;
+  (slot.last != 0 ? line_of(slot.last)->next : slot.first) = unit;
+  slot.last = unit;
+  set_flag(slab, is_listed);
+}
+
+void join_ring(ThreadCache* cache, UnitLine* slab) noexcept {
+  ClassSlot& slot = slot_of(cache, slab);
+  const std::uint32_t unit = unit_of(slab);
+  if (slot.waiting == 0) slot.waiting = slab->next = slab->prev = unit;
+  UnitLine* oldest = line_of(slot.waiting);
+  slab->next = slot.waiting;
+  slab->prev = oldest->prev;
+  line_of(oldest->prev)->next = unit;
+  oldest->prev = unit;
+}
+
+void leave_ring(ThreadCache* cache, UnitLine* slab) noexcept {
+  ClassSlot& slot = slot_of(cache, slab);
+  line_of(slab->prev)->next = slab->next;
+  line_of(slab->next)->prev = slab->prev;
+  if (slot.waiting == unit_of(slab)) slot.waiting = slab->next == slot.waiting ? 0 : slab->next;
+}
+
+void leave_class(ThreadCache* cache, UnitLine* slab) noexcept {
+  has_flag(slab, is_listed) ? leave_queue(cache, slab) : leave_ring(cache, slab);
+  slot_of(cache, slab).held_units -= slab->units;
 }
 
 std::uint32_t used_bytes(const UnitLine* slab) noexcept {
@@ -77,23 +112,27 @@ void unkeep(ThreadCache* cache, UnitLine* slab) noexcept {
   cache->kept_bytes -= used_bytes(slab);
 }
 
-// The slab leaves the cache for the page source.
-void release(ThreadCache* cache, UnitLine* slab) noexcept {
-  unkeep(cache, slab);
-  if (has_flag(slab, is_listed)) delist(cache, slab);
+void close(ThreadCache* cache, UnitLine* slab) noexcept {
   count_blocks(cache, slab, 0);
   cache->count(Reason::slab_emptied);
   close_slab(slab);
 }
 
+// The slab leaves the cache for the page source.
+void release(ThreadCache* cache, UnitLine* slab) noexcept {
+  unkeep(cache, slab);
+  leave_class(cache, slab);
+  close(cache, slab);
+}
+
 // The slab leaves the cache for the pool, unless a notice about it is under way.
 void give_to_pool(ThreadCache* cache, UnitLine* slab) noexcept {
   if (cache->is_private || !unwatch(slab)) return schedule_event(slab);
-  if (has_flag(slab, is_listed)) delist(cache, slab);
+  leave_class(cache, slab);
   unkeep(cache, slab);
   clear_flag(slab, is_candidate);
   cache->count(Reason::slab_pooled);
-  if (!pool_slab(slab)) release(cache, slab);
+  if (!pool_slab(slab)) close(cache, slab);
 }
 
 bool is_only_one(const ThreadCache* cache, const UnitLine* slab) noexcept {
@@ -101,19 +140,16 @@ bool is_only_one(const ThreadCache* cache, const UnitLine* slab) noexcept {
   return slot.first == slot.last && (slot.first == 0 || slot.first == unit_of(slab));
 }
 
+// From the ring into the queue, whose slab is kept only as long as it is the only one.
 void enlist(ThreadCache* cache, UnitLine* slab) noexcept {
-  ClassSlot& slot = slot_of(cache, slab);
-  const std::uint32_t unit = unit_of(slab);
+  const ClassSlot& slot = slot_of(cache, slab);
+  leave_ring(cache, slab);
   if (slot.first != 0 && slot.first == slot.last && has_flag(line_of(slot.first), is_kept)) {
     UnitLine* kept = line_of(slot.first);
     unkeep(cache, kept);
     schedule_event(kept);
   }
-  slab->next = 0;
-  slab->prev = slot.last;
-  (slot.last != 0 ? line_of(slot.last)->next : slot.first) = unit;
-  slot.last = unit;
-  set_flag(slab, is_listed);
+  join_queue(cache, slab);
 }
 
 // Keeps a slab that is the only one of its class from being given up and
@@ -210,49 +246,106 @@ Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   return block;
 }
 
+// The queue of the class is empty. Null: no memory.
 UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  ClassSlot& slot = cache->slots[size_class];
   UnitLine* slab = cache->is_private ? nullptr : claim_slab(size_class, cache);
   if (slab != nullptr) {
     cache->count(Reason::slab_claimed);
   } else {
-    ClassSlot& slot = cache->slots[size_class];
-    slab = open_slab(size_class, slot.is_grown ? size_classes[size_class].units : 0, cache);
+    slab = open_slab(size_class, slot.held_units != 0 ? size_classes[size_class].units : 0, cache);
     if (slab == nullptr) return nullptr;
-    slot.is_grown = true;
-    ++slot.opened;
     cache->count(Reason::slab_opened);
   }
-  enlist(cache, slab);
+  slot.held_units += slab->units;
+  join_queue(cache, slab);
   return slab;
+}
+
+// Before a slab is fetched: one of the few that have waited longest and have
+// some blocks back, though too few for an event. Null: none.
+UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  constexpr int most_looked_at = 4;
+  ClassSlot& slot = cache->slots[size_class];
+  for (int i = 0; i < most_looked_at && slot.waiting != 0; ++i) {
+    count_steps();
+    UnitLine* slab = line_of(slot.waiting);
+    const std::uint32_t back = listed_count(slab) + remote_of(slab).count();
+    if (back > slab->carved / 16 && unwatch(slab)) {
+      enlist(cache, slab);
+      watch(slab, unlisted_count(slab));
+      return slab;
+    }
+    slot.waiting = slab->next;
+  }
+  return nullptr;
 }
 
 // The first slab of a queue has nothing left. It may be back in the queue at
 // once, if others freed blocks meanwhile.
 void retire(ThreadCache* cache, UnitLine* slab) noexcept {
   unkeep(cache, slab);
-  delist(cache, slab);
+  leave_queue(cache, slab);
+  join_ring(cache, slab);
   await_blocks(cache, slab);
   schedule_event(slab);
 }
 
-// The first slab of the queue, with a block. Null: no memory.
-UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  const ClassSlot& slot = cache->slots[size_class];
-  if (slot.first == 0) return fetch_slab(cache, size_class);
-  UnitLine* slab = line_of(slot.first);
-  if (has_blocks(slab)) return slab;
-  retire(cache, slab);
-  return slot.first != 0 ? line_of(slot.first) : fetch_slab(cache, size_class);
+// A slab whose blocks would have to be made of fresh memory: others go first.
+bool is_to_be_carved(const UnitLine* slab) noexcept {
+  return slab->free_list == nullptr && !remote_of(slab).has_blocks();
 }
 
-Block* take_of(ThreadCache* cache, std::uint32_t size_class, std::uint32_t wanted_class) noexcept {
+// The first slab of the queue, with a block. Null: there is none.
+UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const ClassSlot& slot = cache->slots[size_class];
+  if (slot.first != 0) {
+    UnitLine* slab = line_of(slot.first);
+    if (!has_blocks(slab)) {
+      retire(cache, slab);
+    } else if (slot.first != slot.last && is_to_be_carved(slab)) {
+      leave_queue(cache, slab);
+      join_queue(cache, slab);
+    }
+  }
+  return slot.first != 0 ? line_of(slot.first) : find_waiting(cache, size_class);
+}
+
+// Whether `size_class` is to get a slab of its own, now that its coarser one
+// would need another.
+bool is_promoted(const ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const std::uint32_t coarse_class = size_classes[size_class].coarse;
+  const ClassSlot& coarse = cache->slots[coarse_class];
+  if (coarse.held_units >= units_before_promotion) return true;
+  return coarse.held_units >= units_before_favourite && coarse.votes >= votes_of_favourite &&
+         coarse.favourite == coarse_class - size_class;
+}
+
+void vote(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const std::uint32_t coarse_class = size_classes[size_class].coarse;
+  const auto candidate = static_cast<std::uint8_t>(coarse_class - size_class);
+  ClassSlot& coarse = cache->slots[coarse_class];
+  if (coarse.votes == 0) coarse.favourite = candidate;
+  if (coarse.favourite != candidate) {
+    --coarse.votes;
+  } else if (coarse.votes < votes_of_favourite) {
+    ++coarse.votes;
+  }
+}
+
+// A block of `serving`, whose first slab has none in its list, for a request of `size_class`.
+Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
   count_steps();
-  counters::add_owned(cache->slots[size_class].refills, 1);
+  counters::add_owned(cache->slots[serving].refills, 1);
   if (cache->pending != 0 || cache->notified.load(std::memory_order_relaxed) != 0) collect_notices(cache, 4);
-  UnitLine* slab = first_slab(cache, size_class);
+  UnitLine* slab = first_slab(cache, serving);
+  if (slab == nullptr) {
+    if (serving != size_class && is_promoted(cache, size_class)) serving = size_class;
+    slab = fetch_slab(cache, serving);
+  }
   if (slab == nullptr) return nullptr;
   Block* block = take_from(cache, slab);
-  make_current(cache, slab, wanted_class);
+  make_current(cache, slab, size_class);
   return block;
 }
 
@@ -260,21 +353,18 @@ Block* take_of(ThreadCache* cache, std::uint32_t size_class, std::uint32_t wante
 
 void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (size_class == 0) size_class = 1;
-  ClassSlot& slot = cache->slots[size_class];
-  const std::uint32_t coarse = size_classes[size_class].coarse;
-  const std::uint32_t serving = slot.has_slabs ? size_class : coarse;
+  const bool has_slabs = cache->slots[size_class].held_units != 0;
+  const std::uint32_t serving = has_slabs ? size_class : size_classes[size_class].coarse;
   const std::uint32_t first = cache->slots[serving].first;
   if (first != 0 && line_of(first)->free_list != nullptr) {
     make_current(cache, line_of(first), size_class);
     return pop(line_of(first), line_of(first)->free_list);
   }
-  Block* block = take_of(cache, serving, size_class);
-  if (serving == size_class) return block;
-  cache->count(Reason::refill_cold);
-  if (cache->slots[coarse].opened < openings_per_promotion) return block;
-  cache->slots[coarse].opened = 0;
-  slot.has_slabs = true;
-  return block;
+  if (serving != size_class) {
+    cache->count(Reason::refill_cold);
+    vote(cache, size_class);
+  }
+  return take_of(cache, serving, size_class);
 }
 
 void on_event(ThreadCache* cache, UnitLine* slab) noexcept {
@@ -325,6 +415,17 @@ bool give_up_class(ThreadCache* cache, std::uint32_t size_class) noexcept {
 
 namespace {
 
+bool ring_is_valid(const ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const std::uint32_t oldest = cache->slots[size_class].waiting;
+  for (std::uint32_t unit = oldest; unit != 0;) {
+    const UnitLine* slab = line_of(unit);
+    if (slab->owner.load() != cache || slab->size_class != size_class) return false;
+    if (has_flag(slab, is_listed) || line_of(slab->next)->prev != unit) return false;
+    unit = slab->next == oldest ? 0 : slab->next;
+  }
+  return true;
+}
+
 bool current_is_valid(const ThreadCache* cache) noexcept {
   for (std::size_t step = 0; step < step_count; ++step) {
     const UnitLine* slab = current_slab(cache, step);
@@ -350,7 +451,7 @@ bool cache_is_valid(const ThreadCache* cache) noexcept {
       if (has_flag(slab, is_kept)) kept_bytes += used_bytes(slab);
       previous = unit;
     }
-    if (cache->slots[c].last != previous) return false;
+    if (cache->slots[c].last != previous || !ring_is_valid(cache, c)) return false;
   }
   return kept_bytes == cache->kept_bytes && current_is_valid(cache);
 }

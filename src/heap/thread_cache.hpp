@@ -17,15 +17,18 @@
 namespace heapwright::heap {
 
 struct ClassSlot {
-  std::uint32_t first;  // slabs that have blocks, linked by UnitLine::next
+  std::uint32_t first;  // queue of slabs that have blocks, linked by UnitLine::next
   std::uint32_t last;
   counters::Counter taken;     // blocks handed out
   counters::Counter returned;  // blocks that came back
   counters::Counter refills;
-  std::uint16_t opened;      // slabs opened, since a finer class got slabs of its own
+  std::uint32_t waiting;     // ring of the other slabs, the longest out of the queue first
+  std::uint32_t held_units;  // of all its slabs
   std::uint16_t least_step;  // `current` was set for steps from this one on; 0: for none
-  bool has_slabs;            // of its own, though a coarser class could serve it
-  bool is_grown;             // opened a slab before: the next one is of full size
+  // Which of the classes that this one serves asks most (a majority vote): this
+  // class less so many, and its lead.
+  std::uint8_t favourite;
+  std::uint8_t votes;
 };
 
 inline constexpr std::uint32_t candidate_count = 8;
@@ -56,9 +59,12 @@ struct ThreadCache {
   }
 };
 
-// A class that a coarser one serves gets slabs of its own when that one has
-// opened so many: its share of the memory is then worth a slab.
-inline constexpr std::uint16_t openings_per_promotion = 4;
+// A class that a coarser one serves gets a slab of its own instead of another
+// one of the coarser class, once that holds so much: the memory saved is then
+// worth a slab partly used. One that asks more than the others, sooner.
+inline constexpr std::uint32_t units_before_promotion = 64;
+inline constexpr std::uint32_t units_before_favourite = 4;
+inline constexpr std::uint32_t votes_of_favourite = 8;
 
 // A sparse slab that is the only one of its class stays, up to this sum.
 inline constexpr std::uint32_t most_kept_bytes = 512 * 1024;

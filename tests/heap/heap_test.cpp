@@ -48,6 +48,35 @@ class Heap : public testing::Test {
   void TearDown() override { EXPECT_TRUE(heapwright_heap_is_valid()); }
 };
 
+std::uint64_t opened_slabs() {
+  constexpr auto reason = static_cast<std::uint32_t>(counters::Reason::slab_opened);
+  return current_cache->reasons[reason].load();
+}
+
+TEST_F(Heap, AFewBlocksOfFullSlabsAreUsedBeforeASlabIsOpened) {
+  std::vector<void*> blocks(3000);
+  for (void*& block : blocks) block = allocate(1024);
+  const std::uint64_t before = opened_slabs();
+  for (std::size_t i = 0; i < blocks.size(); i += 10) release(blocks[i]);
+  for (std::size_t i = 0; i < blocks.size(); i += 10) blocks[i] = allocate(1024);
+  EXPECT_EQ(opened_slabs(), before);
+  for (void* block : blocks) release(block);
+}
+
+// Of a coarser class's slabs only one that holds much gives way to finer ones.
+TEST_F(Heap, ManySizesWithFewBlocksShareSlabs) {
+  std::vector<void*> blocks(40);
+  std::mt19937 random(3);
+  const std::uint64_t before = opened_slabs();
+  for (int i = 0; i < 100'000; ++i) {
+    void*& block = blocks[random() % blocks.size()];
+    if (block != nullptr) release(block);
+    block = allocate(2049 + random() % 511);
+  }
+  EXPECT_LE(opened_slabs() - before, 4U);
+  for (void* block : blocks) release(block);
+}
+
 TEST_F(Heap, BlocksKeepTheirBytesThroughRandomCallsAndMaintenance) {
   std::mt19937 random(11);
   std::vector<Filled> blocks(3000);
