@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// dlopen as a preloaded library's entry point. The loader looks at its caller
+// (RUNPATH, namespaces), so dlopen is left by a jump: the real one returns
+// straight to the program.
+#pragma once
+
+// Defines dlopen. `find_next`, an extern "C" function named without quotes,
+// void*(int* mode) noexcept, gives the dlopen to go on in; it may change the
+// mode. It must be marked gnu::used. At namespace scope, once per library.
+#define HEAPWRIGHT_DLOPEN_ENTRY_POINT(find_next) \
+  asm(".text\n"                                  \
+      ".globl dlopen\n"                          \
+      ".type dlopen, @function\n"                \
+      "dlopen:\n"                                \
+      ".cfi_startproc\n"                         \
+      "endbr64\n"                                \
+      "push %rdi\n"                              \
+      ".cfi_adjust_cfa_offset 8\n"               \
+      "push %rsi\n"                              \
+      ".cfi_adjust_cfa_offset 8\n"               \
+      "mov %rsp, %rdi\n"                         \
+      "sub $8, %rsp\n"                           \
+      ".cfi_adjust_cfa_offset 8\n"               \
+      "call " #find_next                         \
+      "\n"                                       \
+      "add $8, %rsp\n"                           \
+      ".cfi_adjust_cfa_offset -8\n"              \
+      "pop %rsi\n"                               \
+      ".cfi_adjust_cfa_offset -8\n"              \
+      "pop %rdi\n"                               \
+      ".cfi_adjust_cfa_offset -8\n"              \
+      "jmp *%rax\n"                              \
+      ".cfi_endproc\n"                           \
+      ".size dlopen, .-dlopen\n")
