@@ -122,7 +122,7 @@ void release_slowly(void* block) noexcept {
   free_remote(line, block);
 }
 
-std::size_t usable_bytes(void* block) noexcept {
+std::size_t usable_bytes_slowly(void* block) noexcept {
   if (block == nullptr) return 0;
   if (!is_in_region(block)) return usable_bytes_of_foreign(block);
   if (settings.is_hardened) return hardened_usable_bytes(block);

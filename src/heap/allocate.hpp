@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "heap/caches.hpp"
+#include "heap/settings.hpp"
 
 namespace heapwright::heap {
 
@@ -40,12 +41,24 @@ void release_slowly(void* block) noexcept;
     return on_event(current_cache, line);
 }
 
-// As calloc, memalign, realloc and malloc_usable_size; sizes are checked by
-// the caller, alignments are powers of two.
+std::size_t usable_bytes_slowly(void* block) noexcept;
+
+// Some programs ask for every block (redis does).
+[[gnu::always_inline]] inline std::size_t usable_bytes(void* block) noexcept {
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(block) - region.base;
+  if (offset >= region.used_bytes.load(std::memory_order_relaxed)) [[unlikely]]
+    return usable_bytes_slowly(block);
+  const auto* line = reinterpret_cast<UnitLine*>(region.base + (offset >> unit_shift) * line_bytes);
+  if (line->kind != UnitKind::slab || settings.is_hardened) [[unlikely]]
+    return usable_bytes_slowly(block);
+  return class_of_slab(line).block_bytes;
+}
+
+// As calloc, memalign and realloc; sizes are checked by the caller, alignments
+// are powers of two.
 void* allocate_zeroed(std::size_t bytes) noexcept;
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
 void* reallocate(void* block, std::size_t bytes) noexcept;
-std::size_t usable_bytes(void* block) noexcept;
 
 // The request whose class has aligned blocks of `bytes`; 0: only a large block will do.
 std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept;
