@@ -87,12 +87,14 @@ void update_tick() noexcept {
   const auto least_age =
       static_cast<std::uint16_t>((settings.decay_ms * 1'000'000ULL + tick_ns - 1) / tick_ns);
   constexpr std::size_t slice = 64;
+  std::size_t done = slice;
   for (;;) {
-    update_tick();
-    const std::size_t done = maintain(slice, least_age);
-    publish_counters();
-    // With work left, a short pause lets others at the locks and the CPU.
+    // With work left, a short pause lets others at the locks and the CPU. At
+    // the start it lets the call go on that started the thread.
     sleep_ns(done == slice ? tick_ns / 64 : tick_ns * 2);
+    update_tick();
+    done = maintain(slice, least_age);
+    publish_counters();
   }
 }
 

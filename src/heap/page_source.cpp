@@ -19,7 +19,10 @@ namespace {
 
 constexpr std::size_t full_span_bytes = std::size_t{1} << 40;
 constexpr std::size_t least_span_bytes = std::size_t{1} << 26;
-constexpr std::uint32_t least_growth_units = 64;
+// A growth costs as much as many calls, so the first one is enough for most
+// programs; mapped piecemeal, under a limit, every page of it counts.
+constexpr std::uint32_t least_growth_units = 512;
+constexpr std::uint32_t least_mapped_units = 64;
 constexpr std::uint32_t most_growth_units = 2048;
 constexpr std::uint32_t bin_count = 256;
 constexpr std::uint32_t exact_bins = 64;
@@ -108,6 +111,7 @@ struct PageSource {
   std::uint32_t newest;
   std::uint64_t dirty_units;            // of the recent ones, too
   std::atomic<std::uint32_t> frontier;  // units below were made writable
+  std::atomic<std::uint32_t> reached;   // units below may have been handed out
   std::uint32_t span_units;
   std::uint32_t first_unit;
   bool is_reserved;  // else address space is mapped as it is needed
@@ -324,10 +328,10 @@ void obey_late_limit() noexcept {
 Run grow_for(std::uint32_t units) noexcept {
   obey_late_limit();
   const std::uint32_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
-  const std::uint32_t step = std::clamp(committed / 2, least_growth_units, most_growth_units);
+  const std::uint32_t least = source.is_reserved ? least_growth_units : least_mapped_units;
+  const std::uint32_t step = std::clamp(committed / 2, least, most_growth_units);
   Run run = grow(units, std::max(units, step));
   if (run.unit == 0 && units < step) run = grow(units, units);
-  want_maintenance(std::size_t{committed} * unit_bytes);
   return run;
 }
 
@@ -391,12 +395,9 @@ Run find_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
 
 }  // namespace
 
-Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
-  const Run found = find_free_run(units, alignment_units);
-  if (found.unit != 0) {
-    want_maintenance(committed_bytes());  // there is none after a fork
-    return found;
-  }
+namespace {
+
+Run grow_aligned(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const std::uint64_t needed = std::uint64_t{units} + alignment_units - 1;
   if (needed > source.span_units) return {0, false};
   const Run grown = grow_for(static_cast<std::uint32_t>(needed));
@@ -408,6 +409,20 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   if (before != 0) insert_joined(grown.unit, before, false);
   if (after != 0) insert_joined(unit + units, after, false);
   return {unit, true};
+}
+
+}  // namespace
+
+Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  Run run = find_free_run(units, alignment_units);
+  if (run.unit == 0) run = grow_aligned(units, alignment_units);
+  if (run.unit == 0) return run;
+  std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
+  const std::uint32_t end = run.unit + units;
+  while (reached < end && !source.reached.compare_exchange_weak(reached, end, std::memory_order_relaxed)) {
+  }
+  want_maintenance(std::size_t{std::max(reached, end) - source.first_unit} * unit_bytes);
+  return run;
 }
 
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexcept {

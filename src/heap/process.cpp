@@ -57,7 +57,9 @@ void in_child() {
 // Early, so that handlers of libraries that allocate in theirs are run inside of these.
 [[gnu::constructor(101)]] void start() {
   pthread_atfork(before_fork, unlock_all, in_child);
-  if (initialize_process() && settings.starts_thread_early) want_maintenance(SIZE_MAX);
+  if (!initialize_process()) return;
+  attach();  // here, and not in a call that the program may be timing
+  if (settings.starts_thread_early) want_maintenance(SIZE_MAX);
 }
 
 [[gnu::destructor]] void end_process() { close_counters(); }
