@@ -11,8 +11,10 @@ namespace heapwright::heap {
 
 namespace {
 
-// Below this copying is as fast as having the kernel move pages.
-constexpr std::size_t least_moved_bytes = std::size_t{1} << 20;
+// Below this copying is faster than having the kernel move pages: what it takes
+// them from, and what it puts them in place of, is zeros then, and each page of
+// it costs a fault when it is used again.
+constexpr std::size_t least_moved_bytes = std::size_t{4} << 20;
 // A moved block splits the region's mapping, and mappings are limited.
 constexpr std::uint32_t most_moved = 1024;
 std::atomic<std::uint32_t> moved_blocks{0};
