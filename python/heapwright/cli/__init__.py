@@ -7,58 +7,13 @@ exit code is passed through by record and run.
 
 from __future__ import annotations
 
-import difflib
 import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from importlib import import_module
 from types import FrameType
-from typing import Annotated
-
-import typer
-from click import ClickException
 
 from heapwright.cli.errors import InputError
-
-COMMANDS = ("record", "explain", "run", "sql", "export", "info", "lab")
-_TAKE_A_PROGRAM = ("record", "run")
-_PASSED_ON = {"allow_extra_args": True, "allow_interspersed_args": False, "ignore_unknown_options": False}
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from heapwright import __version__
-
-        sys.stdout.write(f"heapwright {__version__}\n")
-        raise typer.Exit
-
-
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Know what your heap costs, and why: record a program, then ask."""
-
-
-def make_app(names: Sequence[str]) -> typer.Typer:
-    """The command line with these commands. A command's modules are imported here, and only its own:
-    importing all of them takes longer than most traces take to read."""
-    app = typer.Typer(
-        name="heapwright",
-        help="Know what your heap costs, and why: record a program, then ask.",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-    )
-    app.callback()(_options)
-    for name in names:
-        command = getattr(import_module(f"heapwright.cli.{name}"), name)
-        app.command(name, context_settings=_PASSED_ON if name in _TAKE_A_PROGRAM else None)(command)
-    return app
 
 
 def main() -> None:
@@ -87,7 +42,7 @@ def run_command(arguments: list[str]) -> int:
     code = 0
     try:
         code = _run(arguments)
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         interruption.has_come = True
     except Exception:
         if not interruption.has_come:
@@ -102,15 +57,10 @@ def run_command(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     try:
-        chosen = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS
-        code = make_app(chosen)(arguments, prog_name="heapwright", standalone_mode=False)
+        code = _run_command_line(arguments)
         sys.stdout.flush()
     except InputError as error:
         return _fail(str(error))
-    except typer.Exit as request:
-        return request.exit_code
-    except ClickException as error:
-        return _fail(_usage_message(error, arguments))
     except BrokenPipeError:
         # The reader went away (`| head`): not an error. Python would complain
         # once more when it flushes at exit.
@@ -120,7 +70,20 @@ def _run(arguments: list[str]) -> int:
         if not _is_trace_error(error):
             raise
         return _fail(str(error))
-    return code if isinstance(code, int) else 0
+    return code
+
+
+def _run_command_line(arguments: list[str]) -> int:
+    if arguments[:1] == ["explain"]:
+        from heapwright.cli import explanation
+
+        plain = explanation.plain_arguments(arguments[1:])
+        if plain is not None:
+            explanation.explain_plainly(*plain)
+            return 0
+    from heapwright.cli import command_line
+
+    return command_line.run(arguments)
 
 
 def _is_trace_error(error: Exception) -> bool:
@@ -133,23 +96,4 @@ def _fail(message: str) -> int:
     return 2
 
 
-def _usage_message(error: ClickException, arguments: list[str]) -> str:
-    option = getattr(error, "option_name", None)
-    context = getattr(error, "ctx", None)
-    command = context.info_name if context is not None and context.parent is not None else ""
-    see = f"see heapwright {command} --help" if command else "see heapwright --help"
-    possibilities = getattr(error, "possibilities", None)
-    if isinstance(option, str) and type(error).__name__ == "NoSuchOption":
-        near = sorted(
-            possibilities or (), key=lambda name: -difflib.SequenceMatcher(None, name, option).ratio()
-        )
-        return f"unknown option {option}" + (f"; did you mean {near[0]}?" if near else f"; {see}")
-    first = next((argument for argument in arguments if not argument.startswith("-")), "")
-    if first and first not in COMMANDS and not command:
-        near = difflib.get_close_matches(first, COMMANDS, 1)
-        return f"unknown command {first}; " + (f"did you mean {near[0]}?" if near else see)
-    message = str(getattr(error, "format_message", lambda: str(error))()).rstrip(".")
-    return f"{message[:1].lower()}{message[1:]}; {see}"
-
-
-__all__ = ["main", "make_app", "run_command"]
+__all__ = ["main", "run_command"]

@@ -8,11 +8,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from heapwright.cli.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _FILE_COLUMNS = 160
 
@@ -25,6 +26,8 @@ def print_json(document: Any) -> None:
 
 def make_console() -> Console:
     """Stdout as tables want it: colours on a terminal only; a file has room for long names."""
+    from rich.console import Console  # JSON does without, and its import takes time
+
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _FILE_COLUMNS

@@ -7,11 +7,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-from heapwright.model.trace import Progress as Report
+if TYPE_CHECKING:
+    from heapwright.model.trace import Progress as Report
 
 _QUIET_SECONDS = 2.0
 
@@ -19,8 +18,11 @@ _QUIET_SECONDS = 2.0
 @contextmanager
 def progress(what: str) -> Iterator[Report]:
     """Gives a function to call with what is done and what there is in all."""
-    console = Console(stderr=True)
-    if console.is_terminal:
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True) as bar:
             task = bar.add_task(what, total=None)

@@ -17,7 +17,8 @@ import typer
 from heapwright.cli import record as recording
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
-from heapwright.cli.explain import Top, explain_trace, make_wishes
+from heapwright.cli.explain import Top
+from heapwright.cli.explanation import explain_trace, make_wishes
 from heapwright.cli.output import hint
 from heapwright.cli.record import collector_command, program_of
 from heapwright.model import Filter, SiteOptions

@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
-from rich.console import Console
-from rich.text import Text
-
 from heapwright.explain import (
     calls,
     cross_thread,
     latency,
     leaks,
     lifetimes,
+    look,
     overhead,
     peak,
     phases,
@@ -69,7 +67,7 @@ def explain(report: Report, names: Sequence[str] = NAMES) -> Answer:
     }
 
 
-def render(document: Answer, console: Console) -> None:
+def render(document: Answer, console: look.Console) -> None:
     """Prints the document for people."""
     console.print(summary.show(document["summary"]))
     for question in QUESTIONS:
@@ -78,7 +76,7 @@ def render(document: Answer, console: Console) -> None:
         if shown is None:
             continue
         console.print()
-        console.print(Text(question.TITLE, style="bold"), Text(f"[{question.NAME}]", style="dim"))
+        console.print(look.Text(question.TITLE, style="bold"), look.Text(f"[{question.NAME}]", style="dim"))
         console.print(shown)
 
 

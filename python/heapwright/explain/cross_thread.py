@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
-from heapwright.explain import tables, words
+from heapwright.explain import look, tables, words
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
 
 NAME = "cross_thread"
@@ -46,7 +43,7 @@ def answer(report: Report) -> Answer:
     }
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """Pairs of threads, then sites."""
     if not answer["pairs"]:
         return None
@@ -70,7 +67,7 @@ def show(answer: Answer) -> RenderableType | None:
             ("of the site", lambda site: words.percent(site["share_of_site"], 1)),
         ],
     )
-    return pairs if sites is None else Group(pairs, Text(), sites)
+    return pairs if sites is None else look.Group(pairs, look.Text(), sites)
 
 
 def findings(answer: Answer) -> list[Finding]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
-from heapwright.explain import tables, words
+from heapwright.explain import look, tables, words
 from heapwright.explain.report import Answer, Finding, Report
 from heapwright.model import KIND_NAMES, Latency
 
@@ -44,7 +41,7 @@ def answer(report: Report) -> Answer:
     }
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """By function, then the allocations by size."""
     if not answer["by_function"]:
         return None
@@ -74,7 +71,7 @@ def show(answer: Answer) -> RenderableType | None:
         ],
         text_columns=(0,),
     )
-    return Group(functions, Text(), sizes)
+    return look.Group(functions, look.Text(), sizes)
 
 
 def _percentiles(latency: dict[str, int]) -> list[str]:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-
-from heapwright.explain import tables, words
+from heapwright.explain import look, tables, words
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
 
 NAME = "leaks"
@@ -32,7 +30,7 @@ def answer(report: Report) -> Answer:
     }
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """Largest first; the last number tells a leak from a cache."""
     return tables.by_site(
         answer,

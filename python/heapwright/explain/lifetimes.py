@@ -5,12 +5,7 @@ from __future__ import annotations
 
 import math
 
-from rich import box
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from heapwright.explain import words
+from heapwright.explain import look, words
 from heapwright.explain.report import Answer, Finding, Report
 
 NAME = "lifetimes"
@@ -33,14 +28,14 @@ def answer(report: Report) -> Answer:
     return {"lifetime_from_ns": list(of.lifetime_from_ns), "rows": rows}
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """A heat table; two half-decades are drawn as one column."""
     if not answer["rows"]:
         return None
     starts: list[int] = answer["lifetime_from_ns"]
     groups = [range(first, min(first + 2, len(starts))) for first in range(0, len(starts), 2)]
     largest = max(max(_merged(row["blocks"], groups)) for row in answer["rows"])
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    table = look.Table(box=look.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     table.add_column("size from", justify="right", no_wrap=True)
     for group in groups:
         table.add_column(
@@ -61,12 +56,12 @@ def _short(time_ns: int) -> str:
     return words.duration(time_ns).replace(" ", "").replace(".00", "").replace(".0", "")
 
 
-def _cell(blocks: int, largest: int) -> Text:
+def _cell(blocks: int, largest: int) -> look.Text:
     if blocks == 0:
-        return Text("·", style="dim")
+        return look.Text("·", style="dim")
     level = 1 + int(3.999 * math.log1p(blocks) / math.log1p(max(largest, 1))) if largest else 1
     level = min(level, 4)
-    return Text(_SHADES[level] * 4, style=_COLOURS[level])
+    return look.Text(_SHADES[level] * 4, style=_COLOURS[level])
 
 
 def findings(answer: Answer) -> list[Finding]:

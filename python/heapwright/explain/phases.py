@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rich.console import RenderableType
-
-from heapwright.explain import tables, words
+from heapwright.explain import look, tables, words
 from heapwright.explain.annotations import Annotations, Mark, has_any
 from heapwright.explain.report import Answer, Finding, Report
 from heapwright.model.trace import KIND_NAMES, Trace
@@ -84,7 +82,7 @@ def phases_of(marks: Iterable[Mark], end_ns: int) -> list[Phase]:
     return phases
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """Most requested bytes first."""
     if not answer["phases"]:
         return None

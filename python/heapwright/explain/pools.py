@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
-
-from heapwright.explain import tables, words
+from heapwright.explain import look, tables, words
 from heapwright.explain.annotations import Annotations, Mark, has_any
 from heapwright.explain.report import Answer, Finding, Report
 
@@ -122,13 +120,13 @@ def _sums(name: str, pools: list[Pool]) -> Answer:
     }
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """Pools by the most that one of them held, then regions."""
     shown = [table for table in (_pools_table(answer["pools"]), _regions_table(answer["regions"])) if table]
-    return Group(*shown) if shown else None
+    return look.Group(*shown) if shown else None
 
 
-def _pools_table(pools: list[Answer]) -> RenderableType | None:
+def _pools_table(pools: list[Answer]) -> look.RenderableType | None:
     headers = ("peak of one", "live at the end", "in blocks", "handed out", "requested", "pools", "pool")
     rows = [
         (
@@ -145,7 +143,7 @@ def _pools_table(pools: list[Answer]) -> RenderableType | None:
     return tables.plain(headers, rows, text_columns=(6,)) if rows else None
 
 
-def _regions_table(regions: list[Answer]) -> RenderableType | None:
+def _regions_table(regions: list[Answer]) -> look.RenderableType | None:
     rows = [
         (words.size(region["bytes"]), words.count(region["regions"]), region["name"] or "(no name)")
         for region in regions

@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from heapwright.explain import words
+from heapwright.explain import look, words
 from heapwright.explain.report import Answer, Finding, Report
 
 NAME = "recorder"
@@ -29,22 +25,22 @@ def answer(report: Report) -> Answer:
     }
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """A few lines."""
-    table = Table.grid(padding=(0, 2))
+    table = look.Table.grid(padding=(0, 2))
     calls = words.duration(answer["calls_ns"])
     if answer["self_cost_allocation_ns"]:
         allocation, release = answer["self_cost_allocation_ns"], answer["self_cost_release_ns"]
         calls += f" ({allocation} ns an allocation, {release} ns a free)"
-    table.add_row(Text("time in the hooks"), Text(calls))
-    table.add_row(Text("waited for the collector"), Text(words.duration(answer["waited_ns"])))
-    table.add_row(Text("memory"), Text(words.size(answer["peak_bytes"])))
+    table.add_row(look.Text("time in the hooks"), look.Text(calls))
+    table.add_row(look.Text("waited for the collector"), look.Text(words.duration(answer["waited_ns"])))
+    table.add_row(look.Text("memory"), look.Text(words.size(answer["peak_bytes"])))
     table.add_row(
-        Text("trace"),
-        Text(f"{words.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
+        look.Text("trace"),
+        look.Text(f"{words.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
     )
     for problem in answer["symbol_problems"][:3]:
-        table.add_row(Text("names missing"), Text(problem))
+        table.add_row(look.Text("names missing"), look.Text(problem))
     return table
 
 

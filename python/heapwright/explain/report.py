@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rich.console import RenderableType
-
-from heapwright.explain import words
+from heapwright.explain import look, words
 from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
 
 Answer = dict[str, Any]
@@ -63,7 +61,7 @@ class Question(Protocol):
     def answer(self, report: Report) -> Answer:
         """The answer as plain data: what --json prints."""
 
-    def show(self, answer: Answer) -> RenderableType | None:
+    def show(self, answer: Answer) -> look.RenderableType | None:
         """The same for people; None when there is nothing to show."""
 
     def findings(self, answer: Answer) -> list[Finding]:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-
-from heapwright.explain import tables, words
+from heapwright.explain import look, tables, words
 from heapwright.explain.report import Answer, Finding, Report, site_record
 from heapwright.model import KIND_NAMES
 
@@ -34,7 +32,7 @@ def answer(report: Report) -> Answer:
     }
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """Longest first; for a free without a stack, the site is where the block was allocated."""
     if not answer["calls"]:
         return None

@@ -8,11 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from heapwright.explain import words
+from heapwright.explain import look, words
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
 
 _FINDINGS = 6
@@ -72,13 +68,13 @@ def ended(report: Report) -> str:
     }.get(end.reason, end.reason)
 
 
-def show(answer: Answer) -> RenderableType:
+def show(answer: Answer) -> look.RenderableType:
     """One screen."""
-    return Group(_headline(answer), *_warnings(answer), Text(), _figures(answer), *_findings(answer))
+    return look.Group(_headline(answer), *_warnings(answer), look.Text(), _figures(answer), *_findings(answer))
 
 
-def _headline(answer: Answer) -> Text:
-    line = Text(answer["command"] or answer["program"], style="bold")
+def _headline(answer: Answer) -> look.Text:
+    line = look.Text(answer["command"] or answer["program"], style="bold")
     line.append(
         f"   process {answer['process_id']}, {words.duration(answer['duration_ns'])}, "
         f"{answer['threads']} thread{'s' if answer['threads'] != 1 else ''}, "
@@ -89,33 +85,33 @@ def _headline(answer: Answer) -> Text:
     return line
 
 
-def _warnings(answer: Answer) -> list[Text]:
+def _warnings(answer: Answer) -> list[look.Text]:
     lines = []
     completeness = answer["completeness"]
     if completeness["is_complete"]:
-        lines.append(Text("complete: every call is in the trace", style="green"))
+        lines.append(look.Text("complete: every call is in the trace", style="green"))
     else:
         reasons = "; ".join(completeness["reasons"]) or "reason unknown"
-        lines.append(Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
+        lines.append(look.Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
     if answer["is_filtered"]:
-        lines.append(Text("filtered: the figures are about the chosen part only", style="yellow"))
+        lines.append(look.Text("filtered: the figures are about the chosen part only", style="yellow"))
     if answer["sample_mean_bytes"]:
         mean = words.size(answer["sample_mean_bytes"])
         lines.append(
-            Text(f"sampled, one in {mean} allocated: counts and bytes are estimates", style="yellow")
+            look.Text(f"sampled, one in {mean} allocated: counts and bytes are estimates", style="yellow")
         )
-    lines += [Text(note, style="yellow") for note in answer["notes"]]
+    lines += [look.Text(note, style="yellow") for note in answer["notes"]]
     return lines
 
 
-def _figures(answer: Answer) -> Table:
+def _figures(answer: Answer) -> look.Table:
     totals, peak = answer["totals"], answer["peak"]
-    table = Table.grid(padding=(0, 2))
+    table = look.Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column()
 
     def row(name: str, text: str) -> None:
-        table.add_row(Text(name, style="bold"), Text(text))
+        table.add_row(look.Text(name, style="bold"), look.Text(text))
 
     at = words.percent(peak["time_ns"], answer["duration_ns"])
     row(
@@ -174,12 +170,12 @@ def _oddities(totals: Answer) -> list[str]:
     return odd
 
 
-def _findings(answer: Answer) -> list[Text]:
+def _findings(answer: Answer) -> list[look.Text]:
     if not answer["findings"]:
         return []
-    lines = [Text(), Text("What stands out", style="bold")]
+    lines = [look.Text(), look.Text("What stands out", style="bold")]
     for finding in answer["findings"]:
-        line = Text("  • ")
+        line = look.Text("  • ")
         line.append(finding["text"])
         line.append(f"   [{finding['question']}]", style="dim")
         lines.append(line)

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
+from heapwright.explain import look
 from heapwright.explain.report import Answer
 
 Column = tuple[str, Callable[[Answer], str]]
@@ -16,9 +13,9 @@ Column = tuple[str, Callable[[Answer], str]]
 
 def plain(
     headers: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: Sequence[int] = ()
-) -> Table:
+) -> look.Table:
     """A table of numbers; text_columns are aligned to the left."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", expand=False)
+    table = look.Table(box=look.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", expand=False)
     for number, header in enumerate(headers):
         is_text = number in text_columns
         table.add_column(
@@ -29,11 +26,11 @@ def plain(
             style="cyan" if is_text else "",
         )
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(look.Text(cell) for cell in row))
     return table
 
 
-def by_site(answer: Answer, columns: Sequence[Column]) -> Table | None:
+def by_site(answer: Answer, columns: Sequence[Column]) -> look.Table | None:
     """The answer's "sites" with the given columns and the site's name last."""
     sites: list[Answer] = answer["sites"]
     if not sites:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-
-from heapwright.explain import tables, words
+from heapwright.explain import look, tables, words
 from heapwright.explain.report import Answer, Finding, Report
 
 NAME = "threads"
@@ -38,7 +36,7 @@ def answer(report: Report) -> Answer:
     }
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """Most calls first."""
     if not answer["threads"]:
         return None

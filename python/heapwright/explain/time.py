@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-
-from heapwright.explain import tables, words
+from heapwright.explain import look, tables, words
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
 
 NAME = "time"
@@ -34,7 +32,7 @@ def answer(report: Report) -> Answer:
     }
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """Longest first."""
     return tables.by_site(
         answer,

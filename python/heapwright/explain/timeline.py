@@ -6,11 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from heapwright.explain import words
+from heapwright.explain import look, words
 from heapwright.explain.report import Answer, Finding, Report
 
 NAME = "timeline"
@@ -24,7 +20,7 @@ def answer(report: Report) -> Answer:
     return {"points": [asdict(point) for point in report.facts.timeline]}
 
 
-def show(answer: Answer) -> RenderableType | None:
+def show(answer: Answer) -> look.RenderableType | None:
     """One line a measure, all byte measures on one scale."""
     points: list[dict[str, int]] = answer["points"]
     if not points:
@@ -35,23 +31,23 @@ def show(answer: Answer) -> RenderableType | None:
         "resident": [point["resident_bytes"] for point in points],
     }
     scale = max(max(values) for values in measures.values())
-    table = Table.grid(padding=(0, 2))
+    table = look.Table.grid(padding=(0, 2))
     for name, values in measures.items():
         if any(values):
             table.add_row(
-                Text(name),
-                Text(sparkline(values, scale), style="cyan"),
-                Text(f"max {words.size(max(values))}"),
+                look.Text(name),
+                look.Text(sparkline(values, scale), style="cyan"),
+                look.Text(f"max {words.size(max(values))}"),
             )
     rates = [point["allocations"] for point in points]
-    table.add_row(Text("allocations"), Text(sparkline(rates, max(rates)), style="cyan"), Text("per step"))
+    table.add_row(look.Text("allocations"), look.Text(sparkline(rates, max(rates)), style="cyan"), look.Text("per step"))
     times = [point["allocator_ns"] for point in points]
     if any(times):
         table.add_row(
-            Text("allocator time"), Text(sparkline(times, max(times)), style="cyan"), Text("per step")
+            look.Text("allocator time"), look.Text(sparkline(times, max(times)), style="cyan"), look.Text("per step")
         )
     span = words.duration(points[-1]["time_ns"])
-    table.add_row(Text(), Text("0" + span.rjust(_CELLS - 1), style="dim"), Text())
+    table.add_row(look.Text(), look.Text("0" + span.rjust(_CELLS - 1), style="dim"), look.Text())
     return table
 
 

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Reads a trace and prints what its heap cost: the work of `heapwright explain` and of `run`.
+
+Knows nothing of declared options: importing what declares them takes longer
+than reading a short trace, so `explain FILE` and `explain --json FILE` come
+here at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heapwright import explain as explaining
+from heapwright.cli.arguments import one_of, open_trace
+from heapwright.cli.errors import InputError
+from heapwright.cli.output import hint, make_console, print_json
+from heapwright.cli.progress import progress
+from heapwright.model import Filter, SiteOptions, Trace
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How the user wants it explained."""
+
+    top: int = 10
+    questions: tuple[str, ...] = explaining.NAMES
+    as_json: bool = False
+
+
+def plain_arguments(arguments: Sequence[str]) -> tuple[Path, bool] | None:
+    """FILE and whether --json was given; None when there is anything else, or more than one file."""
+    files = [argument for argument in arguments if argument != "--json"]
+    if len(files) != 1 or len(arguments) - len(files) > 1 or files[0].startswith("-"):
+        return None
+    return Path(files[0]), len(arguments) > 1
+
+
+def explain_plainly(file: Path, as_json: bool) -> None:
+    """`heapwright explain FILE` with nothing chosen but the form."""
+    explain_trace(open_trace(file), Filter(), SiteOptions(), Wishes(as_json=as_json))
+    if not as_json:
+        hint_query(file)
+
+
+def hint_query(file: Path) -> None:
+    """What to type after an explanation."""
+    hint(f"heapwright sql {file} 'select * from site order by live_at_peak_bytes desc limit 5'")
+
+
+def make_wishes(top: int, questions: Sequence[str], as_json: bool) -> Wishes:
+    """Checked wishes."""
+    if top < 1:
+        raise InputError("--top takes a number from 1 on")
+    names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
+    return Wishes(top, names or explaining.NAMES, as_json)
+
+
+def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wishes: Wishes) -> None:
+    """Reads the trace and prints the explanation."""
+    document = explaining.explain(read_report(trace, chosen, sites, wishes.top), wishes.questions)
+    if wishes.as_json:
+        print_json(document)
+        return
+    explaining.render(document, make_console())
+
+
+def read_report(trace: Trace, chosen: Filter, sites: SiteOptions, top: int) -> explaining.Report:
+    """The facts, with progress shown while they are read."""
+    with progress("reading symbols") as report:
+        trace.symbols(report)
+    grouped = trace.sites(sites)
+    _check_site_filter(trace, chosen, sites)
+    with progress("reading calls") as report:
+        facts = trace.facts(chosen, sites, progress=report)
+    return explaining.Report(trace, facts, grouped, chosen, top)
+
+
+def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:
+    if not chosen.site and not chosen.library:
+        return
+    if not any(trace.sites_chosen(chosen, sites)):
+        option = f"--site {chosen.site}" if chosen.site else f"--library {chosen.library}"
+        raise InputError(
+            f"{option} matches none of the {len(trace.sites(sites))} call sites of {Path(trace.path).name}"
+        )
