@@ -121,7 +121,9 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
   }
 
   auto& calls = preparers[0]->calls();
+  calls.settle();
   for (unsigned index = 1; index <= workers; ++index) {
+    preparers[index]->calls().settle();
     calls.add(preparers[index]->calls());
   }
   calls.add_releases(model.releases());

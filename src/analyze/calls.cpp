@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/calls.hpp"
 
+#include <algorithm>
+
 namespace heapwright::analyze {
 namespace {
 
@@ -17,9 +19,53 @@ void add_to(CallSums& to, const CallSums& from) {
 CallFacts::CallFacts(const Scope& scope)
     : scope_(scope),
       sites_(scope.sites),
+      alike_(std::size_t{1} << place_bits),
       threads_(scope.thread_of_lane.size()),
       timeline_(scope.steps.points()),
       slowest_(scope.slowest_calls) {}
+
+void CallFacts::add_calls(LatencyCounts& latencies, std::uint32_t stack, const SiteCalls& calls) {
+  latencies.sum_ns += calls.allocator_ns;
+  latencies.max_ns = std::max(latencies.max_ns, calls.max_ns);
+  latencies.bytes += calls.size_bytes * calls.calls;
+  latencies.overhead_bytes += calls.excess_bytes * calls.calls;
+  sizes_.add(calls.size_bytes, calls.calls);
+  sites_.add(stack, calls);
+}
+
+void CallFacts::add_odd_block(trace::EventKind kind, std::uint32_t stack, const SiteCalls& call,
+                              std::uint32_t duration_ns) {
+  auto& latencies = latencies_.cell(kind, size_class_of(call.size_bytes));
+  const auto bucket = bucket_of(duration_ns);
+  latencies.counts[bucket] += call.calls;
+  sites_.add_latency(scope_.sites.site_of(stack), bucket, call.calls);
+  add_calls(latencies, stack, call);
+}
+
+void CallFacts::settle(AlikeCalls& alike) {
+  if (alike.count == 0) {
+    return;
+  }
+  const auto kind = static_cast<trace::EventKind>(alike.likeness & UINT8_MAX);
+  add_calls(*alike.latencies, alike.stack,
+            {alike.count, alike.likeness >> 32, alike.likeness >> 8 & UINT16_MAX, alike.sum_ns, alike.max_ns,
+             trace::is_realloc(kind)});
+  alike = {};
+}
+
+[[gnu::noinline]] void CallFacts::begin_alike(AlikeCalls& alike, std::uint64_t likeness,
+                                              std::uint32_t stack) {
+  settle(alike);
+  const auto kind = static_cast<trace::EventKind>(likeness & UINT8_MAX);
+  auto& latencies = latencies_.cell(kind, size_class_of(likeness >> 32));
+  alike = {likeness, stack, scope_.sites.site_of(stack), &latencies, 0, 0, 0};
+}
+
+void CallFacts::settle() {
+  for (auto& alike : alike_) {
+    settle(alike);
+  }
+}
 
 void CallFacts::add_other(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes) {
   latencies_.add(kind, LatencyTable::no_class, duration_ns, 1);

@@ -15,6 +15,7 @@
 #include "analyze/slowest.hpp"
 #include "analyze/threads.hpp"
 #include "analyze/timeline.hpp"
+#include "analyze/zeroed_array.hpp"
 
 namespace heapwright::analyze {
 
@@ -27,21 +28,47 @@ struct CallSums {
   std::uint64_t allocator_ns = 0;
 };
 
+// What makes calls from one stack alike: entry point, size and excess, packed
+// so that one comparison tells. 0: does not fit.
+inline std::uint64_t likeness_of(trace::EventKind kind, std::uint64_t size_bytes, std::uint64_t excess_bytes,
+                                 std::uint64_t weight) noexcept {
+  const bool fits = size_bytes <= UINT32_MAX && excess_bytes <= UINT16_MAX && weight == 1;
+  return fits ? size_bytes << 32 | excess_bytes << 8 | static_cast<std::uint64_t>(kind) : 0;
+}
+
+// Alike calls: what follows from their number alone is added up later, when
+// others take their place. A cache line each.
+struct alignas(64) AlikeCalls {
+  std::uint64_t likeness;
+  std::uint32_t stack;
+  std::uint32_t site;
+  LatencyCounts* latencies;  // of their entry point and size class
+  std::uint64_t sum_ns;
+  std::uint32_t max_ns;
+  std::uint32_t count;
+};
+
 class CallFacts {
  public:
   explicit CallFacts(const Scope& scope);
 
-  // A successful allocation.
-  [[gnu::always_inline]] void add_block(trace::EventKind kind, std::uint32_t stack, SiteCall call) {
-    call.duration_bucket = bucket_of(call.duration_ns);
-    auto& counts = latencies_.cell(kind, size_class_of(call.size_bytes));
-    LatencyTable::add(counts, call.duration_bucket, call.duration_ns, call.weight);
-    counts.bytes += call.size_bytes * call.weight;
-    counts.overhead_bytes += call.excess_bytes * call.weight;
-    sizes_.add(call.size_bytes, call.weight);
-    sites_.add(stack, call);
+  // A successful allocation; `likeness` is not 0.
+  [[gnu::always_inline]] void add_block(std::uint64_t likeness, std::uint32_t stack,
+                                        std::uint32_t duration_ns) {
+    auto& alike = alike_[place_of(likeness, stack)];
+    if (alike.likeness != likeness || alike.stack != stack || alike.count == UINT32_MAX) [[unlikely]] {
+      begin_alike(alike, likeness, stack);
+    }
+    ++alike.count;
+    alike.sum_ns += duration_ns;
+    alike.max_ns = duration_ns > alike.max_ns ? duration_ns : alike.max_ns;
+    const auto bucket = bucket_of_small(duration_ns);
+    ++alike.latencies->counts[bucket];
+    sites_.add_latency(alike.site, bucket, 1);
   }
-  void prefetch(std::uint32_t stack) const noexcept { sites_.prefetch(stack); }
+  // The same for one that is like no other, or stands for several.
+  void add_odd_block(trace::EventKind kind, std::uint32_t stack, const SiteCalls& call,
+                     std::uint32_t duration_ns);
   // Any other call that is not the release of a block.
   void add_other(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes);
   void add_releases(const LatencyTable& releases) { latencies_.add(releases); }
@@ -49,15 +76,28 @@ class CallFacts {
   void add_sums(std::uint32_t lane, std::uint64_t begin_ns, const CallSums& sums);
   Slowest& slowest() noexcept { return slowest_; }
 
+  // Adds up what is still counted as alike. Due before the next two.
+  void settle();
   void add(const CallFacts& other);
   // Fills the order-free columns. by_size must have size_class_count rows.
   void finish(Facts& facts) const;
 
  private:
+  static constexpr unsigned place_bits = 11;
+
+  static std::size_t place_of(std::uint64_t likeness, std::uint32_t stack) noexcept {
+    constexpr std::uint64_t odd = 0xd6e8feb86659fd93ULL;
+    return static_cast<std::size_t>(((likeness + stack * odd) * 0x9e3779b97f4a7c15ULL) >> (64 - place_bits));
+  }
+  void begin_alike(AlikeCalls& alike, std::uint64_t likeness, std::uint32_t stack);
+  void settle(AlikeCalls& alike);
+  void add_calls(LatencyCounts& latencies, std::uint32_t stack, const SiteCalls& calls);
+
   const Scope& scope_;
   LatencyTable latencies_;
   Sizes sizes_;
-  SiteCalls sites_;
+  SiteCallSums sites_;
+  ZeroedArray<AlikeCalls> alike_;
   std::vector<ThreadCalls> threads_;  // by lane
   TimelineCalls timeline_;
   Slowest slowest_;

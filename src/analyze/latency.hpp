@@ -43,7 +43,7 @@ class LatencyTable {
   }
   [[gnu::always_inline]] void add(trace::EventKind kind, std::size_t size_class, std::uint32_t duration_ns,
                                   std::uint64_t weight) {
-    add(cell(kind, size_class), bucket_of(duration_ns), duration_ns, weight);
+    add(cell(kind, size_class), bucket_of_small(duration_ns), duration_ns, weight);
   }
   [[gnu::always_inline]] static void add(LatencyCounts& counts, std::uint32_t bucket,
                                          std::uint32_t duration_ns, std::uint64_t weight) noexcept {

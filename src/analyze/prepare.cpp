@@ -16,9 +16,6 @@ constexpr std::uint64_t kinds_that_state_size =
     bit_of(EventKind::delete_sized) | bit_of(EventKind::delete_array_sized) |
     bit_of(EventKind::delete_sized_aligned) | bit_of(EventKind::delete_array_sized_aligned);
 
-// Events between the prefetch of a site's counters and their use.
-constexpr std::size_t prefetch_distance = 8;
-
 }  // namespace
 
 // The batch's columns as bare pointers: held in registers by the hot loop,
@@ -108,14 +105,9 @@ void Preparer::add_slice(std::size_t from, std::size_t to) {
 template <bool is_counted, bool follows_blocks>
 void Preparer::add_events(std::size_t from, std::size_t to) {
   const Columns columns(batch_);
-  const auto stacks = scope_.sites.stack_count();
   CallSums sums;
   Row* row = next_row_;
   for (auto index = from; index < to; ++index) {
-    const auto ahead = index + prefetch_distance;
-    if (is_counted && ahead < to && columns.stack[ahead] < stacks) {
-      calls_.prefetch(columns.stack[ahead]);
-    }
     const auto kind = columns.kind[index];
     if (columns.address[index] == 0 || trace::is_realloc(kind)) [[unlikely]] {
       row = add_rare<is_counted, follows_blocks>(columns, index, row, sums);
@@ -163,11 +155,18 @@ template <bool is_counted, bool follows_blocks>
   row.excess = static_cast<std::uint16_t>(excess);
   row.kind = kind;
   row.flags = static_cast<std::uint8_t>(row_acquires | (is_chosen ? 0 : row_not_chosen));
-  if (size > UINT32_MAX || excess > UINT16_MAX || weight != 1) [[unlikely]] {
+  const auto likeness = likeness_of(kind, size, excess, weight);
+  if (likeness == 0) [[unlikely]] {
     put_wide(row, size, excess, weight);
   }
   if (is_counted && is_chosen) {
-    calls_.add_block(kind, stack, {size, excess, weight, duration_ns, 0, trace::is_realloc(kind)});
+    if (likeness != 0) [[likely]] {
+      calls_.add_block(likeness, stack, duration_ns);
+    } else {
+      calls_.add_odd_block(kind, stack,
+                           {weight, size, excess, duration_ns * weight, duration_ns, trace::is_realloc(kind)},
+                           duration_ns);
+    }
     sums.allocations += weight;
     sums.requested_bytes += size * weight;
     sums.allocator_ns += duration_ns * weight;

@@ -35,7 +35,6 @@ class SiteHistograms {
       add_outside(site, bucket, weight);
     }
   }
-  void prefetch(std::uint32_t site) const noexcept { __builtin_prefetch(&spans_[site]); }
   void clear();
   // Adds one site's counts to `counts`, one value per bucket.
   void add_to(std::uint32_t site, std::vector<std::uint64_t>& counts) const;

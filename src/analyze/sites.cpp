@@ -28,10 +28,10 @@ SiteMap::SiteMap(const Options& options, std::size_t stack_count)
   site_count_ = std::size_t{highest} + 1;
 }
 
-SiteCalls::SiteCalls(const SiteMap& map)
+SiteCallSums::SiteCallSums(const SiteMap& map)
     : map_(map), stacks_(map.stack_count()), sizes_(map.site_count()), latencies_(map.site_count()) {}
 
-void SiteCalls::add(const SiteCalls& other) {
+void SiteCallSums::add(const SiteCallSums& other) {
   for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
     const auto& from = other.stacks_[stack];
     if (from.allocations == 0) {
@@ -48,7 +48,7 @@ void SiteCalls::add(const SiteCalls& other) {
   others_.push_back(&other);
 }
 
-void SiteCalls::finish(Facts& facts) const {
+void SiteCallSums::finish(Facts& facts) const {
   facts.stacks.resize(stacks_.size());
   facts.site_details.resize(map_.site_count());
   std::vector<std::pair<std::uint64_t, std::uint64_t>> sum_and_max(map_.site_count());

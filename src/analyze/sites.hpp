@@ -4,6 +4,7 @@
 // pairing (StackLives), because the two are counted by different threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -46,40 +47,37 @@ struct alignas(64) StackCalls {
   std::uint64_t max_ns;
 };
 
-struct SiteCall {
-  std::uint64_t size_bytes;
+// Calls of one stack that ask for the same.
+struct SiteCalls {
+  std::uint64_t calls;
+  std::uint64_t size_bytes;  // of each
   std::uint64_t excess_bytes;
-  std::uint64_t weight;
-  std::uint32_t duration_ns;
-  std::uint32_t duration_bucket;
+  std::uint64_t allocator_ns;  // of all
+  std::uint64_t max_ns;
   bool is_realloc;
 };
 
 // Order-free part: successful allocations by stack.
-class SiteCalls {
+class SiteCallSums {
  public:
-  explicit SiteCalls(const SiteMap& map);
+  explicit SiteCallSums(const SiteMap& map);
 
-  [[gnu::always_inline]] void add(std::uint32_t stack, const SiteCall& call) {
-    auto& calls = stacks_[stack];
-    calls.allocations += call.weight;
-    calls.bytes += call.size_bytes * call.weight;
-    calls.overhead_bytes += call.excess_bytes * call.weight;
-    calls.reallocs += call.is_realloc ? call.weight : 0;
-    calls.allocator_ns += call.duration_ns * call.weight;
-    calls.max_ns = call.duration_ns > calls.max_ns ? call.duration_ns : calls.max_ns;
-    const auto site = map_.site_of(stack);
-    sizes_.add(site, bucket_of(call.size_bytes), call.weight);
-    latencies_.add(site, call.duration_bucket, call.weight);
+  // Adds all but the latencies' buckets.
+  void add(std::uint32_t stack, const SiteCalls& calls) {
+    auto& sums = stacks_[stack];
+    sums.allocations += calls.calls;
+    sums.bytes += calls.size_bytes * calls.calls;
+    sums.overhead_bytes += calls.excess_bytes * calls.calls;
+    sums.reallocs += calls.is_realloc ? calls.calls : 0;
+    sums.allocator_ns += calls.allocator_ns;
+    sums.max_ns = calls.max_ns > sums.max_ns ? calls.max_ns : sums.max_ns;
+    sizes_.add(map_.site_of(stack), bucket_of(calls.size_bytes), calls.calls);
   }
-  void prefetch(std::uint32_t stack) const noexcept {
-    __builtin_prefetch(&stacks_[stack], 1);
-    if (map_.is_identity()) {
-      sizes_.prefetch(stack);
-      latencies_.prefetch(stack);
-    }
+  [[gnu::always_inline]] void add_latency(std::uint32_t site, std::uint32_t duration_bucket,
+                                          std::uint64_t calls) {
+    latencies_.add(site, duration_bucket, calls);
   }
-  void add(const SiteCalls& other);
+  void add(const SiteCallSums& other);
   // Fills the calls' columns of stacks, and site_details. `latencies` gets
   // what a site's latency needs beside its buckets from the stacks.
   void finish(Facts& facts) const;
@@ -89,7 +87,7 @@ class SiteCalls {
   ZeroedArray<StackCalls> stacks_;
   SiteHistograms sizes_;
   SiteHistograms latencies_;
-  std::vector<const SiteCalls*> others_;
+  std::vector<const SiteCallSums*> others_;
 };
 
 // Live bytes and blocks of one group, with their values at the moment of the
@@ -146,6 +144,15 @@ class SiteLives {
       site.peak_bytes = site.bytes > site.peak_bytes ? site.bytes : site.peak_bytes;
     }
   }
+  // The own peaks with a block that is gone again.
+  [[gnu::always_inline]] void raise(std::uint32_t stack, std::uint64_t bytes) noexcept {
+    auto& life = stacks_[stack];
+    life.own_peak_bytes = std::max(life.own_peak_bytes, life.live.bytes + bytes);
+    if (!map_.is_identity()) {
+      auto& site = sites_[map_.site_of(stack)];
+      site.peak_bytes = std::max(site.peak_bytes, site.bytes + bytes);
+    }
+  }
   [[gnu::always_inline]] void remove_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight,
                                            std::uint64_t version) noexcept {
     stacks_[stack].live.remove(bytes, weight, version);
@@ -154,11 +161,6 @@ class SiteLives {
     }
   }
   StackLife& life_of(std::uint32_t stack) noexcept { return stacks_[stack]; }
-  void prefetch(std::uint32_t stack) const noexcept {
-    const auto* life = reinterpret_cast<const char*>(&stacks_[stack]);
-    __builtin_prefetch(life, 1);
-    __builtin_prefetch(life + 64, 1);
-  }
   // Counts from zero; what is live stays.
   void begin_window(std::uint64_t version);
   void finish(std::uint64_t version, Facts& facts);
