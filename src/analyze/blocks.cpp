@@ -1,81 +1,96 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/blocks.hpp"
 
-#include <sys/mman.h>
-
 #include <bit>
 #include <new>
-#include <utility>
 
 namespace heapwright::analyze {
 namespace {
 
-constexpr std::size_t first_slots = std::size_t{1} << 14;
-constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
-// Small tables stay half empty for short probes; larger ones fill further,
-// because a page touched for the first time costs more than the probes.
-constexpr std::size_t large_table_slots = std::size_t{1} << 16;
-
-std::size_t fill_limit(std::size_t slots) { return slots >= large_table_slots ? slots / 4 * 3 : slots / 2; }
+constexpr std::size_t first_places = std::size_t{1} << 14;
 
 }  // namespace
 
-Blocks::Blocks() : slots_(make_slots(first_slots)), mask_(first_slots - 1) {
-  shift_ = 64 - static_cast<unsigned>(std::countr_zero(first_slots));
-  limit_ = fill_limit(first_slots);
+Blocks::Blocks() : places_(first_places), slots_(first_places / 4) { fit_index(); }
+
+void Blocks::fit_index() {
+  mask_ = places_.size() - 1;
+  shift_ = 64 - static_cast<unsigned>(std::countr_zero(places_.size()));
+  limit_ = places_.size() / 2;
 }
 
-// From the kernel and not from malloc: its pages are zero already, and
-// clearing them again would touch all of them.
-Blocks::Slots Blocks::make_slots(std::size_t count) {
-  const auto bytes = count * sizeof(Slot);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
-    throw std::bad_alloc();
+Slot* Blocks::look_up(std::uint64_t address) noexcept {
+  const auto hash = hash_of(address);
+  for (auto index = hash >> shift_;; index = (index + 1) & mask_) {
+    const auto place = places_[index];
+    if (place.tag == static_cast<std::uint32_t>(hash) && slots_[place.slot].address == address) {
+      return &slots_[place.slot];
+    }
+    if (place.slot == 0) {
+      return nullptr;
+    }
   }
-  if (bytes >= huge_page_bytes) {
-    // Random access over many megabytes: without huge pages each lookup
-    // pays a page walk as well. A refusal costs only speed.
-    madvise(memory, bytes, MADV_HUGEPAGE);
-  }
-  return Slots(static_cast<Slot*>(memory), Release{bytes});
 }
 
-void Blocks::Release::operator()(Slot* memory) const noexcept { munmap(memory, bytes); }
+Slot& Blocks::look_up_or_make(std::uint64_t address) {
+  const auto hash = hash_of(address);
+  for (auto index = hash >> shift_;; index = (index + 1) & mask_) {
+    auto& place = places_[index];
+    if (place.tag == static_cast<std::uint32_t>(hash) && slots_[place.slot].address == address) {
+      return slots_[place.slot];
+    }
+    if (place.slot == 0) {
+      return make_slot(place, address);
+    }
+  }
+}
 
-Slot& Blocks::claim_free(Slot& slot, std::uint64_t address) {
-  if (used_ >= limit_) {
+Slot& Blocks::make_slot(Place& place, std::uint64_t address) {
+  if (slots_end_ > limit_) {
     rebuild();
-    return claim(address);
+    return look_up_or_make(address);
   }
-  ++used_;
+  if (slots_end_ == slots_.size()) {
+    if (slots_end_ > UINT32_MAX / 2) {
+      throw std::bad_alloc();
+    }
+    slots_.grow(slots_end_ * 2);
+  }
+  place = {static_cast<std::uint32_t>(hash_of(address)), static_cast<std::uint32_t>(slots_end_)};
+  auto& slot = slots_[slots_end_++];
   slot.address = address;
   slot.flags = 0;
   return slot;
 }
 
 void Blocks::rebuild() {
-  std::size_t live = 0;
-  for_each_live([&live](const Slot&) { ++live; });
-  const auto old_count = mask_ + 1;
-  // Grow unless at least half of what filled the table is dead.
-  const auto count = live > limit_ / 2 ? old_count * 2 : old_count;
-  const auto old = std::exchange(slots_, make_slots(count));
-  mask_ = count - 1;
-  shift_ = 64 - static_cast<unsigned>(std::countr_zero(count));
-  limit_ = fill_limit(count);
-  used_ = live;
-  for (std::size_t index = 0; index < old_count; ++index) {
-    const auto& from = old.get()[index];
-    if (from.address == 0 || (from.flags & slot_live) == 0) {
-      continue;
+  drop_dead_slots();
+  // Grow unless at least half of what filled the index was dead.
+  const auto live = slots_end_ - 1;
+  places_.reset(live > limit_ / 2 ? places_.size() * 2 : places_.size());
+  fit_index();
+  for (std::size_t number = 1; number < slots_end_; ++number) {
+    const auto hash = hash_of(slots_[number].address);
+    auto index = hash >> shift_;
+    while (places_[index].slot != 0) {
+      index = (index + 1) & mask_;
     }
-    auto to = home_of(from.address);
-    while (slots_.get()[to].address != 0) {
-      to = (to + 1) & mask_;
-    }
-    slots_.get()[to] = from;
+    places_[index] = {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(number)};
   }
+}
+
+// Keeps the order, and with it the neighbourhood, of the others.
+void Blocks::drop_dead_slots() {
+  std::size_t to = 1;
+  for (std::size_t from = 1; from < slots_end_; ++from) {
+    if ((slots_[from].flags & slot_live) != 0) {
+      slots_[to++] = slots_[from];
+    }
+  }
+  for (std::size_t left = to; left < slots_end_; ++left) {
+    slots_[left].address = 0;  // a hint may still lead here
+  }
+  slots_end_ = to;
 }
 
 std::uint32_t Blocks::add_wide(const WideBlock& block) {

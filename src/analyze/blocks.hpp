@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
-// The live blocks by address: open addressing, linear probing, 32 bytes a
-// slot. A released block's slot keeps its address, since allocators hand the
-// same addresses out again and again: the next acquisition finds it at once
-// and nothing is ever shifted. Slots of addresses that do not come back are
-// dropped when the table is rebuilt.
+// The live blocks by address: an index (open addressing, linear probing, 8
+// bytes a place) into slots that lie in the order in which their addresses
+// were first seen. Blocks made together are mostly released together, so the
+// slots are walked nearly in order, and what is accessed at random is small.
+// A released block's slot keeps its address, since allocators hand the same
+// addresses out again and again. Slots of addresses that do not come back are
+// dropped when the index is rebuilt.
 //
-// Invariant: an address occurs in at most one slot; address 0 = free slot.
+// Invariant: an address occurs in at most one slot; slot 0 has address 0.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "analyze/mapped_array.hpp"
 #include "analyze/realloc_chains.hpp"
 #include "analyze/row.hpp"
 
@@ -58,36 +60,37 @@ class Blocks {
  public:
   Blocks();
 
+  // Three steps some calls apart, so that none waits for memory: `prefetch`
+  // the address's place, `locate` its slot, then `find` or `claim` it.
   void prefetch(std::uint64_t address) const noexcept {
-    __builtin_prefetch(&slots_.get()[home_of(address)], 1);
+    __builtin_prefetch(&places_[hash_of(address) >> shift_]);
   }
-
-  // The live block at `address`, or null.
-  Slot* find(std::uint64_t address) noexcept {
-    for (auto index = home_of(address);; index = (index + 1) & mask_) {
-      auto& slot = slots_.get()[index];
-      if (slot.address == address) {
-        return (slot.flags & slot_live) != 0 ? &slot : nullptr;
-      }
-      if (slot.address == 0) {
-        return nullptr;
+  // A hint for the next two; 0 when there is no slot yet. Stays harmless
+  // whatever happens to the table.
+  std::uint32_t locate(std::uint64_t address) const noexcept {
+    const auto hash = hash_of(address);
+    for (auto index = hash >> shift_;; index = (index + 1) & mask_) {
+      const auto place = places_[index];
+      if (place.tag == static_cast<std::uint32_t>(hash) || place.slot == 0) {
+        __builtin_prefetch(&slots_[place.slot], 1);
+        return place.slot;
       }
     }
+  }
+
+  // The live block at `address`, or null. Precondition: address != 0.
+  Slot* find(std::uint64_t address, std::uint32_t hint = 0) noexcept {
+    auto& hinted = slots_[hint];
+    auto* slot = hinted.address == address ? &hinted : look_up(address);
+    return slot != nullptr && (slot->flags & slot_live) != 0 ? slot : nullptr;
   }
 
   // The slot for `address`: live if the address is in use, otherwise to be
   // filled by the caller. Precondition: address != 0. Valid until the next
   // claim.
-  Slot& claim(std::uint64_t address) {
-    for (auto index = home_of(address);; index = (index + 1) & mask_) {
-      auto& slot = slots_.get()[index];
-      if (slot.address == address) {
-        return slot;
-      }
-      if (slot.address == 0) {
-        return claim_free(slot, address);
-      }
-    }
+  Slot& claim(std::uint64_t address, std::uint32_t hint = 0) {
+    auto& hinted = slots_[hint];
+    return hinted.address == address ? hinted : look_up_or_make(address);
   }
 
   // Wide blocks: an index to keep in Slot::size.
@@ -98,33 +101,35 @@ class Blocks {
   // Calls visit(const Slot&) for every live block.
   template <class Visit>
   void for_each_live(Visit&& visit) const {
-    for (std::size_t index = 0; index <= mask_; ++index) {
-      const auto& slot = slots_.get()[index];
-      if (slot.address != 0 && (slot.flags & slot_live) != 0) {
-        visit(slot);
+    for (std::size_t index = 1; index < slots_end_; ++index) {
+      if ((slots_[index].flags & slot_live) != 0) {
+        visit(slots_[index]);
       }
     }
   }
 
  private:
-  struct Release {
-    std::size_t bytes = 0;
-    void operator()(Slot* memory) const noexcept;
+  struct Place {
+    std::uint32_t tag;   // of the address: spares most looks at other addresses' slots
+    std::uint32_t slot;  // 0: free
   };
-  using Slots = std::unique_ptr<Slot, Release>;
 
-  static Slots make_slots(std::size_t count);
-  std::size_t home_of(std::uint64_t address) const noexcept {
-    return static_cast<std::size_t>(((address >> 3) * 0x9e3779b97f4a7c15ULL) >> shift_);
+  static std::uint64_t hash_of(std::uint64_t address) noexcept {
+    return (address >> 3) * 0x9e3779b97f4a7c15ULL;
   }
-  Slot& claim_free(Slot& slot, std::uint64_t address);
+  Slot* look_up(std::uint64_t address) noexcept;
+  Slot& look_up_or_make(std::uint64_t address);
+  Slot& make_slot(Place& place, std::uint64_t address);
+  void fit_index();
   void rebuild();
+  void drop_dead_slots();
 
-  Slots slots_;
+  MappedArray<Place> places_;
+  MappedArray<Slot> slots_;
   std::size_t mask_ = 0;
   unsigned shift_ = 0;
-  std::size_t used_ = 0;   // slots with an address, live or not
-  std::size_t limit_ = 0;  // rebuild beyond
+  std::size_t slots_end_ = 1;
+  std::size_t limit_ = 0;  // rebuild beyond so many slots
   std::vector<WideBlock> wide_;
   std::vector<std::uint32_t> spare_wide_;
 };

@@ -3,14 +3,16 @@
 #include "analyze/heap_model.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace heapwright::analyze {
 namespace {
 
 constexpr std::size_t displaced_limit = 4096;
-// Rows between the prefetch of a block's slot and its use.
+// Rows between the steps of looking a block up (see Blocks).
 constexpr std::size_t prefetch_distance = 32;
-static_assert(prefetch_distance <= Piece::padding);
+constexpr std::size_t locate_distance = 16;
+static_assert(locate_distance < prefetch_distance && prefetch_distance <= Piece::padding);
 
 }  // namespace
 
@@ -69,17 +71,24 @@ template <bool follows_blocks>
 void HeapModel::add_rows(const Run<Piece>& run) {
   const auto* rows = run.piece->rows();
   RunSums sums;
+  std::array<std::uint32_t, locate_distance> hints{};
   for (auto index = run.from; index < run.to; ++index) {
     blocks_.prefetch(rows[index + prefetch_distance].address);
+    const auto hint = hints[index % locate_distance];
+    hints[index % locate_distance] = blocks_.locate(rows[index + locate_distance].address);
     const auto& row = rows[index];
     if (row.time_ns >= border_ns_) [[unlikely]] {
       add_sums(run.lane, sums);
       pass_border(row.time_ns);
     }
-    if ((row.flags & row_acquires) != 0) {
-      acquire<follows_blocks>(row, *run.piece, run.lane);
+    if ((row.flags & row_acquires) == 0) {
+      release<follows_blocks>(row, *run.piece, run.lane, hint, sums);
+    } else if (!follows_blocks && row.address == rows[index + 1].address && index + 1 < run.to &&
+               add_brief(row, rows[index + 1], *run.piece, run.lane, hint, sums)) {
+      ++index;
+      hints[index % locate_distance] = blocks_.locate(rows[index + locate_distance].address);
     } else {
-      release<follows_blocks>(row, *run.piece, run.lane, sums);
+      acquire<follows_blocks>(row, *run.piece, run.lane, hint);
     }
   }
   add_sums(run.lane, sums);
@@ -111,10 +120,32 @@ void HeapModel::add_sums(std::uint32_t lane, RunSums& sums) {
   live_.remove_block(block.size, block.excess, block.weight);
 }
 
+// A block whose release is the thread's next row, when nothing but maxima can
+// tell that it lived: no other row sees it, and it makes no new peak. False,
+// and nothing is done, when that is not so.
+[[gnu::always_inline]] inline bool HeapModel::add_brief(const Row& row, const Row& next, const Piece& piece,
+                                                        std::uint32_t lane, std::uint32_t hint,
+                                                        RunSums& sums) {
+  constexpr auto special = row_is_wide | row_in_realloc | row_not_chosen;
+  if ((row.flags & special) != 0 || (next.flags & (row_acquires | row_in_realloc)) != 0 ||
+      next.time_ns >= border_ns_ || live_.would_be_peak(row.size) || !displaced_.empty() ||
+      blocks_.find(row.address, hint) != nullptr) {
+    return false;
+  }
+  timeline_.raise(live_.live_bytes() + row.size);
+  threads_[lane].raise(row.size);
+  threads_[lane].last_address = 0;
+  ++threads_[lane].temporaries;
+  sites_.raise(row.stack, row.size);
+  ++sites_.life_of(row.stack).temporaries;
+  count_release({row.time_ns, row.size, row.excess, 1, row.stack, lane, true}, next, piece, lane, sums);
+  return true;
+}
+
 template <bool follows_blocks>
-[[gnu::always_inline]] inline void HeapModel::acquire(const Row& row, const Piece& piece,
-                                                      std::uint32_t lane) {
-  auto& slot = blocks_.claim(row.address);
+[[gnu::always_inline]] inline void HeapModel::acquire(const Row& row, const Piece& piece, std::uint32_t lane,
+                                                      std::uint32_t hint) {
+  auto& slot = blocks_.claim(row.address, hint);
   if ((slot.flags & slot_live) != 0) [[unlikely]] {
     displace(slot, row, lane);
   }
@@ -205,8 +236,8 @@ void HeapModel::close_chain(const Slot& slot) {
 
 template <bool follows_blocks>
 [[gnu::always_inline]] inline void HeapModel::release(const Row& row, const Piece& piece, std::uint32_t lane,
-                                                      RunSums& sums) {
-  auto* slot = blocks_.find(row.address);
+                                                      std::uint32_t hint, RunSums& sums) {
+  auto* slot = blocks_.find(row.address, hint);
   if (!displaced_.empty() && release_displaced(row, piece, lane, sums)) [[unlikely]] {
     return;
   }
@@ -227,8 +258,10 @@ template <bool follows_blocks>
     return;
   }
   const bool is_temporary = is_latest && block.lane == lane && (row.flags & row_in_realloc) == 0;
-  thread.temporaries += is_temporary ? block.weight : 0;
-  sites_.life_of(block.stack).temporaries += is_temporary ? block.weight : 0;
+  if (is_temporary) [[unlikely]] {
+    thread.temporaries += block.weight;
+    sites_.life_of(block.stack).temporaries += block.weight;
+  }
   uncount_block(block);
   count_release(block, row, piece, lane, sums);
 }
@@ -260,7 +293,7 @@ template <bool follows_blocks>
     releases_.add(row.kind, size_class_of(block.size), row.duration_ns, block.weight);
   }
   if (slowest_.is_candidate(row.duration_ns)) [[unlikely]] {
-    add_slow_call(row, lane, block);
+    add_slow_call(row, lane, block.stack, block.size);
   }
   if ((row.flags & row_size_stated) != 0) {
     check_stated_size(block, row, piece);
@@ -273,9 +306,11 @@ template <bool follows_blocks>
   size_mismatches_ += stated != block.size ? 1 : 0;
 }
 
-[[gnu::noinline]] void HeapModel::add_slow_call(const Row& row, std::uint32_t lane, const Block& block) {
-  const auto stack = row.stack != 0 ? row.stack : block.stack;
-  slowest_.add({row.time_ns, row.duration_ns, row.kind, scope_.thread_of_lane[lane], stack, block.size});
+// By value: a block whose address is taken is kept in memory all the way.
+[[gnu::noinline]] void HeapModel::add_slow_call(const Row& row, std::uint32_t lane, std::uint32_t block_stack,
+                                                std::uint64_t block_size) {
+  const auto stack = row.stack != 0 ? row.stack : block_stack;
+  slowest_.add({row.time_ns, row.duration_ns, row.kind, scope_.thread_of_lane[lane], stack, block_size});
 }
 
 [[gnu::noinline]] void HeapModel::release_unknown(const Row& row, std::uint32_t lane, RunSums& sums) {
@@ -295,7 +330,7 @@ template <bool follows_blocks>
     releases_.add(row.kind, LatencyTable::no_class, row.duration_ns, 1);
   }
   if (slowest_.is_candidate(row.duration_ns)) {
-    add_slow_call(row, lane, Block{});
+    add_slow_call(row, lane, 0, 0);
   }
 }
 

@@ -62,11 +62,13 @@ class HeapModel {
 
   template <bool follows_blocks>
   void add_rows(const Run<Piece>& run);
+  bool add_brief(const Row& row, const Row& next, const Piece& piece, std::uint32_t lane, std::uint32_t hint,
+                 RunSums& sums);
   template <bool follows_blocks>
-  void acquire(const Row& row, const Piece& piece, std::uint32_t lane);
+  void acquire(const Row& row, const Piece& piece, std::uint32_t lane, std::uint32_t hint);
   void acquire_wide(const Row& row, const Piece& piece, Slot& slot, Block& block);
   template <bool follows_blocks>
-  void release(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
+  void release(const Row& row, const Piece& piece, std::uint32_t lane, std::uint32_t hint, RunSums& sums);
   template <bool follows_blocks>
   Block take(Slot& slot) noexcept;
   void take_wide(const Slot& slot, Block& block) noexcept;
@@ -79,7 +81,7 @@ class HeapModel {
   void displace(Slot& slot, const Row& row, std::uint32_t lane);
   bool release_displaced(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
   void release_unknown(const Row& row, std::uint32_t lane, RunSums& sums);
-  void add_slow_call(const Row& row, std::uint32_t lane, const Block& block);
+  void add_slow_call(const Row& row, std::uint32_t lane, std::uint32_t block_stack, std::uint64_t block_size);
   void close_chain(const Slot& slot);
   void add_sums(std::uint32_t lane, RunSums& sums);
   void pass_border(std::uint64_t time_ns);

@@ -32,7 +32,6 @@ class Lifetimes {
     cell.bytes += size_bytes * weight;
     sites_.add(site, bucket, weight);
   }
-  void prefetch(std::uint32_t site) const noexcept { sites_.prefetch(site); }
   void begin_window();
   // Fills lifetimes and the lifetime histograms of site_details, which must
   // have one row per site.

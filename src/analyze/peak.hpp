@@ -39,6 +39,9 @@ class LivePeak {
     live_blocks_ -= weight;
   }
 
+  // Whether a block of so many bytes more would make a new maximum.
+  bool would_be_peak(std::uint64_t bytes) const noexcept { return live_bytes_ + bytes > peak_.live_bytes; }
+
   std::uint64_t version() const noexcept { return version_; }
   std::uint64_t live_bytes() const noexcept { return live_bytes_; }
   std::uint64_t live_usable_bytes() const noexcept { return live_usable_bytes_; }

@@ -38,9 +38,13 @@ struct ThreadLife {
     releases += weight;
     release_ns += ns;
   }
+  // The peak with a block that is gone again.
+  void raise(std::uint64_t bytes) noexcept {
+    peak_live_bytes = live_bytes + bytes > peak_live_bytes ? live_bytes + bytes : peak_live_bytes;
+  }
   void add_block(std::uint64_t bytes) noexcept {
+    raise(bytes);
     live_bytes += bytes;
-    peak_live_bytes = live_bytes > peak_live_bytes ? live_bytes : peak_live_bytes;
   }
 };
 
