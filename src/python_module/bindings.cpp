@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "python_module/event_streams.hpp"
 #include "python_module/facts_columns.hpp"
 #include "python_module/plain_table.hpp"
+#include "python_module/symbol_reading.hpp"
 #include "symbolize/symbolize.hpp"
 #include "trace/event.hpp"
 #include "trace/reader.hpp"
@@ -194,16 +196,15 @@ nb::list objects(const symbolize::Symbols& symbols) {
   return list;
 }
 
-nb::dict symbolize_trace(const ReaderHandle& reader, const std::string& debug_root,
-                         const std::vector<std::string>& debug_directories, nb::object progress) {
-  symbolize::Options options;
-  options.debug_root = debug_root;
-  if (!debug_directories.empty()) options.debug_directories = debug_directories;
-  options.on_progress = Progress(std::move(progress));
+// Waits for the symbols; Ctrl-C is seen and progress told meanwhile.
+nb::dict take_symbols(SymbolReading& reading, nb::object function) {
+  const Progress progress(std::move(function));
   symbolize::Symbols symbols;
   {
     const nb::gil_scoped_release no_gil;
-    symbols = symbolize::symbolize(reader->modules(), reader->frames(), options);
+    while (!reading.is_done(std::chrono::milliseconds(50)))
+      progress(reading.objects_done(), reading.objects());
+    symbols = reading.take();
   }
   using symbolize::Location;
   const auto& rows = symbols.locations;
@@ -302,9 +303,10 @@ void bind_trace(nb::module_& module) {
       .def("file_bytes", [](const ReaderHandle& of) { return of->file_bytes(); })
       .def("event_count", [](const ReaderHandle& of) { return of->event_count(); })
       .def("chunk_count", [](const ReaderHandle& of) { return of->event_chunks().size(); })
-      .def("symbolize", symbolize_trace, nb::arg("debug_root"), nb::arg("debug_directories"),
-           nb::arg("progress").none())
       .def("facts", analyze_trace, nb::arg("options"), nb::arg("progress").none());
+  nb::class_<SymbolReading>(module, "SymbolReading")
+      .def(nb::init<const ReaderHandle&, const std::string&>(), nb::arg("reader"), nb::arg("debug_root"))
+      .def("take", take_symbols, nb::arg("progress").none());
   module.def("open", [](const std::string& path) {
     const nb::gil_scoped_release no_gil;
     return std::make_shared<const trace::Reader>(trace::Reader::open(path));

@@ -14,12 +14,15 @@ import sys
 from types import FrameType
 
 from heapwright.cli.errors import InputError
+from heapwright.cli.plain import explain_plainly
 
 
 def main() -> None:
     """Runs the command line and exits."""
     gc.disable()  # a command ends before cycles matter; looking for them is a tenth of its start
-    sys.exit(run_command(sys.argv[1:]))
+    code = run_command(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(code)  # everything is written; taking the interpreter apart would only take time
 
 
 class _Interruption:
@@ -74,13 +77,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def _run_command_line(arguments: list[str]) -> int:
-    if arguments[:1] == ["explain"]:
-        from heapwright.cli import explanation
-
-        plain = explanation.plain_arguments(arguments[1:])
-        if plain is not None:
-            explanation.explain_plainly(*plain)
-            return 0
+    if explain_plainly(arguments):
+        return 0
     from heapwright.cli import command_line
 
     return command_line.run(arguments)

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads a trace and prints what its heap cost: the work of `heapwright explain` and of `run`.
-
-Knows nothing of declared options: importing what declares them takes longer
-than reading a short trace, so `explain FILE` and `explain --json FILE` come
-here at once.
-"""
+"""Reads a trace and prints what its heap cost: the work of `heapwright explain` and of `run`."""
 
 from __future__ import annotations
 
@@ -13,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heapwright import explain as explaining
-from heapwright.cli.arguments import one_of, open_trace
+from heapwright.cli.arguments import one_of
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
 from heapwright.model import Filter, SiteOptions, Trace
+from heapwright.model.reading import Reading
 
 
 @dataclass(frozen=True)
@@ -29,19 +25,12 @@ class Wishes:
     as_json: bool = False
 
 
-def plain_arguments(arguments: Sequence[str]) -> tuple[Path, bool] | None:
-    """FILE and whether --json was given; None when there is anything else, or more than one file."""
-    files = [argument for argument in arguments if argument != "--json"]
-    if len(files) != 1 or len(arguments) - len(files) > 1 or files[0].startswith("-"):
-        return None
-    return Path(files[0]), len(arguments) > 1
-
-
-def explain_plainly(file: Path, as_json: bool) -> None:
+def explain_plainly(reading: Reading, as_json: bool) -> None:
     """`heapwright explain FILE` with nothing chosen but the form."""
-    explain_trace(open_trace(file), Filter(), SiteOptions(), Wishes(as_json=as_json))
+    trace = Trace(reading.path, reading=reading)
+    explain_trace(trace, Filter(), SiteOptions(), Wishes(as_json=as_json))
     if not as_json:
-        hint_query(file)
+        hint_query(Path(reading.path))
 
 
 def hint_query(file: Path) -> None:

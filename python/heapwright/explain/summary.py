@@ -70,7 +70,9 @@ def ended(report: Report) -> str:
 
 def show(answer: Answer) -> look.RenderableType:
     """One screen."""
-    return look.Group(_headline(answer), *_warnings(answer), look.Text(), _figures(answer), *_findings(answer))
+    return look.Group(
+        _headline(answer), *_warnings(answer), look.Text(), _figures(answer), *_findings(answer)
+    )
 
 
 def _headline(answer: Answer) -> look.Text:

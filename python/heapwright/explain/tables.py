@@ -15,7 +15,9 @@ def plain(
     headers: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: Sequence[int] = ()
 ) -> look.Table:
     """A table of numbers; text_columns are aligned to the left."""
-    table = look.Table(box=look.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", expand=False)
+    table = look.Table(
+        box=look.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", expand=False
+    )
     for number, header in enumerate(headers):
         is_text = number in text_columns
         table.add_column(

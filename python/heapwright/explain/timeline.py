@@ -40,11 +40,15 @@ def show(answer: Answer) -> look.RenderableType | None:
                 look.Text(f"max {words.size(max(values))}"),
             )
     rates = [point["allocations"] for point in points]
-    table.add_row(look.Text("allocations"), look.Text(sparkline(rates, max(rates)), style="cyan"), look.Text("per step"))
+    table.add_row(
+        look.Text("allocations"), look.Text(sparkline(rates, max(rates)), style="cyan"), look.Text("per step")
+    )
     times = [point["allocator_ns"] for point in points]
     if any(times):
         table.add_row(
-            look.Text("allocator time"), look.Text(sparkline(times, max(times)), style="cyan"), look.Text("per step")
+            look.Text("allocator time"),
+            look.Text(sparkline(times, max(times)), style="cyan"),
+            look.Text("per step"),
         )
     span = words.duration(points[-1]["time_ns"])
     table.add_row(look.Text(), look.Text("0" + span.rjust(_CELLS - 1), style="dim"), look.Text())

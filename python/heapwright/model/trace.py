@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 from heapwright import _native
@@ -32,6 +32,7 @@ from heapwright.model.facts import (
     numbers_of,
     rows_of,
 )
+from heapwright.model.reading import Reading
 from heapwright.model.records import END_REASONS, Damage, End, MemorySample, Metadata, Module, Thread, clean
 from heapwright.model.sites import MARKS, SiteOptions, Sites
 from heapwright.model.symbols import SOURCES, Location, SymbolObject, Symbols
@@ -67,10 +68,14 @@ class Filter:
 class Trace:
     """A recorded program's heap calls. Made by heapwright.open()."""
 
-    def __init__(self, path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> None:
-        self.path = fspath(path)
-        self.debug_root = fspath(debug_root)
-        self._reader = _native.open(self.path)
+    def __init__(
+        self, path: str | PathLike[str], debug_root: str | PathLike[str] = "", reading: Reading | None = None
+    ) -> None:
+        """reading: the same file, opened before."""
+        self._reading = reading or Reading(path, debug_root)
+        self.path = self._reading.path
+        self.debug_root = self._reading.debug_root
+        self._reader = self._reading.reader
         self._sites: dict[SiteOptions, Sites] = {}
         self._symbols: Symbols | None = None
 
@@ -139,7 +144,7 @@ class Trace:
     def symbols(self, progress: Progress | None = None) -> Symbols:
         """Functions and lines of all frames; read once."""
         if self._symbols is None:
-            columns = self._reader.symbolize(self.debug_root, [], progress)
+            columns: dict[str, Any] = self._reading.take_symbols(progress)
             columns["strings"] = [clean(text) for text in columns["strings"]]
             objects = [
                 SymbolObject(
