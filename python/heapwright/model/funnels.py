@@ -9,6 +9,7 @@ callers are the sites. Wrappers of wrappers are found in further rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 
 MIN_CALLERS = 8
 _MAX_ROUNDS = 8
@@ -27,7 +28,10 @@ def funnels(
     if not unnamed:
         return set()
     up = _nearest_left(parents, frames, skipped)
-    inner = {up[leaf] for leaf in set(range(1, len(parents))).difference(parents)} - {0}
+    is_leaf = bytearray(b"\1") * len(parents)
+    for parent in parents:
+        is_leaf[parent] = 0
+    inner = set(compress(up, is_leaf)) - {0}
     found: set[int] = set()
 
     def caller_of(stack: int) -> int:
@@ -38,8 +42,8 @@ def funnels(
 
     for _ in range(_MAX_ROUNDS):
         callers: dict[int, set[int]] = {}
-        for stack in inner:
-            if frames[stack] in unnamed and (caller := caller_of(stack)):
+        for stack in [stack for stack in inner if frames[stack] in unnamed]:
+            if caller := caller_of(stack):
                 callers.setdefault(frames[stack], set()).add(frames[caller])
         new = {frame for frame, of in callers.items() if len(of) >= MIN_CALLERS}
         if not new:
@@ -52,7 +56,6 @@ def funnels(
 def _nearest_left(parents: Sequence[int], frames: Sequence[int], skipped: set[int]) -> list[int]:
     """For each stack: itself, or the nearest caller whose frame is not skipped; 0 = none."""
     up = list(range(len(parents)))
-    for stack in range(1, len(parents)):
-        if frames[stack] in skipped:
-            up[stack] = up[parents[stack]]
+    for stack in [stack for stack, frame in enumerate(frames) if frame in skipped]:
+        up[stack] = up[parents[stack]]
     return up

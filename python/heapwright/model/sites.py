@@ -102,23 +102,21 @@ class Sites:
 
 def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, options: SiteOptions) -> Sites:
     """Groups all stacks; parents and frames are the stack tree's columns."""
+    parents, frames = list(parents), list(frames)  # numbers made once, not at each look
     frame_paths = _FramePaths(symbols, _plumbing_test(options.skip))
     if not options.full_stacks:
         frame_paths.skip(funnels(parents, frames, frame_paths.is_skipped, symbols.is_unnamed))
     table = _PathTable(max(1, options.depth))
-    path_of_stack = _stack_paths(parents, frames, frame_paths, table)
-    numbers: dict[int, int] = {}  # path -> site
-    sites: list[Site] = []
-    site_of_stack = array("I", bytes(4 * len(parents)))
-    for stack, path in enumerate(path_of_stack):
-        if path == 0:
-            path = table.number_of(_fallback(stack, parents, frames, frame_paths))
-        number = None if options.full_stacks else numbers.get(path)
-        if number is None:
-            number = numbers[path] = len(sites)
-            sites.append(Site(number, table.paths[path], stack))
-        site_of_stack[stack] = number
-    return Sites(site_of_stack, tuple(sites))
+    paths = _stack_paths(parents, frames, frame_paths, table)
+    for stack in [stack for stack, path in enumerate(paths) if path == 0]:
+        paths[stack] = table.number_of(_fallback(stack, parents, frames, frame_paths))
+    if options.full_stacks:
+        every = tuple(Site(stack, table.paths[path], stack) for stack, path in enumerate(paths))
+        return Sites(array("I", range(len(paths))), every)
+    first = dict(zip(reversed(paths), range(len(paths) - 1, -1, -1), strict=True))  # path -> its first stack
+    numbers = {path: number for number, path in enumerate(dict.fromkeys(paths))}
+    sites = tuple(Site(number, table.paths[path], first[path]) for path, number in numbers.items())
+    return Sites(array("I", map(numbers.__getitem__, paths)), sites)
 
 
 class _PathTable:
@@ -149,15 +147,12 @@ def _stack_paths(
     parents: Sequence[int], frames: Sequence[int], frame_paths: _FramePaths, table: _PathTable
 ) -> list[int]:
     own_paths = {frame: table.number_of(frame_paths.of(frame)[0][: table.depth]) for frame in set(frames[1:])}
-    is_whole = {own: len(table.paths[own]) == table.depth for own in own_paths.values()}
-    paths = [0] * len(parents)
-    for stack in range(1, len(parents)):
-        own = own_paths[frames[stack]]
-        if is_whole[own]:
-            paths[stack] = own
-        else:
-            above = paths[parents[stack]]
-            paths[stack] = table.joined(own, above) if own else above
+    is_short = [len(path) < table.depth for path in table.paths]
+    paths = [0, *map(own_paths.__getitem__, frames[1:])]
+    # Callers have lower numbers than what they call.
+    for stack in [stack for stack, own in enumerate(paths) if is_short[own]][1:]:
+        own, above = paths[stack], paths[parents[stack]]
+        paths[stack] = table.joined(own, above) if own else above
     return paths
 
 
