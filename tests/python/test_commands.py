@@ -81,6 +81,15 @@ def test_explain_for_people_and_for_programs(command: Command, trace_file: Path)
     assert (document["schema"], list(document["questions"])) == ("heapwright.explain/1", ["peak"])
 
 
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_explain_without_options_says_what_it_says_with_their_defaults(
+    command: Command, trace_file: Path, form: list[str]
+) -> None:
+    plain = command("explain", *form, trace_file)
+    assert plain == command("explain", trace_file, *form)
+    assert plain == command("explain", "--top", 10, *form, trace_file)
+
+
 def test_explain_filters_and_grouping(command: Command, trace_file: Path) -> None:
     def sites(*options: str) -> list[str]:
         document = json.loads(command("explain", "--json", *options, trace_file).out)

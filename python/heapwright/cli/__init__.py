@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 
 from heapwright.cli.errors import InputError
@@ -21,7 +22,9 @@ def main() -> None:
     """Runs the command line and exits."""
     gc.disable()  # a command ends before cycles matter; looking for them is a tenth of its start
     code = run_command(sys.argv[1:])
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # run_command has told what went wrong
+            stream.flush()
     os._exit(code)  # everything is written; taking the interpreter apart would only take time
 
 
