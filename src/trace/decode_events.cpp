@@ -46,7 +46,34 @@ std::uint64_t max_step(std::uint64_t begin_ns) noexcept {
   return begin_ns > max_time_ns ? 0 : (max_time_ns - begin_ns) / time_quantum_ns;
 }
 
+// In the order of EventDecoder::WideColumn.
+constexpr std::array wide_columns = {ColumnId::begin_wide,        ColumnId::stack_wide,
+                                     ColumnId::size_wide,         ColumnId::usable_wide,
+                                     ColumnId::made_address_wide, ColumnId::reference_wide};
+
 }  // namespace
+
+// The batch's columns as bare pointers, which a loop keeps in registers.
+struct EventDecoder::Output {
+  explicit Output(EventBatch& batch)
+      : kind(batch.kind.data()),
+        duration_ns(batch.duration_ns.data()),
+        stack(batch.stack.data()),
+        begin_ns(batch.begin_ns.data()),
+        size(batch.size.data()),
+        usable(batch.usable.data()),
+        address(batch.address.data()),
+        old_address(batch.old_address.data()) {}
+
+  const EventKind* kind;
+  const std::uint32_t* duration_ns;
+  std::uint32_t* stack;
+  std::uint64_t* begin_ns;
+  std::uint64_t* size;
+  std::uint64_t* usable;
+  std::uint64_t* address;
+  std::uint64_t* old_address;
+};
 
 std::uint64_t EventDecoder::decode(Bytes payload, std::size_t count, std::uint64_t first_begin_ns,
                                    std::size_t stacks, EventBatch& batch) {
@@ -56,10 +83,7 @@ std::uint64_t EventDecoder::decode(Bytes payload, std::size_t count, std::uint64
   decode_kinds(batch);
   decode_alignments(batch);
   decode_durations(batch);
-  const std::uint64_t last_end_ns = decode_begins(first_begin_ns, batch);
-  decode_stacks(stacks, batch);
-  decode_made_sizes(batch);
-  decode_addresses(batch);
+  const std::uint64_t last_end_ns = decode_calls(first_begin_ns, stacks, batch);
   decode_stated_sizes(batch);
   return last_end_ns;
 }
@@ -100,17 +124,11 @@ void EventDecoder::decode_kinds(EventBatch& batch) {
   if (largest >= event_kind_limit)
     fail("an event has an unknown kind; read the trace with a newer heapwright");
   std::uint64_t entries = 0;
-  std::size_t made = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t of_kind = kind_entries.of_kind[kinds[i]];
-    entries += of_kind;
-    made_events_[made] = static_cast<BlockIndex>(i);
-    made += of_kind & 1U;
-  }
+  for (std::size_t i = 0; i < count; ++i) entries += kind_entries.of_kind[kinds[i]];
   const auto counter = [entries](unsigned shift) {
     return static_cast<std::size_t>((entries >> shift) & 0xffffU);
   };
-  made_ = made;
+  made_ = counter(KindEntries::made);
   references_ = counter(KindEntries::references);
   aligned_ = counter(KindEntries::aligned);
   stated_ = counter(KindEntries::stated);
@@ -141,60 +159,10 @@ void EventDecoder::decode_durations(EventBatch& batch) {
   require_whole(wide_durations);
 }
 
-std::uint64_t EventDecoder::decode_begins(std::uint64_t first_begin_ns, EventBatch& batch) {
-  const std::size_t count = batch.count();
-  const std::uint8_t* code = codes(ColumnId::begin, count);
-  const std::uint32_t* duration_ns = batch.duration_ns.data();
-  std::uint64_t* begin_ns = batch.begin_ns.data();
-  base::ByteSource wide_steps = wide(ColumnId::begin_wide);
-  std::uint64_t begin = first_begin_ns;
-  std::uint64_t last_end_ns = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t step = code[i];
-    if (step == code_wide) [[unlikely]] {
-      step += wide_steps.varint();
-      if (step > max_step(begin)) fail("a begin time is impossible");
-    }
-    begin += step * time_quantum_ns;
-    begin_ns[i] = begin;
-    last_end_ns = std::max(last_end_ns, begin + duration_ns[i]);
-  }
-  require_whole(wide_steps);
-  return last_end_ns;
-}
-
-void EventDecoder::decode_stacks(std::size_t stacks, EventBatch& batch) {
-  const std::size_t count = batch.count();
-  const std::uint8_t* code = codes(ColumnId::stack, count);
-  const EventKind* kind = batch.kind.data();
-  std::uint32_t* stack = batch.stack.data();
-  base::ByteSource wide_stacks = wide(ColumnId::stack_wide);
-  stacks_.reset();
-  StackPredictor::Position position;
-  for (std::size_t i = 0; i < count; ++i) stack[i] = stacks_.decode(kind[i], code[i], position, wide_stacks);
-  require_whole(wide_stacks);
-  if (position.largest != 0 && position.largest >= stacks)
-    fail("an event refers to a call stack that is not in the trace");
-}
-
-void EventDecoder::decode_made_sizes(EventBatch& batch) {
-  const std::uint8_t* size_code = codes(ColumnId::size, made_);
-  const std::uint8_t* usable_code = codes(ColumnId::usable, made_);
-  const std::uint32_t* stack = batch.stack.data();
-  std::uint64_t* size = batch.size.data();
-  std::uint64_t* usable = batch.usable.data();
-  base::ByteSource size_wide = wide(ColumnId::size_wide);
-  base::ByteSource usable_wide = wide(ColumnId::usable_wide);
-  sizes_.reset();
-  for (std::size_t entry = 0; entry < made_; ++entry) {
-    const BlockIndex event = made_events_[entry];
-    const auto sizes =
-        sizes_.decode(stack[event], {size_code[entry], usable_code[entry]}, size_wide, usable_wide);
-    size[event] = sizes.size;
-    usable[event] = sizes.usable;
-  }
-  require_whole(size_wide);
-  require_whole(usable_wide);
+[[gnu::noinline]] std::uint64_t EventDecoder::wide_step(std::uint64_t begin_ns) {
+  const std::uint64_t step = code_wide + wide_[begin_column].varint();
+  if (step < code_wide || step > max_step(begin_ns)) fail("a begin time is impossible");
+  return step;
 }
 
 // A damaged chunk may name any index; only blocks made before `at` exist.
@@ -210,7 +178,8 @@ inline BlockIndex EventDecoder::living_block(std::uint8_t code, BlockIndex at) {
   } else if (code == older) {
     block = addresses_.cursor_older();
   } else {
-    const std::uint64_t distance = code == far ? reference_wide_.varint() : std::uint64_t{code} - first_near;
+    const std::uint64_t distance =
+        code == far ? wide_[reference_column].varint() : std::uint64_t{code} - first_near;
     block = distance <= at ? at - distance : no_block;
   }
   if (block >= at) [[unlikely]]
@@ -225,7 +194,7 @@ inline BlockIndex EventDecoder::decode_reference(std::uint8_t code, BlockIndex a
   if (code == null || code == elsewhere || code == elsewhere_exact) [[unlikely]] {
     address = 0;
     if (code == null) return no_block;
-    const auto distance = static_cast<std::uint64_t>(reference_wide_.signed_varint());
+    const auto distance = static_cast<std::uint64_t>(wide_[reference_column].signed_varint());
     addresses_.last_elsewhere += code == elsewhere ? distance << 4U : distance;
     address = addresses_.last_elsewhere;
     return no_block;
@@ -236,27 +205,28 @@ inline BlockIndex EventDecoder::decode_reference(std::uint8_t code, BlockIndex a
 inline std::uint64_t EventDecoder::fresh_address(std::uint8_t code) {
   using namespace made_code;
   if (code == sequel) return addresses_.sequel();
-  if (code == delta_exact) return addresses_.fresh() + static_cast<std::uint64_t>(made_wide_.signed_varint());
-  const std::uint64_t folded = code == delta ? made_wide_.varint() : std::uint64_t{code} - first_near;
+  if (code == delta_exact)
+    return addresses_.fresh() + static_cast<std::uint64_t>(wide_[made_column].signed_varint());
+  const std::uint64_t folded = code == delta ? wide_[made_column].varint() : std::uint64_t{code} - first_near;
   return addresses_.fresh() + (static_cast<std::uint64_t>(base::zigzag_decode(folded)) << 4U);
 }
 
-inline std::uint64_t EventDecoder::decode_made(std::uint8_t code, BlockIndex at, EventBatch& batch) {
+inline std::uint64_t EventDecoder::decode_made(std::uint8_t code, BlockIndex at, const Output& out) {
   using namespace made_code;
-  const std::uint64_t usable = batch.usable[at];
+  const std::uint64_t usable = out.usable[at];
   const auto block_class = AddressPredictor::class_of(usable);
   std::uint64_t address = 0;
   if (code < ranks) [[likely]] {
     const BlockIndex block = addresses_.reuse(block_class, code);
     if (block >= at) [[unlikely]]
       fail("an event reuses a block that is not there");
-    address = batch.address[block];
+    address = out.address[block];
   } else if (code == null) {
     return 0;
   } else if (code == in_place) {
-    const bool has_block = has_old_address(batch.kind[at]) && referred_[at] != no_block;
+    const bool has_block = has_old_address(out.kind[at]) && referred_[at] != no_block;
     if (has_block) addresses_.forget_block(referred_[at]);
-    address = batch.old_address[at];
+    address = out.old_address[at];
   } else {
     addresses_.forget(block_class);
     address = fresh_address(code);
@@ -266,47 +236,80 @@ inline std::uint64_t EventDecoder::decode_made(std::uint8_t code, BlockIndex at,
   return address;
 }
 
-void EventDecoder::decode_old_address(std::uint8_t code, BlockIndex at, EventBatch& batch) {
+inline void EventDecoder::decode_old_address(std::uint8_t code, BlockIndex at, const Output& out) {
   std::uint64_t address = 0;
   const BlockIndex block = decode_reference(code, at, address);
   referred_[at] = block;
   if (block != no_block) {
-    address = batch.address[block];
+    address = out.address[block];
     addresses_.gone(block);
   }
-  batch.old_address[at] = address;
+  out.old_address[at] = address;
 }
 
-void EventDecoder::decode_addresses(EventBatch& batch) {
-  const std::uint8_t* reference = codes(ColumnId::reference, references_);
+inline void EventDecoder::decode_release(std::uint8_t code, BlockIndex at, const Output& out) {
+  out.size[at] = out.usable[at] = 0;
+  std::uint64_t address = 0;
+  const BlockIndex block = decode_reference(code, at, address);
+  referred_[at] = block;
+  if (block != no_block) [[likely]] {
+    address = out.address[block];
+    if (!keeps_block(out.kind[at])) addresses_.gone(block);
+  }
+  out.address[at] = address;
+}
+
+// Begins, stacks, sizes and addresses in one pass: each waits for what it
+// made of the event before, and here they wait at the same time. Returns the
+// largest begin + duration.
+std::uint64_t EventDecoder::decode_calls(std::uint64_t first_begin_ns, std::size_t stacks,
+                                         EventBatch& batch) {
+  const std::size_t count = batch.count();
+  const std::uint8_t* begin_code = codes(ColumnId::begin, count);
+  const std::uint8_t* stack_code = codes(ColumnId::stack, count);
+  const std::uint8_t* size_code = codes(ColumnId::size, made_);
+  const std::uint8_t* usable_code = codes(ColumnId::usable, made_);
   const std::uint8_t* made = codes(ColumnId::made_address, made_);
-  const EventKind* kinds = batch.kind.data();
-  std::uint64_t* address = batch.address.data();
-  std::uint64_t* size = batch.size.data();
-  std::uint64_t* usable = batch.usable.data();
-  reference_wide_ = wide(ColumnId::reference_wide);
-  made_wide_ = wide(ColumnId::made_address_wide);
+  const std::uint8_t* reference = codes(ColumnId::reference, references_);
+  for (std::size_t i = 0; i < wide_columns.size(); ++i) wide_[i] = wide(wide_columns[i]);
+  base::ByteSource& stack_wide = wide_[stack_column];
+  base::ByteSource& size_wide = wide_[size_column];
+  base::ByteSource& usable_wide = wide_[usable_column];
+  stacks_.reset();
+  sizes_.reset();
   addresses_.reset();
   std::fill(batch.old_address.begin(), batch.old_address.end(), 0U);
-  const std::size_t count = batch.count();
+  const Output out(batch);
+  StackPredictor::Position position;
+  std::uint64_t begin_ns = first_begin_ns;
+  std::uint64_t last_end_ns = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto at = static_cast<BlockIndex>(i);
-    const EventKind kind = kinds[i];
-    if (!is_reference(kind)) {
-      if (has_old_address(kind)) [[unlikely]]
-        decode_old_address(*reference++, at, batch);
-      address[i] = decode_made(*made++, at, batch);
+    const EventKind kind = out.kind[i];
+    std::uint64_t step = begin_code[i];
+    if (step == code_wide) [[unlikely]]
+      step = wide_step(begin_ns);
+    begin_ns += step * time_quantum_ns;
+    out.begin_ns[i] = begin_ns;
+    last_end_ns = std::max(last_end_ns, begin_ns + out.duration_ns[i]);
+    const std::uint32_t stack = stacks_.decode(kind, stack_code[i], position, stack_wide);
+    out.stack[i] = stack;
+    const std::uint64_t entries = kind_entries.of_kind[static_cast<std::size_t>(kind)];
+    if ((entries >> KindEntries::made & 1U) == 0) {
+      decode_release(*reference++, at, out);
       continue;
     }
-    size[i] = usable[i] = 0;
-    const BlockIndex block = decode_reference(*reference++, at, address[i]);
-    referred_[i] = block;
-    if (block == no_block) continue;
-    address[i] = address[block];
-    if (!keeps_block(kind)) addresses_.gone(block);
+    const auto sizes = sizes_.decode(stack, {*size_code++, *usable_code++}, size_wide, usable_wide);
+    out.size[i] = sizes.size;
+    out.usable[i] = sizes.usable;
+    if ((entries >> KindEntries::references & 1U) != 0) [[unlikely]]
+      decode_old_address(*reference++, at, out);
+    out.address[i] = decode_made(*made++, at, out);
   }
-  require_whole(reference_wide_);
-  require_whole(made_wide_);
+  for (const base::ByteSource& source : wide_) require_whole(source);
+  if (position.largest != 0 && position.largest >= stacks)
+    fail("an event refers to a call stack that is not in the trace");
+  return last_end_ns;
 }
 
 // Mostly nothing was stated, and then there is nothing to walk.

@@ -28,6 +28,15 @@ class EventDecoder {
 
  private:
   using Bytes = std::span<const std::uint8_t>;
+  struct Output;
+  enum WideColumn : std::uint8_t {
+    begin_column,
+    stack_column,
+    size_column,
+    usable_column,
+    made_column,
+    reference_column,
+  };
 
   void unpack_columns(Bytes payload, std::size_t count);
   // The column's bytes, zeros when it was left out; throws unless `bytes` long.
@@ -36,14 +45,13 @@ class EventDecoder {
   void decode_kinds(EventBatch& batch);
   void decode_alignments(EventBatch& batch);
   void decode_durations(EventBatch& batch);
-  std::uint64_t decode_begins(std::uint64_t first_begin_ns, EventBatch& batch);
-  void decode_stacks(std::size_t stacks, EventBatch& batch);
-  void decode_made_sizes(EventBatch& batch);
-  void decode_addresses(EventBatch& batch);
+  std::uint64_t decode_calls(std::uint64_t first_begin_ns, std::size_t stacks, EventBatch& batch);
+  std::uint64_t wide_step(std::uint64_t begin_ns);
   void decode_stated_sizes(EventBatch& batch);
-  void decode_old_address(std::uint8_t code, BlockIndex at, EventBatch& batch);
+  void decode_old_address(std::uint8_t code, BlockIndex at, const Output& out);
+  void decode_release(std::uint8_t code, BlockIndex at, const Output& out);
   BlockIndex decode_reference(std::uint8_t code, BlockIndex at, std::uint64_t& address);
-  std::uint64_t decode_made(std::uint8_t code, BlockIndex at, EventBatch& batch);
+  std::uint64_t decode_made(std::uint8_t code, BlockIndex at, const Output& out);
   std::uint64_t fresh_address(std::uint8_t code);
   BlockIndex living_block(std::uint8_t code, BlockIndex at);
 
@@ -55,12 +63,8 @@ class EventDecoder {
   std::size_t references_ = 0;  // entries of the reference column
   std::size_t made_ = 0;        // entries of the made_address column
   std::size_t aligned_ = 0;
-  std::size_t stated_ = 0;  // references that state a size
-  // The events that make a block; one cell more than events, so that the loop
-  // that fills it needs no branch.
-  std::array<BlockIndex, max_events_per_chunk + 1> made_events_;
-  base::ByteSource reference_wide_;
-  base::ByteSource made_wide_;
+  std::size_t stated_ = 0;                // references that state a size
+  std::array<base::ByteSource, 6> wide_;  // by WideColumn
   std::array<BlockIndex, max_events_per_chunk> referred_;
   StackPredictor stacks_;
   SizePredictor sizes_;
