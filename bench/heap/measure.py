@@ -3,7 +3,7 @@
 """Measures the heap beside glibc, jemalloc, tcmalloc, mimalloc and tbb; writes bench/results/heap.json.
 
 Each run is a process of its own with the allocator preloaded; the allocators
-take turns, so that noise meets all of them alike. Takes about eight minutes
+take turns, so that noise meets all of them alike. Takes about twelve minutes
 on a quiet machine; --quick takes one and is good for nothing but a first look.
 """
 
@@ -94,7 +94,7 @@ class Bench:
             if self.only and program not in self.only:
                 continue
             print(program, end=" ", flush=True)
-            for repetition in range(1 if self.is_quick else 3):
+            for repetition in range(1 if self.is_quick else 7):
                 for name, library in self.allocators.items():
                     row: dict[str, Any] = {"load": f"program_{program}", "allocator": name}
                     row["repetition"] = repetition
