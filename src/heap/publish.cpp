@@ -103,7 +103,8 @@ void add_class(const ThreadCache& cache, void* context) noexcept {
   sums.refills += slot.refills.load(std::memory_order_relaxed);
   sums.taken += slot.taken.load(std::memory_order_relaxed);
   // What malloc takes from now, not yet counted by the thread.
-  if (slot.first != 0) sums.taken += line_of(slot.first)->taken;
+  const std::uint32_t first = slot.first;
+  if (first != 0) sums.taken += line_of(first)->taken;
   sums.returned += slot.returned.load(std::memory_order_relaxed);
 }
 

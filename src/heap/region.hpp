@@ -32,18 +32,19 @@ enum class UnitKind : std::uint8_t {
   free_run_last,  // last unit of a free run of two or more: `units` back to its first
 };
 
-// Joining free runs looks at the kind of the line next to a run, which another
-// thread may be describing just then; either answer is right.
-class RelaxedKind {
+// Written by one thread and read by others, where an old value is as good as
+// the new one.
+template <typename Value>
+class Relaxed {
  public:
-  operator UnitKind() const noexcept { return kind_.load(std::memory_order_relaxed); }
-  RelaxedKind& operator=(UnitKind kind) noexcept {
-    kind_.store(kind, std::memory_order_relaxed);
+  operator Value() const noexcept { return value_.load(std::memory_order_relaxed); }
+  Relaxed& operator=(Value value) noexcept {
+    value_.store(value, std::memory_order_relaxed);
     return *this;
   }
 
  private:
-  std::atomic<UnitKind> kind_;
+  std::atomic<Value> value_;
 };
 
 enum SlabFlag : std::uint8_t {
@@ -87,18 +88,16 @@ struct alignas(64) UnitLine {
     std::uint32_t second_prev;  // free run: by age
   };
   std::uint16_t size_class;
-  RelaxedKind kind;
-  std::uint8_t flags;  // SlabFlag, RunFlag or LargeFlag
-  // Slab: blocks handed out since they were last counted. Not beside countdown:
-  // one wide store of both would delay the next free's load.
-  std::uint32_t taken;
-  std::uint32_t next;         // slab: queue; free run: bin
-  std::uint32_t prev;         //
-  std::uint32_t second_next;  // slab: notified stack; free run: by age
-  std::uint16_t fresh;        // slab: blocks [0, fresh) were carved at least once
-  std::int16_t rest;          // slab: see countdown
-  std::uint16_t stamp;        // maintenance ticks when it was freed or pooled
-  std::uint16_t dropped;      // slab: number of its dropped-block map, 0: none
+  Relaxed<UnitKind> kind;        // joining free runs looks at those beside them
+  std::uint8_t flags;            // SlabFlag, RunFlag or LargeFlag
+  Relaxed<std::uint32_t> taken;  // slab: blocks handed out since they were last counted
+  std::uint32_t next;            // slab: queue; free run: bin
+  std::uint32_t prev;            //
+  std::uint32_t second_next;     // slab: notified stack; free run: by age
+  std::uint16_t fresh;           // slab: blocks [0, fresh) were carved at least once
+  std::int16_t rest;             // slab: see countdown
+  std::uint16_t stamp;           // maintenance ticks when it was freed or pooled
+  std::uint16_t dropped;         // slab: number of its dropped-block map, 0: none
 };
 static_assert(sizeof(UnitLine) == 64);
 

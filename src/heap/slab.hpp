@@ -81,7 +81,7 @@ void close_slab(UnitLine* slab) noexcept;
 [[gnu::always_inline]] inline Block* pop(UnitLine* slab, Block* first) noexcept {
   slab->free_list = first->next;
   ++slab->countdown;
-  ++slab->taken;
+  slab->taken = slab->taken + 1;
   return first;
 }
 // Puts a chain that was taken or carved into the free list, which is empty.

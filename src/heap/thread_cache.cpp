@@ -65,7 +65,11 @@ void leave_queue(ThreadCache* cache, UnitLine* slab) noexcept {
   count_blocks(cache, slab, unlisted_count(slab));
   if (slot.first == unit_of(slab)) clear_current(cache, slab);
   (slab->next != 0 ? line_of(slab->next)->prev : slot.last) = slab->prev;
-  (slab->prev != 0 ? line_of(slab->prev)->next : slot.first) = slab->next;
+  if (slab->prev != 0) {
+    line_of(slab->prev)->next = slab->next;
+  } else {
+    slot.first = slab->next;
+  }
   clear_flag(slab, is_listed);
 }
 
@@ -74,7 +78,11 @@ void join_queue(ThreadCache* cache, UnitLine* slab) noexcept {
   const std::uint32_t unit = unit_of(slab);
   slab->next = 0;
   slab->prev = slot.last;
-  (slot.last != 0 ? line_of(slot.last)->next : slot.first) = unit;
+  if (slot.last != 0) {
+    line_of(slot.last)->next = unit;
+  } else {
+    slot.first = unit;
+  }
   slot.last = unit;
   set_flag(slab, is_listed);
 }
@@ -239,7 +247,7 @@ Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
     block = chain.first;
     // A block that is alone may begin an untouched page, and has no link.
     if (--chain.count != 0) relist(slab, {block->next, chain.count});
-    ++slab->taken;
+    slab->taken = slab->taken + 1;
   }
   clear_flag(slab, is_candidate);
   schedule_event(slab);

@@ -17,7 +17,7 @@
 namespace heapwright::heap {
 
 struct ClassSlot {
-  std::uint32_t first;  // queue of slabs that have blocks, linked by UnitLine::next
+  Relaxed<std::uint32_t> first;  // queue of slabs that have blocks, linked by UnitLine::next
   std::uint32_t last;
   counters::Counter taken;     // blocks handed out
   counters::Counter returned;  // blocks that came back

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "heap/allocate.hpp"
+#include "heap/counting.hpp"
 #include "heap/large.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/settings.hpp"
@@ -105,6 +106,39 @@ TEST_F(Heap, BlocksKeepTheirBytesThroughRandomCallsAndMaintenance) {
   for (const Filled& block : blocks) {
     if (block.memory != nullptr) release(block.memory);
   }
+}
+
+TEST_F(Heap, TheBlockFreedLastIsHandedOutNext) {
+  std::vector<void*> blocks(200);
+  for (void*& block : blocks) block = allocate(40);
+  release(blocks[198]);
+  release(blocks[199]);
+  void* const last = blocks[199];
+  blocks[198] = allocate(40);
+  EXPECT_EQ(blocks[198], last);
+  blocks[199] = allocate(40);
+  for (void* block : blocks) release(block);
+}
+
+// Whatever way they took: the straight one, or that of a slab that is looked at.
+TEST_F(Heap, EveryBlockHandedOutIsCounted) {
+  const auto taken = [] {
+    heapwright_heap_maintain(0);
+    std::uint64_t sum = 0;
+    for (const counters::ClassCounters& row : counters_page->classes) sum += row.taken.load();
+    return sum;
+  };
+  std::vector<void*> blocks;
+  const std::uint64_t before = taken();
+  for (std::size_t i = 0; i < 5000; ++i) {
+    blocks.push_back(allocate(i % 300));
+    if (i % 3 != 0) continue;
+    release(blocks.back());
+    blocks.pop_back();
+  }
+  EXPECT_EQ(taken() - before, 5000U);
+  for (void* block : blocks) release(block);
+  EXPECT_EQ(taken() - before, 5000U);
 }
 
 TEST_F(Heap, ThreadsFreeEachOthersBlocks) {
