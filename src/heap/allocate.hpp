@@ -38,7 +38,7 @@ void release_slowly(void* block) noexcept;
   block->next = line->free_list;
   line->free_list = block;
   if (--line->countdown == 0) [[unlikely]]
-    return on_event(current_cache, line);
+    return on_event(line->owner.load(std::memory_order_relaxed), line);
 }
 
 std::size_t usable_bytes_slowly(void* block) noexcept;
