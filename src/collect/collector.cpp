@@ -90,9 +90,6 @@ DrainResult Collector::drain() {
   if (hint != seen_hint_ || now_ns >= next_discovery_ns_) discover();
   DrainResult result;
   for (LiveProcess& process : live_) result.add(process.recording->drain());
-  if (context_.budget.is_exceeded()) {
-    for (LiveProcess& process : live_) process.recording->flush();
-  }
   return result;
 }
 

@@ -21,7 +21,7 @@ class NumberMap {
     std::size_t slot = slot_of(key);
     while (entries_[slot].key != key) {
       if (entries_[slot].key == absent) return absent;
-      slot = (slot + 1) & (entries_.size() - 1);
+      slot = (slot + 1) & mask_;
     }
     return entries_[slot].value;
   }
@@ -43,24 +43,26 @@ class NumberMap {
   static constexpr std::size_t initial_slots = 1024;
 
   std::size_t slot_of(std::uint32_t key) const noexcept {
-    return (key * 0x9e3779b97f4a7c15ULL >> 32) & (entries_.size() - 1);
+    return (key * 0x9e3779b97f4a7c15ULL >> 32) & mask_;
   }
 
   void place(Entry entry) noexcept {
     std::size_t slot = slot_of(entry.key);
-    while (entries_[slot].key != absent) slot = (slot + 1) & (entries_.size() - 1);
+    while (entries_[slot].key != absent) slot = (slot + 1) & mask_;
     entries_[slot] = entry;
   }
 
   void grow() {
     std::vector<Entry> old(entries_.size() * 2);
     old.swap(entries_);
+    mask_ = entries_.size() - 1;
     for (const Entry& entry : old) {
       if (entry.key != absent) place(entry);
     }
   }
 
   std::vector<Entry> entries_;
+  std::size_t mask_ = initial_slots - 1;
   std::size_t count_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collect/recording_notes.hpp"
 #include "collect/session_text.hpp"
 
 namespace heapwright::collect {
@@ -15,7 +16,10 @@ using session::ProcessBlock;
 
 namespace {
 
-constexpr std::uint64_t oldest_batch_ns = 1'000'000'000;
+constexpr std::uint64_t oldest_event_ns = 1'000'000'000;
+// A chunk is begun for a lane that holds so many slots; fewer wait in the
+// ring, which is memory that the thread has anyway.
+constexpr std::uint64_t least_slots = session::lane_ring_slots / 8;
 constexpr std::uint64_t write_interval_ns = 100'000'000;
 constexpr std::uint64_t first_name_pause_ns = 10'000'000;
 // A reader takes 2^21 threads; this many in one process lose their names and
@@ -71,7 +75,9 @@ std::string ProcessRecording::command_line() const {
 
 std::uint64_t ProcessRecording::waiting_events() const noexcept {
   std::uint64_t events = 0;
-  for (const LaneOwner& owner : lanes_) events += owner.drain == nullptr ? 0 : owner.drain->count();
+  for (const LaneOwner& owner : lanes_) {
+    if (owner.drain != nullptr) events += owner.drain->count() + owner.drain->waiting_slots();
+  }
   return events;
 }
 
@@ -94,13 +100,14 @@ DrainResult ProcessRecording::drain() {
     // Only drain() frees lanes, so a new owner behind its back means that the
     // program scribbled here; the old owner's events end at this point.
     if (owner.drain != nullptr && lane.generation.load(std::memory_order_relaxed) != owner.generation) {
+      write_chunk(owner);
       end_thread(owner, lane, now_ns);
     }
     if (owner.drain == nullptr) {
       if (!adopt(index, now_ns)) continue;
       result.has_thread_change = true;
     }
-    drain_lane(owner, result);
+    drain_lane(owner, now_ns, result);
     if (lane.state.load(std::memory_order_relaxed) != session::lane_live) {
       result.has_thread_change |= release_if_ended(owner, lane, now_ns);
     }
@@ -114,7 +121,7 @@ bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
   const std::uint32_t state = lane.state.load(std::memory_order_acquire);
   if (state != session::lane_live && state != session::lane_exiting) return false;
   LaneOwner& owner = lanes_[lane_index];
-  owner.drain = std::make_unique<LaneDrain>(lane, context_.budget);
+  owner.drain = std::make_unique<LaneDrain>(lane, context_.encoders);
   owner.generation = lane.generation.load(std::memory_order_relaxed);
   owner.thread = trace::Thread{};
   owner.thread.index = thread_count_++;
@@ -126,29 +133,28 @@ bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
   return true;
 }
 
-void ProcessRecording::drain_lane(LaneOwner& owner, DrainResult& result) {
-  // The second round is for what did not fit into the batch.
-  for (int round = 0; round < 2; ++round) {
-    const std::uint64_t slots = owner.drain->take(definitions_, context_.clock);
-    result.slots += slots;
-    result.fullest_slots = std::max(result.fullest_slots, slots);
-    if (!owner.drain->is_full()) return;
-    write_lane(owner, true);
-  }
+void ProcessRecording::drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainResult& result) {
+  LaneDrain& drain = *owner.drain;
+  drain.look(now_ns);
+  const std::uint64_t waiting = drain.waiting_slots();
+  result.fullest_slots = std::max(result.fullest_slots, waiting);
+  const std::uint64_t enough = context_.encoders.has_room() ? least_slots : session::lane_ring_slots / 2;
+  if (drain.chunk() == nullptr && waiting < enough) return;
+  result.slots += waiting;
+  drain.take(definitions_, context_.clock);
+  if (drain.is_chunk_full() || !context_.encoders.has_room()) write_chunk(owner);
 }
 
 // An exiting thread may write until the kernel says that it is gone.
 bool ProcessRecording::release_if_ended(LaneOwner& owner, Lane& lane, std::uint64_t now_ns) {
   if (watch_.has_thread(lane.thread_id)) return false;
-  DrainResult last;
-  drain_lane(owner, last);
+  write_lane(owner);
   end_thread(owner, lane, now_ns);
   lane.state.store(session::lane_unused, std::memory_order_release);
   return true;
 }
 
 void ProcessRecording::end_thread(LaneOwner& owner, Lane& lane, std::uint64_t exit_ns) {
-  write_lane(owner, false);
   owner.thread.exit_ns = exit_ns;
   update_thread(owner, lane);
   pending_threads_.push_back(owner.thread);
@@ -161,10 +167,21 @@ void ProcessRecording::end_thread(LaneOwner& owner, Lane& lane, std::uint64_t ex
   owner.drain.reset();
 }
 
-void ProcessRecording::write_lane(LaneOwner& owner, bool keeps_memory) {
-  if (owner.drain->count() == 0) return;
+void ProcessRecording::write_chunk(LaneOwner& owner) {
   if (owner.thread.index < most_threads) file_.write_events(owner.thread.index, *owner.drain, definitions_);
-  owner.drain->clear(keeps_memory);
+  owner.drain->end_chunk();
+}
+
+// Writes what the lane holds now; what fills a chunk leaves room for the rest
+// in a second one.
+void ProcessRecording::write_lane(LaneOwner& owner) {
+  static_assert(session::lane_ring_slots <= trace::max_events_per_chunk);
+  for (int chunk = 0; chunk < 2; ++chunk) {
+    owner.drain->take(definitions_, context_.clock);
+    const bool was_full = owner.drain->is_chunk_full();
+    write_chunk(owner);
+    if (!was_full) return;
+  }
 }
 
 void ProcessRecording::update_thread(LaneOwner& owner, const Lane& lane) {
@@ -192,8 +209,8 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns) {
   definitions_.read_modules(true);
   for (LaneOwner& owner : lanes_) {
     if (owner.drain == nullptr) continue;
-    if (owner.drain->count() != 0 && now_ns - owner.drain->waiting_since_ns() >= oldest_batch_ns)
-      write_lane(owner, false);
+    const std::uint64_t waiting_since_ns = owner.drain->waiting_since_ns();
+    if (waiting_since_ns != 0 && now_ns - waiting_since_ns >= oldest_event_ns) write_lane(owner);
     if (now_ns < owner.next_name_ns) continue;
     refresh_name(owner, now_ns);
     update_thread(owner, block_.lanes[&owner - lanes_.data()]);
@@ -209,12 +226,6 @@ void ProcessRecording::write_pending() {
   file_.write(memory_.pending);
   pending_threads_.clear();
   memory_.pending.clear();
-}
-
-void ProcessRecording::flush() {
-  for (LaneOwner& owner : lanes_) {
-    if (owner.drain != nullptr) write_lane(owner, false);
-  }
 }
 
 // The most memory that the tables and rings can hold as far as they are used.
@@ -236,39 +247,15 @@ std::uint64_t ProcessRecording::dropped() const noexcept {
          block_.dropped_without_lane.load(std::memory_order_relaxed);
 }
 
-std::vector<std::string> ProcessRecording::final_notes() const {
-  std::vector<std::string> notes = context_.notes;
-  const std::uint64_t without_lane = block_.dropped_without_lane.load(std::memory_order_relaxed);
-  const std::uint64_t not_stored = block_.stacks_not_stored.load(std::memory_order_relaxed);
-  const std::uint32_t deepbind = block_.deepbind_count.load(std::memory_order_relaxed);
-  if (without_lane != 0) {
-    notes.push_back(std::to_string(without_lane) + " calls came from more than " +
-                    std::to_string(session::max_lanes) + " threads at once and were not recorded");
-  }
-  if (not_stored != 0)
-    notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
-  if (block_.has_no_unwind_tables != 0 && context_.options.stacks)
-    notes.emplace_back("call stacks are one address each: glibc before 2.35 and musl do not support more");
-  if (deepbind != 0) {
-    notes.push_back(deepbind == 1
-                        ? "1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"
-                        : std::to_string(deepbind) +
-                              " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen");
-  }
-  if (damaged_slots_ != 0) {
-    notes.push_back(std::to_string(damaged_slots_) +
-                    " records were damaged: the program writes over the recorder's memory");
-  }
-  return notes;
-}
-
 FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns) {
   for (int pass = 0; pass < final_passes; ++pass) {
     if (drain().slots == 0) break;
   }
   definitions_.read_modules(true);
   for (LaneOwner& owner : lanes_) {
-    if (owner.drain != nullptr) end_thread(owner, block_.lanes[&owner - lanes_.data()], 0);
+    if (owner.drain == nullptr) continue;
+    write_lane(owner);
+    end_thread(owner, block_.lanes[&owner - lanes_.data()], 0);
   }
   write_pending();
   const TickConversion& clock = context_.clock.conversion();
@@ -276,7 +263,9 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
       mean_ns(self_cost_.allocation_ticks, self_cost_.allocation_samples, clock);
   metadata_.self_cost_release_ns = mean_ns(self_cost_.release_ticks, self_cost_.release_samples, clock);
   metadata_.allocator = text_of(block_.allocator);
-  metadata_.notes = final_notes();
+  metadata_.notes = context_.notes;
+  for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_))
+    metadata_.notes.push_back(std::move(note));
   file_.write(metadata_);
 
   FileSummary summary;

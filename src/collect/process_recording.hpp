@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/encoder_pool.hpp"
 #include "collect/lane_drain.hpp"
 #include "collect/memory_sampler.hpp"
 #include "collect/options.hpp"
@@ -27,7 +28,7 @@ struct RecordingContext {
   std::string host;
   std::uint32_t program_process_id = 0;  // of the one that the collector started
   std::vector<std::string> notes;        // for every trace
-  BufferBudget budget;
+  EncoderPool encoders;
 };
 
 // What became of one process image, for the report.
@@ -44,7 +45,7 @@ struct FileSummary {
 
 struct DrainResult {
   std::uint64_t slots = 0;          // taken out of all lanes
-  std::uint64_t fullest_slots = 0;  // taken out of one lane
+  std::uint64_t fullest_slots = 0;  // found in one lane
   bool has_thread_change = false;
 
   void add(const DrainResult& other) noexcept {
@@ -71,8 +72,6 @@ class ProcessRecording {
   DrainResult drain();
   // Writes what is old or has changed; to be called every few milliseconds.
   void keep_up(std::uint64_t memory_interval_ns);
-  // Writes all waiting events and frees their memory.
-  void flush();
   // Drains what is left and ends the file.
   FileSummary finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns);
 
@@ -92,9 +91,10 @@ class ProcessRecording {
   };
 
   bool adopt(std::uint32_t lane_index, std::uint64_t now_ns);
-  void drain_lane(LaneOwner& owner, DrainResult& result);
+  void drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainResult& result);
   bool release_if_ended(LaneOwner& owner, session::Lane& lane, std::uint64_t now_ns);
-  void write_lane(LaneOwner& owner, bool keeps_memory);
+  void write_chunk(LaneOwner& owner);
+  void write_lane(LaneOwner& owner);
   void update_thread(LaneOwner& owner, const session::Lane& lane);
   void end_thread(LaneOwner& owner, session::Lane& lane, std::uint64_t exit_ns);
   void refresh_name(LaneOwner& owner, std::uint64_t now_ns);
@@ -102,7 +102,6 @@ class ProcessRecording {
   std::uint64_t table_bytes() const noexcept;
   trace::Metadata describe() const;
   std::string command_line() const;
-  std::vector<std::string> final_notes() const;
   std::uint64_t dropped() const noexcept;
 
   RecordingContext& context_;

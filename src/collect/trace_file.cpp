@@ -50,8 +50,8 @@ void TraceFile::write_definitions(StackDefinitions& definitions) {
 
 void TraceFile::write_events(std::uint32_t thread, LaneDrain& drain, StackDefinitions& definitions) {
   write_definitions(definitions);
-  if (is_failed() || drain.count() == 0) return;
-  note(writer_->write_events(thread, drain.first_sequence(), drain.batch()));
+  if (is_failed() || drain.chunk() == nullptr) return;
+  note(writer_->write_events(thread, drain.first_sequence(), *drain.chunk()));
   if (!is_failed()) events_ += drain.count();
 }
 

@@ -24,7 +24,7 @@ class TraceFile {
   void write(std::span<const trace::MemorySample> samples);
   // Writes and forgets what is pending.
   void write_definitions(StackDefinitions& definitions);
-  // Writes what `drain` holds; the caller clears it.
+  // Writes the chunk that `drain` has begun; the caller ends it.
   void write_events(std::uint32_t thread, LaneDrain& drain, StackDefinitions& definitions);
   void finish(const trace::End& end);
 

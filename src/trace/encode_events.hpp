@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Turns a batch of one thread's events into the payload of an event chunk.
+// Turns events of one thread into the payload of an event chunk, one by one,
+// so that what makes them need not keep them.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "trace/block.hpp"
+#include "trace/encode_addresses.hpp"
+#include "trace/encoder_columns.hpp"
 #include "trace/event.hpp"
+#include "trace/format.hpp"
+#include "trace/value_predictors.hpp"
 
 namespace heapwright::trace {
 
@@ -16,21 +22,95 @@ struct EncodedTimes {
   std::uint64_t last_end_ns = 0;
 };
 
+// About 1.4 MB, of which a chunk touches about 25 bytes per event and 50 kB.
 class EventEncoder {
  public:
-  EventEncoder();
-  ~EventEncoder();
+  EventEncoder() = default;
   EventEncoder(const EventEncoder&) = delete;
   EventEncoder& operator=(const EventEncoder&) = delete;
 
-  // Appends the payload to `out`. Begin times below their predecessor, or
-  // below `floor_ns` for the first, are raised to it. Requires columns of
-  // equal length, at most max_events_per_chunk.
-  EncodedTimes encode(const EventBatch& batch, std::uint64_t floor_ns, std::vector<std::uint8_t>& out);
+  // Begins a chunk. Begin times below their predecessor, or below `floor_ns`
+  // for the first, are raised to it.
+  void start(std::uint64_t floor_ns);
+
+  // Requires count() < max_events_per_chunk and times up to max_time_ns.
+  [[gnu::always_inline]] void add(const Event& event) {
+    const std::uint32_t at = count_;
+    const std::uint8_t facts = kind_facts[event.kind];
+    kind_[at] = static_cast<std::uint8_t>(event.kind);
+    add_times(at, event.begin_ns, event.duration_ns);
+    stack_[at] = stacks_.encode(event.kind, event.stack, stack_position_, stack_wide_);
+    if ((facts & KindFacts::aligned) != 0) [[unlikely]]
+      alignment_.put_byte(event.alignment_log2);
+    if ((facts & KindFacts::refers) != 0) {
+      addresses_.add_reference(static_cast<BlockIndex>(at), event, facts);
+    } else {
+      add_made_size(event);
+      addresses_.add_made(static_cast<BlockIndex>(at), event, facts);
+    }
+    count_ = at + 1;
+  }
+  // All of the batch, which has columns of equal length. Times are cut down to
+  // max_time_ns.
+  void add(const EventBatch& batch);
+
+  std::uint32_t count() const noexcept { return count_; }
+  std::uint64_t last_begin_ns() const noexcept { return last_begin_quanta_ * time_quantum_ns; }
+
+  // Appends the payload to `out`; start() must come next.
+  EncodedTimes finish(BlockPacker& packer, std::vector<std::uint8_t>& out) const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  [[gnu::always_inline]] void add_times(std::uint32_t at, std::uint64_t begin_ns, std::uint32_t duration_ns) {
+    std::uint64_t begin = begin_ns / time_quantum_ns;
+    if (begin < last_begin_quanta_) begin = last_begin_quanta_;
+    if (at == 0) [[unlikely]]
+      first_begin_quanta_ = last_begin_quanta_ = begin;
+    begin_[at] = code_of_number(begin - last_begin_quanta_, begin_wide_);
+    last_begin_quanta_ = begin;
+    duration_[at] = 0;
+    if (duration_ns == 0) return;
+    const std::uint32_t duration = duration_ns / duration_quantum_ns;
+    duration_[at] = code_of_number(duration, duration_wide_);
+    const std::uint64_t end_ns = begin * time_quantum_ns + std::uint64_t{duration} * duration_quantum_ns;
+    if (end_ns > last_end_ns_) last_end_ns_ = end_ns;
+  }
+
+  [[gnu::always_inline]] void add_made_size(const Event& event) {
+    const auto codes = sizes_.encode(event.stack, {event.size, event.usable}, size_wide_, usable_wide_);
+    const std::uint32_t entry = addresses_.made_count();
+    size_[entry] = codes.size;
+    usable_[entry] = codes.usable;
+  }
+
+  // A number and, when it is too large for a code, what is beyond.
+  [[gnu::always_inline]] static std::uint8_t code_of_number(std::uint64_t value, WideColumn& wide) {
+    if (value < code_wide) [[likely]]
+      return static_cast<std::uint8_t>(value);
+    wide.put(value - code_wide);
+    return code_wide;
+  }
+
+  std::uint32_t count_ = 0;
+  StackPredictor::Position stack_position_;
+  std::uint64_t first_begin_quanta_ = 0;
+  std::uint64_t last_begin_quanta_ = 0;
+  std::uint64_t last_end_ns_ = 0;  // of the events that have a duration
+  WideColumn begin_wide_;
+  WideColumn duration_wide_;
+  WideColumn stack_wide_;
+  WideColumn size_wide_;
+  WideColumn usable_wide_;
+  WideColumn alignment_;
+  StackPredictor stacks_;
+  SizePredictor sizes_;
+  AddressEncoder addresses_;
+  CodeColumn kind_;
+  CodeColumn begin_;
+  CodeColumn duration_;
+  CodeColumn stack_;
+  CodeColumn size_;
+  CodeColumn usable_;
 };
 
 }  // namespace heapwright::trace

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What the passes of the encoder share: the facts of a kind and the ends of
-// the columns they append to.
+// What the parts of the encoder share: the facts of a kind and the columns
+// they append to.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
 
 #include "base/varint.hpp"
 #include "trace/column.hpp"
-#include "trace/value_predictors.hpp"
+#include "trace/writer.hpp"
 
 namespace heapwright::trace {
 
@@ -36,20 +39,48 @@ struct KindFacts {
 };
 inline constexpr KindFacts kind_facts;
 
-// Where the next code and the next wide value of a column go. Local to a
-// pass, because a byte stored through a member could be any other member.
-struct ColumnEnds {
-  std::uint8_t* code;
-  std::uint8_t* wide;
-  void put(std::uint8_t value) noexcept { *code++ = value; }
-  void put_wide(std::uint64_t value) noexcept { wide = base::put_varint(wide, value); }
-  void put_wide_signed(std::int64_t value) noexcept { put_wide(base::zigzag_encode(value)); }
-  // A code and, when it is too large for one, what is beyond.
-  void put_number(std::uint64_t value) noexcept {
-    put(static_cast<std::uint8_t>(std::min<std::uint64_t>(value, code_wide)));
-    if (value >= code_wide) [[unlikely]]
-      put_wide(value - code_wide);
+// A column of varints, or of whatever else is seldom there.
+class WideColumn {
+ public:
+  void clear() noexcept { end_ = begin(); }
+  std::span<const std::uint8_t> bytes() const noexcept { return {begin(), end_}; }
+
+  void put(std::uint64_t value) {
+    if (limit_ - end_ < static_cast<std::ptrdiff_t>(base::max_varint_bytes)) [[unlikely]]
+      grow(base::max_varint_bytes);
+    end_ = base::put_varint(end_, value);
   }
+  void put_signed(std::int64_t value) { put(base::zigzag_encode(value)); }
+  void put_byte(std::uint8_t value) {
+    if (end_ == limit_) [[unlikely]]
+      grow(1);
+    *end_++ = value;
+  }
+  void put_zeros(std::size_t count) {
+    grow(count);
+    end_ = std::fill_n(end_, count, std::uint8_t{0});
+  }
+
+ private:
+  std::uint8_t* begin() const noexcept { return memory_.get(); }
+
+  [[gnu::noinline]] void grow(std::size_t bytes) {
+    const auto used = static_cast<std::size_t>(end_ - begin());
+    const std::size_t capacity = std::max<std::size_t>(256, (used + bytes) * 2);
+    auto memory = std::make_unique_for_overwrite<std::uint8_t[]>(capacity);
+    std::copy(begin(), end_, memory.get());
+    memory_ = std::move(memory);
+    end_ = memory_.get() + used;
+    limit_ = memory_.get() + capacity;
+  }
+
+  std::unique_ptr<std::uint8_t[]> memory_;
+  std::uint8_t* end_ = nullptr;
+  std::uint8_t* limit_ = nullptr;
 };
+
+// A column of codes: one for each event it concerns, in a chunk at most as
+// many as the chunk has events.
+using CodeColumn = std::array<std::uint8_t, max_events_per_chunk>;
 
 }  // namespace heapwright::trace

@@ -58,4 +58,17 @@ struct EventBatch {
   void resize(std::size_t count);
 };
 
+// One event of a batch.
+struct Event {
+  EventKind kind = EventKind::none;
+  std::uint8_t alignment_log2 = 0;
+  std::uint32_t duration_ns = 0;
+  std::uint32_t stack = 0;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t size = 0;
+  std::uint64_t usable = 0;
+  std::uint64_t address = 0;
+  std::uint64_t old_address = 0;
+};
+
 }  // namespace heapwright::trace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -11,44 +13,71 @@
 
 namespace heapwright::trace {
 
-// Which living block of this chunk has an address: open addressing, sized for
-// the chunk at hand. A slot stays with its address when the block dies, so
-// nothing is ever moved; the next block at that address takes it over.
+// Which living block of this chunk has an address: open addressing over
+// blocks, sized by those that outlive the next one made. The newest block is
+// not in the table yet: most die before another is made, and cost nothing. A
+// slot stays with its address when the block dies, so the next block at that
+// address takes it over; blocks move only when the table grows.
 class LivingBlocks {
  public:
-  // What `events` events can make; `addresses` by event, to outlive the use.
-  void start(std::size_t events, const std::uint64_t* addresses) {
-    bits_ = static_cast<unsigned>(std::bit_width(events));
-    slots_.assign(std::size_t{1} << bits_, free_slot);
-    if (slot_of_block_.size() < events) slot_of_block_.resize(events);
-    addresses_ = addresses;
+  // For a new chunk; sized as the chunk before turned out to need.
+  void start() {
+    const std::size_t wanted = std::max<std::size_t>(least_slots, std::bit_ceil(used_slots_ * 2 + 1));
+    slots_.assign(wanted, free_slot);
+    bits_ = static_cast<unsigned>(std::countr_zero(wanted));
+    used_slots_ = 0;
+    newest_ = no_block;
   }
 
-  // no_block when no living block is there.
+  std::uint64_t address_of(BlockIndex block) const noexcept { return addresses_[block]; }
+
+  // The living block at `address`; no_block when there is none, or only the
+  // newest.
   BlockIndex find(std::uint64_t address) const noexcept {
     const BlockIndex value = slots_[slot_of(address)];
     return value < no_block ? value : no_block;
   }
 
-  void insert(BlockIndex block) noexcept { put(block, slot_of(addresses_[block])); }
-
-  // The same for a block at the address of an earlier one.
-  void insert_in_place_of(BlockIndex earlier, BlockIndex block) noexcept {
-    put(block, slot_of_block_[earlier]);
+  [[gnu::always_inline]] void made(BlockIndex block, std::uint64_t address) {
+    if (newest_ != no_block) put(newest_);
+    newest_ = block;
+    addresses_[block] = address;
+    slot_of_block_[block] = no_slot;
   }
 
-  // The block must be the living one at its address.
-  void erase(BlockIndex block) noexcept { slots_[slot_of_block_[block]] |= dead; }
+  // The same for a block at the address of an earlier one.
+  void made_in_place_of(BlockIndex earlier, BlockIndex block) {
+    made(block, addresses_[earlier]);
+    slot_of_block_[block] = slot_of_block_[earlier];
+  }
+
+  // The block must be living.
+  void gone(BlockIndex block) noexcept {
+    if (block == newest_) {
+      newest_ = no_block;
+    } else if (slot_of_block_[block] != no_slot) {
+      slots_[slot_of_block_[block]] |= dead;
+    }
+  }
 
  private:
   // A block's index has 15 bits. The last index with the dead bit would be a
   // free slot, but no event follows that could end the block of the last one.
   static constexpr BlockIndex dead = no_block;
   static constexpr BlockIndex free_slot = 0xffff;
+  static constexpr std::uint32_t no_slot = 0xffffffffU;
+  static constexpr std::size_t least_slots = 1024;
 
-  void put(BlockIndex block, std::uint32_t slot) noexcept {
+  [[gnu::noinline]] void put(BlockIndex block) {
+    std::uint32_t slot = slot_of_block_[block];
+    if (slot == no_slot) {
+      slot = slot_of(addresses_[block]);
+      used_slots_ += slots_[slot] == free_slot ? 1 : 0;
+      slot_of_block_[block] = slot;
+    }
     slots_[slot] = block;
-    slot_of_block_[block] = slot;
+    if (used_slots_ * 2 > slots_.size()) [[unlikely]]
+      grow(block);
   }
 
   std::uint32_t slot_of(std::uint64_t address) const noexcept {
@@ -60,10 +89,30 @@ class LivingBlocks {
     return slot;
   }
 
-  unsigned bits_ = 1;
+  // `last` is the newest block in the table. A block whose address another
+  // one has taken over is left without a slot.
+  void grow(BlockIndex last) {
+    std::vector<BlockIndex> old(slots_.size() * 4, free_slot);
+    old.swap(slots_);
+    bits_ += 2;
+    used_slots_ = 0;
+    std::fill_n(slot_of_block_.begin(), last + 1, no_slot);
+    for (const BlockIndex block : old) {
+      if (block >= no_block) continue;
+      const std::uint32_t slot = slot_of(addresses_[block]);
+      slots_[slot] = block;
+      slot_of_block_[block] = slot;
+      ++used_slots_;
+    }
+  }
+
   std::vector<BlockIndex> slots_;
-  std::vector<std::uint32_t> slot_of_block_;
-  const std::uint64_t* addresses_ = nullptr;
+  std::size_t used_slots_ = 0;
+  unsigned bits_ = 0;
+  BlockIndex newest_ = no_block;  // living, and in no slot; no_block: the newest is in the table or dead
+  std::array<std::uint32_t, max_events_per_chunk> slot_of_block_;
+  // address_of(no_block) is 0: no event's.
+  std::array<std::uint64_t, max_events_per_chunk + 1> addresses_{};
 };
 
 }  // namespace heapwright::trace

@@ -12,6 +12,7 @@
 
 #include "base/hashing.hpp"
 #include "base/varint.hpp"
+#include "trace/encoder_columns.hpp"
 #include "trace/event_kind.hpp"
 
 namespace heapwright::trace {
@@ -37,7 +38,7 @@ class StackPredictor {
     recent_.fill(0);
   }
 
-  std::uint8_t encode(EventKind kind, std::uint32_t stack, Position& at, std::uint8_t*& wide) noexcept {
+  std::uint8_t encode(EventKind kind, std::uint32_t stack, Position& at, WideColumn& wide) {
     std::uint32_t& expected = following_[slot_of(at.previous, kind)];
     if (stack != 0) at.previous = stack;
     if (expected == stack) return code_predicted;
@@ -45,7 +46,7 @@ class StackPredictor {
     const std::uint32_t slot = base::hash_to_limit(stack, recent_slots);
     if (recent_[slot] == stack) return static_cast<std::uint8_t>(slot + 1);
     recent_[slot] = stack;
-    wide = base::put_varint(wide, base::zigzag_encode(static_cast<std::int32_t>(stack - at.last_wide)));
+    wide.put_signed(static_cast<std::int32_t>(stack - at.last_wide));
     at.last_wide = stack;
     return code_wide;
   }
@@ -101,8 +102,7 @@ class SizePredictor {
     excess_.fill(0);
   }
 
-  Codes encode(std::uint32_t stack, Sizes sizes, std::uint8_t*& size_wide,
-               std::uint8_t*& usable_wide) noexcept {
+  Codes encode(std::uint32_t stack, Sizes sizes, WideColumn& size_wide, WideColumn& usable_wide) {
     Sizes& last = of_stack_[slot_of(stack)];
     if (last == sizes) return {};
     Codes codes;
@@ -141,11 +141,11 @@ class SizePredictor {
 
   static std::uint32_t slot_of(std::uint32_t stack) noexcept { return stack & ((1U << stack_bits) - 1U); }
 
-  std::uint8_t encode_size(std::uint64_t size, std::uint8_t*& wide) noexcept {
+  std::uint8_t encode_size(std::uint64_t size, WideColumn& wide) {
     const std::uint32_t slot = base::hash_to_limit(size, recent_slots);
     if (recent_[slot] == size) return static_cast<std::uint8_t>(slot + 1);
     recent_[slot] = size;
-    wide = base::put_varint(wide, size);
+    wide.put(size);
     return code_wide;
   }
 
@@ -156,11 +156,10 @@ class SizePredictor {
     return size;
   }
 
-  static std::uint8_t encode_usable(std::uint64_t usable, std::uint64_t expected,
-                                    std::uint8_t*& wide) noexcept {
+  static std::uint8_t encode_usable(std::uint64_t usable, std::uint64_t expected, WideColumn& wide) {
     if (usable == expected) return code_predicted;
     if (usable == 0) return code_none;
-    wide = base::put_varint(wide, base::zigzag_encode(static_cast<std::int64_t>(usable - expected)));
+    wide.put_signed(static_cast<std::int64_t>(usable - expected));
     return code_wide;
   }
 

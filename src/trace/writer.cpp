@@ -30,13 +30,13 @@ bool has_equal_columns(const EventBatch& batch) noexcept {
          batch.usable.size() == count && batch.address.size() == count && batch.old_address.size() == count;
 }
 
-// What making a chunk takes, about 2 MB; nothing of it outlives a call. One
+// What making a chunk takes; nothing of it outlives a call. One
 // per thread, because a collector has a writer for each of many processes.
 struct Workbench {
   BlockPacker packer;
-  EventEncoder events;
-  Bytes chunk;    // header and payload of the chunk being made
-  Bytes records;  // its records before compression
+  std::unique_ptr<EventEncoder> events;  // of batches; made when one comes
+  Bytes chunk;                           // header and payload of the chunk being made
+  Bytes records;                         // its records before compression
 };
 
 Workbench& workbench() {
@@ -187,14 +187,29 @@ bool Writer::write_events(std::uint32_t thread, std::uint64_t first_sequence, co
     return false;
   }
   if (batch.count() == 0) return true;
+  std::unique_ptr<EventEncoder>& events = workbench().events;
+  if (events == nullptr) events = std::make_unique<EventEncoder>();
+  std::uint64_t& last_begin_ns = state.last_begin_ns[thread];
+  events->start(last_begin_ns);
+  events->add(batch);
+  last_begin_ns = events->last_begin_ns();
+  return write_events(thread, first_sequence, *events);
+}
+
+bool Writer::write_events(std::uint32_t thread, std::uint64_t first_sequence, const EventEncoder& events) {
+  State& state = *state_;
+  if (state.error != 0) return false;
+  if (thread >= max_threads) {
+    state.error = EINVAL;
+    return false;
+  }
+  if (events.count() == 0) return true;
   Bytes& chunk = workbench().chunk;
   chunk.assign(sizeof(ChunkHeader), 0);
-  std::uint64_t& last_begin_ns = state.last_begin_ns[thread];
-  const EncodedTimes times = workbench().events.encode(batch, last_begin_ns, chunk);
-  last_begin_ns = times.last_begin_ns;
+  const EncodedTimes times = events.finish(workbench().packer, chunk);
   ChunkHeader header;
   header.kind = static_cast<std::uint16_t>(ChunkKind::events);
-  header.count = static_cast<std::uint32_t>(batch.count());
+  header.count = events.count();
   header.thread = thread;
   header.first = first_sequence;
   header.first_begin_ns = times.first_begin_ns;

@@ -21,6 +21,8 @@ namespace heapwright::trace {
 
 inline constexpr std::size_t max_events_per_chunk = 32768;
 
+class EventEncoder;
+
 class Writer {
  public:
   // Creates `path` with mode 0600. An existing file is an error (EEXIST)
@@ -40,7 +42,11 @@ class Writer {
   bool write(std::span<const MemorySample> samples);
   // At most max_events_per_chunk events of one thread, in sequence. Stacks
   // and frames the batch refers to must have been written before.
+  // Begin times below those that were written in batches before are raised.
   bool write_events(std::uint32_t thread, std::uint64_t first_sequence, const EventBatch& batch);
+  // The same for events that are encoded already; whoever started the encoder
+  // knows where the thread's last begin time was.
+  bool write_events(std::uint32_t thread, std::uint64_t first_sequence, const EventEncoder& events);
   // Writes the end mark and the index and closes the file.
   bool finish(const End& end);
 

@@ -127,6 +127,13 @@ int endless(const char* progress_path) {
   }
 }
 
+// Some events, then nothing until a signal ends it.
+int pause_after(std::uint64_t count) {
+  FakeRecorder recorder(session_path());
+  emit_numbered(recorder, 0, count);
+  return pause();
+}
+
 // Random bytes all over what a program could reach, while the collector reads.
 int garbage(unsigned seed, int rounds) {
   FakeRecorder recorder(session_path());
@@ -178,6 +185,7 @@ int main(int count, char** values) {
   if (what == "forks") return forks(static_cast<int>(number(2)), number(3));
   if (what == "orphan") return orphan(static_cast<int>(number(2)));
   if (what == "endless" && count > 2) return endless(values[2]);
+  if (what == "pause") return pause_after(number(2));
   if (what == "garbage") return garbage(static_cast<unsigned>(number(2)), static_cast<int>(number(3)));
   if (what == "environment") return print_environment();
   return 1;

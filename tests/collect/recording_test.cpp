@@ -38,6 +38,32 @@ TEST(Recording, KeepsEveryEventOfEveryThread) {
   EXPECT_FALSE(reader.memory_samples().empty());
 }
 
+// More threads at once than the collector begins chunks for.
+TEST(Recording, KeepsEveryEventOfManyThreads) {
+  CollectRun run;
+  const Outcome outcome = run.run({}, {fake_program, "events", "260", "10000"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const trace::Reader reader = only_trace(run);
+  EXPECT_TRUE(reader.damage().empty());
+  ASSERT_EQ(reader.threads().size(), 260U);
+  for (std::uint32_t thread = 0; thread < 260; ++thread) expect_numbered(reader, thread, 10000);
+}
+
+TEST(Recording, FewEventsAreWrittenWhileTheProgramRuns) {
+  CollectRun run;
+  const pid_t collector = run.start({"--output", "t.heapwright"}, {fake_program, "pause", "5"});
+  const auto has_five = [&] {
+    const auto traces = run.traces();
+    return !traces.empty() && std::filesystem::file_size(traces[0]) > 32 &&
+           trace::Reader::open(traces[0]).event_count() == 5;
+  };
+  EXPECT_TRUE(wait_until(has_five));
+  // Goes on to the program.
+  kill(collector, SIGTERM);
+  run.wait(collector);
+  expect_numbered(only_trace(run), 0, 5);
+}
+
 TEST(Recording, NewOwnerOfALaneIsANewThread) {
   CollectRun run;
   const Outcome outcome = run.run({}, {fake_program, "lane-reuse", "20", "333"});

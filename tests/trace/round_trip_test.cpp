@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "made_trace.hpp"
 #include "trace/format.hpp"
 
@@ -58,6 +60,46 @@ TEST(RoundTrip, ProgramComesBackExactlyOverManyChunks) {
   const auto result = through_file(batches);
   ASSERT_EQ(result.size(), batches.size());
   for (std::size_t i = 0; i < batches.size(); ++i) expect_equal(result[i], as_decoded(batches[i]));
+}
+
+// Some allocations and releases of a thread are made by others: an address
+// may be made twice without a release between, or released without being made.
+TEST(RoundTrip, AddressesMadeAndReleasedInAnyOrderComeBack) {
+  for (const std::uint64_t places : {1, 3, 40, 3000, 100'000}) {
+    std::mt19937_64 random(places);
+    EventBatch batch;
+    for (std::size_t i = 0; i < max_events_per_chunk; ++i) {
+      const std::uint64_t address = 4096 + 16 * (random() % places);
+      const std::uint64_t old_address = 4096 + 16 * (random() % places);
+      switch (random() % 8) {
+        case 0:
+          append(batch, {EventKind::realloc_, i * 100, 40, 40, address, old_address});
+          break;
+        case 1:
+          append(batch, {EventKind::malloc_usable_size_, i * 100, 0, 40, address});
+          break;
+        case 2:
+        case 3:
+        case 4:
+          append(batch, {EventKind::delete_sized, i * 100, 40, 0, address});
+          break;
+        default:
+          append(batch, {EventKind::malloc_, i * 100, 40, 40, address});
+      }
+    }
+    expect_round_trip(batch);
+  }
+}
+
+// Nothing stated, then something: what was left out before is there as zeros.
+TEST(RoundTrip, SizesStatedLateComeBack) {
+  EventBatch batch;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    append(batch, {EventKind::new_plain, i * 100, 24, 24, 4096});
+    const std::uint64_t stated = i == 300 ? 25 : 0;
+    append(batch, {EventKind::delete_plain, i * 100 + 50, stated, i == 400 ? 1ULL << 40U : 0U, 4096});
+  }
+  expect_round_trip(batch);
 }
 
 TEST(RoundTrip, EmptyBatchWritesNothing) { EXPECT_TRUE(through_file({EventBatch()}).empty()); }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "collect/recording_notes.hpp"
+
+namespace heapwright::collect {
+
+std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_stacks_wanted,
+                                  std::uint64_t damaged_slots) {
+  std::vector<std::string> notes;
+  const std::uint64_t without_lane = block.dropped_without_lane.load(std::memory_order_relaxed);
+  const std::uint64_t not_stored = block.stacks_not_stored.load(std::memory_order_relaxed);
+  const std::uint32_t deepbind = block.deepbind_count.load(std::memory_order_relaxed);
+  if (without_lane != 0) {
+    notes.push_back(std::to_string(without_lane) + " calls came from more than " +
+                    std::to_string(session::max_lanes) + " threads at once and were not recorded");
+  }
+  if (not_stored != 0)
+    notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
+  if (block.has_no_unwind_tables != 0 && are_stacks_wanted)
+    notes.emplace_back("call stacks are one address each: glibc before 2.35 and musl do not support more");
+  if (deepbind != 0) {
+    notes.push_back(deepbind == 1
+                        ? "1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"
+                        : std::to_string(deepbind) +
+                              " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen");
+  }
+  if (damaged_slots != 0) {
+    notes.push_back(std::to_string(damaged_slots) +
+                    " records were damaged: the program writes over the recorder's memory");
+  }
+  return notes;
+}
+
+}  // namespace heapwright::collect

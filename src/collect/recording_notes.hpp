@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "session/layout.hpp"
+
+namespace heapwright::collect {
+
+// What a reader of the trace must be told of a process image, as its block
+// says at the end; one line each.
+std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_stacks_wanted,
+                                  std::uint64_t damaged_slots);
+
+}  // namespace heapwright::collect
