@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from heapwright.explain import look, tables, words
 from heapwright.explain.report import Answer, Finding, Report
 from heapwright.model import KIND_NAMES, Latency
@@ -25,15 +23,15 @@ def answer(report: Report) -> Answer:
     )
     return {
         "by_function": [
-            {"function": KIND_NAMES[row.kind], "calls": row.calls, "latency": asdict(row.latency)}
+            {"function": KIND_NAMES[row.kind], "calls": row.calls, "latency": row.latency._asdict()}
             for row in kinds
         ],
         "by_size": [
             {
                 "from_bytes": row.from_bytes,
                 "to_bytes": row.to_bytes,
-                "allocation": asdict(row.allocation_latency),
-                "release": asdict(row.release_latency),
+                "allocation": row.allocation_latency._asdict(),
+                "release": row.release_latency._asdict(),
             }
             for row in facts.by_size
             if row.allocation_latency.calls > 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 
 from heapwright.explain import look, words
@@ -29,19 +28,19 @@ def answer(report: Report, findings: Sequence[Finding]) -> Answer:
         "started": datetime.fromtimestamp(metadata.start_unix_ns / 1e9, UTC).isoformat(),
         "duration_ns": trace.end.time_ns or facts.totals.span_ns,
         "end": {"reason": trace.end.reason, "status": trace.end.status, "text": ended(report)},
-        "completeness": asdict(facts.completeness),
+        "completeness": facts.completeness._asdict(),
         "is_filtered": not report.chosen.is_everything,
         "sample_mean_bytes": metadata.sample_mean_bytes,
         "durations_recorded": metadata.durations_recorded,
         "notes": list(metadata.notes),
         "threads": len(trace.threads),
-        "totals": asdict(facts.totals),
-        "peak": asdict(facts.peak),
+        "totals": facts.totals._asdict(),
+        "peak": facts.peak._asdict(),
         "temporaries": facts.temporaries,
         "live_at_end_bytes": sum(site.live_at_end_bytes for site in facts.sites),
         "live_at_end_blocks": sum(site.live_at_end_blocks for site in facts.sites),
-        "allocation_latency": asdict(facts.allocation_latency),
-        "release_latency": asdict(facts.release_latency),
+        "allocation_latency": facts.allocation_latency._asdict(),
+        "release_latency": facts.release_latency._asdict(),
         "allocator_share": share(facts.totals.allocator_ns, report.thread_time_ns),
         "findings": [
             {"text": finding.text, "question": finding.question} for finding in heaviest(findings, _FINDINGS)

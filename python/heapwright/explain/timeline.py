@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from heapwright.explain import look, words
 from heapwright.explain.report import Answer, Finding, Report
@@ -17,7 +16,7 @@ _CELLS = 64
 
 def answer(report: Report) -> Answer:
     """The state at the end of each step."""
-    return {"points": [asdict(point) for point in report.facts.timeline]}
+    return {"points": [point._asdict() for point in report.facts.timeline]}
 
 
 def show(answer: Answer) -> look.RenderableType | None:

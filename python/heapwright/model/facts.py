@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The facts of a trace as frozen dataclasses: src/analyze/facts.hpp's mirror.
+"""The facts of a trace as named tuples: src/analyze/facts.hpp's mirror.
 
 Bytes are requested bytes and times are nanoseconds since the start of the
 recording, unless a name says otherwise.
@@ -8,14 +8,12 @@ recording, unless a name says otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(NamedTuple):
     """Time of the real calls; percentiles are right within 6.25 %."""
 
     calls: int
@@ -28,8 +26,7 @@ class Latency:
     p9999_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """Sums over everything that passed the filter."""
 
     events: int
@@ -50,8 +47,7 @@ class Totals:
     size_mismatches: int
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+class Peak(NamedTuple):
     """The moment when live requested bytes were highest."""
 
     time_ns: int
@@ -60,8 +56,7 @@ class Peak:
     live_blocks: int
 
 
-@dataclass(frozen=True, slots=True)
-class ByKind:
+class ByKind(NamedTuple):
     """One entry point: malloc, operator new[], ..."""
 
     kind: int
@@ -70,8 +65,7 @@ class ByKind:
     latency: Latency
 
 
-@dataclass(frozen=True, slots=True)
-class BySizeClass:
+class BySizeClass(NamedTuple):
     """One power-of-two class of requested sizes, both ends included."""
 
     from_bytes: int
@@ -85,16 +79,14 @@ class BySizeClass:
     release_latency: Latency
 
 
-@dataclass(frozen=True, slots=True)
-class CommonSize:
+class CommonSize(NamedTuple):
     """A size that was asked for often."""
 
     size_bytes: int
     allocations: int
 
 
-@dataclass(frozen=True, slots=True)
-class SiteFacts:
+class SiteFacts(NamedTuple):
     """What one site, or one stack, did."""
 
     allocations: int
@@ -114,8 +106,7 @@ class SiteFacts:
     freed: int
 
 
-@dataclass(frozen=True, slots=True)
-class LifetimeMap:
+class LifetimeMap(NamedTuple):
     """Size x lifetime: row-major cells, the last column is "still live"."""
 
     size_from_bytes: tuple[int, ...]
@@ -124,8 +115,7 @@ class LifetimeMap:
     bytes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ByThread:
+class ByThread(NamedTuple):
     """What one thread did; same order as Trace.threads."""
 
     allocations: int
@@ -136,8 +126,7 @@ class ByThread:
     peak_live_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CrossThread:
+class CrossThread(NamedTuple):
     """Blocks that one thread allocated and another (or the same) freed."""
 
     allocating_thread: int
@@ -146,8 +135,7 @@ class CrossThread:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReallocChains:
+class ReallocChains(NamedTuple):
     """Buffers resized by realloc, by the site of the last realloc."""
 
     site: int
@@ -159,8 +147,7 @@ class ReallocChains:
     final_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class SlowCall:
+class SlowCall(NamedTuple):
     """One of the slowest calls."""
 
     begin_ns: int
@@ -171,8 +158,7 @@ class SlowCall:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class TimelinePoint:
+class TimelinePoint(NamedTuple):
     """State at the end of one of the equal steps of the recording."""
 
     time_ns: int
@@ -186,8 +172,7 @@ class TimelinePoint:
     allocator_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class RecorderCost:
+class RecorderCost(NamedTuple):
     """What recording itself took."""
 
     calls_ns: int
@@ -196,8 +181,7 @@ class RecorderCost:
     file_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Completeness:
+class Completeness(NamedTuple):
     """Whether every call is in the trace, and if not, why."""
 
     is_complete: bool
@@ -206,8 +190,7 @@ class Completeness:
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """Everything the analysis says about a trace."""
 
     totals: Totals
@@ -231,18 +214,15 @@ class Facts:
     completeness: Completeness
 
 
-_NESTED: dict[str, type[Any]] = {"Latency": Latency}
-
-
 def rows_of(kind: type[Row], columns: Mapping[str, bytes], prefix: str = "") -> list[Row]:
-    """Turns packed 64-bit columns into dataclass rows; nested ones by prefix."""
-    values: list[Sequence[Any]] = []
-    for field in fields(kind):  # type: ignore[arg-type]
-        nested = _NESTED.get(str(field.type))
-        if nested is not None:
-            values.append(rows_of(nested, columns, f"{prefix}{field.name}."))
-        else:
-            values.append(numbers_of(columns[prefix + field.name]))
+    """Turns packed 64-bit columns into rows; the fields that are no column are latencies."""
+    names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+    values: list[Sequence[Any]] = [
+        numbers_of(columns[prefix + name])
+        if prefix + name in columns
+        else rows_of(Latency, columns, f"{prefix}{name}.")
+        for name in names
+    ]
     return [kind(*row) for row in zip(*values, strict=True)]
 
 

@@ -12,6 +12,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from heapwright.model.funnels import funnels
 from heapwright.model.plumbing import is_allocator, is_plumbing
@@ -42,8 +43,7 @@ class SiteOptions:
     skip: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """A group of stacks that reports show as one line; path is innermost first."""
 
     number: int

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 SOURCES = ("none", "dynamic_symbols", "symbol_table", "debug_info")
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """One source-level frame; file is empty and line 0 where unknown."""
 
     function: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, fields
 from typing import TYPE_CHECKING, Any
 
 from heapwright.model.facts import SiteFacts
@@ -19,7 +18,7 @@ from heapwright.model.trace import new_table
 if TYPE_CHECKING:
     from heapwright.model.trace import Trace
 
-_SITE_COLUMNS = tuple(field.name for field in fields(SiteFacts))
+_SITE_COLUMNS = SiteFacts._fields
 
 
 def _event(trace: Trace) -> Any:
@@ -35,7 +34,7 @@ def _site(trace: Trace) -> Any:
     table = new_table()
     _add_numbers(table, "site", range(len(sites)))
     _add_locations(table, [site.location for site in sites])
-    columns = list(zip(*(astuple(row) for row in facts.sites), strict=True))
+    columns = list(zip(*facts.sites, strict=True))
     for number, name in enumerate(_SITE_COLUMNS):
         _add_numbers(table, name, columns[number] if columns else [])
     return table
