@@ -70,15 +70,19 @@ constexpr std::uint32_t coarse_class_of(std::uint32_t size_class) noexcept {
   return class_of((bytes + step - 1) / step * step);
 }
 
-// The smallest slab with 8 blocks and less than 1/128 of it lost at the end;
-// pages that lie wholly in that end are never touched and do not count.
+// The smallest slab with 4 blocks (8 up to 4 KiB) that loses less than 1/128 in
+// a page it shares with nothing and, where blocks are long, 1/32 in all: pages
+// that lie wholly in the lost end are not touched, but may have been before.
 constexpr std::uint32_t slab_units_of(std::uint32_t size_class) noexcept {
   const std::size_t bytes = block_bytes_of(size_class);
+  const bool is_long = bytes > small_limit_bytes;
   std::uint32_t units = 1;
-  for (; units < max_slab_units; units *= 2) {
+  for (; units < max_slab_units; units += is_long ? 1 : units) {
     const std::size_t slab_bytes = units * unit_bytes;
-    const std::size_t lost = slab_bytes % bytes % carve_bytes;
-    if (slab_bytes / bytes >= 8 && (lost * 128 <= slab_bytes || bytes <= 1024)) break;
+    const std::size_t lost = slab_bytes % bytes;
+    if (slab_bytes / bytes < (is_long ? 4 : 8)) continue;
+    const bool is_tight = lost % carve_bytes * 128 <= slab_bytes && (!is_long || lost * 32 <= slab_bytes);
+    if (is_tight || bytes <= 1024) break;
   }
   return units;
 }
