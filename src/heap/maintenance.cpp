@@ -21,7 +21,7 @@ namespace heapwright::heap {
 
 namespace {
 
-constexpr std::uint64_t tick_ns = 62'500'000;
+constexpr std::uint64_t tick_ns = 15'625'000;
 constexpr std::size_t least_heap_bytes = std::size_t{8} << 20;
 
 enum State : std::uint32_t { absent, starting, present };
@@ -82,19 +82,34 @@ void update_tick() noexcept {
   set_page_source_tick(tick);
 }
 
+// Free runs beyond what a program of this size needs between two of its peaks
+// rest less, but go in small pieces, 16 MiB a second: faulting them in again
+// must not be felt where they are wanted after all.
+void give_back_surplus(std::uint16_t least_age) noexcept {
+  constexpr std::uint16_t share_of_age = 16;
+  constexpr std::uint32_t most_units = 8;
+  const LockGuard locked(maintenance.lock, counters_page->page.heap_lock);
+  if (!has_surplus()) return;
+  const auto age = static_cast<std::uint16_t>((least_age + share_of_age - 1) / share_of_age);
+  purge_oldest_run(maintenance_tick(), age, most_units);
+}
+
 [[noreturn]] void run_thread() noexcept {
   platform::raw_syscall(SYS_prctl, PR_SET_NAME, platform::raw_argument("heapwright"));
   const auto least_age =
       static_cast<std::uint16_t>((settings.decay_ms * 1'000'000ULL + tick_ns - 1) / tick_ns);
   constexpr std::size_t slice = 64;
+  constexpr std::uint64_t ticks_between_looks = 2;
+  constexpr std::uint32_t looks_between_publishings = 4;
   std::size_t done = slice;
-  for (;;) {
+  for (std::uint32_t look = 0;; ++look) {
     // With work left, a short pause lets others at the locks and the CPU. At
     // the start it lets the call go on that started the thread.
-    sleep_ns(done == slice ? tick_ns / 64 : tick_ns * 2);
+    sleep_ns(done == slice ? tick_ns / 16 : ticks_between_looks * tick_ns);
     update_tick();
     done = maintain(slice, least_age);
-    publish_counters();
+    give_back_surplus(least_age);
+    if (look % looks_between_publishings == 0) publish_counters();
   }
 }
 

@@ -109,7 +109,8 @@ struct PageSource {
   RecentRuns recent;
   std::uint32_t oldest;  // dirty runs by age, linked by second_next
   std::uint32_t newest;
-  std::uint64_t dirty_units;            // of the recent ones, too
+  std::uint64_t dirty_units;  // of the recent ones, too
+  std::uint64_t clean_units;
   std::atomic<std::uint32_t> frontier;  // units below were made writable
   std::atomic<std::uint32_t> reached;   // units below may have been handed out
   std::uint32_t span_units;
@@ -140,7 +141,10 @@ void insert_run(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept {
   UnitLine* line = line_of(unit);
   line->flags = dirty ? is_dirty : 0;
   (dirty ? source.dirty : source.clean).insert(unit);
-  if (!dirty) return;
+  if (!dirty) {
+    source.clean_units += units;
+    return;
+  }
   line->stamp = source.tick.load(std::memory_order_relaxed);
   line->second_next = 0;
   line->second_prev = source.newest;
@@ -157,6 +161,8 @@ void remove_run(std::uint32_t unit) noexcept {
     (line->second_next != 0 ? line_of(line->second_next)->second_prev : source.newest) = line->second_prev;
     (line->second_prev != 0 ? line_of(line->second_prev)->second_next : source.oldest) = line->second_next;
     source.dirty_units -= line->units;
+  } else {
+    source.clean_units -= line->units;
   }
   mark_ends(unit, line->units, UnitKind::inside, UnitKind::inside);
 }
@@ -444,7 +450,7 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more, boo
   return true;
 }
 
-bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age) noexcept {
+bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t most_units) noexcept {
   std::uint32_t unit = 0;
   std::uint32_t units = 0;
   {
@@ -455,14 +461,19 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age) noexcept {
     while (source.recent.count != 0 && is_due(source.recent.first_units[0])) join_oldest_recent();
     unit = source.oldest;
     if (unit == 0 || !is_due(unit)) return false;
-    // At most 16 MiB at once: the run is nobody's meanwhile.
-    units = std::min<std::uint32_t>(line_of(unit)->units, 256);
+    units = std::min<std::uint32_t>(line_of(unit)->units, most_units);
     carve_run(unit, unit, units);
   }
   drop_pages(memory_of(unit), std::size_t{units} * unit_bytes);
   counters::add(counters_page->page.purged_bytes, std::size_t{units} * unit_bytes);
   free_run(unit, units, false);
   return true;
+}
+
+bool has_surplus() noexcept {
+  const LockGuard locked = guard();
+  const std::uint64_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
+  return source.dirty_units * surplus_share > committed - source.dirty_units - source.clean_units;
 }
 
 void set_page_source_tick(std::uint16_t tick) noexcept { source.tick.store(tick, std::memory_order_relaxed); }
@@ -528,7 +539,7 @@ bool page_source_is_valid() noexcept {
     aged_units += line->units;
     dirty_units += line->units;
   }
-  return dirty_units == source.dirty_units && aged_units == dirty_units;
+  return dirty_units == source.dirty_units && aged_units == dirty_units && clean_units == source.clean_units;
 }
 
 }  // namespace heapwright::heap

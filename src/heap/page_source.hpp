@@ -36,9 +36,14 @@ void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty) noexcept;
 // Sets is_zeroed of those.
 bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more, bool* is_zeroed) noexcept;
 
-// Gives back the pages of the dirty free run that waits longest, if it was
-// freed `least_age` ticks before `now`. False: there was none.
-bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age) noexcept;
+// Gives back the pages of the dirty free run that waits longest, up to
+// `most_units` of it, if it was freed `least_age` ticks before `now`. False:
+// there was none. They are nobody's meanwhile, hence not more than 16 MiB.
+bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t most_units = 256) noexcept;
+
+// Dirty free runs are more than an eighth of the units in use.
+inline constexpr std::uint32_t surplus_share = 8;
+bool has_surplus() noexcept;
 
 // The tick that free runs are stamped with; set by maintenance.
 void set_page_source_tick(std::uint16_t tick) noexcept;

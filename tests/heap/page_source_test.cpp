@@ -106,13 +106,32 @@ TEST_F(PageSource, ARunGrowsIntoAFreeNeighbour) {
   free_run(run.unit, 6, true);
 }
 
+void purge_all() {
+  while (purge_oldest_run(0, 0)) {
+  }
+}
+
+TEST_F(PageSource, ALargeShareOfDirtyRunsIsASurplusThatGoesInPieces) {
+  purge_all();
+  EXPECT_FALSE(has_surplus());
+  const std::uint32_t units = (unit_frontier() - first_unit()) / 2 + 100;
+  const auto run = allocate_run(units);
+  EXPECT_FALSE(has_surplus());
+  free_run(run.unit, units, true);
+  EXPECT_TRUE(has_surplus());
+  EXPECT_EQ(dirty_bytes(), units * unit_bytes);
+  EXPECT_TRUE(purge_oldest_run(0, 0, 8));
+  EXPECT_EQ(dirty_bytes(), (units - 8) * unit_bytes);
+  purge_all();
+  EXPECT_FALSE(has_surplus());
+}
+
 TEST_F(PageSource, PurgedRunsAreZeroAndNoLongerDirty) {
   const auto run = allocate_run(5);
   std::memset(memory_of(run.unit), 1, 5 * unit_bytes);
   free_run(run.unit, 5, true);
   EXPECT_GE(dirty_bytes(), 5 * unit_bytes);
-  while (purge_oldest_run(0, 0)) {
-  }
+  purge_all();
   EXPECT_EQ(dirty_bytes(), 0U);
   EXPECT_EQ(memory_of(run.unit)[100], 0);
 }
