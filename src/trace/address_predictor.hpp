@@ -57,7 +57,7 @@ class AddressPredictor {
   using BlockClass = std::uint8_t;  // blocks of one usable size, or a few that share a class
 
   void reset() noexcept {
-    links_[no_block].newer = links_[no_block].older = no_block;
+    newer_[no_block] = older_[no_block] = no_block;
     heads_.fill(no_block);
     cursor_newer_ = cursor_older_ = no_block;
     last_elsewhere = 0;
@@ -72,43 +72,43 @@ class AddressPredictor {
 
   // The living block made before `block`, no_block before the oldest; the
   // newest for no_block.
-  BlockIndex made_before(BlockIndex block) const noexcept { return links_[block].older; }
-  BlockIndex newest() const noexcept { return links_[no_block].older; }
+  BlockIndex made_before(BlockIndex block) const noexcept { return older_[block]; }
+  BlockIndex newest() const noexcept { return older_[no_block]; }
   BlockIndex cursor_newer() const noexcept { return cursor_newer_; }
   BlockIndex cursor_older() const noexcept { return cursor_older_; }
 
   void made(BlockIndex block, BlockClass block_class) noexcept {
-    const BlockIndex newest = links_[no_block].older;
-    links_[newest].newer = block;
-    links_[no_block].older = block;
-    Links& links = links_[block];
-    links.older = newest;
-    links.newer = no_block;
-    links.block_class = block_class;
+    const BlockIndex newest = older_[no_block];
+    newer_[newest] = block;
+    older_[block] = newest;
+    newer_[block] = no_block;
+    older_[no_block] = block;
+    class_of_block_[block] = block_class;
   }
 
   void gone(BlockIndex block) noexcept {
-    Links& links = links_[block];
-    cursor_newer_ = links.newer;
-    cursor_older_ = links.older;
-    links_[cursor_older_].newer = cursor_newer_;
-    links_[cursor_newer_].older = cursor_older_;
-    BlockIndex& head = heads_[links.block_class];
-    links.released_before = head;
+    const BlockIndex newer = newer_[block];
+    const BlockIndex older = older_[block];
+    newer_[older] = newer;
+    older_[newer] = older;
+    cursor_newer_ = newer;
+    cursor_older_ = older;
+    BlockIndex& head = heads_[class_of_block_[block]];
+    released_before_[block] = head;
     head = block;
   }
 
   // The block released last in this class; no_block when there is none.
   BlockIndex released(BlockClass block_class) const noexcept { return heads_[block_class]; }
-  BlockIndex released_before(BlockIndex block) const noexcept { return links_[block].released_before; }
+  BlockIndex released_before(BlockIndex block) const noexcept { return released_before_[block]; }
 
   // Takes the block `rank` steps down the list of its class off the list;
   // no_block when the list is shorter.
   BlockIndex reuse(BlockClass block_class, unsigned rank) noexcept {
     BlockIndex* link = &heads_[block_class];
-    for (; rank > 0 && *link != no_block; --rank) link = &links_[*link].released_before;
+    for (; rank > 0 && *link != no_block; --rank) link = &released_before_[*link];
     const BlockIndex block = *link;
-    if (block != no_block) *link = links_[block].released_before;
+    if (block != no_block) *link = released_before_[block];
     return block;
   }
 
@@ -116,7 +116,7 @@ class AddressPredictor {
   // not what the allocator takes next.
   void forget(BlockClass block_class) noexcept { reuse(block_class, 0); }
   // The old block of a realloc in place was no release.
-  void forget_block(BlockIndex block) noexcept { forget(links_[block].block_class); }
+  void forget_block(BlockIndex block) noexcept { forget(class_of_block_[block]); }
 
   std::uint64_t fresh() const noexcept { return fresh_; }
   std::uint64_t sequel() const noexcept { return fresh_ + fresh_usable_ + gap_; }
@@ -133,15 +133,12 @@ class AddressPredictor {
   static constexpr unsigned class_bits = 8;
   static constexpr std::uint64_t max_gap_bytes = 64;
 
-  // Living blocks, by age: a ring through no_block. Cells of a block that was
-  // never made hold stale but valid indices.
-  struct Links {
-    BlockIndex newer = 0;
-    BlockIndex older = 0;
-    BlockIndex released_before = 0;
-    BlockClass block_class = 0;
-  };
-  std::array<Links, max_events_per_chunk + 1> links_{};
+  // Living blocks, by age: a ring through no_block. A cell of a block that
+  // was never made holds a stale but valid index.
+  std::array<BlockIndex, max_events_per_chunk + 1> newer_{};
+  std::array<BlockIndex, max_events_per_chunk + 1> older_{};
+  std::array<BlockIndex, max_events_per_chunk + 1> released_before_{};
+  std::array<BlockClass, max_events_per_chunk + 1> class_of_block_{};
   std::array<BlockIndex, 1U << class_bits> heads_;
   BlockIndex cursor_newer_;
   BlockIndex cursor_older_;
