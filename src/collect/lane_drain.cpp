@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::uint64_t ring_mask = session::lane_ring_slots - 1;
 static_assert(std::has_single_bit(session::lane_ring_slots));
-// So many slots are given back at once: a producer that waits goes on while
-// the rest is encoded.
-constexpr std::uint64_t part_slots = session::lane_ring_slots / 8;
-
 // What is known of a kind, as bits.
 constexpr std::uint8_t kind_known = 1;
 constexpr std::uint8_t kind_allocates = 2;
@@ -70,14 +66,31 @@ void LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) {
   }
 }
 
-// Requires room for all slots in the chunk.
+// Looked up for all slots of a part before any is encoded: the table of stacks
+// is large, and the processor can wait for many of its entries at once.
+LaneDrain::StackIds LaneDrain::stacks_of(std::uint64_t position, std::uint64_t end,
+                                         StackDefinitions& stacks) const {
+  StackIds ids;
+  for (std::size_t i = 0; position != end; ++position, ++i) {
+    const RawEvent& slot = lane_.ring[position & ring_mask];
+    const auto kind = static_cast<std::uint8_t>(load_once(&slot.address_and_kind));
+    const auto node = static_cast<std::uint32_t>(load_once(&slot.stack_node));
+    ids[i] = kind_table[kind] == 0 ? 0 : stacks.stack_id(node, load_once(&slot.begin_ticks));
+  }
+  return ids;
+}
+
+// Requires room for all slots in the chunk. A program that changes a slot
+// after its stack was looked up gets some stack that exists, or none.
 void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks,
                        const TickConversion& clock, std::uint64_t latest_ticks) {
   trace::EventEncoder& encoder = *encoder_;
   const RawEvent* const ring = lane_.ring;
   const TickConversion conversion = clock;
+  const StackIds stack_ids = stacks_of(position, end, stacks);
+  const std::uint32_t* stack = stack_ids.data();
   bool has_extension = has_extension_;
-  for (; position != end; ++position) {
+  for (; position != end; ++position, ++stack) {
     const RawEvent& slot = ring[position & ring_mask];
     const std::uint64_t address_and_kind = load_once(&slot.address_and_kind);
     const auto kind = static_cast<std::uint8_t>(address_and_kind);
@@ -91,8 +104,7 @@ void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitio
     const std::uint64_t begin_ticks =
         std::clamp(load_once(&slot.begin_ticks), conversion.epoch_ticks, latest_ticks);
     const std::uint64_t sizes = load_once(&slot.size);
-    const std::uint64_t stack_and_duration = load_once(&slot.stack_node);
-    const std::uint64_t duration_ticks = stack_and_duration >> 32;
+    const std::uint64_t duration_ticks = load_once(&slot.stack_node) >> 32;
     const std::uint64_t duration_ns = duration_ticks == 0 ? 0 : conversion.sane_length_ns(duration_ticks);
     const std::uint64_t excess = sizes >> 32;
     trace::Event event;
@@ -102,7 +114,7 @@ void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitio
     event.size = static_cast<std::uint32_t>(sizes);
     const bool has_usable = excess != 0 || (event.address != 0 && (facts & kind_allocates) != 0);
     event.usable = has_usable ? event.size + excess : 0;
-    event.stack = stacks.stack_id(static_cast<std::uint32_t>(stack_and_duration), begin_ticks);
+    event.stack = *stack;
     event.begin_ns = conversion.sane_length_ns(begin_ticks - conversion.epoch_ticks);
     event.duration_ns = static_cast<std::uint32_t>(std::min<std::uint64_t>(duration_ns, 0xffffffffU));
     if (has_extension) [[unlikely]] {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -61,6 +62,12 @@ class LaneDrain {
   std::uint64_t waiting_since_ns() const noexcept { return waiting_since_ns_; }
 
  private:
+  // So many slots are encoded and given back at once: a producer that waits
+  // goes on while the rest is encoded.
+  static constexpr std::uint64_t part_slots = session::lane_ring_slots / 8;
+  using StackIds = std::array<std::uint32_t, part_slots>;
+
+  StackIds stacks_of(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks) const;
   void encode(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks,
               const TickConversion& clock, std::uint64_t latest_ticks);
   bool take_extension(const session::RawEvent& slot, std::uint8_t kind) noexcept;

@@ -22,7 +22,7 @@ struct EncodedTimes {
   std::uint64_t last_end_ns = 0;
 };
 
-// About 1.4 MB, of which a chunk touches about 25 bytes per event and 50 kB.
+// About 1.2 MB, of which a chunk touches about 25 bytes per event and 50 kB.
 class EventEncoder {
  public:
   EventEncoder() = default;
