@@ -11,7 +11,7 @@
 #include "heap/hardened.hpp"
 #include "heap/heap_object.hpp"
 #include "heap/large.hpp"
-#include "heap/messages.hpp"
+#include "heap/misuse.hpp"
 #include "heap/process.hpp"
 #include "heap/remote_free.hpp"
 #include "heap/settings.hpp"
@@ -103,16 +103,30 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   return block != nullptr ? block : no_memory();
 }
 
+namespace {
+
+// The first line of the slab or large block that a block begins in.
+UnitLine* require_line(const char* function, const void* pointer) noexcept {
+  UnitLine* line = head_line_of(pointer);
+  if (line == nullptr) stop_for_pointer(function, pointer);
+  if (line->kind == UnitKind::slab) {
+    require_block(function, line, pointer);
+  } else if (pointer != memory_of(unit_of(line))) {
+    stop_for_pointer(function, pointer);
+  }
+  return line;
+}
+
+}  // namespace
+
 // Not this thread's, not small, not a block, or not ours at all.
 void release_slowly(void* block) noexcept {
   const StepScope scope;
   if (block == nullptr) return;
   if (!is_in_region(block)) return release_foreign(block);
   if (settings.is_hardened) return hardened_release(block);
-  UnitLine* line = head_line_of(block);
-  if (line == nullptr) stop_for_invalid_pointer("free", block);
+  UnitLine* line = require_line("free", block);
   if (line->kind == UnitKind::large) {
-    if (block != memory_of(unit_of(line))) stop_for_invalid_pointer("free", block);
     count_reason(counters::Reason::large_free);
     return free_large(line);
   }
@@ -126,8 +140,7 @@ std::size_t usable_bytes_slowly(void* block) noexcept {
   if (block == nullptr) return 0;
   if (!is_in_region(block)) return usable_bytes_of_foreign(block);
   if (settings.is_hardened) return hardened_usable_bytes(block);
-  const UnitLine* line = head_line_of(block);
-  if (line == nullptr) stop_for_invalid_pointer("malloc_usable_size", block);
+  const UnitLine* line = require_line("malloc_usable_size", block);
   return line->kind == UnitKind::large ? line->large_bytes : class_of_slab(line).block_bytes;
 }
 
@@ -146,8 +159,7 @@ void* copy_to(std::size_t bytes, void* block, std::size_t old_bytes) noexcept {
 void* reallocate(void* block, std::size_t bytes) noexcept {
   if (!is_in_region(block)) return reallocate_foreign(block, bytes);
   if (settings.is_hardened) return hardened_reallocate(block, bytes);
-  UnitLine* line = head_line_of(block);
-  if (line == nullptr) stop_for_invalid_pointer("realloc", block);
+  UnitLine* line = require_line("realloc", block);
   if (line->kind == UnitKind::large) {
     if (void* resized = resize_large(line, bytes)) return resized;
     return copy_to(bytes, block, line->large_bytes);

@@ -8,8 +8,10 @@
 
 #include "heap/allocate.hpp"
 #include "heap/counting.hpp"
+#include "heap/hardened.hpp"
 #include "heap/heap_object.hpp"
 #include "heap/maintenance.hpp"
+#include "heap/misuse.hpp"
 #include "heap/process.hpp"
 #include "heap/publish.hpp"
 #include "heap/settings.hpp"
@@ -33,7 +35,7 @@ void* heapwright_heap_allocate(heapwright_heap* from, size_t bytes, size_t align
   }
   void* block = nullptr;
   if (bytes <= PTRDIFF_MAX) {
-    if (heap::settings.is_hardened) return heap::allocate_aligned(bytes, alignment);
+    if (heap::settings.is_hardened) return heap::hardened_allocate_in(from, bytes, alignment);
     block = heap::allocate_in(from, bytes, alignment);
   }
   if (block == nullptr) errno = ENOMEM;
@@ -45,7 +47,10 @@ void heapwright_heap_free(heapwright_heap* from, void* block) noexcept {
   heap::UnitLine* line = heap::head_line_of(block);
   const bool is_own = from != nullptr && line != nullptr && line->kind == heap::UnitKind::slab &&
                       line->owner.load(std::memory_order_relaxed) == &from->cache;
-  if (is_own && !heap::settings.is_hardened) return heap::free_in(from, line, block);
+  if (is_own && !heap::settings.is_hardened) {
+    heap::require_block("heapwright_heap_free", line, block);
+    return heap::free_in(from, line, block);
+  }
   heap::release(block);
 }
 

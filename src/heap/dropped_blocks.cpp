@@ -5,6 +5,7 @@
 
 #include "heap/counting.hpp"
 #include "heap/lock.hpp"
+#include "heap/misuse.hpp"
 #include "heap/page_source.hpp"
 #include "heap/system_pages.hpp"
 
@@ -119,13 +120,8 @@ std::uint32_t drop_blocks_of(const UnitLine* slab, std::uint64_t* free, std::uin
 void unlist_all(UnitLine* slab, std::uint64_t* free) noexcept {
   const Chain listed = take_listed(slab);
   const Chain remote = take_remote(slab);
-  for (const Chain& chain : {listed, remote}) {
-    Block* block = chain.first;
-    for (std::uint32_t i = 0; i < chain.count; ++i, block = block->next) {
-      mark(free, block_index(slab->size_class,
-                             static_cast<std::size_t>(reinterpret_cast<char*>(block) - begin_of_slab(slab))));
-    }
-  }
+  mark_list(slab, listed, free);
+  mark_list(slab, remote, free);
 }
 
 void relist_all(UnitLine* slab, const std::uint64_t* free) noexcept {

@@ -13,7 +13,7 @@
 #include "heap/large.hpp"
 #include "heap/lock.hpp"
 #include "heap/messages.hpp"
-#include "heap/page_source.hpp"
+#include "heap/misuse.hpp"
 #include "heap/system_pages.hpp"
 
 namespace heapwright::heap {
@@ -79,24 +79,8 @@ bool is_out_of_reach(const UnitLine* line) noexcept {
   return line->kind == UnitKind::large && (line->flags & is_forbidden_large) != 0;
 }
 
-[[noreturn]] void stop_for_double_free(const Sealed& block) noexcept {
-  Line line;
-  line.text("double free of ").address(block.begin);
-  stop(line.text(", a block of ").number(block.bytes()).text(" bytes"));
-}
-
-// The lines inside of a large block do not say where it begins.
-UnitLine* find_line(const void* pointer) noexcept {
-  UnitLine* line = head_line_of(pointer);
-  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - region.base;
-  if (line != nullptr || offset >= region.used_bytes.load(std::memory_order_relaxed)) return line;
-  for (line = line_at(pointer); unit_of(line) > first_unit() && line->kind == UnitKind::inside; --line) {
-  }
-  return line->kind == UnitKind::large && line_at(pointer) < line + line->units ? line : nullptr;
-}
-
 Sealed find(const char* function, void* pointer) noexcept {
-  UnitLine* line = find_line(pointer);
+  UnitLine* line = line_around(pointer);
   if (line == nullptr) stop_for_invalid_pointer(function, pointer);
   char* const run = memory_of(unit_of(line));
   const auto offset = static_cast<std::size_t>(static_cast<char*>(pointer) - run);
@@ -108,7 +92,7 @@ Sealed find(const char* function, void* pointer) noexcept {
     if (index >= line->fresh) stop_for_invalid_pointer(function, pointer);
   } else if (is_out_of_reach(line)) {
     found.record = freed_bit | line->stamp_bytes;
-    stop_for_double_free(found);
+    stop_for_double_free(found.begin, found.bytes());
   }
   found.record = unseal(found.begin, found.usable_bytes);
   if (pointer != found.begin) {
@@ -128,7 +112,13 @@ bool is_filled(const char* begin, std::size_t bytes, unsigned char fill) noexcep
 Sealed find_live(const char* function, void* pointer) noexcept {
   const Sealed block = find(function, pointer);
   const std::size_t room = block.usable_bytes - record_bytes;
-  if (block.is_intact() && block.is_freed()) stop_for_double_free(block);
+  if (heap_of(block.line)->cursor != 0) {
+    Line line;
+    line.text(function).text(" of ").address(block.begin).text(", a block");
+    if (block.is_intact()) line.text(" of ").number(block.bytes()).text(" bytes");
+    stop(line.text(" of a heap that was destroyed"));
+  }
+  if (block.is_intact() && block.is_freed()) stop_for_double_free(block.begin, block.bytes());
   if (!block.is_intact() || !is_filled(block.begin + block.bytes(), room - block.bytes(), slack_fill)) {
     Line line;
     stop(name_block(line.text("overflow behind the block "), block).text(", found by ").text(function));
@@ -147,33 +137,13 @@ heapwright_heap* hardened_heap() noexcept {
   return heap;
 }
 
-// Out of quarantine: what was written to it meanwhile is found here.
-void free_finally(char* begin) noexcept {
-  UnitLine* line = head_line_of(begin);
-  if (line->kind == UnitKind::large) {
-    map_anew(begin, line->large_bytes);
-    line->flags = 0;
-    return free_large(line);
-  }
-  const std::size_t usable = class_of_slab(line).block_bytes;
-  const Sealed block{line, begin, usable, unseal(begin, usable)};
-  if (!block.is_intact() || !block.is_freed() || !is_filled(begin, usable - record_bytes, freed_fill)) {
-    Line message;
-    stop(name_block(message.text("write after free to the block "), block));
-  }
-  free_in(hardened_heap(), line, begin);
-}
-
 std::size_t quarantined_bytes(char* begin) noexcept {
   const UnitLine* line = head_line_of(begin);
   return line->kind == UnitKind::large ? line->large_bytes : class_of_slab(line).block_bytes;
 }
 
-// Null: nothing has to leave.
-char* take_surplus() noexcept {
-  const LockGuard locked(quarantine.lock, counters_page->page.heap_lock);
-  if (quarantine.count < most_quarantined && quarantine.bytes <= most_quarantined_bytes) return nullptr;
-  if (quarantine.count == 0) return nullptr;
+// Under the lock, and the quarantine is not empty.
+char* take_oldest() noexcept {
   char* block = quarantine.blocks[quarantine.first];
   quarantine.first = (quarantine.first + 1) % most_quarantined;
   --quarantine.count;
@@ -181,17 +151,78 @@ char* take_surplus() noexcept {
   return block;
 }
 
+// Under the lock, and the quarantine is not full.
+void add_newest(char* block) noexcept {
+  quarantine.blocks[(quarantine.first + quarantine.count++) % most_quarantined] = block;
+  quarantine.bytes += quarantined_bytes(block);
+}
+
+Sealed freed_block(UnitLine* slab, char* begin) noexcept {
+  const std::size_t usable = class_of_slab(slab).block_bytes;
+  return {slab, begin, usable, unseal(begin, usable)};
+}
+
+bool is_untouched(const Sealed& block) noexcept {
+  return block.is_intact() && block.is_freed() &&
+         is_filled(block.begin, block.usable_bytes - record_bytes, freed_fill);
+}
+
+// A block that has left the ring, under the lock still, so that its heap cannot
+// be dismantled meanwhile. What is returned is to be finished without the lock.
+char* let_go(char* begin) noexcept {
+  UnitLine* line = head_line_of(begin);
+  if (line->kind == UnitKind::large) {
+    line->owner.store(nullptr, std::memory_order_relaxed);
+    return begin;
+  }
+  if (!is_untouched(freed_block(line, begin))) return begin;
+  free_quarantined(heap_of(line), line, begin);
+  return nullptr;
+}
+
+void finish(char* begin) noexcept {
+  if (begin == nullptr) return;
+  UnitLine* line = head_line_of(begin);
+  if (line->kind == UnitKind::slab) {
+    Line message;
+    stop(name_block(message.text("write after free to the block "), freed_block(line, begin)));
+  }
+  map_anew(begin, line->large_bytes);
+  free_large(line);
+}
+
+// False: nothing had to leave.
+bool let_surplus_go() noexcept {
+  char* unfinished = nullptr;
+  {
+    const LockGuard locked(quarantine.lock, counters_page->page.heap_lock);
+    if (quarantine.count < most_quarantined && quarantine.bytes <= most_quarantined_bytes) return false;
+    if (quarantine.count == 0) return false;
+    unfinished = let_go(take_oldest());
+  }
+  finish(unfinished);
+  return true;
+}
+
+// The oldest block goes if it is the heap's, else it becomes the newest.
+void let_oldest_go_if_of(const heapwright_heap* heap) noexcept {
+  char* unfinished = nullptr;
+  {
+    const LockGuard locked(quarantine.lock, counters_page->page.heap_lock);
+    if (quarantine.count == 0) return;
+    char* block = take_oldest();
+    if (heap_of(head_line_of(block)) != heap) return add_newest(block);
+    unfinished = let_go(block);
+  }
+  finish(unfinished);
+}
+
 void put_in_quarantine(char* begin) noexcept {
   for (;;) {
-    if (char* surplus = take_surplus()) {
-      free_finally(surplus);
-      continue;
-    }
+    if (let_surplus_go()) continue;
     const LockGuard locked(quarantine.lock, counters_page->page.heap_lock);
     if (quarantine.count == most_quarantined) continue;
-    quarantine.blocks[(quarantine.first + quarantine.count++) % most_quarantined] = begin;
-    quarantine.bytes += quarantined_bytes(begin);
-    return;
+    return add_newest(begin);
   }
 }
 
@@ -203,6 +234,7 @@ void quarantine_block(const Sealed& block) noexcept {
   } else {
     std::memset(block.begin, freed_fill, block.usable_bytes - record_bytes);
     seal(block, block.bytes() | freed_bit);
+    note_quarantined(heap_of(block.line), block.line);
   }
   put_in_quarantine(block.begin);
 }
@@ -210,7 +242,10 @@ void quarantine_block(const Sealed& block) noexcept {
 }  // namespace
 
 void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  heapwright_heap* heap = hardened_heap();
+  return hardened_allocate_in(hardened_heap(), bytes, alignment);
+}
+
+void* hardened_allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignment) noexcept {
   char* memory = nullptr;
   if (heap != nullptr) {
     memory =
@@ -251,6 +286,10 @@ void* hardened_reallocate(void* block, std::size_t bytes) noexcept {
 
 std::size_t hardened_usable_bytes(void* block) noexcept {
   return find_live("malloc_usable_size", block).bytes();
+}
+
+void empty_quarantine_of(heapwright_heap* heap) noexcept {
+  for (std::uint32_t i = 0; i < most_quarantined; ++i) let_oldest_go_if_of(heap);
 }
 
 void lock_quarantine() noexcept { quarantine.lock.lock(counters_page->page.heap_lock); }

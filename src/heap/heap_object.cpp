@@ -6,9 +6,11 @@
 
 #include "heap/allocate.hpp"
 #include "heap/counting.hpp"
+#include "heap/hardened.hpp"
 #include "heap/large.hpp"
 #include "heap/page_source.hpp"
 #include "heap/process.hpp"
+#include "heap/settings.hpp"
 
 namespace heapwright::heap {
 
@@ -57,11 +59,34 @@ heapwright_heap* create_heap(const char* name) noexcept {
   return heap;
 }
 
+namespace {
+
+// Null: `spare` says what was lacking. A spare run that was not used is still there.
+void* take_under_lock(heapwright_heap* heap, std::uint32_t size_class, SpareRun& spare) noexcept {
+  const LockGuard locked(heap->lock, lock_counters());
+  heap->cache.spare = spare;
+  void* block = take_block(&heap->cache, size_class);
+  spare = heap->cache.spare;
+  return block;
+}
+
+}  // namespace
+
 void* allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t needed = aligned_bytes(bytes, alignment);
   if (needed == 0) return allocate_large(bytes, alignment, &heap->cache).memory;
-  const LockGuard locked(heap->lock, lock_counters());
-  return take_block(&heap->cache, class_of(needed));
+  const std::uint32_t size_class = class_of(needed);
+  SpareRun spare{};
+  // Once around again for each opening that another thread was faster with.
+  for (;;) {
+    void* block = take_under_lock(heap, size_class, spare);
+    if (spare.units != 0) free_run(spare.run.unit, spare.units, !spare.run.is_zeroed);
+    if (spare.is_asked) start_due_maintenance();
+    if (block != nullptr) return block;
+    spare.run = allocate_run(spare.lacking_units);
+    if (spare.run.unit == 0) return nullptr;
+    spare.units = spare.lacking_units;
+  }
 }
 
 void free_in(heapwright_heap* heap, UnitLine* slab, void* block) noexcept {
@@ -69,7 +94,21 @@ void free_in(heapwright_heap* heap, UnitLine* slab, void* block) noexcept {
   free_listed(&heap->cache, slab, block);
 }
 
+void note_quarantined(heapwright_heap* heap, const UnitLine* slab) noexcept {
+  const LockGuard locked(heap->lock, lock_counters());
+  ++heap->quarantined_blocks;
+  heap->quarantined_bytes += class_of_slab(slab).block_bytes;
+}
+
+void free_quarantined(heapwright_heap* heap, UnitLine* slab, void* block) noexcept {
+  const LockGuard locked(heap->lock, lock_counters());
+  --heap->quarantined_blocks;
+  heap->quarantined_bytes -= class_of_slab(slab).block_bytes;
+  free_listed(&heap->cache, slab, block);
+}
+
 void destroy_heap(heapwright_heap* heap) noexcept {
+  if (settings.is_hardened) empty_quarantine_of(heap);
   const LockGuard locked(heaps.lock, lock_counters());
   (heap->previous != nullptr ? heap->previous->next : heaps.live) = heap->next;
   if (heap->next != nullptr) heap->next->previous = heap->previous;
@@ -109,6 +148,12 @@ bool dismantle_heap() noexcept {
   heap->next_destroyed = heaps.reusable;
   heaps.reusable = heap;
   return true;
+}
+
+void with_heap(const heapwright_heap* heap, void (*visit)(const heapwright_heap&, void*),
+               void* context) noexcept {
+  const LockGuard locked(const_cast<heapwright_heap*>(heap)->lock, lock_counters());
+  visit(*heap, context);
 }
 
 void for_each_heap(void (*visit)(const heapwright_heap&, void*), void* context) noexcept {

@@ -169,6 +169,12 @@ void want_maintenance(std::size_t heap_bytes) noexcept {
   if (start_thread()) maintenance.state.store(present, std::memory_order_relaxed);
 }
 
+bool is_maintenance_thread() noexcept {
+  const std::uint32_t unit = maintenance.stack_unit;
+  const auto* here = static_cast<const char*>(__builtin_frame_address(0));
+  return unit != 0 && here >= memory_of(unit) && here < memory_of(unit) + unit_bytes;
+}
+
 void lock_maintenance() noexcept { maintenance.lock.lock(counters_page->page.heap_lock); }
 void unlock_maintenance() noexcept { maintenance.lock.unlock(); }
 

@@ -22,6 +22,9 @@ std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept;
 // Starts the thread unless it runs, may not, or the heap is small.
 void want_maintenance(std::size_t heap_bytes) noexcept;
 
+// Whether the caller runs on that thread's stack.
+bool is_maintenance_thread() noexcept;
+
 void lock_maintenance() noexcept;
 void unlock_maintenance() noexcept;
 // In the child of a fork: there is no thread yet.

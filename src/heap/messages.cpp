@@ -3,7 +3,9 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "heap/maintenance.hpp"
 #include "platform/raw_syscall.hpp"
 
 namespace heapwright::heap {
@@ -58,7 +60,29 @@ void Line::write() noexcept {
 
 void stop(Line& line) noexcept {
   line.write();
-  abort();
+  if (!is_maintenance_thread()) abort();
+  // That thread has nothing of libc's; the signal ends the process wherever it is taken.
+  const long process = platform::raw_syscall(SYS_getpid);
+  platform::raw_syscall(SYS_kill, process, SIGABRT);
+  timespec second{1, 0};
+  platform::raw_syscall(SYS_nanosleep, platform::raw_argument(&second), 0);
+  for (;;) platform::raw_syscall(SYS_exit_group, 128 + SIGABRT);
+}
+
+void stop_for_double_free(const void* block, std::size_t bytes) noexcept {
+  Line line;
+  line.text("double free of ").address(block);
+  stop(line.text(", a block of ").number(bytes).text(" bytes"));
+}
+
+void stop_for_pointer_inside(const char* function, const void* pointer, const void* block,
+                             std::size_t bytes) noexcept {
+  const auto distance =
+      static_cast<std::size_t>(static_cast<const char*>(pointer) - static_cast<const char*>(block));
+  Line line;
+  line.text(function).text(" of ").address(pointer).text(", ").number(distance);
+  line.text(" bytes inside the block ").address(block);
+  stop(line.text(" of ").number(bytes).text(" bytes"));
 }
 
 void stop_for_invalid_pointer(const char* function, const void* pointer) noexcept {

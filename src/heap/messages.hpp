@@ -23,8 +23,12 @@ class Line {
   std::size_t length_ = 0;
 };
 
-// Writes the line and ends the process by SIGABRT.
+// Writes the line and ends the process by SIGABRT. On any thread.
 [[noreturn]] void stop(Line& line) noexcept;
+
+[[noreturn]] void stop_for_double_free(const void* block, std::size_t bytes) noexcept;
+[[noreturn]] void stop_for_pointer_inside(const char* function, const void* pointer, const void* block,
+                                          std::size_t bytes) noexcept;
 
 // free(), realloc() or the like of a pointer that is no block of this heap
 // though it lies among its memory.

@@ -403,6 +403,12 @@ Run find_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
 
 namespace {
 
+void raise_reached(std::uint32_t end) noexcept {
+  std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
+  while (reached < end && !source.reached.compare_exchange_weak(reached, end, std::memory_order_relaxed)) {
+  }
+}
+
 Run grow_aligned(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const std::uint64_t needed = std::uint64_t{units} + alignment_units - 1;
   if (needed > source.span_units) return {0, false};
@@ -423,12 +429,20 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   Run run = find_free_run(units, alignment_units);
   if (run.unit == 0) run = grow_aligned(units, alignment_units);
   if (run.unit == 0) return run;
-  std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
-  const std::uint32_t end = run.unit + units;
-  while (reached < end && !source.reached.compare_exchange_weak(reached, end, std::memory_order_relaxed)) {
-  }
-  want_maintenance(std::size_t{std::max(reached, end) - source.first_unit} * unit_bytes);
+  raise_reached(run.unit + units);
+  start_due_maintenance();
   return run;
+}
+
+Run take_run(std::uint32_t units) noexcept {
+  const Run run = find_free_run(units, 1);
+  if (run.unit != 0) raise_reached(run.unit + units);
+  return run;
+}
+
+void start_due_maintenance() noexcept {
+  const std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
+  want_maintenance(std::size_t{reached - source.first_unit} * unit_bytes);
 }
 
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexcept {

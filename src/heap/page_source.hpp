@@ -28,6 +28,11 @@ bool initialize_page_source() noexcept;
 // `alignment_units` is a power of two. At most one growth of the region.
 Run allocate_run(std::uint32_t units, std::uint32_t alignment_units = 1) noexcept;
 
+// The same without asking the system, for those who hold a lock; unit 0: no
+// free run is that long. Without the lock start_due_maintenance() is to follow.
+Run take_run(std::uint32_t units) noexcept;
+void start_due_maintenance() noexcept;
+
 // The lines of the run must be UnitKind::inside again. `is_dirty` false: its
 // pages hold zeros.
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty) noexcept;

@@ -5,14 +5,17 @@
 
 #include "heap/counting.hpp"
 #include "heap/dropped_blocks.hpp"
-#include "heap/page_source.hpp"
+#include "heap/misuse.hpp"
 
 namespace heapwright::heap {
 
 UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept {
   if (units == 0) units = size_classes[size_class].first_units;
   const Run run = allocate_run(units);
-  if (run.unit == 0) return nullptr;
+  return run.unit == 0 ? nullptr : open_slab_in(run, size_class, units, owner);
+}
+
+UnitLine* open_slab_in(Run run, std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept {
   UnitLine* slab = line_of(run.unit);
   for (std::uint32_t i = 1; i < units; ++i) {
     count_steps();
@@ -41,9 +44,20 @@ UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* 
   return slab;
 }
 
+namespace {
+
+Chain remote_list(const UnitLine* slab, RemoteWord word) noexcept {
+  if (!word.has_blocks()) return {nullptr, 0};
+  return {reinterpret_cast<Block*>(begin_of_slab(slab) + word.head_offset()), word.count()};
+}
+
+}  // namespace
+
 void close_slab(UnitLine* slab) noexcept {
   const std::uint32_t unit = unit_of(slab);
   const std::uint32_t units = slab->units;
+  check_list(slab, {slab->free_list, listed_count(slab)});
+  check_list(slab, remote_list(slab, remote_of(slab)));
   if (slab->dropped != 0) free_dropped_map(slab);
   slab->owner.store(nullptr, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < units; ++i) {
@@ -55,6 +69,7 @@ void close_slab(UnitLine* slab) noexcept {
 
 Chain take_listed(UnitLine* slab) noexcept {
   const Chain taken{slab->free_list, listed_count(slab)};
+  check_list(slab, taken);
   slab->free_list = nullptr;
   add_unlisted(slab, static_cast<std::int32_t>(taken.count));
   return taken;
@@ -66,7 +81,9 @@ Chain take_remote(UnitLine* slab) noexcept {
   while (!slab->remote.compare_exchange_weak(word.bits, word.emptied().bits, std::memory_order_acq_rel)) {
     count_steps();
   }
-  return {reinterpret_cast<Block*>(begin_of_slab(slab) + word.head_offset()), word.count()};
+  const Chain taken = remote_list(slab, word);
+  check_list(slab, taken);
+  return taken;
 }
 
 Chain carve(UnitLine* slab) noexcept {
@@ -98,15 +115,14 @@ Chain carve(UnitLine* slab) noexcept {
 void schedule_event(UnitLine* slab) noexcept {
   const std::uint32_t unlisted = unlisted_count(slab);
   const std::uint32_t listed = slab->carved - unlisted;
-  // More than a slab has blocks, twice of which `rest` has room for.
-  constexpr std::uint32_t never = std::uint32_t{1} << 14;
-  std::uint32_t wait = never;
+  // One free more than there are blocks: only a double free makes that event.
+  std::uint32_t wait = unlisted + 1;
   if (!has_flag(slab, is_kept)) {
     const std::uint32_t sparse_at = slab->carved - sparse_limit(slab);
     const std::uint32_t list_at = std::max<std::uint32_t>(1, slab->carved / 8);
     const std::uint32_t next = has_flag(slab, is_listed) ? sparse_at : list_at;
     wait = listed < next ? next - listed : unlisted;
-    if (wait > unlisted || wait == 0) wait = unlisted == 0 ? never : unlisted;
+    if (wait > unlisted || wait == 0) wait = unlisted == 0 ? 1 : unlisted;
   }
   slab->countdown = wait;
   slab->rest = static_cast<std::int16_t>(unlisted - wait);

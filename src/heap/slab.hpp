@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "heap/page_source.hpp"
 #include "heap/region.hpp"
 #include "heap/remote_word.hpp"
 
@@ -74,6 +75,8 @@ struct Chain {
 // A new slab with no block carved, owned by `owner`; of the size of a first
 // slab where `units` is 0. Null: no memory.
 UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept;
+// The same in a run that the caller has got.
+UnitLine* open_slab_in(Run run, std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept;
 // No block of the slab is in use. Its memory goes back to the page source.
 void close_slab(UnitLine* slab) noexcept;
 

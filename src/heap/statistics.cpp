@@ -21,25 +21,46 @@ void add_slab(const UnitLine* slab, heapwright_heap_statistics& sums) noexcept {
   sums.slab_bytes += std::uint64_t{slab->units} * unit_bytes;
 }
 
-}  // namespace
-
-heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noexcept {
-  heapwright_heap_statistics sums{};
-  const ThreadCache* wanted = owner == nullptr ? nullptr : &owner->cache;
+// Everything that `owner` has; null: everything.
+void add_units(const ThreadCache* owner, heapwright_heap_statistics& sums) noexcept {
   const std::uint32_t end = region.span_bytes == 0 ? 0 : unit_frontier();
   for (std::uint32_t unit = region.span_bytes == 0 ? 0 : first_unit(); unit < end; ++unit) {
     const UnitLine* line = line_of(unit);
-    if (wanted != nullptr && line->owner.load(std::memory_order_relaxed) != wanted) continue;
+    if (owner != nullptr && line->owner.load(std::memory_order_relaxed) != owner) continue;
     if (line->kind == UnitKind::slab) add_slab(line, sums);
-    if (line->kind != UnitKind::large) continue;
+    if (line->kind != UnitKind::large || (line->flags & is_forbidden_large) != 0) continue;
     ++sums.live_blocks;
     sums.live_bytes += line->large_bytes;
     sums.large_bytes += line->large_bytes;
   }
-  if (wanted != nullptr || end == 0) return sums;
+}
+
+// What waits in quarantine is free.
+void subtract_free(const heapwright_heap& heap, void* into) noexcept {
+  auto& sums = *static_cast<heapwright_heap_statistics*>(into);
+  sums.live_blocks -= heap.quarantined_blocks;
+  sums.live_bytes -= heap.quarantined_bytes;
+  sums.free_bytes += heap.quarantined_bytes;
+}
+
+}  // namespace
+
+heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noexcept {
+  heapwright_heap_statistics sums{};
+  if (owner != nullptr) {
+    const auto add = [](const heapwright_heap& heap, void* into) {
+      add_units(&heap.cache, *static_cast<heapwright_heap_statistics*>(into));
+      subtract_free(heap, into);
+    };
+    with_heap(owner, add, &sums);
+    return sums;
+  }
+  if (region.span_bytes == 0) return sums;
+  add_units(nullptr, sums);
+  for_each_heap(subtract_free, &sums);
   sums.retained_bytes = dirty_bytes();
   sums.committed_bytes = committed_bytes();
-  sums.metadata_bytes = (end - first_unit()) * line_bytes;
+  sums.metadata_bytes = (unit_frontier() - first_unit()) * line_bytes;
   const auto add_cache = [](const ThreadCache&, void* bytes) {
     *static_cast<std::uint64_t*>(bytes) += sizeof(ThreadCache);
   };

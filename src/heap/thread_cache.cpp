@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "heap/counting.hpp"
+#include "heap/misuse.hpp"
 #include "heap/partial_pool.hpp"
 #include "heap/remote_free.hpp"
 
@@ -240,9 +241,11 @@ Chain find_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
 Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   Block* block = slab->free_list;
   if (block != nullptr) {
+    check_list(slab, {block, listed_count(slab)});
     pop(slab, block);
     cache->count(Reason::refill_local);
   } else {
+    check_nothing_listed(slab);
     Chain chain = find_blocks(cache, slab);
     block = chain.first;
     // A block that is alone may begin an untouched page, and has no link.
@@ -254,6 +257,21 @@ Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   return block;
 }
 
+UnitLine* open_private_slab(ThreadCache* cache, std::uint32_t size_class, std::uint32_t units) noexcept {
+  SpareRun& spare = cache->spare;
+  if (units == 0) units = size_classes[size_class].first_units;
+  Run run = take_run(units);
+  if (run.unit == 0 && spare.units == units) {
+    run = spare.run;
+    spare.run = {};
+    spare.units = 0;
+  }
+  spare.is_asked = true;
+  if (run.unit != 0) return open_slab_in(run, size_class, units, cache);
+  spare.lacking_units = units;
+  return nullptr;
+}
+
 // The queue of the class is empty. Null: no memory.
 UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   ClassSlot& slot = cache->slots[size_class];
@@ -261,7 +279,9 @@ UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (slab != nullptr) {
     cache->count(Reason::slab_claimed);
   } else {
-    slab = open_slab(size_class, slot.held_units != 0 ? size_classes[size_class].units : 0, cache);
+    const std::uint32_t units = slot.held_units != 0 ? size_classes[size_class].units : 0;
+    slab =
+        cache->is_private ? open_private_slab(cache, size_class, units) : open_slab(size_class, units, cache);
     if (slab == nullptr) return nullptr;
     cache->count(Reason::slab_opened);
   }
@@ -292,6 +312,7 @@ UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
 // The first slab of a queue has nothing left. It may be back in the queue at
 // once, if others freed blocks meanwhile.
 void retire(ThreadCache* cache, UnitLine* slab) noexcept {
+  check_nothing_listed(slab);
   unkeep(cache, slab);
   leave_queue(cache, slab);
   join_ring(cache, slab);
@@ -377,6 +398,7 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
 
 void on_event(ThreadCache* cache, UnitLine* slab) noexcept {
   const StepScope scope;
+  check_last_free(slab);
   consider(cache, slab);
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "counters/layout.hpp"
+#include "heap/messages.hpp"
 #include "heap/slab.hpp"
 
 namespace heapwright::heap {
@@ -33,6 +34,16 @@ struct ClassSlot {
 
 inline constexpr std::uint32_t candidate_count = 8;
 
+// A heap of one's own is used under a lock, and no lock is held while the
+// system is asked. So an opening that finds no free run says what it lacks; the
+// run is got without the lock and is here at the second attempt.
+struct SpareRun {
+  Run run;
+  std::uint32_t units;
+  std::uint32_t lacking_units;
+  bool is_asked;  // a slab was opened, or was to be
+};
+
 struct ThreadCache {
   UnitLine nothing;  // no slab: its free list is empty
   // Distances of slabs from this cache, so that zeroed memory means `nothing`.
@@ -47,6 +58,7 @@ struct ThreadCache {
   std::uint32_t exit_rounds;      // runs of the thread's exit handler
   ThreadCache* next_in_registry;  // all caches ever made
   ThreadCache* next_idle;         // of threads that ended
+  SpareRun spare;                 // of a heap of one's own
   bool is_private;                // of a heap of one's own: slabs never go to the pool
   std::uint16_t idle_stamp;       // maintenance tick of its thread's end
   bool is_tidy;                   // idle, and given up all it could
@@ -97,6 +109,8 @@ bool cache_is_valid(const ThreadCache* cache) noexcept;
 
 inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcept {
   auto* freed = static_cast<Block*>(block);
+  if (slab->free_list == freed) [[unlikely]]
+    stop_for_double_free(freed, class_of_slab(slab).block_bytes);
   freed->next = slab->free_list;
   slab->free_list = freed;
   if (--slab->countdown == 0) [[unlikely]]

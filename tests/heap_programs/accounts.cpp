@@ -85,9 +85,11 @@ void check_trim() {
 
 void check_own_heap() {
   if (!is_preloaded()) return;
+  std::vector<void*> blocks(1000);
+  heapwright_heap_statistics before{};
+  REQUIRE(heapwright_heap_get_statistics(nullptr, &before) == 0);
   heapwright_heap* heap = heapwright_heap_create("accounts");
   REQUIRE(heap != nullptr);
-  std::vector<void*> blocks(1000);
   std::thread([&] {
     for (void*& block : blocks) block = heapwright_heap_allocate(heap, 1000, 16);
   }).join();
@@ -101,9 +103,17 @@ void check_own_heap() {
   }).join();
   REQUIRE(heapwright_heap_get_statistics(heap, &sums) == 0);
   REQUIRE(sums.live_blocks == 100);
+  for (int i = 0; i < 3; ++i) REQUIRE(heapwright_heap_allocate(heap, 5'000'000, 16) != nullptr);
+  std::free(heapwright_heap_allocate(heap, 1'000'000, 16));
+  REQUIRE(heapwright_heap_get_statistics(heap, &sums) == 0);
+  REQUIRE(sums.live_blocks == 103 && sums.large_bytes >= 15'000'000 && sums.large_bytes < 15'100'000);
+  // The heap takes along what was never freed.
   heapwright_heap_destroy(heap);
   while (heapwright_heap_maintain(1000) == 1000) {
   }
+  REQUIRE(heapwright_heap_get_statistics(nullptr, &sums) == 0);
+  REQUIRE(sums.live_bytes < before.live_bytes + 100'000);
+  REQUIRE(sums.slab_bytes <= before.slab_bytes + 200'000);
   require_valid();
 }
 

@@ -34,9 +34,7 @@ constexpr heap_model::Functions functions{
 
 heap_model::Functions all_functions() {
   heap_model::Functions all = functions;
-  // Hardened, every block is in one heap, whichever it was asked of.
-  const char* hardened = std::getenv("HEAPWRIGHT_HEAP_HARDENED");
-  if (!is_preloaded() || (hardened != nullptr && *hardened == '1')) return all;
+  if (!is_preloaded()) return all;
   all.create_heap = heapwright_heap_create;
   all.allocate_in = heapwright_heap_allocate;
   all.release_in = heapwright_heap_free;

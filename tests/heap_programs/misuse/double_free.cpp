@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // expected: double free of BLOCK, a block of 100 bytes
+// by default: double free of BLOCK, a block of USABLE bytes
 #include "misused_block.hpp"
 
 int main() {
-  void* block = tell(std::malloc(100));
+  void* block = tell_with_size(std::malloc(100));
   std::free(block);
   std::free(block);
   return 0;
