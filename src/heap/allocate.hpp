@@ -35,7 +35,10 @@ void release_slowly(void* block) noexcept;
   if (line->owner.load(std::memory_order_relaxed) != current_cache) [[unlikely]]
     return release_slowly(pointer);
   auto* const block = static_cast<Block*>(pointer);
-  block->next = line->free_list;
+  Block* const last = line->free_list;
+  if (last == block) [[unlikely]]
+    return release_slowly(pointer);  // twice in a row
+  block->next = last;
   line->free_list = block;
   if (--line->countdown == 0) [[unlikely]]
     return on_event(line->owner.load(std::memory_order_relaxed), line);

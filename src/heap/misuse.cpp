@@ -72,7 +72,7 @@ void stop_for_pointer(const char* function, const void* pointer) noexcept {
 void check_list(const UnitLine* slab, Chain list) noexcept {
   if (list.count > slab->carved) [[unlikely]]
     stop_for_circle(slab, list.first);
-  const std::uint32_t most = std::min(most_checked, 1 + list.count / 16);
+  const std::uint32_t most = std::min(most_checked, 1 + list.count / 32);
   const std::uint32_t checked = std::min(most, list.count);
   const Block* last = nullptr;
   const Block* block = list.first;
@@ -107,7 +107,7 @@ void check_last_free(const UnitLine* slab) noexcept {
     auto* first = reinterpret_cast<Block*>(begin_of_slab(slab) + remote.head_offset());
     mark_list(slab, {first, remote.count()}, marks);
   }
-  mark_list(slab, {slab->free_list, slab->carved + 1}, marks);
+  mark_list(slab, {slab->free_list, slab->carved + 1U}, marks);
   stop_for_double_free(freed, class_of_slab(slab).block_bytes);
 }
 

@@ -33,7 +33,7 @@ inline void require_block(const char* function, const UnitLine* slab, const void
 }
 
 // A list of the slab's that is about to be handed out: of its first blocks (one,
-// and a sixteenth of the rest, at most 64) each must be a block, be in the list
+// and one in 32 of the rest, at most 64) each must be a block, be in the list
 // once and hold a link to the next. For the slab's owner.
 void check_list(const UnitLine* slab, Chain list) noexcept;
 
