@@ -13,7 +13,7 @@ import pytest
 from conftest import build
 
 library = build / "lib/libheapwright.so"
-limit_s = 60
+limit_s = 300  # only against hanging: a machine may be busy with much else
 
 
 def free_port() -> int:
@@ -23,7 +23,7 @@ def free_port() -> int:
 
 
 def wait_until(command: list[str]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while subprocess.run(command, capture_output=True, check=False).returncode != 0:
         assert time.monotonic() < deadline, command
         time.sleep(0.05)
@@ -67,7 +67,7 @@ def test_redis(tmp_path: Path) -> None:
         subprocess.run([*client, "bgsave"], check=True, capture_output=True)
         subprocess.run([*client, "flushall"], check=True, capture_output=True)
         subprocess.run([*client, "shutdown", "nosave"], check=False, capture_output=True)
-        assert server.wait(20) == 0
+        assert server.wait(120) == 0
     finally:
         server.kill()
         server.wait()
@@ -102,7 +102,7 @@ def test_nginx(tmp_path: Path) -> None:
             server.send_signal(1)  # HUP: new workers, old ones end
             time.sleep(0.2)
         server.terminate()
-        assert server.wait(20) == 0
+        assert server.wait(120) == 0
     finally:
         server.kill()
         errors = server.communicate()[1]
