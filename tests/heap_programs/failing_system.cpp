@@ -1,39 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Every k-th mmap, mremap and mprotect of this process fails with ENOMEM, for
 // many k: a call returns null or a good block, never anything else, and the
-// heap stays whole. A seccomp filter traps the calls; the handler carries out
-// those that may succeed.
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <signal.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
-
+// heap stays whole.
 #include <cstdint>
 
-#include "public_names.hpp"
-
-// One syscall instruction at a known place: the filter lets it pass.
-asm(R"(
-.text
-.globl permitted_syscall
-.globl permitted_end
-permitted_syscall:
-  mov %rdi, %rax
-  mov %rsi, %rdi
-  mov %rdx, %rsi
-  mov %rcx, %rdx
-  mov %r8, %r10
-  mov %r9, %r8
-  mov 8(%rsp), %r9
-  syscall
-permitted_end:
-  ret
-)");
-extern "C" long permitted_syscall(long number, long, long, long, long, long, long);
-extern "C" char permitted_end[];
+#include "page_request_trap.hpp"
 
 namespace {
 
@@ -41,41 +12,14 @@ volatile long calls = 0;
 volatile long failures = 0;
 volatile long fail_every = 0;
 
-void on_trap(int, siginfo_t*, void* context) {
-  greg_t* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+long answer(PageRequest& request) {
+  if (request.number == SYS_madvise || request.number == SYS_munmap) return request.carry_out();
   calls = calls + 1;
   if (fail_every != 0 && calls % fail_every == 0) {
     failures = failures + 1;
-    registers[REG_RAX] = -ENOMEM;
-    return;
+    return -ENOMEM;
   }
-  registers[REG_RAX] =
-      permitted_syscall(registers[REG_RAX], registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
-                        registers[REG_R10], registers[REG_R8], registers[REG_R9]);
-}
-
-void trap_page_requests() {
-  struct sigaction action {};
-  action.sa_sigaction = on_trap;
-  action.sa_flags = SA_SIGINFO | SA_NODEFER;
-  REQUIRE(sigaction(SIGSYS, &action, nullptr) == 0);
-  const auto end = reinterpret_cast<std::uintptr_t>(permitted_end);
-  constexpr unsigned place = offsetof(seccomp_data, instruction_pointer);
-  sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(end), 0, 2),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place + 4),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(end >> 32), 4, 0),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-  };
-  const sock_fprog program{sizeof(code) / sizeof(*code), code};
-  REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-  REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+  return request.carry_out();
 }
 
 struct Held {
@@ -153,6 +97,7 @@ void run(long every, int steps) {
 }  // namespace
 
 int main() {
+  answer_page_request = answer;
   trap_page_requests();
   for (const long every : {1, 2, 3, 5, 7, 11, 17, 40}) run(every, 30000);
   say("done\nnote failures %ld of %ld\n", failures, calls);
