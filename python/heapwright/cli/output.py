@@ -28,7 +28,12 @@ def make_console() -> Console:
     """Stdout as tables want it: colours on a terminal only; a file has room for long names."""
     from rich.console import Console  # JSON does without, and its import takes time
 
-    console = Console(highlight=False)
+    class Stdout(Console):
+        def on_broken_pipe(self) -> None:
+            """The caller of the command decides; rich would end with exit code 1."""
+            raise BrokenPipeError
+
+    console = Stdout(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _FILE_COLUMNS
     return console
