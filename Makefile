@@ -80,9 +80,9 @@ bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab
 	@tools/build_peers.sh
 
 FUZZ_SECONDS ?= 60
-fuzz: setup-test ## fuzz the trace decoder and the parts, FUZZ_SECONDS (60) each
+fuzz: setup-test ## fuzz the trace decoder, the heap and the parts, FUZZ_SECONDS (60) each
 	@cmake --preset fuzz >/dev/null
-	@cmake --build --preset fuzz -j $(JOBS) -- --quiet
+	@cmake --build --preset fuzz --target fuzzers -j $(JOBS) -- --quiet
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
 docs: setup ## check that every path, command and figure the documents name exists

@@ -36,7 +36,7 @@ struct ThreadRecorder {
   Activity activity;
   // Frame of the hook that set `activity`. A call from above it proves that
   // the hook was left by an exception or longjmp.
-  const void* hook_frame;
+  std::uintptr_t hook_frame;
   std::int64_t bytes_to_sample;
   std::uint64_t random_state;
   // The operator new in progress (EventKind::none: none is), for the record
@@ -96,7 +96,7 @@ bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept;
   if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]]
     return nullptr;
   thread->activity = Activity::real_call;
-  thread->hook_frame = frame;
+  thread->hook_frame = reinterpret_cast<std::uintptr_t>(frame);
   return thread;
 }
 

@@ -18,13 +18,12 @@ namespace {
 // Whether `outer` lies in a frame that encloses `inner`, or has taken its
 // place, on the thread's own stack (and not, say, on a signal stack that
 // happens to lie higher). A call nested in `inner` lies strictly below it.
-bool encloses(const void* outer, const void* inner) noexcept {
-  if (outer < inner) return false;
-  const void* thread_pointer = __builtin_thread_pointer();
-  const bool is_thread_stack = inner < thread_pointer && outer < thread_pointer;
+bool encloses(const void* outer, std::uintptr_t inner) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(outer);
+  if (begin < inner) return false;
+  const bool is_thread_stack = begin < reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
   const bool is_main_stack = &__libc_stack_end != nullptr && outer <= __libc_stack_end;
-  const auto distance = reinterpret_cast<std::uintptr_t>(outer) - reinterpret_cast<std::uintptr_t>(inner);
-  return (is_thread_stack || is_main_stack) && distance < (1ULL << 30);
+  return (is_thread_stack || is_main_stack) && begin - inner < (1ULL << 30);
 }
 
 ThreadRecorder& stand_in_of(ThreadRecorder& thread) noexcept {
@@ -169,7 +168,7 @@ void leave_operator_by_exception() noexcept {
   }
   if (thread->activity != Activity::real_call || thread->pending_kind == EventKind::none) return;
   thread->activity = Activity::recorder;
-  emit_failure(*thread, thread->hook_frame);
+  emit_failure(*thread, reinterpret_cast<const void*>(thread->hook_frame));
   std::atomic_signal_fence(std::memory_order_release);
   thread->activity = Activity::program;
 }
