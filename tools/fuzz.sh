@@ -13,9 +13,11 @@ for fuzzer in build/fuzz/bin/*_fuzz; do
   name=$(basename "$fuzzer")
   corpus=build/fuzz/corpus/$name
   mkdir -p "$corpus"
+  seeds=()
+  [[ $name == trace_decoder_fuzz ]] && seeds=(fuzz/trace_decoder_corpus tests/traces)
   echo "fuzz: $name for $seconds s"
   "$fuzzer" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
-    -artifact_prefix=build/fuzz/found/ "$corpus" tests/traces 2>&1 | tail -n 12
+    -artifact_prefix=build/fuzz/found/ "$corpus" "${seeds[@]}" 2>&1 | tail -n 12
   count=$((count + 1))
 done
 [[ $count -gt 0 ]] || { echo "fuzz: no fuzzers in build/fuzz/bin" >&2; exit 1; }
