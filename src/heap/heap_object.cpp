@@ -122,8 +122,9 @@ namespace {
 void close_if_of(std::uint32_t unit, const ThreadCache* owner) noexcept {
   UnitLine* line = line_of(unit);
   if (line->owner.load(std::memory_order_relaxed) != owner) return;
-  if (line->kind == UnitKind::slab) close_slab(line);
-  if (line->kind == UnitKind::large) free_large(line);
+  const UnitKind kind = line->kind;  // once closed, it may be anybody's large block
+  if (kind == UnitKind::slab) close_slab(line);
+  if (kind == UnitKind::large) free_large(line);
 }
 
 }  // namespace
