@@ -19,13 +19,21 @@ struct EncodedChunk {
   EncodedTimes times;
 };
 
+EncodedTimes encode(EventEncoder& encoder, BlockPacker& packer, const EventBatch& batch,
+                    std::vector<std::uint8_t>& payload) {
+  encoder.start(0);
+  encoder.add(batch);
+  return encoder.finish(packer, payload);
+}
+
 // Not the program's first chunk: its heap is warm by then.
 EncodedChunk make_chunk(std::size_t events) {
   test::ProgramThread program(1);
   program.run(200'000);
   EncodedChunk chunk;
   chunk.batch = program.run(events);
-  chunk.times = EventEncoder().encode(chunk.batch, 0, chunk.payload);
+  BlockPacker packer;
+  chunk.times = encode(*std::make_unique<EventEncoder>(), packer, chunk.batch, chunk.payload);
   return chunk;
 }
 
@@ -37,11 +45,12 @@ void report(benchmark::State& state, const EncodedChunk& chunk) {
 
 void encode_chunk(benchmark::State& state) {
   const EncodedChunk chunk = make_chunk(static_cast<std::size_t>(state.range(0)));
-  EventEncoder encoder;
+  const auto encoder = std::make_unique<EventEncoder>();
+  BlockPacker packer;
   std::vector<std::uint8_t> payload;
   for (auto _ : state) {
     payload.clear();
-    benchmark::DoNotOptimize(encoder.encode(chunk.batch, 0, payload));
+    benchmark::DoNotOptimize(encode(*encoder, packer, chunk.batch, payload));
   }
   report(state, chunk);
 }
