@@ -13,7 +13,9 @@ namespace heapwright::heap {
 
 namespace {
 
-constexpr std::uint32_t most_checked = 64;
+// Each may be a cache miss, within a call whose time is bounded: with 64 of
+// them one call in 10,000 took 2.8 us instead of 0.5.
+constexpr std::uint32_t most_checked = 3;
 
 std::size_t offset_in(const UnitLine* slab, const void* pointer) noexcept {
   return static_cast<std::size_t>(static_cast<const char*>(pointer) - begin_of_slab(slab));
@@ -72,26 +74,20 @@ void stop_for_pointer(const char* function, const void* pointer) noexcept {
 void check_list(const UnitLine* slab, Chain list) noexcept {
   if (list.count > slab->carved) [[unlikely]]
     stop_for_circle(slab, list.first);
-  const std::uint32_t most = std::min(most_checked, 1 + list.count / 32);
-  const std::uint32_t checked = std::min(most, list.count);
-  const Block* last = nullptr;
+  const std::uint32_t checked = std::min(most_checked, list.count);
+  const Block* seen[most_checked];
   const Block* block = list.first;
-  const Block* seen = nullptr;  // the 1st, 2nd, 4th, 8th ... of the list
   for (std::uint32_t i = 0; i < checked; ++i) {
     count_steps();
     if (!is_carved_block(slab, block)) [[unlikely]]
-      stop_for_link(slab, last, block);
-    if (block == seen) [[unlikely]]
-      stop_for_circle(slab, list.first);
-    if ((i & (i - 1)) == 0) seen = block;
-    last = block;
+      stop_for_link(slab, i == 0 ? nullptr : seen[i - 1], block);
+    seen[i] = block;
     block = block->next;
+    if (std::find(seen, seen + i + 1, block) != seen + i + 1) [[unlikely]]
+      stop_for_circle(slab, list.first);
   }
-  if (checked == 0) return;
-  if (block == seen) [[unlikely]]
-    stop_for_circle(slab, list.first);
-  if ((block == nullptr) != (checked == list.count)) [[unlikely]]
-    stop_for_link(slab, last, block);
+  if (checked != 0 && (block == nullptr) != (checked == list.count)) [[unlikely]]
+    stop_for_link(slab, seen[checked - 1], block);
 }
 
 void check_last_free(const UnitLine* slab) noexcept {

@@ -32,9 +32,9 @@ inline void require_block(const char* function, const UnitLine* slab, const void
     stop_for_pointer(function, pointer);
 }
 
-// A list of the slab's that is about to be handed out: of its first blocks (one,
-// and one in 32 of the rest, at most 64) each must be a block, be in the list
-// once and hold a link to the next. For the slab's owner.
+// A list of the slab's that is about to be handed out: each of its first three
+// must be a block, be in the list once and hold a link to the next. For the
+// slab's owner.
 void check_list(const UnitLine* slab, Chain list) noexcept;
 
 // After a free into the slab's list: what was freed must be a block, and there
