@@ -34,17 +34,17 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
 // Room for the ids up to `end`, which must be allowed; false otherwise.
 template <typename Record>
 bool fill_up_to(std::vector<Record>& table, std::uint64_t end, std::uint64_t limit,
-                const Record& placeholder) {
+                const Record& filler) {
   if (end > limit) return false;
-  if (table.size() < end) table.resize(static_cast<std::size_t>(end), placeholder);
+  if (table.size() < end) table.resize(static_cast<std::size_t>(end), filler);
   return true;
 }
 
 template <typename Record>
 void append_at(std::vector<Record>& table, std::uint64_t first, const std::vector<Record>& records,
-               std::uint64_t limit, const Record& placeholder) {
+               std::uint64_t limit, const Record& filler) {
   if (first < table.size() || records.size() > limit ||
-      !fill_up_to(table, first, limit - records.size(), placeholder)) {
+      !fill_up_to(table, first, limit - records.size(), filler)) {
     throw TraceError("its ids are impossible");
   }
   table.insert(table.end(), records.begin(), records.end());
