@@ -33,8 +33,7 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
 
 // Room for the ids up to `end`, which must be allowed; false otherwise.
 template <typename Record>
-bool fill_up_to(std::vector<Record>& table, std::uint64_t end, std::uint64_t limit,
-                const Record& filler) {
+bool fill_up_to(std::vector<Record>& table, std::uint64_t end, std::uint64_t limit, const Record& filler) {
   if (end > limit) return false;
   if (table.size() < end) table.resize(static_cast<std::size_t>(end), filler);
   return true;
