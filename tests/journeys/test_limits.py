@@ -38,10 +38,10 @@ def explain(path: Path) -> str:
 
 def test_the_size_limit_stops_the_recording_not_the_program(tmp_path: Path) -> None:
     path = tmp_path / "x.heapwright"
-    result = run_pairs(tmp_path, "--output", str(path), "--max-size", "1M")
+    result = run_pairs(tmp_path, "--output", str(path), "--max-size", "256K")
     assert result.returncode == 0, result.stderr
     assert "ns_per_pair" in result.stdout
-    assert path.stat().st_size <= 1 << 20
+    assert path.stat().st_size <= 256 << 10
     facts = read_trace(path).facts
     assert facts["end_reason"] == end_size
     assert 0 < facts["events"] < 6_000_000
@@ -66,7 +66,7 @@ def test_the_duration_limit_stops_the_recording_not_the_program(tmp_path: Path) 
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
     if os.getuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("may not mount a small file system here")
     yield folder
