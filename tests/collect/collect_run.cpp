@@ -64,13 +64,15 @@ pid_t CollectRun::start(std::vector<std::string> options, std::vector<std::strin
   return start_command(words);
 }
 
+std::string CollectRun::errors() const { return text_of_file(folder_ / "errors"); }
+
 Outcome CollectRun::wait(pid_t process) {
   int status = 0;
   waitpid(process, &status, 0);
   Outcome outcome;
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   outcome.output = text_of_file(folder_ / "output");
-  outcome.errors = text_of_file(folder_ / "errors");
+  outcome.errors = errors();
   return outcome;
 }
 
@@ -89,6 +91,14 @@ std::vector<std::string> CollectRun::traces() const {
   }
   std::sort(paths.begin(), paths.end());
   return paths;
+}
+
+pid_t only_child_of(pid_t collector) {
+  const std::string task = std::to_string(collector);
+  const std::string path = "/proc/" + task + "/task/" + task + "/children";
+  pid_t child = 0;
+  EXPECT_TRUE(wait_until([&] { return bool(std::ifstream(path) >> child); }));
+  return child;
 }
 
 trace::EventBatch events_of(const trace::Reader& reader, std::uint32_t thread) {

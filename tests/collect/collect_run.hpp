@@ -41,6 +41,9 @@ class CollectRun {
   // Limits the size of files for what is started next; 0 = no limit.
   void limit_file_bytes(unsigned long bytes) { file_limit_bytes_ = bytes; }
 
+  // What was written to standard error so far.
+  std::string errors() const;
+
   // Paths of all traces in the folder, sorted.
   std::vector<std::string> traces() const;
 
@@ -62,6 +65,9 @@ bool wait_until(Condition condition) {
   }
   return false;
 }
+
+// The program that a collector has started, waited for.
+pid_t only_child_of(pid_t collector);
 
 // All events of one thread, in order.
 trace::EventBatch events_of(const trace::Reader& reader, std::uint32_t thread);

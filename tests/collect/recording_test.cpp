@@ -133,11 +133,7 @@ TEST(Recording, KilledProgramLosesNothingItHadWritten) {
     std::ofstream(progress_path) << std::string(8, '\0');
     const pid_t collector = run.start({"--output", "t.heapwright", "--summary", "s.json"},
                                       {fake_program, "endless", progress_path});
-    // The program is the collector's only child.
-    const std::string path =
-        "/proc/" + std::to_string(collector) + "/task/" + std::to_string(collector) + "/children";
-    pid_t program = 0;
-    ASSERT_TRUE(wait_until([&] { return bool(std::ifstream(path) >> program); }));
+    const pid_t program = only_child_of(collector);
     usleep(static_cast<useconds_t>(20000 + round * 37000));
     kill(program, SIGKILL);
     const Outcome outcome = run.wait(collector);

@@ -97,7 +97,7 @@ def differences(said: Sequence[list[str]], traces: Sequence[Trace]) -> list[str]
 
 
 def find_child(parent: int, name: str) -> int:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         for child in children:

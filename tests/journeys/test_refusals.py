@@ -120,7 +120,7 @@ def test_an_unwritable_output_folder(record: Record, tmp_path: Path) -> None:
 
 
 def test_no_program_at_all() -> None:
-    result = subprocess.run([collector], capture_output=True, text=True, check=False, timeout=20)
+    result = subprocess.run([collector], capture_output=True, text=True, check=False, timeout=120)
     assert result.returncode == 2
     assert result.stderr == (
         "heapwright: name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]\n"

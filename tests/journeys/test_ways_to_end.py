@@ -80,13 +80,13 @@ def test_the_collector_killed_leaves_the_program_running(tmp_path: Path) -> None
         process.stdout.readline()
         time.sleep(0.3)
         process.send_signal(signal.SIGKILL)
-        process.wait(timeout=20)
+        process.wait(timeout=120)
         before = [process.stdout.readline() for _ in range(200)][-1]
         later = [process.stdout.readline() for _ in range(200)][-1]
         assert int(later.split()[2]) > int(before.split()[2])
     finally:
         os.kill(child, signal.SIGKILL)
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
     trace = read_trace(tmp_path / "x.heapwright")
     assert trace.facts["end_reason"] == 0
     assert trace.facts["gaps"] == 0
