@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <cstddef>
 #include <cstring>
 
 #include "heap/counting.hpp"
@@ -18,6 +19,8 @@ constinit ThreadCache detached{};
 __thread ThreadCache* current_cache __attribute__((tls_model("initial-exec"))) = &unattached;
 
 static_assert(sizeof(ThreadCache) <= unit_bytes);
+// One page for what slow calls use, but for the classes' own slots.
+static_assert(offsetof(ThreadCache, current) <= 1024);
 
 namespace {
 
@@ -55,7 +58,7 @@ void on_thread_exit(void* value) {
     return;
   }
   current_cache = &detached;
-  cache->idle_stamp = maintenance_tick();
+  cache->idle_stamp = current_tick();
   cache->is_tidy = false;
   put_idle(cache);
   counters::add(counters_page->page.threads, static_cast<std::uint64_t>(-1));
@@ -93,6 +96,7 @@ ThreadCache* attach() noexcept {
   counters::add(counters_page->page.threads, 1);
   current_cache = cache;
   ask_for_exit_notice(cache);
+  start_due_maintenance();
   return cache;
 }
 

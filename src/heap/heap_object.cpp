@@ -81,7 +81,6 @@ void* allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignmen
   for (;;) {
     void* block = take_under_lock(heap, size_class, spare);
     if (spare.units != 0) free_run(spare.run.unit, spare.units, !spare.run.is_zeroed);
-    if (spare.is_asked) start_due_maintenance();
     if (block != nullptr) return block;
     spare.run = allocate_run(spare.lacking_units);
     if (spare.run.unit == 0) return nullptr;

@@ -105,6 +105,7 @@ LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache*
   const Run run = allocate_run(units, alignment_units);
   if (run.unit == 0) return {nullptr, false};
   describe(run.unit, units, in_pages(bytes == 0 ? 1 : bytes), 0, owner);
+  start_due_maintenance();
   return {memory_of(run.unit), run.is_zeroed};
 }
 

@@ -22,13 +22,11 @@ namespace heapwright::heap {
 namespace {
 
 constexpr std::uint64_t tick_ns = 15'625'000;
-constexpr std::size_t least_heap_bytes = std::size_t{8} << 20;
 
-enum State : std::uint32_t { absent, starting, present };
+enum State : std::uint32_t { absent, starting, present, lost };
 
 struct Maintenance {
   Lock lock;
-  std::atomic<std::uint16_t> tick;
   std::atomic<std::uint32_t> state;
   std::uint32_t stack_unit;
   ThreadCache cache;  // owner of the slab that is looked at; only told, never allocated from
@@ -76,11 +74,7 @@ void sleep_ns(std::uint64_t ns) noexcept {
   platform::raw_syscall(SYS_nanosleep, platform::raw_argument(&time), 0);
 }
 
-void update_tick() noexcept {
-  const auto tick = static_cast<std::uint16_t>(monotonic_ns() / tick_ns);
-  maintenance.tick.store(tick, std::memory_order_relaxed);
-  set_page_source_tick(tick);
-}
+void update_tick() noexcept { set_current_tick(static_cast<std::uint16_t>(monotonic_ns() / tick_ns)); }
 
 // Free runs beyond what a program of this size needs between two of its peaks
 // rest less, but go in small pieces, 16 MiB a second: faulting them in again
@@ -91,7 +85,7 @@ void give_back_surplus(std::uint16_t least_age) noexcept {
   const LockGuard locked(maintenance.lock, counters_page->page.heap_lock);
   if (!has_surplus()) return;
   const auto age = static_cast<std::uint16_t>((least_age + share_of_age - 1) / share_of_age);
-  purge_oldest_run(maintenance_tick(), age, most_units);
+  purge_oldest_run(current_tick(), age, most_units);
 }
 
 [[noreturn]] void run_thread() noexcept {
@@ -150,23 +144,31 @@ bool start_thread() noexcept {
 
 }  // namespace
 
-std::uint16_t maintenance_tick() noexcept { return maintenance.tick.load(std::memory_order_relaxed); }
-
 std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept {
   const LockGuard locked(maintenance.lock, counters_page->page.heap_lock);
   std::size_t done = 0;
-  while (done < budget && do_piece(maintenance_tick(), least_age)) ++done;
+  while (done < budget && do_piece(current_tick(), least_age)) ++done;
   return done;
 }
 
-void want_maintenance(std::size_t heap_bytes) noexcept {
-  if (!settings.has_maintenance_thread || maintenance.state.load(std::memory_order_relaxed) != absent) return;
-  if (heap_bytes < least_heap_bytes && !settings.publishes_counters) return;
-  std::uint32_t expected = absent;
-  if (!maintenance.state.compare_exchange_strong(expected, starting, std::memory_order_relaxed)) return;
+namespace {
+
+void start_from(std::uint32_t state) noexcept {
+  if (!settings.has_maintenance_thread) return;
+  if (!maintenance.state.compare_exchange_strong(state, starting, std::memory_order_relaxed)) return;
   update_tick();
   // Refused: nobody asks again, and heapwright_heap_maintain() is still there.
   if (start_thread()) maintenance.state.store(present, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void start_maintenance() noexcept {
+  if (maintenance.state.load(std::memory_order_relaxed) == absent) start_from(absent);
+}
+
+void restart_maintenance() noexcept {
+  if (maintenance.state.load(std::memory_order_relaxed) == lost) start_from(lost);
 }
 
 bool is_maintenance_thread() noexcept {
@@ -178,6 +180,9 @@ bool is_maintenance_thread() noexcept {
 void lock_maintenance() noexcept { maintenance.lock.lock(counters_page->page.heap_lock); }
 void unlock_maintenance() noexcept { maintenance.lock.unlock(); }
 
-void forget_maintenance_thread() noexcept { maintenance.state.store(absent, std::memory_order_relaxed); }
+void forget_maintenance_thread() noexcept {
+  std::uint32_t before = present;
+  maintenance.state.compare_exchange_strong(before, lost, std::memory_order_relaxed);
+}
 
 }  // namespace heapwright::heap

@@ -427,10 +427,12 @@ Run grow_aligned(std::uint32_t units, std::uint32_t alignment_units) noexcept {
 
 Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   Run run = find_free_run(units, alignment_units);
-  if (run.unit == 0) run = grow_aligned(units, alignment_units);
+  const bool has_grown = run.unit == 0;
+  if (has_grown) run = grow_aligned(units, alignment_units);
   if (run.unit == 0) return run;
   raise_reached(run.unit + units);
-  start_due_maintenance();
+  if (has_grown) start_due_maintenance();
+  restart_maintenance();
   return run;
 }
 
@@ -441,8 +443,9 @@ Run take_run(std::uint32_t units) noexcept {
 }
 
 void start_due_maintenance() noexcept {
+  constexpr std::uint32_t least_units = 128;
   const std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
-  want_maintenance(std::size_t{reached - source.first_unit} * unit_bytes);
+  if (reached - source.first_unit >= least_units) start_maintenance();
 }
 
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexcept {
@@ -490,7 +493,8 @@ bool has_surplus() noexcept {
   return source.dirty_units * surplus_share > committed - source.dirty_units - source.clean_units;
 }
 
-void set_page_source_tick(std::uint16_t tick) noexcept { source.tick.store(tick, std::memory_order_relaxed); }
+std::uint16_t current_tick() noexcept { return source.tick.load(std::memory_order_relaxed); }
+void set_current_tick(std::uint16_t tick) noexcept { source.tick.store(tick, std::memory_order_relaxed); }
 
 std::size_t dirty_bytes() noexcept {
   const LockGuard locked = guard();

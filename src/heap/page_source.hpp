@@ -29,8 +29,11 @@ bool initialize_page_source() noexcept;
 Run allocate_run(std::uint32_t units, std::uint32_t alignment_units = 1) noexcept;
 
 // The same without asking the system, for those who hold a lock; unit 0: no
-// free run is that long. Without the lock start_due_maintenance() is to follow.
+// free run is that long.
 Run take_run(std::uint32_t units) noexcept;
+
+// Starts the maintenance thread if the heap has handed out some MiB. For calls
+// that cost as much anyway: the start is a clone().
 void start_due_maintenance() noexcept;
 
 // The lines of the run must be UnitKind::inside again. `is_dirty` false: its
@@ -50,8 +53,9 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
 inline constexpr std::uint32_t surplus_share = 8;
 bool has_surplus() noexcept;
 
-// The tick that free runs are stamped with; set by maintenance.
-void set_page_source_tick(std::uint16_t tick) noexcept;
+// 1/64 s; wraps around. What is freed or pooled is stamped with it; maintenance sets it.
+std::uint16_t current_tick() noexcept;
+void set_current_tick(std::uint16_t tick) noexcept;
 
 std::size_t dirty_bytes() noexcept;
 std::size_t committed_bytes() noexcept;

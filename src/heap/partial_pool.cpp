@@ -5,7 +5,6 @@
 
 #include "heap/counting.hpp"
 #include "heap/lock.hpp"
-#include "heap/maintenance.hpp"
 
 namespace heapwright::heap {
 
@@ -32,16 +31,16 @@ struct SlabList {
 // `unpurged` of all classes together would lose the class's own order, so each
 // class has both lists; a count of unpurged slabs says whether to look.
 struct ClassPool {
+  std::atomic<std::uint32_t> slabs;
   SlabList unpurged;
   SlabList purged;
 };
 
 struct PartialPool {
   Lock lock;
-  std::atomic<std::uint32_t> slabs_of[class_count];
-  ClassPool classes[class_count];
   std::uint32_t unpurged_count;
   std::uint32_t cursor;  // the class that claim_unpurged() looks at next
+  ClassPool classes[class_count];
 };
 constinit PartialPool pool{};
 
@@ -62,16 +61,17 @@ bool insert(UnitLine* slab) noexcept {
     return false;
   }
   set_flag(slab, is_pooled);
+  // First of all a write: a page that is read first costs two page faults.
+  pool.classes[slab->size_class].slabs.fetch_add(1, std::memory_order_relaxed);
   list_of(slab).append(slab);
   if (!has_flag(slab, is_purged)) ++pool.unpurged_count;
-  pool.slabs_of[slab->size_class].fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
 void remove(UnitLine* slab, ThreadCache* owner) noexcept {
   list_of(slab).remove(slab);
   if (!has_flag(slab, is_purged)) --pool.unpurged_count;
-  pool.slabs_of[slab->size_class].fetch_sub(1, std::memory_order_relaxed);
+  pool.classes[slab->size_class].slabs.fetch_sub(1, std::memory_order_relaxed);
   clear_flag(slab, is_pooled);
   clear_flag(slab, is_purged);
   slab->owner.store(owner, std::memory_order_release);
@@ -81,13 +81,13 @@ void remove(UnitLine* slab, ThreadCache* owner) noexcept {
 
 bool pool_slab(UnitLine* slab) noexcept {
   const LockGuard locked = guard();
-  slab->stamp = maintenance_tick();
+  slab->stamp = current_tick();
   clear_flag(slab, is_purged);
   return insert(slab);
 }
 
 UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
-  if (pool.slabs_of[size_class].load(std::memory_order_relaxed) == 0) return nullptr;
+  if (pool.classes[size_class].slabs.load(std::memory_order_relaxed) == 0) return nullptr;
   const LockGuard locked = guard();
   const ClassPool& lists = pool.classes[size_class];
   const std::uint32_t unit = lists.unpurged.last != 0 ? lists.unpurged.last : lists.purged.last;
@@ -143,7 +143,7 @@ bool pool_is_valid() noexcept {
         ++count;
       }
     }
-    if (count != pool.slabs_of[c].load(std::memory_order_relaxed)) return false;
+    if (count != pool.classes[c].slabs.load(std::memory_order_relaxed)) return false;
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "heap/allocate.hpp"
 #include "heap/caches.hpp"
 #include "heap/counting.hpp"
 #include "heap/dropped_blocks.hpp"
@@ -58,8 +59,10 @@ void in_child() {
 [[gnu::constructor(101)]] void start() {
   pthread_atfork(before_fork, unlock_all, in_child);
   if (!initialize_process()) return;
-  attach();  // here, and not in a call that the program may be timing
-  if (settings.starts_thread_early) want_maintenance(SIZE_MAX);
+  // Here, and not in a call that the program may be timing: the first block's
+  // way touches most pages of code and tables.
+  release(allocate(1));
+  if (settings.starts_thread_early || settings.publishes_counters) start_maintenance();
 }
 
 [[gnu::destructor]] void end_process() { close_counters(); }

@@ -19,6 +19,19 @@ ClassSlot& slot_of(ThreadCache* cache, const UnitLine* slab) noexcept {
   return cache->slots[slab->size_class];
 }
 
+bool has_slabs(const ThreadCache* cache, std::uint32_t size_class) noexcept {
+  return (cache->with_slabs[size_class / 64] >> size_class % 64 & 1) != 0;
+}
+
+// Slabs of so many units more, modulo 2^32.
+void hold_units(ThreadCache* cache, std::uint32_t size_class, std::uint32_t more) noexcept {
+  std::uint32_t& held = cache->slots[size_class].held_units;
+  held += more;
+  const std::uint64_t bit = std::uint64_t{1} << size_class % 64;
+  std::uint64_t& word = cache->with_slabs[size_class / 64];
+  word = held != 0 ? word | bit : word & ~bit;
+}
+
 std::uintptr_t distance_of(const ThreadCache* cache, const UnitLine* slab) noexcept {
   return reinterpret_cast<std::uintptr_t>(slab) - reinterpret_cast<std::uintptr_t>(cache);
 }
@@ -108,7 +121,7 @@ void leave_ring(ThreadCache* cache, UnitLine* slab) noexcept {
 
 void leave_class(ThreadCache* cache, UnitLine* slab) noexcept {
   has_flag(slab, is_listed) ? leave_queue(cache, slab) : leave_ring(cache, slab);
-  slot_of(cache, slab).held_units -= slab->units;
+  hold_units(cache, slab->size_class, -slab->units);
 }
 
 std::uint32_t used_bytes(const UnitLine* slab) noexcept {
@@ -266,7 +279,6 @@ UnitLine* open_private_slab(ThreadCache* cache, std::uint32_t size_class, std::u
     spare.run = {};
     spare.units = 0;
   }
-  spare.is_asked = true;
   if (run.unit != 0) return open_slab_in(run, size_class, units, cache);
   spare.lacking_units = units;
   return nullptr;
@@ -285,7 +297,7 @@ UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
     if (slab == nullptr) return nullptr;
     cache->count(Reason::slab_opened);
   }
-  slot.held_units += slab->units;
+  hold_units(cache, size_class, slab->units);
   join_queue(cache, slab);
   return slab;
 }
@@ -382,8 +394,8 @@ Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_cla
 
 void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (size_class == 0) size_class = 1;
-  const bool has_slabs = cache->slots[size_class].held_units != 0;
-  const std::uint32_t serving = has_slabs ? size_class : size_classes[size_class].coarse;
+  const std::uint32_t serving = has_slabs(cache, size_class) ? size_class : size_classes[size_class].coarse;
+  cache->slots[serving].is_used = true;
   const std::uint32_t first = cache->slots[serving].first;
   if (first != 0 && line_of(first)->free_list != nullptr) {
     make_current(cache, line_of(first), size_class);
@@ -482,6 +494,7 @@ bool cache_is_valid(const ThreadCache* cache) noexcept {
       previous = unit;
     }
     if (cache->slots[c].last != previous || !ring_is_valid(cache, c)) return false;
+    if (has_slabs(cache, c) != (cache->slots[c].held_units != 0)) return false;
   }
   return kept_bytes == cache->kept_bytes && current_is_valid(cache);
 }

@@ -30,6 +30,8 @@ struct ClassSlot {
   // class less so many, and its lead.
   std::uint8_t favourite;
   std::uint8_t votes;
+  // Written before anything is read: a page that is read first costs two page faults.
+  bool is_used;
 };
 
 inline constexpr std::uint32_t candidate_count = 8;
@@ -41,15 +43,16 @@ struct SpareRun {
   Run run;
   std::uint32_t units;
   std::uint32_t lacking_units;
-  bool is_asked;  // a slab was opened, or was to be
 };
 
+// What every slow call uses comes first: each page that is touched for the
+// first time is a page fault within a call.
 struct ThreadCache {
   UnitLine nothing;  // no slab: its free list is empty
-  // Distances of slabs from this cache, so that zeroed memory means `nothing`.
-  std::uintptr_t current[step_count];
-  ClassSlot slots[class_count];
-  counters::Counter reasons[counters::reason_count];
+  // First of the slabs that others tell about, linked by second_next: pushed
+  // to by anyone, taken as a whole by the owner.
+  alignas(64) std::atomic<std::uint32_t> notified;
+  alignas(64) counters::Counter reasons[counters::reason_count];
   counters::Counter first_touch_pages;
   std::uint32_t pending;  // notices taken over and not yet looked at
   std::uint32_t kept_bytes;
@@ -62,9 +65,11 @@ struct ThreadCache {
   bool is_private;                // of a heap of one's own: slabs never go to the pool
   std::uint16_t idle_stamp;       // maintenance tick of its thread's end
   bool is_tidy;                   // idle, and given up all it could
-  // First of the slabs that others tell about, linked by second_next: pushed
-  // to by anyone, taken as a whole by the owner.
-  alignas(64) std::atomic<std::uint32_t> notified;
+  // A bit for each class that has slabs, for those classes whose slots were never written.
+  std::uint64_t with_slabs[(class_count + 63) / 64];
+  // Distances of slabs from this cache, so that zeroed memory means `nothing`.
+  std::uintptr_t current[step_count];
+  ClassSlot slots[class_count];
 
   void count(counters::Reason reason) noexcept {
     counters::add_owned(reasons[static_cast<std::uint32_t>(reason)], 1);
