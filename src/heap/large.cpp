@@ -66,8 +66,7 @@ void* resize_in_place(UnitLine* line, std::uint32_t units, std::size_t bytes) no
     line->units = units;
     free_run(unit + units, surplus, !is_given_back);
   } else if (units > line->units) {
-    bool is_zeroed = false;
-    if (!extend_run(unit, line->units, units - line->units, &is_zeroed)) return nullptr;
+    if (!extend_run(unit, line->units, units - line->units)) return nullptr;
     line->units = units;
   }
   line->large_bytes = bytes;
@@ -77,7 +76,7 @@ void* resize_in_place(UnitLine* line, std::uint32_t units, std::size_t bytes) no
 void* move_block(UnitLine* line, std::uint32_t units, std::size_t bytes) noexcept {
   if (moved_blocks.load(std::memory_order_relaxed) >= most_moved) return nullptr;
   const std::uint32_t unit = unit_of(line);
-  const Run run = allocate_run(units);
+  const Run run = allocate_run_with_room(units);
   if (run.unit == 0) return nullptr;
   if (!move_pages(memory_of(unit), memory_of(run.unit), line->large_bytes)) {
     free_run(run.unit, units, !run.is_zeroed);
@@ -107,6 +106,15 @@ LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache*
   describe(run.unit, units, in_pages(bytes == 0 ? 1 : bytes), 0, owner);
   start_due_maintenance();
   return {memory_of(run.unit), run.is_zeroed};
+}
+
+void* allocate_grown(std::size_t bytes) noexcept {
+  if (!is_allowed(bytes, 1)) return nullptr;
+  const std::uint32_t units = units_for(bytes);
+  const Run run = allocate_run_with_room(units);
+  if (run.unit == 0) return nullptr;
+  describe(run.unit, units, in_pages(bytes), 0, nullptr);
+  return memory_of(run.unit);
 }
 
 void free_large(UnitLine* line) noexcept {

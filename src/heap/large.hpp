@@ -19,6 +19,9 @@ struct LargeBlock {
 
 // `alignment` is a power of two; `owner` is the cache of a heap of one's own or null.
 LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;
+// For realloc, which makes a block of more than slab_limit_bytes longer: where
+// it can be made longer again in its place, if there is room. Null: no memory.
+void* allocate_grown(std::size_t bytes) noexcept;
 // `line` describes a large block.
 void free_large(UnitLine* line) noexcept;
 

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "heap/counting.hpp"
+#include "heap/free_run_bins.hpp"
 #include "heap/lock.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/system_pages.hpp"
@@ -24,83 +25,11 @@ constexpr std::size_t least_span_bytes = std::size_t{1} << 26;
 constexpr std::uint32_t least_growth_units = 512;
 constexpr std::uint32_t least_mapped_units = 64;
 constexpr std::uint32_t most_growth_units = 2048;
-constexpr std::uint32_t bin_count = 256;
-constexpr std::uint32_t exact_bins = 64;
+// A block that has grown grows again: it moves to where it has room for this
+// many times its length.
+constexpr std::uint32_t growth_room = 4;
 
-// Lengths below 64 have a bin each, longer ones eight bins per doubling.
-constexpr std::uint32_t bin_of(std::uint32_t units) noexcept {
-  if (units < exact_bins) return units;
-  const auto doubling = static_cast<std::uint32_t>(std::bit_width(units) - 1);
-  return exact_bins + (doubling - 6) * 8 + (units >> (doubling - 3) & 7);
-}
-// The first bin in which every run is long enough.
-constexpr std::uint32_t fitting_bin_of(std::uint32_t units) noexcept {
-  if (units < exact_bins) return units;
-  const auto doubling = static_cast<std::uint32_t>(std::bit_width(units) - 1);
-  return bin_of(units + (std::uint32_t{1} << (doubling - 3)) - 1);
-}
 static_assert(bin_of(full_span_bytes >> unit_shift) < bin_count);
-
-struct Bins {
-  std::uint64_t filled[bin_count / 64];
-  std::uint32_t first[bin_count];
-
-  void insert(std::uint32_t unit) noexcept {
-    UnitLine* line = line_of(unit);
-    const std::uint32_t bin = bin_of(line->units);
-    line->prev = 0;
-    line->next = first[bin];
-    if (first[bin] != 0) line_of(first[bin])->prev = unit;
-    first[bin] = unit;
-    filled[bin / 64] |= std::uint64_t{1} << bin % 64;
-  }
-  void remove(std::uint32_t unit) noexcept {
-    UnitLine* line = line_of(unit);
-    const std::uint32_t bin = bin_of(line->units);
-    if (line->next != 0) line_of(line->next)->prev = line->prev;
-    if (line->prev != 0) {
-      line_of(line->prev)->next = line->next;
-    } else {
-      first[bin] = line->next;
-      if (line->next == 0) filled[bin / 64] &= ~(std::uint64_t{1} << bin % 64);
-    }
-  }
-  // A run of `units` or more, 0: none.
-  std::uint32_t find(std::uint32_t units) const noexcept {
-    const std::uint32_t bin = fitting_bin_of(units);
-    if (bin >= bin_count) return 0;
-    std::uint64_t word = filled[bin / 64] & ~std::uint64_t{0} << bin % 64;
-    for (std::uint32_t i = bin / 64;; word = filled[i]) {
-      count_steps();
-      if (word != 0) return first[i * 64 + static_cast<std::uint32_t>(std::countr_zero(word))];
-      if (++i == bin_count / 64) return 0;
-    }
-  }
-};
-
-// Dirty runs freed last, not yet joined with their neighbours: who frees a run
-// and asks for one as long gets the same pages, and longer runs stay whole.
-// Their lines are UnitKind::inside but for `units` and `stamp` of the first.
-struct RecentRuns {
-  static constexpr std::uint32_t capacity = 8;
-  std::uint32_t first_units[capacity];  // the newest last
-  std::uint32_t count;
-
-  void add(std::uint32_t unit) noexcept { first_units[count++] = unit; }
-  // The newest run of exactly this length, 0: none.
-  std::uint32_t take(std::uint32_t units) noexcept {
-    for (std::uint32_t i = count; i-- > 0;) {
-      count_steps();
-      if (line_of(first_units[i])->units == units) return take_at(i);
-    }
-    return 0;
-  }
-  std::uint32_t take_at(std::uint32_t i) noexcept {
-    const std::uint32_t unit = first_units[i];
-    std::copy(first_units + i + 1, first_units + count--, first_units + i);
-    return unit;
-  }
-};
 
 struct PageSource {
   Lock lock;
@@ -167,6 +96,13 @@ void remove_run(std::uint32_t unit) noexcept {
   mark_ends(unit, line->units, UnitKind::inside, UnitKind::inside);
 }
 
+// The first unit of the free run that ends before `unit`, 0: none does.
+std::uint32_t free_run_before(std::uint32_t unit) noexcept {
+  const UnitLine* before = line_of(unit - 1);
+  if (before->kind == UnitKind::free_run_last) return unit - 1 - before->units;
+  return before->kind == UnitKind::free_run && before->units == 1 ? unit - 1 : 0;
+}
+
 // Joined with free neighbours of the same kind.
 void insert_joined(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept {
   const std::uint32_t after = unit + units;
@@ -177,10 +113,7 @@ void insert_joined(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept
       remove_run(after);
     }
   }
-  const UnitLine* before = line_of(unit - 1);
-  std::uint32_t joined = 0;
-  if (before->kind == UnitKind::free_run_last) joined = unit - 1 - before->units;
-  if (before->kind == UnitKind::free_run && before->units == 1) joined = unit - 1;
+  const std::uint32_t joined = free_run_before(unit);
   if (joined != 0 && is_dirty_run(line_of(joined)) == dirty) {
     units += line_of(joined)->units;
     remove_run(joined);
@@ -246,6 +179,37 @@ Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   return {unit, is_zeroed};
 }
 
+// Takes `units` of the free run that begins at `unit`, and of the one behind it if that is too short.
+void carve_across(std::uint32_t unit, std::uint32_t units) noexcept {
+  const std::uint32_t first = std::min<std::uint32_t>(line_of(unit)->units, units);
+  carve_run(unit, unit, first);
+  if (first < units) carve_run(unit + first, unit + first, units - first);
+}
+
+// A place with free units behind it, best where a block that grew was freed
+// before. The first one begins a quarter into the longest clean run: what is
+// before it serves shorter requests.
+Run take_run_with_room(std::uint32_t units) noexcept {
+  const std::uint32_t with_room = units * growth_room;
+  join_recent();
+  const std::uint32_t clean = source.clean.find_longest();
+  const std::uint32_t clean_units = clean == 0 ? 0 : line_of(clean)->units;
+  const std::uint32_t before = clean == 0 ? 0 : free_run_before(clean);
+  if (before != 0 && line_of(before)->units + clean_units >= with_room) {
+    carve_across(before, units);
+    return {before, false};
+  }
+  const std::uint32_t dirty = source.dirty.find(with_room);
+  if (dirty != 0) {
+    carve_run(dirty, dirty, units);
+    return {dirty, false};
+  }
+  if (clean_units < with_room) return {0, false};
+  const std::uint32_t unit = clean + clean_units / 4;
+  carve_run(clean, unit, units);
+  return {unit, true};
+}
+
 bool make_range_writable(std::uint32_t unit, std::uint32_t units) noexcept {
   char* memory = memory_of(unit);
   const std::size_t bytes = std::size_t{units} * unit_bytes;
@@ -275,10 +239,12 @@ bool is_beyond_limit(std::uint32_t end) noexcept {
   return std::size_t{end - source.first_unit} * unit_bytes > limit - limit / 8;
 }
 
-// Moves the frontier up by `units`, at `from`. The range is the caller's alone.
+// Moves the frontier up by `units`, at `from`; where `from` is not 0, only if
+// it is there. The range is the caller's alone.
 bool claim_frontier(std::uint32_t units, std::uint32_t* from) noexcept {
   std::uint32_t old = source.frontier.load(std::memory_order_relaxed);
   do {
+    if (*from != 0 && *from != old) return false;
     if (units > source.span_units - old || is_beyond_limit(old + units)) return false;
   } while (!source.frontier.compare_exchange_weak(old, old + units, std::memory_order_relaxed));
   *from = old;
@@ -293,8 +259,7 @@ void raise_used(std::size_t bytes) noexcept {
 
 // What cannot be made writable is given back, or left out for good when the
 // frontier has moved on meanwhile.
-Run grow(std::uint32_t wanted, std::uint32_t growth) noexcept {
-  std::uint32_t from = 0;
+Run grow(std::uint32_t wanted, std::uint32_t growth, std::uint32_t from = 0) noexcept {
   if (!claim_frontier(growth, &from)) return {0, false};
   if (!make_range_writable(from, growth)) {
     std::uint32_t expected = from + growth;
@@ -331,12 +296,37 @@ void obey_late_limit() noexcept {
   unreserve(memory_of(end), region.span_bytes - (std::size_t{end} << unit_shift));
 }
 
+// What is free below the frontier is too short, but with what comes behind it
+// long enough: where every page that can be written counts, nothing is left
+// unused between long blocks.
+Run grow_behind_rest(std::uint32_t wanted, std::uint32_t step) noexcept {
+  const std::uint32_t end = source.frontier.load(std::memory_order_relaxed);
+  std::uint32_t rest = 0;
+  bool is_zeroed = false;
+  {
+    const LockGuard locked = guard();
+    rest = free_run_before(end);
+    if (rest == 0) return {0, false};
+    is_zeroed = !is_dirty_run(line_of(rest));
+    carve_run(rest, rest, std::min(wanted, end - rest));
+  }
+  if (end - rest >= wanted) return {rest, is_zeroed};  // in a bin with shorter ones
+  const std::uint32_t missing = wanted - (end - rest);
+  Run grown = grow(missing, std::max(missing, step), end);
+  if (grown.unit == 0 && missing < step) grown = grow(missing, missing, end);
+  if (grown.unit != 0) return {rest, is_zeroed};
+  const LockGuard locked = guard();
+  insert_joined(rest, end - rest, !is_zeroed);
+  return {0, false};
+}
+
 Run grow_for(std::uint32_t units) noexcept {
   obey_late_limit();
   const std::uint32_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
   const std::uint32_t least = source.is_reserved ? least_growth_units : least_mapped_units;
   const std::uint32_t step = std::clamp(committed / 2, least, most_growth_units);
-  Run run = grow(units, std::max(units, step));
+  Run run = grow_behind_rest(units, step);
+  if (run.unit == 0) run = grow(units, std::max(units, step));
   if (run.unit == 0 && units < step) run = grow(units, units);
   return run;
 }
@@ -436,6 +426,18 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   return run;
 }
 
+Run allocate_run_with_room(std::uint32_t units) noexcept {
+  Run run{0, false};
+  {
+    const LockGuard locked = guard();
+    run = take_run_with_room(units);
+  }
+  if (run.unit == 0) return allocate_run(units);
+  raise_reached(run.unit + units);
+  start_due_maintenance();
+  return run;
+}
+
 Run take_run(std::uint32_t units) noexcept {
   const Run run = find_free_run(units, 1);
   if (run.unit != 0) raise_reached(run.unit + units);
@@ -455,15 +457,27 @@ void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexce
   add_recent(unit, units);
 }
 
-bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more, bool* is_zeroed) noexcept {
+namespace {
+
+// The free run that begins at the unit, 0 units: none does.
+std::uint32_t free_units_at(std::uint32_t unit) noexcept {
+  if (unit >= source.frontier.load(std::memory_order_relaxed)) return 0;
+  const UnitLine* line = line_of(unit);
+  return line->kind == UnitKind::free_run ? line->units : 0;
+}
+
+}  // namespace
+
+bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noexcept {
   const LockGuard locked = guard();
   const std::uint32_t after = unit + units;
-  if (after >= source.frontier.load(std::memory_order_relaxed)) return false;
-  const UnitLine* next = line_of(after);
-  if (next->kind == UnitKind::inside) join_recent();  // may be one of them
-  if (next->kind != UnitKind::free_run || next->units < more) return false;
-  *is_zeroed = !is_dirty_run(next);
-  carve_run(after, after, more);
+  // What follows may be one of these.
+  if (free_units_at(after) < more && source.recent.count != 0) join_recent();
+  // A clean run may follow a dirty one, or the other way round.
+  const std::uint32_t first = std::min(free_units_at(after), more);
+  if (first == 0) return false;
+  if (first < more && free_units_at(after + first) < more - first) return false;
+  carve_across(after, more);
   return true;
 }
 

@@ -40,9 +40,12 @@ void start_due_maintenance() noexcept;
 // pages hold zeros.
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty) noexcept;
 
+// The same for a block that has been grown and may grow again: with free units
+// behind it, if there is such a place.
+Run allocate_run_with_room(std::uint32_t units) noexcept;
+
 // Takes `more` units that follow `unit + units` directly, if they are free.
-// Sets is_zeroed of those.
-bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more, bool* is_zeroed) noexcept;
+bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noexcept;
 
 // Gives back the pages of the dirty free run that waits longest, up to
 // `most_units` of it, if it was freed `least_age` ticks before `now`. False:

@@ -87,30 +87,28 @@ constexpr std::uint32_t slab_units_of(std::uint32_t size_class) noexcept {
   return units;
 }
 
-// Room for 4 blocks.
-constexpr std::uint32_t first_slab_units_of(std::uint32_t size_class) noexcept {
-  const std::uint32_t needed =
-      static_cast<std::uint32_t>((block_bytes_of(size_class) * std::size_t{4} + unit_bytes - 1) / unit_bytes);
-  return needed < slab_units_of(size_class) ? needed : slab_units_of(size_class);
-}
+// Of a class's first slab, which may remain the only one: no block is longer.
+inline constexpr std::uint32_t first_slab_units = 1;
+static_assert(slab_limit_bytes <= first_slab_units * unit_bytes);
 
 struct SizeClass {
   std::uint32_t block_bytes;
+  // floor(offset / block_bytes) == floor(offset / 8) * reciprocal >> 31 for
+  // every offset in a slab (up to 2^21, tested).
+  std::uint32_t reciprocal;
   std::uint16_t coarse;
-  std::uint8_t units;
-  std::uint8_t first_units;  // of the first slab, which may remain the only one
-  // floor(offset / block_bytes) == offset * reciprocal >> 42 for every offset
-  // in a slab (up to 2^21, tested).
-  std::uint64_t reciprocal;
+  std::uint16_t units;
 };
+
+inline constexpr int reciprocal_shift = 31;
+inline constexpr std::uint32_t reciprocal_one = std::uint32_t{1} << reciprocal_shift;
 
 constexpr SizeClass describe_class(std::uint32_t size_class) noexcept {
   SizeClass described{};
   described.block_bytes = block_bytes_of(size_class);
-  described.units = static_cast<std::uint8_t>(slab_units_of(size_class));
+  described.units = static_cast<std::uint16_t>(slab_units_of(size_class));
   described.coarse = static_cast<std::uint16_t>(coarse_class_of(size_class));
-  described.first_units = static_cast<std::uint8_t>(first_slab_units_of(size_class));
-  described.reciprocal = ((std::uint64_t{1} << 42) + described.block_bytes - 1) / described.block_bytes;
+  described.reciprocal = (reciprocal_one + described.block_bytes / 8 - 1) / (described.block_bytes / 8);
   return described;
 }
 
@@ -123,7 +121,7 @@ constexpr std::array<SizeClass, class_count> describe_classes() noexcept {
 inline constexpr std::array<SizeClass, class_count> size_classes = describe_classes();
 
 constexpr std::uint32_t block_index(std::uint32_t size_class, std::size_t offset) noexcept {
-  return static_cast<std::uint32_t>(offset * size_classes[size_class].reciprocal >> 42);
+  return static_cast<std::uint32_t>(offset / 8 * size_classes[size_class].reciprocal >> reciprocal_shift);
 }
 
 constexpr std::uint32_t capacity_of(std::uint32_t size_class, std::uint32_t units) noexcept {

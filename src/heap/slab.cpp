@@ -10,7 +10,6 @@
 namespace heapwright::heap {
 
 UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept {
-  if (units == 0) units = size_classes[size_class].first_units;
   const Run run = allocate_run(units);
   return run.unit == 0 ? nullptr : open_slab_in(run, size_class, units, owner);
 }

@@ -72,8 +72,7 @@ struct Chain {
   std::uint32_t count;
 };
 
-// A new slab with no block carved, owned by `owner`; of the size of a first
-// slab where `units` is 0. Null: no memory.
+// A new slab with no block carved, owned by `owner`. Null: no memory.
 UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept;
 // The same in a run that the caller has got.
 UnitLine* open_slab_in(Run run, std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept;

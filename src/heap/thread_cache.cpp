@@ -272,7 +272,6 @@ Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
 
 UnitLine* open_private_slab(ThreadCache* cache, std::uint32_t size_class, std::uint32_t units) noexcept {
   SpareRun& spare = cache->spare;
-  if (units == 0) units = size_classes[size_class].first_units;
   Run run = take_run(units);
   if (run.unit == 0 && spare.units == units) {
     run = spare.run;
@@ -284,21 +283,26 @@ UnitLine* open_private_slab(ThreadCache* cache, std::uint32_t size_class, std::u
   return nullptr;
 }
 
-// The queue of the class is empty. Null: no memory.
-UnitLine* fetch_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  ClassSlot& slot = cache->slots[size_class];
-  UnitLine* slab = cache->is_private ? nullptr : claim_slab(size_class, cache);
-  if (slab != nullptr) {
-    cache->count(Reason::slab_claimed);
-  } else {
-    const std::uint32_t units = slot.held_units != 0 ? size_classes[size_class].units : 0;
-    slab =
-        cache->is_private ? open_private_slab(cache, size_class, units) : open_slab(size_class, units, cache);
-    if (slab == nullptr) return nullptr;
-    cache->count(Reason::slab_opened);
-  }
-  hold_units(cache, size_class, slab->units);
+void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
+  cache->count(reason);
+  hold_units(cache, slab->size_class, slab->units);
   join_queue(cache, slab);
+}
+
+// Of the pool. Null: it has none of the class.
+UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  UnitLine* slab = cache->is_private ? nullptr : claim_slab(size_class, cache);
+  if (slab != nullptr) add_slab(cache, slab, Reason::slab_claimed);
+  return slab;
+}
+
+// Null: no memory.
+UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const std::uint32_t units =
+      has_slabs(cache, size_class) ? size_classes[size_class].units : first_slab_units;
+  UnitLine* slab =
+      cache->is_private ? open_private_slab(cache, size_class, units) : open_slab(size_class, units, cache);
+  if (slab != nullptr) add_slab(cache, slab, Reason::slab_opened);
   return slab;
 }
 
@@ -352,6 +356,16 @@ UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return slot.first != 0 ? line_of(slot.first) : find_waiting(cache, size_class);
 }
 
+// Before a class that has slabs of its own gets another one: a slab of its
+// coarser class with a block that was used before. Null: there is none.
+UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const std::uint32_t coarse = size_classes[size_class].coarse;
+  if (coarse == size_class) return nullptr;
+  UnitLine* slab = has_slabs(cache, coarse) ? first_slab(cache, coarse) : nullptr;
+  if (slab == nullptr) slab = claim_for(cache, coarse);
+  return slab == nullptr || is_to_be_carved(slab) ? nullptr : slab;
+}
+
 // Whether `size_class` is to get a slab of its own, now that its coarser one
 // would need another.
 bool is_promoted(const ThreadCache* cache, std::uint32_t size_class) noexcept {
@@ -382,7 +396,9 @@ Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_cla
   UnitLine* slab = first_slab(cache, serving);
   if (slab == nullptr) {
     if (serving != size_class && is_promoted(cache, size_class)) serving = size_class;
-    slab = fetch_slab(cache, serving);
+    slab = claim_for(cache, serving);
+    if (slab == nullptr && serving == size_class) slab = find_coarser(cache, size_class);
+    if (slab == nullptr) slab = open_for(cache, serving);
   }
   if (slab == nullptr) return nullptr;
   Block* block = take_from(cache, slab);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The whole heap through its own functions; malloc stays the C library's.
+// length: every test is of the one heap of the process, and leaves it valid
 #include "heapwright/heap.h"
 
 #include <gtest/gtest.h>
@@ -62,6 +63,40 @@ TEST_F(Heap, AFewBlocksOfFullSlabsAreUsedBeforeASlabIsOpened) {
   for (std::size_t i = 0; i < blocks.size(); i += 10) blocks[i] = allocate(1024);
   EXPECT_EQ(opened_slabs(), before);
   for (void* block : blocks) release(block);
+}
+
+// 592 bytes come from slabs of 640 until those hold so much that 592 gets its own.
+TEST_F(Heap, FreeBlocksOfACoarserSlabAreUsedBeforeASlabIsOpened) {
+  constexpr std::size_t bytes = 592;
+  std::vector<void*> blocks;
+  std::vector<void*> coarse;
+  while (coarse.empty() || usable_bytes(blocks.back()) != bytes) {
+    blocks.push_back(allocate(bytes));
+    if (usable_bytes(blocks.back()) != bytes) coarse.push_back(blocks.back());
+    ASSERT_LT(blocks.size(), 10'000U);
+  }
+  std::size_t freed = 0;
+  for (std::size_t i = 0; i < coarse.size(); i += 2, ++freed) release(coarse[i]);
+  std::size_t reused = 0;
+  std::vector<void*> later;
+  for (const std::uint64_t before = opened_slabs(); opened_slabs() == before;) {
+    later.push_back(allocate(bytes));
+    if (usable_bytes(later.back()) != bytes) ++reused;
+    ASSERT_LT(later.size(), 10'000U);
+  }
+  EXPECT_GE(reused, freed);
+  for (std::size_t i = 1; i < coarse.size(); i += 2) release(coarse[i]);
+  release(blocks.back());
+  for (void* block : later) release(block);
+}
+
+TEST_F(Heap, AFirstSlabOfLongBlocksIsOneUnit) {
+  heapwright_heap* heap = heapwright_heap_create("long");
+  const auto* first = head_line_of(heapwright_heap_allocate(heap, 45056, 16));
+  const auto* second = head_line_of(heapwright_heap_allocate(heap, 45056, 16));
+  EXPECT_EQ(first->units, 1U);
+  EXPECT_EQ(second->units, size_classes[class_of(45'056)].units);
+  heapwright_heap_destroy(heap);
 }
 
 // Of a coarser class's slabs only one that holds much gives way to finer ones.
@@ -216,6 +251,27 @@ TEST_F(Heap, ALargeBlockGrowsWithItsBytesWithoutCopyOrWithMovedPages) {
   }
   release(block);
   release(in_the_way);
+}
+
+// As buffers grow, with other blocks made meanwhile.
+TEST_F(Heap, ABlockThatGrowsAgainAndAgainMovesSeldom) {
+  std::vector<void*> others;
+  std::size_t bytes = 100'000;
+  auto* block = static_cast<unsigned char*>(allocate(bytes));
+  std::memset(block, 7, bytes);
+  int moves = 0;
+  while (bytes < 3'000'000) {
+    others.push_back(allocate(70'000));
+    bytes = bytes * 3 / 2;
+    auto* grown = static_cast<unsigned char*>(reallocate(block, bytes));
+    ASSERT_NE(grown, nullptr);
+    if (grown != block) ++moves;
+    block = grown;
+    ASSERT_EQ(block[99'999], 7);
+  }
+  EXPECT_LE(moves, 3);
+  release(block);
+  for (void* other : others) release(other);
 }
 
 TEST_F(Heap, ZeroedBlocksAreZeroWhateverWasThereBefore) {

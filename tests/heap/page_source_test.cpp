@@ -71,9 +71,7 @@ TEST_F(PageSource, FreedNeighboursJoin) {
   free_run(run.unit + 12, 4, true);
   free_run(run.unit + 8, 4, true);
   ASSERT_TRUE(page_source_is_valid());
-  bool is_zeroed = true;
-  EXPECT_TRUE(extend_run(run.unit, 4, 12, &is_zeroed));
-  EXPECT_FALSE(is_zeroed);
+  EXPECT_TRUE(extend_run(run.unit, 4, 12));
   free_run(run.unit, 16, true);
 }
 
@@ -99,16 +97,70 @@ TEST_F(PageSource, AlignedRunsAreAligned) {
 TEST_F(PageSource, ARunGrowsIntoAFreeNeighbour) {
   const auto run = allocate_run(8);
   free_run(run.unit + 4, 4, true);
-  bool is_zeroed = true;
-  EXPECT_TRUE(extend_run(run.unit, 4, 2, &is_zeroed));
-  EXPECT_FALSE(is_zeroed);
-  EXPECT_FALSE(extend_run(run.unit, 4, 1, &is_zeroed));  // its own
+  EXPECT_TRUE(extend_run(run.unit, 4, 2));
+  EXPECT_FALSE(extend_run(run.unit, 4, 1));  // its own
   free_run(run.unit, 6, true);
+}
+
+TEST_F(PageSource, ARunGrowsIntoADirtyAndACleanNeighbour) {
+  const auto run = allocate_run(12);
+  free_run(run.unit + 4, 4, true);
+  free_run(run.unit + 8, 4, false);
+  EXPECT_FALSE(extend_run(run.unit, 4, 4096));
+  EXPECT_TRUE(extend_run(run.unit, 4, 8));
+  EXPECT_TRUE(page_source_is_valid());
+  free_run(run.unit, 12, true);
 }
 
 void purge_all() {
   while (purge_oldest_run(0, 0)) {
   }
+}
+
+// Takes every long free run, until one comes from a growth of the region.
+class WithoutLongRuns {
+ public:
+  WithoutLongRuns() {
+    const std::uint32_t frontier = unit_frontier();
+    do {
+      taken_.push_back(allocate_run(units).unit);
+    } while (taken_.back() + units <= frontier);
+  }
+  ~WithoutLongRuns() {
+    for (const std::uint32_t unit : taken_) free_run(unit, units, false);
+  }
+  WithoutLongRuns(const WithoutLongRuns&) = delete;
+  WithoutLongRuns& operator=(const WithoutLongRuns&) = delete;
+
+ private:
+  static constexpr std::uint32_t units = 1024;
+  std::vector<std::uint32_t> taken_;
+};
+
+TEST_F(PageSource, ARunWithRoomGrowsAndItsPlaceServesTheNext) {
+  const WithoutLongRuns without_long_runs;
+  const auto longest = allocate_run(8192);
+  free_run(longest.unit, 8192, false);
+  purge_all();
+  const auto run = allocate_run_with_room(2);
+  const auto other = allocate_run(3);
+  ASSERT_TRUE(extend_run(run.unit, 2, 6));
+  free_run(run.unit, 8, true);
+  ASSERT_EQ(allocate_run_with_room(2).unit, run.unit);
+  ASSERT_TRUE(extend_run(run.unit, 2, 14));
+  EXPECT_TRUE(page_source_is_valid());
+  free_run(run.unit, 16, true);
+  free_run(other.unit, 3, true);
+}
+
+TEST_F(PageSource, WhatIsFreeBelowTheFrontierJoinsTheNextGrowth) {
+  const WithoutLongRuns without_long_runs;
+  const auto last = allocate_run(8192);
+  free_run(last.unit, 8192, false);
+  const auto longer = allocate_run(3 * 8192);
+  EXPECT_LE(longer.unit, last.unit);
+  EXPECT_TRUE(page_source_is_valid());
+  free_run(longer.unit, 3 * 8192, false);
 }
 
 TEST_F(PageSource, ALargeShareOfDirtyRunsIsASurplusThatGoesInPieces) {
@@ -143,7 +195,7 @@ TEST_F(PageSource, EveryKthRequestRefused) {
     refuse_every = every;
     std::vector<Taken> taken;
     int refused = 0;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 100; ++i) {
       const std::uint32_t units = 700;
       const auto run = allocate_run(units);
       if (run.unit == 0) {
