@@ -35,11 +35,20 @@ peers = {
 c_library = Path("/lib/x86_64-linux-gnu/libc.so.6")
 
 
-def allocators(build: Path, extra: list[str]) -> dict[str, Path]:
-    found = {"heapwright": build / "lib/libheapwright.so", "glibc": c_library}
-    found |= {name: path for name, path in peers.items() if path.exists()}
-    found |= {pair.split("=", 1)[0]: Path(pair.split("=", 1)[1]) for pair in extra}
+def current_releases() -> dict[str, Path]:
+    """What `make bench-peers` built, by name and version."""
+    found = {}
+    for library in sorted((project / "build/peers").glob("lib*-new.so")):
+        version = library.with_suffix(".version").read_text(encoding="utf-8").strip()
+        found[f"{library.name[3:-7]} {version}"] = library
     return found
+
+
+def allocators(build: Path, with_releases: bool) -> dict[str, Path]:
+    ours = {"heapwright": build / "lib/libheapwright.so"}
+    if with_releases:
+        return ours | current_releases()
+    return ours | {"glibc": c_library} | {name: path for name, path in peers.items() if path.exists()}
 
 
 def build(name: str, folder: Path) -> Path:
@@ -51,7 +60,7 @@ def build(name: str, folder: Path) -> Path:
 
 class Bench:
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
-        self.allocators = allocators(arguments.build, arguments.extra)
+        self.allocators = allocators(arguments.build, arguments.releases)
         self.lab = arguments.build / "bin/heapwright-lab"
         self.is_quick = bool(arguments.quick)
         self.only = arguments.only
@@ -120,14 +129,18 @@ def this_machine() -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=project / "build/release")
-    parser.add_argument("--output", type=Path, default=project / "bench/results/heap.json")
-    parser.add_argument("--extra", action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--output", type=Path, help="bench/results/heap.json or heap-releases.json")
+    parser.add_argument("--releases", action="store_true", help="beside what make bench-peers built")
     parser.add_argument("--only", action="append", default=[], help="loads or programs that begin with this")
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
     if not (arguments.build / "lib/libheapwright.so").exists():
         print(f"{arguments.build}/lib/libheapwright.so is missing; type: make build", file=sys.stderr)
         return 2
+    if arguments.releases and not current_releases():
+        print("build/peers holds no allocator; type: make bench-peers", file=sys.stderr)
+        return 2
+    output = arguments.output or project / f"bench/results/heap{'-releases' * arguments.releases}.json"
     machine = this_machine()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments, Path(folder))
@@ -137,7 +150,7 @@ def main() -> int:
     # One line for each run, so that a new result is a readable difference.
     runs = ",\n".join(json.dumps(run, separators=(",", ":")) for run in bench.runs)
     head = json.dumps({"machine": machine, "allocators": list(bench.allocators)})[:-1]
-    arguments.output.write_text(f'{head},"runs":[\n{runs}\n]}}\n', encoding="utf-8")
+    output.write_text(f'{head},"runs":[\n{runs}\n]}}\n', encoding="utf-8")
     failures = [run for run in bench.runs if "failure" in run]
     for run in failures:
         print(f"{run['allocator']} failed in {run['load']}: {run['failure']}", file=sys.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes docs/heap-performance.md from bench/results/heap.json; no figure in it is typed by hand.
+"""Makes docs/heap-performance.md from bench/results/heap*.json; no figure in it is typed by hand.
 
 Without options prints it; --write writes it; --check fails when they disagree.
 """
@@ -158,6 +158,24 @@ def render_programs(samples: Samples, allocators: list[str]) -> tuple[list[str],
     return lines, missed
 
 
+def render_releases(path: Path) -> list[str]:
+    """Optional: nobody needs cargo to measure the heap."""
+    if not path.exists():
+        return []
+    found = json.loads(path.read_text(encoding="utf-8"))
+    samples, allocators = samples_of(found["runs"]), found["allocators"]
+    lines, _ = render_programs(samples, allocators)
+    return [
+        "## Beside current releases",
+        "",
+        "Another run, beside what `make bench-peers` builds from the newest source packages on crates.io:",
+        f"`bench/heap/measure.py --releases`, load average {found['machine']['load_before']} before.",
+        "",
+        *render_all_allocators(samples, allocators),
+        *lines,
+    ]
+
+
 def render(path: Path) -> str:
     found = json.loads(path.read_text(encoding="utf-8"))
     machine, allocators = found["machine"], found["allocators"]
@@ -192,6 +210,7 @@ def render(path: Path) -> str:
         "median of its peak. Unchanged programs of Debian. Python runs with `PYTHONMALLOC=malloc`.",
         "",
         *program_lines,
+        *render_releases(path.with_name("heap-releases.json")),
         "## Where we lose or miss the goal",
         "",
         *(f"- {line}" for line in [*missed, *missed_programs, *failures]),
