@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs every check of the sources and documents; each counts as one test."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,7 @@ def checks() -> dict[str, list[str]]:
         "figures of the heap": [python, "bench/heap/render.py", "--check"],
         "figures of the lab": [python, "bench/lab/render.py", "--check"],
         "figures of the parts": [python, "bench/parts/render.py", "--check"],
+        "C++ lint": [python, "tools/check_tidy.py", "--jobs", str(os.cpu_count() or 1)],
         "C++ format": ["clang-format", "--dry-run", "-Werror", *sources],
         "Python format": [python, "-m", "ruff", "format", "--check", "--quiet", "."],
         "Python lint": [python, "-m", "ruff", "check", "--quiet", "."],

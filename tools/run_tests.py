@@ -51,7 +51,7 @@ def sanitizer_stage(preset: str, jobs: int, limit_s: int) -> Stage:
 def stages(jobs: int) -> list[Stage]:
     release = ["ctest", "--preset", "release", "-j", str(jobs), "--timeout", "300"]
     return [
-        Stage("checks", [[sys.executable, "tools/run_checks.py"]], 300),
+        Stage("checks", [[sys.executable, "tools/run_checks.py"]], 1200),
         Stage("C++ units", [release], 600),
         pytest_stage("check scripts", ["tests/tools"], 120),
         pytest_stage("Python", ["tests/python"], 600),

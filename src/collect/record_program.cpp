@@ -41,7 +41,7 @@ std::string find_library(const Options& options) {
   const std::string given =
       options.library_path.empty() ? library_beside_this_program() : options.library_path;
   char* real_path = realpath(given.c_str(), nullptr);
-  const std::string path = real_path != nullptr ? real_path : "";
+  std::string path = real_path != nullptr ? real_path : "";
   free(real_path);
   if (path.empty() || access(path.c_str(), R_OK) != 0) {
     throw UsageError("the recorder '" + given + "' cannot be read (" + std::strerror(errno) +

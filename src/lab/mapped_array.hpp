@@ -19,6 +19,7 @@ class MappedArray {
   static_assert(std::is_trivially_destructible_v<T>, "nobody runs destructors here");
 
  public:
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
   explicit MappedArray(std::size_t count) : count_(count), bytes_(count * sizeof(T) + 1) {
     void* memory =
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);

@@ -385,6 +385,7 @@ void bind_tables(nb::module_& module) {
 
 NB_MODULE(_native, module) {
   using namespace heapwright;
+  // NOLINTNEXTLINE(bugprone-unused-raii,bugprone-throw-keyword-missing): its constructor registers it
   nb::exception<trace::TraceError>(module, "TraceError", PyExc_Exception);
   python_module::bind_trace(module);
   python_module::bind_facts(module);

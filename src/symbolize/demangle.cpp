@@ -77,7 +77,7 @@ bool is_rust_hash(std::string_view component) {
 
 std::string demangle(const std::string& symbol) {
   // Dynamic symbols carry their version: malloc@@GLIBC_2.2.5.
-  const std::string name = without_clone_suffix(symbol.substr(0, symbol.find('@', 1)));
+  std::string name = without_clone_suffix(symbol.substr(0, symbol.find('@', 1)));
   if (name.starts_with("_R") && name.size() <= max_mangled_bytes) {
     return demangle_rust(name.substr(0, name.find('.')), max_demangled_bytes).value_or(name);
   }

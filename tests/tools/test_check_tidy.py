@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+import json
+
+import pytest
+
+RULES = "Checks: '-*,bugprone-*'\nWarningsAsErrors: '*'\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "text", "found"),
+    [
+        ("src", "int f(int a) { return a; }\n", ""),
+        (
+            "src",
+            "bool f(const char* a) { return a == nullptr; }\nvoid g() { int x = sizeof(1); }\n",
+            "sizeof",
+        ),
+        ("tests", "void g() { int x = sizeof(1); }\n", ""),
+    ],
+)
+def test_findings_of_the_sources_fail(run_check, write_tree, folder, text, found):
+    root = write_tree({f"{folder}/a.cpp": text, "src/b.cpp": "int g();\n", ".clang-tidy": RULES})
+    commands = [
+        {
+            "directory": str(root),
+            "file": f"{root}/{name}",
+            "command": f"g++ -fno-allocation-dce -c {root}/{name}",
+        }
+        for name in (f"{folder}/a.cpp", "src/b.cpp")
+    ]
+    (root / "build/release").mkdir(parents=True)
+    (root / "build/release/compile_commands.json").write_text(json.dumps(commands))
+    result = run_check("check_tidy.py", "--root", root)
+    assert result.returncode == (1 if found else 0), result.stdout
+    assert found in result.stdout
