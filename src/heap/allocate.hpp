@@ -38,7 +38,7 @@ void release_slowly(void* block) noexcept;
   Block* const last = line->free_list;
   if (last == block) [[unlikely]]
     return release_slowly(pointer);  // twice in a row
-  block->next = last;  // NOLINT(clang-analyzer-core.NullDereference): null is in no region
+  block->next = last;                // NOLINT(clang-analyzer-core.NullDereference): null is in no region
   line->free_list = block;
   if (--line->countdown == 0) [[unlikely]]
     return on_event(line->owner.load(std::memory_order_relaxed), line);
