@@ -20,11 +20,11 @@ void release_slowly(void* block) noexcept;
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes) noexcept {
   if (bytes > small_limit_bytes) [[unlikely]]
     return allocate_slowly(bytes);
-  UnitLine* const slab = current_slab(current_cache, step_of(bytes));
-  Block* const block = slab->free_list;
+  BlockList* const list = current_list(current_cache, step_of(bytes));
+  Block* const block = list->free_list;
   if (block == nullptr) [[unlikely]]
     return allocate_slowly(bytes);
-  return pop(slab, block);
+  return pop(list, block);
 }
 
 [[gnu::always_inline]] inline void release(void* pointer) noexcept {

@@ -105,6 +105,8 @@ void add_class(const ThreadCache& cache, void* context) noexcept {
   // What malloc takes from now, not yet counted by the thread.
   const std::uint32_t first = slot.first;
   if (first != 0) sums.taken += line_of(first)->taken;
+  const std::uint8_t detached = slot.detached;
+  if (detached != 0) sums.taken += cache.detached.lists[detached - 1].taken;
   sums.returned += slot.returned.load(std::memory_order_relaxed);
 }
 

@@ -62,20 +62,23 @@ enum LargeFlag : std::uint8_t {
   is_forbidden_large = 2,  // freed in hardened mode: its pages cannot be reached
 };
 
-// The record of a unit. While `owner` is a thread's cache, only that thread
-// touches anything but `remote`; everyone may read `kind`, `size_class` and
-// `units` while a block of the unit is live.
-struct alignas(64) UnitLine {
-  std::atomic<ThreadCache*> owner;
-  union {
-    Block* free_list;         // slab: blocks that its owner freed
-    std::size_t large_bytes;  // large: usable bytes
-  };
+// Blocks that malloc takes from: of a slab those that its owner freed, or in a
+// cache a list that others freed (DetachedLists).
+struct BlockList {
+  Block* free_list;
   // Slab: countdown + rest = carved - blocks in free_list (modulo 2^32). The
   // owner's malloc counts up and its free counts down; at 0 something may have
   // to be done.
   std::uint32_t countdown;
-  std::uint32_t units;
+  Relaxed<std::uint32_t> taken;  // blocks handed out since they were last counted
+};
+
+// The record of a unit; of a slab, the list included, while it is one. While
+// `owner` is a thread's cache, only that thread touches anything but `remote`;
+// everyone may read `kind`, `size_class` and `units` while a block of the unit
+// is live.
+struct alignas(64) UnitLine : BlockList {
+  std::atomic<ThreadCache*> owner;
   union {
     std::atomic<std::uint64_t> remote;  // slab: blocks freed by others, see remote_word.hpp
     std::uint64_t stamp_bytes;          // large, forbidden: the size it was asked for with
@@ -87,17 +90,22 @@ struct alignas(64) UnitLine {
     };
     std::uint32_t second_prev;  // free run: by age
   };
+  std::uint32_t units;
+  union {
+    struct {
+      std::uint32_t next;  // slab: queue; free run: bin
+      std::uint32_t prev;  //
+    };
+    std::size_t large_bytes;  // large: usable bytes
+  };
+  std::uint32_t second_next;  // slab: notified stack; free run: by age
   std::uint16_t size_class;
-  Relaxed<UnitKind> kind;        // joining free runs looks at those beside them
-  std::uint8_t flags;            // SlabFlag, RunFlag or LargeFlag
-  Relaxed<std::uint32_t> taken;  // slab: blocks handed out since they were last counted
-  std::uint32_t next;            // slab: queue; free run: bin
-  std::uint32_t prev;            //
-  std::uint32_t second_next;     // slab: notified stack; free run: by age
-  std::uint16_t fresh;           // slab: blocks [0, fresh) were carved at least once
-  std::int16_t rest;             // slab: see countdown
-  std::uint16_t stamp;           // maintenance ticks when it was freed or pooled
-  std::uint16_t dropped;         // slab: number of its dropped-block map, 0: none
+  Relaxed<UnitKind> kind;  // joining free runs looks at those beside them
+  std::uint8_t flags;      // SlabFlag, RunFlag or LargeFlag
+  std::uint16_t fresh;     // slab: blocks [0, fresh) were carved at least once
+  std::int16_t rest;       // slab: see countdown
+  std::uint16_t stamp;     // maintenance ticks when it was freed or pooled
+  std::uint16_t dropped;   // slab: number of its dropped-block map, 0: none
 };
 static_assert(sizeof(UnitLine) == 64);
 

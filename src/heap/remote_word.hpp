@@ -47,6 +47,10 @@ struct RemoteWord {
     return {kept | std::uint64_t{notify_count} << notify_shift | armed_bit};
   }
   constexpr RemoteWord disarmed() const noexcept { return {bits & ~armed_bit}; }
+  // An empty word with a list of `count`; armed as before.
+  constexpr RemoteWord filled(std::size_t offset, std::uint32_t count) const noexcept {
+    return {bits | (offset / 8 + 1) | std::uint64_t{count} << count_shift};
+  }
   // Without the list; armed as before.
   constexpr RemoteWord emptied() const noexcept { return {bits & ~(head_mask | count_mask << count_shift)}; }
 };

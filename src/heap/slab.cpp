@@ -85,6 +85,17 @@ Chain take_remote(UnitLine* slab) noexcept {
   return taken;
 }
 
+bool put_remote(UnitLine* slab, const Chain& chain) noexcept {
+  RemoteWord word = remote_of(slab);
+  const auto offset = reinterpret_cast<char*>(chain.first) - begin_of_slab(slab);
+  do {
+    count_steps();
+    if (word.has_blocks()) return false;
+  } while (!slab->remote.compare_exchange_weak(
+      word.bits, word.filled(static_cast<std::size_t>(offset), chain.count).bits, std::memory_order_acq_rel));
+  return true;
+}
+
 Chain carve(UnitLine* slab) noexcept {
   if (slab->dropped != 0) return carve_dropped(slab);
   const SizeClass& described = class_of_slab(slab);
@@ -111,7 +122,7 @@ Chain carve(UnitLine* slab) noexcept {
   return {first, count};
 }
 
-void schedule_event(UnitLine* slab) noexcept {
+void schedule_event(UnitLine* slab, std::uint32_t detached) noexcept {
   const std::uint32_t unlisted = unlisted_count(slab);
   const std::uint32_t listed = slab->carved - unlisted;
   // One free more than there are blocks: only a double free makes that event.
@@ -120,8 +131,8 @@ void schedule_event(UnitLine* slab) noexcept {
     const std::uint32_t sparse_at = slab->carved - sparse_limit(slab);
     const std::uint32_t list_at = std::max<std::uint32_t>(1, slab->carved / 8);
     const std::uint32_t next = has_flag(slab, is_listed) ? sparse_at : list_at;
-    wait = listed < next ? next - listed : unlisted;
-    if (wait > unlisted || wait == 0) wait = unlisted == 0 ? 1 : unlisted;
+    const std::uint32_t most = std::max<std::uint32_t>(1, unlisted - detached);
+    wait = listed < next ? std::min(next - listed, most) : most;
   }
   slab->countdown = wait;
   slab->rest = static_cast<std::int16_t>(unlisted - wait);

@@ -5,7 +5,7 @@
 //
 //   carved + blocks never carved + blocks dropped = capacity
 //   carved = blocks in free_list + countdown + rest        (modulo 2^32)
-//   countdown + rest = blocks handed out + blocks in the remote list
+//   countdown + rest = blocks handed out + detached + in the remote list
 //   blocks freed since they were counted = taken + counted - (countdown + rest)
 #pragma once
 
@@ -33,17 +33,17 @@ inline std::uint32_t listed_count(const UnitLine* slab) noexcept {
 inline RemoteWord remote_of(const UnitLine* slab) noexcept {
   return {slab->remote.load(std::memory_order_acquire)};
 }
-// Every block in circulation is free.
-inline bool is_empty(const UnitLine* slab) noexcept {
-  return unlisted_count(slab) == remote_of(slab).count();
+// Every block in circulation is free; `detached` of them are in a list of the owner's.
+inline bool is_empty(const UnitLine* slab, std::uint32_t detached = 0) noexcept {
+  return unlisted_count(slab) - detached == remote_of(slab).count();
 }
 // Live blocks up to which a slab is sparse: a quarter of them, or half where
 // each free block is worth a page to the system.
 inline std::uint32_t sparse_limit(const UnitLine* slab) noexcept {
   return slab->carved / (class_of_slab(slab).block_bytes < carve_bytes ? 4 : 2);
 }
-inline bool is_sparse(const UnitLine* slab) noexcept {
-  return unlisted_count(slab) - remote_of(slab).count() <= sparse_limit(slab);
+inline bool is_sparse(const UnitLine* slab, std::uint32_t detached = 0) noexcept {
+  return unlisted_count(slab) - detached - remote_of(slab).count() <= sparse_limit(slab);
 }
 inline bool has_flag(const UnitLine* slab, SlabFlag flag) noexcept { return (slab->flags & flag) != 0; }
 inline void set_flag(UnitLine* slab, SlabFlag flag) noexcept {
@@ -79,11 +79,11 @@ UnitLine* open_slab_in(Run run, std::uint32_t size_class, std::uint32_t units, T
 // No block of the slab is in use. Its memory goes back to the page source.
 void close_slab(UnitLine* slab) noexcept;
 
-// The first block of the free list, which is not empty.
-[[gnu::always_inline]] inline Block* pop(UnitLine* slab, Block* first) noexcept {
-  slab->free_list = first->next;
-  ++slab->countdown;
-  slab->taken = slab->taken + 1;
+// The first block of a list, which is not empty.
+[[gnu::always_inline]] inline Block* pop(BlockList* list, Block* first) noexcept {
+  list->free_list = first->next;
+  ++list->countdown;
+  list->taken = list->taken + 1;
   return first;
 }
 // Puts a chain that was taken or carved into the free list, which is empty.
@@ -96,12 +96,14 @@ inline void relist(UnitLine* slab, const Chain& chain) noexcept {
 Chain take_listed(UnitLine* slab) noexcept;
 // All blocks that others freed.
 Chain take_remote(UnitLine* slab) noexcept;
+// The opposite, of blocks that were taken; false: others freed some meanwhile.
+bool put_remote(UnitLine* slab, const Chain& chain) noexcept;
 // Blocks not in circulation: one that begins an untouched page, which it does
 // not touch, or else the rest of a page. Never more than carve_bytes' worth.
 Chain carve(UnitLine* slab) noexcept;
 
 // Sets the next event: the count of blocks outside at which on_event() has to look.
-void schedule_event(UnitLine* slab) noexcept;
+void schedule_event(UnitLine* slab, std::uint32_t detached = 0) noexcept;
 
 // From now on a remote free that makes the remote list `count` long tells the
 // owner. False, and nothing changed: it is that long already.

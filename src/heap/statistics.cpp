@@ -35,6 +35,18 @@ void add_units(const ThreadCache* owner, heapwright_heap_statistics& sums) noexc
   }
 }
 
+// What is detached is free.
+void subtract_detached(const ThreadCache& cache, heapwright_heap_statistics& sums) noexcept {
+  for (std::uint32_t i = 0; i < DetachedLists::capacity; ++i) {
+    const std::uint32_t count = 0 - cache.detached.lists[i].countdown;
+    const std::uint64_t bytes =
+        std::uint64_t{count} * size_classes[cache.detached.size_classes[i]].block_bytes;
+    sums.live_blocks -= count;
+    sums.live_bytes -= bytes;
+    sums.free_bytes += bytes;
+  }
+}
+
 // What waits in quarantine is free.
 void subtract_free(const heapwright_heap& heap, void* into) noexcept {
   auto& sums = *static_cast<heapwright_heap_statistics*>(into);
@@ -61,10 +73,12 @@ heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noex
   sums.retained_bytes = dirty_bytes();
   sums.committed_bytes = committed_bytes();
   sums.metadata_bytes = (unit_frontier() - first_unit()) * line_bytes;
-  const auto add_cache = [](const ThreadCache&, void* bytes) {
-    *static_cast<std::uint64_t*>(bytes) += sizeof(ThreadCache);
+  const auto add_cache = [](const ThreadCache& cache, void* into) {
+    auto& all = *static_cast<heapwright_heap_statistics*>(into);
+    all.metadata_bytes += sizeof(ThreadCache);
+    subtract_detached(cache, all);
   };
-  for_each_cache(add_cache, &sums.metadata_bytes);
+  for_each_cache(add_cache, &sums);
   return sums;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "heap/counting.hpp"
+#include "heap/detached_blocks.hpp"
 #include "heap/misuse.hpp"
 #include "heap/partial_pool.hpp"
 #include "heap/remote_free.hpp"
@@ -32,16 +33,17 @@ void hold_units(ThreadCache* cache, std::uint32_t size_class, std::uint32_t more
   word = held != 0 ? word | bit : word & ~bit;
 }
 
-std::uintptr_t distance_of(const ThreadCache* cache, const UnitLine* slab) noexcept {
-  return reinterpret_cast<std::uintptr_t>(slab) - reinterpret_cast<std::uintptr_t>(cache);
+std::uintptr_t distance_of(const ThreadCache* cache, const BlockList* list) noexcept {
+  return reinterpret_cast<std::uintptr_t>(list) - reinterpret_cast<std::uintptr_t>(cache);
 }
 
-// Of the first slab of a queue, for a request of the class.
-void make_current(ThreadCache* cache, UnitLine* slab, std::uint32_t size_class) noexcept {
+// `list` of the first slab of a queue, for a request of the class.
+void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
+                  std::uint32_t size_class) noexcept {
   if (size_class > last_small_class) return;
   const std::size_t first = size_class == 1 ? 0 : step_of(block_bytes_of(size_class - 1)) + 1;
   const std::size_t last = step_of(block_bytes_of(size_class));
-  const std::uintptr_t distance = distance_of(cache, slab);
+  const std::uintptr_t distance = distance_of(cache, list);
   for (std::size_t step = first; step <= last; ++step) cache->current[step] = distance;
   ClassSlot& slot = slot_of(cache, slab);
   const auto least = static_cast<std::uint16_t>(std::max<std::size_t>(first, 1));
@@ -49,15 +51,17 @@ void make_current(ThreadCache* cache, UnitLine* slab, std::uint32_t size_class) 
 }
 
 // The slab is the first of its queue no more.
-void clear_current(ThreadCache* cache, const UnitLine* slab) noexcept {
+void clear_current(ThreadCache* cache, UnitLine* slab) noexcept {
   ClassSlot& slot = slot_of(cache, slab);
   if (slot.least_step == 0) return;
   if (slab->size_class == 1) cache->current[0] = 0;
+  const BlockList* detached = detached_list(cache, slab);
   const std::uintptr_t distance = distance_of(cache, slab);
+  const std::uintptr_t other = detached == nullptr ? distance : distance_of(cache, detached);
   const std::size_t last = step_of(class_of_slab(slab).block_bytes);
   for (std::size_t step = slot.least_step; step <= last; ++step) {
     count_steps();
-    if (cache->current[step] == distance) cache->current[step] = 0;
+    if (cache->current[step] == distance || cache->current[step] == other) cache->current[step] = 0;
   }
   slot.least_step = 0;
 }
@@ -76,8 +80,9 @@ void count_blocks(ThreadCache* cache, UnitLine* slab, std::uint32_t outside) noe
 // that wait for blocks to come back.
 void leave_queue(ThreadCache* cache, UnitLine* slab) noexcept {
   ClassSlot& slot = slot_of(cache, slab);
-  count_blocks(cache, slab, unlisted_count(slab));
   if (slot.first == unit_of(slab)) clear_current(cache, slab);
+  close_detached(cache, slab);
+  count_blocks(cache, slab, unlisted_count(slab));
   (slab->next != 0 ? line_of(slab->next)->prev : slot.last) = slab->prev;
   if (slab->prev != 0) {
     line_of(slab->prev)->next = slab->next;
@@ -149,7 +154,8 @@ void release(ThreadCache* cache, UnitLine* slab) noexcept {
 
 // The slab leaves the cache for the pool, unless a notice about it is under way.
 void give_to_pool(ThreadCache* cache, UnitLine* slab) noexcept {
-  if (cache->is_private || !unwatch(slab)) return schedule_event(slab);
+  if (cache->is_private || !attach_blocks(cache, slab) || !unwatch(slab))
+    return schedule_event(slab, detached_count(cache, slab));
   leave_class(cache, slab);
   unkeep(cache, slab);
   clear_flag(slab, is_candidate);
@@ -186,18 +192,18 @@ bool keep(ThreadCache* cache, UnitLine* slab) noexcept {
 }
 
 void on_empty(ThreadCache* cache, UnitLine* slab) noexcept {
-  if (keep(cache, slab)) return schedule_event(slab);
-  if (unwatch(slab)) return release(cache, slab);
-  schedule_event(slab);  // the notice under way will come back to this
+  if (!keep(cache, slab) && unwatch(slab)) return release(cache, slab);
+  schedule_event(slab, detached_count(cache, slab));  // the notice under way will come back to this
 }
 
 // Sparse slabs wait in a short ring, for most fill or empty soon; the one that
 // falls out of it goes to the pool.
 void on_sparse(ThreadCache* cache, UnitLine* slab) noexcept {
-  if (has_flag(slab, is_candidate) || keep(cache, slab)) return schedule_event(slab);
+  if (has_flag(slab, is_candidate) || keep(cache, slab))
+    return schedule_event(slab, detached_count(cache, slab));
   if (is_only_one(cache, slab)) return give_to_pool(cache, slab);
   set_flag(slab, is_candidate);
-  schedule_event(slab);
+  schedule_event(slab, detached_count(cache, slab));
   std::uint32_t& place = cache->candidates[cache->next_candidate++ % candidate_count];
   const std::uint32_t oldest = place;
   place = unit_of(slab);
@@ -206,7 +212,7 @@ void on_sparse(ThreadCache* cache, UnitLine* slab) noexcept {
   const bool is_ours = old->kind == UnitKind::slab && old->owner.load(std::memory_order_relaxed) == cache;
   if (!is_ours || old == slab || !has_flag(old, is_candidate)) return;
   clear_flag(old, is_candidate);
-  if (is_sparse(old)) give_to_pool(cache, old);
+  if (is_sparse(old, detached_count(cache, old))) give_to_pool(cache, old);
 }
 
 bool has_blocks(const UnitLine* slab) noexcept {
@@ -220,7 +226,8 @@ void await_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
 }
 
 void consider(ThreadCache* cache, UnitLine* slab) noexcept {
-  if (is_empty(slab)) return on_empty(cache, slab);
+  const std::uint32_t detached = detached_count(cache, slab);
+  if (is_empty(slab, detached)) return on_empty(cache, slab);
   if (!has_flag(slab, is_listed) && !has_blocks(slab)) {
     // Taken again before the notice about it arrived.
     await_blocks(cache, slab);
@@ -230,16 +237,12 @@ void consider(ThreadCache* cache, UnitLine* slab) noexcept {
     enlist(cache, slab);
     watch(slab, unlisted_count(slab));
   }
-  if (has_flag(slab, is_listed) && is_sparse(slab)) return on_sparse(cache, slab);
-  schedule_event(slab);
+  if (has_flag(slab, is_listed) && is_sparse(slab, detached)) return on_sparse(cache, slab);
+  schedule_event(slab, detached);
 }
 
-// What others freed, or else blocks of fresh memory. The slab's own list is empty.
-Chain find_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
-  if (remote_of(slab).has_blocks()) {
-    cache->count(Reason::refill_remote);
-    return take_remote(slab);
-  }
+// Blocks of fresh memory.
+Chain make_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
   unkeep(cache, slab);
   const bool is_first_touch = has_flag(slab, is_zeroed) && slab->dropped == 0 && !carves_touched_page(slab);
   if (is_first_touch) {
@@ -250,7 +253,30 @@ Chain find_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
   return carve(slab);
 }
 
-// The slab is listed and has a block.
+// The first block of what others freed; the rest is for the calls to come. The
+// slab is the first of its queue.
+Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
+  cache->count(Reason::refill_remote);
+  const Chain chain = take_remote(slab);
+  BlockList* list = chain.count == 1 ? slab : open_detached(cache, slab);
+  if (list == nullptr || list == slab) {
+    relist(slab, chain);
+    return pop(slab, chain.first);
+  }
+  list->free_list = chain.first;
+  list->countdown = 0 - chain.count;
+  return pop(list, chain.first);
+}
+
+Block* take_made(ThreadCache* cache, UnitLine* slab) noexcept {
+  const Chain chain = make_blocks(cache, slab);
+  // A block that is alone may begin an untouched page, and has no link.
+  if (chain.count > 1) relist(slab, {chain.first->next, chain.count - 1});
+  slab->taken = slab->taken + 1;
+  return chain.first;
+}
+
+// The slab is the first of its queue and has a block, none of them detached.
 Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   Block* block = slab->free_list;
   if (block != nullptr) {
@@ -259,14 +285,10 @@ Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
     cache->count(Reason::refill_local);
   } else {
     check_nothing_listed(slab);
-    Chain chain = find_blocks(cache, slab);
-    block = chain.first;
-    // A block that is alone may begin an untouched page, and has no link.
-    if (--chain.count != 0) relist(slab, {block->next, chain.count});
-    slab->taken = slab->taken + 1;
+    block = remote_of(slab).has_blocks() ? take_freed_by_others(cache, slab) : take_made(cache, slab);
   }
   clear_flag(slab, is_candidate);
-  schedule_event(slab);
+  schedule_event(slab, detached_count(cache, slab));
   return block;
 }
 
@@ -388,7 +410,13 @@ void vote(ThreadCache* cache, std::uint32_t size_class) noexcept {
   }
 }
 
-// A block of `serving`, whose first slab has none in its list, for a request of `size_class`.
+// Where the first slab of a queue has blocks ready, if it has.
+BlockList* ready_list(ThreadCache* cache, UnitLine* slab) noexcept {
+  BlockList* list = detached_list(cache, slab);
+  return list != nullptr && list->free_list != nullptr ? list : slab;
+}
+
+// A block of `serving`, whose first slab has none ready, for a request of `size_class`.
 Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
   count_steps();
   counters::add_owned(cache->slots[serving].refills, 1);
@@ -402,7 +430,7 @@ Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_cla
   }
   if (slab == nullptr) return nullptr;
   Block* block = take_from(cache, slab);
-  make_current(cache, slab, size_class);
+  make_current(cache, slab, ready_list(cache, slab), size_class);
   return block;
 }
 
@@ -413,9 +441,12 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const std::uint32_t serving = has_slabs(cache, size_class) ? size_class : size_classes[size_class].coarse;
   cache->slots[serving].is_used = true;
   const std::uint32_t first = cache->slots[serving].first;
-  if (first != 0 && line_of(first)->free_list != nullptr) {
-    make_current(cache, line_of(first), size_class);
-    return pop(line_of(first), line_of(first)->free_list);
+  if (first != 0) {
+    BlockList* list = ready_list(cache, line_of(first));
+    if (list->free_list != nullptr) {
+      make_current(cache, line_of(first), list, size_class);
+      return pop(list, list->free_list);
+    }
   }
   if (serving != size_class) {
     cache->count(Reason::refill_cold);
@@ -459,10 +490,11 @@ bool give_up_class(ThreadCache* cache, std::uint32_t size_class) noexcept {
     UnitLine* slab = line_of(unit);
     unit = slab->next;
     did_work = true;
-    if (!has_blocks(slab)) retire(cache, slab);
+    const std::uint32_t detached = detached_count(cache, slab);
+    if (!has_blocks(slab) && detached == 0) retire(cache, slab);
     if (!has_flag(slab, is_listed)) continue;
     unkeep(cache, slab);
-    if (is_empty(slab) && unwatch(slab)) {
+    if (is_empty(slab, detached) && unwatch(slab)) {
       release(cache, slab);
     } else {
       give_to_pool(cache, slab);
@@ -484,13 +516,20 @@ bool ring_is_valid(const ThreadCache* cache, std::uint32_t size_class) noexcept 
   return true;
 }
 
+bool is_list_of(const ThreadCache* cache, std::uint32_t size_class, const BlockList* list) noexcept {
+  const ClassSlot& slot = cache->slots[size_class];
+  if (slot.first == 0) return false;
+  return list == line_of(slot.first) ||
+         (slot.detached != 0 && list == &cache->detached.lists[slot.detached - 1]);
+}
+
 bool current_is_valid(const ThreadCache* cache) noexcept {
   for (std::size_t step = 0; step < step_count; ++step) {
-    const UnitLine* slab = current_slab(cache, step);
-    if (slab == &cache->nothing) continue;
+    const BlockList* list = current_list(cache, step);
+    if (list == &cache->nothing) continue;
     const std::uint32_t size_class = std::max(class_of(step * step_bytes), 1U);
-    if (slab->size_class != size_class && slab->size_class != size_classes[size_class].coarse) return false;
-    if (cache->slots[slab->size_class].first != unit_of(slab)) return false;
+    if (!is_list_of(cache, size_class, list) && !is_list_of(cache, size_classes[size_class].coarse, list))
+      return false;
   }
   return true;
 }
@@ -505,6 +544,7 @@ bool cache_is_valid(const ThreadCache* cache) noexcept {
       const UnitLine* slab = line_of(unit);
       if (slab->owner.load() != cache || slab->size_class != c || !has_flag(slab, is_listed)) return false;
       if (slab->prev != previous || !slab_is_valid(slab)) return false;
+      if (!detached_is_valid(cache, slab)) return false;
       if (previous != 0 && !has_blocks(slab)) return false;
       if (has_flag(slab, is_kept)) kept_bytes += used_bytes(slab);
       previous = unit;

@@ -4,7 +4,8 @@
 // touches it, but for `notified`. A heap of one's own has one as well, under
 // its lock.
 //
-//   current[step] = 0 or the first slab of the queue of the class that serves it
+//   current[step] = 0, or the list of the first slab of the queue of the class
+//                   that serves it, or the detached list of that slab
 //   every slab of a queue but the first has blocks
 #pragma once
 
@@ -32,9 +33,23 @@ struct ClassSlot {
   std::uint8_t votes;
   // Written before anything is read: a page that is read first costs two page faults.
   bool is_used;
+  // 1 + number of the list that holds blocks of the first slab; 0: none.
+  Relaxed<std::uint8_t> detached;
 };
 
 inline constexpr std::uint32_t candidate_count = 8;
+
+// Where one thread makes blocks and another frees them, both would write the
+// slab's line all the time. So what others freed is taken into a list here, and
+// the line is left to them until that list is used up. The blocks count as
+// handed out of the slab; countdown is less than 2^32 by their number. A heap
+// of one's own, under its lock, has none.
+struct DetachedLists {
+  static constexpr std::uint32_t capacity = 24;
+  BlockList lists[capacity];
+  std::uint16_t size_classes[capacity];
+  std::uint32_t in_use;  // a bit for each
+};
 
 // A heap of one's own is used under a lock, and no lock is held while the
 // system is asked. So an opening that finds no free run says what it lacks; the
@@ -48,7 +63,7 @@ struct SpareRun {
 // What every slow call uses comes first: each page that is touched for the
 // first time is a page fault within a call.
 struct ThreadCache {
-  UnitLine nothing;  // no slab: its free list is empty
+  BlockList nothing;  // has no block
   // First of the slabs that others tell about, linked by second_next: pushed
   // to by anyone, taken as a whole by the owner.
   alignas(64) std::atomic<std::uint32_t> notified;
@@ -67,7 +82,8 @@ struct ThreadCache {
   bool is_tidy;                   // idle, and given up all it could
   // A bit for each class that has slabs, for those classes whose slots were never written.
   std::uint64_t with_slabs[(class_count + 63) / 64];
-  // Distances of slabs from this cache, so that zeroed memory means `nothing`.
+  DetachedLists detached;
+  // Distances of lists from this cache, so that zeroed memory means `nothing`.
   std::uintptr_t current[step_count];
   ClassSlot slots[class_count];
 
@@ -87,8 +103,8 @@ inline constexpr std::uint32_t votes_of_favourite = 8;
 inline constexpr std::uint32_t most_kept_bytes = 512 * 1024;
 
 // Where malloc takes a block of this step from; `nothing` where it has to look further.
-[[gnu::always_inline]] inline UnitLine* current_slab(const ThreadCache* cache, std::size_t step) noexcept {
-  return reinterpret_cast<UnitLine*>(reinterpret_cast<std::uintptr_t>(cache) + cache->current[step]);
+[[gnu::always_inline]] inline BlockList* current_list(const ThreadCache* cache, std::size_t step) noexcept {
+  return reinterpret_cast<BlockList*>(reinterpret_cast<std::uintptr_t>(cache) + cache->current[step]);
 }
 
 // A block of the class. Null: no memory. A bounded number of steps: at most 4

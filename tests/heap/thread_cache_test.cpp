@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// What others freed is handed out from a list of the cache's own, so that the
+// slab's line is theirs alone meanwhile.
+#include "heap/thread_cache.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "heap/allocate.hpp"
+#include "heap/maintenance.hpp"
+#include "heapwright/heap.h"
+
+namespace heapwright::heap {
+namespace {
+
+class DetachedBlocks : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { settings.has_maintenance_thread = false; }
+  void TearDown() override { EXPECT_TRUE(heapwright_heap_is_valid()); }
+};
+
+// Each test has a class of its own that no slab of another thread serves.
+std::vector<void*> fill_slab(std::size_t block_bytes) {
+  std::vector<void*> blocks(unit_bytes / block_bytes);
+  for (void*& block : blocks) block = allocate(block_bytes);
+  EXPECT_EQ(line_at(blocks.front()), line_at(blocks.back()));
+  return blocks;
+}
+
+void release_elsewhere(const std::vector<void*>& blocks) {
+  std::thread([&] {
+    for (void* block : blocks) release(block);
+  }).join();
+}
+
+std::size_t live_blocks() {
+  heapwright_heap_statistics statistics{};
+  EXPECT_EQ(heapwright_heap_get_statistics(nullptr, &statistics), 0);
+  return statistics.live_blocks;
+}
+
+TEST_F(DetachedBlocks, AreHandedOutWithoutAWriteToTheSlabsLine) {
+  std::thread([] {
+    std::vector<void*> blocks = fill_slab(1024);
+    const UnitLine* slab = line_at(blocks[0]);
+    void* const kept = blocks.back();
+    blocks.pop_back();
+    release_elsewhere(blocks);
+    std::set<void*> again{allocate(1024)};  // takes what was freed
+    const std::uint32_t countdown = slab->countdown;
+    const std::uint32_t taken = slab->taken;
+    while (again.size() < blocks.size()) again.insert(allocate(1024));
+    EXPECT_EQ(again, std::set<void*>(blocks.begin(), blocks.end()));
+    EXPECT_EQ(slab->countdown, countdown);
+    EXPECT_EQ(slab->taken, taken);
+    for (void* block : again) release(block);
+    release(kept);
+  }).join();
+}
+
+TEST_F(DetachedBlocks, CountAsFreeWhenTheRestOfTheSlabIs) {
+  std::thread([] {
+    const std::size_t live_before = live_blocks();
+    std::vector<void*> blocks = fill_slab(896);
+    const UnitLine* slab = line_at(blocks[0]);
+    release_elsewhere({blocks.begin() + 20, blocks.end()});
+    blocks.resize(20);
+    blocks.push_back(allocate(896));
+    EXPECT_NE(current_cache->detached.in_use, 0U);
+    EXPECT_EQ(live_blocks(), live_before + blocks.size());
+    EXPECT_FALSE(has_flag(slab, is_kept));
+    for (void* block : blocks) release(block);
+    EXPECT_TRUE(has_flag(slab, is_kept));  // as an empty slab that is the only one of its class
+    EXPECT_TRUE(cache_is_valid(current_cache));
+  }).join();
+}
+
+TEST_F(DetachedBlocks, OfAThreadThatEndedServeOthers) {
+  std::vector<void*> blocks;
+  void* taken = nullptr;
+  std::thread([&] {
+    blocks = fill_slab(768);
+    release_elsewhere({blocks.begin() + 2, blocks.end()});
+    taken = allocate(768);
+    EXPECT_NE(current_cache->detached.in_use, 0U);
+    release(blocks[1]);  // now both lists of the slab's owner have blocks
+  }).join();
+  while (maintain(100, 0) != 0) {
+  }
+  const UnitLine* slab = line_at(taken);
+  EXPECT_EQ(slab->owner.load(), nullptr);
+  EXPECT_TRUE(has_flag(slab, is_pooled));
+  std::set<void*> claimed;
+  while (claimed.size() < blocks.size() - 2) {
+    void* block = allocate(768);
+    ASSERT_TRUE(claimed.insert(block).second);
+    ASSERT_EQ(line_at(block), slab);
+  }
+  EXPECT_EQ(claimed.count(taken) + claimed.count(blocks[0]), 0U);
+  for (void* block : claimed) release(block);
+  release(taken);
+  release(blocks[0]);
+}
+
+}  // namespace
+}  // namespace heapwright::heap
