@@ -11,6 +11,11 @@ BlockList* detached_list(ThreadCache* cache, const UnitLine* slab) noexcept {
   return &cache->detached.lists[slot.detached - 1];
 }
 
+BlockList* ready_list(ThreadCache* cache, UnitLine* slab) noexcept {
+  BlockList* list = detached_list(cache, slab);
+  return list != nullptr && list->free_list != nullptr ? list : slab;
+}
+
 std::uint32_t detached_count(ThreadCache* cache, const UnitLine* slab) noexcept {
   const BlockList* list = detached_list(cache, slab);
   return list == nullptr ? 0 : 0 - list->countdown;

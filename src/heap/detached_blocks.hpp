@@ -12,6 +12,8 @@ namespace heapwright::heap {
 
 // Null: none of the slab's blocks are in a list of the cache.
 BlockList* detached_list(ThreadCache* cache, const UnitLine* slab) noexcept;
+// Where malloc is to look for a block of the slab.
+BlockList* ready_list(ThreadCache* cache, UnitLine* slab) noexcept;
 std::uint32_t detached_count(ThreadCache* cache, const UnitLine* slab) noexcept;
 
 // The list for what others freed of the first slab of a queue. Null: there is none left.

@@ -276,12 +276,13 @@ Block* take_made(ThreadCache* cache, UnitLine* slab) noexcept {
   return chain.first;
 }
 
-// The slab is the first of its queue and has a block, none of them detached.
+// The slab is the first of its queue and has a block.
 Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
-  Block* block = slab->free_list;
+  BlockList* list = ready_list(cache, slab);
+  Block* block = list->free_list;
   if (block != nullptr) {
-    check_list(slab, {block, listed_count(slab)});
-    pop(slab, block);
+    if (list == slab) check_list(slab, {block, listed_count(slab)});
+    pop(list, block);
     cache->count(Reason::refill_local);
   } else {
     check_nothing_listed(slab);
@@ -359,8 +360,8 @@ void retire(ThreadCache* cache, UnitLine* slab) noexcept {
 }
 
 // A slab whose blocks would have to be made of fresh memory: others go first.
-bool is_to_be_carved(const UnitLine* slab) noexcept {
-  return slab->free_list == nullptr && !remote_of(slab).has_blocks();
+bool is_to_be_carved(ThreadCache* cache, UnitLine* slab) noexcept {
+  return ready_list(cache, slab)->free_list == nullptr && !remote_of(slab).has_blocks();
 }
 
 // The first slab of the queue, with a block. Null: there is none.
@@ -368,9 +369,9 @@ UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const ClassSlot& slot = cache->slots[size_class];
   if (slot.first != 0) {
     UnitLine* slab = line_of(slot.first);
-    if (!has_blocks(slab)) {
+    if (!has_blocks(slab) && detached_count(cache, slab) == 0) {
       retire(cache, slab);
-    } else if (slot.first != slot.last && is_to_be_carved(slab)) {
+    } else if (slot.first != slot.last && is_to_be_carved(cache, slab)) {
       leave_queue(cache, slab);
       join_queue(cache, slab);
     }
@@ -385,7 +386,7 @@ UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (coarse == size_class) return nullptr;
   UnitLine* slab = has_slabs(cache, coarse) ? first_slab(cache, coarse) : nullptr;
   if (slab == nullptr) slab = claim_for(cache, coarse);
-  return slab == nullptr || is_to_be_carved(slab) ? nullptr : slab;
+  return slab == nullptr || is_to_be_carved(cache, slab) ? nullptr : slab;
 }
 
 // Whether `size_class` is to get a slab of its own, now that its coarser one
@@ -408,12 +409,6 @@ void vote(ThreadCache* cache, std::uint32_t size_class) noexcept {
   } else if (coarse.votes < votes_of_favourite) {
     ++coarse.votes;
   }
-}
-
-// Where the first slab of a queue has blocks ready, if it has.
-BlockList* ready_list(ThreadCache* cache, UnitLine* slab) noexcept {
-  BlockList* list = detached_list(cache, slab);
-  return list != nullptr && list->free_list != nullptr ? list : slab;
 }
 
 // A block of `serving`, whose first slab has none ready, for a request of `size_class`.
@@ -534,6 +529,15 @@ bool current_is_valid(const ThreadCache* cache) noexcept {
   return true;
 }
 
+// `slab` comes after `previous` in the queue of the class.
+bool queued_is_valid(const ThreadCache* cache, std::uint32_t size_class, const UnitLine* slab,
+                     std::uint32_t previous) noexcept {
+  if (slab->owner.load() != cache || slab->size_class != size_class || !has_flag(slab, is_listed))
+    return false;
+  if (slab->prev != previous || (previous != 0 && !has_blocks(slab))) return false;
+  return slab_is_valid(slab) && detached_is_valid(cache, slab);
+}
+
 }  // namespace
 
 bool cache_is_valid(const ThreadCache* cache) noexcept {
@@ -542,10 +546,7 @@ bool cache_is_valid(const ThreadCache* cache) noexcept {
     std::uint32_t previous = 0;
     for (std::uint32_t unit = cache->slots[c].first; unit != 0; unit = line_of(unit)->next) {
       const UnitLine* slab = line_of(unit);
-      if (slab->owner.load() != cache || slab->size_class != c || !has_flag(slab, is_listed)) return false;
-      if (slab->prev != previous || !slab_is_valid(slab)) return false;
-      if (!detached_is_valid(cache, slab)) return false;
-      if (previous != 0 && !has_blocks(slab)) return false;
+      if (!queued_is_valid(cache, c, slab, previous)) return false;
       if (has_flag(slab, is_kept)) kept_bytes += used_bytes(slab);
       previous = unit;
     }

@@ -94,11 +94,13 @@ TEST_F(DetachedBlocks, OfAThreadThatEndedServeOthers) {
   EXPECT_EQ(slab->owner.load(), nullptr);
   EXPECT_TRUE(has_flag(slab, is_pooled));
   std::set<void*> claimed;
-  while (claimed.size() < blocks.size() - 2) {
+  std::size_t of_slab = 0;
+  while (of_slab < blocks.size() - 2 && claimed.size() < 100'000) {
     void* block = allocate(768);
     ASSERT_TRUE(claimed.insert(block).second);
-    ASSERT_EQ(line_at(block), slab);
+    of_slab += line_at(block) == slab ? 1 : 0;
   }
+  EXPECT_EQ(of_slab, blocks.size() - 2);
   EXPECT_EQ(claimed.count(taken) + claimed.count(blocks[0]), 0U);
   for (void* block : claimed) release(block);
   release(taken);
