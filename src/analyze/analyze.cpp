@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The pipeline:
 //
-//   chunks ─ Preparer (decode, CallFacts) ─ DecodeAhead ─ Merge ─ HeapModel
-//            several threads                one thread
+//   chunks ─ Preparer (decode, CallFacts) ─ DecodeAhead ─ Merge ─ HeapModel ─ ReleaseFacts
+//            several threads                one thread                        several threads
 //
-// What a call tells alone is counted while it is decoded; what takes pairing
-// is counted once the rows are in order of time.
+// What a call tells alone is counted while it is decoded; what takes order,
+// once the rows are in order of time; what a paired release tells, afterwards.
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -20,6 +20,7 @@
 #include "analyze/pipeline.hpp"
 #include "analyze/prepare.hpp"
 #include "analyze/recorder_cost.hpp"
+#include "analyze/releases.hpp"
 #include "analyze/schedule.hpp"
 #include "analyze/scope.hpp"
 
@@ -60,6 +61,7 @@ void merge_all(const Schedule& schedule, DecodeAhead<Piece>& ahead, const Option
       options.on_progress(events_done, schedule.events);
     }
   }
+  ahead.finish();
   if (options.on_progress) {
     options.on_progress(schedule.events, schedule.events);
   }
@@ -108,15 +110,19 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
   const auto slice_events = schedule.slice_events(limits.merge_bytes, sizeof(Row));
   const auto workers = worker_count(limits, schedule);
   std::vector<std::unique_ptr<Preparer>> preparers;
+  std::vector<std::unique_ptr<ReleaseFacts>> releases;
   for (unsigned index = 0; index <= workers; ++index) {
     preparers.push_back(std::make_unique<Preparer>(source, scope, slice_events, skipped));
+    releases.push_back(std::make_unique<ReleaseFacts>(scope));
   }
-  HeapModel model(scope);
+  HeapModel model(scope, *releases[0]);
   {
     DecodeAhead<Piece> ahead(
-        schedule, workers, [&](unsigned worker, const ScheduledChunk& job, std::uint32_t from, Piece& piece) {
+        schedule, workers,
+        [&](unsigned worker, const ScheduledChunk& job, std::uint32_t from, Piece& piece) {
           preparers[worker]->prepare(job, from, piece);
-        });
+        },
+        [&](unsigned worker, Piece& piece) { releases[worker]->add(piece); });
     merge_all(schedule, ahead, options, model);
   }
 
@@ -125,10 +131,12 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
   for (unsigned index = 1; index <= workers; ++index) {
     preparers[index]->calls().settle();
     calls.add(preparers[index]->calls());
+    releases[0]->add(*releases[index]);
   }
-  calls.add_releases(model.releases());
+  calls.add_releases(releases[0]->latencies());
   calls.finish(facts);
   model.finish(source.memory_samples(), facts);
+  releases[0]->finish(model.live(), facts);
   fold_stacks_into_sites(scope.sites, facts);
   drop_unused_classes(facts.by_size);
   facts.totals.span_ns = scope.steps.span_ns();

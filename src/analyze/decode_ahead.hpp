@@ -3,6 +3,8 @@
 // the order of the schedule. The consumer helps: when the piece it waits for
 // is not ready and nobody has begun the next one, it makes that one itself,
 // so that decoding and merging share the cores whatever each of them costs.
+// Used pieces may have something left to do: it is done as soon as a thread
+// has time, before further pieces are made.
 //
 // Invariant: taken_ <= claimed_ <= taken_ + window_.
 #pragma once
@@ -27,9 +29,16 @@ class DecodeAhead {
   // events from `first_event` on. Worker 0 is the consumer; workers
   // 1..workers run in threads of their own. May throw.
   using Make = std::function<void(unsigned, const ScheduledChunk&, std::uint32_t, Piece&)>;
+  // finish(worker, piece): the rest, once the consumer has used the piece.
+  using Finish = std::function<void(unsigned, Piece&)>;
 
-  DecodeAhead(const Schedule& schedule, unsigned workers, Make make)
-      : schedule_(schedule), make_(std::move(make)), window_(workers * 3 + 2), slots_(window_) {
+  DecodeAhead(
+      const Schedule& schedule, unsigned workers, Make make, Finish finish = [](unsigned, Piece&) {})
+      : schedule_(schedule),
+        make_(std::move(make)),
+        finish_(std::move(finish)),
+        window_(workers * 3 + 2),
+        slots_(window_) {
     threads_.reserve(workers);
     for (unsigned worker = 1; worker <= workers; ++worker) {
       threads_.emplace_back([this, worker] { run(worker); });
@@ -58,9 +67,7 @@ class DecodeAhead {
       if (failure_) {
         std::rethrow_exception(failure_);
       }
-      if (can_claim()) {
-        make_next(0, lock);
-      } else {
+      if (!work(0, lock)) {
         changed_.wait(lock);
       }
     }
@@ -73,13 +80,31 @@ class DecodeAhead {
   }
 
   // Continues a piece that holds only a part of its chunk.
-  void refill(Piece& piece, std::uint32_t first_event) { make_(0, *piece.job, first_event, piece); }
+  void refill(Piece& piece, std::uint32_t first_event) {
+    finish_(0, piece);
+    make_(0, *piece.job, first_event, piece);
+  }
 
-  // Gives a piece's memory back for reuse.
+  // Takes a used piece back.
   void recycle(std::unique_ptr<Piece> piece) {
-    const std::lock_guard lock(mutex_);
-    if (spare_.size() < window_) {
-      spare_.push_back(std::move(piece));
+    {
+      const std::lock_guard lock(mutex_);
+      used_.push_back(std::move(piece));
+    }
+    changed_.notify_one();
+  }
+
+  // Waits until all used pieces are finished. Precondition: all are taken and
+  // given back.
+  void finish() {
+    std::unique_lock lock(mutex_);
+    while (work(0, lock) || busy_ != 0) {
+      if (used_.empty() && busy_ != 0) {
+        changed_.wait(lock);
+      }
+    }
+    if (failure_) {
+      std::rethrow_exception(failure_);
     }
   }
 
@@ -91,6 +116,29 @@ class DecodeAhead {
 
   bool can_claim() const { return claimed_ < schedule_.jobs.size() && claimed_ < taken_ + window_; }
 
+  // Finishes or makes one piece; false when there is nothing to do.
+  bool work(unsigned worker, std::unique_lock<std::mutex>& lock) {
+    if (!used_.empty()) {
+      finish_one(worker, lock);
+      return true;
+    }
+    if (can_claim()) {
+      make_next(worker, lock);
+      return true;
+    }
+    return false;
+  }
+
+  void finish_one(unsigned worker, std::unique_lock<std::mutex>& lock) {
+    auto piece = std::move(used_.back());
+    used_.pop_back();
+    do_unlocked(lock, [&] { finish_(worker, *piece); });
+    if (spare_.size() < window_) {
+      spare_.push_back(std::move(piece));
+    }
+    changed_.notify_all();
+  }
+
   void make_next(unsigned worker, std::unique_lock<std::mutex>& lock) {
     const auto index = claimed_++;
     std::unique_ptr<Piece> piece;
@@ -98,32 +146,40 @@ class DecodeAhead {
       piece = std::move(spare_.back());
       spare_.pop_back();
     }
-    lock.unlock();
-    std::exception_ptr failure;
-    try {
+    const bool is_made = do_unlocked(lock, [&] {
       if (!piece) {
         piece = std::make_unique<Piece>();
       }
       piece->job = &schedule_.jobs[index];
       make_(worker, schedule_.jobs[index], 0, *piece);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    lock.lock();
-    if (failure) {
-      failure_ = failure;
-    } else {
+    });
+    if (is_made) {
       slots_[index % window_] = {std::move(piece), true};
     }
     changed_.notify_all();
   }
 
+  // False, and the failure is kept, when it threw.
+  template <class Work>
+  bool do_unlocked(std::unique_lock<std::mutex>& lock, Work&& do_work) {
+    ++busy_;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      do_work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    --busy_;
+    failure_ = failure ? failure : failure_;
+    return !failure;
+  }
+
   void run(unsigned worker) {
     std::unique_lock lock(mutex_);
-    while (!is_stopping_ && !failure_ && claimed_ < schedule_.jobs.size()) {
-      if (can_claim()) {
-        make_next(worker, lock);
-      } else {
+    while (!is_stopping_ && !failure_) {
+      if (!work(worker, lock)) {
         changed_.wait(lock);
       }
     }
@@ -131,11 +187,14 @@ class DecodeAhead {
 
   const Schedule& schedule_;
   const Make make_;
+  const Finish finish_;
   const std::size_t window_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Slot> slots_;
+  std::vector<std::unique_ptr<Piece>> used_;
   std::vector<std::unique_ptr<Piece>> spare_;
+  unsigned busy_ = 0;  // threads that make or finish a piece
   std::size_t claimed_ = 0;
   std::size_t taken_ = 0;
   bool is_stopping_ = false;

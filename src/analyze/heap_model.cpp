@@ -16,10 +16,10 @@ static_assert(locate_distance < prefetch_distance && prefetch_distance <= Piece:
 
 }  // namespace
 
-HeapModel::HeapModel(const Scope& scope)
+HeapModel::HeapModel(const Scope& scope, ReleaseFacts& releases)
     : scope_(scope),
       sites_(scope.sites),
-      lifetimes_(scope.sites.site_count()),
+      releases_(releases),
       threads_(scope.thread_of_lane.size()),
       reallocs_(scope.thread_of_lane.size()),
       timeline_(scope.steps),
@@ -45,8 +45,6 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
   is_in_window_ = true;
   live_.begin_window(time_ns);
   sites_.begin_window(live_.version());
-  lifetimes_.begin_window();
-  releases_.clear();
   for (auto& thread : threads_) {
     thread = {thread.last_address, thread.live_bytes, thread.live_bytes};
   }
@@ -69,14 +67,14 @@ void HeapModel::add(const Run<Piece>& run) {
 
 template <bool follows_blocks>
 void HeapModel::add_rows(const Run<Piece>& run) {
-  const auto* rows = run.piece->rows();
+  auto* const rows = run.piece->rows();
   RunSums sums;
   std::array<std::uint32_t, locate_distance> hints{};
   for (auto index = run.from; index < run.to; ++index) {
     blocks_.prefetch(rows[index + prefetch_distance].address);
     const auto hint = hints[index % locate_distance];
     hints[index % locate_distance] = blocks_.locate(rows[index + locate_distance].address);
-    const auto& row = rows[index];
+    auto& row = rows[index];
     if (row.time_ns >= border_ns_) [[unlikely]] {
       add_sums(run.lane, sums);
       pass_border(row.time_ns);
@@ -123,7 +121,7 @@ void HeapModel::add_sums(std::uint32_t lane, RunSums& sums) {
 // A block whose release is the thread's next row, when nothing but maxima can
 // tell that it lived: no other row sees it, and it makes no new peak. False,
 // and nothing is done, when that is not so.
-[[gnu::always_inline]] inline bool HeapModel::add_brief(const Row& row, const Row& next, const Piece& piece,
+[[gnu::always_inline]] inline bool HeapModel::add_brief(const Row& row, Row& next, const Piece& piece,
                                                         std::uint32_t lane, std::uint32_t hint,
                                                         RunSums& sums) {
   constexpr auto special = row_is_wide | row_in_realloc | row_not_chosen;
@@ -137,7 +135,7 @@ void HeapModel::add_sums(std::uint32_t lane, RunSums& sums) {
   threads_[lane].last_address = 0;
   ++threads_[lane].temporaries;
   sites_.raise(row.stack, row.size);
-  ++sites_.life_of(row.stack).temporaries;
+  sites_.add_temporary(row.stack, 1);
   count_release({row.time_ns, row.size, row.excess, 1, row.stack, lane, true}, next, piece, lane, sums);
   return true;
 }
@@ -235,7 +233,7 @@ void HeapModel::close_chain(const Slot& slot) {
 }
 
 template <bool follows_blocks>
-[[gnu::always_inline]] inline void HeapModel::release(const Row& row, const Piece& piece, std::uint32_t lane,
+[[gnu::always_inline]] inline void HeapModel::release(Row& row, const Piece& piece, std::uint32_t lane,
                                                       std::uint32_t hint, RunSums& sums) {
   auto* slot = blocks_.find(row.address, hint);
   if (!displaced_.empty() && release_displaced(row, piece, lane, sums)) [[unlikely]] {
@@ -260,43 +258,46 @@ template <bool follows_blocks>
   const bool is_temporary = is_latest && block.lane == lane && (row.flags & row_in_realloc) == 0;
   if (is_temporary) [[unlikely]] {
     thread.temporaries += block.weight;
-    sites_.life_of(block.stack).temporaries += block.weight;
+    sites_.add_temporary(block.stack, block.weight);
   }
   uncount_block(block);
   count_release(block, row, piece, lane, sums);
 }
 
-[[gnu::always_inline]] inline void HeapModel::count_release(const Block& block, const Row& row,
-                                                            const Piece& piece, std::uint32_t lane,
-                                                            RunSums& sums) {
-  const auto lifetime_ns =
-      row.time_ns > block.time_ns ? std::min<std::uint64_t>(row.time_ns - block.time_ns, INT64_MAX) : 0;
-  const auto bytes = block.size * block.weight;
-  lifetimes_.add(lifetime_ns, block.size, scope_.sites.site_of(block.stack), block.weight);
-  auto& life = sites_.life_of(block.stack);
-  life.freed += block.weight;
-  life.lifetime_sum_ns += lifetime_ns * block.weight;
+[[gnu::always_inline]] inline void HeapModel::count_release(const Block& block, Row& row, const Piece& piece,
+                                                            std::uint32_t lane, RunSums& sums) {
   sums.releases += block.weight;
+  const auto bytes = block.size * block.weight;
   if (block.lane == lane) [[likely]] {
     sums.own_blocks += block.weight;
     sums.own_bytes += bytes;
   } else {
-    life.freed_by_other_thread += block.weight;
     cross_thread_.add(block.lane, lane, bytes, block.weight);
   }
-  if ((row.flags & row_in_realloc) != 0) [[unlikely]] {
-    return;
+  if ((row.flags & row_in_realloc) == 0) [[likely]] {
+    sums.release_ns += trace::is_release(row.kind) ? row.duration_ns * block.weight : 0;
+    if (slowest_.is_candidate(row.duration_ns)) [[unlikely]] {
+      add_slow_call(row, lane, block.stack, block.size);
+    }
+    if ((row.flags & row_size_stated) != 0) {
+      check_stated_size(block, row, piece);
+    }
   }
-  life.release_ns += row.duration_ns * block.weight;
-  if (trace::is_release(row.kind)) [[likely]] {
-    sums.release_ns += row.duration_ns * block.weight;
-    releases_.add(row.kind, size_class_of(block.size), row.duration_ns, block.weight);
+  if (is_in_window_) [[likely]] {
+    pair(block, row, lane);
   }
-  if (slowest_.is_candidate(row.duration_ns)) [[unlikely]] {
-    add_slow_call(row, lane, block.stack, block.size);
-  }
-  if ((row.flags & row_size_stated) != 0) {
-    check_stated_size(block, row, piece);
+}
+
+// Leaves the rest to whoever counts the piece's releases.
+[[gnu::always_inline]] inline void HeapModel::pair(const Block& block, Row& row, std::uint32_t lane) {
+  const auto lifetime_ns =
+      row.time_ns > block.time_ns ? std::min<std::uint64_t>(row.time_ns - block.time_ns, INT64_MAX) : 0;
+  const bool is_by_other = block.lane != lane;
+  if (block.size <= UINT32_MAX && block.weight == 1) [[likely]] {
+    row.pair(lifetime_ns, static_cast<std::uint32_t>(block.size), block.stack, is_by_other);
+  } else {
+    releases_.add({lifetime_ns, block.size, block.weight, block.stack, row.duration_ns, row.kind,
+                   (row.flags & row_in_realloc) != 0, is_by_other});
   }
 }
 
@@ -327,7 +328,9 @@ template <bool follows_blocks>
   ++sums.releases;
   if (trace::is_release(row.kind)) {
     sums.release_ns += row.duration_ns;
-    releases_.add(row.kind, LatencyTable::no_class, row.duration_ns, 1);
+    if (is_in_window_) {
+      releases_.add_unknown(row.kind, row.duration_ns);
+    }
   }
   if (slowest_.is_candidate(row.duration_ns)) {
     add_slow_call(row, lane, 0, 0);
@@ -358,7 +361,7 @@ template <bool follows_blocks>
 // True when this release belongs to the block that had the address before:
 // it comes shortly after, and from another thread than the one that got the
 // address (a thread's own calls are never out of order).
-[[gnu::noinline]] bool HeapModel::release_displaced(const Row& row, const Piece& piece, std::uint32_t lane,
+[[gnu::noinline]] bool HeapModel::release_displaced(Row& row, const Piece& piece, std::uint32_t lane,
                                                     RunSums& sums) {
   const auto found = displaced_.find(row.address);
   if (found == displaced_.end()) {
@@ -391,7 +394,6 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
   });
   live_.finish(facts);
   sites_.finish(live_.version(), facts);
-  lifetimes_.finish(live_, facts);
   for (std::size_t lane = 0; lane < threads_.size(); ++lane) {
     auto& thread = facts.threads[scope_.thread_of_lane[lane]];
     thread.temporaries = threads_[lane].temporaries;

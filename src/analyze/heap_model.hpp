@@ -13,10 +13,9 @@
 
 #include "analyze/blocks.hpp"
 #include "analyze/facts.hpp"
-#include "analyze/latency.hpp"
-#include "analyze/lifetimes.hpp"
 #include "analyze/peak.hpp"
 #include "analyze/realloc_chains.hpp"
+#include "analyze/releases.hpp"
 #include "analyze/row.hpp"
 #include "analyze/scope.hpp"
 #include "analyze/sites.hpp"
@@ -28,11 +27,13 @@ namespace heapwright::analyze {
 
 class HeapModel {
  public:
-  explicit HeapModel(const Scope& scope);
+  // Releases whose rows have no room for what is to be counted go to
+  // `releases` at once.
+  HeapModel(const Scope& scope, ReleaseFacts& releases);
 
+  // Marks the releases that ReleaseFacts is to count (row_paired).
   void add(const Run<Piece>& run);
-  // How long the releases took; belongs to the facts about calls.
-  const LatencyTable& releases() const noexcept { return releases_; }
+  const LivePeak& live() const noexcept { return live_; }
   // Fills the ordered columns and adds the releases to those of CallFacts,
   // which must have finished.
   void finish(const std::vector<trace::MemorySample>& samples, Facts& facts);
@@ -62,24 +63,24 @@ class HeapModel {
 
   template <bool follows_blocks>
   void add_rows(const Run<Piece>& run);
-  bool add_brief(const Row& row, const Row& next, const Piece& piece, std::uint32_t lane, std::uint32_t hint,
+  bool add_brief(const Row& row, Row& next, const Piece& piece, std::uint32_t lane, std::uint32_t hint,
                  RunSums& sums);
   template <bool follows_blocks>
   void acquire(const Row& row, const Piece& piece, std::uint32_t lane, std::uint32_t hint);
   void acquire_wide(const Row& row, const Piece& piece, Slot& slot, Block& block);
   template <bool follows_blocks>
-  void release(const Row& row, const Piece& piece, std::uint32_t lane, std::uint32_t hint, RunSums& sums);
+  void release(Row& row, const Piece& piece, std::uint32_t lane, std::uint32_t hint, RunSums& sums);
   template <bool follows_blocks>
   Block take(Slot& slot) noexcept;
   void take_wide(const Slot& slot, Block& block) noexcept;
   void open_realloc(const Row& row, const Slot& slot, std::uint32_t lane);
   void count_block(const Block& block);
   void uncount_block(const Block& block);
-  void count_release(const Block& block, const Row& row, const Piece& piece, std::uint32_t lane,
-                     RunSums& sums);
+  void count_release(const Block& block, Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
+  void pair(const Block& block, Row& row, std::uint32_t lane);
   void check_stated_size(const Block& block, const Row& row, const Piece& piece);
   void displace(Slot& slot, const Row& row, std::uint32_t lane);
-  bool release_displaced(const Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
+  bool release_displaced(Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
   void release_unknown(const Row& row, std::uint32_t lane, RunSums& sums);
   void add_slow_call(const Row& row, std::uint32_t lane, std::uint32_t block_stack, std::uint64_t block_size);
   void close_chain(const Slot& slot);
@@ -92,8 +93,7 @@ class HeapModel {
   Blocks blocks_;
   LivePeak live_;
   SiteLives sites_;
-  Lifetimes lifetimes_;
-  LatencyTable releases_;
+  ReleaseFacts& releases_;
   std::vector<ThreadLife> threads_;    // by lane
   std::vector<OpenRealloc> reallocs_;  // by lane
   CrossThreadCounts cross_thread_;

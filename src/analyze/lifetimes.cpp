@@ -20,9 +20,14 @@ Lifetimes::Lifetimes(std::size_t site_count) : sites_(site_count) {
   }
 }
 
-void Lifetimes::begin_window() {
-  cells_ = {};
-  sites_.clear();
+void Lifetimes::add(const Lifetimes& other) {
+  for (std::size_t row = 0; row < size_class_count; ++row) {
+    for (std::size_t column = 0; column < lifetime_columns; ++column) {
+      cells_[row][column].blocks += other.cells_[row][column].blocks;
+      cells_[row][column].bytes += other.cells_[row][column].bytes;
+    }
+  }
+  others_.push_back(&other);
 }
 
 void Lifetimes::finish(const LivePeak& live, Facts& facts) const {
@@ -57,9 +62,16 @@ void Lifetimes::finish(const LivePeak& live, Facts& facts) const {
     map.bytes.push_back(live.size_class(row).bytes);
   }
   for (std::uint32_t site = 0; site < facts.site_details.size(); ++site) {
-    sites_.add_to(site, facts.site_details[site].lifetimes_ns.counts);
+    auto& counts = facts.site_details[site].lifetimes_ns.counts;
+    sites_.add_to(site, counts);
+    for (const auto* other : others_) {
+      other->sites_.add_to(site, counts);
+    }
   }
   facts.site_details_cut = facts.site_details_cut || sites_.is_cut();
+  for (const auto* other : others_) {
+    facts.site_details_cut = facts.site_details_cut || other->sites_.is_cut();
+  }
 }
 
 }  // namespace heapwright::analyze

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "analyze/facts.hpp"
 #include "analyze/histogram.hpp"
@@ -32,7 +33,8 @@ class Lifetimes {
     cell.bytes += size_bytes * weight;
     sites_.add(site, bucket, weight);
   }
-  void begin_window();
+  // `other` must outlive this.
+  void add(const Lifetimes& other);
   // Fills lifetimes and the lifetime histograms of site_details, which must
   // have one row per site.
   void finish(const LivePeak& live, Facts& facts) const;
@@ -48,6 +50,7 @@ class Lifetimes {
   std::array<std::uint64_t, lifetime_columns + 1> from_ns_{};  // last: no upper bound
   std::array<std::array<Cell, lifetime_columns>, size_class_count> cells_{};
   SiteHistograms sites_;
+  std::vector<const Lifetimes*> others_;
 };
 
 }  // namespace heapwright::analyze

@@ -5,16 +5,6 @@
 
 namespace heapwright::analyze {
 
-void SiteHistograms::clear() {
-  std::fill(spans_.begin(), spans_.end(), Span{});
-  pool_.clear();
-  for (auto& offsets : free_) {
-    offsets.clear();
-  }
-  carried_.clear();
-  is_cut_ = false;
-}
-
 bool SiteHistograms::take_span(std::uint32_t length, std::uint32_t& offset) {
   auto& spare = free_[length / 8];
   if (!spare.empty()) {

@@ -35,7 +35,6 @@ class SiteHistograms {
       add_outside(site, bucket, weight);
     }
   }
-  void clear();
   // Adds one site's counts to `counts`, one value per bucket.
   void add_to(std::uint32_t site, std::vector<std::uint64_t>& counts) const;
   // True when some values found no room: the histograms are lower bounds.

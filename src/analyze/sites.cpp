@@ -102,21 +102,18 @@ void SiteLives::begin_window(std::uint64_t version) {
 void SiteLives::finish(std::uint64_t version, Facts& facts) {
   for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
     auto& life = stacks_[stack];
-    if (life.live.peak_version == 0 && life.freed == 0 && life.live.blocks == 0) {
+    if (life.live.peak_version == 0 && life.live.blocks == 0 && life.own_peak_bytes == 0 &&
+        life.temporaries == 0) {
       continue;
     }
     life.live.keep_peak(version);
     auto& to = facts.stacks[stack];
     to.temporaries = life.temporaries;
-    to.freed_by_other_thread = life.freed_by_other_thread;
-    to.release_ns = life.release_ns;
     to.live_at_peak_blocks = life.live.at_peak_blocks;
     to.live_at_peak_bytes = life.live.at_peak_bytes;
     to.live_at_end_blocks = life.live.blocks;
     to.live_at_end_bytes = life.live.bytes;
     to.own_peak_bytes = life.own_peak_bytes;
-    to.lifetime_sum_ns = life.lifetime_sum_ns;
-    to.freed = life.freed;
   }
   facts.sites.resize(map_.site_count());
   for (std::size_t site = 0; site < sites_.size(); ++site) {

@@ -118,14 +118,10 @@ struct LiveShare {
   }
 };
 
-struct alignas(32) StackLife {
+struct alignas(64) StackLife {
   LiveShare live;
   std::uint64_t own_peak_bytes;
-  std::uint64_t freed;
-  std::uint64_t lifetime_sum_ns;
-  std::uint64_t release_ns;
   std::uint64_t temporaries;
-  std::uint64_t freed_by_other_thread;
 };
 
 // Ordered part: what became of each stack's blocks.
@@ -160,7 +156,9 @@ class SiteLives {
       sites_[map_.site_of(stack)].bytes -= bytes;
     }
   }
-  StackLife& life_of(std::uint32_t stack) noexcept { return stacks_[stack]; }
+  void add_temporary(std::uint32_t stack, std::uint64_t weight) noexcept {
+    stacks_[stack].temporaries += weight;
+  }
   // Counts from zero; what is live stays.
   void begin_window(std::uint64_t version);
   void finish(std::uint64_t version, Facts& facts);

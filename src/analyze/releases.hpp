@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// What a released block tells once it is paired, whatever the order: its
+// lifetime, how long its release took, who released it. Each thread of the
+// analysis counts into its own ReleaseFacts; the sums are added up in the end.
+#pragma once
+
+#include <cstdint>
+
+#include "analyze/facts.hpp"
+#include "analyze/latency.hpp"
+#include "analyze/lifetimes.hpp"
+#include "analyze/row.hpp"
+#include "analyze/scope.hpp"
+#include "analyze/zeroed_array.hpp"
+
+namespace heapwright::analyze {
+
+// A block's end. duration_ns: of the releasing call, unless it is a realloc
+// that moved the block.
+struct Release {
+  std::uint64_t lifetime_ns;
+  std::uint64_t size_bytes;
+  std::uint64_t weight;
+  std::uint32_t stack;  // of the block
+  std::uint32_t duration_ns;
+  trace::EventKind kind;
+  bool is_in_realloc;
+  bool is_by_other_thread;
+};
+
+class ReleaseFacts {
+ public:
+  explicit ReleaseFacts(const Scope& scope);
+
+  // Counts every row that HeapModel paired (row_paired).
+  void add(const Piece& piece);
+  void add(const Release& release);
+  // A release whose block is not known.
+  void add_unknown(trace::EventKind kind, std::uint32_t duration_ns);
+  void add(const ReleaseFacts& other);
+  const LatencyTable& latencies() const noexcept { return latencies_; }
+  // Fills the columns about released blocks. facts.stacks and site_details
+  // must have their rows.
+  void finish(const LivePeak& live, Facts& facts) const;
+
+ private:
+  struct alignas(32) StackReleases {
+    std::uint64_t freed;
+    std::uint64_t lifetime_sum_ns;
+    std::uint64_t release_ns;
+    std::uint64_t freed_by_other_thread;
+  };
+
+  void count(const Release& release);
+
+  const SiteMap& map_;
+  ZeroedArray<StackReleases> stacks_;
+  Lifetimes lifetimes_;
+  LatencyTable latencies_;
+};
+
+}  // namespace heapwright::analyze
