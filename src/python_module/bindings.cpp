@@ -18,10 +18,10 @@
 
 #include "analyze/facts.hpp"
 #include "python_module/arrow_stream.hpp"
+#include "python_module/background_reading.hpp"
 #include "python_module/event_streams.hpp"
 #include "python_module/facts_columns.hpp"
 #include "python_module/plain_table.hpp"
-#include "python_module/symbol_reading.hpp"
 #include "symbolize/symbolize.hpp"
 #include "trace/event.hpp"
 #include "trace/reader.hpp"
@@ -32,6 +32,8 @@ namespace heapwright::python_module {
 namespace {
 
 using ReaderHandle = std::shared_ptr<const trace::Reader>;
+using SymbolReading = BackgroundReading<symbolize::Symbols>;
+using FactsReading = BackgroundReading<analyze::Facts>;
 
 // Paths and names of a traced program are bytes, not always UTF-8.
 nb::object text(const std::string& bytes) {
@@ -196,16 +198,19 @@ nb::list objects(const symbolize::Symbols& symbols) {
   return list;
 }
 
-// Waits for the symbols; Ctrl-C is seen and progress told meanwhile.
-nb::dict take_symbols(SymbolReading& reading, nb::object function) {
+// Waits for what is being read; Ctrl-C is seen and progress told meanwhile.
+template <class Result>
+Result wait_for(BackgroundReading<Result>& reading, nb::object function) {
   const Progress progress(std::move(function));
-  symbolize::Symbols symbols;
-  {
-    const nb::gil_scoped_release no_gil;
-    while (!reading.is_done(std::chrono::milliseconds(50)))
-      progress(reading.objects_done(), reading.objects());
-    symbols = reading.take();
-  }
+  const nb::gil_scoped_release no_gil;
+  while (!reading.is_done(std::chrono::milliseconds(50))) progress(reading.done(), reading.all());
+  Result result = reading.take();
+  progress(reading.done(), reading.all());
+  return result;
+}
+
+nb::dict take_symbols(SymbolReading& reading, nb::object function) {
+  const symbolize::Symbols symbols = wait_for(reading, std::move(function));
   using symbolize::Location;
   const auto& rows = symbols.locations;
   nb::dict values;
@@ -220,7 +225,19 @@ nb::dict take_symbols(SymbolReading& reading, nb::object function) {
   return values;
 }
 
-analyze::Options analyze_options(const nb::dict& given, nb::object progress) {
+// depths: by module, see symbolize::Depth.
+void begin_symbols(SymbolReading* reading, const ReaderHandle& reader, const std::string& debug_root,
+                   const nb::bytes& depths) {
+  symbolize::Options options;
+  options.debug_root = debug_root;
+  options.depths = unpacked<symbolize::Depth>(depths);
+  new (reading) SymbolReading([reader, options](const SymbolReading::Report& report) mutable {
+    options.on_progress = report;
+    return symbolize::symbolize(reader->modules(), reader->frames(), options);
+  });
+}
+
+analyze::Options analyze_options(const nb::dict& given) {
   const auto number = [&given](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
   const auto bytes = [&given](const char* name) { return nb::cast<nb::bytes>(given[name]); };
   analyze::Options options;
@@ -233,14 +250,15 @@ analyze::Options analyze_options(const nb::dict& given, nb::object progress) {
   options.site_chosen = unpacked<std::uint8_t>(bytes("site_chosen"));
   options.timeline_points = nb::cast<std::uint32_t>(given["timeline_points"]);
   options.slowest_calls = nb::cast<std::uint32_t>(given["slowest_calls"]);
-  options.on_progress = Progress(std::move(progress));
   return options;
 }
 
-analyze::Facts analyze_trace(const ReaderHandle& reader, const nb::dict& given, nb::object progress) {
-  const analyze::Options options = analyze_options(given, std::move(progress));
-  const nb::gil_scoped_release no_gil;
-  return analyze::analyze(*reader, options);
+void begin_facts(FactsReading* reading, const ReaderHandle& reader, const nb::dict& given) {
+  new (reading)
+      FactsReading([reader, options = analyze_options(given)](const FactsReading::Report& report) mutable {
+        options.on_progress = report;
+        return analyze::analyze(*reader, options);
+      });
 }
 
 nb::dict facts_dict(const analyze::Facts& facts, const std::string& name) {
@@ -302,11 +320,13 @@ void bind_trace(nb::module_& module) {
       .def("damage", [](const ReaderHandle& of) { return damage(*of); })
       .def("file_bytes", [](const ReaderHandle& of) { return of->file_bytes(); })
       .def("event_count", [](const ReaderHandle& of) { return of->event_count(); })
-      .def("chunk_count", [](const ReaderHandle& of) { return of->event_chunks().size(); })
-      .def("facts", analyze_trace, nb::arg("options"), nb::arg("progress").none());
+      .def("chunk_count", [](const ReaderHandle& of) { return of->event_chunks().size(); });
   nb::class_<SymbolReading>(module, "SymbolReading")
-      .def(nb::init<const ReaderHandle&, const std::string&>(), nb::arg("reader"), nb::arg("debug_root"))
+      .def("__init__", begin_symbols, nb::arg("reader"), nb::arg("debug_root"), nb::arg("depths"))
       .def("take", take_symbols, nb::arg("progress").none());
+  nb::class_<FactsReading>(module, "FactsReading")
+      .def("__init__", begin_facts, nb::arg("reader"), nb::arg("options"))
+      .def("take", wait_for<analyze::Facts>, nb::arg("progress").none());
   module.def("open", [](const std::string& path) {
     const nb::gil_scoped_release no_gil;
     return std::make_shared<const trace::Reader>(trace::Reader::open(path));

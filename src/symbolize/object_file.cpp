@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 namespace heapwright::symbolize {
@@ -43,6 +46,19 @@ std::string hex_of(const void* bytes, std::size_t length) {
   return text;
 }
 
+bool has_debug_section(Elf* elf) {
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return false;
+  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
+       section = elf_nextscn(elf, section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    if (name != nullptr && std::strcmp(name, ".debug_info") == 0) return true;
+  }
+  return false;
+}
+
 Match match_elf(Elf* elf, const std::string& build_id) {
   GElf_Ehdr header;
   if (elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == nullptr) return Match::not_elf;
@@ -54,7 +70,9 @@ Match match_elf(Elf* elf, const std::string& build_id) {
   return hex_of(bytes, static_cast<std::size_t>(length)) == build_id ? Match::same : Match::other_build;
 }
 
-Match match_file(const std::string& path, const std::string& build_id) {
+// Calls look(elf) on the file's ELF object; `absent` or `not_elf` without one.
+template <typename Look>
+Match look_into(const std::string& path, const Look& look) {
   const FileDescriptor file(path);
   struct stat status {};
   if (file.number() < 0 || ::fstat(file.number(), &status) != 0) return Match::absent;
@@ -62,7 +80,7 @@ Match match_file(const std::string& path, const std::string& build_id) {
   elf_version(EV_CURRENT);
   Elf* elf = elf_begin(file.number(), ELF_C_READ_MMAP, nullptr);
   if (elf == nullptr) return Match::not_elf;
-  const Match match = match_elf(elf, build_id);
+  const Match match = look(elf);
   elf_end(elf);
   return match;
 }
@@ -112,6 +130,46 @@ std::string debug_search_path(const Options& options) {
   return text;
 }
 
+// The places where libdwfl's search by name looks for the debug file `link`.
+bool is_in_search_path(const std::string& object, const std::string& link, const Options& options) {
+  const auto exists = [&](const std::string& folder) {
+    return ::access((folder + '/' + link).c_str(), F_OK) == 0;
+  };
+  std::vector<std::string> roots = options.debug_directories;
+  if (!options.debug_root.empty())
+    roots.insert(roots.begin(), {options.debug_root, options.debug_root + "/usr/lib/debug"});
+  std::error_code error;
+  for (const std::string& path : {object, std::filesystem::weakly_canonical(object, error).string()}) {
+    const std::string folder = path.substr(0, std::min(path.rfind('/'), path.size()));
+    if (exists(folder) || exists(folder + "/.debug")) return true;
+    for (std::size_t from = 0; from != std::string::npos; from = folder.find('/', from + 1)) {
+      const std::string below = folder.substr(from);
+      if (std::any_of(roots.begin(), roots.end(), [&](const auto& root) { return exists(root + below); }))
+        return true;
+    }
+    if (std::any_of(roots.begin(), roots.end(), exists)) return true;
+  }
+  return false;
+}
+
+// libdwfl's whole search ends with debuginfod, whose library and the 25 below
+// it take longer to load than most objects to read. It is spared where it
+// cannot find more than the search by build id, which comes first.
+bool needs_whole_search(const std::string& path, const Options& options) {
+  const char* servers = std::getenv("DEBUGINFOD_URLS");
+  if (servers != nullptr && servers[0] != '\0') return true;
+  bool is_needed = false;
+  look_into(path, [&](Elf* elf) {
+    const void* build_id = nullptr;
+    GElf_Word checksum = 0;
+    const char* link = dwelf_elf_gnu_debuglink(elf, &checksum);
+    is_needed = dwelf_elf_gnu_build_id(elf, &build_id) <= 0 ||
+                is_in_search_path(path, link != nullptr ? link : file_name_of(path) + ".debug", options);
+    return Match::same;
+  });
+  return is_needed;
+}
+
 ObjectFile open_with_dwfl(const std::string& path, const Options& options) {
   ObjectFile file;
   const std::string search = debug_search_path(options);
@@ -120,7 +178,8 @@ ObjectFile open_with_dwfl(const std::string& path, const Options& options) {
   file.debug_path_slot = std::make_unique<char*>(file.debug_path.get());
   file.callbacks = std::make_unique<Dwfl_Callbacks>();
   file.callbacks->find_elf = dwfl_build_id_find_elf;
-  file.callbacks->find_debuginfo = dwfl_standard_find_debuginfo;
+  file.callbacks->find_debuginfo =
+      needs_whole_search(path, options) ? dwfl_standard_find_debuginfo : dwfl_build_id_find_debuginfo;
   file.callbacks->section_address = dwfl_offline_section_address;
   file.callbacks->debuginfo_path = file.debug_path_slot.get();
   file.dwfl.reset(dwfl_begin(file.callbacks.get()));
@@ -137,12 +196,28 @@ ObjectFile open_with_dwfl(const std::string& path, const Options& options) {
 
 }  // namespace
 
+bool has_debug_info(const ObjectFile& file) {
+  GElf_Addr bias = 0;
+  if (has_debug_section(dwfl_module_getelf(file.module, &bias))) return true;
+  // The symbols of a stripped object are looked for in its debug file.
+  if (dwfl_module_getsymtab(file.module) < 0) return false;
+  const char* debug_file = nullptr;
+  dwfl_module_info(file.module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &debug_file);
+  if (debug_file == nullptr) return false;
+  bool has_section = false;
+  look_into(debug_file, [&](Elf* elf) {
+    has_section = has_debug_section(elf);
+    return Match::same;
+  });
+  return has_section;
+}
+
 ObjectFile open_object(Object& object, const Options& options) {
   if (object.path.empty() || object.path.front() == '[') return {};  // [vdso] has no file
   Match best = Match::absent;
   std::string seen;
   for (const std::string& path : candidates(object, options)) {
-    const Match match = match_file(path, object.build_id);
+    const Match match = look_into(path, [&](Elf* elf) { return match_elf(elf, object.build_id); });
     if (match < Match::unverified) {
       if (match > best) seen = path;
       best = std::max(best, match);

@@ -33,4 +33,9 @@ struct ObjectFile {
 // object.used_file, or object.problem when there is none.
 ObjectFile open_object(Object& object, const Options& options);
 
+// Whether the object, or the separate debug file that belongs to it, has
+// DWARF. Reads section headers only. False for a debug file beside an object
+// that has its own symbol table.
+bool has_debug_info(const ObjectFile& file);
+
 }  // namespace heapwright::symbolize

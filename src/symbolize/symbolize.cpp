@@ -30,8 +30,13 @@ std::string hex_of(std::uint64_t value) {
 // The open object with everything that can be asked of it.
 class ObjectSymbols {
  public:
-  ObjectSymbols(Object& object, const Options& options) : file_(open_object(object, options)) {
+  ObjectSymbols(Object& object, const Options& options, Depth depth) : file_(open_object(object, options)) {
     if (!file_) return;
+    is_left_out_ = depth == Depth::brief && has_debug_info(file_);
+    if (is_left_out_) {
+      object.source = SymbolSource::debug_info;
+      return;
+    }
     debug_info_.emplace(file_.module);
     table_.emplace(file_.module);
     if (!debug_info_->is_empty()) {
@@ -40,6 +45,8 @@ class ObjectSymbols {
       object.source = has_full_table() ? SymbolSource::symbol_table : SymbolSource::dynamic_symbols;
     }
   }
+
+  bool is_left_out() const noexcept { return is_left_out_; }
 
   std::vector<SourceFrame> frames_at(std::uint64_t file_address) {
     if (!file_) return {};
@@ -58,6 +65,7 @@ class ObjectSymbols {
   bool has_full_table() const { return dwfl_module_getsymtab_first_global(file_.module) > 1; }
 
   ObjectFile file_;
+  bool is_left_out_ = false;
   std::optional<DebugInfo> debug_info_;
   std::optional<SymbolTable> table_;
 };
@@ -71,7 +79,7 @@ class Symbolizer {
   Symbols run() {
     group();
     for (std::size_t i = 0; i < symbols_.objects.size(); ++i) {
-      resolve_object(symbols_.objects[i], requests_[i]);
+      resolve_object(symbols_.objects[i], requests_[i], depths_[i]);
       if (options_.on_progress) options_.on_progress(i + 1, symbols_.objects.size());
     }
     return flatten();
@@ -87,6 +95,8 @@ class Symbolizer {
         symbols_.objects.emplace_back();
         symbols_.objects.back().path = module.path;
         symbols_.objects.back().build_id = module.build_id;
+        const std::size_t number = symbols_.object_of_module.size();
+        depths_.push_back(number < options_.depths.size() ? options_.depths[number] : Depth::full);
       }
       symbols_.object_of_module.push_back(entry->second);
     }
@@ -100,12 +110,13 @@ class Symbolizer {
     }
   }
 
-  void resolve_object(Object& object, std::vector<Request>& requests) {
+  void resolve_object(Object& object, std::vector<Request>& requests, Depth depth) {
     object.frames = requests.size();
-    if (requests.empty()) return;
+    if (requests.empty() || depth == Depth::none) return;
     std::sort(requests.begin(), requests.end(),
               [](const Request& a, const Request& b) { return a.address < b.address; });
-    ObjectSymbols source(object, options_);
+    ObjectSymbols source(object, options_, depth);
+    if (source.is_left_out()) return;
     const std::string short_name = object.path.substr(object.path.rfind('/') + 1);
     for (const Request& request : requests) {
       std::vector<SourceFrame> frames = source.frames_at(request.address);
@@ -135,7 +146,8 @@ class Symbolizer {
     symbols_.first_location.reserve(frames_.size() + 1);
     for (std::size_t i = 0; i < frames_.size(); ++i) {
       symbols_.first_location.push_back(static_cast<std::uint32_t>(symbols_.locations.size()));
-      if (found_[i].empty()) found_[i].push_back({strings_.add(hex_of(frames_[i].pc)), 0, 0, 0});
+      if (frames_[i].module >= modules_.size())
+        found_[i].push_back({strings_.add(hex_of(frames_[i].pc)), 0, 0, 0});
       symbols_.locations.insert(symbols_.locations.end(), found_[i].begin(), found_[i].end());
     }
     symbols_.first_location.push_back(static_cast<std::uint32_t>(symbols_.locations.size()));
@@ -148,6 +160,7 @@ class Symbolizer {
   const Options& options_;
   std::vector<std::vector<Location>> found_;                  // by frame
   std::vector<std::vector<Request>> requests_;                // by object
+  std::vector<Depth> depths_;                                 // by object
   std::unordered_map<std::string, std::uint32_t> functions_;  // linker name -> readable name
   StringTable strings_;
   Symbols symbols_;

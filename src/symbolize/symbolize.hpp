@@ -19,7 +19,13 @@
 
 namespace heapwright::symbolize {
 
+// How much of an object is read. brief: nothing when it has debug info, which
+// takes long to read; its frames stay without locations.
+enum class Depth : std::uint8_t { full, brief, none };
+
 struct Options {
+  // By module; empty = all in full.
+  std::vector<Depth> depths;
   // Looked through before the recorded paths: a copy of the recorded
   // machine's file system, or a flat folder of objects. Empty = none.
   std::string debug_root;
@@ -47,7 +53,7 @@ struct Object {
   SymbolSource source = SymbolSource::none;
   std::string problem;  // one line when something is missing, else empty
   std::uint64_t frames = 0;
-  std::uint64_t unnamed = 0;  // frames without a function name
+  std::uint64_t unnamed = 0;  // frames without a function name; 0 when not read
 };
 
 // Keeps each distinct string once; [0] is the empty string.
@@ -65,7 +71,7 @@ class StringTable {
 struct Symbols {
   std::vector<std::string> strings;
   // Locations of frame i: [first_location[i], first_location[i + 1]), the
-  // innermost inlined call first. Never empty.
+  // innermost inlined call first. Empty only when the object was not read.
   std::vector<std::uint32_t> first_location;
   std::vector<Location> locations;
   std::vector<std::uint32_t> object_of_module;  // index into objects

@@ -169,7 +169,15 @@ def test_a_damaged_file_never_breaks_more_than_itself(data: st.DataObject, tmp_p
 
 def test_the_stub_names_what_the_module_has() -> None:
     stub = (Path(heapwright.__file__).parent / "_native.pyi").read_text()
-    for name in ("Reader", "SymbolReading", "Facts", "EventTable", "BlockTable", "PlainTable"):
+    for name in (
+        "Reader",
+        "SymbolReading",
+        "FactsReading",
+        "Facts",
+        "EventTable",
+        "BlockTable",
+        "PlainTable",
+    ):
         public = {member for member in vars(getattr(_native, name)) if not member.startswith("_")}
         body = stub.split(f"class {name}:")[1].split("\nclass ")[0].split("\ndef ")[0]
         assert {line.split("(")[0].split()[-1] for line in body.splitlines() if "    def " in line} - {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import heapwright
@@ -37,6 +38,19 @@ def test_record_passes_the_exit_code_and_names_lines(command: Command, tmp_path:
     assert lines["call_sites.cpp:11"].live_at_end_bytes == 5000
     assert lines["call_sites.cpp:23"].bytes == 24
     assert lines["call_sites.cpp:17"].allocations > 100
+
+
+def test_debug_info_of_a_library_that_is_plumbing_is_read_when_asked_for(
+    command: Command, tmp_path: Path
+) -> None:
+    program = tmp_path / "libc.so.by_its_name"
+    shutil.copy(PROGRAM, program)
+    assert command("record", "--output", "it.heapwright", "--", program).code == 3
+    trace = heapwright.open(tmp_path / "it.heapwright")
+    stacks = range(1, len(trace.stack_columns["parent"]))
+    found = {location for stack in stacks for location in trace.stack(stack)}
+    assert "call_sites.cpp:11" in {f"{Path(location.file).name}:{location.line}" for location in found}
+    assert not [location for location in found if location.function.startswith("libc.so.by_its_name+")]
 
 
 def test_an_existing_recording_is_kept(command: Command, tmp_path: Path) -> None:

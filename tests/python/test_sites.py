@@ -26,6 +26,9 @@ class FakeSymbols:
             found.append(Location(function, "", 0, position < len(inner) - 1, library or "app"))
         return found
 
+    def library(self, frame: int) -> str:
+        return self.functions[frame][-1].partition("!")[2] or "app"
+
     def is_unnamed(self, frame: int) -> bool:
         return self.functions[frame][0].startswith("app+0x")
 

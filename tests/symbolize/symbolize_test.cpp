@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: every way to a debug file, one test each
 #include "symbolize/symbolize.hpp"
 
 #include <dlfcn.h>
@@ -185,6 +186,47 @@ TEST(Symbolize, ASeparateDebugFileIsFoundByItsBuildId) {
   const Symbols stripped_only = symbolize_sample(sample, module_of(sample, stripped, id));
   EXPECT_EQ(describe(stripped_only, 1), "sample_entry; ");
   EXPECT_EQ(stripped_only.objects[0].source, SymbolSource::dynamic_symbols);
+
+  // A brief reading leaves out what has debug info, here or there.
+  options.depths = {Depth::brief};
+  for (const std::string& path : {stripped, std::string(SAMPLE_LIBRARY)}) {
+    const Symbols brief = symbolize_sample(sample, module_of(sample, path, id), options);
+    EXPECT_EQ(describe(brief, 0) + describe(brief, 1), "");
+    EXPECT_EQ(brief.objects[0].source, SymbolSource::debug_info);
+    EXPECT_EQ(brief.objects[0].problem, "");
+    EXPECT_EQ(brief.objects[0].frames, 2U);
+  }
+  options.debug_directories = {};
+  EXPECT_EQ(describe(symbolize_sample(sample, module_of(sample, stripped, id), options), 1),
+            "sample_entry; ");
+  options.depths = {Depth::none};
+  EXPECT_EQ(describe(symbolize_sample(sample, module_of(sample, stripped, id), options), 1), "");
+}
+
+// Beside the object, in .debug there, and below a folder of debug files.
+TEST(Symbolize, ASeparateDebugFileIsFoundByItsName) {
+  const Sample sample;
+  const Folder folder;
+  const std::string id = build_id_of(sample);
+  const std::string stripped = folder / "libsample.so";
+  const std::string link = folder / "libsample.debug";
+  const std::string split = "objcopy --only-keep-debug " SAMPLE_LIBRARY " " + link +
+                            " && objcopy --strip-all " + "--add-gnu-debuglink=" + link +
+                            " " SAMPLE_LIBRARY " " + stripped;
+  ASSERT_EQ(std::system(split.c_str()), 0);
+  Options options;
+  options.debug_directories = {folder / "debug"};
+  std::string place = link;
+  for (const std::string& next : {folder / ".debug", folder / "debug", folder / "debug" + folder.path()}) {
+    EXPECT_EQ(describe(symbolize_sample(sample, module_of(sample, stripped, id), options), 1),
+              "sample_entry sample.cpp:24; ")
+        << place;
+    fs::create_directories(next);
+    fs::rename(place, next + "/libsample.debug");
+    place = next + "/libsample.debug";
+  }
+  EXPECT_EQ(describe(symbolize_sample(sample, module_of(sample, stripped, id), options), 1),
+            "sample_entry sample.cpp:24; ");
 }
 
 TEST(Symbolize, OddFilesAreNamed) {

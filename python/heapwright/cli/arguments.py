@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -45,6 +44,8 @@ def one_of(what: str, text: str, names: Iterable[str]) -> str:
     known = list(names)
     if text in known:
         return text
+    import difflib  # only for mistakes
+
     near = difflib.get_close_matches(text, known, 1)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
     raise InputError(f"unknown {what} {text}; {hint}")

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from heapwright import explain as explaining
 from heapwright.cli.arguments import one_of
@@ -13,24 +13,15 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
 from heapwright.model import Filter, SiteOptions, Trace
-from heapwright.model.reading import Reading
+from heapwright.model.trace import FactsReading
 
 
-@dataclass(frozen=True)
-class Wishes:
+class Wishes(NamedTuple):
     """How the user wants it explained."""
 
     top: int = 10
     questions: tuple[str, ...] = explaining.NAMES
     as_json: bool = False
-
-
-def explain_plainly(reading: Reading, as_json: bool) -> None:
-    """`heapwright explain FILE` with nothing chosen but the form."""
-    trace = Trace(reading.path, reading=reading)
-    explain_trace(trace, Filter(), SiteOptions(), Wishes(as_json=as_json))
-    if not as_json:
-        hint_query(Path(reading.path))
 
 
 def hint_query(file: Path) -> None:
@@ -48,22 +39,24 @@ def make_wishes(top: int, questions: Sequence[str], as_json: bool) -> Wishes:
 
 def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wishes: Wishes) -> None:
     """Reads the trace and prints the explanation."""
-    document = explaining.explain(read_report(trace, chosen, sites, wishes.top), wishes.questions)
+    with progress("reading symbols") as report:
+        trace.symbols(report)
+    _check_site_filter(trace, chosen, sites)
+    explain_facts(trace, trace.begin_facts(chosen, sites), chosen, sites, wishes)
+
+
+def explain_facts(
+    trace: Trace, reading: FactsReading, chosen: Filter, sites: SiteOptions, wishes: Wishes
+) -> None:
+    """Prints the explanation of facts that are being read."""
+    with progress("reading calls") as report:
+        facts = reading.take(report)
+    told = explaining.Report(trace, facts, trace.sites(sites), chosen, wishes.top)
+    document = explaining.explain(told, wishes.questions)
     if wishes.as_json:
         print_json(document)
         return
     explaining.render(document, make_console())
-
-
-def read_report(trace: Trace, chosen: Filter, sites: SiteOptions, top: int) -> explaining.Report:
-    """The facts, with progress shown while they are read."""
-    with progress("reading symbols") as report:
-        trace.symbols(report)
-    grouped = trace.sites(sites)
-    _check_site_filter(trace, chosen, sites)
-    with progress("reading calls") as report:
-        facts = trace.facts(chosen, sites, progress=report)
-    return explaining.Report(trace, facts, grouped, chosen, top)
 
 
 def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,11 +42,11 @@ def describe(trace: Trace) -> dict[str, Any]:
         "event_chunks": trace.chunk_count,
         "stacks": max(0, len(trace.stack_columns["parent"]) - 1),
         "frames": len(trace.frame_columns["pc"]),
-        "metadata": asdict(trace.metadata),
-        "end": asdict(trace.end),
-        "damage": [asdict(damage) for damage in trace.damage],
-        "modules": [asdict(module) for module in trace.modules],
-        "threads": [asdict(thread) for thread in trace.threads],
+        "metadata": trace.metadata._asdict(),
+        "end": trace.end._asdict(),
+        "damage": [damage._asdict() for damage in trace.damage],
+        "modules": [module._asdict() for module in trace.modules],
+        "threads": [thread._asdict() for thread in trace.threads],
     }
 
 

@@ -2,14 +2,14 @@
 """`heapwright explain FILE`, with or without --json, at once.
 
 Importing what declares the options takes longer than reading a short trace,
-so the commonest command does without, and reads symbols while the rest is
-imported.
+so the commonest command does without. What is imported comes in the order of
+its need: while symbols are read and while calls are.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 
 
 def explain_plainly(arguments: Sequence[str]) -> bool:
@@ -17,13 +17,30 @@ def explain_plainly(arguments: Sequence[str]) -> bool:
     files = [argument for argument in arguments[1:] if argument != "--json"]
     if arguments[:1] != ["explain"] or len(files) != 1 or len(arguments) > 3 or files[0].startswith("-"):
         return False
-    if not Path(files[0]).is_file():
+    if not os.path.isfile(files[0]):  # noqa: PTH113 (importing pathlib takes longer than a short trace)
         return False
+    _explain(files[0], as_json=len(arguments) == 3)
+    return True
+
+
+def _explain(file: str, as_json: bool) -> None:
     from heapwright.model.reading import Reading
 
-    reading = Reading(files[0])
+    reading = Reading(file)
     reading.begin_symbols()
-    from heapwright.cli.explanation import explain_plainly as explain
+    from heapwright.cli.progress import progress
+    from heapwright.model.sites import SiteOptions
+    from heapwright.model.trace import Filter, Trace
 
-    explain(reading, as_json=len(arguments) == 3)
-    return True
+    trace = Trace(file, reading=reading)
+    with progress("reading symbols") as report:
+        trace.symbols(report)
+    chosen, sites = Filter(), SiteOptions()
+    facts = trace.begin_facts(chosen, sites)
+    from pathlib import Path
+
+    from heapwright.cli import explanation
+
+    explanation.explain_facts(trace, facts, chosen, sites, explanation.Wishes(as_json=as_json))
+    if not as_json:
+        explanation.hint_query(Path(file))

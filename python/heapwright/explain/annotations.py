@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heapwright.model.trace import KIND_NAMES, Trace
@@ -23,16 +22,16 @@ where kind in {_NAMED!r} order by thread, sequence
 """
 
 
-@dataclass(slots=True)
 class Mark:
     """A phase's begin or end, a pool's creation or destruction, or a named region."""
 
-    thread: int
-    begin_ns: int
-    kind: str
-    address: int = 0
-    size: int = 0
-    spelling: bytes = b""
+    def __init__(self, thread: int, begin_ns: int, kind: str, address: int = 0, size: int = 0) -> None:
+        self.thread = thread
+        self.begin_ns = begin_ns
+        self.kind = kind
+        self.address = address
+        self.size = size
+        self.spelling = b""
 
     @property
     def name(self) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from heapwright.explain import look, tables, words
 from heapwright.explain.annotations import Annotations, Mark, has_any
@@ -23,17 +22,17 @@ group by phase.number
 """
 
 
-@dataclass(slots=True)
 class Phase:
     """One run of a phase. `end_ns` is the end of the recording when the phase was left open."""
 
-    name: str
-    thread: int
-    begin_ns: int
-    end_ns: int
-    allocations: int = 0
-    requested_bytes: int = 0
-    allocator_ns: int = 0
+    def __init__(self, name: str, thread: int, begin_ns: int, end_ns: int) -> None:
+        self.name = name
+        self.thread = thread
+        self.begin_ns = begin_ns
+        self.end_ns = end_ns
+        self.allocations = 0
+        self.requested_bytes = 0
+        self.allocator_ns = 0
 
 
 def answer(report: Report) -> Answer:

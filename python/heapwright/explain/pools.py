@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from heapwright.explain import look, tables, words
 from heapwright.explain.annotations import Annotations, Mark, has_any
@@ -41,19 +40,19 @@ from running group by number, home
 """
 
 
-@dataclass(slots=True)
 class Pool:
     """One pool from its creation to its destruction; what is live is of the end of the recording."""
 
-    name: str
-    address: int
-    begin_ns: int
-    is_open: bool = True
-    allocations: int = 0
-    requested_bytes: int = 0
-    peak_bytes: int = 0
-    live_blocks: int = 0
-    live_bytes: int = 0
+    def __init__(self, name: str, address: int, begin_ns: int) -> None:
+        self.name = name
+        self.address = address
+        self.begin_ns = begin_ns
+        self.is_open = True
+        self.allocations = 0
+        self.requested_bytes = 0
+        self.peak_bytes = 0
+        self.live_blocks = 0
+        self.live_bytes = 0
 
 
 def answer(report: Report) -> Answer:

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from heapwright.explain import look, words
 from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
@@ -13,8 +12,7 @@ from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
 Answer = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """A trace, what was looked at, and the facts of that."""
 
     trace: Trace
@@ -43,8 +41,7 @@ class Report:
         return [(self.sites[site], facts[site]) for site in order if value(facts[site]) > 0]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One sentence for the first screen; the heaviest come first."""
 
     weight: float

@@ -10,22 +10,17 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from heapwright.model import libraries
 from heapwright.model.symbols import Location
 
 # Allocators and the recorder: never anybody's site, not even as a last resort.
-_ALLOCATOR_LIBRARY = re.compile(
-    r"libheapwright|libjemalloc|libtcmalloc|libmimalloc|libtbbmalloc|libsnmalloc|libhoard"
-)
 _ALLOCATOR_FUNCTION = re.compile(
     r"operator (?:new|delete)\b|(?:__libc_|__GI_|_?_?)(?:malloc|calloc|realloc|reallocarray|free|cfree"
     r"|memalign|aligned_alloc|posix_memalign|valloc|pvalloc)$|_int_(?:malloc|free|realloc|memalign)$|sysmalloc|tcache_"
     r"|malloc_(?:consolidate|hook|trim)|__rust_|__rdl_|__rg_"
 )
 
-# Language run-time libraries and the C library.
-_RUNTIME_LIBRARY = re.compile(
-    r"libc\.so|libc-\d|ld-linux|ld-\d|libpthread|libdl[.-]|librt[.-]|libm[.-]|libstdc\+\+|libc\+\+|libgcc_s|libcxx"
-)
+# Language run times and the C library.
 _RUNTIME_NAME = re.compile(
     r"(?:std|__gnu_cxx|__cxxabiv1|__gnu_debug|abi)::|(?:alloc|core|hashbrown)::|<(?:alloc|core|std|hashbrown)::"
     r"|__cxa_|__gnu_"
@@ -105,14 +100,14 @@ def _is_runtime_name(function: str) -> bool:
 
 def is_allocator(location: Location) -> bool:
     """Part of the allocator or of the recorder."""
-    return _ALLOCATOR_LIBRARY.match(location.library) is not None or _is_allocator_name(location.function)
+    return libraries.is_allocator(location.library) or _is_allocator_name(location.function)
 
 
 def is_plumbing(location: Location) -> bool:
     """Allocator, language run time, C library, or a wrapper named after malloc."""
     return (
-        is_allocator(location)
-        or _RUNTIME_LIBRARY.match(location.library) is not None
+        libraries.is_plumbing(location.library)
+        or _is_allocator_name(location.function)
         or (location.file != "" and _RUNTIME_FILE.search(location.file) is not None)
         or _is_runtime_name(location.function)
     )

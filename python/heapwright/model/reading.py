@@ -7,14 +7,23 @@ whoever opens a Reading first does both at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import PathLike, fspath
 from typing import Any
 
 from heapwright import _native
+from heapwright.model import libraries
+
+# src/symbolize/symbolize.hpp: Depth
+_FULL, _BRIEF, _NONE = 0, 1, 2
 
 
 class Reading:
-    """An open trace file whose symbols may be being read in the background."""
+    """An open trace file whose symbols may be being read in the background.
+
+    Debug info of libraries that are plumbing is left out at first: it is
+    large, and hardly ever asked for.
+    """
 
     def __init__(self, path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> None:
         self.path = fspath(path)
@@ -25,10 +34,18 @@ class Reading:
     def begin_symbols(self) -> None:
         """Reads the symbols in the background from now on."""
         if self._symbols is None:
-            self._symbols = _native.SymbolReading(self.reader, self.debug_root)
+            names = [path.rsplit("/", 1)[-1] for path in self.reader.modules()["path"]]
+            self._symbols = self._read(_BRIEF if libraries.is_plumbing(name) else _FULL for name in names)
 
     def take_symbols(self, progress: _native.Progress) -> dict[str, Any]:
         """The symbols' columns, waited for; once only."""
         self.begin_symbols()
         assert self._symbols is not None
         return self._symbols.take(progress)
+
+    def symbols_of(self, wanted: int, objects: Iterable[int]) -> dict[str, Any]:
+        """The columns with all that is known of one object's frames; objects: of each module."""
+        return self._read(_FULL if number == wanted else _NONE for number in objects).take(None)
+
+    def _read(self, depths: Iterable[int]) -> _native.SymbolReading:
+        return _native.SymbolReading(self.reader, self.debug_root, bytes(depths))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 END_REASONS = (
     "missing",
@@ -22,11 +22,10 @@ _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), 65533)
 
 def clean(text: str) -> str:
     """The text with control characters replaced."""
-    return text.translate(_CONTROLS)
+    return text if text.isprintable() else text.translate(_CONTROLS)
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(NamedTuple):
     """How and of what the trace was made."""
 
     program: str
@@ -46,8 +45,7 @@ class Metadata:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(NamedTuple):
     """A loaded object: [start, end) from loaded_ns to unloaded_ns (0 = to the end)."""
 
     start: int
@@ -64,11 +62,10 @@ class Module:
         return self.path.rsplit("/", 1)[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(NamedTuple):
     """A thread of the program; exit_ns 0 = alive when the recording ended."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # tuple.index is not missed
     thread_id: int
     name: str
     first_ns: int
@@ -78,8 +75,7 @@ class Thread:
     waited_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySample:
+class MemorySample(NamedTuple):
     """The process's memory as the kernel counts it, at one moment."""
 
     time_ns: int
@@ -89,8 +85,7 @@ class MemorySample:
     recorder_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """How the recording ended; reason is one of END_REASONS."""
 
     reason: str
@@ -101,8 +96,7 @@ class End:
     recorder_peak_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(NamedTuple):
     """Something in the file that is missing or unreadable."""
 
     file_offset: int

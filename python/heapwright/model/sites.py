@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from heapwright.model import libraries
 from heapwright.model.funnels import funnels
 from heapwright.model.plumbing import is_allocator, is_plumbing
 from heapwright.model.symbols import Location, Symbols
@@ -29,8 +29,7 @@ MARKS = {FRAME_TRUNCATED: _TRUNCATED, FRAME_TABLE_FULL: _TABLE_FULL}
 Path = tuple[Location, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SiteOptions:
+class SiteOptions(NamedTuple):
     """How stacks become sites.
 
     depth: how many locations that are not plumbing make a site.
@@ -74,12 +73,14 @@ def describe(location: Location) -> str:
     return location.function
 
 
-@dataclass(frozen=True, slots=True)
 class Sites:
     """All sites of a trace, and which site each stack belongs to."""
 
-    site_of_stack: array[int]
-    sites: tuple[Site, ...]
+    __slots__ = ("site_of_stack", "sites")
+
+    def __init__(self, site_of_stack: array[int], sites: tuple[Site, ...]) -> None:
+        self.site_of_stack = site_of_stack
+        self.sites = sites
 
     def __len__(self) -> int:
         return len(self.sites)
@@ -146,7 +147,7 @@ class _PathTable:
 def _stack_paths(
     parents: Sequence[int], frames: Sequence[int], frame_paths: _FramePaths, table: _PathTable
 ) -> list[int]:
-    own_paths = {frame: table.number_of(frame_paths.of(frame)[0][: table.depth]) for frame in set(frames[1:])}
+    own_paths = {frame: table.number_of(frame_paths.of(frame)[: table.depth]) for frame in set(frames[1:])}
     is_short = [len(path) < table.depth for path in table.paths]
     paths = [0, *map(own_paths.__getitem__, frames[1:])]
     # Callers have lower numbers than what they call.
@@ -158,7 +159,7 @@ def _stack_paths(
 
 def _fallback(stack: int, parents: Sequence[int], frames: Sequence[int], frame_paths: _FramePaths) -> Path:
     while stack != 0:
-        fallback = frame_paths.of(frames[stack])[1]
+        fallback = frame_paths.fallback_of(frames[stack])
         if fallback:
             return fallback
         stack = parents[stack]
@@ -171,32 +172,37 @@ class _FramePaths:
     def __init__(self, symbols: Symbols, plumbing: Callable[[Location], bool]) -> None:
         self._symbols = symbols
         self._plumbing = plumbing
-        self._known: dict[int, tuple[Path, Path]] = {}
+        self._known: dict[int, Path] = {}
 
     def is_skipped(self, frame: int) -> bool:
         """True for a frame that makes no site."""
-        return not self.of(frame)[0]
+        return not self.of(frame)
 
     def skip(self, frames: Iterable[int]) -> None:
         """Makes frames plumbing that are not so by name."""
         for frame in frames:
-            own, fallback = self.of(frame)
-            self._known[frame] = ((), fallback or own)
+            self._known[frame] = ()
 
-    def of(self, frame: int) -> tuple[Path, Path]:
-        """Its locations that are not plumbing, and the fallback."""
+    def of(self, frame: int) -> Path:
+        """Its locations that are not plumbing."""
         known = self._known.get(frame)
         if known is None:
             known = self._known[frame] = self._find(frame)
         return known
 
-    def _find(self, frame: int) -> tuple[Path, Path]:
+    def fallback_of(self, frame: int) -> Path:
+        """What stands in for it when there is nothing but plumbing; empty for the allocator."""
         if frame in MARKS:
-            return (), (MARKS[frame],)
+            return (MARKS[frame],)
+        rest = [location for location in self._symbols.locations(frame) if not is_allocator(location)]
+        return (_as_site(rest[-1]),) if rest else ()
+
+    def _find(self, frame: int) -> Path:
+        # By its library alone where that tells: asking for locations may mean reading debug info.
+        if frame in MARKS or libraries.is_plumbing(self._symbols.library(frame)):
+            return ()
         locations = self._symbols.locations(frame)
-        own = tuple(_as_site(location) for location in locations if not self._plumbing(location))
-        rest = [location for location in locations if not is_allocator(location)]
-        return own, (_as_site(rest[-1]),) if rest else ()
+        return tuple(_as_site(location) for location in locations if not self._plumbing(location))
 
 
 def _as_site(location: Location) -> Location:

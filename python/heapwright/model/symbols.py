@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from heapwright.model.records import clean
 
 SOURCES = ("none", "dynamic_symbols", "symbol_table", "debug_info")
 
@@ -20,8 +21,7 @@ class Location(NamedTuple):
     library: str
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolObject:
+class SymbolObject(NamedTuple):
     """What was found for one loaded object; `problem` says what is missing."""
 
     path: str
@@ -30,30 +30,85 @@ class SymbolObject:
     source: str
     problem: str
     frames: int
-    unnamed: int
+    unnamed: int  # 0 while its debug info was not asked for
 
 
 class Symbols:
     """Locations of every frame, innermost inlined call first."""
 
     def __init__(
-        self, columns: Mapping[str, Any], library_of_frame: Sequence[str], objects: Sequence[SymbolObject]
+        self,
+        columns: Mapping[str, Any],
+        modules: Sequence[str],
+        module_of_frame: Sequence[int],
+        read_object: Callable[[int, Sequence[int]], Mapping[str, Any]],
     ) -> None:
-        self.objects = tuple(objects)
-        self._library_of_frame = library_of_frame
-        self._strings: list[str] = columns["strings"]
-        self._first = memoryview(columns["first_location"]).cast("I")
+        """modules: their names. read_object: the columns of an object that `columns` leaves out."""
+        self.objects = tuple(
+            SymbolObject(clean(path), clean(build_id), clean(used), SOURCES[source], clean(problem), *counts)
+            for path, build_id, used, source, problem, *counts in columns["objects"]
+        )
+        self._modules = modules
+        self._module_of_frame = module_of_frame
+        self._columns = _Columns(columns)
+        self._object_of_module = memoryview(columns["object_of_module"]).cast("I")
+        self._read_object = read_object
+        self._late: dict[int, _Columns] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns.first) - 1
+
+    def library(self, frame: int) -> str:
+        """The file name of the frame's object; empty when it is in none."""
+        module = self._module_of_frame[frame]
+        return self._modules[module] if module < len(self._modules) else ""
+
+    def locations(self, frame: int) -> list[Location]:
+        """The frame's source-level frames, innermost first; never empty."""
+        library = self.library(frame)
+        columns = self._columns if self._columns.has(frame) else self._columns_read_late(frame)
+        return columns.locations(frame, library)
+
+    def is_unnamed(self, frame: int) -> bool:
+        """True when all that is known of the frame is its place in a file."""
+        if frame >= len(self):
+            return False
+        columns = self._columns if self._columns.has(frame) else self._columns_read_late(frame)
+        return columns.is_unnamed(frame, self.library(frame))
+
+    def problems(self) -> list[str]:
+        """One line for each object whose frames lack names, most frames first."""
+        lacking = [found for found in self.objects if found.problem and found.frames > 0]
+        return [found.problem for found in sorted(lacking, key=lambda found: -found.frames)]
+
+    def _columns_read_late(self, frame: int) -> _Columns:
+        number = self._object_of_module[self._module_of_frame[frame]]
+        if number not in self._late:
+            self._late[number] = _Columns(self._read_object(number, self._object_of_module))
+        return self._late[number]
+
+
+class _Columns:
+    """One reading's locations; a frame of an object that was left out has none."""
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self._strings = [clean(text) for text in columns["strings"]]
+        self.first = memoryview(columns["first_location"]).cast("I")
         self._function = memoryview(columns["function"]).cast("I")
         self._file = memoryview(columns["file"]).cast("I")
         self._line = memoryview(columns["line"]).cast("I")
         self._is_inlined = memoryview(columns["is_inlined"]).cast("I")
 
-    def __len__(self) -> int:
-        return len(self._first) - 1
+    def has(self, frame: int) -> bool:
+        return self.first[frame] != self.first[frame + 1]
 
-    def locations(self, frame: int) -> list[Location]:
-        """The frame's source-level frames, innermost first; never empty."""
-        library = self._library_of_frame[frame]
+    def is_unnamed(self, frame: int, library: str) -> bool:
+        first = self.first[frame]
+        if self.first[frame + 1] - first != 1:
+            return False
+        return self._strings[self._function[first]].startswith(f"{library}+0x")
+
+    def locations(self, frame: int, library: str) -> list[Location]:
         return [
             Location(
                 self._strings[self._function[i]],
@@ -62,19 +117,5 @@ class Symbols:
                 bool(self._is_inlined[i]),
                 library,
             )
-            for i in range(self._first[frame], self._first[frame + 1])
+            for i in range(self.first[frame], self.first[frame + 1])
         ]
-
-    def is_unnamed(self, frame: int) -> bool:
-        """True when all that is known of the frame is its place in a file."""
-        if frame >= len(self):
-            return False
-        first = self._first[frame]
-        if self._first[frame + 1] - first != 1:
-            return False
-        return self._strings[self._function[first]].startswith(f"{self._library_of_frame[frame]}+0x")
-
-    def problems(self) -> list[str]:
-        """One line for each object whose frames lack names, most frames first."""
-        lacking = [found for found in self.objects if found.problem and found.frames > 0]
-        return [found.problem for found in sorted(lacking, key=lambda found: -found.frames)]

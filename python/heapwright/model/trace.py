@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from heapwright import _native
 from heapwright.model import sites as site_groups
@@ -35,7 +34,7 @@ from heapwright.model.facts import (
 from heapwright.model.reading import Reading
 from heapwright.model.records import END_REASONS, Damage, End, MemorySample, Metadata, Module, Thread, clean
 from heapwright.model.sites import MARKS, SiteOptions, Sites
-from heapwright.model.symbols import SOURCES, Location, SymbolObject, Symbols
+from heapwright.model.symbols import Location, Symbols
 
 TraceError = _native.TraceError
 Progress = Callable[[int, int], object]
@@ -43,8 +42,7 @@ KIND_NAMES: tuple[str, ...] = tuple(_native.kind_names())
 NO_LIMIT = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """What to look at; the default is everything.
 
     threads are Thread.index values (empty = all). site and library are
@@ -142,19 +140,14 @@ class Trace:
         return {name: memoryview(packed[name]).cast("Q" if name == "pc" else "I") for name in packed}
 
     def symbols(self, progress: Progress | None = None) -> Symbols:
-        """Functions and lines of all frames; read once."""
+        """Functions and lines of the frames; read once."""
         if self._symbols is None:
-            columns: dict[str, Any] = self._reading.take_symbols(progress)
-            columns["strings"] = [clean(text) for text in columns["strings"]]
-            objects = [
-                SymbolObject(
-                    clean(path), clean(build_id), clean(used), SOURCES[source], clean(problem), *counts
-                )
-                for path, build_id, used, source, problem, *counts in columns["objects"]
-            ]
-            names = [module.name for module in self.modules]
-            libraries = [names[m] if m < len(names) else "" for m in self.frame_columns["module"]]
-            self._symbols = Symbols(columns, libraries, objects)
+            self._symbols = Symbols(
+                self._reading.take_symbols(progress),
+                [module.name for module in self.modules],
+                self.frame_columns["module"],
+                self._reading.symbols_of,
+            )
         return self._symbols
 
     def sites(self, options: SiteOptions | None = None) -> Sites:
@@ -185,6 +178,16 @@ class Trace:
         progress: Progress | None = None,
     ) -> Facts:
         """Reads the whole trace once and says what it means."""
+        return self.begin_facts(chosen, sites, timeline_points, slowest_calls).take(progress)
+
+    def begin_facts(
+        self,
+        chosen: Filter | None = None,
+        sites: SiteOptions | None = None,
+        timeline_points: int = 512,
+        slowest_calls: int = 32,
+    ) -> FactsReading:
+        """The same in the background."""
         chosen = chosen or Filter()
         grouped = self.sites(sites)
         options: dict[str, int | bytes] = {
@@ -198,7 +201,7 @@ class Trace:
             "timeline_points": timeline_points,
             "slowest_calls": slowest_calls,
         }
-        return _facts(self._reader.facts(options, progress))
+        return FactsReading(_native.FactsReading(self._reader, options))
 
     def table(self, name: str) -> Any:
         """A table ("event", "site", ...) for anything that reads Arrow streams."""
@@ -227,6 +230,17 @@ class Trace:
             return b""
         count = max((thread.index for thread in self.threads), default=0) + 1
         return bytes(index in threads for index in range(count))
+
+
+class FactsReading:
+    """The facts of a trace while they are being read; made by Trace.begin_facts."""
+
+    def __init__(self, native: _native.FactsReading) -> None:
+        self._native = native
+
+    def take(self, progress: Progress | None = None) -> Facts:
+        """Waits for them; once only."""
+        return _facts(self._native.take(progress))
 
 
 def new_table() -> Any:

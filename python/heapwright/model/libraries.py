@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Libraries whose code is nobody's call site: allocators, language run times, the C library."""
+
+from __future__ import annotations
+
+from itertools import product
+
+_ALLOCATORS = (
+    "libheapwright",
+    "libjemalloc",
+    "libtcmalloc",
+    "libmimalloc",
+    "libtbbmalloc",
+    "libsnmalloc",
+    "libhoard",
+)
+_RUN_TIMES = (
+    *("libc.so", "ld-linux", "libpthread", "libstdc++", "libc++", "libgcc_s", "libcxx"),
+    *(f"{name}{end}" for name, end in product(("libdl", "librt", "libm"), ".-")),
+    *(f"{name}-{digit}" for name, digit in product(("libc", "ld"), "0123456789")),
+)
+
+
+def is_allocator(library: str) -> bool:
+    """True for the file name of an allocator or of the recorder."""
+    return library.startswith(_ALLOCATORS)
+
+
+def is_plumbing(library: str) -> bool:
+    """True for the file name of an allocator, a run time or the C library."""
+    return library.startswith((*_ALLOCATORS, *_RUN_TIMES))
