@@ -8,7 +8,12 @@ recording, unless a name says otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from heapwright.model.records import clean, numbers_of
+
+if TYPE_CHECKING:
+    from heapwright import _native
 
 Row = TypeVar("Row")
 
@@ -226,6 +231,33 @@ def rows_of(kind: type[Row], columns: Mapping[str, bytes], prefix: str = "") -> 
     return [kind(*row) for row in zip(*values, strict=True)]
 
 
-def numbers_of(packed: bytes) -> memoryview:
-    """Packed unsigned 64-bit numbers as a sequence."""
-    return memoryview(packed).cast("Q")
+def facts_of(native: _native.Facts) -> Facts:
+    """The native facts as named tuples."""
+
+    def rows(kind: type[Any], name: str) -> tuple[Any, ...]:
+        return tuple(rows_of(kind, native.table(name)))
+
+    completeness = native.completeness()
+    reasons = tuple(clean(reason) for reason in completeness.pop("reasons"))
+    cells = {name: tuple(numbers_of(packed)) for name, packed in native.lifetimes().items()}
+    return Facts(
+        totals=rows(Totals, "totals")[0],
+        peak=rows(Peak, "peak")[0],
+        by_kind=rows(ByKind, "by_kind"),
+        by_size=rows(BySizeClass, "by_size"),
+        common_sizes=rows(CommonSize, "common_sizes"),
+        allocation_latency=rows(Latency, "allocation_latency")[0],
+        release_latency=rows(Latency, "release_latency")[0],
+        sites=rows(SiteFacts, "sites"),
+        site_latency=rows(Latency, "site_latency"),
+        stack_columns={name: numbers_of(packed) for name, packed in native.table("stacks").items()},
+        lifetimes=LifetimeMap(**cells),
+        temporaries=native.temporaries(),
+        threads=rows(ByThread, "threads"),
+        cross_thread=rows(CrossThread, "cross_thread"),
+        realloc_chains=rows(ReallocChains, "realloc_chains"),
+        slowest=rows(SlowCall, "slowest"),
+        timeline=rows(TimelinePoint, "timeline"),
+        recorder=rows(RecorderCost, "recorder")[0],
+        completeness=Completeness(reasons=reasons, **completeness),
+    )

@@ -29,7 +29,7 @@ def funnels(
         return set()
     up = _nearest_left(parents, frames, skipped)
     is_leaf = bytearray(b"\1") * len(parents)
-    for parent in parents:
+    for parent in set(parents):
         is_leaf[parent] = 0
     inner = set(compress(up, is_leaf)) - {0}
     found: set[int] = set()

@@ -19,6 +19,7 @@ _RUN_TIMES = (
     *(f"{name}{end}" for name, end in product(("libdl", "librt", "libm"), ".-")),
     *(f"{name}-{digit}" for name, digit in product(("libc", "ld"), "0123456789")),
 )
+_PLUMBING = (*_ALLOCATORS, *_RUN_TIMES)
 
 
 def is_allocator(library: str) -> bool:
@@ -28,4 +29,4 @@ def is_allocator(library: str) -> bool:
 
 def is_plumbing(library: str) -> bool:
     """True for the file name of an allocator, a run time or the C library."""
-    return library.startswith((*_ALLOCATORS, *_RUN_TIMES))
+    return library.startswith(_PLUMBING)

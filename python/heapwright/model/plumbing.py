@@ -37,6 +37,7 @@ _WRAPPER_NAMES = frozenset(
 
 
 _WORD = re.compile(r"\w*")
+_MORE_THAN_A_NAME = re.compile(r"[ (<{]|operator")
 _OPERATOR = re.compile(
     r"operator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|<=?|>=?|(?:new|delete)(?:\[\])?|[-+*/%^&|~!=,]+|[^(]+)"
 )
@@ -50,6 +51,8 @@ def bare_name(function: str) -> str:
     >>> bare_name("operator new(unsigned long)")
     'operator new'
     """
+    if not _MORE_THAN_A_NAME.search(function):
+        return function
     text = function.replace("(anonymous namespace)", "{anonymous}")
     kept = ""
     depth = 0  # of template arguments and lambdas
@@ -105,9 +108,12 @@ def is_allocator(location: Location) -> bool:
 
 def is_plumbing(location: Location) -> bool:
     """Allocator, language run time, C library, or a wrapper named after malloc."""
+    if libraries.is_plumbing(location.library):
+        return True
+    if location.function.startswith(f"{location.library}+0x"):
+        return False  # a place in a file, no name
     return (
-        libraries.is_plumbing(location.library)
-        or _is_allocator_name(location.function)
+        _is_allocator_name(location.function)
         or (location.file != "" and _RUNTIME_FILE.search(location.file) is not None)
         or _is_runtime_name(location.function)
     )

@@ -25,6 +25,11 @@ def clean(text: str) -> str:
     return text if text.isprintable() else text.translate(_CONTROLS)
 
 
+def numbers_of(packed: bytes) -> memoryview:
+    """Packed unsigned 64-bit numbers as a sequence."""
+    return memoryview(packed).cast("Q")
+
+
 class Metadata(NamedTuple):
     """How and of what the trace was made."""
 

@@ -7,34 +7,27 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright import _native
 from heapwright.model import sites as site_groups
-from heapwright.model.facts import (
-    ByKind,
-    BySizeClass,
-    ByThread,
-    CommonSize,
-    Completeness,
-    CrossThread,
-    Facts,
-    Latency,
-    LifetimeMap,
-    Peak,
-    ReallocChains,
-    RecorderCost,
-    SiteFacts,
-    SlowCall,
-    TimelinePoint,
-    Totals,
-    numbers_of,
-    rows_of,
-)
 from heapwright.model.reading import Reading
-from heapwright.model.records import END_REASONS, Damage, End, MemorySample, Metadata, Module, Thread, clean
+from heapwright.model.records import (
+    END_REASONS,
+    Damage,
+    End,
+    MemorySample,
+    Metadata,
+    Module,
+    Thread,
+    clean,
+    numbers_of,
+)
 from heapwright.model.sites import MARKS, SiteOptions, Sites
 from heapwright.model.symbols import Location, Symbols
+
+if TYPE_CHECKING:
+    from heapwright.model.facts import Facts
 
 TraceError = _native.TraceError
 Progress = Callable[[int, int], object]
@@ -240,7 +233,9 @@ class FactsReading:
 
     def take(self, progress: Progress | None = None) -> Facts:
         """Waits for them; once only."""
-        return _facts(self._native.take(progress))
+        from heapwright.model.facts import facts_of  # while they are being read
+
+        return facts_of(self._native.take(progress))
 
 
 def new_table() -> Any:
@@ -259,36 +254,6 @@ def _records(kind: type[Any], columns: dict[str, Any]) -> list[Any]:
         for column in columns.values()
     ]
     return [kind(*row) for row in zip(*values, strict=True)]
-
-
-def _facts(native: Any) -> Facts:
-    def rows(kind: type[Any], name: str) -> tuple[Any, ...]:
-        return tuple(rows_of(kind, native.table(name)))
-
-    completeness = native.completeness()
-    reasons = tuple(clean(reason) for reason in completeness.pop("reasons"))
-    cells = {name: tuple(numbers_of(packed)) for name, packed in native.lifetimes().items()}
-    return Facts(
-        totals=rows(Totals, "totals")[0],
-        peak=rows(Peak, "peak")[0],
-        by_kind=rows(ByKind, "by_kind"),
-        by_size=rows(BySizeClass, "by_size"),
-        common_sizes=rows(CommonSize, "common_sizes"),
-        allocation_latency=rows(Latency, "allocation_latency")[0],
-        release_latency=rows(Latency, "release_latency")[0],
-        sites=rows(SiteFacts, "sites"),
-        site_latency=rows(Latency, "site_latency"),
-        stack_columns={name: numbers_of(packed) for name, packed in native.table("stacks").items()},
-        lifetimes=LifetimeMap(**cells),
-        temporaries=native.temporaries(),
-        threads=rows(ByThread, "threads"),
-        cross_thread=rows(CrossThread, "cross_thread"),
-        realloc_chains=rows(ReallocChains, "realloc_chains"),
-        slowest=rows(SlowCall, "slowest"),
-        timeline=rows(TimelinePoint, "timeline"),
-        recorder=rows(RecorderCost, "recorder")[0],
-        completeness=Completeness(reasons=reasons, **completeness),
-    )
 
 
 __all__ = ["KIND_NAMES", "NO_LIMIT", "Filter", "Trace", "TraceError", "bucket_lower_bound", "new_table"]
