@@ -22,27 +22,6 @@ constexpr std::ptrdiff_t rows_ahead = 32;
 
 }  // namespace
 
-// The batch's columns as bare pointers: held in registers by the hot loop,
-// which could not know that its own stores leave the batch alone.
-struct Preparer::Columns {
-  explicit Columns(const trace::EventBatch& batch)
-      : kind(batch.kind.data()),
-        duration_ns(batch.duration_ns.data()),
-        stack(batch.stack.data()),
-        begin_ns(batch.begin_ns.data()),
-        size(batch.size.data()),
-        usable(batch.usable.data()),
-        address(batch.address.data()) {}
-
-  const EventKind* kind;
-  const std::uint32_t* duration_ns;
-  const std::uint32_t* stack;
-  const std::uint64_t* begin_ns;
-  const std::uint64_t* size;
-  const std::uint64_t* usable;
-  const std::uint64_t* address;
-};
-
 void SkippedChunks::add(const trace::EventChunk& chunk, const char* what) {
   const std::lock_guard lock(mutex_);
   damage_.push_back({chunk.file_offset, what});

@@ -40,7 +40,7 @@ class Preparer {
   CallFacts& calls() noexcept { return calls_; }
 
  private:
-  struct Columns;
+  using Columns = trace::EventColumns<const trace::EventBatch>;
 
   template <bool is_counted, bool follows_blocks>
   void add_events(std::size_t from, std::size_t to);

@@ -53,28 +53,6 @@ constexpr std::array wide_columns = {ColumnId::begin_wide,        ColumnId::stac
 
 }  // namespace
 
-// The batch's columns as bare pointers, which a loop keeps in registers.
-struct EventDecoder::Output {
-  explicit Output(EventBatch& batch)
-      : kind(batch.kind.data()),
-        duration_ns(batch.duration_ns.data()),
-        stack(batch.stack.data()),
-        begin_ns(batch.begin_ns.data()),
-        size(batch.size.data()),
-        usable(batch.usable.data()),
-        address(batch.address.data()),
-        old_address(batch.old_address.data()) {}
-
-  const EventKind* kind;
-  const std::uint32_t* duration_ns;
-  std::uint32_t* stack;
-  std::uint64_t* begin_ns;
-  std::uint64_t* size;
-  std::uint64_t* usable;
-  std::uint64_t* address;
-  std::uint64_t* old_address;
-};
-
 std::uint64_t EventDecoder::decode(Bytes payload, std::size_t count, std::uint64_t first_begin_ns,
                                    std::size_t stacks, EventBatch& batch) {
   if (count > max_events_per_chunk || first_begin_ns > max_time_ns) fail("the chunk's header is impossible");

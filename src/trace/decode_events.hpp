@@ -28,7 +28,7 @@ class EventDecoder {
 
  private:
   using Bytes = std::span<const std::uint8_t>;
-  struct Output;
+  using Output = EventColumns<EventBatch>;
   enum WideColumn : std::uint8_t {
     begin_column,
     stack_column,

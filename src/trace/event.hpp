@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "trace/event_kind.hpp"
@@ -56,6 +57,33 @@ struct EventBatch {
   std::size_t count() const noexcept { return kind.size(); }
   void clear() noexcept;
   void resize(std::size_t count);
+};
+
+// A batch's columns as bare pointers: a loop keeps them in registers, since
+// its own stores cannot change them. Valid until the batch is resized.
+template <class Batch>
+struct EventColumns {
+  explicit EventColumns(Batch& batch)
+      : kind(batch.kind.data()),
+        duration_ns(batch.duration_ns.data()),
+        stack(batch.stack.data()),
+        begin_ns(batch.begin_ns.data()),
+        size(batch.size.data()),
+        usable(batch.usable.data()),
+        address(batch.address.data()),
+        old_address(batch.old_address.data()) {}
+
+  template <class Value>
+  using Pointer = std::conditional_t<std::is_const_v<Batch>, const Value*, Value*>;
+
+  Pointer<EventKind> kind;
+  Pointer<std::uint32_t> duration_ns;
+  Pointer<std::uint32_t> stack;
+  Pointer<std::uint64_t> begin_ns;
+  Pointer<std::uint64_t> size;
+  Pointer<std::uint64_t> usable;
+  Pointer<std::uint64_t> address;
+  Pointer<std::uint64_t> old_address;
 };
 
 // One event of a batch.
