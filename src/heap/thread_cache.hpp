@@ -100,7 +100,7 @@ inline constexpr std::uint32_t units_before_favourite = 4;
 inline constexpr std::uint32_t votes_of_favourite = 8;
 
 // A sparse slab that is the only one of its class stays, up to this sum.
-inline constexpr std::uint32_t most_kept_bytes = 512 * 1024;
+inline constexpr std::uint32_t most_kept_bytes = 128 * 1024;
 
 // Where malloc takes a block of this step from; `nothing` where it has to look further.
 [[gnu::always_inline]] inline BlockList* current_list(const ThreadCache* cache, std::size_t step) noexcept {
