@@ -87,7 +87,8 @@ bool pool_slab(UnitLine* slab) noexcept {
 }
 
 UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
-  if (pool.classes[size_class].slabs.load(std::memory_order_relaxed) == 0) return nullptr;
+  // Adds nothing, but writes: whoever opens a slab takes the page fault that pooling it would take.
+  if (pool.classes[size_class].slabs.fetch_add(0, std::memory_order_relaxed) == 0) return nullptr;
   const LockGuard locked = guard();
   const ClassPool& lists = pool.classes[size_class];
   const std::uint32_t unit = lists.unpurged.last != 0 ? lists.unpurged.last : lists.purged.last;
