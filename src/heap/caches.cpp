@@ -19,8 +19,8 @@ constinit ThreadCache detached{};
 __thread ThreadCache* current_cache __attribute__((tls_model("initial-exec"))) = &unattached;
 
 static_assert(sizeof(ThreadCache) <= unit_bytes);
-// One page for what slow calls use, but for the classes' own slots.
-static_assert(offsetof(ThreadCache, current) <= 1024);
+// Two of the smallest pages for all that calls for up to 1 KiB use.
+static_assert(offsetof(ThreadCache, slots) + (class_of(1024) + 1) * sizeof(ClassSlot) <= 8192);
 
 namespace {
 

@@ -64,10 +64,7 @@ struct SpareRun {
 // first time is a page fault within a call.
 struct ThreadCache {
   BlockList nothing;  // has no block
-  // First of the slabs that others tell about, linked by second_next: pushed
-  // to by anyone, taken as a whole by the owner.
-  alignas(64) std::atomic<std::uint32_t> notified;
-  alignas(64) counters::Counter reasons[counters::reason_count];
+  counters::Counter reasons[counters::reason_count];
   counters::Counter first_touch_pages;
   std::uint32_t pending;  // notices taken over and not yet looked at
   std::uint32_t kept_bytes;
@@ -83,8 +80,11 @@ struct ThreadCache {
   // A bit for each class that has slabs, for those classes whose slots were never written.
   std::uint64_t with_slabs[(class_count + 63) / 64];
   DetachedLists detached;
+  // First of the slabs that others tell about, linked by second_next: pushed
+  // to by anyone, taken as a whole by the owner.
+  alignas(64) std::atomic<std::uint32_t> notified;
   // Distances of lists from this cache, so that zeroed memory means `nothing`.
-  std::uintptr_t current[step_count];
+  alignas(64) std::uintptr_t current[step_count];
   ClassSlot slots[class_count];
 
   void count(counters::Reason reason) noexcept {
