@@ -8,6 +8,7 @@ recording, unless a name says otherwise.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from heapwright.model.records import clean, numbers_of
@@ -195,6 +196,20 @@ class Completeness(NamedTuple):
     reasons: tuple[str, ...]
 
 
+class StackColumns:
+    """What each stack did: SiteFacts' columns by name, made when first asked for, since stacks are many."""
+
+    def __init__(self, native: _native.Facts) -> None:
+        self._native = native
+
+    @cached_property
+    def _columns(self) -> dict[str, memoryview]:
+        return {name: numbers_of(packed) for name, packed in self._native.table("stacks").items()}
+
+    def __getitem__(self, name: str) -> memoryview:
+        return self._columns[name]
+
+
 class Facts(NamedTuple):
     """Everything the analysis says about a trace."""
 
@@ -207,7 +222,7 @@ class Facts(NamedTuple):
     release_latency: Latency
     sites: tuple[SiteFacts, ...]
     site_latency: tuple[Latency, ...]
-    stack_columns: Mapping[str, memoryview]
+    stack_columns: StackColumns
     lifetimes: LifetimeMap
     temporaries: int
     threads: tuple[ByThread, ...]
@@ -250,7 +265,7 @@ def facts_of(native: _native.Facts) -> Facts:
         release_latency=rows(Latency, "release_latency")[0],
         sites=rows(SiteFacts, "sites"),
         site_latency=rows(Latency, "site_latency"),
-        stack_columns={name: numbers_of(packed) for name, packed in native.table("stacks").items()},
+        stack_columns=StackColumns(native),
         lifetimes=LifetimeMap(**cells),
         temporaries=native.temporaries(),
         threads=rows(ByThread, "threads"),
