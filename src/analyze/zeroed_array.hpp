@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -19,27 +20,31 @@ class ZeroedArray {
   ZeroedArray() = default;
   explicit ZeroedArray(std::size_t count) : size_(count) {
     if (count != 0) {
-      // calloc hands large requests to mmap, which gives untouched pages.
-      memory_.reset(static_cast<T*>(std::calloc(count, sizeof(T))));
+      // calloc hands large requests to mmap, which gives untouched pages, but
+      // aligns to 16 bytes only: one element more is room to align in.
+      memory_.reset(std::calloc(count + 1, sizeof(T)));
       if (!memory_) {
         throw std::bad_alloc();
       }
+      const auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
+      first_ = reinterpret_cast<T*>((address + alignof(T) - 1) / alignof(T) * alignof(T));
     }
   }
 
-  T& operator[](std::size_t index) noexcept { return memory_.get()[index]; }
-  const T& operator[](std::size_t index) const noexcept { return memory_.get()[index]; }
+  T& operator[](std::size_t index) noexcept { return first_[index]; }
+  const T& operator[](std::size_t index) const noexcept { return first_[index]; }
   std::size_t size() const noexcept { return size_; }
-  T* begin() noexcept { return memory_.get(); }
-  T* end() noexcept { return memory_.get() + size_; }
-  const T* begin() const noexcept { return memory_.get(); }
-  const T* end() const noexcept { return memory_.get() + size_; }
+  T* begin() noexcept { return first_; }
+  T* end() noexcept { return first_ + size_; }
+  const T* begin() const noexcept { return first_; }
+  const T* end() const noexcept { return first_ + size_; }
 
  private:
   struct Release {
-    void operator()(T* memory) const noexcept { std::free(memory); }
+    void operator()(void* memory) const noexcept { std::free(memory); }
   };
-  std::unique_ptr<T, Release> memory_;
+  std::unique_ptr<void, Release> memory_;
+  T* first_ = nullptr;
   std::size_t size_ = 0;
 };
 
