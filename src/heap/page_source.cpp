@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-// length: the bins, the region's growth and the run operations share one lock and its invariants
+// length: growth, its limits and what may be refused decide together where a run comes from
 #include "heap/page_source.hpp"
+
+#include <sys/syscall.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 
 #include "heap/counting.hpp"
-#include "heap/free_run_bins.hpp"
-#include "heap/lock.hpp"
+#include "heap/free_runs.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/system_pages.hpp"
+#include "platform/raw_syscall.hpp"
 
 namespace heapwright::heap {
 
@@ -25,190 +28,7 @@ constexpr std::size_t least_span_bytes = std::size_t{1} << 26;
 constexpr std::uint32_t least_growth_units = 512;
 constexpr std::uint32_t least_mapped_units = 64;
 constexpr std::uint32_t most_growth_units = 2048;
-// A block that has grown grows again: it moves to where it has room for this
-// many times its length.
-constexpr std::uint32_t growth_room = 4;
-
 static_assert(bin_of(full_span_bytes >> unit_shift) < bin_count);
-
-struct PageSource {
-  Lock lock;
-  Bins clean;
-  Bins dirty;
-  RecentRuns recent;
-  std::uint32_t oldest;  // dirty runs by age, linked by second_next
-  std::uint32_t newest;
-  std::uint64_t dirty_units;  // of the recent ones, too
-  std::uint64_t clean_units;
-  std::atomic<std::uint32_t> frontier;  // units below were made writable
-  std::atomic<std::uint32_t> reached;   // units below may have been handed out
-  std::uint32_t span_units;
-  std::uint32_t first_unit;
-  bool is_reserved;  // else address space is mapped as it is needed
-  std::atomic<std::uint16_t> tick;
-  std::atomic<std::uintptr_t> lines_end;  // lines below can be read
-};
-constinit PageSource source{};
-
-LockGuard guard() noexcept { return {source.lock, counters_page->page.page_source_lock}; }
-
-void mark_ends(std::uint32_t unit, std::uint32_t units, UnitKind first, UnitKind last) noexcept {
-  UnitLine* head = line_of(unit);
-  head->kind = first;
-  head->units = units;
-  if (units > 1) {
-    UnitLine* tail = line_of(unit + units - 1);
-    tail->kind = last;
-    tail->units = units - 1;
-  }
-}
-
-bool is_dirty_run(const UnitLine* line) noexcept { return (line->flags & is_dirty) != 0; }
-
-void insert_run(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept {
-  mark_ends(unit, units, UnitKind::free_run, UnitKind::free_run_last);
-  UnitLine* line = line_of(unit);
-  line->flags = dirty ? is_dirty : 0;
-  (dirty ? source.dirty : source.clean).insert(unit);
-  if (!dirty) {
-    source.clean_units += units;
-    return;
-  }
-  line->stamp = source.tick.load(std::memory_order_relaxed);
-  line->second_next = 0;
-  line->second_prev = source.newest;
-  (source.newest != 0 ? line_of(source.newest)->second_next : source.oldest) = unit;
-  source.newest = unit;
-  source.dirty_units += units;
-}
-
-void remove_run(std::uint32_t unit) noexcept {
-  UnitLine* line = line_of(unit);
-  const bool dirty = is_dirty_run(line);
-  (dirty ? source.dirty : source.clean).remove(unit);
-  if (dirty) {
-    (line->second_next != 0 ? line_of(line->second_next)->second_prev : source.newest) = line->second_prev;
-    (line->second_prev != 0 ? line_of(line->second_prev)->second_next : source.oldest) = line->second_next;
-    source.dirty_units -= line->units;
-  } else {
-    source.clean_units -= line->units;
-  }
-  mark_ends(unit, line->units, UnitKind::inside, UnitKind::inside);
-}
-
-// The first unit of the free run that ends before `unit`, 0: none does.
-std::uint32_t free_run_before(std::uint32_t unit) noexcept {
-  const UnitLine* before = line_of(unit - 1);
-  if (before->kind == UnitKind::free_run_last) return unit - 1 - before->units;
-  return before->kind == UnitKind::free_run && before->units == 1 ? unit - 1 : 0;
-}
-
-// Joined with free neighbours of the same kind.
-void insert_joined(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept {
-  const std::uint32_t after = unit + units;
-  if (after < source.frontier.load(std::memory_order_relaxed)) {
-    const UnitLine* next = line_of(after);
-    if (next->kind == UnitKind::free_run && is_dirty_run(next) == dirty) {
-      units += next->units;
-      remove_run(after);
-    }
-  }
-  const std::uint32_t joined = free_run_before(unit);
-  if (joined != 0 && is_dirty_run(line_of(joined)) == dirty) {
-    units += line_of(joined)->units;
-    remove_run(joined);
-    unit = joined;
-  }
-  insert_run(unit, units, dirty);
-}
-
-// [unit, unit + units) of a free run is taken out, what is left goes back.
-void carve_run(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t units) noexcept {
-  const std::uint32_t end = free_unit + line_of(free_unit)->units;
-  const bool dirty = is_dirty_run(line_of(free_unit));
-  const std::uint16_t stamp = line_of(free_unit)->stamp;
-  remove_run(free_unit);
-  if (unit > free_unit) insert_run(free_unit, unit - free_unit, dirty);
-  if (end > unit + units) insert_run(unit + units, end - unit - units, dirty);
-  if (dirty && end > unit + units) line_of(unit + units)->stamp = stamp;
-}
-
-void add_recent(std::uint32_t unit, std::uint32_t units) noexcept {
-  UnitLine* line = line_of(unit);
-  line->units = units;
-  line->stamp = source.tick.load(std::memory_order_relaxed);
-  source.recent.add(unit);
-  source.dirty_units += units;
-}
-
-std::uint32_t take_recent(std::uint32_t units) noexcept {
-  const std::uint32_t unit = source.recent.take(units);
-  if (unit != 0) source.dirty_units -= units;
-  return unit;
-}
-
-void join_oldest_recent() noexcept {
-  const std::uint32_t unit = source.recent.take_at(0);
-  const std::uint32_t units = line_of(unit)->units;
-  const std::uint16_t stamp = line_of(unit)->stamp;
-  source.dirty_units -= units;
-  insert_joined(unit, units, true);
-  line_of(source.newest)->stamp = stamp;
-}
-
-void join_recent() noexcept {
-  while (source.recent.count != 0) join_oldest_recent();
-}
-
-Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
-  if (alignment_units == 1) {
-    const std::uint32_t recent = take_recent(units);
-    if (recent != 0) return {recent, false};
-  }
-  const std::uint32_t searched = units + alignment_units - 1;
-  std::uint32_t found = source.dirty.find(searched);
-  if (found == 0 && source.recent.count != 0) {
-    join_recent();
-    found = source.dirty.find(searched);
-  }
-  if (found == 0) found = source.clean.find(searched);
-  if (found == 0) return {0, false};
-  const std::uint32_t unit = (found + alignment_units - 1) / alignment_units * alignment_units;
-  const bool is_zeroed = !is_dirty_run(line_of(found));
-  carve_run(found, unit, units);
-  return {unit, is_zeroed};
-}
-
-// Takes `units` of the free run that begins at `unit`, and of the one behind it if that is too short.
-void carve_across(std::uint32_t unit, std::uint32_t units) noexcept {
-  const std::uint32_t first = std::min<std::uint32_t>(line_of(unit)->units, units);
-  carve_run(unit, unit, first);
-  if (first < units) carve_run(unit + first, unit + first, units - first);
-}
-
-// A place with free units behind it, best where a block that grew was freed
-// before. The first one begins a quarter into the longest clean run: what is
-// before it serves shorter requests.
-Run take_run_with_room(std::uint32_t units) noexcept {
-  const std::uint32_t with_room = units * growth_room;
-  join_recent();
-  const std::uint32_t clean = source.clean.find_longest();
-  const std::uint32_t clean_units = clean == 0 ? 0 : line_of(clean)->units;
-  const std::uint32_t before = clean == 0 ? 0 : free_run_before(clean);
-  if (before != 0 && line_of(before)->units + clean_units >= with_room) {
-    carve_across(before, units);
-    return {before, false};
-  }
-  const std::uint32_t dirty = source.dirty.find(with_room);
-  if (dirty != 0) {
-    carve_run(dirty, dirty, units);
-    return {dirty, false};
-  }
-  if (clean_units < with_room) return {0, false};
-  const std::uint32_t unit = clean + clean_units / 4;
-  carve_run(clean, unit, units);
-  return {unit, true};
-}
 
 bool make_range_writable(std::uint32_t unit, std::uint32_t units) noexcept {
   char* memory = memory_of(unit);
@@ -374,7 +194,7 @@ bool initialize_page_source() noexcept {
     source.is_reserved = true;
   }
   source.span_units = static_cast<std::uint32_t>(span_bytes >> unit_shift);
-  source.first_unit = source.span_units / (unit_bytes / line_bytes);
+  source.first_unit = static_cast<std::uint32_t>(source.span_units / (unit_bytes / line_bytes));
   source.frontier.store(source.first_unit, std::memory_order_relaxed);
   region.span_bytes = span_bytes;
   // The lines of the lines: no block has them, but free() of a wild pointer reads them.
@@ -388,10 +208,6 @@ Run find_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const LockGuard locked = guard();
   return take_free_run(units, alignment_units);
 }
-
-}  // namespace
-
-namespace {
 
 void raise_reached(std::uint32_t end) noexcept {
   std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
@@ -413,15 +229,51 @@ Run grow_aligned(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   return {unit, true};
 }
 
+// False: there has been none since.
+bool await_purge(std::uint32_t purges_before) noexcept {
+  constexpr int most_looks = 2000;
+  constexpr long look_ns = 50'000;
+  for (int i = 0; i < most_looks; ++i) {
+    const std::uint32_t purges = source.purges.load(std::memory_order_acquire);
+    if (purges % 2 == 0) return purges != purges_before;
+    const timespec time{0, look_ns};
+    platform::raw_syscall(SYS_nanosleep, platform::raw_argument(&time), 0);
+  }
+  return true;
+}
+
+void change_awaiting(std::uint32_t by) noexcept {
+  const LockGuard locked = guard();
+  source.awaiting += by;
+}
+
+Run find_across_runs(std::uint32_t units) noexcept {
+  const LockGuard locked = guard();
+  return take_across(units);
+}
+
+Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  const Run run = find_free_run(units, alignment_units);
+  return run.unit != 0 ? run : grow_aligned(units, alignment_units);
+}
+
 }  // namespace
 
 Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
-  Run run = find_free_run(units, alignment_units);
-  const bool has_grown = run.unit == 0;
-  if (has_grown) run = grow_aligned(units, alignment_units);
+  const std::uint32_t purges = source.purges.load(std::memory_order_acquire);
+  const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
+  Run run = find_or_grow(units, alignment_units);
+  if (run.unit == 0) {
+    // Before memory is refused: a run whose pages are being given back is in
+    // no bin and is waited for, and clean and dirty runs may do together.
+    change_awaiting(1);
+    if (await_purge(purges)) run = find_or_grow(units, alignment_units);
+    if (run.unit == 0 && alignment_units == 1) run = find_across_runs(units);
+    change_awaiting(0 - 1U);
+  }
   if (run.unit == 0) return run;
   raise_reached(run.unit + units);
-  if (has_grown) start_due_maintenance();
+  if (run.unit + units > frontier) start_due_maintenance();
   restart_maintenance();
   return run;
 }
@@ -457,17 +309,6 @@ void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexce
   add_recent(unit, units);
 }
 
-namespace {
-
-// The free run that begins at the unit, 0 units: none does.
-std::uint32_t free_units_at(std::uint32_t unit) noexcept {
-  if (unit >= source.frontier.load(std::memory_order_relaxed)) return 0;
-  const UnitLine* line = line_of(unit);
-  return line->kind == UnitKind::free_run ? line->units : 0;
-}
-
-}  // namespace
-
 bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noexcept {
   const LockGuard locked = guard();
   const std::uint32_t after = unit + units;
@@ -491,13 +332,15 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
     };
     while (source.recent.count != 0 && is_due(source.recent.first_units[0])) join_oldest_recent();
     unit = source.oldest;
-    if (unit == 0 || !is_due(unit)) return false;
+    if (unit == 0 || !is_due(unit) || source.awaiting != 0) return false;
     units = std::min<std::uint32_t>(line_of(unit)->units, most_units);
     carve_run(unit, unit, units);
+    source.purges.fetch_add(1, std::memory_order_release);
   }
   drop_pages(memory_of(unit), std::size_t{units} * unit_bytes);
   counters::add(counters_page->page.purged_bytes, std::size_t{units} * unit_bytes);
   free_run(unit, units, false);
+  source.purges.fetch_add(1, std::memory_order_release);
   return true;
 }
 
@@ -527,51 +370,5 @@ std::uint32_t first_unit() noexcept { return source.first_unit; }
 
 void lock_page_source() noexcept { source.lock.lock(counters_page->page.page_source_lock); }
 void unlock_page_source() noexcept { source.lock.unlock(); }
-
-namespace {
-
-bool list_is_valid(const Bins& bins, std::uint32_t bin, bool dirty, std::uint64_t* units) noexcept {
-  std::uint32_t previous = 0;
-  for (std::uint32_t unit = bins.first[bin]; unit != 0; unit = line_of(unit)->next) {
-    const UnitLine* line = line_of(unit);
-    if (line->kind != UnitKind::free_run || bin_of(line->units) != bin || line->prev != previous)
-      return false;
-    if (is_dirty_run(line) != dirty) return false;
-    const UnitLine* last = line_of(unit + line->units - 1);
-    if (line->units > 1 && (last->kind != UnitKind::free_run_last || last->units != line->units - 1))
-      return false;
-    const std::uint32_t after = unit + line->units;
-    if (dirty && after < unit_frontier() && line_of(after)->kind == UnitKind::free_run &&
-        is_dirty_run(line_of(after))) {
-      return false;
-    }
-    *units += line->units;
-    previous = unit;
-  }
-  return (bins.first[bin] != 0) == ((bins.filled[bin / 64] >> bin % 64 & 1) != 0);
-}
-
-}  // namespace
-
-bool page_source_is_valid() noexcept {
-  const LockGuard locked = guard();
-  std::uint64_t clean_units = 0;
-  std::uint64_t dirty_units = 0;
-  for (std::uint32_t bin = 0; bin < bin_count; ++bin) {
-    if (!list_is_valid(source.clean, bin, false, &clean_units)) return false;
-    if (!list_is_valid(source.dirty, bin, true, &dirty_units)) return false;
-  }
-  std::uint64_t aged_units = 0;
-  for (std::uint32_t unit = source.oldest; unit != 0; unit = line_of(unit)->second_next) {
-    aged_units += line_of(unit)->units;
-  }
-  for (std::uint32_t i = 0; i < source.recent.count; ++i) {
-    const UnitLine* line = line_of(source.recent.first_units[i]);
-    if (line->kind != UnitKind::inside) return false;
-    aged_units += line->units;
-    dirty_units += line->units;
-  }
-  return dirty_units == source.dirty_units && aged_units == dirty_units && clean_units == source.clean_units;
-}
 
 }  // namespace heapwright::heap

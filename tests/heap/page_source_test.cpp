@@ -65,6 +65,23 @@ TEST_F(PageSource, RandomRunsNeverOverlapAndAreZeroWhenTheySaySo) {
   for (const Taken& run : taken) free_run(run.unit, run.units, true);
 }
 
+// Pages of the first half were given back, those of the second were not.
+TEST_F(PageSource, HalvesThatAreCleanAndDirtyServeTogetherBeforeMemoryIsRefused) {
+  constexpr std::uint32_t half = 12'000;
+  const auto run = allocate_run(2 * half);
+  ASSERT_NE(run.unit, 0U);
+  free_run(run.unit, half, true);
+  while (purge_oldest_run(0, 0)) {
+  }
+  free_run(run.unit + half, half, true);
+  refuse_every = 1;
+  const auto again = allocate_run(2 * half);
+  EXPECT_NE(again.unit, 0U);
+  EXPECT_FALSE(again.is_zeroed);
+  EXPECT_EQ(allocate_run(2 * half).unit, 0U);
+  if (again.unit != 0) free_run(again.unit, 2 * half, true);
+}
+
 TEST_F(PageSource, FreedNeighboursJoin) {
   const auto run = allocate_run(16);
   free_run(run.unit + 4, 4, true);

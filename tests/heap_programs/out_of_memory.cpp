@@ -4,6 +4,7 @@
 // and what was there before is whole and can be freed.
 //   out_of_memory late    limits set when the heap is already in use
 //   out_of_memory early   limits set before exec, so that the heap starts under them
+//   out_of_memory purged  while freed memory is given back: what is on its way is not missing
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -76,6 +77,21 @@ void check_new_handler() {
   while (count > 0) ::operator delete(held[--count]);
 }
 
+// All that the limit allows, in pieces and nearly as a whole in turn.
+void reuse_under_limit() {
+  constexpr std::size_t piece_bytes = std::size_t{8} << 20;
+  for (std::size_t round = 0; round < 2000; ++round) {
+    std::size_t count = 0;
+    while ((blocks[count] = std::malloc(piece_bytes)) != nullptr) std::memset(blocks[count++], 1, 1);
+    REQUIRE(count > 40);
+    for (std::size_t i = 0; i < count; ++i) std::free(blocks[i]);
+    // The heap itself needed a little between the first ones.
+    void* whole = keep(std::malloc((count - 2) * piece_bytes));
+    REQUIRE(whole != nullptr);
+    std::free(whole);
+  }
+}
+
 void run_under_limits() {
   for (std::size_t round = 0; round < 6; ++round) exhaust(round);
   check_new_handler();
@@ -97,7 +113,7 @@ int main(int argc, char** argv) {
     void* before = keep(std::malloc(1000));
     std::memset(before, 7, 1000);
     limit(RLIMIT_DATA, limit_bytes);
-    run_under_limits();
+    std::strcmp(argv[1], "purged") == 0 ? reuse_under_limit() : run_under_limits();
     REQUIRE(*static_cast<unsigned char*>(before) == 7);
     std::free(before);
   }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The free runs of the page source: into the bins, out of them, beside each
+// other. All of it under the lock of guard(), in a fixed number of steps.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/counting.hpp"
+#include "heap/free_run_bins.hpp"
+#include "heap/lock.hpp"
+#include "heap/page_source.hpp"
+
+namespace heapwright::heap {
+
+struct PageSource {
+  Lock lock;
+  Bins clean;
+  Bins dirty;
+  RecentRuns recent;
+  std::uint32_t oldest;  // dirty runs by age, linked by second_next
+  std::uint32_t newest;
+  std::uint64_t dirty_units;  // of the recent ones, too
+  std::uint64_t clean_units;
+  std::atomic<std::uint32_t> frontier;  // units below were made writable
+  std::atomic<std::uint32_t> reached;   // units below may have been handed out
+  std::uint32_t span_units;
+  std::uint32_t first_unit;
+  bool is_reserved;  // else address space is mapped as it is needed
+  std::atomic<std::uint16_t> tick;
+  std::atomic<std::uintptr_t> lines_end;  // lines below can be read
+  std::atomic<std::uint32_t> purges;      // begun and ended ones: odd while a run is in no bin
+  std::uint32_t awaiting;                 // calls that wait for the end of one: no other begins
+};
+extern PageSource source;
+
+inline LockGuard guard() noexcept { return {source.lock, counters_page->page.page_source_lock}; }
+inline bool is_dirty_run(const UnitLine* line) noexcept { return (line->flags & is_dirty) != 0; }
+
+// The first unit of the free run that ends before `unit`, 0: none does.
+std::uint32_t free_run_before(std::uint32_t unit) noexcept;
+// The length of the free run that begins at the unit, 0: none does.
+std::uint32_t free_units_at(std::uint32_t unit) noexcept;
+
+// Joined with free neighbours of the same kind.
+void insert_joined(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept;
+// Of a dirty run, as one of those that were freed last.
+void add_recent(std::uint32_t unit, std::uint32_t units) noexcept;
+void join_oldest_recent() noexcept;
+void join_recent() noexcept;
+
+// [unit, unit + units) of the free run that begins at `free_unit` is taken out, what is left goes back.
+void carve_run(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t units) noexcept;
+// Takes `units` from `unit` on, of free runs that follow each other.
+void carve_across(std::uint32_t unit, std::uint32_t units) noexcept;
+
+// Unit 0: there is none so long.
+Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept;
+// With free units behind it.
+Run take_run_with_room(std::uint32_t units) noexcept;
+// Of clean and dirty runs beside each other, of which none is long enough.
+Run take_across(std::uint32_t units) noexcept;
+
+}  // namespace heapwright::heap
