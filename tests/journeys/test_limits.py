@@ -81,9 +81,12 @@ def test_a_full_disk_keeps_what_was_written(small_disk: Path, tmp_path: Path) ->
     said = "(No space left on device); the recording stops here, the program goes on"
     assert result.stderr.splitlines()[0] == f"heapwright: cannot write '{path}' {said}"
     facts = read_trace(path).facts
+    # One time in a hundred there is no room for the end mark either, and its
+    # absence is all that is wrong with the file.
     assert facts["end_reason"] in (0, end_write_failed)
+    assert facts["damage"] == (1 if facts["end_reason"] == 0 else 0)
     assert 0 < facts["events"] < 6_000_000
-    assert facts["gaps"] == facts["damage"] == 0
+    assert facts["gaps"] == 0
     assert "INCOMPLETE RECORDING: " in explain(path)
 
 
