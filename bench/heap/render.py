@@ -165,11 +165,13 @@ def render_releases(path: Path) -> list[str]:
     found = json.loads(path.read_text(encoding="utf-8"))
     samples, allocators = samples_of(found["runs"]), found["allocators"]
     lines, _ = render_programs(samples, allocators)
+    repetitions = max(run["repetition"] for run in found["runs"]) + 1
     return [
         "## Beside current releases",
         "",
         "Another run, beside what `make bench-peers` builds from the newest source packages on crates.io:",
-        f"`bench/heap/measure.py --releases`, load average {found['machine']['load_before']} before.",
+        f"`bench/heap/measure.py --releases`, up to {repetitions} runs of each load, load average "
+        f"{found['machine']['load_before']} before.",
         "",
         *render_all_allocators(samples, allocators),
         *lines,
