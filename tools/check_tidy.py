@@ -21,7 +21,8 @@ GCC_ONLY = {"-fno-allocation-dce", "-fno-reorder-blocks-and-partition"}
 def commands_of(root: Path) -> list[dict[str, str]]:
     """How each file of src/ is compiled, once each."""
     commands = json.loads((root / "build/release/compile_commands.json").read_text())
-    mine = {c["file"]: c for c in commands if c["file"].startswith(f"{root}/src/")}
+    folder = (root / "src").resolve()
+    mine = {c["file"]: c for c in commands if Path(c["file"]).resolve().is_relative_to(folder)}
     for command in mine.values():
         command["command"] = " ".join(w for w in command["command"].split() if w not in GCC_ONLY)
     return list(mine.values())
@@ -33,6 +34,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     commands = commands_of(options.root)
+    if not commands:
+        print("build/release/compile_commands.json names no file of src/; type: make build")
+        return 1
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "compile_commands.json").write_text(json.dumps(commands))
         tidy = ["clang-tidy", "--quiet", "-p", folder]

@@ -33,3 +33,8 @@ def test_findings_of_the_sources_fail(run_check, write_tree, folder, text, found
     result = run_check("check_tidy.py", "--root", root)
     assert result.returncode == (1 if found else 0), result.stdout
     assert found in result.stdout
+
+
+def test_nothing_to_look_at_fails(run_check, write_tree):
+    root = write_tree({"build/release/compile_commands.json": "[]", ".clang-tidy": RULES})
+    assert run_check("check_tidy.py", "--root", root).returncode == 1
