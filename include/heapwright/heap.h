@@ -13,8 +13,8 @@
  * and the default taken:
  *   HEAPWRIGHT_HEAP_MAINTENANCE  thread (default): started once the heap has
  *                                passed 8 MiB, by a block above 64 KiB, growth
- *                                beyond 32 MiB or a thread's first call, which
- *                                makes that one call take some 50 us |
+ *                                beyond 32 MiB or a thread's first call: that
+ *                                one call starts a thread |
  *                                early: started with the process |
  *                                manual: heapwright_heap_maintain() is called
  *   HEAPWRIGHT_HEAP_DECAY_MS     0 ... 600000, default 1000: how long a free

@@ -370,5 +370,6 @@ std::uint32_t first_unit() noexcept { return source.first_unit; }
 
 void lock_page_source() noexcept { source.lock.lock(counters_page->page.page_source_lock); }
 void unlock_page_source() noexcept { source.lock.unlock(); }
+void forget_waiting_calls() noexcept { source.awaiting = 0; }
 
 }  // namespace heapwright::heap

@@ -68,6 +68,8 @@ std::uint32_t first_unit() noexcept;
 
 void lock_page_source() noexcept;
 void unlock_page_source() noexcept;
+// In the child of a fork: calls of other threads that waited for memory are not there.
+void forget_waiting_calls() noexcept;
 
 // Every run in the bin of its length, joined as far as possible, ends marked,
 // sums right. For tests; the time grows with the number of units.

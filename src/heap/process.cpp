@@ -51,6 +51,7 @@ void unlock_all() {
 void in_child() {
   unlock_all();
   forget_other_threads();
+  forget_waiting_calls();
   forget_maintenance_thread();
   reopen_counters();
 }

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "heap/free_runs.hpp"
 #include "heap/process.hpp"
 #include "heap/system_pages.hpp"
 
@@ -80,6 +81,16 @@ TEST_F(PageSource, HalvesThatAreCleanAndDirtyServeTogetherBeforeMemoryIsRefused)
   EXPECT_FALSE(again.is_zeroed);
   EXPECT_EQ(allocate_run(2 * half).unit, 0U);
   if (again.unit != 0) free_run(again.unit, 2 * half, true);
+}
+
+// A fork in one thread while another waits for a run that is given back.
+TEST_F(PageSource, WaitingCallsOfAParentDoNotStopTheChildsPurges) {
+  const auto run = allocate_run(4);
+  free_run(run.unit, 4, true);
+  source.awaiting = 1;
+  EXPECT_FALSE(purge_oldest_run(0, 0));
+  forget_waiting_calls();
+  EXPECT_TRUE(purge_oldest_run(0, 0));
 }
 
 TEST_F(PageSource, FreedNeighboursJoin) {

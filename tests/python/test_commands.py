@@ -152,6 +152,18 @@ def test_a_reader_that_goes_away_is_no_error(trace_file: Path, options: list[str
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_explain_as_json_loads_no_module_that_takes_long(trace_file: Path) -> None:
+    """Each of these takes as long as reading a short trace."""
+    code = (
+        "import sys; from heapwright.cli.plain import explain_plainly;"
+        "assert explain_plainly(['explain', sys.argv[1], '--json']);"
+        "print({'dataclasses', 'typer', 'rich'} & sys.modules.keys(), file=sys.stderr)"
+    )
+    line = [sys.executable, "-c", code, str(trace_file)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "set()\n")
+
+
 def test_help_lists_the_commands(command: Command) -> None:
     out = command("--help").out
     assert all(name in out for name in ("record", "explain", "run", "sql", "export", "info"))

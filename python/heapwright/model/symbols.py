@@ -65,23 +65,23 @@ class Symbols:
 
     def locations(self, frame: int) -> list[Location]:
         """The frame's source-level frames, innermost first; never empty."""
-        library = self.library(frame)
-        columns = self._columns if self._columns.has(frame) else self._columns_read_late(frame)
-        return columns.locations(frame, library)
+        return self._columns_of(frame).locations(frame, self.library(frame))
 
     def is_unnamed(self, frame: int) -> bool:
         """True when all that is known of the frame is its place in a file."""
         if frame >= len(self):
             return False
-        columns = self._columns if self._columns.has(frame) else self._columns_read_late(frame)
-        return columns.is_unnamed(frame, self.library(frame))
+        return self._columns_of(frame).is_unnamed(frame, self.library(frame))
 
     def problems(self) -> list[str]:
         """One line for each object whose frames lack names, most frames first."""
         lacking = [found for found in self.objects if found.problem and found.frames > 0]
         return [found.problem for found in sorted(lacking, key=lambda found: -found.frames)]
 
-    def _columns_read_late(self, frame: int) -> _Columns:
+    def _columns_of(self, frame: int) -> _Columns:
+        """Those that hold the frame; reads its object now when that was left out."""
+        if self._columns.has(frame):
+            return self._columns
         number = self._object_of_module[self._module_of_frame[frame]]
         if number not in self._late:
             self._late[number] = _Columns(self._read_object(number, self._object_of_module))
