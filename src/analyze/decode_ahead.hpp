@@ -6,9 +6,10 @@
 // Used pieces may have something left to do: it is done as soon as a thread
 // has time, before further pieces are made.
 //
-// Invariant: taken_ <= claimed_ <= taken_ + window_.
+// Invariant: taken_ <= claimed_ <= taken_ + window.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -34,11 +35,7 @@ class DecodeAhead {
 
   DecodeAhead(
       const Schedule& schedule, unsigned workers, Make make, Finish finish = [](unsigned, Piece&) {})
-      : schedule_(schedule),
-        make_(std::move(make)),
-        finish_(std::move(finish)),
-        window_(workers * 3 + 2),
-        slots_(window_) {
+      : schedule_(schedule), make_(std::move(make)), finish_(std::move(finish)) {
     threads_.reserve(workers);
     for (unsigned worker = 1; worker <= workers; ++worker) {
       threads_.emplace_back([this, worker] { run(worker); });
@@ -62,7 +59,7 @@ class DecodeAhead {
   // The piece of the next job, in order. Precondition: not all are taken.
   std::unique_ptr<Piece> take() {
     std::unique_lock lock(mutex_);
-    auto& slot = slots_[taken_ % window_];
+    auto& slot = slots_[taken_ % window];
     while (!slot.is_ready) {
       if (failure_) {
         std::rethrow_exception(failure_);
@@ -109,12 +106,17 @@ class DecodeAhead {
   }
 
  private:
+  // Pieces ahead. Some stretches of a trace take longer to merge than to make,
+  // some the other way round: with few pieces between the two, a thread waits
+  // in either.
+  static constexpr std::size_t window = 32;
+
   struct Slot {
     std::unique_ptr<Piece> piece;
     bool is_ready = false;
   };
 
-  bool can_claim() const { return claimed_ < schedule_.jobs.size() && claimed_ < taken_ + window_; }
+  bool can_claim() const { return claimed_ < schedule_.jobs.size() && claimed_ < taken_ + window; }
 
   // Finishes or makes one piece; false when there is nothing to do.
   bool work(unsigned worker, std::unique_lock<std::mutex>& lock) {
@@ -133,7 +135,7 @@ class DecodeAhead {
     auto piece = std::move(used_.back());
     used_.pop_back();
     do_unlocked(lock, [&] { finish_(worker, *piece); });
-    if (spare_.size() < window_) {
+    if (spare_.size() < window) {
       spare_.push_back(std::move(piece));
     }
     changed_.notify_all();
@@ -154,7 +156,7 @@ class DecodeAhead {
       make_(worker, schedule_.jobs[index], 0, *piece);
     });
     if (is_made) {
-      slots_[index % window_] = {std::move(piece), true};
+      slots_[index % window] = {std::move(piece), true};
     }
     changed_.notify_all();
   }
@@ -188,10 +190,9 @@ class DecodeAhead {
   const Schedule& schedule_;
   const Make make_;
   const Finish finish_;
-  const std::size_t window_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Slot> slots_;
+  std::array<Slot, window> slots_;
   std::vector<std::unique_ptr<Piece>> used_;
   std::vector<std::unique_ptr<Piece>> spare_;
   unsigned busy_ = 0;  // threads that make or finish a piece
