@@ -83,6 +83,15 @@ void find(Function*& function, const char* name) noexcept {
   function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
+// The program must not find our failures. Not by glibc's dlerror(): it
+// translates its text under the lock of setlocale(), which whoever made the
+// program's first allocation may hold (newlocale() does), and takes that for
+// its own. A lookup that succeeds drops the text as well. Other C libraries
+// only hand out theirs.
+void forget_failed_lookups() noexcept {
+  if (dlsym(RTLD_NEXT, "gnu_get_libc_version") == nullptr) dlerror();
+}
+
 }  // namespace
 
 void find_real_functions() noexcept {
@@ -97,8 +106,6 @@ void find_real_functions() noexcept {
   find(real.malloc_trim, "malloc_trim");
   find(real.mallopt, "mallopt");
   find_allocator_version(next_malloc);
-  // The program must not find our failures.
-  dlerror();
   find(real.calloc, "calloc");
   find(real.realloc, "realloc");
   find(real.posix_memalign, "posix_memalign");
@@ -121,6 +128,7 @@ void find_real_functions() noexcept {
   if (backend != nullptr && is_in(allocator_code, dlsym(RTLD_NEXT, "__TBB_malloc_proxy")))
     backend_code = code_around(backend);
   is_glibc_allocator = is_in(allocator_code, dlsym(RTLD_NEXT, "gnu_get_libc_version"));
+  forget_failed_lookups();
 }
 
 void* find_operator(const char* mangled_name) noexcept {
@@ -131,13 +139,12 @@ void* find_operator(const char* mangled_name) noexcept {
     void* library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) library = dlopen("libc++.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library != nullptr) next = dlsym(library, mangled_name);
-    dlerror();
   }
   if (next != nullptr) {
     operator_code = code_around(next);
     if (mangled_name[2] == 'n') remember_operator(next);
-    dlerror();
   }
+  forget_failed_lookups();
   return next;
 }
 

@@ -21,6 +21,7 @@ exact_programs = [
     "own_operator_new",
     "mappings",
     "libc_allocates",
+    "locale_at_start",
     "small_stacks",
     "stacks",
     "exits_with",
