@@ -86,6 +86,10 @@ HEAPWRIGHT_HOOK void* malloc(std::size_t size) {
                             [=]() noexcept { return real.malloc(size); });
 }
 
+// The hook above under a name that no other library can take over.
+extern "C" [[gnu::alias("malloc"), gnu::visibility("hidden")]] void* heapwright_own_malloc(
+    std::size_t size) noexcept;
+
 HEAPWRIGHT_HOOK void* calloc(std::size_t count, std::size_t size) {
   const void* frame = __builtin_frame_address(0);
   ThreadRecorder* thread = enter(frame);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Memory that the program itself maps. Calls that the allocator makes inside
 // a recorded call are nested and therefore not the program's.
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdlib>
 
 #include "platform/raw_syscall.hpp"
 #include "record/observe.hpp"
+
+extern "C" [[gnu::visibility("hidden")]] void* heapwright_own_malloc(std::size_t size) noexcept;
 
 namespace heapwright::record {
 namespace {
@@ -24,9 +28,32 @@ std::uint64_t number_of(const void* address) noexcept { return reinterpret_cast<
   return -1;
 }
 
+// Whether the program has an allocator linked in, whose malloc is then everyone's.
+[[gnu::cold, gnu::noinline]] bool has_malloc_of_its_own() noexcept {
+  auto* first = &::malloc;
+  asm("" : "+r"(first));  // two names of one function, which the compiler takes for different ones
+  return first != &heapwright_own_malloc;
+}
+
+// nullptr as well before such a program is linked, which our constructor will
+// do: this may be its allocator's call from under its locks, and linking makes
+// lookups that fail, for which the loader allocates.
+[[gnu::always_inline]] inline ThreadRecorder* enter_mapping(const void* frame) noexcept {
+  if (real.malloc == nullptr && has_malloc_of_its_own()) [[unlikely]]
+    return nullptr;
+  return enter(frame);
+}
+
+// The C library keeps the break of the process, so its own function has to
+// move it. Every one has both: a lookup that succeeds, which allocates nothing.
+template <typename Function>
+[[gnu::cold, gnu::noinline]] void find_early(Function*& function, const char* name) noexcept {
+  if (environ != nullptr) function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
 [[gnu::always_inline]] inline void* observe_mmap(const void* frame, void* hint, std::size_t bytes,
                                                  int protection, int flags, int file, off_t offset) noexcept {
-  ThreadRecorder* thread = enter(frame);
+  ThreadRecorder* thread = enter_mapping(frame);
   if (real.mmap == nullptr) [[unlikely]] {
     return reinterpret_cast<void*>(with_errno(raw_syscall(
         SYS_mmap, raw_argument(hint), static_cast<long>(bytes), protection, flags, file, offset)));
@@ -56,7 +83,7 @@ HEAPWRIGHT_HOOK void* mmap64(void* hint, std::size_t bytes, int protection, int 
 
 HEAPWRIGHT_HOOK int munmap(void* address, std::size_t bytes) noexcept {
   const void* frame = __builtin_frame_address(0);
-  ThreadRecorder* thread = enter(frame);
+  ThreadRecorder* thread = enter_mapping(frame);
   if (real.munmap == nullptr) [[unlikely]] {
     return static_cast<int>(
         with_errno(raw_syscall(SYS_munmap, raw_argument(address), static_cast<long>(bytes))));
@@ -79,7 +106,7 @@ HEAPWRIGHT_HOOK void* mremap(void* old_address, std::size_t old_bytes, std::size
   // Read whether it was given or not, as libc does.
   void* new_address = va_arg(arguments, void*);
   va_end(arguments);
-  ThreadRecorder* thread = enter(frame);
+  ThreadRecorder* thread = enter_mapping(frame);
   if (real.mremap == nullptr) [[unlikely]] {
     return reinterpret_cast<void*>(
         with_errno(raw_syscall(SYS_mremap, raw_argument(old_address), static_cast<long>(old_bytes),
@@ -100,7 +127,8 @@ HEAPWRIGHT_HOOK void* mremap(void* old_address, std::size_t old_bytes, std::size
 
 HEAPWRIGHT_HOOK int brk(void* address) noexcept {
   const void* frame = __builtin_frame_address(0);
-  ThreadRecorder* thread = enter(frame);
+  ThreadRecorder* thread = enter_mapping(frame);
+  if (real.brk == nullptr) find_early(real.brk, "brk");
   if (real.brk == nullptr) [[unlikely]] {
     if (thread != nullptr) leave(*thread);
     errno = ENOMEM;
@@ -116,7 +144,8 @@ HEAPWRIGHT_HOOK int brk(void* address) noexcept {
 
 HEAPWRIGHT_HOOK void* sbrk(std::intptr_t increment) noexcept {
   const void* frame = __builtin_frame_address(0);
-  ThreadRecorder* thread = enter(frame);
+  ThreadRecorder* thread = enter_mapping(frame);
+  if (real.sbrk == nullptr) find_early(real.sbrk, "sbrk");
   if (real.sbrk == nullptr) [[unlikely]] {
     if (thread != nullptr) leave(*thread);
     errno = ENOMEM;

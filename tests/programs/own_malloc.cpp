@@ -1,19 +1,45 @@
 // SPDX-License-Identifier: MIT
 // A program with an allocator of its own linked in, as with a static
-// jemalloc: no hook is ever called, and the recording has to say so.
+// jemalloc: no hook of the heap is ever called, and the recording has to say
+// so. Like that one it gets its memory from mmap and sbrk with its lock held,
+// in the first malloc of the process, which a library's constructor makes.
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <clocale>
 #include <cstdint>
 
 #include "say.hpp"
 
+extern locale_t early_locale;
+
 namespace {
 
-alignas(16) char pool[64 << 20];
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+constexpr std::size_t pool_bytes = 64 << 20;
+constexpr std::size_t unused_bytes = 64 << 10;
+char* pool;
 std::size_t used = 0;
+
+void make_pool() {
+  void* mapped = mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* unused = mmap(nullptr, unused_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unused = mremap(unused, unused_bytes, unused_bytes / 2, 0);
+  REQUIRE(mapped != MAP_FAILED && munmap(unused, unused_bytes / 2) == 0);
+  auto* end = static_cast<char*>(sbrk(unused_bytes));
+  REQUIRE(sbrk(0) == end + unused_bytes && brk(end) == 0 && sbrk(0) == end);
+  pool = static_cast<char*>(mapped);
+}
 
 void* take(std::size_t size) {
   const std::size_t rounded = (size + 15) & ~std::size_t{15};
-  if (rounded < size || used + rounded > sizeof pool) return nullptr;
-  return pool + __atomic_fetch_add(&used, rounded, __ATOMIC_RELAXED);
+  pthread_mutex_lock(&lock);
+  if (pool == nullptr) make_pool();
+  const bool fits = rounded >= size && rounded <= pool_bytes - used;
+  void* block = fits ? pool + used : nullptr;
+  if (fits) used += rounded;
+  pthread_mutex_unlock(&lock);
+  return block;
 }
 
 }  // namespace
@@ -26,6 +52,7 @@ void* realloc(void*, std::size_t size) { return take(size); }
 }
 
 int main() {
+  REQUIRE(pool != nullptr && early_locale != nullptr);
   for (int i = 0; i < 10; ++i) std::free(keep(std::malloc(3001)));
   say("note blocks 10\n");
   return 0;
