@@ -25,23 +25,21 @@ using session::Lane;
 
 thread_local constinit ThreadRecorder* current_thread = nullptr;
 
-namespace {
+constinit ThreadRecorder calling_libc{.lane = nullptr,
+                                      .stack = nullptr,
+                                      .head = 0,
+                                      .limit = 0,
+                                      .activity = Activity::recorder,
+                                      .hook_frame = UINTPTR_MAX,
+                                      .bytes_to_sample = 0,
+                                      .random_state = 0,
+                                      .pending_size = 0,
+                                      .pending_ticks = 0,
+                                      .pending_kind = EventKind::none,
+                                      .pending_alignment_log2 = 0,
+                                      .stands_for = nullptr};
 
-// Stands in for a thread that is claiming its lane: whatever libc allocates
-// meanwhile is nested in it.
-constinit ThreadRecorder claiming_thread{.lane = nullptr,
-                                         .stack = nullptr,
-                                         .head = 0,
-                                         .limit = 0,
-                                         .activity = Activity::recorder,
-                                         .hook_frame = UINTPTR_MAX,
-                                         .bytes_to_sample = 0,
-                                         .random_state = 0,
-                                         .pending_size = 0,
-                                         .pending_ticks = 0,
-                                         .pending_kind = EventKind::none,
-                                         .pending_alignment_log2 = 0,
-                                         .stands_for = nullptr};
+namespace {
 
 constexpr std::uint64_t half_ring = session::lane_ring_slots / 2;
 constexpr std::uint64_t wait_ns = 10'000'000;
@@ -159,11 +157,22 @@ ThreadRecorder* enter_first() noexcept {
   if (current_thread != nullptr)
     return current_thread->activity == Activity::program ? current_thread : nullptr;
   const int saved_errno = errno;
-  current_thread = &claiming_thread;
+  current_thread = &calling_libc;
   ThreadRecorder* thread = claim_lane();
   current_thread = thread;
   errno = saved_errno;
   return thread;
+}
+
+void* find_operator_aside(const char* mangled_name) noexcept {
+  // The program's own, whose end belongs into the trace like its begin.
+  forget_failed_lookups();
+  ThreadRecorder* const thread = current_thread;
+  current_thread = &calling_libc;
+  void* found = find_operator(mangled_name);
+  // Unless a call inside linked a fork child, which forgets its parent's recorders.
+  if (current_thread == &calling_libc) current_thread = thread;
+  return found;
 }
 
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {

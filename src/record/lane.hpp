@@ -59,6 +59,13 @@ static_assert(sizeof(ThreadRecorder) <= 128);
 
 [[gnu::visibility("hidden")]] extern thread_local constinit ThreadRecorder* current_thread;
 
+// Stands in for a thread whose recorder claims a lane or looks an operator up:
+// what libc and the loader allocate meanwhile is not the program's.
+[[gnu::visibility("hidden")]] extern constinit ThreadRecorder calling_libc;
+
+// find_operator() that way.
+void* find_operator_aside(const char* mangled_name) noexcept;
+
 // Prepares lanes for this process image; `in_fork_child` forgets the parent's.
 void begin_lanes(bool in_fork_child) noexcept;
 

@@ -80,6 +80,10 @@ const void* caller_of(const void* frame) noexcept { return static_cast<void* con
 
 void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
   const void* caller = caller_of(frame);
+  if (&thread == &calling_libc) {
+    if (!is_call_of_libc(caller)) count_dropped(thread);
+    return;
+  }
   // The recorder itself asks the allocator for the usable size.
   const bool is_own =
       thread.activity == Activity::real_call ? is_call_of_allocator(caller) : is_call_of_heap(caller);

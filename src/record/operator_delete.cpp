@@ -16,7 +16,7 @@ template <typename... Arguments>
                                                   Arguments... arguments) noexcept {
   using Function = void (*)(void*, Arguments...);
   if (next == nullptr) [[unlikely]]
-    next = reinterpret_cast<Function>(find_operator(name));
+    next = reinterpret_cast<Function>(find_operator_aside(name));
   if (next == nullptr || is_early(block)) [[unlikely]]
     __builtin_trap();
   ThreadRecorder* thread = enter(frame);

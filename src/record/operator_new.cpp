@@ -18,7 +18,7 @@ namespace {
 
 template <typename Function>
 [[gnu::cold, gnu::noinline]] Function* find_or_stop(Function*& cached, const char* name) noexcept {
-  cached = reinterpret_cast<Function*>(find_operator(name));
+  cached = reinterpret_cast<Function*>(find_operator_aside(name));
   // A program that calls an operator nobody defines could not have started.
   if (cached == nullptr) __builtin_trap();
   return cached;

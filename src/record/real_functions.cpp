@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <sys/auxv.h>
 
 #include <atomic>
 #include <cstdint>
@@ -29,6 +30,8 @@ CodeRange allocator_code;
 CodeRange backend_code;  // of an allocator in two objects: tbbmalloc behind its proxy
 CodeRange operator_code;
 CodeRange own_code;
+CodeRange libc_code;
+CodeRange loader_code;
 // The functions of the C++ runtime that allocate for an operator new. The
 // rest of that object calls the heap for the program: exceptions.
 constexpr std::uint32_t max_operator_functions = 32;
@@ -83,16 +86,15 @@ void find(Function*& function, const char* name) noexcept {
   function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// The program must not find our failures. Not by glibc's dlerror(): it
-// translates its text under the lock of setlocale(), which whoever made the
-// program's first allocation may hold (newlocale() does), and takes that for
-// its own. A lookup that succeeds drops the text as well. Other C libraries
-// only hand out theirs.
+}  // namespace
+
+// Not by glibc's dlerror(): it translates its text under the lock of
+// setlocale(), which whoever made the program's first allocation may hold
+// (newlocale() does), and takes that for its own. A lookup that succeeds drops
+// the text as well. Other C libraries only hand out theirs.
 void forget_failed_lookups() noexcept {
   if (dlsym(RTLD_NEXT, "gnu_get_libc_version") == nullptr) dlerror();
 }
-
-}  // namespace
 
 void find_real_functions() noexcept {
   // First what may be absent. A failure leaves libc an error text to free at
@@ -125,6 +127,8 @@ void find_real_functions() noexcept {
   real.malloc = reinterpret_cast<void* (*)(std::size_t)>(next_malloc);
   allocator_code = code_around(next_malloc);
   own_code = code_around(reinterpret_cast<void*>(&find_real_functions));
+  libc_code = code_around(reinterpret_cast<void*>(&dlsym));
+  loader_code = code_around(reinterpret_cast<void*>(getauxval(AT_BASE)));
   if (backend != nullptr && is_in(allocator_code, dlsym(RTLD_NEXT, "__TBB_malloc_proxy")))
     backend_code = code_around(backend);
   is_glibc_allocator = is_in(allocator_code, dlsym(RTLD_NEXT, "gnu_get_libc_version"));
@@ -153,6 +157,10 @@ bool can_find_objects() noexcept { return _dl_find_object != nullptr; }
 bool is_call_of_heap(const void* return_address) noexcept {
   if (is_in(backend_code, return_address)) return true;
   return !is_glibc_allocator && is_in(allocator_code, return_address);
+}
+
+bool is_call_of_libc(const void* return_address) noexcept {
+  return is_in(libc_code, return_address) || is_in(loader_code, return_address);
 }
 
 // A real function that ends in a jump (operator delete to free) leaves the

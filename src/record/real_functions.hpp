@@ -40,6 +40,9 @@ struct RealFunctions {
 // use the early pool until real.malloc is set.
 void find_real_functions() noexcept;
 
+// Drops the text of a lookup that failed: the program must not find our failures.
+void forget_failed_lookups() noexcept;
+
 // The next definition of a C++ operator, also when libstdc++ came in by a
 // later dlopen. nullptr when there is none. Looked up at each operator's
 // first call.
@@ -55,6 +58,8 @@ bool can_find_objects() noexcept;
 bool is_call_of_allocator(const void* return_address) noexcept;
 // The same for the heap alone, without the C++ operators.
 bool is_call_of_heap(const void* return_address) noexcept;
+// Whether a call comes from libc or the loader.
+bool is_call_of_libc(const void* return_address) noexcept;
 
 // The same while an operator new runs, which calls the program's new handler
 // and makes an exception: what these allocate is the program's.

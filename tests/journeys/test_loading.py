@@ -52,6 +52,15 @@ def test_a_separate_namespace_does_no_harm(record: Record) -> None:
     assert recording.trace().problems() == []
 
 
+def test_operators_of_a_runtime_that_comes_later(record: Record) -> None:
+    """As in Python: an extension brings libstdc++ for itself alone, so that looking an operator up fails first."""
+    recording = record("loads_libraries", programs / "operator_plugin.so", "operators", 200)
+    assert recording.status == 0, recording.errors
+    trace = recording.trace()
+    assert differences(recording.said, [trace]) == []
+    assert trace.problems() == []
+
+
 @pytest.mark.skipif(
     not (programs / "musl_program").exists(), reason="musl-tools were not installed at the build"
 )

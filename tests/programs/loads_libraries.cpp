@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // loads_libraries LIBRARY MODE COUNT: "again" opens, uses and closes one
 // library COUNT times; "many DIR" opens COUNT copies (DIR/0.so ...) and keeps
-// them; "deepbind" and "namespace" open it apart from the hooks.
+// them; "deepbind" and "namespace" open it apart from the hooks; "operators"
+// opens one that allocates by the C++ operators, for itself alone.
 #include <dlfcn.h>
 
 #include <string_view>
@@ -52,6 +53,15 @@ void open_apart(const char* path, int count) {
   say("note blocks %d\n", count);
 }
 
+void open_operators(const char* path, int count) {
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  const auto release = reinterpret_cast<void (*)(void*)>(dlsym(library, "plugin_release"));
+  for (int i = 0; i < count; ++i) release(allocate_in(library));
+  REQUIRE(dlerror() == nullptr);
+  say("allocated %d 3109 operator new(align)\nreleased %d 3109 operator delete(size, align)\n", count, count);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -62,5 +72,6 @@ int main(int argc, char** argv) {
   if (mode == "many") open_many(argv[4], count);
   if (mode == "deepbind") open_deep(argv[1], count);
   if (mode == "namespace") open_apart(argv[1], count);
+  if (mode == "operators") open_operators(argv[1], count);
   return 0;
 }
