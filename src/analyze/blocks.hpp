@@ -61,7 +61,9 @@ class Blocks {
   Blocks();
 
   // Three steps some calls apart, so that none waits for memory: `prefetch`
-  // the address's place, `locate` its slot, then `find` or `claim` it.
+  // the address's place when the index is_large, `locate` its slot, then
+  // `find` or `claim` it.
+  bool is_large() const noexcept { return mask_ >= large_places; }
   void prefetch(std::uint64_t address) const noexcept {
     __builtin_prefetch(&places_[hash_of(address) >> shift_]);
   }
@@ -113,6 +115,9 @@ class Blocks {
     std::uint32_t tag;   // of the address: spares most looks at other addresses' slots
     std::uint32_t slot;  // 0: free
   };
+
+  // 512 KiB, which a core's own cache still holds.
+  static constexpr std::size_t large_places = std::size_t{1} << 16;
 
   static std::uint64_t hash_of(std::uint64_t address) noexcept {
     return (address >> 3) * 0x9e3779b97f4a7c15ULL;

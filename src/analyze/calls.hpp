@@ -32,7 +32,7 @@ struct CallSums {
 // so that one comparison tells. 0: does not fit.
 inline std::uint64_t likeness_of(trace::EventKind kind, std::uint64_t size_bytes, std::uint64_t excess_bytes,
                                  std::uint64_t weight) noexcept {
-  const bool fits = size_bytes <= UINT32_MAX && excess_bytes <= UINT16_MAX && weight == 1;
+  const bool fits = (size_bytes >> 32 | excess_bytes >> 16) == 0 && weight == 1;
   return fits ? size_bytes << 32 | excess_bytes << 8 | static_cast<std::uint64_t>(kind) : 0;
 }
 
@@ -44,8 +44,8 @@ struct alignas(64) AlikeCalls {
   std::uint32_t site;
   LatencyCounts* latencies;  // of their entry point and size class
   std::uint64_t sum_ns;
+  std::uint64_t count;
   std::uint32_t max_ns;
-  std::uint32_t count;
 };
 
 class CallFacts {
@@ -56,13 +56,13 @@ class CallFacts {
   [[gnu::always_inline]] void add_block(std::uint64_t likeness, std::uint32_t stack,
                                         std::uint32_t duration_ns) {
     auto& alike = alike_[place_of(likeness, stack)];
-    if (alike.likeness != likeness || alike.stack != stack || alike.count == UINT32_MAX) [[unlikely]] {
+    if (alike.likeness != likeness || alike.stack != stack) [[unlikely]] {
       begin_alike(alike, likeness, stack);
     }
     ++alike.count;
     alike.sum_ns += duration_ns;
     alike.max_ns = duration_ns > alike.max_ns ? duration_ns : alike.max_ns;
-    const auto bucket = bucket_of_small(duration_ns);
+    const auto bucket = bucket_of(duration_ns);
     ++alike.latencies->counts[bucket];
     sites_.add_latency(alike.site, bucket, 1);
   }

@@ -68,62 +68,62 @@ void HeapModel::add(const Run<Piece>& run) {
 template <bool follows_blocks>
 void HeapModel::add_rows(const Run<Piece>& run) {
   auto* const rows = run.piece->rows();
-  RunSums sums;
+  RunState state{run.lane, *run.piece, threads_[run.lane]};
   std::array<std::uint32_t, locate_distance> hints{};
   for (auto index = run.from; index < run.to; ++index) {
-    blocks_.prefetch(rows[index + prefetch_distance].address);
+    if (blocks_.is_large()) {
+      blocks_.prefetch(rows[index + prefetch_distance].address);
+    }
     const auto hint = hints[index % locate_distance];
     hints[index % locate_distance] = blocks_.locate(rows[index + locate_distance].address);
     auto& row = rows[index];
     if (row.time_ns >= border_ns_) [[unlikely]] {
-      add_sums(run.lane, sums);
+      add_sums(state);
       pass_border(row.time_ns);
     }
     if ((row.flags & row_acquires) == 0) {
-      release<follows_blocks>(row, *run.piece, run.lane, hint, sums);
+      release<follows_blocks>(row, hint, state);
     } else if (!follows_blocks && row.address == rows[index + 1].address && index + 1 < run.to &&
-               add_brief(row, rows[index + 1], *run.piece, run.lane, hint, sums)) {
+               add_brief(row, rows[index + 1], hint, state)) {
       ++index;
       hints[index % locate_distance] = blocks_.locate(rows[index + locate_distance].address);
     } else {
-      acquire<follows_blocks>(row, *run.piece, run.lane, hint);
+      acquire<follows_blocks>(row, hint, state);
     }
   }
-  add_sums(run.lane, sums);
+  add_sums(state);
 }
 
-void HeapModel::add_sums(std::uint32_t lane, RunSums& sums) {
-  auto& thread = threads_[lane];
-  thread.own_blocks += sums.own_blocks;
-  thread.own_bytes += sums.own_bytes;
-  thread.releases += sums.releases;
-  thread.release_ns += sums.release_ns;
+void HeapModel::add_sums(RunState& run) {
+  auto& sums = run.sums;
+  run.thread.own_blocks += sums.own_blocks;
+  run.thread.own_bytes += sums.own_bytes;
+  run.thread.add_release(sums.releases, sums.release_ns);
   timeline_.add_release(sums.releases, sums.release_ns);
   sums = {};
 }
 
-[[gnu::always_inline]] inline void HeapModel::count_block(const Block& block) {
+[[gnu::always_inline]] inline void HeapModel::count_block(const Block& block, ThreadLife& owner) {
   const auto bytes = block.size * block.weight;
   sites_.add_block(block.stack, bytes, block.weight, live_.version());
-  threads_[block.lane].add_block(bytes);
+  owner.add_block(bytes);
   live_.add_block(block.size, block.excess, block.weight);
   live_.settle(block.time_ns);
   timeline_.raise(live_.live_bytes());
 }
 
-[[gnu::always_inline]] inline void HeapModel::uncount_block(const Block& block) {
+[[gnu::always_inline]] inline void HeapModel::uncount_block(const Block& block, ThreadLife& owner) {
   const auto bytes = block.size * block.weight;
   sites_.remove_block(block.stack, bytes, block.weight, live_.version());
-  threads_[block.lane].live_bytes -= bytes;
+  owner.live_bytes -= bytes;
   live_.remove_block(block.size, block.excess, block.weight);
 }
 
 // A block whose release is the thread's next row, when nothing but maxima can
 // tell that it lived: no other row sees it, and it makes no new peak. False,
 // and nothing is done, when that is not so.
-[[gnu::always_inline]] inline bool HeapModel::add_brief(const Row& row, Row& next, const Piece& piece,
-                                                        std::uint32_t lane, std::uint32_t hint,
-                                                        RunSums& sums) {
+[[gnu::always_inline]] inline bool HeapModel::add_brief(const Row& row, Row& next, std::uint32_t hint,
+                                                        RunState& run) {
   constexpr auto special = row_is_wide | row_in_realloc | row_not_chosen;
   if ((row.flags & special) != 0 || (next.flags & (row_acquires | row_in_realloc)) != 0 ||
       next.time_ns >= border_ns_ || live_.would_be_peak(row.size) || !displaced_.empty() ||
@@ -131,38 +131,37 @@ void HeapModel::add_sums(std::uint32_t lane, RunSums& sums) {
     return false;
   }
   timeline_.raise(live_.live_bytes() + row.size);
-  threads_[lane].raise(row.size);
-  threads_[lane].last_address = 0;
-  ++threads_[lane].temporaries;
+  run.thread.raise(row.size);
+  run.thread.last_address = 0;
+  ++run.thread.temporaries;
   sites_.raise(row.stack, row.size);
   sites_.add_temporary(row.stack, 1);
-  count_release({row.time_ns, row.size, row.excess, 1, row.stack, lane, true}, next, piece, lane, sums);
+  count_release({row.time_ns, row.size, row.excess, 1, row.stack, run.lane, true}, next, run);
   return true;
 }
 
 template <bool follows_blocks>
-[[gnu::always_inline]] inline void HeapModel::acquire(const Row& row, const Piece& piece, std::uint32_t lane,
-                                                      std::uint32_t hint) {
+[[gnu::always_inline]] inline void HeapModel::acquire(const Row& row, std::uint32_t hint, RunState& run) {
   auto& slot = blocks_.claim(row.address, hint);
   if ((slot.flags & slot_live) != 0) [[unlikely]] {
-    displace(slot, row, lane);
+    displace(slot, row, run.lane);
   }
   slot.time_ns = row.time_ns;
   slot.stack = row.stack;
-  slot.lane = lane;
+  slot.lane = run.lane;
   slot.size = row.size;
   slot.excess = row.excess;
   slot.flags = slot_live;
-  threads_[lane].last_address = row.address;
+  run.thread.last_address = row.address;
   if ((row.flags & (row_is_wide | row_in_realloc | row_not_chosen)) != 0) [[unlikely]] {
-    Block block{row.time_ns, row.size, row.excess, 1, row.stack, lane, (row.flags & row_not_chosen) == 0};
-    acquire_wide(row, piece, slot, block);
+    Block block{row.time_ns, row.size, row.excess, 1, row.stack, run.lane, (row.flags & row_not_chosen) == 0};
+    acquire_wide(row, run.piece, slot, block);
     if (block.is_chosen) {
-      count_block(block);
+      count_block(block, run.thread);
     }
     return;
   }
-  count_block({row.time_ns, row.size, row.excess, 1, row.stack, lane, true});
+  count_block({row.time_ns, row.size, row.excess, 1, row.stack, run.lane, true}, run.thread);
 }
 
 // The rest of an acquisition that does not fit a slot, or is filtered out.
@@ -233,71 +232,69 @@ void HeapModel::close_chain(const Slot& slot) {
 }
 
 template <bool follows_blocks>
-[[gnu::always_inline]] inline void HeapModel::release(Row& row, const Piece& piece, std::uint32_t lane,
-                                                      std::uint32_t hint, RunSums& sums) {
+[[gnu::always_inline]] inline void HeapModel::release(Row& row, std::uint32_t hint, RunState& run) {
   auto* slot = blocks_.find(row.address, hint);
-  if (!displaced_.empty() && release_displaced(row, piece, lane, sums)) [[unlikely]] {
+  if (!displaced_.empty() && release_displaced(row, run)) [[unlikely]] {
     return;
   }
   if (slot == nullptr) [[unlikely]] {
-    release_unknown(row, lane, sums);
+    release_unknown(row, run);
     return;
   }
   if ((row.flags & row_in_realloc) != 0) [[unlikely]] {
-    open_realloc(row, *slot, lane);
+    open_realloc(row, *slot, run.lane);
   } else if ((slot->flags & slot_is_wide) != 0) [[unlikely]] {
     close_chain(*slot);
   }
   const auto block = take<follows_blocks>(*slot);
-  auto& thread = threads_[lane];
-  const bool is_latest = thread.last_address == row.address;
-  thread.last_address = is_latest ? 0 : thread.last_address;
+  const bool is_latest = run.thread.last_address == row.address;
+  if (is_latest) [[unlikely]] {
+    run.thread.last_address = 0;
+  }
   if (follows_blocks && !block.is_chosen) {
     return;
   }
-  const bool is_temporary = is_latest && block.lane == lane && (row.flags & row_in_realloc) == 0;
-  if (is_temporary) [[unlikely]] {
-    thread.temporaries += block.weight;
+  if (is_latest && block.lane == run.lane && (row.flags & row_in_realloc) == 0) [[unlikely]] {
+    run.thread.temporaries += block.weight;
     sites_.add_temporary(block.stack, block.weight);
   }
-  uncount_block(block);
-  count_release(block, row, piece, lane, sums);
+  uncount_block(block, block.lane == run.lane ? run.thread : threads_[block.lane]);
+  count_release(block, row, run);
 }
 
-[[gnu::always_inline]] inline void HeapModel::count_release(const Block& block, Row& row, const Piece& piece,
-                                                            std::uint32_t lane, RunSums& sums) {
-  sums.releases += block.weight;
+[[gnu::always_inline]] inline void HeapModel::count_release(const Block& block, Row& row, RunState& run) {
+  run.sums.releases += block.weight;
   const auto bytes = block.size * block.weight;
-  if (block.lane == lane) [[likely]] {
-    sums.own_blocks += block.weight;
-    sums.own_bytes += bytes;
+  if (block.lane == run.lane) [[likely]] {
+    run.sums.own_blocks += block.weight;
+    run.sums.own_bytes += bytes;
   } else {
-    cross_thread_.add(block.lane, lane, bytes, block.weight);
+    row.flags |= row_by_other_thread;
+    cross_thread_.add(block.lane, run.lane, bytes, block.weight);
   }
   if ((row.flags & row_in_realloc) == 0) [[likely]] {
-    sums.release_ns += trace::is_release(row.kind) ? row.duration_ns * block.weight : 0;
+    run.sums.release_ns += trace::is_release(row.kind) ? row.duration_ns * block.weight : 0;
     if (slowest_.is_candidate(row.duration_ns)) [[unlikely]] {
-      add_slow_call(row, lane, block.stack, block.size);
+      add_slow_call(row, run.lane, block.stack, block.size);
     }
     if ((row.flags & row_size_stated) != 0) {
-      check_stated_size(block, row, piece);
+      check_stated_size(block, row, run.piece);
     }
   }
   if (is_in_window_) [[likely]] {
-    pair(block, row, lane);
+    pair(block, row);
   }
 }
 
 // Leaves the rest to whoever counts the piece's releases.
-[[gnu::always_inline]] inline void HeapModel::pair(const Block& block, Row& row, std::uint32_t lane) {
+[[gnu::always_inline]] inline void HeapModel::pair(const Block& block, Row& row) {
   const auto lifetime_ns =
       row.time_ns > block.time_ns ? std::min<std::uint64_t>(row.time_ns - block.time_ns, INT64_MAX) : 0;
-  const bool is_by_other = block.lane != lane;
   if (block.size <= UINT32_MAX && block.weight == 1) [[likely]] {
-    row.pair(lifetime_ns, static_cast<std::uint32_t>(block.size), block.stack, is_by_other);
+    row.pair(lifetime_ns, static_cast<std::uint32_t>(block.size), block.stack);
   } else {
     releases_.add({lifetime_ns, block.size, block.weight, block.stack, row.duration_ns, row.kind,
-                   (row.flags & row_in_realloc) != 0, is_by_other});
+                   (row.flags & row_in_realloc) != 0, (row.flags & row_by_other_thread) != 0});
   }
 }
 
@@ -314,26 +311,26 @@ template <bool follows_blocks>
   slowest_.add({row.time_ns, row.duration_ns, row.kind, scope_.thread_of_lane[lane], stack, block_size});
 }
 
-[[gnu::noinline]] void HeapModel::release_unknown(const Row& row, std::uint32_t lane, RunSums& sums) {
+[[gnu::noinline]] void HeapModel::release_unknown(const Row& row, RunState& run) {
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[lane] = {{}, row.address, 0};
+    reallocs_[run.lane] = {{}, row.address, 0};
     if (scope_.weight.is_sampled()) {
       return;  // most reallocs' old blocks were not sampled
     }
   }
-  if (scope_.follows_blocks() && (scope_.chooses_by_block() || !scope_.is_lane_chosen(lane))) {
+  if (scope_.follows_blocks() && (scope_.chooses_by_block() || !scope_.is_lane_chosen(run.lane))) {
     return;
   }
   ++unknown_releases_;
-  ++sums.releases;
+  ++run.sums.releases;
   if (trace::is_release(row.kind)) {
-    sums.release_ns += row.duration_ns;
+    run.sums.release_ns += row.duration_ns;
     if (is_in_window_) {
       releases_.add_unknown(row.kind, row.duration_ns);
     }
   }
   if (slowest_.is_candidate(row.duration_ns)) {
-    add_slow_call(row, lane, 0, 0);
+    add_slow_call(row, run.lane, 0, 0);
   }
 }
 
@@ -345,7 +342,7 @@ template <bool follows_blocks>
   }
   const auto block = take<true>(slot);
   if (block.is_chosen) {
-    uncount_block(block);
+    uncount_block(block, threads_[block.lane]);
   }
   ++reused_live_addresses_;
   if (displaced_.size() >= displaced_limit) {
@@ -361,24 +358,23 @@ template <bool follows_blocks>
 // True when this release belongs to the block that had the address before:
 // it comes shortly after, and from another thread than the one that got the
 // address (a thread's own calls are never out of order).
-[[gnu::noinline]] bool HeapModel::release_displaced(Row& row, const Piece& piece, std::uint32_t lane,
-                                                    RunSums& sums) {
+[[gnu::noinline]] bool HeapModel::release_displaced(Row& row, RunState& run) {
   const auto found = displaced_.find(row.address);
   if (found == displaced_.end()) {
     return false;
   }
   const auto displaced = found->second;
   displaced_.erase(found);
-  if (displaced.lane == lane || row.time_ns > displaced.time_ns + scope_.inversion_ns) {
+  if (displaced.lane == run.lane || row.time_ns > displaced.time_ns + scope_.inversion_ns) {
     return false;
   }
   // May have been counted before the window.
   reused_live_addresses_ -= reused_live_addresses_ != 0 ? 1 : 0;
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[lane] = {{}, row.address, displaced.block.size};
+    reallocs_[run.lane] = {{}, row.address, displaced.block.size};
   }
   if (displaced.block.is_chosen) {
-    count_release(displaced.block, row, piece, lane, sums);
+    count_release(displaced.block, row, run);
   }
   return true;
 }

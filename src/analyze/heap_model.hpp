@@ -52,39 +52,43 @@ class HeapModel {
     std::uint32_t lane = 0;  // of the thread that got the address
   };
 
-  // Sums over the rows of a run, kept in registers until something else
-  // needs them.
+  // Sums over the rows of a run, kept apart until something else needs them.
   struct RunSums {
     std::uint64_t own_blocks = 0;
     std::uint64_t own_bytes = 0;
     std::uint64_t releases = 0;
     std::uint64_t release_ns = 0;
   };
+  struct RunState {
+    std::uint32_t lane;
+    const Piece& piece;
+    ThreadLife& thread;
+    RunSums sums = {};
+  };
 
   template <bool follows_blocks>
   void add_rows(const Run<Piece>& run);
-  bool add_brief(const Row& row, Row& next, const Piece& piece, std::uint32_t lane, std::uint32_t hint,
-                 RunSums& sums);
+  bool add_brief(const Row& row, Row& next, std::uint32_t hint, RunState& run);
   template <bool follows_blocks>
-  void acquire(const Row& row, const Piece& piece, std::uint32_t lane, std::uint32_t hint);
+  void acquire(const Row& row, std::uint32_t hint, RunState& run);
   void acquire_wide(const Row& row, const Piece& piece, Slot& slot, Block& block);
   template <bool follows_blocks>
-  void release(Row& row, const Piece& piece, std::uint32_t lane, std::uint32_t hint, RunSums& sums);
+  void release(Row& row, std::uint32_t hint, RunState& run);
   template <bool follows_blocks>
   Block take(Slot& slot) noexcept;
   void take_wide(const Slot& slot, Block& block) noexcept;
   void open_realloc(const Row& row, const Slot& slot, std::uint32_t lane);
-  void count_block(const Block& block);
-  void uncount_block(const Block& block);
-  void count_release(const Block& block, Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
-  void pair(const Block& block, Row& row, std::uint32_t lane);
+  void count_block(const Block& block, ThreadLife& owner);
+  void uncount_block(const Block& block, ThreadLife& owner);
+  void count_release(const Block& block, Row& row, RunState& run);
+  void pair(const Block& block, Row& row);
   void check_stated_size(const Block& block, const Row& row, const Piece& piece);
   void displace(Slot& slot, const Row& row, std::uint32_t lane);
-  bool release_displaced(Row& row, const Piece& piece, std::uint32_t lane, RunSums& sums);
-  void release_unknown(const Row& row, std::uint32_t lane, RunSums& sums);
+  bool release_displaced(Row& row, RunState& run);
+  void release_unknown(const Row& row, RunState& run);
   void add_slow_call(const Row& row, std::uint32_t lane, std::uint32_t block_stack, std::uint64_t block_size);
   void close_chain(const Slot& slot);
-  void add_sums(std::uint32_t lane, RunSums& sums);
+  void add_sums(RunState& run);
   void pass_border(std::uint64_t time_ns);
   void begin_window(std::uint64_t time_ns);
   std::uint64_t next_border_ns() const noexcept;

@@ -2,7 +2,6 @@
 // The bucket arithmetic every histogram shares, inline for the hot loops.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -12,29 +11,10 @@ namespace heapwright::analyze {
 // 8 linear steps per power of two: v for v < 8, then
 // (exponent - 2) * 8 + the three bits below the leading one.
 constexpr std::uint32_t bucket_of(std::uint64_t value) noexcept {
-  if (value < 8) {
-    return static_cast<std::uint32_t>(value);
-  }
-  const auto exponent = static_cast<std::uint32_t>(std::bit_width(value)) - 1;
-  return (exponent - 2) * 8 + static_cast<std::uint32_t>((value >> (exponent - 3)) & 7);
-}
-
-namespace histogram_detail {
-
-inline constexpr auto small_buckets = [] {
-  std::array<std::uint8_t, 1024> buckets{};
-  for (std::size_t value = 0; value < buckets.size(); ++value) {
-    buckets[value] = static_cast<std::uint8_t>(bucket_of(value));
-  }
-  return buckets;
-}();
-
-}  // namespace histogram_detail
-
-// The same, quicker for values that are mostly small.
-inline std::uint32_t bucket_of_small(std::uint64_t value) noexcept {
-  using histogram_detail::small_buckets;
-  return value < small_buckets.size() ? small_buckets[value] : bucket_of(value);
+  // With the leading bit, value >> shift is 8..15: one step of 8 is in it. A
+  // small value's shift is 0. XOR with 63 is what one instruction does.
+  const auto shift = static_cast<std::uint32_t>(std::countl_zero(value | 8) ^ 63) - 3;
+  return shift * 8 + static_cast<std::uint32_t>(value >> shift);
 }
 
 inline std::uint64_t lower_bound_of(std::size_t bucket) noexcept {

@@ -68,7 +68,7 @@ Latency LatencyCounts::finish() const { return latency_of(counts.data(), counts.
 
 LatencyCounts& LatencyTable::make_cell(trace::EventKind kind, std::size_t size_class) {
   auto& made = storage_.emplace_back();
-  cells_[static_cast<std::size_t>(kind) % trace::event_kind_limit][size_class] = &made;
+  cells_[static_cast<std::size_t>(kind)][size_class] = &made;
   return made;
 }
 

@@ -38,12 +38,12 @@ class LatencyTable {
   static constexpr std::size_t no_class = size_class_count;
 
   [[gnu::always_inline]] LatencyCounts& cell(trace::EventKind kind, std::size_t size_class) {
-    auto* found = cells_[static_cast<std::size_t>(kind) % trace::event_kind_limit][size_class];
+    auto* found = cells_[static_cast<std::size_t>(kind)][size_class];
     return found != nullptr ? *found : make_cell(kind, size_class);
   }
   [[gnu::always_inline]] void add(trace::EventKind kind, std::size_t size_class, std::uint32_t duration_ns,
                                   std::uint64_t weight) {
-    add(cell(kind, size_class), bucket_of_small(duration_ns), duration_ns, weight);
+    add(cell(kind, size_class), bucket_of(duration_ns), duration_ns, weight);
   }
   [[gnu::always_inline]] static void add(LatencyCounts& counts, std::uint32_t bucket,
                                          std::uint32_t duration_ns, std::uint64_t weight) noexcept {
@@ -64,7 +64,7 @@ class LatencyTable {
   void finish_kind(trace::EventKind kind, Facts& facts) const;
   void finish_classes(Facts& facts) const;
 
-  std::array<Row, trace::event_kind_limit> cells_{};
+  std::array<Row, 256> cells_{};  // by any kind that a byte can name
   std::deque<LatencyCounts> storage_;
 };
 

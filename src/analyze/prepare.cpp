@@ -2,19 +2,31 @@
 #include "analyze/prepare.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "trace/column.hpp"
 
 namespace heapwright::analyze {
 namespace {
 
 using trace::EventKind;
 
-constexpr std::uint64_t bit_of(EventKind kind) { return std::uint64_t{1} << static_cast<unsigned>(kind); }
+// The flags of the one row that most calls have; other calls have none here.
+enum RowOfKind : std::uint8_t { is_release = 1, is_allocation = 2, states_size = row_size_stated };
 
-// Release kinds are below 64.
-constexpr std::uint64_t kinds_that_state_size =
-    bit_of(EventKind::free_sized_) | bit_of(EventKind::free_aligned_sized_) |
-    bit_of(EventKind::delete_sized) | bit_of(EventKind::delete_array_sized) |
-    bit_of(EventKind::delete_sized_aligned) | bit_of(EventKind::delete_array_sized_aligned);
+constexpr auto row_of_kind = [] {
+  std::array<std::uint8_t, 256> rows{};
+  for (std::size_t value = 0; value < rows.size(); ++value) {
+    const auto kind = static_cast<EventKind>(value);
+    if (trace::is_release(kind)) {
+      rows[value] = trace::has_stated_size(kind) ? is_release | states_size : is_release;
+    } else if (trace::is_allocation(kind) && !trace::is_realloc(kind)) {
+      rows[value] = is_allocation;
+    }
+  }
+  return rows;
+}();
+static_assert((row_size_stated & (is_release | is_allocation)) == 0);
 
 // A used piece's rows lie in another core's cache; getting them back takes as
 // long as making so many rows.
@@ -92,12 +104,11 @@ void Preparer::add_events(std::size_t from, std::size_t to) {
   Row* row = next_row_;
   for (auto index = from; index < to; ++index) {
     __builtin_prefetch(row + rows_ahead, 1);
-    const auto kind = columns.kind[index];
-    if (columns.address[index] == 0 || trace::is_realloc(kind)) [[unlikely]] {
-      row = add_rare<is_counted, follows_blocks>(columns, index, row, sums);
-    } else if (trace::is_release(kind)) {
-      put_release(columns, index, *row++);
-    } else if (trace::is_allocation(kind)) {
+    const auto flags = row_of_kind[static_cast<std::size_t>(columns.kind[index])];
+    const bool has_block = columns.address[index] != 0;
+    if (has_block && (flags & is_release) != 0) {
+      put_release(columns, index, flags & states_size, *row++);
+    } else if (has_block && (flags & is_allocation) != 0) {
       add_block<is_counted, follows_blocks>(columns, index, *row++, sums);
     } else {
       row = add_rare<is_counted, follows_blocks>(columns, index, row, sums);
@@ -122,7 +133,7 @@ template <bool is_counted, bool follows_blocks>
   const auto kind = columns.kind[index];
   const auto size = columns.size[index];
   const auto duration_ns = columns.duration_ns[index];
-  const auto stack = stack_of(columns.stack[index]);
+  const auto stack = columns.stack[index];
   const auto usable = columns.usable[index];
   const auto excess = usable > size ? usable - size : 0;
   bool is_chosen = true;
@@ -160,19 +171,17 @@ template <bool is_counted, bool follows_blocks>
   }
 }
 
-[[gnu::always_inline]] inline void Preparer::put_release(const Columns& columns, std::size_t index,
+[[gnu::always_inline]] inline void Preparer::put_release(const Columns& columns, std::size_t index, int flags,
                                                          Row& row) {
-  const auto kind = columns.kind[index];
   const auto size = columns.size[index];
-  const bool is_size_stated = (kinds_that_state_size >> static_cast<unsigned>(kind) & 1) != 0;
   row.address = columns.address[index];
   row.time_ns = columns.begin_ns[index];
   row.size = static_cast<std::uint32_t>(size);
-  row.stack = stack_of(columns.stack[index]);
+  row.stack = columns.stack[index];
   row.duration_ns = columns.duration_ns[index];
   row.excess = 0;
-  row.kind = kind;
-  row.flags = is_size_stated ? row_size_stated : 0;
+  row.kind = columns.kind[index];
+  row.flags = static_cast<std::uint8_t>(flags);
   if (size > UINT32_MAX) [[unlikely]] {
     put_wide(row, size, 0, 1);
   }
@@ -226,7 +235,7 @@ bool Preparer::put_realloc_release(std::size_t index, Row& row) {
   row = Row{};
   row.address = old_address;
   row.time_ns = batch_.begin_ns[index];
-  row.stack = stack_of(batch_.stack[index]);
+  row.stack = batch_.stack[index];
   row.duration_ns = is_free ? batch_.duration_ns[index] : 0;
   row.kind = batch_.kind[index];
   row.flags = is_free ? 0 : row_in_realloc;
@@ -244,7 +253,7 @@ void Preparer::add_other(std::size_t index, CallSums& sums) {
 bool Preparer::add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums) {
   const auto kind = batch_.kind[index];
   const auto duration_ns = batch_.duration_ns[index];
-  const auto stack = stack_of(batch_.stack[index]);
+  const auto stack = batch_.stack[index];
   if (scope_.follows_blocks() && !scope_.is_chosen(job_->lane, batch_.size[index], stack)) {
     return false;
   }

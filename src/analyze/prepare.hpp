@@ -50,15 +50,12 @@ class Preparer {
   void add_block(const Columns& columns, std::size_t index, Row& row, CallSums& sums);
   template <bool is_counted, bool follows_blocks>
   Row* add_rare(const Columns& columns, std::size_t index, Row* row, CallSums& sums);
-  void put_release(const Columns& columns, std::size_t index, Row& row);
+  void put_release(const Columns& columns, std::size_t index, int flags, Row& row);
   bool put_realloc_release(std::size_t index, Row& row);
   void add_null_free(std::size_t index, CallSums& sums);
   void add_other(std::size_t index, CallSums& sums);
   bool add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums);
   void put_wide(Row& row, std::uint64_t size, std::uint64_t excess, std::uint64_t weight);
-  std::uint32_t stack_of(std::uint32_t stack) const noexcept {
-    return stack < scope_.sites.stack_count() ? stack : 0;
-  }
 
   const Scope& scope_;
   SkippedChunks& skipped_;

@@ -21,9 +21,9 @@ enum RowFlag : std::uint8_t {
   row_is_wide = 4,       // `size` is an index into Piece::wide
   row_not_chosen = 8,    // filtered out: paired, but not counted
   row_size_stated = 16,  // a sized release: `size` is what the caller said
-  // Set once a release has found its block and is to be counted:
-  row_paired = 32,  // `size` and `stack` are the block's, `address` is its lifetime
-  row_by_other_thread = 64,
+  // Set once a release has found its block:
+  row_by_other_thread = 32,
+  row_paired = 64,  // and is to be counted: `size` and `stack` are the block's, `address` is its lifetime
 };
 
 // time_ns: an acquisition's end, a release's begin.
@@ -40,12 +40,11 @@ struct Row {
   // Precondition: row_paired.
   std::uint64_t lifetime_ns() const noexcept { return address; }
   // The release, or realloc, of a block of this size and stack.
-  void pair(std::uint64_t lifetime_ns, std::uint32_t size_bytes, std::uint32_t block_stack,
-            bool is_by_other_thread) noexcept {
+  void pair(std::uint64_t lifetime_ns, std::uint32_t size_bytes, std::uint32_t block_stack) noexcept {
     address = lifetime_ns;
     size = size_bytes;
     stack = block_stack;
-    flags |= is_by_other_thread ? row_paired | row_by_other_thread : row_paired;
+    flags |= row_paired;
   }
 };
 static_assert(sizeof(Row) == 32);

@@ -18,7 +18,8 @@ namespace heapwright::analyze {
 class ChunkDecoder {
  public:
   virtual ~ChunkDecoder() = default;
-  // Replaces `batch`. Throws trace::TraceError when the chunk is damaged.
+  // Replaces `batch`; its stacks are below the source's stack_count(), or 0. Throws trace::TraceError when
+  // the chunk is damaged.
   virtual void decode(const trace::EventChunk& chunk, trace::EventBatch& batch) = 0;
 };
 

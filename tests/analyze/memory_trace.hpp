@@ -111,7 +111,7 @@ class MemoryTrace final : public Source {
         batch.kind.push_back(call.kind);
         batch.alignment_log2.push_back(call.alignment_log2);
         batch.duration_ns.push_back(call.duration_ns);
-        batch.stack.push_back(call.stack);
+        batch.stack.push_back(call.stack < trace_.stacks ? call.stack : 0);
         batch.begin_ns.push_back(call.begin_ns);
         batch.size.push_back(call.size);
         batch.usable.push_back(call.usable);
