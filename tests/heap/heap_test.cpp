@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "heap/maintenance.hpp"
 #include "heap/settings.hpp"
 #include "heap/system_pages.hpp"
+#include "held_memory.hpp"
 
 namespace heapwright::heap {
 namespace {
@@ -290,6 +292,8 @@ TEST_F(Heap, NoMemoryIsAnAnswerAndTheHeapGoesOn) {
   for (std::uint32_t every = 1; every <= 9; ++every) {
     std::vector<Filled> blocks;
     std::mt19937 random(every);
+    std::optional<HeldMemory> held;
+    if (every == 1) held.emplace();
     refuse_every = every;
     int refused = 0;
     for (int i = 0; i < 4000; ++i) {

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <random>
 #include <vector>
 
 #include "heap/free_runs.hpp"
 #include "heap/process.hpp"
 #include "heap/system_pages.hpp"
+#include "held_memory.hpp"
 
 namespace heapwright::heap {
 namespace {
@@ -21,11 +23,18 @@ struct Taken {
 
 class PageSource : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(initialize_process()); }
+  void SetUp() override {
+    ASSERT_TRUE(initialize_process());
+    held_.emplace();
+  }
   void TearDown() override {
     refuse_every = 0;
+    held_.reset();
     EXPECT_TRUE(page_source_is_valid());
   }
+
+ private:
+  std::optional<HeldMemory> held_;
 };
 
 bool is_zero(const heap::Run& run, std::uint32_t units) {
@@ -145,28 +154,7 @@ void purge_all() {
   }
 }
 
-// Takes every long free run, until one comes from a growth of the region.
-class WithoutLongRuns {
- public:
-  WithoutLongRuns() {
-    const std::uint32_t frontier = unit_frontier();
-    do {
-      taken_.push_back(allocate_run(units).unit);
-    } while (taken_.back() + units <= frontier);
-  }
-  ~WithoutLongRuns() {
-    for (const std::uint32_t unit : taken_) free_run(unit, units, false);
-  }
-  WithoutLongRuns(const WithoutLongRuns&) = delete;
-  WithoutLongRuns& operator=(const WithoutLongRuns&) = delete;
-
- private:
-  static constexpr std::uint32_t units = 1024;
-  std::vector<std::uint32_t> taken_;
-};
-
 TEST_F(PageSource, ARunWithRoomGrowsAndItsPlaceServesTheNext) {
-  const WithoutLongRuns without_long_runs;
   const auto longest = allocate_run(8192);
   free_run(longest.unit, 8192, false);
   purge_all();
@@ -182,7 +170,6 @@ TEST_F(PageSource, ARunWithRoomGrowsAndItsPlaceServesTheNext) {
 }
 
 TEST_F(PageSource, WhatIsFreeBelowTheFrontierJoinsTheNextGrowth) {
-  const WithoutLongRuns without_long_runs;
   const auto last = allocate_run(8192);
   free_run(last.unit, 8192, false);
   const auto longer = allocate_run(3 * 8192);
