@@ -13,10 +13,6 @@ namespace heapwright::heap {
 
 namespace {
 
-// Each may be a cache miss within a call whose time is bounded; the slowest
-// calls in 10,000 are those that look here.
-constexpr std::uint32_t most_checked = 3;
-
 std::size_t offset_in(const UnitLine* slab, const void* pointer) noexcept {
   return static_cast<std::size_t>(static_cast<const char*>(pointer) - begin_of_slab(slab));
 }
@@ -71,10 +67,12 @@ void stop_for_pointer(const char* function, const void* pointer) noexcept {
   stop_for_pointer_inside(function, pointer, block, bytes);
 }
 
-void check_list(const UnitLine* slab, Chain list) noexcept {
+// Each look may be a cache miss within a call whose time is bounded; the slowest
+// calls in 10,000 are those that look here.
+void check_list(const UnitLine* slab, Chain list, std::uint32_t most) noexcept {
   if (list.count > slab->carved) [[unlikely]]
     stop_for_circle(slab, list.first);
-  const std::uint32_t checked = std::min(most_checked, list.count);
+  const std::uint32_t checked = std::min(most, list.count);
   const Block* seen[most_checked];
   const Block* block = list.first;
   for (std::uint32_t i = 0; i < checked; ++i) {

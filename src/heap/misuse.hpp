@@ -32,10 +32,12 @@ inline void require_block(const char* function, const UnitLine* slab, const void
     stop_for_pointer(function, pointer);
 }
 
-// A list of the slab's that is about to be handed out: each of its first three
-// must be a block, be in the list once and hold a link to the next. For the
-// slab's owner.
-void check_list(const UnitLine* slab, Chain list) noexcept;
+// A list of the slab's: each of its first `most`, three at most, must be a block,
+// be in the list once and hold a link to the next. All three where the list is
+// about to be handed out; one where it is given up, because the others are
+// touched by nobody else any more. For the slab's owner.
+inline constexpr std::uint32_t most_checked = 3;
+void check_list(const UnitLine* slab, Chain list, std::uint32_t most = most_checked) noexcept;
 
 // After a free into the slab's list: what was freed must be a block, and there
 // can be no more frees than blocks. For the slab's owner.

@@ -55,8 +55,8 @@ Chain remote_list(const UnitLine* slab, RemoteWord word) noexcept {
 void close_slab(UnitLine* slab) noexcept {
   const std::uint32_t unit = unit_of(slab);
   const std::uint32_t units = slab->units;
-  check_list(slab, {slab->free_list, listed_count(slab)});
-  check_list(slab, remote_list(slab, remote_of(slab)));
+  check_list(slab, {slab->free_list, listed_count(slab)}, 1);
+  check_list(slab, remote_list(slab, remote_of(slab)), 1);
   if (slab->dropped != 0) free_dropped_map(slab);
   slab->owner.store(nullptr, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < units; ++i) {

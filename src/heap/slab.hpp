@@ -37,10 +37,10 @@ inline RemoteWord remote_of(const UnitLine* slab) noexcept {
 inline bool is_empty(const UnitLine* slab, std::uint32_t detached = 0) noexcept {
   return unlisted_count(slab) - detached == remote_of(slab).count();
 }
-// Live blocks up to which a slab is sparse: a quarter of them, or half where
-// each free block is worth a page to the system.
+// Live blocks up to which a slab is sparse: a sixth of them, or half where each
+// free block is worth a page to the system.
 inline std::uint32_t sparse_limit(const UnitLine* slab) noexcept {
-  return slab->carved / (class_of_slab(slab).block_bytes < carve_bytes ? 4 : 2);
+  return slab->carved / (class_of_slab(slab).block_bytes < carve_bytes ? 6 : 2);
 }
 inline bool is_sparse(const UnitLine* slab, std::uint32_t detached = 0) noexcept {
   return unlisted_count(slab) - detached - remote_of(slab).count() <= sparse_limit(slab);

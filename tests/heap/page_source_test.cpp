@@ -10,6 +10,7 @@
 
 #include "heap/free_runs.hpp"
 #include "heap/process.hpp"
+#include "heap/settings.hpp"
 #include "heap/system_pages.hpp"
 #include "held_memory.hpp"
 
@@ -25,6 +26,7 @@ class PageSource : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(initialize_process());
+    settings.has_maintenance_thread = false;
     held_.emplace();
   }
   void TearDown() override {
