@@ -157,7 +157,7 @@ def test_explain_as_json_loads_no_module_that_takes_long(trace_file: Path) -> No
     code = (
         "import sys; from heapwright.cli.plain import explain_plainly;"
         "assert explain_plainly(['explain', sys.argv[1], '--json']);"
-        "print({'dataclasses', 'typer', 'rich'} & sys.modules.keys(), file=sys.stderr)"
+        "print({'dataclasses', 'pathlib', 'typer', 'rich'} & sys.modules.keys(), file=sys.stderr)"
     )
     line = [sys.executable, "-c", code, str(trace_file)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)

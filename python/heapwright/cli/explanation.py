@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright import explain as explaining
 from heapwright.cli.arguments import one_of
@@ -14,6 +13,9 @@ from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.model.trace import FactsReading
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Wishes(NamedTuple):
@@ -63,6 +65,8 @@ def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None
     if not chosen.site and not chosen.library:
         return
     if not any(trace.sites_chosen(chosen, sites)):
+        from pathlib import Path  # only for mistakes
+
         option = f"--site {chosen.site}" if chosen.site else f"--library {chosen.library}"
         raise InputError(
             f"{option} matches none of the {len(trace.sites(sites))} call sites of {Path(trace.path).name}"

@@ -7,12 +7,13 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from heapwright.cli.errors import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
 _FILE_COLUMNS = 160

@@ -37,10 +37,10 @@ def _explain(file: str, as_json: bool) -> None:
         trace.symbols(report)
     chosen, sites = Filter(), SiteOptions()
     facts = trace.begin_facts(chosen, sites)
-    from pathlib import Path
-
     from heapwright.cli import explanation
 
     explanation.explain_facts(trace, facts, chosen, sites, explanation.Wishes(as_json=as_json))
     if not as_json:
+        from pathlib import Path
+
         explanation.hint_query(Path(file))
