@@ -84,9 +84,9 @@ void add_gperftools(TextWriter& text) noexcept {
 
 }  // namespace
 
-void find_allocator_version(void* real_malloc) noexcept {
+void find_allocator_version(void* used_malloc) noexcept {
   Dl_info allocator;
-  if (dladdr(real_malloc, &allocator) == 0 || allocator.dli_fname == nullptr) return;
+  if (dladdr(used_malloc, &allocator) == 0 || allocator.dli_fname == nullptr) return;
   path = allocator.dli_fname;
   find_in(allocator, glibc_version, "gnu_get_libc_version");
   find_in(allocator, own_version, "heapwright_heap_version");

@@ -6,9 +6,9 @@
 
 namespace heapwright::record {
 
-// Finds the functions by which the object at `real_malloc` tells its version.
+// Finds the functions by which the object at `used_malloc` tells its version.
 // To be called once, where the recorder may look symbols up.
-void find_allocator_version(void* real_malloc) noexcept;
+void find_allocator_version(void* used_malloc) noexcept;
 
 // Writes name, version and path into `to`, cut to `capacity` bytes with the
 // final zero; the file's name stands in for a name that is not known, and an

@@ -6,12 +6,9 @@
 
 #include <cerrno>
 #include <cstdarg>
-#include <cstdlib>
 
 #include "platform/raw_syscall.hpp"
 #include "record/observe.hpp"
-
-extern "C" [[gnu::visibility("hidden")]] void* heapwright_own_malloc(std::size_t size) noexcept;
 
 namespace heapwright::record {
 namespace {
@@ -28,18 +25,11 @@ std::uint64_t number_of(const void* address) noexcept { return reinterpret_cast<
   return -1;
 }
 
-// Whether the program has an allocator linked in, whose malloc is then everyone's.
-[[gnu::cold, gnu::noinline]] bool has_malloc_of_its_own() noexcept {
-  auto* first = &::malloc;
-  asm("" : "+r"(first));  // two names of one function, which the compiler takes for different ones
-  return first != &heapwright_own_malloc;
-}
-
-// nullptr as well before such a program is linked, which our constructor will
-// do: this may be its allocator's call from under its locks, and linking makes
-// lookups that fail, for which the loader allocates.
+// nullptr as well before a program with an allocator of its own is linked, which
+// our constructor will do: this may be its allocator's call from under its
+// locks, and linking makes lookups that fail, for which the loader allocates.
 [[gnu::always_inline]] inline ThreadRecorder* enter_mapping(const void* frame) noexcept {
-  if (real.malloc == nullptr && has_malloc_of_its_own()) [[unlikely]]
+  if (real.malloc == nullptr && malloc_of_program() != nullptr) [[unlikely]]
     return nullptr;
   return enter(frame);
 }

@@ -3,10 +3,12 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <malloc.h>
 #include <sys/auxv.h>
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 
 #include "record/allocator_name.hpp"
 
@@ -14,6 +16,7 @@
 extern "C" {
 [[gnu::weak]] int _dl_find_object(void*, dl_find_object*) noexcept;
 [[gnu::weak]] int dladdr1(const void*, Dl_info*, void**, int) noexcept;
+[[gnu::visibility("hidden")]] void* heapwright_own_malloc(std::size_t size) noexcept;
 }
 
 namespace heapwright::record {
@@ -86,7 +89,25 @@ void find(Function*& function, const char* name) noexcept {
   function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
+std::size_t unknown_usable_bytes(void*) noexcept { return 0; }
+
+// malloc_usable_size for the blocks of `allocator_code`, which need not be the next one's.
+void find_usable_size() noexcept {
+  auto* first = &::malloc_usable_size;
+  asm("" : "+r"(first));  // not the compiler's, which knows the hook
+  find(real.malloc_usable_size, "malloc_usable_size");
+  if (malloc_of_program() == nullptr) return;
+  const bool is_of_program = is_in(allocator_code, reinterpret_cast<void*>(first));
+  real.malloc_usable_size = is_of_program ? first : unknown_usable_bytes;
+}
+
 }  // namespace
+
+void* malloc_of_program() noexcept {
+  auto* first = &::malloc;
+  asm("" : "+r"(first));  // two names of one function, which the compiler takes for different ones
+  return first == &heapwright_own_malloc ? nullptr : reinterpret_cast<void*>(first);
+}
 
 // Not by glibc's dlerror(): it translates its text under the lock of
 // setlocale(), which whoever made the program's first allocation may hold
@@ -101,20 +122,22 @@ void find_real_functions() noexcept {
   // the next lookup, which must not reach an allocator that looks up its own
   // functions at its first free() (tbbmalloc's does): real.free is not yet set.
   void* next_malloc = dlsym(RTLD_NEXT, "malloc");
+  void* used_malloc = malloc_of_program() != nullptr ? malloc_of_program() : next_malloc;
+  allocator_code = code_around(used_malloc);
   void* backend = dlsym(RTLD_NEXT, "scalable_malloc");
   find(real.pvalloc, "pvalloc");
   find(real.free_sized, "free_sized");
   find(real.free_aligned_sized, "free_aligned_sized");
   find(real.malloc_trim, "malloc_trim");
   find(real.mallopt, "mallopt");
-  find_allocator_version(next_malloc);
+  find_allocator_version(used_malloc);
   find(real.calloc, "calloc");
   find(real.realloc, "realloc");
   find(real.posix_memalign, "posix_memalign");
   find(real.aligned_alloc, "aligned_alloc");
   find(real.memalign, "memalign");
   find(real.valloc, "valloc");
-  find(real.malloc_usable_size, "malloc_usable_size");
+  find_usable_size();
   find(real.mmap, "mmap");
   find(real.munmap, "munmap");
   find(real.mremap, "mremap");
@@ -125,7 +148,6 @@ void find_real_functions() noexcept {
   // malloc last: as soon as it is set, nested calls stop using the early pool
   // and rely on every other pointer.
   real.malloc = reinterpret_cast<void* (*)(std::size_t)>(next_malloc);
-  allocator_code = code_around(next_malloc);
   own_code = code_around(reinterpret_cast<void*>(&find_real_functions));
   libc_code = code_around(reinterpret_cast<void*>(&dlsym));
   loader_code = code_around(reinterpret_cast<void*>(getauxval(AT_BASE)));

@@ -36,6 +36,10 @@ struct RealFunctions {
 
 [[gnu::visibility("hidden")]] extern constinit RealFunctions real;
 
+// The malloc of an allocator that the program has linked in, and that is then
+// everyone's. nullptr: it has none, and everyone calls our hook.
+void* malloc_of_program() noexcept;
+
 // Looks all of them up. The loader may call our entry points meanwhile; they
 // use the early pool until real.malloc is set.
 void find_real_functions() noexcept;

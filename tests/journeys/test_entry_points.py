@@ -148,7 +148,12 @@ def test_closing_every_descriptor_loses_nothing(record: Record) -> None:
 
 
 def test_a_program_with_its_own_malloc_is_named_as_unseen(record: Record) -> None:
+    """And its operators are recorded, on blocks that only its own allocator knows."""
     recording = record("own_malloc")
     assert recording.status == 0, recording.errors
-    assert "malloc" in recording.errors
-    assert str(programs / "own_malloc") in recording.errors or "own_malloc" in recording.errors
+    path = programs / "own_malloc"
+    assert f"'{path}' has an allocator linked in statically and calls it directly" in recording.errors
+    trace = recording.trace()
+    assert differences(recording.said, [trace]) == []
+    assert trace.problems() == []
+    assert trace.facts["allocator"] == f"own_malloc ({path})"

@@ -124,12 +124,14 @@ def test_heaptrack_saw_the_same(line_of: Callable[[str], list[str]], tmp_path: P
     assert ours.allocations > 20_000
     # cc1plus hashes addresses, so what its tables need depends on where the
     # kernel puts it: of 1.24 million allocations, two recordings by the same
-    # recorder differ in up to 97 (28 pairs), and in none under setarch -R.
+    # recorder differ in up to 97 (28 pairs), and in none under setarch -R. At
+    # the peak it has two tables more or less of 32 KiB (30 recordings), and a
+    # third one is allowed for.
     is_alike = name != "cc1plus"
     assert sizes_apart(ours.sizes, theirs.sizes) <= (
         environment_blocks if is_alike else ours.allocations / 2000
     )
-    allowance = environment_bytes if is_alike else 0.005 * theirs.peak_bytes
+    allowance = environment_bytes + (0 if is_alike else 3 * 32_768)
     assert abs(ours.peak_bytes - theirs.peak_bytes) <= allowance
 
 

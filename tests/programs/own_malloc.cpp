@@ -2,7 +2,8 @@
 // A program with an allocator of its own linked in, as with a static
 // jemalloc: no hook of the heap is ever called, and the recording has to say
 // so. Like that one it gets its memory from mmap and sbrk with its lock held,
-// in the first malloc of the process, which a library's constructor makes.
+// in the first malloc of the process, which a library's constructor makes. The
+// operators are the C++ runtime's, and recorded.
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -31,7 +32,18 @@ void make_pool() {
   pool = static_cast<char*>(mapped);
 }
 
+// Where another allocator's malloc_usable_size would look for a header.
+void* take_behind_guard() {
+  constexpr std::size_t page_bytes = 4096;
+  void* pages = mmap(nullptr, 2 * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(pages != MAP_FAILED);
+  char* block = static_cast<char*>(pages) + page_bytes;
+  REQUIRE(mprotect(block, page_bytes, PROT_READ | PROT_WRITE) == 0);
+  return block;
+}
+
 void* take(std::size_t size) {
+  if (size == 3011) return take_behind_guard();
   const std::size_t rounded = (size + 15) & ~std::size_t{15};
   pthread_mutex_lock(&lock);
   if (pool == nullptr) make_pool();
@@ -54,6 +66,7 @@ void* realloc(void*, std::size_t size) { return take(size); }
 int main() {
   REQUIRE(pool != nullptr && early_locale != nullptr);
   for (int i = 0; i < 10; ++i) std::free(keep(std::malloc(3001)));
-  say("note blocks 10\n");
+  for (int i = 0; i < 10; ++i) ::operator delete(keep(::operator new(3011)));
+  say("note blocks 10\nallocated 10 3011 operator new\nreleased 10 3011 operator delete\n");
   return 0;
 }

@@ -110,6 +110,7 @@ def test_sampling_notes_and_missing_durations_are_said(tmp_path: Path) -> None:
     check(document)
     assert "sampled, one in 64.0 KiB allocated: counts and bytes are estimates" in text
     assert "times were not recorded" in text
+    assert "complete: every call but what is named below is in the trace" in text
     assert "jemalloc is linked statically" in text
     assert "How long the calls take" not in text
 

@@ -90,7 +90,8 @@ def _warnings(answer: Answer) -> list[look.Text]:
     lines = []
     completeness = answer["completeness"]
     if completeness["is_complete"]:
-        lines.append(look.Text("complete: every call is in the trace", style="green"))
+        which = "every call but what is named below" if answer["notes"] else "every call"
+        lines.append(look.Text(f"complete: {which} is in the trace", style="green"))
     else:
         reasons = "; ".join(completeness["reasons"]) or "reason unknown"
         lines.append(look.Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
