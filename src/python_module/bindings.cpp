@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analyze/facts.hpp"
+#include "analyze/funnels.hpp"
 #include "python_module/arrow_stream.hpp"
 #include "python_module/background_reading.hpp"
 #include "python_module/event_streams.hpp"
@@ -346,6 +347,11 @@ void bind_facts(nb::module_& module) {
       .def("site_lifetimes", [](const analyze::Facts& of, std::size_t site) {
         return packed(of.site_details.at(site).lifetimes_ns.counts);
       });
+  module.def("find_funnels", [](const nb::bytes& parents, const nb::bytes& frames, const nb::bytes& kinds) {
+    return analyze::find_funnels(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
+                                 unpacked<analyze::FrameKind>(kinds));
+  });
+  module.attr("FUNNEL_CALLERS") = analyze::funnel_callers;
   module.def("bucket_lower_bound", &analyze::Histogram::lower_bound_of, nb::arg("bucket"));
 }
 

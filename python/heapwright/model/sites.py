@@ -103,10 +103,10 @@ class Sites:
 
 def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, options: SiteOptions) -> Sites:
     """Groups all stacks; parents and frames are the stack tree's columns."""
-    parents, frames = list(parents), list(frames)  # numbers made once, not at each look
     frame_paths = _FramePaths(symbols, _plumbing_test(options.skip))
     if not options.full_stacks:
         frame_paths.skip(funnels(parents, frames, frame_paths.is_skipped, symbols.is_unnamed))
+    parents, frames = list(parents), list(frames)  # numbers made once, not at each look
     table = _PathTable(max(1, options.depth))
     paths = _stack_paths(parents, frames, frame_paths, table)
     for stack in [stack for stack, path in enumerate(paths) if path == 0]:
