@@ -111,6 +111,10 @@ bool watch(UnitLine* slab, std::uint32_t count) noexcept;
 // False: a notice is under way, and the slab must stay with its owner until it
 // has arrived.
 bool unwatch(UnitLine* slab) noexcept;
+// What both do, with one compare-and-swap. Unless it is armed now, a watch from
+// before stays as it was; told: a notice is under way.
+enum class Watch : std::uint8_t { armed, reached, told };
+Watch rewatch(UnitLine* slab, std::uint32_t count) noexcept;
 
 // The equations above, and every free block inside, on a block's boundary and
 // once. For tests; no other thread may use the slab.

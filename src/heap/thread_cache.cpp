@@ -219,10 +219,10 @@ bool has_blocks(const UnitLine* slab) noexcept {
   return slab->free_list != nullptr || can_carve(slab) || remote_of(slab).has_blocks();
 }
 
-// All of the slab is handed out: told about when an eighth is back, or by the
+// All of the slab is handed out: told about when a quarter is back, or by the
 // notice that is under way.
 void await_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
-  if (unwatch(slab) && !watch(slab, slab->carved / 8 + 1)) enlist(cache, slab);
+  if (rewatch(slab, slab->carved / 4 + 1) == Watch::reached) enlist(cache, slab);
 }
 
 void consider(ThreadCache* cache, UnitLine* slab) noexcept {
@@ -233,10 +233,7 @@ void consider(ThreadCache* cache, UnitLine* slab) noexcept {
     await_blocks(cache, slab);
     return schedule_event(slab);
   }
-  if (!has_flag(slab, is_listed) && unwatch(slab)) {
-    enlist(cache, slab);
-    watch(slab, unlisted_count(slab));
-  }
+  if (!has_flag(slab, is_listed) && rewatch(slab, unlisted_count(slab)) != Watch::told) enlist(cache, slab);
   if (has_flag(slab, is_listed) && is_sparse(slab, detached)) return on_sparse(cache, slab);
   schedule_event(slab, detached);
 }
@@ -338,9 +335,8 @@ UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
     count_steps();
     UnitLine* slab = line_of(slot.waiting);
     const std::uint32_t back = listed_count(slab) + remote_of(slab).count();
-    if (back > slab->carved / 16 && unwatch(slab)) {
+    if (back > slab->carved / 16 && rewatch(slab, unlisted_count(slab)) != Watch::told) {
       enlist(cache, slab);
-      watch(slab, unlisted_count(slab));
       return slab;
     }
     slot.waiting = slab->next;

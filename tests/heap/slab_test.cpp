@@ -165,6 +165,25 @@ TEST_P(Slab, AWatchTellsTheOwnerAtTheCount) {
   close_slab(slab_);
 }
 
+TEST_P(Slab, AWatchIsChangedUnlessANoticeIsUnderWay) {
+  const std::vector<char*> blocks = carve_all(slab_);
+  ASSERT_EQ(rewatch(slab_, 3), Watch::armed);
+  free_remote(slab_, blocks[0]);
+  EXPECT_EQ(rewatch(slab_, 1), Watch::reached);
+  EXPECT_EQ(rewatch(slab_, 2), Watch::armed);
+  free_remote(slab_, blocks[1]);
+  EXPECT_EQ(owner.notified.exchange(0), unit_of(slab_));
+  EXPECT_EQ(rewatch(slab_, 3), Watch::told);
+  clear_flag(slab_, is_watched);
+  EXPECT_EQ(rewatch(slab_, 2), Watch::reached);
+  EXPECT_FALSE(has_flag(slab_, is_watched));
+  EXPECT_EQ(rewatch(slab_, 3), Watch::armed);
+  EXPECT_TRUE(unwatch(slab_));
+  EXPECT_EQ(take_remote(slab_).count, 2U);
+  EXPECT_TRUE(slab_is_valid(slab_));
+  close_slab(slab_);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, Slab,
                          testing::Values(8, 16, 48, 112, 1000, 1008, 2064, 4096, 5000, 40000, 65536));
 
