@@ -129,7 +129,7 @@ void schedule_event(UnitLine* slab, std::uint32_t detached) noexcept {
   std::uint32_t wait = unlisted + 1;
   if (!has_flag(slab, is_kept)) {
     const std::uint32_t sparse_at = slab->carved - sparse_limit(slab);
-    const std::uint32_t list_at = std::max<std::uint32_t>(1, slab->carved / 4);
+    const std::uint32_t list_at = std::max<std::uint32_t>(1, slab->carved / 8);
     const std::uint32_t next = has_flag(slab, is_listed) ? sparse_at : list_at;
     const std::uint32_t most = std::max<std::uint32_t>(1, unlisted - detached);
     wait = listed < next ? std::min(next - listed, most) : most;

@@ -219,10 +219,10 @@ bool has_blocks(const UnitLine* slab) noexcept {
   return slab->free_list != nullptr || can_carve(slab) || remote_of(slab).has_blocks();
 }
 
-// All of the slab is handed out: told about when a quarter is back, or by the
+// All of the slab is handed out: told about when an eighth is back, or by the
 // notice that is under way.
 void await_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
-  if (rewatch(slab, slab->carved / 4 + 1) == Watch::reached) enlist(cache, slab);
+  if (rewatch(slab, slab->carved / 8 + 1) == Watch::reached) enlist(cache, slab);
 }
 
 void consider(ThreadCache* cache, UnitLine* slab) noexcept {
