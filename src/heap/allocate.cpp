@@ -63,7 +63,7 @@ std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept {
   return rounded > slab_limit_bytes ? 0 : rounded;
 }
 
-void* allocate_slowly(std::size_t bytes) noexcept {
+[[gnu::hot]] void* allocate_slowly(std::size_t bytes) noexcept {
   const StepScope scope;
   if (!initialize_process()) return no_memory();
   if (settings.is_hardened) return hardened_allocate(bytes, 16);

@@ -85,7 +85,7 @@ ThreadCache* make_cache() noexcept {
   return cache;
 }
 
-ThreadCache* attach() noexcept {
+[[gnu::hot]] ThreadCache* attach() noexcept {
   if (current_cache != &unattached) return current_cache == &detached ? nullptr : current_cache;
   if (!initialize_process()) return nullptr;
   ThreadCache* cache = take_idle();

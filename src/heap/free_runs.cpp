@@ -128,7 +128,7 @@ void join_recent() noexcept {
   while (source.recent.count != 0) join_oldest_recent();
 }
 
-Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+[[gnu::hot]] Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   if (alignment_units == 1) {
     const std::uint32_t recent = take_recent(units);
     if (recent != 0) return {recent, false};

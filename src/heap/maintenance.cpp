@@ -167,7 +167,7 @@ void start_maintenance() noexcept {
   if (maintenance.state.load(std::memory_order_relaxed) == absent) start_from(absent);
 }
 
-void restart_maintenance() noexcept {
+[[gnu::hot]] void restart_maintenance() noexcept {
   if (maintenance.state.load(std::memory_order_relaxed) == lost) start_from(lost);
 }
 

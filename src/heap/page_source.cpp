@@ -252,14 +252,14 @@ Run find_across_runs(std::uint32_t units) noexcept {
   return take_across(units);
 }
 
-Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+[[gnu::hot]] Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const Run run = find_free_run(units, alignment_units);
   return run.unit != 0 ? run : grow_aligned(units, alignment_units);
 }
 
 }  // namespace
 
-Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+[[gnu::hot]] Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const std::uint32_t purges = source.purges.load(std::memory_order_acquire);
   const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
   Run run = find_or_grow(units, alignment_units);

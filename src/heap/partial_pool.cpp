@@ -86,7 +86,7 @@ bool pool_slab(UnitLine* slab) noexcept {
   return insert(slab);
 }
 
-UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
+[[gnu::hot]] UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
   // Adds nothing, but writes: whoever opens a slab takes the page fault that pooling it would take.
   if (pool.classes[size_class].slabs.fetch_add(0, std::memory_order_relaxed) == 0) return nullptr;
   const LockGuard locked = guard();

@@ -70,7 +70,7 @@ void in_child() {
 
 }  // namespace
 
-bool initialize_process() noexcept {
+[[gnu::hot]] bool initialize_process() noexcept {
   if (is_started.load(std::memory_order_acquire)) return true;
   const LockGuard locked(start_lock, counters_page->page.page_source_lock);
   if (is_started.load(std::memory_order_relaxed)) return true;

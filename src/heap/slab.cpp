@@ -9,12 +9,13 @@
 
 namespace heapwright::heap {
 
-UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept {
+[[gnu::hot]] UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept {
   const Run run = allocate_run(units);
   return run.unit == 0 ? nullptr : open_slab_in(run, size_class, units, owner);
 }
 
-UnitLine* open_slab_in(Run run, std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept {
+[[gnu::hot]] UnitLine* open_slab_in(Run run, std::uint32_t size_class, std::uint32_t units,
+                                    ThreadCache* owner) noexcept {
   UnitLine* slab = line_of(run.unit);
   for (std::uint32_t i = 1; i < units; ++i) {
     count_steps();
@@ -96,7 +97,7 @@ bool put_remote(UnitLine* slab, const Chain& chain) noexcept {
   return true;
 }
 
-Chain carve(UnitLine* slab) noexcept {
+[[gnu::hot]] Chain carve(UnitLine* slab) noexcept {
   if (slab->dropped != 0) return carve_dropped(slab);
   const SizeClass& described = class_of_slab(slab);
   const std::size_t bytes = described.block_bytes;
@@ -122,7 +123,7 @@ Chain carve(UnitLine* slab) noexcept {
   return {first, count};
 }
 
-void schedule_event(UnitLine* slab, std::uint32_t detached) noexcept {
+[[gnu::hot]] void schedule_event(UnitLine* slab, std::uint32_t detached) noexcept {
   const std::uint32_t unlisted = unlisted_count(slab);
   const std::uint32_t listed = slab->carved - unlisted;
   // One free more than there are blocks: only a double free makes that event.

@@ -38,8 +38,8 @@ std::uintptr_t distance_of(const ThreadCache* cache, const BlockList* list) noex
 }
 
 // `list` of the first slab of a queue, for a request of the class.
-void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
-                  std::uint32_t size_class) noexcept {
+[[gnu::hot]] void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
+                               std::uint32_t size_class) noexcept {
   if (size_class > last_small_class) return;
   const std::size_t first = size_class == 1 ? 0 : step_of(block_bytes_of(size_class - 1)) + 1;
   const std::size_t last = step_of(block_bytes_of(size_class));
@@ -92,7 +92,7 @@ void leave_queue(ThreadCache* cache, UnitLine* slab) noexcept {
   clear_flag(slab, is_listed);
 }
 
-void join_queue(ThreadCache* cache, UnitLine* slab) noexcept {
+[[gnu::hot]] void join_queue(ThreadCache* cache, UnitLine* slab) noexcept {
   ClassSlot& slot = slot_of(cache, slab);
   const std::uint32_t unit = unit_of(slab);
   slab->next = 0;
@@ -310,7 +310,7 @@ void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
 }
 
 // Of the pool. Null: it has none of the class.
-UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
+[[gnu::hot]] UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   UnitLine* slab = cache->is_private ? nullptr : claim_slab(size_class, cache);
   if (slab != nullptr) add_slab(cache, slab, Reason::slab_claimed);
   return slab;
@@ -361,7 +361,7 @@ bool is_to_be_carved(ThreadCache* cache, UnitLine* slab) noexcept {
 }
 
 // The first slab of the queue, with a block. Null: there is none.
-UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
+[[gnu::hot]] UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const ClassSlot& slot = cache->slots[size_class];
   if (slot.first != 0) {
     UnitLine* slab = line_of(slot.first);
@@ -408,7 +408,7 @@ void vote(ThreadCache* cache, std::uint32_t size_class) noexcept {
 }
 
 // A block of `serving`, whose first slab has none ready, for a request of `size_class`.
-Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
+[[gnu::hot]] Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
   count_steps();
   counters::add_owned(cache->slots[serving].refills, 1);
   if (cache->pending != 0 || cache->notified.load(std::memory_order_relaxed) != 0) collect_notices(cache, 4);
@@ -427,7 +427,7 @@ Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_cla
 
 }  // namespace
 
-void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
+[[gnu::hot]] void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (size_class == 0) size_class = 1;
   const std::uint32_t serving = has_slabs(cache, size_class) ? size_class : size_classes[size_class].coarse;
   cache->slots[serving].is_used = true;
