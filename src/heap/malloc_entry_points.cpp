@@ -30,9 +30,9 @@ void* refuse(int error) noexcept {
 
 }  // namespace
 
-EXPORT [[gnu::hot]] void* malloc(std::size_t bytes) { return heap::allocate(bytes); }
+EXPORT __attribute__((hot)) void* malloc(std::size_t bytes) { return heap::allocate(bytes); }
 
-EXPORT [[gnu::hot]] void free(void* block) { heap::release(block); }
+EXPORT __attribute__((hot)) void free(void* block) { heap::release(block); }
 
 EXPORT void* calloc(std::size_t count, std::size_t bytes) {
   std::size_t total = 0;

@@ -65,8 +65,8 @@ constexpr std::uint32_t block_bytes_of(std::uint32_t size_class) noexcept {
 constexpr std::uint32_t coarse_class_of(std::uint32_t size_class) noexcept {
   const std::uint32_t bytes = block_bytes_of(size_class);
   if (bytes <= 128) return size_class == 0 ? 1 : size_class;
-  const int doubling = std::bit_width(bytes - 1) - 1;
-  const std::uint32_t step = std::uint32_t{1} << (doubling - (bytes <= small_limit_bytes ? 2 : 3));
+  const auto bits = static_cast<std::uint32_t>(std::bit_width(bytes - 1));
+  const std::uint32_t step = std::uint32_t{1} << (bits - (bytes <= small_limit_bytes ? 3 : 4));
   return class_of((bytes + step - 1) / step * step);
 }
 
