@@ -322,6 +322,41 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noe
   return true;
 }
 
+FreeTail free_tail() noexcept {
+  const LockGuard locked = guard();
+  const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
+  const std::uint32_t unit = free_run_before(frontier);
+  if (unit == 0 || is_dirty_run(line_of(unit))) return {0, 0, 0};
+  const std::uint64_t free_units = source.dirty_units + source.clean_units;
+  return {unit, frontier, static_cast<std::uint32_t>(frontier - source.first_unit - free_units)};
+}
+
+namespace {
+
+// A run whose pages are being given back is in no bin.
+void drop_run(std::uint32_t unit, std::uint32_t units) noexcept {
+  drop_pages(memory_of(unit), std::size_t{units} * unit_bytes);
+  counters::add(counters_page->page.purged_bytes, std::size_t{units} * unit_bytes);
+  free_run(unit, units, false);
+  source.purges.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace
+
+bool drop_clean(std::uint32_t unit, std::uint32_t end) noexcept {
+  {
+    const LockGuard locked = guard();
+    const std::uint32_t tail = free_run_before(source.frontier.load(std::memory_order_relaxed));
+    if (tail == 0 || is_dirty_run(line_of(tail)) || tail >= end) return true;
+    if (source.awaiting != 0) return false;
+    unit = std::max(unit, tail);
+    carve_run(tail, unit, end - unit);
+    source.purges.fetch_add(1, std::memory_order_release);
+  }
+  drop_run(unit, end - unit);
+  return true;
+}
+
 bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t most_units) noexcept {
   std::uint32_t unit = 0;
   std::uint32_t units = 0;
@@ -337,10 +372,7 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
     carve_run(unit, unit, units);
     source.purges.fetch_add(1, std::memory_order_release);
   }
-  drop_pages(memory_of(unit), std::size_t{units} * unit_bytes);
-  counters::add(counters_page->page.purged_bytes, std::size_t{units} * unit_bytes);
-  free_run(unit, units, false);
-  source.purges.fetch_add(1, std::memory_order_release);
+  drop_run(unit, units);
   return true;
 }
 

@@ -52,6 +52,17 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noe
 // there was none. They are nobody's meanwhile, hence not more than 16 MiB.
 bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t most_units = 256) noexcept;
 
+// The clean free run that ends at the frontier; unit 0: there is none.
+struct FreeTail {
+  std::uint32_t unit;
+  std::uint32_t end;
+  std::uint32_t used_units;  // of the whole region, handed out now
+};
+FreeTail free_tail() noexcept;
+// Gives back the pages of what is left of [unit, end) in the clean free run at
+// the frontier. False: not now.
+bool drop_clean(std::uint32_t unit, std::uint32_t end) noexcept;
+
 // Dirty free runs are more than an eighth of the units in use.
 inline constexpr std::uint32_t surplus_share = 8;
 bool has_surplus() noexcept;

@@ -2,12 +2,14 @@
 #include "heap/system_pages.hpp"
 
 #include <elf.h>
+#include <errno.h>
 #include <linux/mman.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <atomic>
+#include <bit>
 
 #include "heap/counting.hpp"
 #include "heap/lock.hpp"
@@ -106,6 +108,26 @@ void* map_anywhere(std::size_t bytes) noexcept {
 void drop_pages(void* begin, std::size_t bytes) noexcept {
   const TimedCall timed(counters_page->page.purging);
   platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes), MADV_DONTNEED);
+}
+
+bool populate_pages(void* begin, std::size_t bytes) noexcept {
+  constexpr int populate_write = 23;  // MADV_POPULATE_WRITE
+  if (is_refused()) return false;
+  const TimedCall timed(counters_page->page.populating);
+  return platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes),
+                               populate_write) == 0;
+}
+
+std::uint32_t memory_node_count() noexcept {
+  constexpr unsigned long of_allowed_nodes = 4;  // MPOL_F_MEMS_ALLOWED
+  constexpr std::size_t most_nodes = 1024;       // more than any kernel is built for
+  std::uint64_t nodes[most_nodes / 64] = {};
+  const long result = platform::raw_syscall(SYS_get_mempolicy, 0, platform::raw_argument(nodes), most_nodes,
+                                            0, of_allowed_nodes);
+  if (result == -ENOSYS) return 1;  // a kernel without memory nodes
+  std::uint32_t count = 0;
+  for (const std::uint64_t word : nodes) count += static_cast<std::uint32_t>(std::popcount(word));
+  return result == 0 ? count : 0;
 }
 
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept {

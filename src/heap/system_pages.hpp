@@ -24,6 +24,11 @@ bool map_at(void* begin, std::size_t bytes) noexcept;
 void* map_anywhere(std::size_t bytes) noexcept;
 // The pages go back to the system; the range stays usable and reads as zeros.
 void drop_pages(void* begin, std::size_t bytes) noexcept;
+// Makes every page of the range resident; what they hold stays. False: the
+// kernel cannot (before Linux 5.14), or has no memory.
+bool populate_pages(void* begin, std::size_t bytes) noexcept;
+// How many memory nodes the calling thread may get pages of; 0: unknown.
+std::uint32_t memory_node_count() noexcept;
 // The pages at `from` appear at `to`, which is writable memory of the same
 // size; `from` reads as zeros afterwards. False: nothing was changed.
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "heap/populate.hpp"
+
+#include <algorithm>
+
+#include "heap/page_source.hpp"
+#include "heap/system_pages.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+constexpr std::uint32_t least_units = 16;
+constexpr std::uint32_t most_units = 256;
+constexpr std::uint32_t share_of_used = 64;
+
+// Of the maintenance thread alone.
+struct Populated {
+  std::uint32_t tail;   // where the clean tail began at the last look
+  std::uint32_t begin;  // what was populated and not taken since lies in units [begin, end)
+  std::uint32_t end;
+  std::uint16_t stamp;  // of the last populating
+  enum : std::uint8_t { unknown, one, several } nodes;
+};
+constinit Populated populated{};
+
+bool has_one_node() noexcept {
+  if (populated.nodes == Populated::unknown) {
+    populated.nodes = memory_node_count() == 1 ? Populated::one : Populated::several;
+  }
+  return populated.nodes == Populated::one;
+}
+
+}  // namespace
+
+bool populate_ahead(std::uint32_t least_growth) noexcept {
+  const FreeTail tail = free_tail();
+  const bool grows = tail.unit > populated.tail && tail.unit - populated.tail >= least_growth;
+  populated.tail = tail.unit;
+  const std::uint32_t ahead = std::min(tail.used_units / share_of_used, most_units);
+  if (tail.unit == 0 || !grows || ahead < least_units || !has_one_node()) return false;
+  populated.begin = tail.unit;
+  populated.end = std::max(populated.end, tail.unit);
+  populated.stamp = current_tick();
+  const std::uint32_t end = std::min(tail.unit + ahead, tail.end);
+  // One at a time: meanwhile nobody can map memory.
+  while (populated.end < end && populate_pages(memory_of(populated.end), unit_bytes)) ++populated.end;
+  return true;
+}
+
+void drop_populated(std::uint16_t now, std::uint16_t least_age) noexcept {
+  if (populated.begin == populated.end) return;
+  if (static_cast<std::uint16_t>(now - populated.stamp) < least_age) return;
+  if (drop_clean(populated.begin, populated.end)) populated.begin = populated.end = 0;
+}
+
+}  // namespace heapwright::heap
