@@ -14,7 +14,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include python 
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test check bench bench-heap bench-parts bench-peers fuzz docs clean
+.PHONY: help setup setup-test build run test check bench bench-heap bench-parts bench-peers sweep fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -78,6 +78,10 @@ bench-parts: ## measure the C++ parts beside other libraries, then write docs/pa
 
 bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab (optional)
 	@tools/build_peers.sh
+
+sweep: setup-test ## run every program of /usr/bin under the heap and under the recorder (5 minutes)
+	@$(MAKE) --no-print-directory build TESTS=ON
+	@$(PYTHON) tools/sweep_programs.py
 
 FUZZ_SECONDS ?= 60
 fuzz: setup-test ## fuzz the trace decoder, the heap and the parts, FUZZ_SECONDS (60) each

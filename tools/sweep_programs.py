@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs every program of a folder alone, under the heap and under the recorder.
+
+Each is started with one harmless argument, --version, in an empty folder and
+without input. Whoever ends otherwise than alone, or whose recording is not
+whole, is named. Not a part of `make test`: what is installed differs from
+machine to machine, and so does what a program does with the argument.
+"""
+
+import argparse
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+project = Path(__file__).resolve().parent.parent
+build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
+collector = build / "bin/heapwright-collect"
+heap = build / "lib/libheapwright.so"
+timeout_s = 60
+refused = 2  # the collector's exit code, with a line that says why
+
+
+@dataclass(frozen=True)
+class End:
+    status: int | None  # None: had to be stopped
+    errors: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    program: Path
+    refusal: str = ""
+    differences: tuple[str, ...] = ()
+
+
+def run(line: list[str], folder: Path, **variables: str) -> End:
+    environment = os.environ | {"HOME": str(folder), "TERM": "dumb"} | variables
+    process = subprocess.Popen(
+        line,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+        errors="replace",
+    )
+    try:
+        _, errors = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.communicate()
+        return End(None)
+    return End(process.returncode, errors)
+
+
+def problems_of_recording(summary: Path) -> list[str]:
+    """What a collector's summary says against it."""
+    if not summary.exists():
+        return ["no summary"]
+    found = []
+    for file in json.loads(summary.read_text())["files"]:
+        if file["dropped"]:
+            found.append(f"recording: {file['dropped']} calls dropped")
+        if file["error"] or file["end"] is None:
+            found.append(f"recording: {file['error'] or 'no end mark'}")
+    return found
+
+
+def sweep(program: Path, argument: str) -> Outcome:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        line = [str(program), argument]
+        alone = run(line, folder)
+        if alone.status is None:
+            return Outcome(program, refusal="does not end by itself")
+        differences = []
+        preloaded = run(line, folder, LD_PRELOAD=str(heap))
+        if preloaded.status != alone.status:
+            differences.append(f"heap: ends with {preloaded.status}, alone with {alone.status}")
+        summary = folder / "summary.json"
+        options = ["--quiet", "--summary", str(summary), "--output", str(folder / "%p.heapwright")]
+        recorded = run([str(collector), *options, "--", *line], folder)
+        said = recorded.errors.strip().partition("\n")[0]
+        if recorded.status == refused != alone.status and said.startswith("heapwright"):
+            return Outcome(program, said, tuple(differences))
+        expected = alone.status if alone.status >= 0 else 128 - alone.status
+        if recorded.status != expected:
+            differences.append(f"recorder: ends with {recorded.status}, alone with {alone.status}: {said}")
+        else:
+            differences += problems_of_recording(summary)
+        return Outcome(program, differences=tuple(differences))
+
+
+def is_program(path: Path) -> bool:
+    """An ELF file that may be executed, not another name of one."""
+    if path.is_symlink() or not path.is_file() or not os.access(path, os.X_OK | os.R_OK):
+        return False
+    if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("/usr/bin"))
+    parser.add_argument(
+        "--argument", default="--version", help="what each is started with (default --version)"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    if not options.folder.is_dir() or not collector.exists():
+        print("sweep: no such folder" if collector.exists() else "sweep: nothing built; type: make build")
+        return 2
+    programs = sorted(path for path in options.folder.iterdir() if is_program(path))
+    refusals, different = 0, 0
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = pool.map(lambda program: sweep(program, options.argument), programs)
+        for number, outcome in enumerate(outcomes, start=1):
+            if sys.stdout.isatty():
+                print(f"\r{number} of {len(programs)}", end="\r", flush=True)
+            if outcome.refusal:
+                refusals += 1
+                print(f"{outcome.program.name}: not recorded: {outcome.refusal}", flush=True)
+            for difference in outcome.differences:
+                different += 1
+                print(f"{outcome.program.name}: {difference}", flush=True)
+    print(f"{len(programs)} programs, {refusals} not recorded, {different} differences")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
