@@ -2,10 +2,12 @@
 // The pipeline:
 //
 //   chunks ─ Preparer (decode, CallFacts) ─ DecodeAhead ─ Merge ─ HeapModel ─ ReleaseFacts
-//            several threads                one thread                        several threads
+//            several threads                one thread                        any of them
 //
 // What a call tells alone is counted while it is decoded; what takes order,
-// once the rows are in order of time; what a paired release tells, afterwards.
+// once the rows are in order of time. What a paired release tells is counted
+// by the ordering thread at once, which takes least in all, or afterwards by
+// the others while they are ahead of it.
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -46,13 +48,13 @@ unsigned worker_count(const PipelineLimits& limits, const Schedule& schedule) {
 }
 
 void merge_all(const Schedule& schedule, DecodeAhead<Piece>& ahead, const Options& options,
-               HeapModel& model) {
+               std::uint32_t pieces_to_leave_releases, HeapModel& model) {
   Merge<Piece> merge(schedule, ahead);
   Run<Piece> run;
   std::size_t loaded = 0;
   std::uint64_t events_done = 0;
   while (merge.next(run)) {
-    model.add(run);
+    model.add(run, ahead.pieces_ahead() >= pieces_to_leave_releases);
     if (!options.on_progress) {
       continue;
     }
@@ -122,8 +124,12 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
         [&](unsigned worker, const ScheduledChunk& job, std::uint32_t from, Piece& piece) {
           preparers[worker]->prepare(job, from, piece);
         },
-        [&](unsigned worker, Piece& piece) { releases[worker]->add(piece); });
-    merge_all(schedule, ahead, options, model);
+        [&](unsigned worker, Piece& piece) {
+          if (piece.has_paired_rows) {
+            releases[worker]->add(piece);
+          }
+        });
+    merge_all(schedule, ahead, options, limits.pieces_to_leave_releases, model);
   }
 
   auto& calls = preparers[0]->calls();

@@ -71,10 +71,15 @@ class DecodeAhead {
     slot.is_ready = false;
     auto piece = std::move(slot.piece);
     ++taken_;
+    pieces_ahead_ = claimed_ - taken_;
     lock.unlock();
     changed_.notify_one();
     return piece;
   }
+
+  // Pieces made, or being made, when the last one was taken. With many, it is
+  // the consumer that the others wait for. For the consumer alone.
+  std::size_t pieces_ahead() const noexcept { return pieces_ahead_; }
 
   // Continues a piece that holds only a part of its chunk.
   void refill(Piece& piece, std::uint32_t first_event) {
@@ -198,6 +203,7 @@ class DecodeAhead {
   unsigned busy_ = 0;  // threads that make or finish a piece
   std::size_t claimed_ = 0;
   std::size_t taken_ = 0;
+  std::size_t pieces_ahead_ = 0;
   bool is_stopping_ = false;
   std::exception_ptr failure_;
   std::vector<std::thread> threads_;  // last: they use everything above

@@ -57,18 +57,19 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
   size_mismatches_ = 0;
 }
 
-void HeapModel::add(const Run<Piece>& run) {
+void HeapModel::add(const Run<Piece>& run, bool leaves_releases) {
+  run.piece->has_paired_rows |= leaves_releases;
   if (scope_.follows_blocks()) {
-    add_rows<true>(run);
+    add_rows<true>(run, leaves_releases);
   } else {
-    add_rows<false>(run);
+    add_rows<false>(run, leaves_releases);
   }
 }
 
 template <bool follows_blocks>
-void HeapModel::add_rows(const Run<Piece>& run) {
+void HeapModel::add_rows(const Run<Piece>& run, bool leaves_releases) {
   auto* const rows = run.piece->rows();
-  RunState state{run.lane, *run.piece, threads_[run.lane]};
+  RunState state{run.lane, *run.piece, threads_[run.lane], leaves_releases};
   std::array<std::uint32_t, locate_distance> hints{};
   for (auto index = run.from; index < run.to; ++index) {
     if (blocks_.is_large()) {
@@ -282,15 +283,15 @@ template <bool follows_blocks>
     }
   }
   if (is_in_window_) [[likely]] {
-    pair(block, row);
+    pair(block, row, run);
   }
 }
 
-// Leaves the rest to whoever counts the piece's releases.
-[[gnu::always_inline]] inline void HeapModel::pair(const Block& block, Row& row) {
-  const auto lifetime_ns =
-      row.time_ns > block.time_ns ? std::min<std::uint64_t>(row.time_ns - block.time_ns, INT64_MAX) : 0;
-  if (block.size <= UINT32_MAX && block.weight == 1) [[likely]] {
+[[gnu::always_inline]] inline void HeapModel::pair(const Block& block, Row& row, const RunState& run) {
+  // Times are at most trace::max_time_ns and a duration: the difference has a sign to spare.
+  const auto difference_ns = static_cast<std::int64_t>(row.time_ns - block.time_ns);
+  const auto lifetime_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(difference_ns, 0));
+  if (run.leaves_releases && block.size <= UINT32_MAX && block.weight == 1) {
     row.pair(lifetime_ns, static_cast<std::uint32_t>(block.size), block.stack);
   } else {
     releases_.add({lifetime_ns, block.size, block.weight, block.stack, row.duration_ns, row.kind,

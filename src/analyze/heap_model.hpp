@@ -27,12 +27,13 @@ namespace heapwright::analyze {
 
 class HeapModel {
  public:
-  // Releases whose rows have no room for what is to be counted go to
-  // `releases` at once.
+  // releases: gets what is counted here.
   HeapModel(const Scope& scope, ReleaseFacts& releases);
 
-  // Marks the releases that ReleaseFacts is to count (row_paired).
-  void add(const Run<Piece>& run);
+  // leaves_releases: releases are marked (row_paired) for others to count, where
+  // rows have room for that; otherwise they are counted here, which takes less
+  // in all.
+  void add(const Run<Piece>& run, bool leaves_releases);
   const LivePeak& live() const noexcept { return live_; }
   // Fills the ordered columns and adds the releases to those of CallFacts,
   // which must have finished.
@@ -63,11 +64,12 @@ class HeapModel {
     std::uint32_t lane;
     const Piece& piece;
     ThreadLife& thread;
+    bool leaves_releases;
     RunSums sums = {};
   };
 
   template <bool follows_blocks>
-  void add_rows(const Run<Piece>& run);
+  void add_rows(const Run<Piece>& run, bool leaves_releases);
   bool add_brief(const Row& row, Row& next, std::uint32_t hint, RunState& run);
   template <bool follows_blocks>
   void acquire(const Row& row, std::uint32_t hint, RunState& run);
@@ -81,7 +83,7 @@ class HeapModel {
   void count_block(const Block& block, ThreadLife& owner);
   void uncount_block(const Block& block, ThreadLife& owner);
   void count_release(const Block& block, Row& row, RunState& run);
-  void pair(const Block& block, Row& row);
+  void pair(const Block& block, Row& row, const RunState& run);
   void check_stated_size(const Block& block, const Row& row, const Piece& piece);
   void displace(Slot& slot, const Row& row, std::uint32_t lane);
   bool release_displaced(Row& row, RunState& run);

@@ -34,7 +34,20 @@ class ReleaseFacts {
 
   // Counts every row that HeapModel paired (row_paired).
   void add(const Piece& piece);
-  void add(const Release& release);
+  [[gnu::always_inline]] void add(const Release& release) {
+    lifetimes_.add(release.lifetime_ns, release.size_bytes, map_.site_of(release.stack), release.weight);
+    auto& sums = stacks_[release.stack];
+    sums.freed += release.weight;
+    sums.lifetime_sum_ns += release.lifetime_ns * release.weight;
+    sums.freed_by_other_thread += release.is_by_other_thread ? release.weight : 0;
+    if (release.is_in_realloc) [[unlikely]] {
+      return;
+    }
+    sums.release_ns += release.duration_ns * release.weight;
+    if (trace::is_release(release.kind)) [[likely]] {
+      latencies_.add(release.kind, size_class_of(release.size_bytes), release.duration_ns, release.weight);
+    }
+  }
   // A release whose block is not known.
   void add_unknown(trace::EventKind kind, std::uint32_t duration_ns);
   void add(const ReleaseFacts& other);
@@ -50,8 +63,6 @@ class ReleaseFacts {
     std::uint64_t release_ns;
     std::uint64_t freed_by_other_thread;
   };
-
-  void count(const Release& release);
 
   const SiteMap& map_;
   ZeroedArray<StackReleases> stacks_;

@@ -66,10 +66,12 @@ class Piece {
 
   const ScheduledChunk* job = nullptr;
   std::vector<WideRow> wide;
+  bool has_paired_rows = false;  // perhaps
 
   // Empties the piece and makes room for `capacity` rows.
   Row* open(std::size_t capacity) {
     wide.clear();
+    has_paired_rows = false;
     count_ = 0;
     if (capacity + padding > capacity_) {
       capacity_ = capacity + padding;

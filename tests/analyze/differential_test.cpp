@@ -246,7 +246,10 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Differential,
                                          Shape{200, 2, 1500, {1U << 28, 1}},
                                          Shape{300, 7, 2000, {1U << 28, 2}},
                                          // so little room that every chunk is merged in slices
-                                         Shape{400, 5, 4000, {0, 1}}));
+                                         Shape{400, 5, 4000, {0, 1}},
+                                         // every release left to the decoding threads
+                                         Shape{500, 3, 2000, {1U << 28, 2, 0}},
+                                         Shape{600, 2, 3000, {0, 0, 0}}));
 
 }  // namespace
 }  // namespace heapwright::analyze
