@@ -18,6 +18,7 @@
 
 #include "analyze/facts.hpp"
 #include "analyze/funnels.hpp"
+#include "analyze/stack_sites.hpp"
 #include "python_module/arrow_stream.hpp"
 #include "python_module/background_reading.hpp"
 #include "python_module/event_streams.hpp"
@@ -350,6 +351,15 @@ void bind_facts(nb::module_& module) {
   module.def("find_funnels", [](const nb::bytes& parents, const nb::bytes& frames, const nb::bytes& kinds) {
     return analyze::find_funnels(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
                                  unpacked<analyze::FrameKind>(kinds));
+  });
+  module.def("innermost_paths", [](const nb::bytes& parents, const nb::bytes& frames,
+                                   const nb::bytes& path_of_frame) {
+    return packed(analyze::innermost_paths(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
+                                           unpacked<std::uint32_t>(path_of_frame)));
+  });
+  module.def("number_sites", [](const nb::bytes& path_of_stack) {
+    const auto numbered = analyze::number_sites(unpacked<std::uint32_t>(path_of_stack));
+    return nb::make_tuple(packed(numbered.site_of_stack), packed(numbered.first_stack));
   });
   module.attr("FUNNEL_CALLERS") = analyze::funnel_callers;
   module.def("bucket_lower_bound", &analyze::Histogram::lower_bound_of, nb::arg("bucket"));

@@ -8,7 +8,7 @@ their memory; src/analyze/funnels.hpp finds them.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from heapwright import _native
 
@@ -21,11 +21,12 @@ _SKIPPED, _UNNAMED = 1, 2
 def funnels(
     parents: Sequence[int],
     frames: Sequence[int],
+    used: Iterable[int],
     is_skipped: Callable[[int], bool],
     is_unnamed: Callable[[int], bool],
 ) -> list[int]:
-    """The frames to look through, beside those that are skipped anyway."""
-    seen = [frame for frame in set(frames[1:]) if not is_skipped(frame)]
+    """The frames to look through, beside those that are skipped anyway; used: the distinct ones."""
+    seen = [frame for frame in used if not is_skipped(frame)]
     unnamed = [frame for frame in seen if is_unnamed(frame)]
     if not unnamed:
         return []
@@ -34,8 +35,9 @@ def funnels(
         kinds[frame] = 0
     for frame in unnamed:
         kinds[frame] = _UNNAMED
-    return _native.find_funnels(_packed(parents), _packed(frames), bytes(kinds))
+    return _native.find_funnels(packed(parents), packed(frames), bytes(kinds))
 
 
-def _packed(numbers: Sequence[int]) -> bytes:
+def packed(numbers: Sequence[int]) -> bytes:
+    """As the native module takes them."""
     return bytes(numbers) if isinstance(numbers, memoryview) else array("I", numbers).tobytes()

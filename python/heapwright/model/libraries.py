@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 
 _ALLOCATORS = (
@@ -22,11 +23,13 @@ _RUN_TIMES = (
 _PLUMBING = (*_ALLOCATORS, *_RUN_TIMES)
 
 
+@lru_cache(maxsize=4096)
 def is_allocator(library: str) -> bool:
     """True for the file name of an allocator or of the recorder."""
     return library.startswith(_ALLOCATORS)
 
 
+@lru_cache(maxsize=4096)
 def is_plumbing(library: str) -> bool:
     """True for the file name of an allocator, a run time or the C library."""
     return library.startswith(_PLUMBING)

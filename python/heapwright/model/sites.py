@@ -13,8 +13,9 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from heapwright import _native
 from heapwright.model import libraries
-from heapwright.model.funnels import funnels
+from heapwright.model.funnels import funnels, packed
 from heapwright.model.plumbing import is_allocator, is_plumbing
 from heapwright.model.symbols import Location, Symbols
 
@@ -103,21 +104,21 @@ class Sites:
 
 def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, options: SiteOptions) -> Sites:
     """Groups all stacks; parents and frames are the stack tree's columns."""
+    used = set(frames[1:])
     frame_paths = _FramePaths(symbols, _plumbing_test(options.skip))
     if not options.full_stacks:
-        frame_paths.skip(funnels(parents, frames, frame_paths.is_skipped, symbols.is_unnamed))
-    parents, frames = list(parents), list(frames)  # numbers made once, not at each look
+        frame_paths.skip(funnels(parents, frames, used, frame_paths.is_skipped, symbols.is_unnamed))
     table = _PathTable(max(1, options.depth))
-    paths = _stack_paths(parents, frames, frame_paths, table)
-    for stack in [stack for stack, path in enumerate(paths) if path == 0]:
+    own_paths = {frame: table.number_of(frame_paths.of(frame)[: table.depth]) for frame in used}
+    paths = _stack_paths(parents, frames, own_paths, table)
+    for stack in _places_of_zeros(paths):
         paths[stack] = table.number_of(_fallback(stack, parents, frames, frame_paths))
     if options.full_stacks:
         every = tuple(Site(stack, table.paths[path], stack) for stack, path in enumerate(paths))
         return Sites(array("I", range(len(paths))), every)
-    first = dict(zip(reversed(paths), range(len(paths) - 1, -1, -1), strict=True))  # path -> its first stack
-    numbers = {path: number for number, path in enumerate(dict.fromkeys(paths))}
-    sites = tuple(Site(number, table.paths[path], first[path]) for path, number in numbers.items())
-    return Sites(array("I", map(numbers.__getitem__, paths)), sites)
+    site_of_stack, first_stacks = map(_unpacked, _native.number_sites(paths.tobytes()))
+    sites = tuple(Site(number, table.paths[paths[stack]], stack) for number, stack in enumerate(first_stacks))
+    return Sites(site_of_stack, sites)
 
 
 class _PathTable:
@@ -145,16 +146,39 @@ class _PathTable:
 
 
 def _stack_paths(
-    parents: Sequence[int], frames: Sequence[int], frame_paths: _FramePaths, table: _PathTable
-) -> list[int]:
-    own_paths = {frame: table.number_of(frame_paths.of(frame)[: table.depth]) for frame in set(frames[1:])}
+    parents: Sequence[int], frames: Sequence[int], own_paths: dict[int, int], table: _PathTable
+) -> array[int]:
+    if table.depth == 1:
+        return _unpacked(_native.innermost_paths(packed(parents), packed(frames), _by_frame(own_paths)))
+    parents, frames = list(parents), list(frames)  # numbers made once, not at each look
     is_short = [len(path) < table.depth for path in table.paths]
-    paths = [0, *map(own_paths.__getitem__, frames[1:])]
+    paths = array("I", [0, *map(own_paths.__getitem__, frames[1:])])
     # Callers have lower numbers than what they call.
     for stack in [stack for stack, own in enumerate(paths) if is_short[own]][1:]:
         own, above = paths[stack], paths[parents[stack]]
         paths[stack] = table.joined(own, above) if own else above
     return paths
+
+
+def _places_of_zeros(numbers: array[int]) -> list[int]:
+    places: list[int] = []
+    for _ in range(numbers.count(0)):
+        places.append(numbers.index(0, places[-1] + 1 if places else 0))
+    return places
+
+
+def _by_frame(own_paths: dict[int, int]) -> bytes:
+    known = {frame: path for frame, path in own_paths.items() if path != 0}  # marks have none
+    paths = array("I", [0]) * (max(known, default=0) + 1)
+    for frame, path in known.items():
+        paths[frame] = path
+    return paths.tobytes()
+
+
+def _unpacked(numbers: bytes) -> array[int]:
+    unpacked = array("I")
+    unpacked.frombytes(numbers)
+    return unpacked
 
 
 def _fallback(stack: int, parents: Sequence[int], frames: Sequence[int], frame_paths: _FramePaths) -> Path:
@@ -202,7 +226,7 @@ class _FramePaths:
         if frame in MARKS or libraries.is_plumbing(self._symbols.library(frame)):
             return ()
         locations = self._symbols.locations(frame)
-        return tuple(_as_site(location) for location in locations if not self._plumbing(location))
+        return tuple([_as_site(location) for location in locations if not self._plumbing(location)])
 
 
 def _as_site(location: Location) -> Location:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Frames as source: the functions, files and lines behind program counters."""
 
-from __future__ import annotations
+# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -78,7 +78,7 @@ class Symbols:
         lacking = [found for found in self.objects if found.problem and found.frames > 0]
         return [found.problem for found in sorted(lacking, key=lambda found: -found.frames)]
 
-    def _columns_of(self, frame: int) -> _Columns:
+    def _columns_of(self, frame: int) -> "_Columns":
         """Those that hold the frame; reads its object now when that was left out."""
         if self._columns.has(frame):
             return self._columns
@@ -88,16 +88,20 @@ class Symbols:
         return self._late[number]
 
 
+def _numbers(packed: bytes) -> list[int]:
+    return memoryview(packed).cast("I").tolist()  # a list's numbers are made once
+
+
 class _Columns:
     """One reading's locations; a frame of an object that was left out has none."""
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
         self._strings = [clean(text) for text in columns["strings"]]
-        self.first = memoryview(columns["first_location"]).cast("I")
-        self._function = memoryview(columns["function"]).cast("I")
-        self._file = memoryview(columns["file"]).cast("I")
-        self._line = memoryview(columns["line"]).cast("I")
-        self._is_inlined = memoryview(columns["is_inlined"]).cast("I")
+        self.first = _numbers(columns["first_location"])
+        self._function = _numbers(columns["function"])
+        self._file = _numbers(columns["file"])
+        self._line = _numbers(columns["line"])
+        self._is_inlined = _numbers(columns["is_inlined"])
 
     def has(self, frame: int) -> bool:
         return self.first[frame] != self.first[frame + 1]
