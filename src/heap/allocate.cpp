@@ -41,7 +41,7 @@ void* allocate_late(std::size_t bytes, std::size_t alignment) noexcept {
   return allocate_in(heap, bytes, alignment);
 }
 
-void* allocate_block(std::size_t bytes) noexcept {
+void* allocate_first(std::size_t bytes) noexcept {
   ThreadCache* cache = attach();
   return cache == nullptr ? allocate_late(bytes, 16) : take_block(cache, class_of(bytes));
 }
@@ -65,14 +65,20 @@ std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept {
 
 [[gnu::hot]] void* allocate_slowly(std::size_t bytes) noexcept {
   const StepScope scope;
+  ThreadCache* cache = current_cache;
+  void* block = nullptr;
+  // A thread has a cache only in a process that is initialized and not hardened.
+  if (bytes <= slab_limit_bytes && cache != &unattached && cache != &detached) {
+    block = take_block(cache, class_of(bytes));
+    return block != nullptr ? block : no_memory();
+  }
   if (!initialize_process()) return no_memory();
   if (settings.is_hardened) return hardened_allocate(bytes, 16);
-  void* block = nullptr;
   if (bytes > slab_limit_bytes) {
     count_reason(counters::Reason::large_allocate);
     block = allocate_large(bytes, 1, nullptr).memory;
   } else {
-    block = allocate_block(bytes);
+    block = allocate_first(bytes);
   }
   return block != nullptr ? block : no_memory();
 }

@@ -5,22 +5,6 @@
 
 namespace heapwright::heap {
 
-[[gnu::hot]] BlockList* detached_list(ThreadCache* cache, const UnitLine* slab) noexcept {
-  const ClassSlot& slot = cache->slots[slab->size_class];
-  if (slot.detached == 0 || slot.first != unit_of(slab)) return nullptr;
-  return &cache->detached.lists[slot.detached - 1];
-}
-
-[[gnu::hot]] BlockList* ready_list(ThreadCache* cache, UnitLine* slab) noexcept {
-  BlockList* list = detached_list(cache, slab);
-  return list != nullptr && list->free_list != nullptr ? list : slab;
-}
-
-[[gnu::hot]] std::uint32_t detached_count(ThreadCache* cache, const UnitLine* slab) noexcept {
-  const BlockList* list = detached_list(cache, slab);
-  return list == nullptr ? 0 : 0 - list->countdown;
-}
-
 BlockList* open_detached(ThreadCache* cache, const UnitLine* slab) noexcept {
   if (cache->is_private) return nullptr;
   if (BlockList* list = detached_list(cache, slab)) return list;

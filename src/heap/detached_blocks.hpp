@@ -11,10 +11,22 @@
 namespace heapwright::heap {
 
 // Null: none of the slab's blocks are in a list of the cache.
-BlockList* detached_list(ThreadCache* cache, const UnitLine* slab) noexcept;
+inline BlockList* detached_list(ThreadCache* cache, const UnitLine* slab) noexcept {
+  const ClassSlot& slot = cache->slots[slab->size_class];
+  if (slot.detached == 0 || slot.first != unit_of(slab)) return nullptr;
+  return &cache->detached.lists[slot.detached - 1];
+}
+
 // Where malloc is to look for a block of the slab.
-BlockList* ready_list(ThreadCache* cache, UnitLine* slab) noexcept;
-std::uint32_t detached_count(ThreadCache* cache, const UnitLine* slab) noexcept;
+inline BlockList* ready_list(ThreadCache* cache, UnitLine* slab) noexcept {
+  BlockList* list = detached_list(cache, slab);
+  return list != nullptr && list->free_list != nullptr ? list : slab;
+}
+
+inline std::uint32_t detached_count(ThreadCache* cache, const UnitLine* slab) noexcept {
+  const BlockList* list = detached_list(cache, slab);
+  return list == nullptr ? 0 : 0 - list->countdown;
+}
 
 // The list for what others freed of the first slab of a queue. Null: there is none left.
 BlockList* open_detached(ThreadCache* cache, const UnitLine* slab) noexcept;

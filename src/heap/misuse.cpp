@@ -18,11 +18,27 @@ std::size_t offset_in(const UnitLine* slab, const void* pointer) noexcept {
 }
 
 // For the owner, who knows how many blocks ever were.
+class CarvedBlocks {
+ public:
+  explicit CarvedBlocks(const UnitLine* slab) noexcept
+      : begin_(reinterpret_cast<std::uintptr_t>(begin_of_slab(slab))),
+        described_(class_of_slab(slab)),
+        fresh_(slab->fresh) {}
+  bool has(const Block* block) const noexcept {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(block) - begin_;
+    // Whatever the offset is: below `fresh` the product is in the slab.
+    const std::uint32_t index = block_index(described_, offset);
+    return index < fresh_ && index * std::size_t{described_.block_bytes} == offset;
+  }
+
+ private:
+  std::uintptr_t begin_;
+  const SizeClass& described_;
+  std::uint32_t fresh_;
+};
+
 bool is_carved_block(const UnitLine* slab, const Block* block) noexcept {
-  const std::size_t offset = offset_in(slab, block);
-  if (offset >= slab->units * unit_bytes) return false;
-  const std::uint32_t index = block_index(slab->size_class, offset);
-  return index < slab->fresh && index * std::size_t{class_of_slab(slab).block_bytes} == offset;
+  return CarvedBlocks(slab).has(block);
 }
 
 [[noreturn, gnu::cold]] void stop_for_link(const UnitLine* slab, const Block* block,
@@ -73,19 +89,24 @@ void check_list(const UnitLine* slab, Chain list, std::uint32_t most) noexcept {
   if (list.count > slab->carved) [[unlikely]]
     stop_for_circle(slab, list.first);
   const std::uint32_t checked = std::min(most, list.count);
-  const Block* seen[most_checked];
+  const CarvedBlocks carved(slab);
   const Block* block = list.first;
+  const Block* last = block;
+  const Block* before_last = block;
   for (std::uint32_t i = 0; i < checked; ++i) {
     count_steps();
-    if (!is_carved_block(slab, block)) [[unlikely]]
-      stop_for_link(slab, i == 0 ? nullptr : seen[i - 1], block);
-    seen[i] = block;
-    block = block->next;
-    if (std::find(seen, seen + i + 1, block) != seen + i + 1) [[unlikely]]
+    if (!carved.has(block)) [[unlikely]]
+      stop_for_link(slab, i == 0 ? nullptr : last, block);
+    const Block* const next = block->next;
+    static_assert(most_checked <= 3);
+    if (next == block || next == last || next == before_last) [[unlikely]]
       stop_for_circle(slab, list.first);
+    before_last = last;
+    last = block;
+    block = next;
   }
   if (checked != 0 && (block == nullptr) != (checked == list.count)) [[unlikely]]
-    stop_for_link(slab, seen[checked - 1], block);
+    stop_for_link(slab, last, block);
 }
 
 void check_last_free(const UnitLine* slab) noexcept {

@@ -120,8 +120,11 @@ constexpr std::array<SizeClass, class_count> describe_classes() noexcept {
 
 inline constexpr std::array<SizeClass, class_count> size_classes = describe_classes();
 
+constexpr std::uint32_t block_index(const SizeClass& described, std::size_t offset) noexcept {
+  return static_cast<std::uint32_t>(offset / 8 * described.reciprocal >> reciprocal_shift);
+}
 constexpr std::uint32_t block_index(std::uint32_t size_class, std::size_t offset) noexcept {
-  return static_cast<std::uint32_t>(offset / 8 * size_classes[size_class].reciprocal >> reciprocal_shift);
+  return block_index(size_classes[size_class], offset);
 }
 
 constexpr std::uint32_t capacity_of(std::uint32_t size_class, std::uint32_t units) noexcept {

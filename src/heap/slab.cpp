@@ -129,9 +129,8 @@ bool put_remote(UnitLine* slab, const Chain& chain) noexcept {
   // One free more than there are blocks: only a double free makes that event.
   std::uint32_t wait = unlisted + 1;
   if (!has_flag(slab, is_kept)) {
-    const std::uint32_t sparse_at = slab->carved - sparse_limit(slab);
-    const std::uint32_t list_at = std::max<std::uint32_t>(1, slab->carved / 8);
-    const std::uint32_t next = has_flag(slab, is_listed) ? sparse_at : list_at;
+    std::uint32_t next = std::max<std::uint32_t>(1, slab->carved / 8);
+    if (has_flag(slab, is_listed)) next = slab->carved - sparse_limit(slab);
     const std::uint32_t most = std::max<std::uint32_t>(1, unlisted - detached);
     wait = listed < next ? std::min(next - listed, most) : most;
   }
@@ -156,6 +155,7 @@ Watch rewatch(UnitLine* slab, std::uint32_t count) noexcept {
     count_steps();
     if (has_flag(slab, is_watched) && !word.is_armed()) return Watch::told;
     if (word.count() >= count) return Watch::reached;
+    if (word.bits == word.armed_for(count).bits && has_flag(slab, is_watched)) return Watch::armed;
   } while (
       !slab->remote.compare_exchange_weak(word.bits, word.armed_for(count).bits, std::memory_order_acq_rel));
   set_flag(slab, is_watched);

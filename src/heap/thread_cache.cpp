@@ -41,13 +41,16 @@ std::uintptr_t distance_of(const ThreadCache* cache, const BlockList* list) noex
 [[gnu::hot]] void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
                                std::uint32_t size_class) noexcept {
   if (size_class > last_small_class) return;
-  const std::size_t first = size_class == 1 ? 0 : step_of(block_bytes_of(size_class - 1)) + 1;
+  // One or two steps: of 8 bytes, where classes are 16 apart.
   const std::size_t last = step_of(block_bytes_of(size_class));
+  const std::size_t first = size_class == 2 ? last : last - 1;
   const std::uintptr_t distance = distance_of(cache, list);
-  for (std::size_t step = first; step <= last; ++step) cache->current[step] = distance;
+  cache->current[first] = distance;
+  cache->current[last] = distance;
   ClassSlot& slot = slot_of(cache, slab);
   const auto least = static_cast<std::uint16_t>(std::max<std::size_t>(first, 1));
   if (slot.least_step == 0 || least < slot.least_step) slot.least_step = least;
+  slot.most_step = std::max(slot.most_step, static_cast<std::uint16_t>(last));
 }
 
 // The slab is the first of its queue no more.
@@ -58,12 +61,12 @@ void clear_current(ThreadCache* cache, UnitLine* slab) noexcept {
   const BlockList* detached = detached_list(cache, slab);
   const std::uintptr_t distance = distance_of(cache, slab);
   const std::uintptr_t other = detached == nullptr ? distance : distance_of(cache, detached);
-  const std::size_t last = step_of(class_of_slab(slab).block_bytes);
-  for (std::size_t step = slot.least_step; step <= last; ++step) {
+  for (std::size_t step = slot.least_step; step <= slot.most_step; ++step) {
     count_steps();
     if (cache->current[step] == distance || cache->current[step] == other) cache->current[step] = 0;
   }
   slot.least_step = 0;
+  slot.most_step = 0;
 }
 
 // Brings the counters of the class up to date with the slab, of which `outside`
@@ -225,6 +228,15 @@ void await_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
   if (rewatch(slab, slab->carved / 8 + 1) == Watch::reached) enlist(cache, slab);
 }
 
+// Told when all of the slab is back. As long as none of it comes from others, the
+// watch that there is will do: most slabs come and go by their owner's calls,
+// and a locked instruction waits for all that the program wrote before it.
+Watch watch_rest(UnitLine* slab) noexcept {
+  const RemoteWord word = remote_of(slab);
+  if (has_flag(slab, is_watched) && word.is_armed() && word.count() == 0) return Watch::armed;
+  return rewatch(slab, unlisted_count(slab));
+}
+
 void consider(ThreadCache* cache, UnitLine* slab) noexcept {
   const std::uint32_t detached = detached_count(cache, slab);
   if (is_empty(slab, detached)) return on_empty(cache, slab);
@@ -233,7 +245,7 @@ void consider(ThreadCache* cache, UnitLine* slab) noexcept {
     await_blocks(cache, slab);
     return schedule_event(slab);
   }
-  if (!has_flag(slab, is_listed) && rewatch(slab, unlisted_count(slab)) != Watch::told) enlist(cache, slab);
+  if (!has_flag(slab, is_listed) && watch_rest(slab) != Watch::told) enlist(cache, slab);
   if (has_flag(slab, is_listed) && is_sparse(slab, detached)) return on_sparse(cache, slab);
   schedule_event(slab, detached);
 }
@@ -277,15 +289,17 @@ Block* take_made(ThreadCache* cache, UnitLine* slab) noexcept {
 Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   BlockList* list = ready_list(cache, slab);
   Block* block = list->free_list;
+  clear_flag(slab, is_candidate);
   if (block != nullptr) {
     if (list == slab) check_list(slab, {block, listed_count(slab)});
     pop(list, block);
     cache->count(Reason::refill_local);
+    // An event that comes before the slab is empty stays where it is.
+    if (list == slab && slab->rest > 0) return block;
   } else {
     check_nothing_listed(slab);
     block = remote_of(slab).has_blocks() ? take_freed_by_others(cache, slab) : take_made(cache, slab);
   }
-  clear_flag(slab, is_candidate);
   schedule_event(slab, detached_count(cache, slab));
   return block;
 }
@@ -312,7 +326,9 @@ void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
 // Of the pool. Null: it has none of the class.
 [[gnu::hot]] UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   UnitLine* slab = cache->is_private ? nullptr : claim_slab(size_class, cache);
-  if (slab != nullptr) add_slab(cache, slab, Reason::slab_claimed);
+  if (slab == nullptr) return nullptr;
+  add_slab(cache, slab, Reason::slab_claimed);
+  schedule_event(slab);
   return slab;
 }
 
@@ -335,8 +351,9 @@ UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
     count_steps();
     UnitLine* slab = line_of(slot.waiting);
     const std::uint32_t back = listed_count(slab) + remote_of(slab).count();
-    if (back > slab->carved / 16 && rewatch(slab, unlisted_count(slab)) != Watch::told) {
+    if (back > slab->carved / 16 && watch_rest(slab) != Watch::told) {
       enlist(cache, slab);
+      schedule_event(slab);
       return slab;
     }
     slot.waiting = slab->next;
@@ -460,6 +477,7 @@ bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept {
     UnitLine* slab = line_of(cache->pending);
     cache->pending = slab->second_next;
     clear_flag(slab, is_watched);
+    if (has_flag(slab, is_listed)) watch_rest(slab);
     consider(cache, slab);
   }
   return true;

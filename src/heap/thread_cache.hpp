@@ -26,7 +26,9 @@ struct ClassSlot {
   counters::Counter refills;
   std::uint32_t waiting;     // ring of the other slabs, the longest out of the queue first
   std::uint32_t held_units;  // of all its slabs
-  std::uint16_t least_step;  // `current` was set for steps from this one on; 0: for none
+  // `current` was set for steps from the first of these to the second only; 0: for none.
+  std::uint16_t least_step;
+  std::uint16_t most_step;
   // Which of the classes that this one serves asks most (a majority vote): this
   // class less so many, and its lead.
   std::uint8_t favourite;

@@ -78,6 +78,25 @@ TEST_F(DetachedBlocks, CountAsFreeWhenTheRestOfTheSlabIs) {
   }).join();
 }
 
+// Its owner freed the first of them, and so it waits with the watch that it had when it was full.
+TEST_F(DetachedBlocks, ASlabInTheQueueIsClosedWhenOthersFreedTheRest) {
+  std::thread([] {
+    std::vector<void*> blocks = fill_slab(640);
+    const UnitLine* slab = line_at(blocks[0]);
+    std::vector<void*> others = fill_slab(640);  // only now the first is known to be full
+    const auto middle = blocks.begin() + 50;
+    for (auto block = blocks.begin(); block != blocks.begin() + 20; ++block) release(*block);
+    EXPECT_TRUE(has_flag(slab, is_listed));
+    release_elsewhere({blocks.begin() + 20, middle});
+    EXPECT_TRUE(collect_notices(current_cache, 1));
+    EXPECT_EQ(slab->kind, UnitKind::slab);
+    release_elsewhere({middle, blocks.end()});
+    EXPECT_TRUE(collect_notices(current_cache, 1));
+    EXPECT_NE(slab->kind, UnitKind::slab);
+    for (void* block : others) release(block);
+  }).join();
+}
+
 TEST_F(DetachedBlocks, OfAThreadThatEndedServeOthers) {
   std::vector<void*> blocks;
   void* taken = nullptr;
