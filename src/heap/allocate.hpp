@@ -28,19 +28,18 @@ void release_slowly(void* block) noexcept;
 }
 
 [[gnu::always_inline]] inline void release(void* pointer) noexcept {
-  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - region.base;
-  if (offset >= region.used_bytes.load(std::memory_order_relaxed)) [[unlikely]]
+  const std::uintptr_t base = region.base;
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - base;
+  if (!is_used_offset(offset)) [[unlikely]]
     return release_slowly(pointer);
-  auto* const line = reinterpret_cast<UnitLine*>(region.base + (offset >> unit_shift) * line_bytes);
+  auto* const line = reinterpret_cast<UnitLine*>(base + (offset >> unit_shift) * line_bytes);
   if (line->owner.load(std::memory_order_relaxed) != current_cache) [[unlikely]]
     return release_slowly(pointer);
   auto* const block = static_cast<Block*>(pointer);
   Block* const last = line->free_list;
   if (last == block) [[unlikely]]
     return release_slowly(pointer);  // twice in a row
-  block->next = last;                // NOLINT(clang-analyzer-core.NullDereference): null is in no region
-  line->free_list = block;
-  if (--line->countdown == 0) [[unlikely]]
+  if (push(line, block, last)) [[unlikely]]
     return on_event(line->owner.load(std::memory_order_relaxed), line);
 }
 

@@ -21,9 +21,9 @@ void close_detached(ThreadCache* cache, UnitLine* slab) noexcept {
   BlockList* list = detached_list(cache, slab);
   if (list == nullptr) return;
   ClassSlot& slot = cache->slots[slab->size_class];
-  slab->taken = slab->taken + list->taken;
+  slab->add_taken(list->taken);
   list->free_list = nullptr;
-  list->countdown = 0;
+  list->freed = 0;
   list->taken = 0;
   cache->detached.in_use &= ~(std::uint32_t{1} << (slot.detached - 1));
   slot.detached = 0;
@@ -32,14 +32,14 @@ void close_detached(ThreadCache* cache, UnitLine* slab) noexcept {
 bool attach_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
   BlockList* list = detached_list(cache, slab);
   if (list == nullptr || list->free_list == nullptr) return true;
-  const Chain left{list->free_list, 0 - list->countdown};
+  const Chain left{list->free_list, 0 - list->countdown()};
   if (slab->free_list == nullptr) {
     relist(slab, left);
   } else if (!put_remote(slab, left)) {
     return false;
   }
   list->free_list = nullptr;
-  list->countdown = 0;
+  list->set_countdown(0);
   return true;
 }
 
@@ -47,7 +47,7 @@ bool detached_is_valid(const ThreadCache* cache, const UnitLine* slab) noexcept 
   const std::uint8_t number = cache->slots[slab->size_class].detached;
   if (number == 0 || cache->slots[slab->size_class].first != unit_of(slab)) return true;
   if ((cache->detached.in_use >> (number - 1) & 1) == 0) return false;
-  std::uint32_t count = 0 - cache->detached.lists[number - 1].countdown;
+  std::uint32_t count = 0 - cache->detached.lists[number - 1].countdown();
   if (count + remote_of(slab).count() > unlisted_count(slab)) return false;
   const Block* block = cache->detached.lists[number - 1].free_list;
   for (; block != nullptr && count != 0; block = block->next, --count) {

@@ -25,7 +25,7 @@ inline BlockList* ready_list(ThreadCache* cache, UnitLine* slab) noexcept {
 
 inline std::uint32_t detached_count(ThreadCache* cache, const UnitLine* slab) noexcept {
   const BlockList* list = detached_list(cache, slab);
-  return list == nullptr ? 0 : 0 - list->countdown;
+  return list == nullptr ? 0 : 0 - list->countdown();
 }
 
 // The list for what others freed of the first slab of a queue. Null: there is none left.

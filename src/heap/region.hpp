@@ -66,11 +66,28 @@ enum LargeFlag : std::uint8_t {
 // cache a list that others freed (DetachedLists).
 struct BlockList {
   Block* free_list;
-  // Slab: countdown + rest = carved - blocks in free_list (modulo 2^32). The
-  // owner's malloc counts up and its free counts down; at 0 something may have
-  // to be done.
-  std::uint32_t countdown;
+  // Slab: counted up by its owner's free, until it is `taken` and something may
+  // have to be done. A count of its own, so that free need not wait for what
+  // malloc has just written, nor malloc for free.
+  std::uint32_t freed;
   Relaxed<std::uint32_t> taken;  // blocks handed out since they were last counted
+
+  std::uint32_t countdown() const noexcept { return taken - freed; }
+  void set_countdown(std::uint32_t count) noexcept { freed = taken - count; }
+  // The countdown stays as it is.
+  void add_taken(std::uint32_t blocks) noexcept {
+    taken = taken + blocks;
+    freed += blocks;
+  }
+  // One instruction each for the counts, of which compilers make three.
+  [[gnu::always_inline]] void count_taken() noexcept { asm("addl $1, %0" : "+m"(taken) : : "cc"); }
+  // True: the countdown has reached 0.
+  [[gnu::always_inline]] bool count_freed() noexcept {
+    bool is_due;
+    asm("addl $1, %0" : "+m"(freed) : : "cc");
+    asm("cmpl %1, %2" : "=@cce"(is_due) : "r"(freed), "m"(taken) : "cc");
+    return is_due;
+  }
 };
 
 // The record of a unit; of a slab, the list included, while it is one. While
@@ -103,7 +120,7 @@ struct alignas(64) UnitLine : BlockList {
   Relaxed<UnitKind> kind;  // joining free runs looks at those beside them
   std::uint8_t flags;      // SlabFlag, RunFlag or LargeFlag
   std::uint16_t fresh;     // slab: blocks [0, fresh) were carved at least once
-  std::int16_t rest;       // slab: see countdown
+  std::int16_t rest;       // slab: countdown() + rest = carved - blocks in free_list (modulo 2^32)
   std::uint16_t stamp;     // maintenance ticks when it was freed or pooled
   std::uint16_t dropped;   // slab: number of its dropped-block map, 0: none
 };
@@ -131,6 +148,12 @@ inline char* memory_of(std::uint32_t unit) noexcept {
 }
 inline bool is_in_region(const void* pointer) noexcept {
   return reinterpret_cast<std::uintptr_t>(pointer) - region.base < region.span_bytes;
+}
+// Of a block that is the heap's; the load is in the comparison, which compilers do not do with an atomic one.
+[[gnu::always_inline]] inline bool is_used_offset(std::uintptr_t offset) noexcept {
+  bool is_below;
+  asm("cmpq %2, %1" : "=@ccb"(is_below) : "r"(offset), "m"(region.used_bytes) : "cc");
+  return is_below;
 }
 // The pointer is in the region.
 inline UnitLine* line_at(const void* pointer) noexcept {

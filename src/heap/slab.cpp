@@ -25,7 +25,7 @@ namespace heapwright::heap {
     rest->units = i;
   }
   slab->free_list = nullptr;
-  slab->countdown = 0;
+  slab->freed = 0;
   slab->rest = 0;
   slab->taken = 0;
   slab->remote.store(0, std::memory_order_relaxed);
@@ -134,7 +134,7 @@ bool put_remote(UnitLine* slab, const Chain& chain) noexcept {
     const std::uint32_t most = std::max<std::uint32_t>(1, unlisted - detached);
     wait = listed < next ? std::min(next - listed, most) : most;
   }
-  slab->countdown = wait;
+  slab->set_countdown(wait);
   slab->rest = static_cast<std::int16_t>(unlisted - wait);
 }
 

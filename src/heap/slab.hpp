@@ -4,9 +4,10 @@
 // heap, or whoever holds the pool's lock).
 //
 //   carved + blocks never carved + blocks dropped = capacity
-//   carved = blocks in free_list + countdown + rest        (modulo 2^32)
-//   countdown + rest = blocks handed out + detached + in the remote list
-//   blocks freed since they were counted = taken + counted - (countdown + rest)
+//   countdown() = taken - freed
+//   carved = blocks in free_list + countdown() + rest      (modulo 2^32)
+//   countdown() + rest = blocks handed out + detached + in the remote list
+//   blocks freed since they were counted = taken + counted - (countdown() + rest)
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ inline const SizeClass& class_of_slab(const UnitLine* slab) noexcept {
 }
 inline char* begin_of_slab(const UnitLine* slab) noexcept { return memory_of(unit_of(slab)); }
 inline std::uint32_t unlisted_count(const UnitLine* slab) noexcept {
-  return slab->countdown + static_cast<std::uint32_t>(std::int32_t{slab->rest});
+  return slab->countdown() + static_cast<std::uint32_t>(std::int32_t{slab->rest});
 }
 inline void add_unlisted(UnitLine* slab, std::int32_t blocks) noexcept {
   slab->rest = static_cast<std::int16_t>(slab->rest + blocks);
@@ -82,9 +83,14 @@ void close_slab(UnitLine* slab) noexcept;
 // The first block of a list, which is not empty.
 [[gnu::always_inline]] inline Block* pop(BlockList* list, Block* first) noexcept {
   list->free_list = first->next;
-  ++list->countdown;
-  list->taken = list->taken + 1;
+  list->count_taken();
   return first;
+}
+// A block in front of `last`, the first one. True: on_event() has to look.
+[[gnu::always_inline]] inline bool push(UnitLine* slab, Block* block, Block* last) noexcept {
+  block->next = last;  // NOLINT(clang-analyzer-core.NullDereference): null is in no region
+  slab->free_list = block;
+  return slab->count_freed();
 }
 // Puts a chain that was taken or carved into the free list, which is empty.
 inline void relist(UnitLine* slab, const Chain& chain) noexcept {

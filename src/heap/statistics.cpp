@@ -38,7 +38,7 @@ void add_units(const ThreadCache* owner, heapwright_heap_statistics& sums) noexc
 // What is detached is free.
 void subtract_detached(const ThreadCache& cache, heapwright_heap_statistics& sums) noexcept {
   for (std::uint32_t i = 0; i < DetachedLists::capacity; ++i) {
-    const std::uint32_t count = 0 - cache.detached.lists[i].countdown;
+    const std::uint32_t count = 0 - cache.detached.lists[i].countdown();
     const std::uint64_t bytes =
         std::uint64_t{count} * size_classes[cache.detached.size_classes[i]].block_bytes;
     sums.live_blocks -= count;

@@ -75,7 +75,7 @@ void count_blocks(ThreadCache* cache, UnitLine* slab, std::uint32_t outside) noe
   ClassSlot& slot = slot_of(cache, slab);
   counters::add_owned(slot.taken, slab->taken);
   counters::add_owned(slot.returned, slab->taken + slab->counted - outside);
-  slab->taken = 0;
+  slab->add_taken(0 - slab->taken);
   slab->counted = static_cast<std::uint16_t>(outside);
 }
 
@@ -273,7 +273,7 @@ Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
     return pop(slab, chain.first);
   }
   list->free_list = chain.first;
-  list->countdown = 0 - chain.count;
+  list->set_countdown(0 - chain.count);
   return pop(list, chain.first);
 }
 
@@ -281,7 +281,7 @@ Block* take_made(ThreadCache* cache, UnitLine* slab) noexcept {
   const Chain chain = make_blocks(cache, slab);
   // A block that is alone may begin an untouched page, and has no link.
   if (chain.count > 1) relist(slab, {chain.first->next, chain.count - 1});
-  slab->taken = slab->taken + 1;
+  slab->add_taken(1);
   return chain.first;
 }
 

@@ -44,7 +44,7 @@ inline constexpr std::uint32_t candidate_count = 8;
 // Where one thread makes blocks and another frees them, both would write the
 // slab's line all the time. So what others freed is taken into a list here, and
 // the line is left to them until that list is used up. The blocks count as
-// handed out of the slab; countdown is less than 2^32 by their number. A heap
+// handed out of the slab; countdown() is less than 2^32 by their number. A heap
 // of one's own, under its lock, has none.
 struct DetachedLists {
   static constexpr std::uint32_t capacity = 24;
@@ -116,7 +116,7 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept;
 // `block` of `slab`, which `cache` owns.
 inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcept;
 
-// What is to be done when slab->countdown has reached 0.
+// What is to be done when the countdown of the slab has reached 0.
 void on_event(ThreadCache* cache, UnitLine* slab) noexcept;
 
 // Looks at up to `most` slabs that others told about.
@@ -134,9 +134,7 @@ inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcep
   auto* freed = static_cast<Block*>(block);
   if (slab->free_list == freed) [[unlikely]]
     stop_for_double_free(freed, class_of_slab(slab).block_bytes);
-  freed->next = slab->free_list;
-  slab->free_list = freed;
-  if (--slab->countdown == 0) [[unlikely]]
+  if (push(slab, freed, slab->free_list)) [[unlikely]]
     on_event(cache, slab);
 }
 

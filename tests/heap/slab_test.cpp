@@ -36,7 +36,7 @@ void free_to(UnitLine* slab, char* memory) {
   auto* block = reinterpret_cast<Block*>(memory);
   block->next = slab->free_list;
   slab->free_list = block;
-  --slab->countdown;
+  ++slab->freed;
 }
 
 class Slab : public testing::TestWithParam<std::size_t> {

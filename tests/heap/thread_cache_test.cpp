@@ -50,11 +50,11 @@ TEST_F(DetachedBlocks, AreHandedOutWithoutAWriteToTheSlabsLine) {
     blocks.pop_back();
     release_elsewhere(blocks);
     std::set<void*> again{allocate(1024)};  // takes what was freed
-    const std::uint32_t countdown = slab->countdown;
+    const std::uint32_t freed = slab->freed;
     const std::uint32_t taken = slab->taken;
     while (again.size() < blocks.size()) again.insert(allocate(1024));
     EXPECT_EQ(again, std::set<void*>(blocks.begin(), blocks.end()));
-    EXPECT_EQ(slab->countdown, countdown);
+    EXPECT_EQ(slab->freed, freed);
     EXPECT_EQ(slab->taken, taken);
     for (void* block : again) release(block);
     release(kept);
