@@ -142,6 +142,11 @@ void release_slowly(void* block) noexcept {
   free_remote(line, block);
 }
 
+void release_sized_slowly(void* block, std::size_t bytes) noexcept {
+  if (block != nullptr && settings.is_hardened) return hardened_release_sized(block, bytes);
+  release_slowly(block);
+}
+
 std::size_t usable_bytes_slowly(void* block) noexcept {
   if (block == nullptr) return 0;
   if (!is_in_region(block)) return usable_bytes_of_foreign(block);

@@ -15,32 +15,44 @@ namespace heapwright::heap {
 // What the straight paths leave to others. All keep errno but for ENOMEM.
 void* allocate_slowly(std::size_t bytes) noexcept;
 void release_slowly(void* block) noexcept;
+void release_sized_slowly(void* block, std::size_t bytes) noexcept;
+
+// Null: not on the straight path.
+[[gnu::always_inline]] inline void* allocate_straight(std::size_t bytes) noexcept {
+  if (bytes > small_limit_bytes) [[unlikely]]
+    return nullptr;
+  BlockList* const list = current_list(current_cache, step_of(bytes));
+  Block* const block = list->free_list;
+  return block == nullptr ? nullptr : pop(list, block);
+}
 
 // Null, errno = ENOMEM: no memory.
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes) noexcept {
-  if (bytes > small_limit_bytes) [[unlikely]]
-    return allocate_slowly(bytes);
-  BlockList* const list = current_list(current_cache, step_of(bytes));
-  Block* const block = list->free_list;
-  if (block == nullptr) [[unlikely]]
-    return allocate_slowly(bytes);
-  return pop(list, block);
+  void* const block = allocate_straight(bytes);
+  return block != nullptr ? block : allocate_slowly(bytes);
 }
 
-[[gnu::always_inline]] inline void release(void* pointer) noexcept {
+// `otherwise` is called with a pointer that is not for the straight path.
+[[gnu::always_inline]] inline void release_or(void* pointer, auto otherwise) noexcept {
   const std::uintptr_t base = region.base;
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - base;
   if (!is_used_offset(offset)) [[unlikely]]
-    return release_slowly(pointer);
+    return otherwise(pointer);
   auto* const line = reinterpret_cast<UnitLine*>(base + (offset >> unit_shift) * line_bytes);
   if (line->owner.load(std::memory_order_relaxed) != current_cache) [[unlikely]]
-    return release_slowly(pointer);
+    return otherwise(pointer);
   auto* const block = static_cast<Block*>(pointer);
   Block* const last = line->free_list;
   if (last == block) [[unlikely]]
-    return release_slowly(pointer);  // twice in a row
+    return otherwise(pointer);  // twice in a row
   if (push(line, block, last)) [[unlikely]]
     return on_event(line->owner.load(std::memory_order_relaxed), line);
+}
+
+[[gnu::always_inline]] inline void release(void* pointer) noexcept { release_or(pointer, release_slowly); }
+// In hardened mode no block is on the straight path, so only what leaves it looks at `bytes`.
+[[gnu::always_inline]] inline void release_sized(void* pointer, std::size_t bytes) noexcept {
+  release_or(pointer, [bytes](void* block) { release_sized_slowly(block, bytes); });
 }
 
 std::size_t usable_bytes_slowly(void* block) noexcept;

@@ -9,9 +9,7 @@
 #include <cstdlib>
 
 #include "heap/allocate.hpp"
-#include "heap/hardened.hpp"
 #include "heap/maintenance.hpp"
-#include "heap/settings.hpp"
 #include "heap/statistics.hpp"
 #include "heap/system_pages.hpp"
 
@@ -59,10 +57,7 @@ EXPORT void* reallocarray(void* block, std::size_t count, std::size_t bytes) {
 EXPORT void cfree(void* block) { heap::release(block); }
 
 // C23: the size and the alignment must be those of the allocation.
-EXPORT void free_sized(void* block, std::size_t bytes) {
-  if (block != nullptr && heap::settings.is_hardened) return heap::hardened_release_sized(block, bytes);
-  heap::release(block);
-}
+EXPORT void free_sized(void* block, std::size_t bytes) { heap::release_sized(block, bytes); }
 EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes) { free_sized(block, bytes); }
 
 EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {

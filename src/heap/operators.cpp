@@ -7,9 +7,7 @@
 #include <new>
 
 #include "heap/allocate.hpp"
-#include "heap/hardened.hpp"
 #include "heap/messages.hpp"
-#include "heap/settings.hpp"
 
 #define EXPORT __attribute__((visibility("default")))
 // Weak, of the program's own C++ runtime: std::get_new_handler() and std::__throw_bad_alloc().
@@ -64,9 +62,13 @@ void* once(std::size_t bytes, std::size_t alignment) noexcept {
   }
 }
 
-inline void* allocate_or_throw(std::size_t bytes) {
-  void* block = heap::allocate(bytes);
+[[gnu::noinline]] void* allocate_slowly_or_throw(std::size_t bytes) {
+  void* block = heap::allocate_slowly(bytes);
   return block != nullptr ? block : retry(bytes, 1);
+}
+inline void* allocate_or_throw(std::size_t bytes) {
+  void* block = heap::allocate_straight(bytes);
+  return block != nullptr ? block : allocate_slowly_or_throw(bytes);
 }
 inline void* allocate_or_throw(std::size_t bytes, std::align_val_t alignment) {
   void* block = once(bytes, static_cast<std::size_t>(alignment));
@@ -90,12 +92,6 @@ inline void* allocate_or_throw(std::size_t bytes, std::align_val_t alignment) {
 inline void* allocate_or_null(std::size_t bytes, std::size_t alignment) noexcept {
   void* block = once(bytes, alignment);
   return block != nullptr ? block : retry_quietly(bytes, alignment);
-}
-
-inline void release_sized(void* block, std::size_t bytes) noexcept {
-  if (block != nullptr && heap::settings.is_hardened) [[unlikely]]
-    return heap::hardened_release_sized(block, bytes);
-  heap::release(block);
 }
 
 }  // namespace
@@ -124,17 +120,17 @@ EXPORT void* operator new[](std::size_t bytes, align_val_t alignment, const noth
 
 EXPORT void operator delete(void* block) noexcept { heap::release(block); }
 EXPORT void operator delete[](void* block) noexcept { heap::release(block); }
-EXPORT void operator delete(void* block, std::size_t bytes) noexcept { release_sized(block, bytes); }
-EXPORT void operator delete[](void* block, std::size_t bytes) noexcept { release_sized(block, bytes); }
+EXPORT void operator delete(void* block, std::size_t bytes) noexcept { heap::release_sized(block, bytes); }
+EXPORT void operator delete[](void* block, std::size_t bytes) noexcept { heap::release_sized(block, bytes); }
 EXPORT void operator delete(void* block, const nothrow_t&) noexcept { heap::release(block); }
 EXPORT void operator delete[](void* block, const nothrow_t&) noexcept { heap::release(block); }
 EXPORT void operator delete(void* block, align_val_t) noexcept { heap::release(block); }
 EXPORT void operator delete[](void* block, align_val_t) noexcept { heap::release(block); }
 EXPORT void operator delete(void* block, std::size_t bytes, align_val_t) noexcept {
-  release_sized(block, bytes);
+  heap::release_sized(block, bytes);
 }
 EXPORT void operator delete[](void* block, std::size_t bytes, align_val_t) noexcept {
-  release_sized(block, bytes);
+  heap::release_sized(block, bytes);
 }
 EXPORT void operator delete(void* block, align_val_t, const nothrow_t&) noexcept { heap::release(block); }
 EXPORT void operator delete[](void* block, align_val_t, const nothrow_t&) noexcept { heap::release(block); }

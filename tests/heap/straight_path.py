@@ -21,6 +21,8 @@ GOLDEN = {
     "malloc": {"instructions": 15, "branches": 2, "loads": 6, "stores": 2},
     "free": {"instructions": 23, "branches": 4, "loads": 9, "stores": 3},
 }
+# operator new(size_t), operator delete(void*) and the same with a size.
+GOLDEN |= {"_Znwm": GOLDEN["malloc"], "_ZdlPv": GOLDEN["free"], "_ZdlPvm": GOLDEN["free"]}
 OPENS_A_SLAB = (
     "allocate_slowly",
     "attach",
