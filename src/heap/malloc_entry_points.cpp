@@ -28,9 +28,9 @@ void* refuse(int error) noexcept {
 
 }  // namespace
 
-EXPORT __attribute__((hot)) void* malloc(std::size_t bytes) { return heap::allocate(bytes); }
+EXPORT HEAPWRIGHT_HOT_ENTRY void* malloc(std::size_t bytes) { return heap::allocate(bytes); }
 
-EXPORT __attribute__((hot)) void free(void* block) { heap::release(block); }
+EXPORT HEAPWRIGHT_HOT_ENTRY void free(void* block) { heap::release(block); }
 
 EXPORT void* calloc(std::size_t count, std::size_t bytes) {
   std::size_t total = 0;

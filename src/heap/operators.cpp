@@ -99,8 +99,8 @@ inline void* allocate_or_null(std::size_t bytes, std::size_t alignment) noexcept
 using std::align_val_t;
 using std::nothrow_t;
 
-EXPORT void* operator new(std::size_t bytes) { return allocate_or_throw(bytes); }
-EXPORT void* operator new[](std::size_t bytes) { return allocate_or_throw(bytes); }
+EXPORT HEAPWRIGHT_HOT_ENTRY void* operator new(std::size_t bytes) { return allocate_or_throw(bytes); }
+EXPORT HEAPWRIGHT_HOT_ENTRY void* operator new[](std::size_t bytes) { return allocate_or_throw(bytes); }
 EXPORT void* operator new(std::size_t bytes, const nothrow_t&) noexcept { return allocate_or_null(bytes, 1); }
 EXPORT void* operator new[](std::size_t bytes, const nothrow_t&) noexcept {
   return allocate_or_null(bytes, 1);
@@ -118,10 +118,14 @@ EXPORT void* operator new[](std::size_t bytes, align_val_t alignment, const noth
   return allocate_or_null(bytes, static_cast<std::size_t>(alignment));
 }
 
-EXPORT void operator delete(void* block) noexcept { heap::release(block); }
-EXPORT void operator delete[](void* block) noexcept { heap::release(block); }
-EXPORT void operator delete(void* block, std::size_t bytes) noexcept { heap::release_sized(block, bytes); }
-EXPORT void operator delete[](void* block, std::size_t bytes) noexcept { heap::release_sized(block, bytes); }
+EXPORT HEAPWRIGHT_HOT_ENTRY void operator delete(void* block) noexcept { heap::release(block); }
+EXPORT HEAPWRIGHT_HOT_ENTRY void operator delete[](void* block) noexcept { heap::release(block); }
+EXPORT HEAPWRIGHT_HOT_ENTRY void operator delete(void* block, std::size_t bytes) noexcept {
+  heap::release_sized(block, bytes);
+}
+EXPORT HEAPWRIGHT_HOT_ENTRY void operator delete[](void* block, std::size_t bytes) noexcept {
+  heap::release_sized(block, bytes);
+}
 EXPORT void operator delete(void* block, const nothrow_t&) noexcept { heap::release(block); }
 EXPORT void operator delete[](void* block, const nothrow_t&) noexcept { heap::release(block); }
 EXPORT void operator delete(void* block, align_val_t) noexcept { heap::release(block); }
