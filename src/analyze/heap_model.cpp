@@ -12,6 +12,8 @@ constexpr std::size_t displaced_limit = 4096;
 // Rows between the steps of looking a block up (see Blocks).
 constexpr std::size_t prefetch_distance = 32;
 constexpr std::size_t locate_distance = 16;
+// Rows come from another core's cache, which takes longer than a look at the index.
+constexpr std::size_t rows_ahead = 96;
 static_assert(locate_distance < prefetch_distance && prefetch_distance <= Piece::padding);
 
 }  // namespace
@@ -72,6 +74,7 @@ void HeapModel::add_rows(const Run<Piece>& run, bool leaves_releases) {
   RunState state{run.lane, *run.piece, threads_[run.lane], leaves_releases};
   std::array<std::uint32_t, locate_distance> hints{};
   for (auto index = run.from; index < run.to; ++index) {
+    __builtin_prefetch(rows + index + rows_ahead, 1);
     if (blocks_.is_large()) {
       blocks_.prefetch(rows[index + prefetch_distance].address);
     }
