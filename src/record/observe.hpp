@@ -41,7 +41,7 @@ namespace heapwright::record {
 }
 
 [[gnu::always_inline]] inline std::uint64_t usable_bytes(void* block) noexcept {
-  return block == nullptr ? 0 : real.malloc_usable_size(block);
+  return block == nullptr ? 0 : real.usable_bytes(block);
 }
 
 // In one call of self_cost_interval, adds up what the recorder itself took.

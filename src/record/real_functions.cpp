@@ -89,16 +89,29 @@ void find(Function*& function, const char* name) noexcept {
   function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
+// A program at fixed addresses that takes a function's address has an entry
+// for it in its linkage table, and that is the function's address for everyone
+// then. Calls are bound past it.
+bool is_linkage_entry(void* function) noexcept {
+  Dl_info info;
+  void* symbol = nullptr;
+  if (dladdr1 == nullptr || dladdr1(function, &info, &symbol, RTLD_DL_SYMENT) == 0) return false;
+  return symbol != nullptr && static_cast<const Elf64_Sym*>(symbol)->st_shndx == SHN_UNDEF;
+}
+
 std::size_t unknown_usable_bytes(void*) noexcept { return 0; }
 
-// malloc_usable_size for the blocks of `allocator_code`, which need not be the next one's.
-void find_usable_size() noexcept {
+// The next one is for the program's own questions; a block's size is asked of
+// the allocator that made it.
+void find_usable_size(bool is_of_program) noexcept {
   auto* first = &::malloc_usable_size;
   asm("" : "+r"(first));  // not the compiler's, which knows the hook
   find(real.malloc_usable_size, "malloc_usable_size");
-  if (malloc_of_program() == nullptr) return;
-  const bool is_of_program = is_in(allocator_code, reinterpret_cast<void*>(first));
-  real.malloc_usable_size = is_of_program ? first : unknown_usable_bytes;
+  real.usable_bytes = real.malloc_usable_size;
+  if (!is_of_program) return;
+  auto* address = reinterpret_cast<void*>(first);
+  const bool knows_blocks = is_in(allocator_code, address) && !is_linkage_entry(address);
+  real.usable_bytes = knows_blocks ? first : unknown_usable_bytes;
 }
 
 }  // namespace
@@ -106,7 +119,8 @@ void find_usable_size() noexcept {
 void* malloc_of_program() noexcept {
   auto* first = &::malloc;
   asm("" : "+r"(first));  // two names of one function, which the compiler takes for different ones
-  return first == &heapwright_own_malloc ? nullptr : reinterpret_cast<void*>(first);
+  auto* address = reinterpret_cast<void*>(first);
+  return first == &heapwright_own_malloc || is_linkage_entry(address) ? nullptr : address;
 }
 
 // Not by glibc's dlerror(): it translates its text under the lock of
@@ -122,7 +136,8 @@ void find_real_functions() noexcept {
   // the next lookup, which must not reach an allocator that looks up its own
   // functions at its first free() (tbbmalloc's does): real.free is not yet set.
   void* next_malloc = dlsym(RTLD_NEXT, "malloc");
-  void* used_malloc = malloc_of_program() != nullptr ? malloc_of_program() : next_malloc;
+  void* malloc_linked_in = malloc_of_program();
+  void* used_malloc = malloc_linked_in != nullptr ? malloc_linked_in : next_malloc;
   allocator_code = code_around(used_malloc);
   void* backend = dlsym(RTLD_NEXT, "scalable_malloc");
   find(real.pvalloc, "pvalloc");
@@ -137,7 +152,7 @@ void find_real_functions() noexcept {
   find(real.aligned_alloc, "aligned_alloc");
   find(real.memalign, "memalign");
   find(real.valloc, "valloc");
-  find_usable_size();
+  find_usable_size(malloc_linked_in != nullptr);
   find(real.mmap, "mmap");
   find(real.munmap, "munmap");
   find(real.mremap, "mremap");

@@ -22,6 +22,7 @@ struct RealFunctions {
   void* (*valloc)(std::size_t);
   void* (*pvalloc)(std::size_t);
   std::size_t (*malloc_usable_size)(void*);
+  std::size_t (*usable_bytes)(void*);                           // of a block that a hook returns
   void (*free_sized)(void*, std::size_t);                       // may be absent
   void (*free_aligned_sized)(void*, std::size_t, std::size_t);  // may be absent
   int (*malloc_trim)(std::size_t);                              // may be absent

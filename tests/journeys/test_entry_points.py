@@ -110,6 +110,17 @@ def test_the_allocator_of_glibc_is_named(record: Record) -> None:
     assert record("exits_with").trace().facts["allocator"].startswith(f"{library_version} (/")
 
 
+def test_a_program_that_takes_the_addresses_of_malloc_is_no_allocator(record: Record) -> None:
+    recording = record("fixed_addresses")
+    assert recording.status == 0, recording.errors
+    assert "linked in statically" not in recording.errors
+    trace = recording.trace()
+    assert differences(recording.said, [trace]) == []
+    assert trace.problems() == []
+    library_version = os.confstr("CS_GNU_LIBC_VERSION")
+    assert trace.facts["allocator"].startswith(f"{library_version} (/")
+
+
 def test_our_own_heap_is_named(record: Record) -> None:
     path = build / "lib/libheapwright.so"
     recording = record("threads_come_and_go", environment={"LD_PRELOAD": str(path)})
