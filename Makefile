@@ -79,7 +79,7 @@ bench-parts: ## measure the C++ parts beside other libraries, then write docs/pa
 bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab (optional)
 	@tools/build_peers.sh
 
-sweep: setup-test ## run every program of /usr/bin under the heap and under the recorder (5 minutes)
+sweep: setup-test ## run every program of /usr/bin under the heap and under the recorder
 	@$(MAKE) --no-print-directory build TESTS=ON
 	@$(PYTHON) tools/sweep_programs.py
 

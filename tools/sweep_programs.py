@@ -90,7 +90,7 @@ def sweep(program: Path, argument: str) -> Outcome:
         options = ["--quiet", "--summary", str(summary), "--output", str(folder / "%p.heapwright")]
         recorded = run([str(collector), *options, "--", *line], folder)
         said = recorded.errors.strip().partition("\n")[0]
-        if recorded.status == refused != alone.status and said.startswith("heapwright"):
+        if recorded.status == refused and not summary.exists() and said.startswith("heapwright"):
             return Outcome(program, said, tuple(differences))
         expected = alone.status if alone.status >= 0 else 128 - alone.status
         if recorded.status != expected:
@@ -101,13 +101,22 @@ def sweep(program: Path, argument: str) -> Outcome:
 
 
 def is_program(path: Path) -> bool:
-    """An ELF file that may be executed, not another name of one."""
-    if path.is_symlink() or not path.is_file() or not os.access(path, os.X_OK | os.R_OK):
+    """An ELF file that may be executed."""
+    if not path.is_file() or not os.access(path, os.X_OK | os.R_OK):
         return False
     if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
         return False
     with path.open("rb") as file:
         return file.read(4) == b"\x7fELF"
+
+
+def programs_in(folder: Path) -> list[Path]:
+    """One name of each; a program may behave by the name it is called by, so links are not resolved."""
+    names: dict[Path, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if is_program(path):
+            names.setdefault(path.resolve(), path)
+    return list(names.values())
 
 
 def main() -> int:
@@ -121,7 +130,7 @@ def main() -> int:
     if not options.folder.is_dir() or not collector.exists():
         print("sweep: no such folder" if collector.exists() else "sweep: nothing built; type: make build")
         return 2
-    programs = sorted(path for path in options.folder.iterdir() if is_program(path))
+    programs = programs_in(options.folder)
     refusals, different = 0, 0
     with ThreadPoolExecutor(options.jobs) as pool:
         outcomes = pool.map(lambda program: sweep(program, options.argument), programs)
