@@ -55,6 +55,9 @@ class PlainTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 FUNNEL_CALLERS: int
+FRAME_NAMED: int
+FRAME_SKIPPED: int
+FRAME_UNNAMED: int
 
 def open(path: str) -> Reader: ...
 def find_funnels(parents: bytes, frames: bytes, kinds: bytes) -> list[int]: ...

@@ -362,6 +362,9 @@ void bind_facts(nb::module_& module) {
     return nb::make_tuple(packed(numbered.site_of_stack), packed(numbered.first_stack));
   });
   module.attr("FUNNEL_CALLERS") = analyze::funnel_callers;
+  module.attr("FRAME_NAMED") = static_cast<int>(analyze::FrameKind::named);
+  module.attr("FRAME_SKIPPED") = static_cast<int>(analyze::FrameKind::skipped);
+  module.attr("FRAME_UNNAMED") = static_cast<int>(analyze::FrameKind::unnamed);
   module.def("bucket_lower_bound", &analyze::Histogram::lower_bound_of, nb::arg("bucket"));
 }
 

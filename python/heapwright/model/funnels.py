@@ -14,9 +14,6 @@ from heapwright import _native
 
 MIN_CALLERS = _native.FUNNEL_CALLERS
 
-# src/analyze/funnels.hpp: FrameKind
-_SKIPPED, _UNNAMED = 1, 2
-
 
 def funnels(
     parents: Sequence[int],
@@ -30,11 +27,11 @@ def funnels(
     unnamed = [frame for frame in seen if is_unnamed(frame)]
     if not unnamed:
         return []
-    kinds = bytearray([_SKIPPED]) * (max(seen) + 1)  # any beyond are skipped, too
+    kinds = bytearray([_native.FRAME_SKIPPED]) * (max(seen) + 1)  # any beyond are skipped, too
     for frame in seen:
-        kinds[frame] = 0
+        kinds[frame] = _native.FRAME_NAMED
     for frame in unnamed:
-        kinds[frame] = _UNNAMED
+        kinds[frame] = _native.FRAME_UNNAMED
     return _native.find_funnels(packed(parents), packed(frames), bytes(kinds))
 
 
