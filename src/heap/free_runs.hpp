@@ -25,6 +25,8 @@ struct PageSource {
   std::uint64_t clean_units;
   std::atomic<std::uint32_t> frontier;  // units below were made writable
   std::atomic<std::uint32_t> reached;   // units below may have been handed out
+  // Clean runs of one unit that were handed out: slabs of small blocks, nearly always.
+  std::atomic<std::uint32_t> clean_singles;
   std::uint32_t span_units;
   std::uint32_t first_unit;
   bool is_reserved;  // else address space is mapped as it is needed

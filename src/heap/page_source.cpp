@@ -273,6 +273,7 @@ Run find_across_runs(std::uint32_t units) noexcept {
   }
   if (run.unit == 0) return run;
   raise_reached(run.unit + units);
+  if (units == 1 && run.is_zeroed) source.clean_singles.fetch_add(1, std::memory_order_relaxed);
   if (run.unit + units > frontier) start_due_maintenance();
   restart_maintenance();
   return run;
@@ -326,9 +327,10 @@ FreeTail free_tail() noexcept {
   const LockGuard locked = guard();
   const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
   const std::uint32_t unit = free_run_before(frontier);
-  if (unit == 0 || is_dirty_run(line_of(unit))) return {0, 0, 0};
+  if (unit == 0 || is_dirty_run(line_of(unit))) return {};
   const std::uint64_t free_units = source.dirty_units + source.clean_units;
-  return {unit, frontier, static_cast<std::uint32_t>(frontier - source.first_unit - free_units)};
+  return {unit, frontier, static_cast<std::uint32_t>(frontier - source.first_unit - free_units),
+          source.clean_singles.load(std::memory_order_relaxed)};
 }
 
 namespace {

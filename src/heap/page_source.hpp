@@ -56,7 +56,8 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
 struct FreeTail {
   std::uint32_t unit;
   std::uint32_t end;
-  std::uint32_t used_units;  // of the whole region, handed out now
+  std::uint32_t used_units;     // of the whole region, handed out now
+  std::uint32_t clean_singles;  // clean runs of one unit that were handed out so far
 };
 FreeTail free_tail() noexcept;
 // Gives back the pages of what is left of [unit, end) in the clean free run at

@@ -10,14 +10,15 @@ namespace heapwright::heap {
 
 namespace {
 
-constexpr std::uint32_t least_units = 16;
+constexpr std::uint32_t least_units = 128;
 constexpr std::uint32_t most_units = 256;
 constexpr std::uint32_t share_of_used = 64;
 
 // Of the maintenance thread alone.
 struct Populated {
-  std::uint32_t tail;   // where the clean tail began at the last look
-  std::uint32_t begin;  // what was populated and not taken since lies in units [begin, end)
+  std::uint32_t tail;     // where the clean tail began at the last look
+  std::uint32_t singles;  // FreeTail::clean_singles then
+  std::uint32_t begin;    // what was populated and not taken since lies in units [begin, end)
   std::uint32_t end;
   std::uint16_t stamp;  // of the last populating
   enum : std::uint8_t { unknown, one, several } nodes;
@@ -31,12 +32,22 @@ bool has_one_node() noexcept {
   return populated.nodes == Populated::one;
 }
 
+// Since the last look. Growth by anything longer than a slab of one unit does not
+// count: many classes with long slabs leave a lot of them untouched, and large
+// blocks may be.
+bool has_grown_by_small_blocks(const FreeTail& tail, std::uint32_t least_growth) noexcept {
+  const std::uint32_t grown = tail.unit > populated.tail ? tail.unit - populated.tail : 0;
+  const std::uint32_t singles = tail.clean_singles - populated.singles;
+  populated.tail = tail.unit;
+  populated.singles = tail.clean_singles;
+  return grown >= least_growth && singles >= grown - grown / 8;
+}
+
 }  // namespace
 
 bool populate_ahead(std::uint32_t least_growth) noexcept {
   const FreeTail tail = free_tail();
-  const bool grows = tail.unit > populated.tail && tail.unit - populated.tail >= least_growth;
-  populated.tail = tail.unit;
+  const bool grows = has_grown_by_small_blocks(tail, least_growth);
   const std::uint32_t ahead = std::min(tail.used_units / share_of_used, most_units);
   if (tail.unit == 0 || !grows || ahead < least_units || !has_one_node()) return false;
   populated.begin = tail.unit;

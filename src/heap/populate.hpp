@@ -14,9 +14,10 @@
 
 namespace heapwright::heap {
 
-// For one thread at a time. If the clean tail became shorter by `least_growth`
-// units since the last look, populates its first pages: a sixty-fourth of what
-// is in use, at most 16 MiB. False: it did not, or that is less than 1 MiB.
+// For one thread at a time. If slabs of small blocks made the clean tail shorter
+// by `least_growth` units since the last look, populates its first pages: a
+// sixty-fourth of what is in use, at most 16 MiB. False: they did not, or that
+// is less than 8 MiB.
 bool populate_ahead(std::uint32_t least_growth) noexcept;
 
 // Gives back what was populated and not used since, once the heap has not

@@ -18,8 +18,9 @@
 namespace heapwright::heap {
 namespace {
 
-constexpr std::uint32_t used_units = 4096;     // never touched, so it costs address space only
-constexpr std::uint32_t populated_units = 64;  // a sixty-fourth of that, at least
+constexpr std::uint32_t used_units = 8192;      // never touched, so it costs address space only
+constexpr std::uint32_t populated_units = 128;  // a sixty-fourth of that, at least
+constexpr std::uint32_t tail_units = 1024;      // more than anything here needs
 constexpr std::uint32_t growth = 16;
 
 class Populate : public testing::Test {
@@ -31,10 +32,9 @@ class Populate : public testing::Test {
     held_.emplace();
     used_ = allocate_run(used_units);
     ASSERT_NE(used_.unit, 0U);
-    // The clean run at the frontier is longer than anything here needs.
-    const heap::Run tail = allocate_run(2 * used_units);
+    const heap::Run tail = allocate_run(tail_units);
     ASSERT_TRUE(tail.is_zeroed);
-    free_run(tail.unit, 2 * used_units, false);
+    free_run(tail.unit, tail_units, false);
     populate_ahead(UINT32_MAX);  // a look at where it begins
     now_ = current_tick();
   }
@@ -62,12 +62,16 @@ std::size_t resident_units(std::uint32_t unit, std::uint32_t units) {
   return resident * system_page_bytes() / unit_bytes;
 }
 
-// The run that was taken from the front of the clean tail.
+// From the front of the clean tail, as slabs of small blocks.
 heap::Run grow_by(std::uint32_t units) {
   const std::uint32_t tail = free_tail().unit;
-  const auto run = allocate_run(units);
-  EXPECT_EQ(run.unit, tail);
-  return run;
+  heap::Run first{tail, true};
+  for (std::uint32_t i = 0; i < units; ++i) {
+    const auto run = allocate_run(1);
+    EXPECT_EQ(run.unit, tail + i);
+    first.is_zeroed &= run.is_zeroed;
+  }
+  return first;
 }
 
 TEST_F(Populate, AHeapThatGrowsFastFindsZeroedPagesThatAreResident) {
@@ -92,6 +96,15 @@ TEST_F(Populate, SlowGrowthIsLeftAlone) {
   EXPECT_EQ(resident_units(free_tail().unit, populated_units), 0U);
   EXPECT_FALSE(populate_ahead(1)) << "the look before has seen it";
   free_run(run.unit, growth - 1, false);
+}
+
+TEST_F(Populate, GrowthByLongerRunsIsLeftAlone) {
+  const auto run = grow_by(growth);
+  const auto longer = allocate_run(growth);
+  EXPECT_FALSE(populate_ahead(growth));
+  EXPECT_EQ(resident_units(free_tail().unit, populated_units), 0U);
+  free_run(longer.unit, growth, false);
+  free_run(run.unit, growth, false);
 }
 
 TEST_F(Populate, WhatIsPopulatedAlreadyIsNotPopulatedAgain) {

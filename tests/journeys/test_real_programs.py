@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Whole ways through larger programs: a compiler with its children, a server under load."""
+"""Whole ways through larger programs: a compiler with its children, a server under load, programs of Debian."""
 
+import json
 import shutil
 import socket
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import collector, end_exited, project, read_trace
+from debian_programs import Program, programs, run, run_alone
 
 
 def test_a_compiler_and_its_children(tmp_path: Path) -> None:
@@ -68,3 +70,16 @@ def test_a_server_under_load(tmp_path: Path) -> None:
     assert "jemalloc" in trace.facts["allocator"]
     assert trace.facts["events"] > 60_000
     assert sum(n for kind, _, n in trace.facts["allocated"] if kind == "malloc") > 40_000
+
+
+@pytest.mark.parametrize("program", programs, ids=[program.name for program in programs])
+def test_a_program_works_while_it_is_recorded(program: Program, tmp_path: Path) -> None:
+    alone = run_alone(program, tmp_path / "alone")
+    summary = tmp_path / "summary.json"
+    line = [str(collector), "--children", "--quiet", "--summary", str(summary)]
+    line += ["--output", str(tmp_path / "%e.%p.heapwright"), "--"]
+    recorded = run(program, tmp_path / "recorded", line, {})
+    assert recorded[:2] == alone[:2], recorded.errors
+    files = json.loads(summary.read_text())["files"]
+    assert any(file["events"] > 100 for file in files)
+    assert [file for file in files if file["error"] or file["end"] is None or file["dropped"]] == []
