@@ -121,6 +121,22 @@ def analysis_table(analysis: dict[str, Any]) -> list[str]:
     return table([*head, "rate, times _print's", "times both's"], rows)
 
 
+def rate_table(analysis: dict[str, Any]) -> list[str]:
+    """Events per second between the short and the long recording, without what starts and ends a command."""
+    lengths = sorted({r["length"] for r in analysis["runs"]})
+    rows = []
+    for workload in sorted({r["workload"] for r in analysis["runs"]}):
+        rates = []
+        for tool in reading_tools:
+            runs = [r for r in analysis["runs"] if (r["workload"], r["tool"]) == (workload, tool)]
+            ends = [[r for r in runs if r["length"] == length] for length in (lengths[0], lengths[-1])]
+            short_s, long_s = (statistics.median(r["wall_s"] for r in end) for end in ends)
+            rates.append((ends[1][0]["events"] - ends[0][0]["events"]) / 1e6 / (long_s - short_s))
+        ratios = [f"{rates[0] / rate:.1f}" for rate in rates[1:]]
+        rows.append([workload, *(f"{rate:.1f} M/s" for rate in rates), *ratios])
+    return table(["", *reading_tools, "times _print's", "times both's"], rows)
+
+
 def analysis_section(analysis: dict[str, Any]) -> list[str]:
     longest = max(r["length"] for r in analysis["runs"])
     rounds = 1 + max(r["round"] for r in analysis["runs"])
@@ -132,9 +148,14 @@ def analysis_section(analysis: dict[str, Any]) -> list[str]:
         "counts both steps, as `heapwright explain` does both. The same",
         f"programs recorded once as above and once so that they run {longest} times as long; {rounds} rounds",
         f"in turn, medians with the lowest and highest in brackets (measured {analysis['measured']} at "
-        f"revision {analysis['machine']['revision']}, load before {analysis['load_before']:.1f}).",
+        f"revision {analysis['machine']['revision']} on {analysis['machine']['processor']}, "
+        f"load before {analysis['load_before']:.1f}).",
         "",
         *analysis_table(analysis),
+        "",
+        "The rate alone, from what the long recordings take more than the short ones:",
+        "",
+        *rate_table(analysis),
     ]
 
 
