@@ -128,7 +128,20 @@ void join_recent() noexcept {
   while (source.recent.count != 0) join_oldest_recent();
 }
 
-[[gnu::hot]] Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+namespace {
+
+// `found` is at least units + alignment_units - 1 long, or 0.
+std::uint32_t carve_aligned(std::uint32_t found, std::uint32_t units,
+                            std::uint32_t alignment_units) noexcept {
+  if (found == 0) return 0;
+  const std::uint32_t unit = (found + alignment_units - 1) / alignment_units * alignment_units;
+  carve_run(found, unit, units);
+  return unit;
+}
+
+}  // namespace
+
+[[gnu::hot]] Run take_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   if (alignment_units == 1) {
     const std::uint32_t recent = take_recent(units);
     if (recent != 0) return {recent, false};
@@ -139,12 +152,26 @@ void join_recent() noexcept {
     join_recent();
     found = source.dirty.find(searched);
   }
-  if (found == 0) found = source.clean.find(searched);
-  if (found == 0) return {0, false};
-  const std::uint32_t unit = (found + alignment_units - 1) / alignment_units * alignment_units;
-  const bool is_zeroed = !is_dirty_run(line_of(found));
-  carve_run(found, unit, units);
-  return {unit, is_zeroed};
+  return {carve_aligned(found, units, alignment_units), false};
+}
+
+[[gnu::hot]] Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  const Run run = take_dirty_run(units, alignment_units);
+  if (run.unit != 0) return run;
+  const std::uint32_t found = source.clean.find(units + alignment_units - 1);
+  return {carve_aligned(found, units, alignment_units), true};
+}
+
+UnitLot take_clean_lot() noexcept {
+  const std::uint32_t unit = source.clean.find(1);
+  if (unit == 0) return {0, 0};
+  const bool is_shared = counters_page->page.threads.load(std::memory_order_relaxed) > 1;
+  const std::uint32_t most = is_shared && source.is_reserved ? lot_units - unit % lot_units : 1;
+  const std::uint32_t units = std::min<std::uint32_t>(most, line_of(unit)->units);
+  carve_run(unit, unit, units);
+  source.lot_units_taken += units;
+  source.set_aside_units = source.set_aside_units + units;
+  return {unit, unit + units};
 }
 
 void carve_across(std::uint32_t unit, std::uint32_t units) noexcept {

@@ -23,10 +23,10 @@ struct PageSource {
   std::uint32_t newest;
   std::uint64_t dirty_units;  // of the recent ones, too
   std::uint64_t clean_units;
-  std::atomic<std::uint32_t> frontier;  // units below were made writable
-  std::atomic<std::uint32_t> reached;   // units below may have been handed out
-  // Clean runs of one unit that were handed out: slabs of small blocks, nearly always.
-  std::atomic<std::uint32_t> clean_singles;
+  std::atomic<std::uint32_t> frontier;     // units below were made writable
+  std::atomic<std::uint32_t> reached;      // units below may have been handed out
+  std::uint32_t lot_units_taken;           // ever
+  Relaxed<std::uint32_t> set_aside_units;  // in lots, and not opened yet
   std::uint32_t span_units;
   std::uint32_t first_unit;
   bool is_reserved;  // else address space is mapped as it is needed
@@ -59,6 +59,11 @@ void carve_across(std::uint32_t unit, std::uint32_t units) noexcept;
 
 // Unit 0: there is none so long.
 Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept;
+// Of the dirty ones only.
+Run take_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept;
+// Clean units up to the next whole lot, or one where only one thread allocates or
+// all that can be written counts. None: there is none.
+UnitLot take_clean_lot() noexcept;
 // With free units behind it.
 Run take_run_with_room(std::uint32_t units) noexcept;
 // Of clean and dirty runs beside each other, of which none is long enough.

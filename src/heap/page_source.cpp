@@ -257,6 +257,11 @@ Run find_across_runs(std::uint32_t units) noexcept {
   return run.unit != 0 ? run : grow_aligned(units, alignment_units);
 }
 
+void hand_out(Run run, std::uint32_t units) noexcept {
+  raise_reached(run.unit + units);
+  restart_maintenance();
+}
+
 }  // namespace
 
 [[gnu::hot]] Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
@@ -272,10 +277,24 @@ Run find_across_runs(std::uint32_t units) noexcept {
     change_awaiting(0 - 1U);
   }
   if (run.unit == 0) return run;
-  raise_reached(run.unit + units);
-  if (units == 1 && run.is_zeroed) source.clean_singles.fetch_add(1, std::memory_order_relaxed);
+  hand_out(run, units);
   if (run.unit + units > frontier) start_due_maintenance();
-  restart_maintenance();
+  return run;
+}
+
+[[gnu::hot]] Run allocate_unit(UnitLot* lot) noexcept {
+  Run run{0, false};
+  {
+    const LockGuard locked = guard();
+    run = take_dirty_run(1, 1);
+    if (run.unit == 0 && lot->unit == lot->end) *lot = take_clean_lot();
+    if (run.unit == 0 && lot->unit != lot->end) {
+      run = {lot->unit++, true};
+      source.set_aside_units = source.set_aside_units - 1;
+    }
+  }
+  if (run.unit == 0) return allocate_run(1);
+  hand_out(run, 1);
   return run;
 }
 
@@ -291,6 +310,12 @@ Run allocate_run_with_room(std::uint32_t units) noexcept {
   return run;
 }
 
+void expect_run() noexcept {
+  __builtin_prefetch(&source.lock, 1);
+  __builtin_prefetch(&source.recent, 1);
+  __builtin_prefetch(&source.dirty_units, 1);
+}
+
 Run take_run(std::uint32_t units) noexcept {
   const Run run = find_free_run(units, 1);
   if (run.unit != 0) raise_reached(run.unit + units);
@@ -300,7 +325,7 @@ Run take_run(std::uint32_t units) noexcept {
 void start_due_maintenance() noexcept {
   constexpr std::uint32_t least_units = 128;
   const std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
-  if (reached - source.first_unit >= least_units) start_maintenance();
+  if (reached - source.first_unit >= least_units + source.set_aside_units) start_maintenance();
 }
 
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexcept {
@@ -328,9 +353,9 @@ FreeTail free_tail() noexcept {
   const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
   const std::uint32_t unit = free_run_before(frontier);
   if (unit == 0 || is_dirty_run(line_of(unit))) return {};
-  const std::uint64_t free_units = source.dirty_units + source.clean_units;
+  const std::uint64_t free_units = source.dirty_units + source.clean_units + source.set_aside_units;
   return {unit, frontier, static_cast<std::uint32_t>(frontier - source.first_unit - free_units),
-          source.clean_singles.load(std::memory_order_relaxed)};
+          source.lot_units_taken};
 }
 
 namespace {
@@ -381,7 +406,8 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
 bool has_surplus() noexcept {
   const LockGuard locked = guard();
   const std::uint64_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
-  return source.dirty_units * surplus_share > committed - source.dirty_units - source.clean_units;
+  const std::uint64_t free_units = source.dirty_units + source.clean_units + source.set_aside_units;
+  return source.dirty_units * surplus_share > committed - free_units;
 }
 
 std::uint16_t current_tick() noexcept { return source.tick.load(std::memory_order_relaxed); }

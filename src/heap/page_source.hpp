@@ -28,6 +28,23 @@ bool initialize_page_source() noexcept;
 // `alignment_units` is a power of two. At most one growth of the region.
 Run allocate_run(std::uint32_t units, std::uint32_t alignment_units = 1) noexcept;
 
+// Clean units that one cache alone opens slabs in. Processors fetch lines that
+// nobody asked for, beside others or at the distance of the last two, within a
+// page: two threads whose slabs lie side by side would take each other's lines
+// away, though neither touches them. So the lines of a lot fill a page.
+struct UnitLot {
+  std::uint32_t unit;
+  std::uint32_t end;
+};
+inline constexpr std::uint32_t lot_units = carve_bytes / line_bytes;
+
+// As allocate_run(1). A unit that was used before is preferred; clean ones come from the
+// lot, which is filled from a free run when it is used up.
+Run allocate_unit(UnitLot* lot) noexcept;
+
+// Fetches what these look at first into the cache.
+void expect_run() noexcept;
+
 // The same without asking the system, for those who hold a lock; unit 0: no
 // free run is that long.
 Run take_run(std::uint32_t units) noexcept;
@@ -56,8 +73,8 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
 struct FreeTail {
   std::uint32_t unit;
   std::uint32_t end;
-  std::uint32_t used_units;     // of the whole region, handed out now
-  std::uint32_t clean_singles;  // clean runs of one unit that were handed out so far
+  std::uint32_t used_units;  // of the whole region, handed out now
+  std::uint32_t lot_units;   // taken so far: for slabs of one unit
 };
 FreeTail free_tail() noexcept;
 // Gives back the pages of what is left of [unit, end) in the clean free run at

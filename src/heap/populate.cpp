@@ -16,9 +16,9 @@ constexpr std::uint32_t share_of_used = 64;
 
 // Of the maintenance thread alone.
 struct Populated {
-  std::uint32_t tail;     // where the clean tail began at the last look
-  std::uint32_t singles;  // FreeTail::clean_singles then
-  std::uint32_t begin;    // what was populated and not taken since lies in units [begin, end)
+  std::uint32_t tail;       // where the clean tail began at the last look
+  std::uint32_t lot_units;  // FreeTail::lot_units then
+  std::uint32_t begin;      // what was populated and not taken since lies in units [begin, end)
   std::uint32_t end;
   std::uint16_t stamp;  // of the last populating
   enum : std::uint8_t { unknown, one, several } nodes;
@@ -37,10 +37,10 @@ bool has_one_node() noexcept {
 // blocks may be.
 bool has_grown_by_small_blocks(const FreeTail& tail, std::uint32_t least_growth) noexcept {
   const std::uint32_t grown = tail.unit > populated.tail ? tail.unit - populated.tail : 0;
-  const std::uint32_t singles = tail.clean_singles - populated.singles;
+  const std::uint32_t in_lots = tail.lot_units - populated.lot_units;
   populated.tail = tail.unit;
-  populated.singles = tail.clean_singles;
-  return grown >= least_growth && singles >= grown - grown / 8;
+  populated.lot_units = tail.lot_units;
+  return grown >= least_growth && in_lots >= grown - grown / 8;
 }
 
 }  // namespace

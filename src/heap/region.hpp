@@ -126,7 +126,8 @@ struct alignas(64) UnitLine : BlockList {
 };
 static_assert(sizeof(UnitLine) == 64);
 
-struct Region {
+// Read by every call and seldom written: shares its line with nothing.
+struct alignas(64) Region {
   std::uintptr_t base;
   // Every block lies below base + used_bytes, and lines up to there can be
   // read; only grows. 0 until the first allocation.

@@ -9,13 +9,8 @@
 
 namespace heapwright::heap {
 
-[[gnu::hot]] UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept {
-  const Run run = allocate_run(units);
-  return run.unit == 0 ? nullptr : open_slab_in(run, size_class, units, owner);
-}
-
-[[gnu::hot]] UnitLine* open_slab_in(Run run, std::uint32_t size_class, std::uint32_t units,
-                                    ThreadCache* owner) noexcept {
+[[gnu::hot]] UnitLine* open_slab(Run run, std::uint32_t size_class, std::uint32_t units,
+                                 ThreadCache* owner) noexcept {
   UnitLine* slab = line_of(run.unit);
   for (std::uint32_t i = 1; i < units; ++i) {
     count_steps();

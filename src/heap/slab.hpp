@@ -73,10 +73,8 @@ struct Chain {
   std::uint32_t count;
 };
 
-// A new slab with no block carved, owned by `owner`. Null: no memory.
-UnitLine* open_slab(std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept;
-// The same in a run that the caller has got.
-UnitLine* open_slab_in(Run run, std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept;
+// A new slab with no block carved, in a run of `units`, owned by `owner`.
+UnitLine* open_slab(Run run, std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept;
 // No block of the slab is in use. Its memory goes back to the page source.
 void close_slab(UnitLine* slab) noexcept;
 

@@ -304,7 +304,8 @@ Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   return block;
 }
 
-UnitLine* open_private_slab(ThreadCache* cache, std::uint32_t size_class, std::uint32_t units) noexcept {
+Run find_run(ThreadCache* cache, std::uint32_t units) noexcept {
+  if (!cache->is_private) return units == 1 ? allocate_unit(&cache->lot) : allocate_run(units);
   SpareRun& spare = cache->spare;
   Run run = take_run(units);
   if (run.unit == 0 && spare.units == units) {
@@ -312,9 +313,8 @@ UnitLine* open_private_slab(ThreadCache* cache, std::uint32_t size_class, std::u
     spare.run = {};
     spare.units = 0;
   }
-  if (run.unit != 0) return open_slab_in(run, size_class, units, cache);
-  spare.lacking_units = units;
-  return nullptr;
+  if (run.unit == 0) spare.lacking_units = units;
+  return run;
 }
 
 void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
@@ -336,9 +336,10 @@ void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
 UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const std::uint32_t units =
       has_slabs(cache, size_class) ? size_classes[size_class].units : first_slab_units;
-  UnitLine* slab =
-      cache->is_private ? open_private_slab(cache, size_class, units) : open_slab(size_class, units, cache);
-  if (slab != nullptr) add_slab(cache, slab, Reason::slab_opened);
+  const Run run = find_run(cache, units);
+  if (run.unit == 0) return nullptr;
+  UnitLine* slab = open_slab(run, size_class, units, cache);
+  add_slab(cache, slab, Reason::slab_opened);
   return slab;
 }
 
@@ -377,12 +378,24 @@ bool is_to_be_carved(ThreadCache* cache, UnitLine* slab) noexcept {
   return ready_list(cache, slab)->free_list == nullptr && !remote_of(slab).has_blocks();
 }
 
+// What a search for another slab looks at has not been used for long: it is
+// fetched all at once, not one after the other.
+void expect_search(const ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const ClassSlot& slot = cache->slots[size_class];
+  __builtin_prefetch(line_of(cache->lot.unit), 1);
+  __builtin_prefetch(line_of(cache->slots[size_classes[size_class].coarse].first), 1);
+  expect_claim(size_class);
+  expect_run();
+  if (slot.waiting != 0) __builtin_prefetch(line_of(line_of(slot.waiting)->next), 1);
+}
+
 // The first slab of the queue, with a block. Null: there is none.
 [[gnu::hot]] UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const ClassSlot& slot = cache->slots[size_class];
   if (slot.first != 0) {
     UnitLine* slab = line_of(slot.first);
     if (!has_blocks(slab) && detached_count(cache, slab) == 0) {
+      expect_search(cache, size_class);
       retire(cache, slab);
     } else if (slot.first != slot.last && is_to_be_carved(cache, slab)) {
       leave_queue(cache, slab);

@@ -75,10 +75,13 @@ struct ThreadCache {
   std::uint32_t exit_rounds;      // runs of the thread's exit handler
   ThreadCache* next_in_registry;  // all caches ever made
   ThreadCache* next_idle;         // of threads that ended
-  SpareRun spare;                 // of a heap of one's own
-  bool is_private;                // of a heap of one's own: slabs never go to the pool
-  std::uint16_t idle_stamp;       // maintenance tick of its thread's end
-  bool is_tidy;                   // idle, and given up all it could
+  union {
+    SpareRun spare;  // of a heap of one's own
+    UnitLot lot;     // of a thread's, for slabs of one unit
+  };
+  bool is_private;           // of a heap of one's own: slabs never go to the pool
+  std::uint16_t idle_stamp;  // maintenance tick of its thread's end
+  bool is_tidy;              // idle, and given up all it could
   // A bit for each class that has slabs, for those classes whose slots were never written.
   std::uint64_t with_slabs[(class_count + 63) / 64];
   DetachedLists detached;

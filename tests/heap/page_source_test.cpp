@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <optional>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "heap/free_runs.hpp"
@@ -121,6 +123,77 @@ TEST_F(PageSource, ARunFreedLastServesTheNextRequestOfItsLengthWhole) {
   EXPECT_EQ(allocate_run(5).unit, run.unit + 20);
   EXPECT_EQ(allocate_run(20).unit, run.unit);
   free_run(run.unit, 25, true);
+}
+
+class Lots : public PageSource {
+ protected:
+  void SetUp() override {
+    PageSource::SetUp();
+    ++counters_page->page.threads;
+    const auto clean = allocate_run(clean_units);
+    free_run(clean.unit, clean_units, false);
+  }
+  void TearDown() override {
+    for (const std::uint32_t unit : taken_) free_run(unit, 1, false);
+    for (const UnitLot& lot : lots_) {
+      if (lot.unit == lot.end) continue;
+      free_run(lot.unit, lot.end - lot.unit, false);
+      source.set_aside_units = source.set_aside_units - (lot.end - lot.unit);
+    }
+    source.is_reserved = true;
+    --counters_page->page.threads;
+    PageSource::TearDown();
+  }
+  heap::Run take(std::size_t lot) {
+    const auto run = allocate_unit(&lots_[lot]);
+    EXPECT_NE(run.unit, 0U);
+    taken_.push_back(run.unit);
+    return run;
+  }
+
+  static constexpr std::uint32_t clean_units = 4 * lot_units;
+  std::array<UnitLot, 2> lots_{};
+
+ private:
+  std::vector<std::uint32_t> taken_;
+};
+
+TEST_F(Lots, UnitsOfTwoShareNoPageOfLines) {
+  std::array<std::set<std::uint32_t>, 2> pages;
+  for (std::size_t i = 0; i < clean_units / 2; ++i) {
+    const auto run = take(i % 2);
+    EXPECT_TRUE(run.is_zeroed);
+    pages[i % 2].insert(run.unit / lot_units);
+  }
+  for (const std::uint32_t page : pages[0]) EXPECT_FALSE(pages[1].contains(page)) << page;
+}
+
+TEST_F(Lots, WhatIsSetAsideIsNotInUse) {
+  const std::uint32_t used = free_tail().used_units;
+  take(0);
+  EXPECT_GT(source.set_aside_units, 0U);
+  EXPECT_EQ(free_tail().used_units, used + 1);
+}
+
+TEST_F(Lots, AUnitThatWasUsedGoesBeforeTheLot) {
+  const auto first = take(0);
+  const auto used = take(0);
+  free_run(used.unit, 1, true);
+  EXPECT_EQ(allocate_unit(&lots_[0]).unit, used.unit);
+  EXPECT_NE(take(0).unit, first.unit);
+}
+
+TEST_F(Lots, UnderAnAddressSpaceLimitNothingIsSetAside) {
+  source.is_reserved = false;
+  take(0);
+  EXPECT_EQ(lots_[0].unit, lots_[0].end);
+}
+
+TEST_F(Lots, WhileOneThreadAllocatesNothingIsSetAside) {
+  --counters_page->page.threads;
+  take(0);
+  EXPECT_EQ(lots_[0].unit, lots_[0].end);
+  ++counters_page->page.threads;
 }
 
 TEST_F(PageSource, AlignedRunsAreAligned) {

@@ -68,7 +68,8 @@ heap::Run grow_by(std::uint32_t units) {
   const std::uint32_t tail = free_tail().unit;
   heap::Run first{tail, true};
   for (std::uint32_t i = 0; i < units; ++i) {
-    const auto run = allocate_run(1);
+    UnitLot lot{};
+    const auto run = allocate_unit(&lot);
     EXPECT_EQ(run.unit, tail + i);
     first.is_zeroed &= run.is_zeroed;
   }

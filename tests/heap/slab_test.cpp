@@ -44,7 +44,8 @@ class Slab : public testing::TestWithParam<std::size_t> {
   void SetUp() override {
     ASSERT_TRUE(initialize_process());
     const std::uint32_t size_class = class_of(GetParam());
-    slab_ = open_slab(size_class, size_classes[size_class].units, &owner);
+    const std::uint32_t units = size_classes[size_class].units;
+    slab_ = open_slab(allocate_run(units), size_class, units, &owner);
     ASSERT_NE(slab_, nullptr);
   }
   UnitLine* slab_ = nullptr;
