@@ -381,11 +381,18 @@ bool is_to_be_carved(ThreadCache* cache, UnitLine* slab) noexcept {
 // What a search for another slab looks at has not been used for long: it is
 // fetched all at once, not one after the other.
 void expect_search(const ThreadCache* cache, std::uint32_t size_class) noexcept {
-  const ClassSlot& slot = cache->slots[size_class];
+  const std::uint32_t coarse = size_classes[size_class].coarse;
+  __builtin_prefetch(&cache->slots[size_class], 1);
+  __builtin_prefetch(&cache->slots[coarse], 1);
+  __builtin_prefetch(&cache->reasons[static_cast<std::uint32_t>(Reason::refill_cold)], 1);
   __builtin_prefetch(line_of(cache->lot.unit), 1);
-  __builtin_prefetch(line_of(cache->slots[size_classes[size_class].coarse].first), 1);
   expect_claim(size_class);
+  expect_claim(coarse);
   expect_run();
+}
+
+void expect_waiting(const ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const ClassSlot& slot = cache->slots[size_class];
   if (slot.waiting != 0) __builtin_prefetch(line_of(line_of(slot.waiting)->next), 1);
 }
 
@@ -396,6 +403,7 @@ void expect_search(const ThreadCache* cache, std::uint32_t size_class) noexcept 
     UnitLine* slab = line_of(slot.first);
     if (!has_blocks(slab) && detached_count(cache, slab) == 0) {
       expect_search(cache, size_class);
+      expect_waiting(cache, size_class);
       retire(cache, slab);
     } else if (slot.first != slot.last && is_to_be_carved(cache, slab)) {
       leave_queue(cache, slab);
@@ -459,6 +467,8 @@ void vote(ThreadCache* cache, std::uint32_t size_class) noexcept {
 
 [[gnu::hot]] void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (size_class == 0) size_class = 1;
+  if (size_class <= last_small_class && cache->current[step_of(block_bytes_of(size_class))] == 0)
+    expect_search(cache, size_class);
   const std::uint32_t serving = has_slabs(cache, size_class) ? size_class : size_classes[size_class].coarse;
   cache->slots[serving].is_used = true;
   const std::uint32_t first = cache->slots[serving].first;
