@@ -51,9 +51,9 @@ def allocators(build: Path, with_releases: bool) -> dict[str, Path]:
     return ours | {"glibc": c_library} | {name: path for name, path in peers.items() if path.exists()}
 
 
-def build(name: str, folder: Path) -> Path:
+def build(name: str, folder: Path, *more: str) -> Path:
     program = folder / name
-    flags = ["-std=c++20", "-O2", "-fno-builtin", "-fno-allocation-dce", "-pthread"]
+    flags = ["-std=c++20", "-O2", "-fno-builtin", "-fno-allocation-dce", "-pthread", *more]
     subprocess.run(["g++", *flags, str(here / f"{name}.cpp"), "-o", str(program)], check=True)
     return program
 
@@ -66,6 +66,7 @@ class Bench:
         self.only = arguments.only
         self.folder = folder
         self.pairs = build("pairs", folder)
+        self.floor = {loads.floor: build("bump_pointer", folder, "-shared", "-fPIC")}
         self.runner = Runner(build("run_measured", folder), folder)
         self.runs: list[dict[str, Any]] = []
 
@@ -80,7 +81,8 @@ class Bench:
         return command
 
     def run_load(self, load: loads.Load, repetition: int) -> None:
-        for name, library in self.allocators.items():
+        measured = self.allocators | (self.floor if load.has_floor else {})
+        for name, library in measured.items():
             row: dict[str, Any] = {"load": load.name, "allocator": name, "repetition": repetition}
             try:
                 output, used = self.runner.run(library, self.command(load, name))
@@ -134,6 +136,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], help="loads or programs that begin with this")
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
+    arguments.build = arguments.build.resolve()  # runs have a folder of their own
     if not (arguments.build / "lib/libheapwright.so").exists():
         print(f"{arguments.build}/lib/libheapwright.so is missing; type: make build", file=sys.stderr)
         return 2

@@ -70,7 +70,7 @@ def table(head: list[str], body: list[list[str]]) -> list[str]:
 
 
 def best_peer(figures: dict[str, Figure], higher: bool) -> str:
-    peers = [name for name in figures if name != ours]
+    peers = [name for name in figures if name not in (ours, loads.floor)]
     return (max if higher else min)(peers, key=lambda name: figures[name].value)
 
 
@@ -106,6 +106,30 @@ def render_rows(samples: Samples) -> tuple[list[str], list[str]]:
             missed.append(f"{row.title}: {shown[0]}, goal {goal}, best peer {shown[1]}")
     head = ["", "ours", "best peer", "ratio", "spread", "goal", "met"]
     return table(head, body), missed
+
+
+def render_floors(samples: Samples) -> list[str]:
+    body = []
+    for row in loads.rows:
+        figures = row_figures(row, samples)
+        if loads.floor not in figures or ours not in figures:
+            continue
+        best = figures[best_peer(figures, row.higher_is_better)].value
+        floor = figures[loads.floor].value
+        values = [figures[ours].value, best, floor]
+        shown = [f"{number(value)} {row.unit}" for value in values]
+        body.append([row.title, *shown, f"{floor / best:.2f}", f"{row.at_most_of_best:g}"])
+    if not body:
+        return []
+    return [
+        "## What no heap can beat",
+        "",
+        "The same with a `malloc` that counts up an address and a `free` that does nothing",
+        "(`bench/heap/bump_pointer.cpp`): the page faults, and the load's own work. Only a heap that finds",
+        "its pages populated by another CPU can be below that.",
+        "",
+        *table(["", "ours", "best peer", "nothing", "nothing / best", "goal"], body),
+    ]
 
 
 def geometric_mean(values: list[float]) -> float:
@@ -203,6 +227,7 @@ def render(path: Path) -> str:
         "## Beside the best peer of each row",
         "",
         *row_lines,
+        *render_floors(samples),
         "## All allocators",
         "",
         *render_all_allocators(samples, allocators),

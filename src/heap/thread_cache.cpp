@@ -346,7 +346,7 @@ UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
 // Before a slab is fetched: one of the few that have waited longest and have
 // some blocks back, though too few for an event. Null: none.
 UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  constexpr int most_looked_at = 4;
+  constexpr int most_looked_at = 2;
   ClassSlot& slot = cache->slots[size_class];
   for (int i = 0; i < most_looked_at && slot.waiting != 0; ++i) {
     count_steps();
