@@ -34,17 +34,17 @@ bool make_range_writable(std::uint32_t unit, std::uint32_t units) noexcept {
   char* memory = memory_of(unit);
   const std::size_t bytes = std::size_t{units} * unit_bytes;
   if (!source.is_reserved) return map_at(memory, bytes);
-  // Lines first, and one more, which joining looks at.
+  // Lines first, and one more, which joining looks at; also those of units that another
+  // call is about to add before these, so that all below lines_end can be read.
   // Whole MiB, so that most growths find theirs done; doing it twice is harmless.
   constexpr std::uintptr_t line_step = std::uintptr_t{1} << 20;
-  const auto line = [](std::uint32_t n) { return reinterpret_cast<std::uintptr_t>(line_of(n)); };
-  const std::uintptr_t begin = (line(unit) - region.base) / line_step * line_step + region.base;
+  const auto last_line = reinterpret_cast<std::uintptr_t>(line_of(unit + units + 1));
   const std::uintptr_t end =
-      std::min(region.base + (line(unit + units + 1) - region.base + line_step - 1) / line_step * line_step,
+      std::min(region.base + (last_line - region.base + line_step - 1) / line_step * line_step,
                reinterpret_cast<std::uintptr_t>(memory_of(source.first_unit)));
   std::uintptr_t seen = source.lines_end.load(std::memory_order_acquire);
   if (seen < end) {
-    if (!make_writable(reinterpret_cast<void*>(begin), end - begin)) return false;
+    if (!make_writable(reinterpret_cast<void*>(seen), end - seen)) return false;
     while (seen < end && !source.lines_end.compare_exchange_weak(seen, end, std::memory_order_release)) {
     }
   }
@@ -120,7 +120,7 @@ void obey_late_limit() noexcept {
 // long enough: where every page that can be written counts, nothing is left
 // unused between long blocks.
 Run grow_behind_rest(std::uint32_t wanted, std::uint32_t step) noexcept {
-  const std::uint32_t end = source.frontier.load(std::memory_order_relaxed);
+  const std::uint32_t end = unit_frontier();
   std::uint32_t rest = 0;
   bool is_zeroed = false;
   {
@@ -197,9 +197,10 @@ bool initialize_page_source() noexcept {
   source.first_unit = static_cast<std::uint32_t>(source.span_units / (unit_bytes / line_bytes));
   source.frontier.store(source.first_unit, std::memory_order_relaxed);
   region.span_bytes = span_bytes;
+  if (!source.is_reserved) return true;
   // The lines of the lines: no block has them, but free() of a wild pointer reads them.
-  return !source.is_reserved ||
-         make_writable(reinterpret_cast<void*>(region.base), source.first_unit * line_bytes);
+  source.lines_end.store(region.base + source.first_unit * line_bytes, std::memory_order_release);
+  return make_writable(reinterpret_cast<void*>(region.base), source.first_unit * line_bytes);
 }
 
 namespace {
@@ -350,7 +351,7 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noe
 
 FreeTail free_tail() noexcept {
   const LockGuard locked = guard();
-  const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
+  const std::uint32_t frontier = unit_frontier();
   const std::uint32_t unit = free_run_before(frontier);
   if (unit == 0 || is_dirty_run(line_of(unit))) return {};
   const std::uint64_t free_units = source.dirty_units + source.clean_units + source.set_aside_units;
@@ -373,7 +374,7 @@ void drop_run(std::uint32_t unit, std::uint32_t units) noexcept {
 bool drop_clean(std::uint32_t unit, std::uint32_t end) noexcept {
   {
     const LockGuard locked = guard();
-    const std::uint32_t tail = free_run_before(source.frontier.load(std::memory_order_relaxed));
+    const std::uint32_t tail = free_run_before(unit_frontier());
     if (tail == 0 || is_dirty_run(line_of(tail)) || tail >= end) return true;
     if (source.awaiting != 0) return false;
     unit = std::max(unit, tail);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "heap/free_runs.hpp"
@@ -123,6 +124,28 @@ TEST_F(PageSource, ARunFreedLastServesTheNextRequestOfItsLengthWhole) {
   EXPECT_EQ(allocate_run(5).unit, run.unit + 20);
   EXPECT_EQ(allocate_run(20).unit, run.unit);
   free_run(run.unit, 25, true);
+}
+
+// Each of 16 threads adds 128 MiB at a time; the lines of a GiB are made writable at once. What one
+// call looks at beside its own range may be another's that is not ready yet.
+TEST_F(PageSource, ThreadsGrowTheRegionAtOnce) {
+  constexpr std::uint32_t units = 2048;
+  constexpr int rounds = 8;
+  std::array<std::vector<std::uint32_t>, 16> taken;
+  std::vector<std::thread> threads;
+  threads.reserve(taken.size());
+  for (auto& own : taken) {
+    threads.emplace_back([&own] {
+      for (int i = 0; i < rounds; ++i) own.push_back(allocate_run(units).unit);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& own : taken) {
+    for (const std::uint32_t unit : own) {
+      ASSERT_NE(unit, 0U);
+      free_run(unit, units, false);
+    }
+  }
 }
 
 class Lots : public PageSource {
