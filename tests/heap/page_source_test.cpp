@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one fixture for all that the page source promises
 #include "heap/page_source.hpp"
 
 #include <gtest/gtest.h>
