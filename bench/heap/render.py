@@ -122,7 +122,7 @@ def render_floors(samples: Samples) -> list[str]:
     if not body:
         return []
     return [
-        "## What no heap can beat",
+        "## What remains with a heap that does nothing",
         "",
         "The same with a `malloc` that counts up an address and a `free` that does nothing",
         "(`bench/heap/bump_pointer.cpp`): the page faults, and the load's own work. Only a heap that finds",

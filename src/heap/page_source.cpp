@@ -199,8 +199,10 @@ bool initialize_page_source() noexcept {
   region.span_bytes = span_bytes;
   if (!source.is_reserved) return true;
   // The lines of the lines: no block has them, but free() of a wild pointer reads them.
-  source.lines_end.store(region.base + source.first_unit * line_bytes, std::memory_order_release);
-  return make_writable(reinterpret_cast<void*>(region.base), source.first_unit * line_bytes);
+  const std::size_t own_bytes = source.first_unit * line_bytes;
+  if (!make_writable(reinterpret_cast<void*>(region.base), own_bytes)) return false;
+  source.lines_end.store(region.base + own_bytes, std::memory_order_release);
+  return true;
 }
 
 namespace {
@@ -349,14 +351,22 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noe
   return true;
 }
 
+namespace {
+
+// Under the lock.
+std::uint64_t used_units() noexcept {
+  const std::uint64_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
+  return committed - source.dirty_units - source.clean_units - source.set_aside_units;
+}
+
+}  // namespace
+
 FreeTail free_tail() noexcept {
   const LockGuard locked = guard();
   const std::uint32_t frontier = unit_frontier();
   const std::uint32_t unit = free_run_before(frontier);
   if (unit == 0 || is_dirty_run(line_of(unit))) return {};
-  const std::uint64_t free_units = source.dirty_units + source.clean_units + source.set_aside_units;
-  return {unit, frontier, static_cast<std::uint32_t>(frontier - source.first_unit - free_units),
-          source.lot_units_taken};
+  return {unit, frontier, static_cast<std::uint32_t>(used_units()), source.lot_units_taken};
 }
 
 namespace {
@@ -406,9 +416,7 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
 
 bool has_surplus() noexcept {
   const LockGuard locked = guard();
-  const std::uint64_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
-  const std::uint64_t free_units = source.dirty_units + source.clean_units + source.set_aside_units;
-  return source.dirty_units * surplus_share > committed - free_units;
+  return source.dirty_units * surplus_share > used_units();
 }
 
 std::uint16_t current_tick() noexcept { return source.tick.load(std::memory_order_relaxed); }

@@ -91,7 +91,8 @@ void set_current_tick(std::uint16_t tick) noexcept;
 
 std::size_t dirty_bytes() noexcept;
 std::size_t committed_bytes() noexcept;
-// One past the last unit in use; first_unit() is the first.
+// One past the last unit in use whose line can be read already: another thread's
+// growth may be under way. first_unit() is the first.
 std::uint32_t unit_frontier() noexcept;
 std::uint32_t first_unit() noexcept;
 

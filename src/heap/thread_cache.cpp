@@ -385,7 +385,7 @@ void expect_search(const ThreadCache* cache, std::uint32_t size_class) noexcept 
   __builtin_prefetch(&cache->slots[size_class], 1);
   __builtin_prefetch(&cache->slots[coarse], 1);
   __builtin_prefetch(&cache->reasons[static_cast<std::uint32_t>(Reason::refill_cold)], 1);
-  __builtin_prefetch(line_of(cache->lot.unit), 1);
+  __builtin_prefetch(line_of(cache->lot.unit), 1);  // of a heap of one's own: its spare run
   expect_claim(size_class);
   expect_claim(coarse);
   expect_run();
