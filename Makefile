@@ -7,10 +7,9 @@ JOBS ?= $(shell nproc)
 HEAPWRIGHT := .venv/bin/heapwright
 # Whether the C++ tests and target programs are built as well.
 TESTS ?= OFF
-# Changes of these ask for a new installation into .venv; the C++ in it comes
+# Changes of these ask for a new installation into .venv (editable: changed Python is there at once); the C++ in it comes
 # from build/release, so nothing is compiled twice.
-INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include python cmake -type f \
-  -not -path '*/__pycache__/*' 2>/dev/null)
+INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include cmake -type f 2>/dev/null)
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -41,7 +40,7 @@ build: setup ## build build/release/lib/, build/release/bin/ and .venv/bin/heapw
 .venv/installed: .venv/tools $(INSTALL_INPUTS)
 	@mkdir -p build
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PIP) --no-build-isolation -C build-dir=build/release \
-	  -C cmake.define.HEAPWRIGHT_TESTS=$(TESTS) '.[test]'
+	  -C cmake.define.HEAPWRIGHT_TESTS=$(TESTS) -e '.[test]'
 	@touch $@
 
 run: build ## record a real program (sqlite3) and explain its heap
