@@ -13,7 +13,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include cmake -
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test check bench bench-heap bench-parts bench-peers sweep fuzz docs clean
+.PHONY: help setup setup-test build run test check bench bench-heap bench-parts bench-peers sweep mutants fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -81,6 +81,10 @@ bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab
 sweep: setup-test ## run every program of /usr/bin under the heap and under the recorder
 	@$(MAKE) --no-print-directory build TESTS=ON
 	@$(PYTHON) tools/sweep_programs.py
+
+mutants: setup-test ## plant the faults of tests/mutants/ one by one; each must turn a test red
+	@$(MAKE) --no-print-directory build TESTS=ON
+	@.venv/bin/python tools/run_mutants.py
 
 FUZZ_SECONDS ?= 60
 fuzz: setup-test ## fuzz the trace decoder, the heap and the parts, FUZZ_SECONDS (60) each

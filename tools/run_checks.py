@@ -22,6 +22,7 @@ def checks() -> dict[str, list[str]]:
         "layers": [python, "tools/check_layers.py"],
         "sizes": [python, "tools/check_sizes.py"],
         "symbols": [python, "tools/check_symbols.py"],
+        "planted faults": [python, "tools/run_mutants.py", "--check"],
         "documents": [python, "tools/check_docs.py"],
         "figures": [python, "bench/recorder/render.py", "--check"],
         "figures of the heap": [python, "bench/heap/render.py", "--check"],
