@@ -127,7 +127,7 @@ void measure(const Options& options, Report& report, Source& source) {
                 200 * static_cast<double>(source.hits()) / static_cast<double>(samples * sample_steps));
   report.figure("cached_bytes", static_cast<double>(source.cached_bytes()));
   report.figure("ns_per_step", static_cast<double>(elapsed_ns) / static_cast<double>(samples * sample_steps));
-  report.figure("resident_bytes", static_cast<double>(resident_bytes() - before_bytes));
+  report.figure("resident_bytes", resident_growth_bytes(before_bytes));
   report.series("steps", {points.steps, point_count});
   report.series("used_percent_by_steps", {points.used_percent, point_count});
   report.series("held_bytes_by_steps", {points.held_bytes, point_count});

@@ -17,6 +17,7 @@
 #include "lab/fragmenting_load.hpp"
 #include "lab/process_figures.hpp"
 #include "lab/threads.hpp"
+#include "lab/work_span.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -31,30 +32,27 @@ std::uint64_t needed_bytes(const Options& options) {
 struct Outcome {
   double seconds;
   double waits;
+  double rate;  // operations per second, all threads
 };
 
 // `loads` holds one load for each thread, or one for all.
 Outcome measure(std::array<std::optional<FragmentingLoad>, max_threads>& loads, std::size_t threads,
                 bool is_shared, std::uint64_t iterations, std::uint64_t seed) {
-  Barrier barrier(threads + 1);
+  Barrier barrier(threads);
+  WorkSpan span(threads);
   std::atomic<std::uint64_t> waits = 0;
-  std::uint64_t elapsed_ns = 0;
   const auto work = [&](std::size_t thread) {
     Random random(seed * max_threads + thread);
     FragmentingLoad& load = *loads[is_shared ? 0 : thread];
     barrier.wait();
     const std::uint64_t before = thread_voluntary_switches();
-    is_shared ? load.run_shared(iterations, random) : load.run(iterations, random);
+    span.run(thread, [&] { is_shared ? load.run_shared(iterations, random) : load.run(iterations, random); });
     waits += thread_voluntary_switches() - before;
-    barrier.wait();
   };
-  run_threads(threads, work, [&] {
-    barrier.wait();
-    const std::uint64_t start_ns = now_ns();
-    barrier.wait();
-    elapsed_ns = now_ns() - start_ns;
-  });
-  return {static_cast<double>(elapsed_ns) / 1e9, static_cast<double>(waits.load())};
+  run_threads(threads, work, [] {});
+  const auto operations = static_cast<double>(iterations * threads);
+  const double rate = possible_rate("operations_per_s", operations, span.elapsed_ns(), threads);
+  return {static_cast<double>(span.elapsed_ns()) / 1e9, static_cast<double>(waits.load()), rate};
 }
 
 void run(const Options& options, Report& report) {
@@ -68,11 +66,9 @@ void run(const Options& options, Report& report) {
   }
   const Outcome together = measure(loads, threads, is_shared, iterations, options.seed());
   const Outcome alone = measure(loads, 1, is_shared, iterations, options.seed() + 1);
-  const double rate = static_cast<double>(iterations * threads) / together.seconds;
-  const double rate_alone = static_cast<double>(iterations) / alone.seconds;
   report.figure("collisions_per_s", together.waits / together.seconds);
-  report.figure("scaling_ratio", rate / (rate_alone * static_cast<double>(threads)));
-  report.figure("operations_per_s", rate);
+  report.figure("scaling_ratio", together.rate / (alone.rate * static_cast<double>(threads)));
+  report.figure("operations_per_s", together.rate);
   report.figure("seconds", together.seconds);
 }
 

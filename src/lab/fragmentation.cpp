@@ -17,6 +17,7 @@
 #include "lab/fragmenting_load.hpp"
 #include "lab/process_figures.hpp"
 #include "lab/threads.hpp"
+#include "lab/work_span.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -47,13 +48,14 @@ void run(const Options& options, Report& report) {
     loads[i].emplace(options.count("class-bytes") / threads, options.seed() * max_threads + i);
   }
   Barrier barrier(threads + 1);
+  WorkSpan span(threads);
   const auto work = [&](std::size_t thread) {
     Random random((options.seed() * max_threads + thread) ^ 0xF00D);
     std::uint64_t done = 0;
     for (std::size_t point = 0; point < point_count; ++point) {
       const std::uint64_t end = iterations_at(total, point) / threads;
       barrier.wait();
-      loads[thread]->run(end - done, random);
+      span.run(thread, [&] { loads[thread]->run(end - done, random); });
       barrier.wait();
       done = end;
     }
@@ -67,18 +69,17 @@ void run(const Options& options, Report& report) {
     for (std::size_t point = 0; point < point_count; ++point) {
       const std::uint64_t end = iterations_at(total, point) / threads * threads;
       barrier.wait();
-      const std::uint64_t start_ns = now_ns();
       barrier.wait();
-      const auto elapsed_ns = static_cast<double>(now_ns() - start_ns);
       double requested_bytes = 0;
       for (std::size_t i = 0; i < threads; ++i) {
         requested_bytes += static_cast<double>(loads[i]->requested_bytes());
       }
-      const auto resident = static_cast<double>(resident_bytes() - before_bytes);
+      const auto resident = resident_growth_bytes(before_bytes);
       points.iterations[point] = static_cast<double>(end);
       points.overhead[point] = resident / requested_bytes - 1;
       points.faults[point] = static_cast<double>(minor_faults() - before_faults);
-      points.operations_per_s[point] = static_cast<double>(end - done) * 1e9 / elapsed_ns;
+      points.operations_per_s[point] =
+          possible_rate("operations_per_s", static_cast<double>(end - done), span.elapsed_ns(), threads);
       done = end;
     }
   });

@@ -39,7 +39,7 @@ void run(const Options& options, Report& report) {
   }
   const auto count = static_cast<double>(blocks);
   const std::uint64_t elapsed_ns = now_ns() - start_ns;
-  const auto grown_bytes = static_cast<double>(resident_bytes()) - static_cast<double>(before_bytes);
+  const auto grown_bytes = resident_growth_bytes(before_bytes);
   report.figure("blocks", count);
   report.figure("overhead_bytes", grown_bytes / count - static_cast<double>(size));
   report.figure("resident_bytes", grown_bytes);

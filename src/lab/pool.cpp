@@ -66,7 +66,7 @@ void measure(const Options& options, Report& report, Pool& pool) {
     points.steps[point] = static_cast<double>(done);
     points.held_bytes[point] = static_cast<double>(pool.capacity(out.first(objects)) * sizeof(Element));
     points.used_bytes[point] = static_cast<double>(used_elements * sizeof(Element));
-    points.resident_bytes[point] = static_cast<double>(resident_bytes() - before_bytes);
+    points.resident_bytes[point] = resident_growth_bytes(before_bytes);
   }
   constexpr std::size_t last = point_count - 1;
   report.figure("held_ratio", points.held_bytes[last] / std::max(1.0, points.used_bytes[last]));

@@ -60,6 +60,10 @@ std::uint64_t resident_bytes() noexcept {
   return rolled_up > 0 ? rolled_up : kilobyte_line(read_file("/proc/self/status", buffer), "VmRSS:");
 }
 
+double resident_growth_bytes(std::uint64_t before_bytes) noexcept {
+  return static_cast<double>(resident_bytes()) - static_cast<double>(before_bytes);
+}
+
 std::uint64_t peak_resident_bytes() noexcept {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);

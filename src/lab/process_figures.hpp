@@ -11,6 +11,8 @@ constexpr std::uint64_t page_bytes = 4096;
 
 // Exact (smaps_rollup): statm lags behind by up to 64 pages per thread.
 std::uint64_t resident_bytes() noexcept;
+// How much more is resident now than `before_bytes`; below zero when it is less.
+double resident_growth_bytes(std::uint64_t before_bytes) noexcept;
 // The most that was ever resident.
 std::uint64_t peak_resident_bytes() noexcept;
 // Page faults of the process that needed no disk.

@@ -17,6 +17,7 @@
 #include "lab/mapped_array.hpp"
 #include "lab/process_figures.hpp"
 #include "lab/threads.hpp"
+#include "lab/work_span.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -114,24 +115,19 @@ void run(const Options& options, Report& report) {
   const std::uint64_t quota = options.count("blocks") / (is_pipeline ? 1 : threads);
   const std::uint64_t total = is_pipeline ? quota : quota * threads;
   Exchange exchange(threads, total);
-  Barrier barrier(threads + 1);
+  Barrier barrier(threads);
+  WorkSpan span(threads);
   const std::uint64_t before_bytes = resident_bytes();
-  std::uint64_t elapsed_ns = 0;
   const auto work = [&](std::size_t thread) {
     barrier.wait();
     const bool is_sender = !is_pipeline || thread == 0;
-    exchange.work(thread, is_sender ? quota : 0, Random(options.seed() * max_threads + thread));
-    barrier.wait();
+    const Random random(options.seed() * max_threads + thread);
+    span.run(thread, [&] { exchange.work(thread, is_sender ? quota : 0, random); });
   };
-  run_threads(threads, work, [&] {
-    barrier.wait();
-    const std::uint64_t start_ns = now_ns();
-    barrier.wait();
-    elapsed_ns = now_ns() - start_ns;
-  });
-  report.figure("blocks_per_s", static_cast<double>(total) * 1e9 / static_cast<double>(elapsed_ns));
-  report.figure("ns_per_block", static_cast<double>(elapsed_ns) / static_cast<double>(total));
-  report.figure("resident_bytes", static_cast<double>(resident_bytes() - before_bytes));
+  run_threads(threads, work, [] {});
+  report.rate("blocks_per_s", static_cast<double>(total), span.elapsed_ns(), threads);
+  report.figure("ns_per_block", static_cast<double>(span.elapsed_ns()) / static_cast<double>(total));
+  report.figure("resident_bytes", resident_growth_bytes(before_bytes));
 }
 
 }  // namespace

@@ -11,13 +11,37 @@ namespace heapwright::lab {
 
 namespace {
 constexpr std::size_t max_bytes = std::size_t{4} << 20;
+
+// No memory is as large, and no time as long; a size that fell below zero is larger.
+constexpr double largest_figure = 9e18;
+
+void require_possible(std::string_view name, double value) {
+  if (std::isfinite(value) && std::abs(value) < largest_figure) return;
+  give_up("impossible figure: %.*s = %g; a larger --scale may help", static_cast<int>(name.size()),
+          name.data(), value);
+}
+}  // namespace
+
+double possible_rate(std::string_view name, double operations, std::uint64_t elapsed_ns,
+                     std::size_t threads) {
+  const auto elapsed = static_cast<double>(elapsed_ns);
+  if (elapsed * static_cast<double>(threads) >= operations * least_ns_per_operation && elapsed_ns > 0) {
+    return operations * 1e9 / elapsed;
+  }
+  give_up("impossible figure: %.*s: %g in %g ns by %zu threads; no allocator is that fast",
+          static_cast<int>(name.size()), name.data(), operations, elapsed, threads);
 }
 
 Report::Report() : text_(max_bytes) { put("{"); }
 
 void Report::figure(std::string_view name, double value) {
+  require_possible(name, value);
   key(name);
   put_number(value);
+}
+
+void Report::rate(std::string_view name, double operations, std::uint64_t elapsed_ns, std::size_t threads) {
+  figure(name, possible_rate(name, operations, elapsed_ns, threads));
 }
 
 void Report::text(std::string_view name, std::string_view value) {
@@ -34,6 +58,7 @@ void Report::series(std::string_view name, std::span<const double> values) {
   key(name);
   put("[");
   for (std::size_t i = 0; i < values.size(); ++i) {
+    require_possible(name, values[i]);
     if (i > 0) put(",");
     put_number(values[i]);
   }
@@ -58,9 +83,7 @@ void Report::put(std::string_view text) noexcept {
   length_ += text.size();
 }
 
-// JSON knows no infinity and no NaN.
 void Report::put_number(double value) noexcept {
-  if (!std::isfinite(value)) return put("null");
   char digits[32];
   const auto result = std::to_chars(digits, digits + sizeof(digits), value, std::chars_format::general, 7);
   put({digits, static_cast<std::size_t>(result.ptr - digits)});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -11,11 +12,23 @@
 namespace heapwright::lab {
 
 // Writes into mapped memory; nothing reaches the heap under test.
+// The least that an operation of a load takes: the draw of a random slot, a
+// call, a write. Measured with a heap that does nothing: 22 ns.
+constexpr double least_ns_per_operation = 2;
+
+// The rate, checked as Report::rate() does.
+double possible_rate(std::string_view name, double operations, std::uint64_t elapsed_ns, std::size_t threads);
+
 class Report {
  public:
   Report();
 
+  // Ends the process, with the figure's name, when the value is no number or
+  // the difference of two sizes that wrapped around.
   void figure(std::string_view name, double value);
+  // Operations a second of `threads` threads together. Ends the process when
+  // no allocator can be that fast: then the clock was read in the wrong place.
+  void rate(std::string_view name, double operations, std::uint64_t elapsed_ns, std::size_t threads);
   void text(std::string_view name, std::string_view value);
   void series(std::string_view name, std::span<const double> values);
   // Closes the document; view() is then the whole line.

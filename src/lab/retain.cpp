@@ -78,7 +78,7 @@ void run(const Options& options, Report& report) {
   Blocks blocks(total_bytes / mean_size_bytes * 2 + 1000);
   const std::uint64_t before_bytes = resident_bytes();
   allocate(blocks, total_bytes, random);
-  const auto grown_bytes = [&] { return static_cast<double>(resident_bytes() - before_bytes); };
+  const auto grown_bytes = [&] { return resident_growth_bytes(before_bytes); };
   const double full_bytes = grown_bytes();
   // The same shuffle of both arrays: blocks in random order.
   Random pointer_order = random;

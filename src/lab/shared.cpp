@@ -65,7 +65,7 @@ void measure(const Options& options, Report& report, const Make& make) {
   const std::uint64_t start_ns = now_ns();
   for (std::uint64_t i = 0; i < objects; ++i) new (pointers + i) Pointer(make(i));
   const std::uint64_t middle_ns = now_ns();
-  const std::uint64_t full_bytes = resident_bytes();
+  const double grown_bytes = resident_growth_bytes(before_bytes);
   const std::uint64_t release_ns = now_ns();
   for (std::uint64_t i = 0; i < objects; ++i) pointers[i].~Pointer();
   const std::uint64_t end_ns = now_ns();
@@ -73,7 +73,7 @@ void measure(const Options& options, Report& report, const Make& make) {
   report.figure("ns_per_object", static_cast<double>(middle_ns - start_ns + end_ns - release_ns) / count);
   report.figure("make_ns", static_cast<double>(middle_ns - start_ns) / count);
   report.figure("release_ns", static_cast<double>(end_ns - release_ns) / count);
-  report.figure("resident_per_object", static_cast<double>(full_bytes - before_bytes) / count);
+  report.figure("resident_per_object", grown_bytes / count);
 }
 
 void report_requests(Report& report, const Requests& requests) {

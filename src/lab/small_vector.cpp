@@ -52,7 +52,7 @@ double round_of_many(MappedArray<std::byte>& storage, const Counts& counts, doub
   const std::uint64_t start_ns = now_ns();
   for (std::size_t i = 0; i < counts.size(); ++i) fill(*new (vectors + i) Vector(), counts[i]);
   const std::uint64_t filled_ns = now_ns();
-  resident_growth = static_cast<double>(resident_bytes()) - static_cast<double>(before_bytes);
+  resident_growth = resident_growth_bytes(before_bytes);
   const std::uint64_t ending_ns = now_ns();
   for (std::size_t i = 0; i < counts.size(); ++i) vectors[i].~Vector();
   return static_cast<double>(now_ns() - ending_ns + filled_ns - start_ns) /
