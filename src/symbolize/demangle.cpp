@@ -2,14 +2,14 @@
 #include "symbolize/demangle.hpp"
 
 #include <cxxabi.h>
+#include <demangle.h>  // libiberty
 
 #include <array>
+#include <csetjmp>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
 #include <utility>
-
-#include "symbolize/demangle_rust.hpp"
 
 namespace heapwright::symbolize {
 namespace {
@@ -34,43 +34,25 @@ std::string without_clone_suffix(const std::string& symbol) {
   return symbol;
 }
 
-// Rust's legacy scheme is C++'s with a hash as the last component and
-// escapes such as $LT$ inside the names.
-std::string unescape_rust(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> escapes = {{{"$SP$", "@"},
-                                                                                      {"$BP$", "*"},
-                                                                                      {"$RF$", "&"},
-                                                                                      {"$LT$", "<"},
-                                                                                      {"$GT$", ">"},
-                                                                                      {"$LP$", "("},
-                                                                                      {"$RP$", ")"},
-                                                                                      {"$C$", ","},
-                                                                                      {"$u7b$", "{"},
-                                                                                      {"$u7d$", "}"},
-                                                                                      {"$u20$", " "},
-                                                                                      {"..", "::"}}};
-  std::string plain;
-  if (text.starts_with("_$")) text.remove_prefix(1);
-  while (!text.empty()) {
-    std::size_t taken = 0;
-    for (const auto& [escape, meaning] : escapes) {
-      if (!text.starts_with(escape)) continue;
-      plain += meaning;
-      taken = escape.size();
-      break;
-    }
-    if (taken == 0) {
-      plain += text.front();
-      taken = 1;
-    }
-    text.remove_prefix(taken);
-  }
-  return plain;
+// What the demangler has written, up to the bound; it cannot be told to stop,
+// so the way out is a jump over its frames, which own nothing.
+struct BoundedText {
+  std::string text;
+  std::jmp_buf too_long{};
+};
+
+void add_to_text(const char* part, std::size_t size, void* opaque) {
+  auto& bounded = *static_cast<BoundedText*>(opaque);
+  if (size > max_demangled_bytes - bounded.text.size()) std::longjmp(bounded.too_long, 1);
+  bounded.text.append(part, size);
 }
 
-bool is_rust_hash(std::string_view component) {
-  if (component.size() != 17 || component.front() != 'h') return false;
-  return component.find_first_not_of("0123456789abcdef", 1) == std::string_view::npos;
+// Both schemes, without hashes. Empty: no name of Rust's.
+std::string demangle_rust(const std::string& symbol) {
+  BoundedText bounded;
+  if (setjmp(bounded.too_long) != 0) return {};
+  if (rust_demangle_callback(symbol.c_str(), 0, add_to_text, &bounded) == 0) return {};
+  return std::move(bounded.text);
 }
 
 }  // namespace
@@ -78,20 +60,18 @@ bool is_rust_hash(std::string_view component) {
 std::string demangle(const std::string& symbol) {
   // Dynamic symbols carry their version: malloc@@GLIBC_2.2.5.
   std::string name = without_clone_suffix(symbol.substr(0, symbol.find('@', 1)));
-  if (name.starts_with("_R") && name.size() <= max_mangled_bytes) {
-    return demangle_rust(name.substr(0, name.find('.')), max_demangled_bytes).value_or(name);
+  if (name.size() > max_mangled_bytes) return name;
+  if (name.starts_with("_R")) {
+    const std::string text = demangle_rust(name.substr(0, name.find('.')));
+    return text.empty() ? name : text;
   }
-  if (!name.starts_with("_Z") || name.size() > max_mangled_bytes) return name;
+  if (!name.starts_with("_Z")) return name;
+  if (std::string text = demangle_rust(name); !text.empty()) return text;
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
   if (status != 0 || text == nullptr) return name;
-  std::string_view plain(text.get());
-  const std::size_t last = plain.rfind("::");
-  if (last != std::string_view::npos && is_rust_hash(plain.substr(last + 2))) {
-    return unescape_rust(plain.substr(0, last));
-  }
-  return std::string(plain.substr(0, max_demangled_bytes));
+  return std::string(std::string_view(text.get()).substr(0, max_demangled_bytes));
 }
 
 }  // namespace heapwright::symbolize

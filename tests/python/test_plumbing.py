@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from heapwright.model.plumbing import bare_name, is_allocator, is_plumbing
+from heapwright.model.plumbing import is_allocator, is_plumbing
 from heapwright.model.symbols import Location
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,6 +29,7 @@ def at(function: str, library: str = "app", file: str = "") -> Location:
         at("anything", "libjemalloc.so.2"),
         at("hook", "libheapwright-record.so"),
         at("zmalloc"),
+        at("char* pool::xmalloc<a::b>(int)"),
         at("sqlite3DbMallocRaw"),
         at("xstrdup"),
         at("PyMem_Malloc"),
@@ -44,6 +45,7 @@ def test_plumbing(location: Location) -> None:
     [
         at("main"),
         at("Parser::parse(std::string const&)"),
+        at("std::vector<int> shop::load<int>(int)"),
         at("shop::List<std::vector<int> >::add(int)"),
         at("allocate_buffers"),
         at("standard::thing()"),
@@ -64,26 +66,6 @@ def test_only_allocators_can_never_stand_in() -> None:
     assert not is_allocator(at("free_list_add"))
 
 
-@pytest.mark.parametrize(
-    ("function", "name"),
-    [
-        ("Foo<std::pair<int, int> >::bar<x>(int) const", "Foo::bar"),
-        ("(anonymous namespace)::f(int)", "{anonymous}::f"),
-        ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda}::operator()"),
-        ("operatorial(int)", "operatorial"),
-        ("Foo::operator bool() const", "Foo::operator bool"),
-        ("operator delete[](void*)", "operator delete[]"),
-        ("Foo::operator()(int) const", "Foo::operator()"),
-        ("bool operator< <int>(A<int> const&, A<int> const&)", "operator<"),
-        ("int* f<int>(int)", "f"),
-        ("main", "main"),
-    ],
-)
-def test_bare_names(function: str, name: str) -> None:
-    assert bare_name(function) == name
-
-
 @given(st.text("abcN:<>() ,*&~operator new", max_size=60))
 def test_no_name_breaks_it(function: str) -> None:
-    assert isinstance(bare_name(function), str)
     is_plumbing(at(function))

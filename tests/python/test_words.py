@@ -42,7 +42,7 @@ def test_numbers_stay_short(number: int) -> None:
     assert len(words.duration(number)) <= 20
 
 
-@pytest.mark.parametrize("module", ["explain.words", "explain.sizes", "explain.timeline", "model.plumbing"])
+@pytest.mark.parametrize("module", ["explain.words", "explain.sizes", "explain.timeline", "model.names"])
 def test_examples_in_the_documentation(module: str) -> None:
     found = doctest.testmod(importlib.import_module(f"heapwright.{module}"))
     assert found.attempted > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from heapwright.model.plumbing import bare_name
+from heapwright.model.names import short_name
 from heapwright.model.sites import Site
 from heapwright.model.symbols import Location
 
@@ -75,17 +75,6 @@ def _three_digits(value: float) -> str:
     return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
-def short_function(function: str) -> str:
-    """A function without its arguments; template arguments are folded.
-
-    >>> short_function("std::vector<int, std::allocator<int> >::push_back(int const&)")
-    'std::vector::push_back'
-    """
-    if "(" not in function and "<" not in function:
-        return function
-    return bare_name(function) or function
-
-
 def short_file(file: str) -> str:
     """A path's last two parts."""
     parts = re.split(r"/+", file)
@@ -104,6 +93,6 @@ def site_name(site: Site) -> str:
     parts = []
     for location in site.path:
         place = where(location)
-        name = short_function(location.function)
+        name = short_name(location.function)
         parts.append(name if not place or name.startswith(f"{place}+") else f"{name}  {place}")
     return " < ".join(parts)

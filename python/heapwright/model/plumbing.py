@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from heapwright.model import libraries
+from heapwright.model.names import bare_name
 from heapwright.model.symbols import Location
 
 # Allocators and the recorder: never anybody's site, not even as a last resort.
@@ -36,56 +37,6 @@ _WRAPPER_NAMES = frozenset(
 )
 
 
-_WORD = re.compile(r"\w*")
-_MORE_THAN_A_NAME = re.compile(r"[ (<{]|operator")
-_OPERATOR = re.compile(
-    r"operator\s*(?:\(\)|\[\]|<=>|<<=?|>>=?|->\*?|<=?|>=?|(?:new|delete)(?:\[\])?|[-+*/%^&|~!=,]+|[^(]+)"
-)
-
-
-def bare_name(function: str) -> str:
-    """A demangled function without return type, arguments and template arguments.
-
-    >>> bare_name("void std::vector<int, std::allocator<int> >::push_back(int const&)")
-    'std::vector::push_back'
-    >>> bare_name("operator new(unsigned long)")
-    'operator new'
-    """
-    if not _MORE_THAN_A_NAME.search(function):
-        return function
-    text = function.replace("(anonymous namespace)", "{anonymous}")
-    kept = ""
-    depth = 0  # of template arguments and lambdas
-    position = 0
-    while position < len(text):
-        letter = text[position]
-        if depth == 0 and letter == "o" and (operator := _operator_at(text, position)):
-            return kept + operator
-        if letter == "<" or (letter == "{" and not text.startswith("{anonymous}", position)):
-            if depth == 0 and letter == "{":
-                kept += f"{{{_WORD.match(text, position + 1)[0]}}}"  # type: ignore[index]
-            depth += 1
-        elif letter in ">}" and depth > 0:
-            depth -= 1
-        elif depth == 0 and letter == "(" and kept:
-            break
-        elif depth == 0:
-            kept = "" if letter == " " else kept + letter
-        position += 1
-    return kept
-
-
-def _operator_at(text: str, position: int) -> str:
-    before = text[position - 1] if position else " "
-    if before.isalnum() or before == "_":
-        return ""
-    found = _OPERATOR.match(text, position)
-    after = text[position + 8 : position + 9]
-    if found is None or after.isalnum() or after == "_":
-        return ""
-    return found[0].rstrip()
-
-
 @lru_cache(maxsize=65536)
 def _is_allocator_name(function: str) -> bool:
     return _ALLOCATOR_FUNCTION.match(function) is not None
@@ -93,8 +44,8 @@ def _is_allocator_name(function: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def _is_runtime_name(function: str) -> bool:
-    if _RUNTIME_NAME.match(function):
-        return True
+    if function.startswith("<") and _RUNTIME_NAME.match(function):
+        return True  # <alloc::vec::Vec<u8> as Clone>::clone
     name = bare_name(function)
     if _RUNTIME_NAME.match(name) or name in _WRAPPER_NAMES:
         return True
