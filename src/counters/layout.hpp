@@ -90,7 +90,7 @@ struct Page {
   Counter threads;                        // level: caches in use
   Counter counted_reasons[reason_count];  // counted at once
   Counter summed_reasons[reason_count];   // counted by threads for themselves, summed up now and then
-  SystemCallCounters populating;          // faulting pages in ahead of a heap that grows fast
+  SystemCallCounters populating;          // of earlier versions, which faulted pages in ahead of use
 };
 
 }  // namespace heapwright::counters

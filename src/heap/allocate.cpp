@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "heap/checked_size.hpp"
 #include "heap/counting.hpp"
 #include "heap/foreign.hpp"
 #include "heap/hardened.hpp"
@@ -59,7 +60,7 @@ UnitLine* head_line_of(const void* pointer) noexcept {
 std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > slab_limit_bytes || alignment > carve_bytes) return 0;
   if (alignment <= 8) return bytes == 0 ? 1 : bytes;
-  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  const std::size_t rounded = checked_round_up(std::max<std::size_t>(bytes, 1), alignment);
   return rounded > slab_limit_bytes ? 0 : rounded;
 }
 

@@ -134,7 +134,7 @@ namespace {
 std::uint32_t carve_aligned(std::uint32_t found, std::uint32_t units,
                             std::uint32_t alignment_units) noexcept {
   if (found == 0) return 0;
-  const std::uint32_t unit = (found + alignment_units - 1) / alignment_units * alignment_units;
+  const std::uint32_t unit = aligned_unit(found, alignment_units);
   carve_run(found, unit, units);
   return unit;
 }
@@ -166,10 +166,9 @@ UnitLot take_clean_lot() noexcept {
   const std::uint32_t unit = source.clean.find(1);
   if (unit == 0) return {0, 0};
   const bool is_shared = counters_page->page.threads.load(std::memory_order_relaxed) > 1;
-  const std::uint32_t most = is_shared && source.is_reserved ? lot_units - unit % lot_units : 1;
+  const std::uint32_t most = is_shared && source.limit_bytes == 0 ? lot_units - unit % lot_units : 1;
   const std::uint32_t units = std::min<std::uint32_t>(most, line_of(unit)->units);
   carve_run(unit, unit, units);
-  source.lot_units_taken += units;
   source.set_aside_units = source.set_aside_units + units;
   return {unit, unit + units};
 }

@@ -25,11 +25,10 @@ struct PageSource {
   std::uint64_t clean_units;
   std::atomic<std::uint32_t> frontier;     // units below were made writable
   std::atomic<std::uint32_t> reached;      // units below may have been handed out
-  std::uint32_t lot_units_taken;           // ever
   Relaxed<std::uint32_t> set_aside_units;  // in lots, and not opened yet
   std::uint32_t span_units;
   std::uint32_t first_unit;
-  bool is_reserved;  // else address space is mapped as it is needed
+  std::size_t limit_bytes;  // of the address space, as it was at the start; 0: none
   std::atomic<std::uint16_t> tick;
   std::atomic<std::uintptr_t> lines_end;  // lines below can be read
   std::atomic<std::uint32_t> purges;      // begun and ended ones: odd while a run is in no bin

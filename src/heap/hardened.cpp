@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "heap/allocate.hpp"
+#include "heap/checked_size.hpp"
 #include "heap/counting.hpp"
 #include "heap/heap_object.hpp"
 #include "heap/large.hpp"
@@ -247,9 +248,9 @@ void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept {
 
 void* hardened_allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignment) noexcept {
   char* memory = nullptr;
-  if (heap != nullptr) {
-    memory =
-        static_cast<char*>(allocate_in(heap, bytes + record_bytes, std::max<std::size_t>(alignment, 16)));
+  const std::size_t whole_bytes = checked_sum(bytes, record_bytes);
+  if (heap != nullptr && !is_too_big(whole_bytes)) {
+    memory = static_cast<char*>(allocate_in(heap, whole_bytes, std::max<std::size_t>(alignment, 16)));
   }
   if (memory == nullptr) {
     errno = ENOMEM;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "heap/checked_size.hpp"
 #include "heap/counting.hpp"
 #include "heap/page_source.hpp"
 #include "heap/system_pages.hpp"
@@ -19,13 +20,10 @@ constexpr std::size_t least_moved_bytes = std::size_t{4} << 20;
 constexpr std::uint32_t most_moved = 1024;
 std::atomic<std::uint32_t> moved_blocks{0};
 
-std::size_t in_pages(std::size_t bytes) noexcept {
-  const std::size_t page = system_page_bytes();
-  return (bytes + page - 1) / page * page;
-}
+std::size_t in_pages(std::size_t bytes) noexcept { return checked_round_up(bytes, system_page_bytes()); }
 
 std::uint32_t units_for(std::size_t bytes) noexcept {
-  return static_cast<std::uint32_t>((bytes + unit_bytes - 1) / unit_bytes);
+  return static_cast<std::uint32_t>(checked_round_up(bytes, unit_bytes) / unit_bytes);
 }
 
 void describe(std::uint32_t unit, std::uint32_t units, std::size_t bytes, std::uint8_t flags,
@@ -39,7 +37,7 @@ void describe(std::uint32_t unit, std::uint32_t units, std::size_t bytes, std::u
 }
 
 bool is_allowed(std::size_t bytes, std::size_t alignment) noexcept {
-  return bytes <= region.span_bytes && alignment <= max_alignment_bytes;
+  return bytes <= region.span_bytes && alignment <= region.span_bytes;
 }
 
 // The run's pages come back as zeros, or stay dirty.

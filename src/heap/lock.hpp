@@ -3,23 +3,16 @@
 // an acquisition that has to wait is counted. Never held across a system call.
 #pragma once
 
-#include <time.h>
 #include <x86intrin.h>
 
 #include <atomic>
 #include <cstdint>
 
 #include "counters/layout.hpp"
+#include "heap/clock.hpp"
 #include "platform/futex.hpp"
-#include "platform/raw_syscall.hpp"
 
 namespace heapwright::heap {
-
-inline std::uint64_t monotonic_ns() noexcept {
-  timespec now{};
-  platform::raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, platform::raw_argument(&now));
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 class Lock {
  public:

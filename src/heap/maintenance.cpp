@@ -14,7 +14,6 @@
 #include "heap/lock.hpp"
 #include "heap/page_source.hpp"
 #include "heap/partial_pool.hpp"
-#include "heap/populate.hpp"
 #include "heap/publish.hpp"
 #include "heap/settings.hpp"
 
@@ -85,23 +84,9 @@ void give_back_surplus(std::uint16_t least_age) noexcept {
   constexpr std::uint16_t share_of_age = 16;
   constexpr std::uint32_t most_units = 8;
   const LockGuard locked(maintenance.lock, counters_page->page.heap_lock);
-  drop_populated(current_tick(), least_age);
   if (!has_surplus()) return;
   const auto age = static_cast<std::uint16_t>((least_age + share_of_age - 1) / share_of_age);
   purge_oldest_run(current_tick(), age, most_units);
-}
-
-// Stays close behind a heap that grows fast, but not longer than until the next
-// look. False: it does not grow fast.
-bool follow_growth() noexcept {
-  constexpr std::uint64_t looks_per_tick = 64;
-  constexpr std::uint32_t units_between_looks = 16;  // 32 MiB a second
-  if (!populate_ahead(units_between_looks)) return false;
-  for (std::uint64_t i = 0; i < ticks_between_looks * looks_per_tick; ++i) {
-    sleep_ns(tick_ns / looks_per_tick);
-    if (!populate_ahead(1)) break;
-  }
-  return true;
 }
 
 [[noreturn]] void run_thread() noexcept {
@@ -114,7 +99,7 @@ bool follow_growth() noexcept {
   for (std::uint32_t look = 0;; ++look) {
     // With work left, a short pause lets others at the locks and the CPU. At
     // the start it lets the call go on that started the thread.
-    if (!follow_growth()) sleep_ns(done == slice ? tick_ns / 16 : ticks_between_looks * tick_ns);
+    sleep_ns(done == slice ? tick_ns / 16 : ticks_between_looks * tick_ns);
     update_tick();
     done = maintain(slice, least_age);
     give_back_surplus(least_age);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "heap/allocate.hpp"
+#include "heap/checked_size.hpp"
 #include "heap/maintenance.hpp"
 #include "heap/statistics.hpp"
 #include "heap/system_pages.hpp"
@@ -19,7 +20,9 @@ namespace heap = heapwright::heap;
 
 namespace {
 
-bool is_too_big(std::size_t bytes) noexcept { return bytes > PTRDIFF_MAX; }
+constexpr std::size_t greatest_power = SIZE_MAX / 2 + 1;
+
+using heap::is_too_big;
 
 void* refuse(int error) noexcept {
   errno = error;
@@ -33,9 +36,8 @@ EXPORT HEAPWRIGHT_HOT_ENTRY void* malloc(std::size_t bytes) { return heap::alloc
 EXPORT HEAPWRIGHT_HOT_ENTRY void free(void* block) { heap::release(block); }
 
 EXPORT void* calloc(std::size_t count, std::size_t bytes) {
-  std::size_t total = 0;
-  if (__builtin_mul_overflow(count, bytes, &total) || is_too_big(total)) return refuse(ENOMEM);
-  return heap::allocate_zeroed(total);
+  const std::size_t total = heap::checked_product(count, bytes);
+  return is_too_big(total) ? refuse(ENOMEM) : heap::allocate_zeroed(total);
 }
 
 EXPORT void* realloc(void* block, std::size_t bytes) {
@@ -49,9 +51,7 @@ EXPORT void* realloc(void* block, std::size_t bytes) {
 }
 
 EXPORT void* reallocarray(void* block, std::size_t count, std::size_t bytes) {
-  std::size_t total = 0;
-  if (__builtin_mul_overflow(count, bytes, &total)) return refuse(ENOMEM);
-  return realloc(block, total);
+  return realloc(block, heap::checked_product(count, bytes));
 }
 
 EXPORT void cfree(void* block) { heap::release(block); }
@@ -61,7 +61,8 @@ EXPORT void free_sized(void* block, std::size_t bytes) { heap::release_sized(blo
 EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes) { free_sized(block, bytes); }
 
 EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
-  if (is_too_big(bytes) || alignment > PTRDIFF_MAX) return refuse(ENOMEM);
+  if (alignment > greatest_power) return refuse(EINVAL);  // no power of two is as large
+  if (is_too_big(bytes)) return refuse(ENOMEM);
   // As the C library does: the next power of two.
   return heap::allocate_aligned(bytes, std::bit_ceil(alignment < 16 ? 16 : alignment));
 }
@@ -85,8 +86,7 @@ EXPORT void* valloc(std::size_t bytes) { return memalign(heap::system_page_bytes
 
 EXPORT void* pvalloc(std::size_t bytes) {
   const std::size_t page = heap::system_page_bytes();
-  if (is_too_big(bytes)) return refuse(ENOMEM);
-  return memalign(page, bytes == 0 ? page : (bytes + page - 1) / page * page);
+  return memalign(page, bytes == 0 ? page : heap::checked_round_up(bytes, page));
 }
 
 EXPORT std::size_t malloc_usable_size(void* block) { return heap::usable_bytes(block); }
@@ -99,8 +99,8 @@ EXPORT int malloc_trim(std::size_t) {
   return done != 0 ? 1 : 0;
 }
 
-// Every setting is accepted, none has a meaning here.
-EXPORT int mallopt(int, int) { return 1; }
+// None of the C library's settings has a meaning here, so none is accepted.
+EXPORT int mallopt(int, int) { return 0; }
 
 EXPORT struct mallinfo2 mallinfo2(void) {
   const heapwright_heap_statistics sums = heap::collect_statistics(nullptr);
@@ -135,13 +135,22 @@ EXPORT void malloc_stats(void) {
 EXPORT int malloc_info(int options, FILE* stream) {
   if (options != 0) return EINVAL;
   const heapwright_heap_statistics sums = heap::collect_statistics(nullptr);
-  std::fprintf(stream,
-               "<malloc version=\"heapwright-1\">\n<live blocks=\"%ju\" bytes=\"%ju\"/>\n"
-               "<large bytes=\"%ju\"/>\n<free bytes=\"%ju\"/>\n<slabs bytes=\"%ju\"/>\n"
-               "<retained bytes=\"%ju\"/>\n<committed bytes=\"%ju\"/>\n</malloc>\n",
-               std::uintmax_t{sums.live_blocks}, std::uintmax_t{sums.live_bytes},
-               std::uintmax_t{sums.large_bytes}, std::uintmax_t{sums.free_bytes},
-               std::uintmax_t{sums.slab_bytes}, std::uintmax_t{sums.retained_bytes},
-               std::uintmax_t{sums.committed_bytes});
+  // The C library's elements, which readers look for: one arena, without fast bins.
+  const std::uintmax_t free_bytes = sums.free_bytes + sums.retained_bytes;
+  const std::uintmax_t system_bytes = sums.committed_bytes;
+  std::fprintf(
+      stream,
+      "<malloc version=\"1\">\n<heap nr=\"0\">\n<sizes>\n</sizes>\n"
+      "<total type=\"fast\" count=\"0\" size=\"0\"/>\n<total type=\"rest\" count=\"%ju\" size=\"%ju\"/>\n"
+      "<system type=\"current\" size=\"%ju\"/>\n<system type=\"max\" size=\"%ju\"/>\n"
+      "<aspace type=\"total\" size=\"%ju\"/>\n<aspace type=\"mprotect\" size=\"%ju\"/>\n</heap>\n",
+      std::uintmax_t{free_bytes != 0}, free_bytes, system_bytes, system_bytes, system_bytes, system_bytes);
+  std::fprintf(
+      stream,
+      "<total type=\"fast\" count=\"0\" size=\"0\"/>\n<total type=\"rest\" count=\"%ju\" size=\"%ju\"/>\n"
+      "<total type=\"mmap\" count=\"0\" size=\"0\"/>\n"
+      "<system type=\"current\" size=\"%ju\"/>\n<system type=\"max\" size=\"%ju\"/>\n"
+      "<aspace type=\"total\" size=\"%ju\"/>\n<aspace type=\"mprotect\" size=\"%ju\"/>\n</malloc>\n",
+      std::uintmax_t{free_bytes != 0}, free_bytes, system_bytes, system_bytes, system_bytes, system_bytes);
   return 0;
 }

@@ -13,16 +13,10 @@
 
 namespace heapwright::heap {
 
-// Larger alignments are refused.
-inline constexpr std::size_t max_alignment_bytes = std::size_t{1} << 30;
-
 struct Run {
   std::uint32_t unit;  // 0: no memory
   bool is_zeroed;
 };
-
-// Reserves the region. False: refused; may be called again.
-bool initialize_page_source() noexcept;
 
 // A run whose lines are all UnitKind::inside, to be described by the caller.
 // `alignment_units` is a power of two. At most one growth of the region.
@@ -68,18 +62,6 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noe
 // `most_units` of it, if it was freed `least_age` ticks before `now`. False:
 // there was none. They are nobody's meanwhile, hence not more than 16 MiB.
 bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t most_units = 256) noexcept;
-
-// The clean free run that ends at the frontier; unit 0: there is none.
-struct FreeTail {
-  std::uint32_t unit;
-  std::uint32_t end;
-  std::uint32_t used_units;  // of the whole region, handed out now
-  std::uint32_t lot_units;   // taken so far: for slabs of one unit
-};
-FreeTail free_tail() noexcept;
-// Gives back the pages of what is left of [unit, end) in the clean free run at
-// the frontier. False: not now.
-bool drop_clean(std::uint32_t unit, std::uint32_t end) noexcept;
 
 // Dirty free runs are more than an eighth of the units in use.
 inline constexpr std::uint32_t surplus_share = 8;

@@ -9,8 +9,10 @@
 
 #include "heap/allocate.hpp"
 #include "heap/caches.hpp"
+#include "heap/clock.hpp"
 #include "heap/counting.hpp"
 #include "heap/dropped_blocks.hpp"
+#include "heap/growth.hpp"
 #include "heap/hardened.hpp"
 #include "heap/heap_object.hpp"
 #include "heap/lock.hpp"
@@ -74,7 +76,8 @@ void in_child() {
   if (is_started.load(std::memory_order_acquire)) return true;
   const LockGuard locked(start_lock, counters_page->page.page_source_lock);
   if (is_started.load(std::memory_order_relaxed)) return true;
-  if (!initialize_page_source()) return false;
+  find_clock();
+  if (!place_region()) return false;
   read_settings();
   open_counters();
   is_started.store(true, std::memory_order_release);

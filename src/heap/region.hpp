@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One reserved range of addresses holds every block, so that a block's record
+// One range of addresses holds every block, so that a block's record
 // is found by arithmetic:
 //
 //   base                                  base + used_bytes   base + span_bytes
@@ -146,6 +146,12 @@ inline std::uint32_t unit_of(const UnitLine* line) noexcept {
 }
 inline char* memory_of(std::uint32_t unit) noexcept {
   return reinterpret_cast<char*>(region.base + (static_cast<std::uintptr_t>(unit) << unit_shift));
+}
+// The first one from `unit` on whose address is a multiple of so many units, a power of two.
+inline std::uint32_t aligned_unit(std::uint32_t unit, std::uint32_t alignment_units) noexcept {
+  const std::uintptr_t first = region.base >> unit_shift;
+  const std::uintptr_t mask = std::uintptr_t{alignment_units} - 1;
+  return static_cast<std::uint32_t>(((first + unit + mask) & ~mask) - first);
 }
 inline bool is_in_region(const void* pointer) noexcept {
   return reinterpret_cast<std::uintptr_t>(pointer) - region.base < region.span_bytes;

@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 
 #include <atomic>
-#include <bit>
 
 #include "heap/counting.hpp"
 #include "heap/lock.hpp"
@@ -72,31 +71,32 @@ std::size_t address_space_limit_bytes() noexcept {
   return result != 0 || limit.rlim_cur == RLIM_INFINITY ? 0 : limit.rlim_cur;
 }
 
-void* reserve(std::size_t bytes) noexcept {
-  const long result = call_mmap(nullptr, bytes, PROT_NONE, 0);
-  return is_error(result) ? nullptr : reinterpret_cast<void*>(result);
-}
-
-void unreserve(void* begin, std::size_t bytes) noexcept {
-  if (bytes != 0) {
-    platform::raw_syscall(SYS_munmap, platform::raw_argument(begin), static_cast<long>(bytes));
-  }
-}
-
-bool make_writable(void* begin, std::size_t bytes) noexcept {
-  if (is_refused()) return false;
-  const TimedCall timed(counters_page->page.mapping);
-  return platform::raw_syscall(SYS_mprotect, platform::raw_argument(begin), static_cast<long>(bytes),
-                               PROT_READ | PROT_WRITE) == 0;
-}
-
-bool map_at(void* begin, std::size_t bytes) noexcept {
+Mapping map_at(void* begin, std::size_t bytes) noexcept {
   const TimedCall timed(counters_page->page.mapping);
   const long result = call_mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE);
-  if (is_error(result)) return false;
-  if (reinterpret_cast<void*>(result) == begin) return true;
-  unreserve(reinterpret_cast<void*>(result), bytes);  // a kernel that takes the place for a hint
-  return false;
+  if (is_error(result)) return result == -EEXIST ? Mapping::occupied : Mapping::refused;
+  if (reinterpret_cast<void*>(result) == begin) return Mapping::done;
+  unmap(reinterpret_cast<void*>(result), bytes);  // a kernel that takes the place for a hint
+  return Mapping::occupied;
+}
+
+// A limit may refuse so much though the place is free; that is told apart.
+bool is_unmapped(void* begin, std::size_t bytes) noexcept {
+  const long result = call_mmap(begin, bytes, PROT_NONE, MAP_FIXED_NOREPLACE | MAP_NORESERVE);
+  if (is_error(result)) return result == -ENOMEM;
+  unmap(reinterpret_cast<void*>(result), bytes);
+  return reinterpret_cast<void*>(result) == begin;
+}
+
+void* find_unmapped(std::size_t bytes) noexcept {
+  const long result = call_mmap(nullptr, bytes, PROT_NONE, MAP_NORESERVE);
+  if (is_error(result)) return nullptr;
+  unmap(reinterpret_cast<void*>(result), bytes);
+  return reinterpret_cast<void*>(result);
+}
+
+void unmap(void* begin, std::size_t bytes) noexcept {
+  platform::raw_syscall(SYS_munmap, platform::raw_argument(begin), static_cast<long>(bytes));
 }
 
 void* map_anywhere(std::size_t bytes) noexcept {
@@ -108,26 +108,6 @@ void* map_anywhere(std::size_t bytes) noexcept {
 void drop_pages(void* begin, std::size_t bytes) noexcept {
   const TimedCall timed(counters_page->page.purging);
   platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes), MADV_DONTNEED);
-}
-
-bool populate_pages(void* begin, std::size_t bytes) noexcept {
-  constexpr int populate_write = 23;  // MADV_POPULATE_WRITE
-  if (is_refused()) return false;
-  const TimedCall timed(counters_page->page.populating);
-  return platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes),
-                               populate_write) == 0;
-}
-
-std::uint32_t memory_node_count() noexcept {
-  constexpr unsigned long of_allowed_nodes = 4;  // MPOL_F_MEMS_ALLOWED
-  constexpr std::size_t most_nodes = 1024;       // more than any kernel is built for
-  std::uint64_t nodes[most_nodes / 64] = {};
-  const long result = platform::raw_syscall(SYS_get_mempolicy, 0, platform::raw_argument(nodes), most_nodes,
-                                            0, of_allowed_nodes);
-  if (result == -ENOSYS) return 1;  // a kernel without memory nodes
-  std::uint32_t count = 0;
-  for (const std::uint64_t word : nodes) count += static_cast<std::uint32_t>(std::popcount(word));
-  return result == 0 ? count : 0;
 }
 
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept {

@@ -16,7 +16,7 @@ pthread_t grower;
 // Waits until the other thread has had its turn; a minute means that it never will.
 long answer(PageRequest& request) {
   int expected = armed;
-  if (pthread_equal(pthread_self(), grower) && request.number == SYS_mprotect &&
+  if (pthread_equal(pthread_self(), grower) && request.number == SYS_mmap &&
       state.compare_exchange_strong(expected, asked)) {
     for (int i = 0; i < 60'000 && state != answered; ++i) usleep(1000);
     REQUIRE(state == answered);

@@ -38,7 +38,8 @@ void require_bad_alloc(Call call) {
 }
 
 void check_sizes() {
-  for (std::size_t bytes : {half, half + 1, SIZE_MAX - 4096, SIZE_MAX - 15, SIZE_MAX - 1, SIZE_MAX}) {
+  for (std::size_t bytes : {half, half + 1, SIZE_MAX - 4096, SIZE_MAX - 15, SIZE_MAX - 8, SIZE_MAX - 7,
+                            SIZE_MAX - 6, SIZE_MAX - 1, SIZE_MAX}) {
     bytes = opaque(bytes);
     require_enomem([=] { return std::malloc(bytes); });
     require_enomem([=] { return std::calloc(1, bytes); });
@@ -111,6 +112,17 @@ void check_alignments() {
   REQUIRE(error == ENOMEM || (error == 0 && reinterpret_cast<std::uintptr_t>(block) % huge == 0));
   std::free(block);
   require_enomem([=] { return memalign(opaque(std::size_t{1} << 62), 100); });
+  for (const std::size_t beyond : {(std::size_t{1} << 63) + 1, SIZE_MAX - 1, SIZE_MAX}) {
+    errno = 0;
+    REQUIRE(memalign(opaque(beyond), 100) == nullptr && errno == EINVAL);
+  }
+  // 8 GiB: whoever refuses it says so, and the address space is there to take it.
+  for (const std::size_t far : {std::size_t{1} << 31, std::size_t{1} << 33}) {
+    if (!is_preloaded()) continue;
+    REQUIRE(posix_memalign(&block, opaque(far), 100) == 0);
+    REQUIRE(reinterpret_cast<std::uintptr_t>(block) % far == 0);
+    std::free(block);
+  }
   if (!is_preloaded()) return;  // the C library rounds up instead
   for (std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{4097}}) {
     errno = 0;

@@ -2,8 +2,11 @@
 """HEAPWRIGHT_HEAP_... in the environment: bad ones get one line each, and the default is used."""
 
 import os
+import shutil
+import stat
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from conftest import build
@@ -55,3 +58,27 @@ def test_an_unknown_setting_is_named() -> None:
 def test_each_bad_setting_gets_its_line() -> None:
     bad = {"HEAPWRIGHT_HEAP_HARDENED": "x", "HEAPWRIGHT_HEAP_X": "1", "HEAPWRIGHT_HEAP_DECAY_MS": "never"}
     assert len(errors_of(bad)) == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a program of another user's")
+def test_a_setuid_program_ignores_the_environment(tmp_path: Path) -> None:
+    """A caller without rights must not have files made, or lines written, by a program with them."""
+    program = tmp_path / "elevated"
+    shutil.copy(build / "heap_programs/elevated", program)
+    settings = {"HEAPWRIGHT_HEAP_COUNTERS": "1", "HEAPWRIGHT_HEAP_DECAY_MS": "never"}
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([program], env=settings, capture_output=True, text=True, check=True, timeout=20)
+
+    done = run()
+    assert done.stdout == "elevated 0 file 1\n"
+    assert "HEAPWRIGHT_HEAP_DECAY_MS" in done.stderr
+    os.chown(program, 65534, 65534)
+    program.chmod(stat.S_ISUID | 0o755)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    done = run()
+    if done.stdout.startswith("elevated 0"):
+        pytest.skip("the temporary folder does not let programs be setuid")
+    assert done.stdout == "elevated 1 file 0\n"
+    assert done.stderr == ""
