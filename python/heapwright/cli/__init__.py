@@ -14,12 +14,14 @@ import sys
 from contextlib import suppress
 from types import FrameType
 
+from heapwright.cli import streams
 from heapwright.cli.errors import InputError
 from heapwright.cli.plain import explain_plainly
 
 
 def main() -> None:
     """Runs the command line and exits."""
+    streams.prepare()
     gc.disable()  # a command ends before cycles matter; looking for them is a tenth of its start
     code = run_command(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
@@ -57,7 +59,7 @@ def run_command(arguments: list[str]) -> int:
         signal.signal(signal.SIGINT, before)
     if not interruption.has_come:
         return code
-    sys.stderr.write("heapwright: interrupted\n")
+    streams.say("heapwright: interrupted")
     return 128 + signal.SIGINT
 
 
@@ -68,10 +70,13 @@ def _run(arguments: list[str]) -> int:
     except InputError as error:
         return _fail(str(error))
     except BrokenPipeError:
-        # The reader went away (`| head`): not an error. Python would complain
-        # once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.give_up_output()  # the reader went away (`| head`): not an error
         return 0
+    except OSError as error:
+        streams.give_up_output()
+        return _fail(streams.reason_of(error))
+    except MemoryError:
+        return _fail("out of memory; choose a part of the trace with --from and --until")
     except Exception as error:
         if not _is_trace_error(error):
             raise
@@ -93,7 +98,7 @@ def _is_trace_error(error: Exception) -> bool:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"heapwright: {' '.join(message.split())}\n")
+    streams.say(f"heapwright: {' '.join(message.split())}")
     return 2
 
 

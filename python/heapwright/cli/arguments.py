@@ -67,7 +67,7 @@ def find_threads(trace: Trace, wanted: Sequence[str]) -> tuple[int, ...]:
         if not same:
             names = sorted({thread.name for thread in trace.threads})
             raise InputError(
-                f"--thread {text} names none of the {len(trace.threads)} threads; "
+                f"--thread {text} is not among the threads ({len(trace.threads)} in all); "
                 f"use a number from heapwright info, or a name ({', '.join(names[:5])})"
             )
         found += same
@@ -77,27 +77,27 @@ def find_threads(trace: Trace, wanted: Sequence[str]) -> tuple[int, ...]:
 def make_filter(
     trace: Trace,
     from_: str = "",
-    to: str = "",
+    until: str = "",
     thread: Sequence[str] = (),
-    min_size: str = "",
-    max_size: str = "",
+    min_block: str = "",
+    max_block: str = "",
     site: str = "",
     library: str = "",
 ) -> Filter:
     """A filter from the options' texts; "" = not given."""
     chosen = Filter(
         from_ns=parse_time("--from", from_) if from_ else 0,
-        to_ns=parse_time("--to", to) if to else NO_LIMIT,
-        min_size_bytes=parse_size("--min-size", min_size) if min_size else 0,
-        max_size_bytes=parse_size("--max-size", max_size) if max_size else NO_LIMIT,
+        to_ns=parse_time("--until", until) if until else NO_LIMIT,
+        min_size_bytes=parse_size("--min-block", min_block) if min_block else 0,
+        max_size_bytes=parse_size("--max-block", max_block) if max_block else NO_LIMIT,
         threads=find_threads(trace, thread),
         site=checked_pattern("--site", site),
         library=checked_pattern("--library", library),
     )
     if chosen.from_ns >= chosen.to_ns:
-        raise InputError("--from must be before --to")
+        raise InputError("--from must be before --until")
     if chosen.min_size_bytes > chosen.max_size_bytes:
-        raise InputError("--min-size must not be above --max-size")
+        raise InputError("--min-block must not be above --max-block")
     return chosen
 
 

@@ -4,19 +4,57 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from click import ClickException
+from click import ClickException, Context
+from typer.core import TyperCommand, TyperGroup
 
 from heapwright.cli.errors import InputError
 
 COMMANDS = ("record", "explain", "run", "sql", "export", "info", "lab")
+SHELLS = ("bash", "zsh", "fish")
+_COMPLETE = "_HEAPWRIGHT_COMPLETE"  # set by the completion scripts
 _TAKE_A_PROGRAM = ("record", "run")
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 _PASSED_ON = {"allow_extra_args": True, "allow_interspersed_args": False, "ignore_unknown_options": False}
+# What an option is called elsewhere: the nearest spelling would be another one.
+_OTHER_NAMES = {"--to": "--until", "--min-size": "--min-block", "--max-size": "--max-block"}
+
+EXAMPLES = {
+    "": (
+        "heapwright run -- ls -l",
+        "heapwright record -o ls.heapwright -- ls -l",
+        "heapwright explain ls.heapwright",
+    ),
+    "record": (
+        "heapwright record -- ls -l",
+        "heapwright record --children --output 'build.%e.%p.heapwright' -- make",
+        "heapwright record --sample 512k --duration 60 -- ./server",
+    ),
+    "explain": (
+        "heapwright explain ls.heapwright",
+        "heapwright explain ls.heapwright --question peak --top 30 --wide",
+        "heapwright explain ls.heapwright --from 1s --until 2.5s --thread main",
+    ),
+    "run": ("heapwright run -- ls -l", "heapwright run --top 3 -o ls.heapwright -- ls -l"),
+    "sql": (
+        "heapwright sql ls.heapwright 'select kind, count(*) from event group by kind'",
+        "heapwright sql ls.heapwright 'describe block'",
+        "heapwright sql ls.heapwright 'from site order by bytes desc limit 5' --csv",
+    ),
+    "export": (
+        "heapwright export ls.heapwright --to pprof",
+        "heapwright export ls.heapwright --to folded --measure peak -o - | flamegraph.pl > peak.svg",
+        "heapwright export ls.heapwright --to parquet --table block",
+    ),
+    "info": ("heapwright info ls.heapwright", "heapwright info ls.heapwright --json"),
+    "lab": ("heapwright lab", "heapwright lab latency --on glibc,heapwright --html latency.html"),
+}  # fmt: skip
 
 
 def _print_version(wanted: bool) -> None:
@@ -27,37 +65,91 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _print_completion(shell: str) -> None:
+    if shell:
+        from typer._completion_shared import get_completion_script
+
+        from heapwright.cli.arguments import one_of
+
+        one_of("shell", shell, SHELLS)
+        script = get_completion_script(prog_name="heapwright", complete_var=_COMPLETE, shell=shell)
+        sys.stdout.write(script + "\n")
+        raise typer.Exit
+
+
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    completion: Annotated[
+        str,
+        typer.Option(
+            metavar="SHELL",
+            callback=_print_completion,
+            is_eager=True,
+            help=f"Print what makes the shell complete commands and options: {', '.join(SHELLS)}.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> None:
     """Know what your heap costs, and why: record a program, then ask."""
+
+
+class _Command(TyperCommand):
+    def get_help(self, ctx: Context) -> str:
+        return _readable(super().get_help(ctx))
+
+
+class _Group(TyperGroup):
+    def get_help(self, ctx: Context) -> str:
+        return _readable(super().get_help(ctx))
+
+
+def _readable(text: str) -> str:
+    return text.replace("\\[", "[")  # typer escapes brackets for a markup that is switched off
+
+
+def _epilog(command: str) -> str:
+    lines = "\n".join(f"  {example}" for example in EXAMPLES[command])
+    return f"\b\nExamples:\n{lines}"
 
 
 def make_app(names: Sequence[str]) -> typer.Typer:
     """The command line with these commands. A command's modules are imported here, and only its own:
     importing all of them takes longer than most traces take to read."""
     app = typer.Typer(
+        cls=_Group,
         name="heapwright",
         help="Know what your heap costs, and why: record a program, then ask.",
-        no_args_is_help=True,
+        epilog=_epilog(""),
+        context_settings=_SETTINGS,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
     for name in names:
-        command = getattr(import_module(f"heapwright.cli.{name}"), name)
-        app.command(name, context_settings=_PASSED_ON if name in _TAKE_A_PROGRAM else None)(command)
+        takes_program = name in _TAKE_A_PROGRAM
+        app.command(
+            name,
+            cls=_Command,
+            epilog=_epilog(name),
+            options_metavar="[OPTIONS] -- PROGRAM [ARGUMENTS]" if takes_program else "[OPTIONS]",
+            context_settings=_PASSED_ON if takes_program else None,
+        )(getattr(import_module(f"heapwright.cli.{name}"), name))
     return app
 
 
 def run(arguments: list[str]) -> int:
     """Runs one command; its exit code. Raises InputError for what the user got wrong."""
+    if _COMPLETE in os.environ:
+        return _complete()
     chosen = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS
+    command = typer.main.get_command(make_app(chosen))
     try:
-        code = make_app(chosen)(arguments, prog_name="heapwright", standalone_mode=False)
+        # Not through command.main(), which ends the process by itself when a pipe is closed.
+        with command.make_context("heapwright", arguments or ["--help"]) as context:
+            code = command.invoke(context)
     except typer.Exit as request:
         return request.exit_code
     except typer.Abort:
@@ -65,6 +157,17 @@ def run(arguments: list[str]) -> int:
     except ClickException as error:
         raise InputError(_usage_message(error, arguments)) from None
     return code if isinstance(code, int) else 0
+
+
+def _complete() -> int:
+    from typer._completion_classes import completion_init
+
+    completion_init()
+    try:
+        make_app(COMMANDS)([], prog_name="heapwright")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 0
 
 
 def _usage_message(error: ClickException, arguments: list[str]) -> str:
@@ -77,6 +180,10 @@ def _usage_message(error: ClickException, arguments: list[str]) -> str:
         near = sorted(
             possibilities or (), key=lambda name: -difflib.SequenceMatcher(None, name, option).ratio()
         )
+        if context is not None and any(
+            _OTHER_NAMES.get(option) in param.opts for param in context.command.params
+        ):
+            return f"unknown option {option}; use {_OTHER_NAMES[option]}"
         return f"unknown option {option}" + (f"; did you mean {near[0]}?" if near else f"; {see}")
     first = next((argument for argument in arguments if not argument.startswith("-")), "")
     if first and first not in COMMANDS and not command:

@@ -24,10 +24,10 @@ def explain(
     top: Top = 10,
     question: Questions = None,
     from_: options.From = "",
-    to: options.To = "",
+    until: options.Until = "",
     thread: options.Threads = None,
-    min_size: options.MinSize = "",
-    max_size: options.MaxSize = "",
+    min_block: options.MinBlock = "",
+    max_block: options.MaxBlock = "",
     site: options.SitePattern = "",
     library: options.Library = "",
     site_depth: options.SiteDepth = 1,
@@ -35,11 +35,12 @@ def explain(
     skip: options.Skip = None,
     debug_root: options.DebugRoot = None,
     json: options.Json = False,
+    wide: options.Wide = False,
 ) -> None:
     """Say what the recorded program's heap cost, and where."""
-    wishes = make_wishes(top, question or [], json)
+    wishes = make_wishes(top, question or [], json, wide)
     trace = open_trace(file, debug_root)
-    chosen = make_filter(trace, from_, to, thread or [], min_size, max_size, site, library)
+    chosen = make_filter(trace, from_, until, thread or [], min_block, max_block, site, library)
     explain_trace(trace, chosen, make_site_options(site_depth, full_stacks, skip or []), wishes)
     if not json:
         hint_query(file)

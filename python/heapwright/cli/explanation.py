@@ -11,6 +11,7 @@ from heapwright.cli.arguments import one_of
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
+from heapwright.explain import words
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.model.trace import FactsReading
 
@@ -24,6 +25,7 @@ class Wishes(NamedTuple):
     top: int = 10
     questions: tuple[str, ...] = explaining.NAMES
     as_json: bool = False
+    wide: bool = False
 
 
 def hint_query(file: Path) -> None:
@@ -31,12 +33,12 @@ def hint_query(file: Path) -> None:
     hint(f"heapwright sql {file} 'select * from site order by live_at_peak_bytes desc limit 5'")
 
 
-def make_wishes(top: int, questions: Sequence[str], as_json: bool) -> Wishes:
+def make_wishes(top: int, questions: Sequence[str], as_json: bool, wide: bool = False) -> Wishes:
     """Checked wishes."""
     if top < 1:
         raise InputError("--top takes a number from 1 on")
     names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
-    return Wishes(top, names or explaining.NAMES, as_json)
+    return Wishes(top, names or explaining.NAMES, as_json, wide)
 
 
 def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wishes: Wishes) -> None:
@@ -58,7 +60,7 @@ def explain_facts(
     if wishes.as_json:
         print_json(document)
         return
-    explaining.render(document, make_console())
+    explaining.render(document, make_console(wishes.wide))
 
 
 def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:
@@ -68,6 +70,5 @@ def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None
         from pathlib import Path  # only for mistakes
 
         option = f"--site {chosen.site}" if chosen.site else f"--library {chosen.library}"
-        raise InputError(
-            f"{option} matches none of the {len(trace.sites(sites))} call sites of {Path(trace.path).name}"
-        )
+        number = words.counted(len(trace.sites(sites)), "call site")
+        raise InputError(f"{option} matches none of the {number} of {Path(trace.path).name}")

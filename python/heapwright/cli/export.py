@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,22 +12,22 @@ import typer
 from heapwright.cli import options
 from heapwright.cli.arguments import make_filter, one_of, open_trace
 from heapwright.cli.errors import InputError
-from heapwright.cli.output import check_output, hint, print_json, write_file
+from heapwright.cli.output import check_output, hint, is_stdout, print_json, write_by_name, write_file
 from heapwright.cli.progress import progress
+from heapwright.cli.streams import say
 from heapwright.explain import words
 from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, write_table
 from heapwright.model import Filter, Trace
 from heapwright.model.tables import TABLES
 
 To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="File to write.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="OUT", help="File to write; - is standard output.")
+]
 Measure = Annotated[
     str, typer.Option(metavar="NAME", help="bytes, calls, peak, leaked, temporaries or time.")
 ]
 Table = Annotated[str, typer.Option(metavar="NAME", help=f"For parquet: {', '.join(TABLES)}.")]
-Until = Annotated[
-    str, typer.Option("--until", metavar="TIME", help="Only what was called up to here (300ms).")
-]
 
 
 def export(
@@ -37,7 +37,7 @@ def export(
     measure: Measure = "",
     table: Table = "event",
     from_: options.From = "",
-    until: Until = "",
+    until: options.Until = "",
     thread: options.Threads = None,
     site: options.SitePattern = "",
     library: options.Library = "",
@@ -45,13 +45,21 @@ def export(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Write a trace for pprof, speedscope, Perfetto, flame graphs or Parquet readers."""
+    """Write a trace in another tool's format.
+
+    For pprof, speedscope, Perfetto, flame graphs (folded) and readers of Parquet.
+    """
     form = FORMATS[one_of("format", to, FORMATS)]
     _check_measure(to, form, measure)
     one_of("table", table, TABLES)
     trace = open_trace(file, debug_root)
-    target = output or Path(file.with_suffix("").name + form.suffix)
+    of_table = f".{table}" if form.write is None else ""
+    target = output or Path(file.with_suffix("").name + of_table + form.suffix)
     check_output(target, force)
+    if json and is_stdout(target):
+        raise InputError(
+            "--json and an export to standard output exclude each other; name a file with --output"
+        )
     chosen = make_filter(trace, from_, until, thread or [], site=site, library=library)
     with progress("reading symbols") as report:
         trace.symbols(report)
@@ -64,7 +72,10 @@ def export(
     if json:
         print_json({"schema": "heapwright.export/1", "format": to, "file": str(target), "bytes": size})
         return
-    typer.echo(f"{target}  {words.size(size)}")
+    if is_stdout(target):
+        say(f"standard output  {words.size(size)}")
+        return
+    sys.stdout.write(f"{target}  {words.size(size)}\n")
     hint(form.opened_by.format(target))
 
 
@@ -89,15 +100,4 @@ def _write_profile(
 
 
 def _write_parquet(trace: Trace, table: str, target: Path, force: bool, chosen: Filter) -> int:
-    check_output(target, force)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    before = os.umask(0o077)
-    try:
-        write_table(trace, table, part, chosen)
-        part.replace(target)
-    except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror or error}") from None
-    finally:
-        os.umask(before)
-        part.unlink(missing_ok=True)
-    return target.stat().st_size
+    return write_by_name(target, force, lambda path: write_table(trace, table, path, chosen))

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from heapwright.cli import options
@@ -16,19 +15,20 @@ from heapwright.cli.output import hint, make_console, print_json
 from heapwright.explain import words
 from heapwright.explain.tables import plain
 from heapwright.model import Trace
+from heapwright.terminal.pairs import Pairs
 
 SCHEMA = "heapwright.info/1"
 _SHOWN_THREADS = 20
 
 
-def info(file: options.File, json: options.Json = False) -> None:
-    """Show a trace's metadata, modules, threads and chunks."""
+def info(file: options.File, json: options.Json = False, wide: options.Wide = False) -> None:
+    """Show what a trace file holds: program, threads, modules."""
     trace = open_trace(file)
     document = describe(trace)
     if json:
         print_json(document)
         return
-    show(document, make_console())
+    show(document, make_console(wide))
     hint(f"heapwright explain {file}")
 
 
@@ -69,18 +69,16 @@ def show(document: dict[str, Any], console: Console) -> None:
         ("ended", f"{end['reason']} {end['status']} after {words.duration(end['time_ns'])}"),
         ("allocator", metadata["allocator"]),
         ("recorded", f"{', '.join(recorded)}, by recorder {metadata['recorder_version']}"),
-        ("file", f"{words.size(document['file_bytes'])}, {words.count(document['events'])} calls in "
-                 f"{words.count(document['event_chunks'])} chunks, {words.count(document['stacks'])} stacks"),
+        ("file", f"{words.size(document['file_bytes'])}, {words.counted(document['events'], 'call')} in "
+                 f"{words.counted(document['event_chunks'], 'chunk')}, "
+                 f"{words.counted(document['stacks'], 'stack')}"),
         ("dropped", words.count(end["dropped"])),
     ]  # fmt: skip
     lines += [("note", note) for note in metadata["notes"]]
     lines += [
         ("damage", f"at byte {damage['file_offset']}: {damage['what']}") for damage in document["damage"]
     ]
-    grid = Table.grid(padding=(0, 2))
-    for name, text in lines:
-        grid.add_row(Text(name, style="bold"), Text(text))
-    console.print(grid)
+    console.print(Pairs([(name, Text(text)) for name, text in lines], style="bold"))
     _show_threads(document["threads"], console)
     _show_modules(document["modules"], console)
 
@@ -101,7 +99,7 @@ def _show_threads(threads: list[dict[str, Any]], console: Console) -> None:
     console.print()
     console.print(plain(("thread", "id", "calls", "dropped", "first call", "exit"), rows, text_columns=(0,)))
     if len(threads) > len(busiest):
-        console.print(f"{len(threads) - len(busiest)} more threads: --json lists all")
+        console.print(f"{words.counted(len(threads) - len(busiest), 'more thread')}: --json lists all")
 
 
 def _show_modules(modules: list[dict[str, Any]], console: Console) -> None:
@@ -118,4 +116,4 @@ def _show_modules(modules: list[dict[str, Any]], console: Console) -> None:
     ]
     console.print()
     headers = ("start", "size", "build id", "loaded", "unloaded", "path")
-    console.print(plain(headers, rows, text_columns=(2, 5)))
+    console.print(plain(headers, rows, text_columns=(5,), left_columns=(2,)))

@@ -59,7 +59,7 @@ def lab(
     no_pin: Annotated[bool, typer.Option("--no-pin", help="Pin nothing.")] = False,
     force: options.Force = False,
 ) -> int:
-    """Run a field experiment, or all of them, on the allocators of this machine."""
+    """Run experiments on this machine's allocators."""
     program = native_programs.find(PROGRAM)
     build = program.parent.parent
     built = Path.cwd() / "build"

@@ -17,13 +17,15 @@ DebugRoot = Annotated[
 From = Annotated[
     str, typer.Option("--from", metavar="TIME", help="Only what was called from here on (2.5s).")
 ]
-To = Annotated[str, typer.Option("--to", metavar="TIME", help="Only what was called up to here (300ms).")]
+Until = Annotated[
+    str, typer.Option("--until", metavar="TIME", help="Only what was called up to here (300ms).")
+]
 Threads = Annotated[
     list[str] | None,
     typer.Option("--thread", metavar="THREAD", help="Only this thread: number, id or name. Repeatable."),
 ]
-MinSize = Annotated[str, typer.Option(metavar="BYTES", help="Only blocks of at least this size (64k).")]
-MaxSize = Annotated[str, typer.Option(metavar="BYTES", help="Only blocks of at most this size.")]
+MinBlock = Annotated[str, typer.Option(metavar="BYTES", help="Only blocks of at least this size (64k).")]
+MaxBlock = Annotated[str, typer.Option(metavar="BYTES", help="Only blocks of at most this size.")]
 SitePattern = Annotated[
     str, typer.Option("--site", metavar="REGEX", help="Only sites whose function or file:line match.")
 ]
@@ -35,3 +37,10 @@ Skip = Annotated[
     typer.Option(metavar="REGEX", help="Functions or libraries that are never a call site. Repeatable."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+Wide = Annotated[
+    bool,
+    typer.Option(
+        "--wide",
+        help="Cut no name. Without it, lines fit the terminal; in files and pipes COLUMNS, or 100 columns.",
+    ),
+]

@@ -5,68 +5,175 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from heapwright.cli.errors import InputError
+from heapwright.cli.streams import say
+from heapwright.terminal import spelling
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
-_FILE_COLUMNS = 160
+STDOUT = "-"
+_FILE_COLUMNS = 100
+_UNLIMITED_COLUMNS = 100_000
 
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout; on one line unless a person looks (indenting takes 20 times as long)."""
     indent = 2 if sys.stdout.isatty() else None
-    sys.stdout.write(json.dumps(document, indent=indent, ensure_ascii=False, default=str) + "\n")
+    is_ascii = not spelling.shows_unicode(sys.stdout)
+    sys.stdout.write(json.dumps(document, indent=indent, ensure_ascii=is_ascii, default=str) + "\n")
 
 
-def make_console() -> Console:
-    """Stdout as tables want it: colours on a terminal only; a file has room for long names."""
+def make_console(wide: bool = False) -> Console:
+    """Stdout as tables want it: colours on a terminal only, ASCII where LC_ALL says C; wide: cut nothing."""
     from rich.console import Console  # JSON does without, and its import takes time
 
     class Stdout(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            """Lines longer than the terminal are broken by it, and not cut off."""
+            super().print(*objects, crop=False, **options)
+
         def on_broken_pipe(self) -> None:
             """The caller of the command decides; rich would end with exit code 1."""
             raise BrokenPipeError
 
-    console = Stdout(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
+    if os.environ.get("LC_ALL") in ("C", "POSIX"):
+        spelling.use_ascii(sys.stdout)
+    # What programs call their functions is no markup, and :x: in it no picture.
+    console = Stdout(highlight=False, markup=False, emoji=False)
+    if wide:
+        console.width = _UNLIMITED_COLUMNS
+    elif not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _FILE_COLUMNS
     return console
 
 
 def hint(text: str) -> None:
     """What to type next; on stderr, so that stdout is only the result."""
-    sys.stderr.write(f"next: {text}\n")
+    say(f"next: {text}")
 
 
 def check_output(path: Path, force: bool) -> None:
-    """Refuses to replace a file, or to write where there is no folder."""
+    """Refuses to replace a file, or to write where there is no folder. Devices and pipes are not replaced."""
+    if str(path) == STDOUT:
+        return
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} for {path.name}; make it first")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file with --output")
-    if path.exists() and not force:
+    if path.exists() and not force and not _is_written_through(path):
         raise InputError(f"{path} exists; use --force to replace it or choose another with --output")
 
 
-def write_file(path: Path, force: bool, write: Callable[[BinaryIO], None]) -> int:
-    """Writes beside the path and moves into place, so that a failure leaves nothing half done."""
-    check_output(path, force)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def is_stdout(path: Path) -> bool:
+    """Whether this is standard output, by whichever name."""
+    if str(path) == STDOUT:
+        return True
     try:
+        return os.path.samestat(path.stat(), os.fstat(1))
+    except OSError:
+        return False
+
+
+def _is_written_through(path: Path) -> bool:
+    """A device, a pipe, or a link to one: what is there is written to, and stays."""
+    try:
+        return is_stdout(path) or not stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+class _Counted:
+    """Counts what passes to a file that cannot tell where it is."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.bytes = 0
+
+    def write(self, piece: Any) -> int:
+        self._file.write(piece)
+        self.bytes += len(piece)
+        return len(piece)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def write_file(path: Path, force: bool, write: Callable[[BinaryIO], None]) -> int:
+    """Writes beside the path and moves into place, so that a failure leaves nothing half done.
+
+    Standard output, devices and pipes are written to directly. The bytes written come back.
+    """
+
+    def make(part: Path) -> None:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             write(file)
-            size = file.tell()
-        part.replace(path)
+
+    check_output(path, force)
+    with _in_words(path):
+        return _write_through(path, write) if _is_written_through(path) else _replace(path, make)
+
+
+def write_by_name(path: Path, force: bool, make: Callable[[Path], None]) -> int:
+    """The same for writers that take a file's name and not an open file."""
+
+    import shutil
+    import tempfile
+
+    def copy(out: BinaryIO) -> None:
+        with tempfile.TemporaryDirectory(prefix="heapwright-") as folder:
+            whole = path.__class__(folder) / "whole"
+            make(whole)
+            with whole.open("rb") as file:
+                shutil.copyfileobj(file, out)
+
+    check_output(path, force)
+    with _in_words(path):
+        return _write_through(path, copy) if _is_written_through(path) else _replace(path, make)
+
+
+@contextmanager
+def _in_words(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise InputError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        name = "standard output" if str(path) == STDOUT else path
+        raise InputError(f"cannot write {name}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _write_through(path: Path, write: Callable[[BinaryIO], None]) -> int:
+    if is_stdout(path):
+        sys.stdout.flush()
+        counted = _Counted(sys.stdout.buffer)
+        write(counted)  # type: ignore[arg-type]
+        sys.stdout.buffer.flush()
+        return counted.bytes
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
+        counted = _Counted(file)
+        write(counted)  # type: ignore[arg-type]
+    return counted.bytes
+
+
+def _replace(path: Path, make: Callable[[Path], None]) -> int:
+    target = path.resolve()  # a link stays one
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    before = os.umask(0o077)
+    try:
+        make(part)
+        size = part.stat().st_size
+        part.replace(target)
     finally:
+        os.umask(before)
         part.unlink(missing_ok=True)
     return size

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from heapwright.cli.streams import say
+
 if TYPE_CHECKING:
     from heapwright.model.trace import Progress as Report
 
@@ -23,7 +25,12 @@ def progress(what: str) -> Iterator[Report]:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=console, transient=True) as bar:
             task = bar.add_task(what, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -44,5 +51,4 @@ class _Lines:
             return
         self._next = now + _QUIET_SECONDS
         share = 100 * done // total if total else 0
-        sys.stderr.write(f"heapwright: {self._what}, {share} %\n")
-        sys.stderr.flush()
+        say(f"heapwright: {self._what}, {share} %")

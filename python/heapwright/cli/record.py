@@ -58,7 +58,7 @@ def record(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Run a program and record its heap calls: heapwright record [options] -- PROGRAM [ARGUMENTS]."""
+    """Run a program and record its heap calls."""
     options = dict(locals())
     del options["context"]
     command = collector_command(options, program_of(context, "record"))

@@ -19,8 +19,10 @@ from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.explain import Top
 from heapwright.cli.explanation import explain_trace, make_wishes
+from heapwright.cli.options import Wide
 from heapwright.cli.output import hint
 from heapwright.cli.record import collector_command, program_of
+from heapwright.cli.streams import give_up_output, say
 from heapwright.model import Filter, SiteOptions
 
 Keep = Annotated[
@@ -45,14 +47,15 @@ def run(
     keep_arguments: recording.KeepArguments = False,
     top: Top = 10,
     json: AsJson = False,
+    wide: Wide = False,
 ) -> None:
-    """Record a program and explain it: heapwright run [options] -- PROGRAM [ARGUMENTS]."""
+    """Record a program and explain it at once."""
     options: dict[str, str | bool] = {
         name: value
         for name, value in locals().items()
-        if name not in ("context", "output", "top", "json") and isinstance(value, str | bool)
+        if name not in ("context", "output", "top", "json", "wide") and isinstance(value, str | bool)
     }
-    wishes = make_wishes(top, [], json)
+    wishes = make_wishes(top, [], json, wide)
     program = program_of(context, "run")
     with tempfile.TemporaryDirectory(prefix="heapwright-") as folder:
         pattern = output or str(Path(folder) / "%e.%p.heapwright")
@@ -63,8 +66,12 @@ def run(
         if not files:
             raise typer.Exit(code)
         main = max(files, key=lambda file: int(file["events"]))
-        explain_trace(open_trace(Path(main["path"])), Filter(), SiteOptions(), wishes)
-        _say_next(files, main, output, program, json)
+        try:
+            explain_trace(open_trace(Path(main["path"])), Filter(), SiteOptions(), wishes)
+            sys.stdout.flush()
+            _say_next(files, main, output, program, json)
+        except BrokenPipeError:
+            give_up_output()  # whoever read this (`| head`) is gone; how the program ended still counts
     raise typer.Exit(code)
 
 
@@ -96,7 +103,7 @@ def _say_next(
     if as_json:
         return
     if len(files) > 1:
-        sys.stderr.write(f"{len(files)} processes were recorded; this was {main['program']}\n")
+        say(f"{len(files)} processes were recorded; this was {main['program']}")
     if output:
         hint(f"heapwright explain {main['path']} --question slow_calls")
     else:

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import duckdb
 import typer
@@ -23,6 +23,9 @@ from heapwright.explain.tables import plain
 from heapwright.model import Trace
 from heapwright.model.tables import TABLES
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 Query = Annotated[str, typer.Argument(metavar="QUERY", help=f"SQL over {', '.join(TABLES)}.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 _SHOWN_ROWS = 200
@@ -34,9 +37,13 @@ def sql(
     query: Query,
     csv: Csv = False,
     json: options.Json = False,
+    wide: options.Wide = False,
     debug_root: options.DebugRoot = None,
 ) -> None:
-    """Ask the trace in SQL: tables event, block, site, stack, frame, thread, memory, module."""
+    """Ask a trace in SQL.
+
+    Tables: event, block, site, stack, frame, thread, memory, module.
+    """
     if csv and json:
         raise InputError("--csv and --json exclude each other; give one of them")
     trace = open_trace(file, debug_root)
@@ -50,7 +57,7 @@ def sql(
         writer.writerow(columns)
         writer.writerows(_rows(result))
     else:
-        _print_table(columns, result)
+        _print_table(columns, result, make_console(wide))
         hint(f"heapwright sql {file} 'describe event'")
 
 
@@ -124,14 +131,13 @@ def _rows(result: duckdb.DuckDBPyConnection) -> Iterable[Sequence[Any]]:
         yield from chunk
 
 
-def _print_table(columns: Sequence[str], result: duckdb.DuckDBPyConnection) -> None:
+def _print_table(columns: Sequence[str], result: duckdb.DuckDBPyConnection, console: Console) -> None:
     rows = result.fetchmany(_SHOWN_ROWS + 1)
     numbers = {
         i for i in range(len(columns)) if rows and all(isinstance(row[i], int | float) for row in rows)
     }
     shown = [["" if value is None else str(value) for value in row] for row in rows[:_SHOWN_ROWS]]
     text_columns = [i for i in range(len(columns)) if i not in numbers]
-    console = make_console()
     console.print(plain(columns, shown, text_columns=text_columns))
     if len(rows) > _SHOWN_ROWS:
         console.print(f"first {_SHOWN_ROWS} rows; --csv and --json print all")

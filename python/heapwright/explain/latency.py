@@ -54,7 +54,7 @@ def show(answer: Answer) -> look.RenderableType | None:
             )
             for row in answer["by_function"]
         ],
-        text_columns=(0,),
+        left_columns=(0,),
     )
     sizes = tables.plain(
         ("allocated size", "calls", "total", *_HEADERS),
@@ -67,7 +67,7 @@ def show(answer: Answer) -> look.RenderableType | None:
             )
             for row in answer["by_size"]
         ],
-        text_columns=(0,),
+        left_columns=(0,),
     )
     return look.Group(functions, look.Text(), sizes)
 

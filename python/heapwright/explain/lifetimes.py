@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from heapwright.explain import look, words
+from heapwright.explain import look, tables, words
 from heapwright.explain.report import Answer, Finding, Report
 
 NAME = "lifetimes"
@@ -35,17 +35,15 @@ def show(answer: Answer) -> look.RenderableType | None:
     starts: list[int] = answer["lifetime_from_ns"]
     groups = [range(first, min(first + 2, len(starts))) for first in range(0, len(starts), 2)]
     largest = max(max(_merged(row["blocks"], groups)) for row in answer["rows"])
-    table = look.Table(box=look.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    table.add_column("size from", justify="right", no_wrap=True)
-    for group in groups:
-        table.add_column(
-            f"≥{_short(starts[group[0]])}" if starts[group[0]] else "0", justify="center", no_wrap=True
-        )
-    table.add_column("live", justify="center", no_wrap=True)
-    for row in answer["rows"]:
-        cells = [_cell(blocks, largest) for blocks in _merged(row["blocks"], groups)]
-        table.add_row(words.size(row["size_from_bytes"]), *cells)
-    return table
+    headers = [f"≥{_short(starts[group[0]])}" if starts[group[0]] else "0" for group in groups]
+    rows: list[list[str | look.Styled]] = [
+        [
+            words.size(row["size_from_bytes"]),
+            *(_cell(blocks, largest) for blocks in _merged(row["blocks"], groups)),
+        ]
+        for row in answer["rows"]
+    ]
+    return tables.plain(("size from", *headers, "live"), rows, centred=True)
 
 
 def _merged(blocks: list[int], groups: list[range]) -> list[int]:
@@ -56,12 +54,12 @@ def _short(time_ns: int) -> str:
     return words.duration(time_ns).replace(" ", "").replace(".00", "").replace(".0", "")
 
 
-def _cell(blocks: int, largest: int) -> look.Text:
+def _cell(blocks: int, largest: int) -> look.Styled:
     if blocks == 0:
-        return look.Text("·", style="dim")
+        return look.Styled("·", style="dim")
     level = 1 + int(3.999 * math.log1p(blocks) / math.log1p(max(largest, 1))) if largest else 1
     level = min(level, 4)
-    return look.Text(_SHADES[level] * 4, style=_COLOURS[level])
+    return look.Styled(_SHADES[level] * 4, style=_COLOURS[level])
 
 
 def findings(answer: Answer) -> list[Finding]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What shows answers to people: rich's parts under one name, imported when the first of them is used.
+"""What shows answers to people: rich's parts and our tables, imported when the first of them is used.
 
 Answers as data (--json) need none of them, and importing rich takes longer
 than reading a short trace.
@@ -11,12 +11,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console, Group, RenderableType
     from rich.table import Table
     from rich.text import Text
 
-_MODULES = {"SIMPLE_HEAD": "rich.box", "Group": "rich.console", "Table": "rich.table", "Text": "rich.text"}
+    from heapwright.terminal.columns import Columns, Styled
+    from heapwright.terminal.fitting import Fitting
+    from heapwright.terminal.pairs import Pairs
+
+_MODULES = {
+    "Columns": "heapwright.terminal.columns",
+    "Fitting": "heapwright.terminal.fitting",
+    "Group": "rich.console",
+    "Pairs": "heapwright.terminal.pairs",
+    "Styled": "heapwright.terminal.columns",
+    "Table": "rich.table",
+    "Text": "rich.text",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -26,4 +37,4 @@ def __getattr__(name: str) -> Any:
     return part
 
 
-__all__ = ["SIMPLE_HEAD", "Console", "Group", "RenderableType", "Table", "Text"]
+__all__ = ["Columns", "Console", "Fitting", "Group", "Pairs", "RenderableType", "Styled", "Table", "Text"]

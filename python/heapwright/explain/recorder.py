@@ -27,21 +27,18 @@ def answer(report: Report) -> Answer:
 
 def show(answer: Answer) -> look.RenderableType | None:
     """A few lines."""
-    table = look.Table.grid(padding=(0, 2))
     calls = words.duration(answer["calls_ns"])
     if answer["self_cost_allocation_ns"]:
         allocation, release = answer["self_cost_allocation_ns"], answer["self_cost_release_ns"]
         calls += f" ({allocation} ns an allocation, {release} ns a free)"
-    table.add_row(look.Text("time in the hooks"), look.Text(calls))
-    table.add_row(look.Text("waited for the collector"), look.Text(words.duration(answer["waited_ns"])))
-    table.add_row(look.Text("memory"), look.Text(words.size(answer["peak_bytes"])))
-    table.add_row(
-        look.Text("trace"),
-        look.Text(f"{words.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
-    )
-    for problem in answer["symbol_problems"][:3]:
-        table.add_row(look.Text("names missing"), look.Text(problem))
-    return table
+    rows = [
+        ("time in the hooks", calls),
+        ("waited for the collector", words.duration(answer["waited_ns"])),
+        ("memory", words.size(answer["peak_bytes"])),
+        ("trace", f"{words.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
+    ]
+    rows += [("names missing", problem) for problem in answer["symbol_problems"][:3]]
+    return look.Pairs([(name, look.Text(text)) for name, text in rows])
 
 
 def findings(answer: Answer) -> list[Finding]:

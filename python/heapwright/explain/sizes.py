@@ -8,7 +8,7 @@ from heapwright.explain.report import Answer, Finding, Report, share
 
 NAME = "sizes"
 TITLE = "Sizes"
-_BAR_CELLS = 24
+_BAR_CELLS = 12
 
 
 def answer(report: Report) -> Answer:
@@ -57,7 +57,7 @@ def show(answer: Answer) -> look.RenderableType | None:
             )
             for row in answer["classes"]
         ],
-        text_columns=(0, 2),
+        left_columns=(0, 2),
     )
 
 
@@ -65,7 +65,7 @@ def bar(value: int, largest: int) -> str:
     """A bar in eighths of a cell; anything above zero is visible.
 
     >>> bar(1, 1)
-    '████████████████████████'
+    '████████████'
     """
     eighths = round(8 * _BAR_CELLS * share(value, largest))
     if value > 0:

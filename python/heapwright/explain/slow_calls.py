@@ -49,7 +49,8 @@ def show(answer: Answer) -> look.RenderableType | None:
             )
             for call in answer["calls"]
         ],
-        text_columns=(1, 4, 5),
+        text_columns=(4, 5),
+        left_columns=(1,),
     )
 
 

@@ -78,7 +78,7 @@ def _headline(answer: Answer) -> look.Text:
     line = look.Text(answer["command"] or answer["program"], style="bold")
     line.append(
         f"   process {answer['process_id']}, {words.duration(answer['duration_ns'])}, "
-        f"{answer['threads']} thread{'s' if answer['threads'] != 1 else ''}, "
+        f"{words.counted(answer['threads'], 'thread')}, "
         f"{answer['allocator'] or 'allocator unknown'}, "
         f"{answer['end']['text']}",
         style="not bold",
@@ -106,38 +106,34 @@ def _warnings(answer: Answer) -> list[look.Text]:
     return lines
 
 
-def _figures(answer: Answer) -> look.Table:
+def _figures(answer: Answer) -> look.Pairs:
     totals, peak = answer["totals"], answer["peak"]
-    table = look.Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column()
+    rows: list[tuple[str, look.Text]] = []
 
     def row(name: str, text: str) -> None:
-        table.add_row(look.Text(name, style="bold"), look.Text(text))
+        rows.append((name, look.Text(text)))
 
     at = words.percent(peak["time_ns"], answer["duration_ns"])
     row(
         "peak",
-        f"{words.size(peak['live_bytes'])} in {words.count(peak['live_blocks'])} blocks "
+        f"{words.size(peak['live_bytes'])} in {words.counted(peak['live_blocks'], 'block')} "
         f"({words.size(peak['live_usable_bytes'])} usable), "
         f"at {words.duration(peak['time_ns'])} ({at} of the time)",
     )
-    row(
-        "live at end",
-        f"{words.size(answer['live_at_end_bytes'])} in {words.count(answer['live_at_end_blocks'])} blocks",
-    )
+    live_blocks = words.counted(answer["live_at_end_blocks"], "block")
+    row("live at end", f"{words.size(answer['live_at_end_bytes'])} in {live_blocks}")
     row(
         "calls",
-        f"{words.count(totals['allocations'])} allocations of {words.size(totals['requested_bytes'])}, "
-        f"{words.count(totals['releases'])} frees, {words.count(totals['reallocs'])} reallocs, "
-        f"{words.count(answer['temporaries'])} temporaries "
+        f"{words.counted(totals['allocations'], 'allocation')} of {words.size(totals['requested_bytes'])}, "
+        f"{words.counted(totals['releases'], 'free')}, {words.counted(totals['reallocs'], 'realloc')}, "
+        f"{words.counted(answer['temporaries'], 'temporary', 'temporaries')} "
         f"({words.percent(answer['temporaries'], totals['allocations'])})",
     )
     row("allocator", _allocator(answer))
     odd = _oddities(totals)
     if odd:
         row("seen as well", ", ".join(odd))
-    return table
+    return look.Pairs(rows, style="bold")
 
 
 def _allocator(answer: Answer) -> str:
@@ -159,26 +155,29 @@ def _allocator(answer: Answer) -> str:
 
 def _oddities(totals: Answer) -> list[str]:
     wording = (
-        ("failed", "failed allocations"),
-        ("zero_size", "allocations of 0 bytes"),
-        ("null_frees", "frees of NULL"),
-        ("unknown_releases", "frees of blocks not in the trace"),
-        ("reused_live_addresses", "addresses handed out twice (a free was missed)"),
-        ("size_mismatches", "sized frees with the wrong size"),
+        ("failed", "failed allocation", "failed allocations"),
+        ("zero_size", "allocation of 0 bytes", "allocations of 0 bytes"),
+        ("null_frees", "free of NULL", "frees of NULL"),
+        ("unknown_releases", "free of a block not in the trace", "frees of blocks not in the trace"),
+        (
+            "reused_live_addresses",
+            "address handed out twice (a free was missed)",
+            "addresses handed out twice (a free was missed)",
+        ),
+        ("size_mismatches", "sized free with the wrong size", "sized frees with the wrong size"),
     )
-    odd = [f"{words.count(totals[key])} {text}" for key, text in wording if totals[key]]
+    odd = [words.counted(totals[key], one, many) for key, one, many in wording if totals[key]]
     if totals["mapped_bytes"]:
         odd.append(f"{words.size(totals['mapped_bytes'])} mapped by the program itself")
     return odd
 
 
-def _findings(answer: Answer) -> list[look.Text]:
+def _findings(answer: Answer) -> list[look.RenderableType]:
     if not answer["findings"]:
         return []
-    lines = [look.Text(), look.Text("What stands out", style="bold")]
+    rows = []
     for finding in answer["findings"]:
-        line = look.Text("  • ")
-        line.append(finding["text"])
+        line = look.Text(finding["text"])
         line.append(f"   [{finding['question']}]", style="dim")
-        lines.append(line)
-    return lines
+        rows.append(("  •", line))
+    return [look.Text(), look.Text("What stands out", style="bold"), look.Pairs(rows, gap=1)]

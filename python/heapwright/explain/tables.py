@@ -4,35 +4,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from heapwright.explain import look
 from heapwright.explain.report import Answer
+
+if TYPE_CHECKING:
+    from heapwright.terminal.columns import Cell
 
 Column = tuple[str, Callable[[Answer], str]]
 
 
 def plain(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], *, text_columns: Sequence[int] = ()
-) -> look.Table:
-    """A table of numbers; text_columns are aligned to the left."""
-    table = look.Table(
-        box=look.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", expand=False
-    )
-    for number, header in enumerate(headers):
-        is_text = number in text_columns
-        table.add_column(
-            header,
-            justify="left" if is_text else "right",
-            no_wrap=True,
-            overflow="ellipsis",
-            style="cyan" if is_text else "",
-        )
-    for row in rows:
-        table.add_row(*(look.Text(cell) for cell in row))
-    return table
+    headers: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    text_columns: Sequence[int] = (),
+    left_columns: Sequence[int] = (),
+    centred: bool = False,
+) -> look.Columns:
+    """A table of numbers, none of them ever cut.
+
+    text_columns are aligned to the left, and cut in the middle where there is
+    no room; left_columns are never cut.
+    """
+    return look.Columns(headers, rows, text_columns=text_columns, left_columns=left_columns, centred=centred)
 
 
-def by_site(answer: Answer, columns: Sequence[Column]) -> look.Table | None:
+def by_site(answer: Answer, columns: Sequence[Column]) -> look.Columns | None:
     """The answer's "sites" with the given columns and the site's name last."""
     sites: list[Answer] = answer["sites"]
     if not sites:

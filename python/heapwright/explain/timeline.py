@@ -12,6 +12,8 @@ NAME = "timeline"
 TITLE = "Over time"
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _CELLS = 64
+_FEWEST_CELLS = 16
+_GAP = 2
 
 
 def answer(report: Report) -> Answer:
@@ -22,35 +24,34 @@ def answer(report: Report) -> Answer:
 def show(answer: Answer) -> look.RenderableType | None:
     """One line a measure, all byte measures on one scale."""
     points: list[dict[str, int]] = answer["points"]
-    if not points:
-        return None
+    return look.Fitting(lambda width: _drawn(points, width)) if points else None
+
+
+def _drawn(points: Sequence[dict[str, int]], width: int) -> look.RenderableType:
     measures = {
         "requested": [point["highest_live_bytes"] for point in points],
         "usable": [point["live_usable_bytes"] for point in points],
         "resident": [point["resident_bytes"] for point in points],
     }
     scale = max(max(values) for values in measures.values())
-    table = look.Table.grid(padding=(0, 2))
-    for name, values in measures.items():
-        if any(values):
-            table.add_row(
-                look.Text(name),
-                look.Text(sparkline(values, scale), style="cyan"),
-                look.Text(f"max {words.size(max(values))}"),
-            )
+    lines = [
+        (name, values, scale, f"max {words.size(max(values))}")
+        for name, values in measures.items()
+        if any(values)
+    ]
     rates = [point["allocations"] for point in points]
-    table.add_row(
-        look.Text("allocations"), look.Text(sparkline(rates, max(rates)), style="cyan"), look.Text("per step")
-    )
+    lines.append(("allocations", rates, max(rates), "per step"))
     times = [point["allocator_ns"] for point in points]
     if any(times):
-        table.add_row(
-            look.Text("allocator time"),
-            look.Text(sparkline(times, max(times)), style="cyan"),
-            look.Text("per step"),
-        )
+        lines.append(("allocator time", times, max(times), "per step"))
+    beside = max(len(name) for name, *_ in lines) + max(len(note) for *_, note in lines) + 2 * _GAP
+    cells = max(_FEWEST_CELLS, min(_CELLS, width - beside))
+    table = look.Table.grid(padding=(0, _GAP))
+    for name, values, largest, note in lines:
+        bars = look.Text(sparkline(values, largest, cells), style="cyan", no_wrap=True)
+        table.add_row(look.Text(name), bars, look.Text(note, no_wrap=True))
     span = words.duration(points[-1]["time_ns"])
-    table.add_row(look.Text(), look.Text("0" + span.rjust(_CELLS - 1), style="dim"), look.Text())
+    table.add_row(look.Text(), look.Text("0" + span.rjust(cells - 1), style="dim"), look.Text())
     return table
 
 

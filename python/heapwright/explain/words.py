@@ -55,6 +55,15 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A count of things.
+
+    >>> counted(1, "block"), counted(1200, "block"), counted(0, "address", "addresses")
+    ('1 block', '1,200 blocks', '0 addresses')
+    """
+    return f"{count(number)} {noun if number == 1 else plural or noun + 's'}"
+
+
 def percent(part: int | float, whole: int | float) -> str:
     """A share; tiny ones are not rounded to nothing.
 

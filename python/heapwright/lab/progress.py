@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -24,7 +24,12 @@ def progress() -> Iterator[Report]:
     if not console.is_terminal:
         yield _Lines()
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
@@ -41,5 +46,8 @@ class _Lines:
             return
         self._next = now + _LINE_EVERY_S
         left = (now - self._start) / done * (total - done)
-        sys.stderr.write(f"heapwright: {done} of {total} runs, about {words.seconds(left)} left; {what}\n")
-        sys.stderr.flush()
+        with suppress(OSError):
+            sys.stderr.write(
+                f"heapwright: {done} of {total} runs, about {words.seconds(left)} left; {what}\n"
+            )
+            sys.stderr.flush()

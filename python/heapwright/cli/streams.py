@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Standard output and error: open, able to write every character, and what to say when they are not."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+from heapwright.terminal.spelling import never_fail
+
+
+def prepare() -> None:
+    """Before anything is opened: a closed descriptor would be reused by the next file, and be written to."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # Read only, so that writing to a closed standard output still fails.
+            os.open(os.devnull, os.O_RDONLY if descriptor else os.O_WRONLY)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    never_fail(sys.stdout)
+    never_fail(sys.stderr)
+
+
+def say(text: str) -> None:
+    """A line for people on standard error; nobody can be told when that fails."""
+    with suppress(OSError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def give_up_output() -> None:
+    """What is still to be written would fail again at the end."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def reason_of(error: OSError) -> str:
+    """The error in words, with the file it is about."""
+    reason = (error.strerror or str(error)).lower()
+    return f"{error.filename}: {reason}" if error.filename else f"cannot write standard output: {reason}"

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: MIT
+"""Tables: columns of figures keep their width, columns of text are cut in the middle to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from heapwright.terminal.spelling import in_ascii
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+
+# Call paths are told apart by this; a path that does not fit goes over several lines.
+PATH_MARK = " < "
+_GAP = 2
+# A name cut shorter than this says nothing: the last column then gets lines of its own.
+_LEAST_NAME = 32
+_LEAST_TEXT = 12
+_INDENT = 4
+
+
+class Styled(NamedTuple):
+    """A cell with a style of its own."""
+
+    text: str
+    style: str
+
+
+Cell = str | Styled
+# A row may have a cell of several lines: the cells of one printed line each.
+Line = list[str]
+
+
+class Columns:
+    """A table for rich's consoles, laid out for the width it is printed at."""
+
+    def __init__(
+        self,
+        headers: Sequence[str],
+        rows: Iterable[Sequence[Cell]],
+        *,
+        text_columns: Sequence[int] = (),
+        left_columns: Sequence[int] = (),
+        centred: bool = False,
+    ) -> None:
+        self._headers = list(headers)
+        self._rows = [list(row) for row in rows]
+        self._text = frozenset(text_columns)
+        self._left = frozenset((*text_columns, *left_columns))
+        self._centred = centred
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        table = _Table(
+            [_spelt(header, options.ascii_only) for header in self._headers],
+            [[_spelt(_text_of(cell), options.ascii_only) for cell in row] for row in self._rows],
+            self._text,
+            "..." if options.ascii_only else "…",
+            names_rows=self._centred or 0 in self._left,
+        )
+        styles = [[cell.style if isinstance(cell, Styled) else "" for cell in row] for row in self._rows]
+        for number, part in enumerate(table.parts(options.max_width)):
+            if number:
+                yield _line("")
+            yield from self._lines(table, part, styles, options)
+
+    def _lines(
+        self, table: _Table, part: _Part, styles: Sequence[Sequence[str]], options: ConsoleOptions
+    ) -> Iterator[Text]:
+        headers = [
+            _wrapped(table.headers[i], width) for i, width in zip(part.columns, part.widths, strict=True)
+        ]
+        height = max(map(len, headers), default=0)
+        for number in range(height):
+            line = _line("")
+            for at, i in enumerate(part.columns):
+                row = number - (height - len(headers[at]))  # at the foot
+                line.append(" " * _GAP if at else "")
+                line.append(self._aligned(i, headers[at][row] if row >= 0 else "", part.widths[at]), "bold")
+            yield _trimmed(line)
+        if part.below is not None:
+            heading = _line(" " * _INDENT)
+            heading.append(table.headers[part.below], "bold")
+            yield heading
+        yield _line(("-" if options.ascii_only else "─") * part.rule(options.max_width))
+        for cells, row_styles in zip(table.rows, styles, strict=True):
+            yield from self._row(table, part, cells, row_styles, options.max_width)
+
+    def _row(
+        self, table: _Table, part: _Part, cells: Sequence[str], styles: Sequence[str], width: int
+    ) -> Iterator[Text]:
+        texts = [table.fitted(i, cells[i], part.widths[at]) for at, i in enumerate(part.columns)]
+        for number in range(max(map(len, texts))):
+            line = _line("")
+            for at, i in enumerate(part.columns):
+                text = texts[at][number] if number < len(texts[at]) else ""
+                line.append(" " * _GAP if at else "")
+                style = styles[i] or ("cyan" if i in self._left else "")
+                line.append(self._aligned(i, text, part.widths[at]), style)
+            yield _trimmed(line)
+        if part.below is not None:
+            for text in table.fitted(part.below, cells[part.below], max(_LEAST_TEXT, width - _INDENT)):
+                line = _line(" " * _INDENT)
+                line.append(text, "cyan")
+                yield line
+
+    def _aligned(self, column: int, text: str, width: int) -> str:
+        missing = max(0, width - cell_len(text))
+        if column in self._left:
+            return text + " " * missing
+        left = missing // 2 if self._centred and column else missing
+        return " " * left + text + " " * (missing - left)
+
+
+class _Part(NamedTuple):
+    """Columns that stand side by side, their widths, and the column that has lines of its own below."""
+
+    columns: list[int]
+    widths: list[int]
+    below: int | None = None
+
+    def rule(self, width: int) -> int:
+        own = sum(self.widths) + _GAP * (len(self.widths) - 1)
+        return own if self.below is None else max(own, min(width, own + _LEAST_NAME))
+
+
+class _Table:
+    """The texts, and how they are spread over a width."""
+
+    def __init__(
+        self, headers: list[str], rows: list[list[str]], text: frozenset[int], ellipsis: str, names_rows: bool
+    ) -> None:
+        self.headers = headers
+        self.rows = rows
+        self._text = text
+        self._ellipsis = ellipsis
+        self._names_rows = names_rows  # the first column does
+
+    def parts(self, width: int) -> list[_Part]:
+        """One part if all fits; else the last text in lines of its own; else several parts in turn."""
+        columns = list(range(len(self.headers)))
+        last = columns[-1] if columns and columns[-1] in self._text and len(columns) > 1 else None
+        for wraps in (False, True):
+            widths = self._widths(columns, width, wraps)
+            if widths is not None:
+                return [_Part(columns, widths)]
+        if last is not None:
+            for wraps in (False, True):
+                widths = self._widths(columns[:-1], width, wraps)
+                if widths is not None:
+                    return [_Part(columns[:-1], widths, last)]
+        return self._blocks(columns, width)
+
+    def _blocks(self, columns: list[int], width: int) -> list[_Part]:
+        """The first column is repeated where it names the row."""
+        names = columns[:1] if self._names_rows else []
+        parts: list[_Part] = []
+        rest = columns[len(names) :]
+        while rest:
+            count = len(rest)
+            while count > 1 and self._widths(names + rest[:count], width, True) is None:
+                count -= 1
+            chosen = names + rest[:count]
+            found = self._widths(chosen, width, True)
+            parts.append(_Part(chosen, found or [self._least(column, True) for column in chosen]))
+            rest = rest[count:]
+        return parts
+
+    def _widths(self, columns: Sequence[int], width: int, wraps: bool) -> list[int] | None:
+        """Each column's width; None when figures or names would have to be cut too short."""
+        room = width - _GAP * (len(columns) - 1)
+        least = [self._least(column, wraps) for column in columns]
+        wanted = [
+            max(low, min(self._natural(column, wraps), room))
+            for column, low in zip(columns, least, strict=True)
+        ]
+        if sum(least) > room:
+            return None
+        while sum(wanted) > room:
+            longest = max(
+                (at for at in range(len(columns)) if wanted[at] > least[at]), key=wanted.__getitem__
+            )
+            wanted[longest] -= 1
+        return wanted
+
+    def _natural(self, column: int, wraps: bool) -> int:
+        header = self.headers[column]
+        heading = max(map(cell_len, header.split()), default=0) if wraps else cell_len(header)
+        return max([heading, *(cell_len(row[column]) for row in self.rows)])
+
+    def _least(self, column: int, wraps: bool) -> int:
+        natural = self._natural(column, wraps)
+        if column not in self._text:
+            return natural
+        is_name = column == len(self.headers) - 1
+        return min(natural, _LEAST_NAME if is_name else _LEAST_TEXT)
+
+    def fitted(self, column: int, text: str, width: int) -> list[str]:
+        """The cell's lines; only text is ever cut."""
+        if column not in self._text or cell_len(text) <= width:
+            return [text]
+        first, *others = text.split(PATH_MARK)
+        return [
+            cut_middle(part, width, self._ellipsis)
+            for part in (first, *(PATH_MARK.lstrip() + other for other in others))
+        ]
+
+
+def cut_middle(text: str, width: int, ellipsis: str = "…") -> str:
+    """The text in at most width cells: its beginning and its end.
+
+    >>> cut_middle("shop::Basket::add  shop/basket.cpp:120", 27)
+    'shop::Basket:…asket.cpp:120'
+    """
+    if cell_len(text) <= width:
+        return text
+    room = max(0, width - cell_len(ellipsis))
+    head = _first_cells(text, (room + 1) // 2)
+    tail = _first_cells(text[::-1], room - cell_len(head))[::-1]
+    return head + ellipsis + tail
+
+
+def _first_cells(text: str, width: int) -> str:
+    taken = 0
+    for number, letter in enumerate(text):
+        taken += cell_len(letter)
+        if taken > width:
+            return text[:number]
+    return text
+
+
+def _wrapped(header: str, width: int) -> list[str]:
+    lines = [""]
+    for word in header.split():
+        joined = f"{lines[-1]} {word}".strip()
+        if cell_len(joined) <= width or not lines[-1]:
+            lines[-1] = joined
+        else:
+            lines.append(word)
+    return lines
+
+
+def _text_of(cell: Cell) -> str:
+    return cell.text if isinstance(cell, Styled) else cell
+
+
+def _spelt(text: str, is_ascii: bool) -> str:
+    return in_ascii(text) if is_ascii else text
+
+
+def _line(text: str) -> Text:
+    # Where not even the figures fit, the terminal breaks the line: nothing is cut off.
+    return Text(text, no_wrap=True, overflow="ignore")
+
+
+def _trimmed(line: Text) -> Text:
+    line.rstrip()
+    return line
