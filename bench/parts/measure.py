@@ -33,9 +33,13 @@ links: dict[str, list[str]] = {
     "foonathan": ["-lfoonathan_memory"],
     "urcu": ["-lurcu-mb"],
 }
+# All libraries in one program, which turns between them itself: names are "row/library".
+includes["all"] = [word for words in includes.values() for word in words]
+links["all"] = [word for words in links.values() for word in words]
 vectors = ["std", "heapwright", "heapwright_compact", "boost", "abseil", "llvm"]
 programs = {
     "vectors": vectors,
+    "vectors_bulk": ["all"],
     "objects": ["std", "heapwright", "pmr", "boost", "llvm", "foonathan"],
     "buffers": ["std", "heapwright"],
     "deferred": ["heapwright", "moodycamel", "urcu"],
@@ -72,7 +76,8 @@ def build(source: str, library: str, work: Path) -> Path:
 
 
 def benchmark(program: Path, seconds: float) -> dict[str, float]:
-    command = [str(program), "--benchmark_format=json", f"--benchmark_min_time={seconds}"]
+    turns = "--benchmark_enable_random_interleaving=true"
+    command = [str(program), "--benchmark_format=json", f"--benchmark_min_time={seconds}", turns]
     found = json.loads(run(command))["benchmarks"]
     return {b["name"].removesuffix("/iterations:1"): 1e9 / b["items_per_second"] for b in found}
 
@@ -83,9 +88,8 @@ def take_turns(source: str, work: Path, args: argparse.Namespace) -> list[dict[s
     for repetition in range(args.repetitions):
         for library, program in built.items():
             for name, ns in benchmark(program, args.seconds).items():
-                results.append(
-                    {"library": library, "name": name, "repetition": repetition, "ns": round(ns, 4)}
-                )
+                row, _, own = name.rpartition("/") if library == "all" else (name, "", library)
+                results.append({"library": own, "name": row, "repetition": repetition, "ns": round(ns, 4)})
     return results
 
 

@@ -29,6 +29,17 @@ vector_text = {
     "insert_front_strings": "64 strings, each inserted at the front; per insertion",
 }
 
+bulk_text = {
+    "copy_1000": "copy 1,000 numbers",
+    "copy_assign_1000": "assign 1,000 numbers to as many",
+    "append_64_chars": "append 64 bytes",
+    "insert_16_in_the_middle": "insert 16 numbers in the middle of 64",
+    "insert_8_strings": "insert 8 strings in the middle of 24",
+    "assign_200_chars": "assign 200 equal bytes",
+    "push_1000": "push 1,000 numbers one by one",
+    "erase_first_8_of_64": "erase the first 8 of 64 numbers, append 8",
+}
+
 
 def load(name: str) -> tuple[dict[str, Any], Any]:
     found = json.loads((results / f"parts-{name}.json").read_text(encoding="utf-8"))

@@ -13,12 +13,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "heapwright/detail/compact_storage.hpp"
+#include "heapwright/detail/vector_hash.hpp"
 #include "heapwright/detail/vector_interface.hpp"
 #include "heapwright/detail/vector_storage.hpp"
 
@@ -34,13 +36,15 @@ inline constexpr std::size_t default_inline_count = sizeof(T) >= 56 ? 1 : 56 / s
 template <class T, std::size_t N = default_inline_count<T>, class Alloc = std::allocator<T>>
 class small_vector : public detail::vector_interface<detail::fast_storage<T, N, Alloc>> {
   using base = detail::vector_interface<detail::fast_storage<T, N, Alloc>>;
-  static_assert(std::is_same_v<typename std::allocator_traits<Alloc>::pointer, T*>,
-                "small_vector needs an allocator whose pointer is T*");
 
  public:
   using base::base;
+  using base::operator=;
   // Not defaulted: value-initialization would zero all bytes first.
   constexpr small_vector() noexcept(std::is_nothrow_default_constructible_v<Alloc>) {}
+  // Declared here for class template argument deduction.
+  constexpr small_vector(std::initializer_list<T> values, const Alloc& alloc = Alloc())
+      : base(values, alloc) {}
   constexpr small_vector& operator=(std::initializer_list<T> values) {
     base::operator=(values);
     return *this;
@@ -48,13 +52,16 @@ class small_vector : public detail::vector_interface<detail::fast_storage<T, N, 
   friend constexpr void swap(small_vector& a, small_vector& b) noexcept(noexcept(a.swap(b))) { a.swap(b); }
 };
 
-template <class T, std::same_as<T>... Rest>
-requires(!std::input_iterator<T> || sizeof...(Rest) != 1) small_vector(T, Rest...)
-->small_vector<T>;
-template <std::input_iterator It>
-small_vector(It, It) -> small_vector<std::iter_value_t<It>>;
-template <class Range, class T = std::ranges::range_value_t<Range>>
-small_vector(from_range_t, Range&&) -> small_vector<T>;
+template <class T, detail::allocator_like Alloc = std::allocator<T>>
+small_vector(std::size_t, T, Alloc = Alloc()) -> small_vector<T, default_inline_count<T>, Alloc>;
+template <std::input_iterator It, detail::allocator_like Alloc = std::allocator<std::iter_value_t<It>>>
+small_vector(It, It, Alloc = Alloc())
+    -> small_vector<std::iter_value_t<It>, default_inline_count<std::iter_value_t<It>>, Alloc>;
+template <std::ranges::input_range Range,
+          detail::allocator_like Alloc = std::allocator<std::ranges::range_value_t<Range>>>
+small_vector(from_range_t, Range&&, Alloc = Alloc())
+    -> small_vector<std::ranges::range_value_t<Range>,
+                    default_inline_count<std::ranges::range_value_t<Range>>, Alloc>;
 
 // The same interface behind one 8-byte handle; N up to 127, raised to fill it:
 // compact_vector<std::uint8_t, 7> is 8 bytes in all. Each access asks where the
@@ -65,7 +72,9 @@ class compact_vector : public detail::vector_interface<detail::compact_storage<T
 
  public:
   using base::base;
+  using base::operator=;
   compact_vector() noexcept(std::is_nothrow_default_constructible_v<Alloc>) {}  // as small_vector's
+  compact_vector(std::initializer_list<T> values, const Alloc& alloc = Alloc()) : base(values, alloc) {}
   compact_vector& operator=(std::initializer_list<T> values) {
     base::operator=(values);
     return *this;
@@ -73,9 +82,18 @@ class compact_vector : public detail::vector_interface<detail::compact_storage<T
   friend void swap(compact_vector& a, compact_vector& b) noexcept(noexcept(a.swap(b))) { a.swap(b); }
 };
 
+template <class T, detail::allocator_like Alloc = std::allocator<T>>
+compact_vector(std::size_t, T, Alloc = Alloc()) -> compact_vector<T, 0, Alloc>;
+template <std::input_iterator It, detail::allocator_like Alloc = std::allocator<std::iter_value_t<It>>>
+compact_vector(It, It, Alloc = Alloc()) -> compact_vector<std::iter_value_t<It>, 0, Alloc>;
+template <std::ranges::input_range Range,
+          detail::allocator_like Alloc = std::allocator<std::ranges::range_value_t<Range>>>
+compact_vector(from_range_t, Range&&, Alloc = Alloc())
+    -> compact_vector<std::ranges::range_value_t<Range>, 0, Alloc>;
+
 // Refers to a small_vector of any N; all its operations act on that vector.
 // Copying copies the reference. Must not outlive the vector.
-template <class T, class Alloc = std::allocator<T>>
+template <class T, class Alloc = std::allocator<std::remove_const_t<T>>>
 class small_vector_ref : public detail::vector_operations<detail::reference_storage<T, Alloc>> {
   using base = detail::vector_operations<detail::reference_storage<T, Alloc>>;
 
@@ -86,20 +104,59 @@ class small_vector_ref : public detail::vector_operations<detail::reference_stor
   small_vector_ref& operator=(const small_vector_ref&) = delete;
 };
 
-template <class T, std::size_t N, class Alloc, class U>
-constexpr std::size_t erase(small_vector<T, N, Alloc>& vector, const U& value) {
-  return detail::erase_matching(vector, [&](const T& element) { return element == value; });
+// The same to look at only. Converts from small_vector and small_vector_ref.
+template <class T, class Alloc>
+class small_vector_ref<const T, Alloc> {
+  using writable = small_vector_ref<T, Alloc>;
+
+ public:
+  using value_type = T;
+  using const_iterator = const T*;
+
+  template <std::size_t N>
+  small_vector_ref(const small_vector<T, N, Alloc>& vector) noexcept  // NOLINT: converts
+      : vector_(const_cast<small_vector<T, N, Alloc>&>(vector)) {}
+  small_vector_ref(const writable& vector) noexcept : vector_(vector) {}  // NOLINT: converts
+  small_vector_ref(const small_vector_ref&) = default;
+  small_vector_ref& operator=(const small_vector_ref&) = delete;
+
+  const T* data() const noexcept { return vector_.data(); }
+  std::size_t size() const noexcept { return vector_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return vector_.empty(); }
+  const T* begin() const noexcept { return vector_.begin(); }
+  const T* end() const noexcept { return vector_.end(); }
+  auto rbegin() const noexcept { return vector_.rbegin(); }
+  auto rend() const noexcept { return vector_.rend(); }
+  const T& operator[](std::size_t index) const noexcept { return vector_[index]; }
+  const T& at(std::size_t index) const { return vector_.at(index); }
+  const T& front() const noexcept { return vector_.front(); }
+  const T& back() const noexcept { return vector_.back(); }
+  friend bool operator==(const small_vector_ref& a, const small_vector_ref& b) {
+    return a.vector_ == b.vector_;
+  }
+  friend auto operator<=>(const small_vector_ref& a, const small_vector_ref& b) {
+    return a.vector_ <=> b.vector_;
+  }
+
+ private:
+  const writable vector_;
+};
+
+// For every vector here.
+template <class Storage, class U>
+constexpr std::size_t erase(detail::vector_operations<Storage>& vector, const U& value) {
+  return detail::erase_matching(vector, [&](const auto& element) { return element == value; });
 }
-template <class T, std::size_t N, class Alloc, class Predicate>
-constexpr std::size_t erase_if(small_vector<T, N, Alloc>& vector, Predicate matches) {
+template <class Storage, class Predicate>
+constexpr std::size_t erase_if(detail::vector_operations<Storage>& vector, Predicate matches) {
   return detail::erase_matching(vector, std::move(matches));
 }
-template <class T, std::size_t N, class Alloc, class U>
-std::size_t erase(compact_vector<T, N, Alloc>& vector, const U& value) {
-  return detail::erase_matching(vector, [&](const T& element) { return element == value; });
+template <class T, class Alloc, class U>
+std::size_t erase(small_vector_ref<T, Alloc> vector, const U& value) {
+  return detail::erase_matching(vector, [&](const auto& element) { return element == value; });
 }
-template <class T, std::size_t N, class Alloc, class Predicate>
-std::size_t erase_if(compact_vector<T, N, Alloc>& vector, Predicate matches) {
+template <class T, class Alloc, class Predicate>
+std::size_t erase_if(small_vector_ref<T, Alloc> vector, Predicate matches) {
   return detail::erase_matching(vector, std::move(matches));
 }
 
@@ -201,6 +258,7 @@ class tracked_small_vector : public detail::vector_interface<detail::tracked_sto
 
  public:
   using base::base;
+  using base::operator=;
   tracked_small_vector() noexcept(std::is_nothrow_default_constructible_v<Alloc>) {}
   tracked_small_vector& operator=(std::initializer_list<T> values) {
     base::operator=(values);
@@ -210,4 +268,16 @@ class tracked_small_vector : public detail::vector_interface<detail::tracked_sto
 };
 
 }  // namespace heapwright
+
+// Equal vectors have equal hashes, whatever their N and layout.
+template <class T, std::size_t N, class Alloc>
+requires heapwright::detail::hashable<T>
+struct std::hash<heapwright::small_vector<T, N, Alloc>>
+    : heapwright::detail::vector_hash<heapwright::small_vector<T, N, Alloc>> {
+};
+template <class T, std::size_t N, class Alloc>
+requires heapwright::detail::hashable<T>
+struct std::hash<heapwright::compact_vector<T, N, Alloc>>
+    : heapwright::detail::vector_hash<heapwright::compact_vector<T, N, Alloc>> {
+};
 #endif

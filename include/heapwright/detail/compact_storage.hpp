@@ -25,6 +25,7 @@ namespace heapwright::detail {
 template <class T, std::size_t N, class Alloc>
 class compact_storage {
   static_assert(std::endian::native == std::endian::little, "compact_vector needs a little-endian machine");
+  static_assert(holds_plain_pointers<Alloc, T>, "compact_vector needs an allocator of T whose pointer is T*");
 
   static constexpr std::size_t inline_offset() noexcept {
     if constexpr (N == 0) {
@@ -51,6 +52,7 @@ class compact_storage {
  public:
   using value_type = T;
   using allocator_type = Alloc;
+  using buffer_layout_ = struct compact_layout;
 
   std::size_t size() const noexcept { return is_on_heap() ? header()->size : tag() >> 1; }
   std::size_t capacity() const noexcept { return is_on_heap() ? header()->capacity : inline_capacity(); }

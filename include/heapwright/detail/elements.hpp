@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -25,9 +26,57 @@ inline constexpr bool is_trivially_relocatable_v = is_trivially_relocatable<T>::
 
 namespace heapwright::detail {
 
+// std::pmr's allocator, told without its header. Elements of one vector have one
+// resource, so moving them within it neither allocates nor throws.
+template <class Alloc>
+concept has_memory_resource = requires(const Alloc& alloc) {
+  alloc.resource()->is_equal(*alloc.resource());
+};
+
+template <class Alloc, class T>
+concept has_construct = requires(Alloc& alloc, T* where) {
+  alloc.construct(where);
+}
+|| requires(Alloc& alloc, T* where) { alloc.construct(where, std::move(*where)); }
+|| requires(Alloc& alloc, T* where) { alloc.destroy(where); };
+
+// Whether a T comes and goes as the language does it, without the allocator.
+template <class Alloc, class T>
+inline constexpr bool constructs_plainly =
+    !has_construct<Alloc, T> || (has_memory_resource<Alloc> && !std::uses_allocator_v<T, Alloc>);
+
+template <class Alloc, class T>
+inline constexpr bool relocates_bytes = is_trivially_relocatable_v<T> &&
+                                        (constructs_plainly<Alloc, T> || has_memory_resource<Alloc>);
+
+template <class Alloc, class T>
+constexpr bool relocates_without_throwing() noexcept {
+  if constexpr (relocates_bytes<Alloc, T>) {
+    return true;
+  } else if constexpr (constructs_plainly<Alloc, T> || has_memory_resource<Alloc>) {
+    return std::is_nothrow_move_constructible_v<T>;
+  } else {
+    return noexcept(std::allocator_traits<Alloc>::construct(std::declval<Alloc&>(), std::declval<T*>(),
+                                                            std::declval<T>()));
+  }
+}
+template <class Alloc, class T>
+inline constexpr bool is_nothrow_relocatable = relocates_without_throwing<Alloc, T>();
+
+// Values so small that a copy costs less than their address: no argument has
+// to be kept in memory for the case of growth.
+template <class Alloc, class T>
+inline constexpr bool passes_in_registers = std::is_trivially_copyable_v<T> &&
+                                            sizeof(T) <= 2 * sizeof(void*) && constructs_plainly<Alloc, T>;
+
+// Such a value is made by T(args...), which for one argument is a cast: only
+// what T's constructors take.
+template <class Alloc, class T, class... Args>
+concept emplaceable = !passes_in_registers<Alloc, T> || std::is_constructible_v<T, Args...>;
+
 template <class Alloc, class T>
 constexpr void destroy_range(Alloc& alloc, T* first, T* last) noexcept {
-  if constexpr (std::is_trivially_destructible_v<T> && !requires { alloc.destroy(first); }) {
+  if constexpr (std::is_trivially_destructible_v<T> && constructs_plainly<Alloc, T>) {
     return;
   } else {
     for (; first != last; ++first) std::allocator_traits<Alloc>::destroy(alloc, first);
@@ -37,6 +86,8 @@ constexpr void destroy_range(Alloc& alloc, T* first, T* last) noexcept {
 // Destroys [first, last) unless dismissed; `last` grows with the work.
 template <class Alloc, class T>
 struct construction_guard {
+  using value_type = T;
+  static constexpr bool is_plain = constructs_plainly<Alloc, T>;
   Alloc& alloc;
   T* first;
   T* last;
@@ -58,14 +109,89 @@ void copy_bytes(T* to, const T* from, std::size_t count) noexcept {
   if (to == nullptr || from == nullptr) __builtin_unreachable();  // for GCC's -Wnonnull
   std::memmove(static_cast<void*>(to), static_cast<const void*>(from), count * sizeof(T));
 }
+// As copy_bytes, between places that do not overlap.
+template <class T>
+void copy_bytes_apart(T* to, const T* from, std::size_t count) noexcept {
+  if (count == 0) return;
+  if (to == nullptr || from == nullptr) __builtin_unreachable();
+  std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), count * sizeof(T));
+}
+
+// Where new elements come from: construct(guard, count) makes the next ones.
+
+// Whether constructing a T from *It equals copying its bytes.
+template <class It, class T>
+concept reads_bytes = std::contiguous_iterator<It> && std::is_trivially_copyable_v<T> &&
+                      std::is_same_v<std::remove_cvref_t<std::iter_reference_t<It>>, T> &&
+                      !std::is_volatile_v<std::remove_reference_t<std::iter_reference_t<It>>> &&
+                      std::is_trivially_constructible_v<T, std::iter_reference_t<It>>;
+
+template <class It>
+struct iterator_source {
+  It from;
+  template <class Guard>
+  constexpr void construct(Guard& guard, std::size_t count) {
+    if constexpr (Guard::is_plain && reads_bytes<It, typename Guard::value_type>) {
+      if (!std::is_constant_evaluated()) {
+        copy_bytes_apart<typename Guard::value_type>(guard.last, std::to_address(from), count);
+        guard.last += count;
+        from += static_cast<std::iter_difference_t<It>>(count);
+        return;
+      }
+    }
+    for (; count != 0; --count, ++from) guard.construct(*from);
+  }
+};
+
+template <class It>
+iterator_source(It) -> iterator_source<It>;
+
+template <class T>
+struct copies_source {
+  const T& value;
+  template <class Guard>
+  constexpr void construct(Guard& guard, std::size_t count) {
+    if constexpr (Guard::is_plain && std::is_trivially_copyable_v<T>) {
+      if (!std::is_constant_evaluated()) {
+        guard.last = std::uninitialized_fill_n(guard.last, count, value);
+        return;
+      }
+    }
+    for (; count != 0; --count) guard.construct(value);
+  }
+};
+
+struct default_source {
+  template <class Guard>
+  constexpr void construct(Guard& guard, std::size_t count) {
+    using T = typename Guard::value_type;
+    if constexpr (Guard::is_plain && std::is_trivially_copyable_v<T>) {
+      if (!std::is_constant_evaluated()) {
+        guard.last = std::uninitialized_value_construct_n(guard.last, count);
+        return;
+      }
+    }
+    for (; count != 0; --count) guard.construct();
+  }
+};
+
+// One value, moved.
+template <class T>
+struct moved_source {
+  T& value;
+  template <class Guard>
+  constexpr void construct(Guard& guard, std::size_t) {
+    guard.construct(std::move(value));
+  }
+};
 
 // Moves [first, last) to raw memory at `to` and ends the life of the source.
 // If a constructor throws, the source is whole (copied) as std::vector's is.
 template <class Alloc, class T>
 constexpr void relocate(Alloc& alloc, T* first, T* last, T* to) {
-  if constexpr (is_trivially_relocatable_v<T>) {
+  if constexpr (relocates_bytes<Alloc, T>) {
     if (!std::is_constant_evaluated()) {
-      copy_bytes(to, first, static_cast<std::size_t>(last - first));
+      copy_bytes_apart(to, first, static_cast<std::size_t>(last - first));
       return;
     }
   }
@@ -75,9 +201,31 @@ constexpr void relocate(Alloc& alloc, T* first, T* last, T* to) {
   destroy_range(alloc, first, last);
 }
 
-template <class T>
-inline constexpr bool is_nothrow_relocatable =
-    is_trivially_relocatable_v<T> || std::is_nothrow_move_constructible_v<T>;
+// Moves [first, last) within an array, whose other places here are raw. Only
+// where that cannot throw.
+template <class Alloc, class T>
+constexpr void relocate_up(Alloc& alloc, T* first, T* last, std::size_t by) noexcept {
+  if constexpr (relocates_bytes<Alloc, T>) {
+    if (!std::is_constant_evaluated()) {
+      return copy_bytes(first + by, first, static_cast<std::size_t>(last - first));
+    }
+  }
+  while (last != first) {
+    --last;
+    std::allocator_traits<Alloc>::construct(alloc, last + by, std::move(*last));
+    std::allocator_traits<Alloc>::destroy(alloc, last);
+  }
+}
+template <class Alloc, class T>
+constexpr void relocate_down(Alloc& alloc, T* first, T* last, T* to) noexcept {
+  if constexpr (relocates_bytes<Alloc, T>) {
+    if (!std::is_constant_evaluated()) return copy_bytes(to, first, static_cast<std::size_t>(last - first));
+  }
+  for (; first != last; ++first, ++to) {
+    std::allocator_traits<Alloc>::construct(alloc, to, std::move(*first));
+    std::allocator_traits<Alloc>::destroy(alloc, first);
+  }
+}
 
 }  // namespace heapwright::detail
 #endif

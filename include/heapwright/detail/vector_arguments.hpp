@@ -35,6 +35,12 @@ struct shrink_policy {
 
 namespace heapwright::detail {
 
+template <class A>
+concept allocator_like = requires(A alloc) {
+  typename A::value_type;
+  alloc.allocate(std::size_t{1});
+};
+
 template <class It>
 concept vector_input = std::input_iterator<It>;
 

@@ -9,9 +9,19 @@
 namespace heapwright::detail {
 
 template <class Storage>
+class vector_interface;
+
+template <class A, class B>
+concept holds_the_same =
+    !std::is_same_v<A, B> && std::is_same_v<typename A::value_type, typename B::value_type> &&
+    std::is_same_v<typename A::allocator_type, typename B::allocator_type>;
+
+template <class Storage>
 class vector_interface : public vector_operations<Storage> {
   using operations = vector_operations<Storage>;
   using typename operations::traits;
+  template <class>
+  friend class vector_interface;
 
  public:
   using typename operations::allocator_type;
@@ -25,17 +35,21 @@ class vector_interface : public vector_operations<Storage> {
   constexpr explicit vector_interface(const allocator_type& alloc) noexcept : operations(alloc) {}
   constexpr explicit vector_interface(size_type count, const allocator_type& alloc = allocator_type())
       : vector_interface(alloc) {
-    this->resize(count);
+    this->construct_first(count, default_source{});
   }
   constexpr vector_interface(size_type count, const value_type& value,
                              const allocator_type& alloc = allocator_type())
       : vector_interface(alloc) {
-    this->resize(count, value);
+    this->construct_first(count, copies_source<value_type>{value});
   }
   template <vector_input It>
   constexpr vector_interface(It first, It last, const allocator_type& alloc = allocator_type())
       : vector_interface(alloc) {
-    this->append_range(iterator_pair<It>{std::move(first), std::move(last)});
+    if constexpr (std::forward_iterator<It>) {
+      this->construct_first(static_cast<size_type>(std::distance(first, last)), iterator_source<It>{first});
+    } else {
+      for (; first != last; ++first) this->emplace_back(*first);
+    }
   }
   constexpr vector_interface(std::initializer_list<value_type> values,
                              const allocator_type& alloc = allocator_type())
@@ -45,13 +59,25 @@ class vector_interface : public vector_operations<Storage> {
       : vector_interface(alloc) {
     this->append_range(std::forward<Range>(range));
   }
+  // From a vector of another N or layout.
+  template <class Other>
+  requires holds_the_same<Storage, Other>
+  constexpr vector_interface(const vector_interface<Other>& other)  // NOLINT: converts, as between equal N
+      : vector_interface(other.begin(), other.end(),
+                         traits::select_on_container_copy_construction(other.get_allocator())) {}
+  template <class Other>
+  requires holds_the_same<Storage, Other>
+  constexpr vector_interface(vector_interface<Other>&& other)  // NOLINT: converts
+      : vector_interface(other.get_allocator()) {
+    take_across(other);
+  }
 
   constexpr vector_interface(const vector_interface& other)
       : vector_interface(other, traits::select_on_container_copy_construction(other.allocator_())) {}
   constexpr vector_interface(const vector_interface& other, const std::type_identity_t<allocator_type>& alloc)
       : vector_interface(other.begin(), other.end(), alloc) {}
-  constexpr vector_interface(vector_interface&& other) noexcept(Storage::inline_capacity_or_zero == 0 ||
-                                                                is_nothrow_relocatable<value_type>)
+  constexpr vector_interface(vector_interface&& other) noexcept(
+      Storage::inline_capacity_or_zero == 0 || is_nothrow_relocatable<allocator_type, value_type>)
       : vector_interface(std::as_const(other).allocator_()) {
     take_from(other);
   }
@@ -80,7 +106,7 @@ class vector_interface : public vector_operations<Storage> {
   // empty and holds no buffer afterwards.
   constexpr vector_interface& operator=(vector_interface&& other) noexcept(
       (traits::propagate_on_container_move_assignment::value || traits::is_always_equal::value) &&
-      (Storage::inline_capacity_or_zero == 0 || is_nothrow_relocatable<value_type>)) {
+      (Storage::inline_capacity_or_zero == 0 || is_nothrow_relocatable<allocator_type, value_type>)) {
     if (this == std::addressof(other)) return *this;
     this->release();
     if constexpr (traits::propagate_on_container_move_assignment::value) {
@@ -99,10 +125,24 @@ class vector_interface : public vector_operations<Storage> {
     return *this;
   }
 
+  template <class Other>
+  requires holds_the_same<Storage, Other>
+  constexpr vector_interface& operator=(const vector_interface<Other>& other) {
+    this->assign_range(other);
+    return *this;
+  }
+  template <class Other>
+  requires holds_the_same<Storage, Other>
+  constexpr vector_interface& operator=(vector_interface<Other>&& other) {
+    this->release();
+    take_across(other);
+    return *this;
+  }
+
   // Requires equal allocators unless they propagate. Never allocates: a buffer
   // changes hands, inline elements are moved.
   constexpr void swap(vector_interface& other) noexcept(Storage::inline_capacity_or_zero == 0 ||
-                                                        is_nothrow_relocatable<value_type>) {
+                                                        is_nothrow_relocatable<allocator_type, value_type>) {
     if (this == std::addressof(other)) return;
     if constexpr (traits::propagate_on_container_swap::value) {
       std::ranges::swap(this->allocator_(), other.allocator_());
@@ -128,7 +168,7 @@ class vector_interface : public vector_operations<Storage> {
     if constexpr (Storage::inline_capacity_or_zero == 0) {
       return true;
     } else {
-      return is_trivially_relocatable_v<value_type> && Storage::moves_whole_();
+      return relocates_bytes<allocator_type, value_type> && Storage::moves_whole_();
     }
   }
 
@@ -157,12 +197,35 @@ class vector_interface : public vector_operations<Storage> {
   constexpr void move_elements(vector_interface& other) {
     if constexpr (!traits::is_always_equal::value) {
       if (this->allocator_() != std::as_const(other).allocator_()) {
-        this->append_counted(other.size(), std::make_move_iterator(other.begin()));
-        other.release();
+        append_moved(other);
         return;
       }
     }
     take_from(other);
+  }
+
+  template <class Other>
+  constexpr void append_moved(vector_interface<Other>& other) {
+    this->append_counted(other.size(), iterator_source{std::make_move_iterator(other.begin())});
+    other.release();
+  }
+  // This one has no elements and no buffer. A buffer changes hands if its
+  // layout is the same and it holds more than the inline elements.
+  template <class Other>
+  constexpr void take_across(vector_interface<Other>& other) {
+    if constexpr (std::is_same_v<typename Storage::buffer_layout_, typename Other::buffer_layout_>) {
+      if (other.is_on_heap() && other.capacity() > this->inline_capacity() &&
+          this->allocator_() == std::as_const(other).allocator_()) {
+        const auto buffer = other.data();
+        const size_type capacity = other.capacity();
+        const size_type count = other.size();
+        other.use_inline_();
+        this->use_heap_(buffer, capacity);
+        this->set_size_(count);
+        return;
+      }
+    }
+    append_moved(other);
   }
 
   // This one is on the heap, `other` anywhere.

@@ -63,11 +63,18 @@ union vector_room<T, 0> {
   constexpr vector_room() noexcept : heap(nullptr) {}
 };
 
+template <class Alloc, class T>
+inline constexpr bool holds_plain_pointers =
+    std::is_same_v<typename std::allocator_traits<Alloc>::pointer, T*>;
+
 template <class T, std::size_t N, class Alloc>
 class fast_storage {
+  static_assert(holds_plain_pointers<Alloc, T>, "small_vector needs an allocator of T whose pointer is T*");
+
  public:
   using value_type = T;
   using allocator_type = Alloc;
+  using buffer_layout_ = struct fast_layout;
 
   constexpr std::size_t size() const noexcept { return header_.size; }
   constexpr std::size_t capacity() const noexcept { return header_.capacity; }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Vectors in bulk: whole ranges copied, assigned, appended and inserted. All
+// libraries in one program, which runs their rows in random order.
+#include <absl/container/inlined_vector.h>
+#include <benchmark/benchmark.h>
+#include <llvm/ADT/SmallVector.h>
+
+#include <boost/container/small_vector.hpp>
+#include <cstring>
+#include <heapwright/small_vector.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct std_ {
+  template <class T, unsigned N>
+  using vector = std::vector<T>;
+};
+struct heapwright_ {
+  template <class T, unsigned N>
+  using vector = heapwright::small_vector<T, N>;
+};
+struct boost_ {
+  template <class T, unsigned N>
+  using vector = boost::container::small_vector<T, N>;
+};
+struct abseil_ {
+  template <class T, unsigned N>
+  using vector = absl::InlinedVector<T, N>;
+};
+struct llvm_ {
+  template <class T, unsigned N>
+  using vector = llvm::SmallVector<T, N>;
+};
+
+template <class Vector>
+Vector counted(int count) {
+  Vector vector;
+  for (int i = 0; i < count; ++i) vector.push_back(static_cast<typename Vector::value_type>(i));
+  return vector;
+}
+
+template <class Library>
+void copy_1000(benchmark::State& state) {
+  const auto source = counted<typename Library::template vector<int, 8>>(1000);
+  for (auto _ : state) {
+    auto copy = source;
+    benchmark::DoNotOptimize(copy.data());
+    benchmark::ClobberMemory();
+  }
+}
+
+template <class Library>
+void copy_assign_1000(benchmark::State& state) {
+  const auto source = counted<typename Library::template vector<int, 8>>(1000);
+  auto target = source;
+  for (auto _ : state) {
+    target = source;
+    benchmark::DoNotOptimize(target.data());
+    benchmark::ClobberMemory();
+  }
+}
+
+template <class Library>
+void append_64_chars(benchmark::State& state) {
+  const auto line = counted<typename Library::template vector<char, 64>>(64);
+  typename Library::template vector<char, 16> text;
+  text.reserve(64 * 64);
+  int lines = 0;
+  for (auto _ : state) {
+    text.insert(text.end(), line.begin(), line.end());
+    benchmark::ClobberMemory();
+    if (++lines % 64 == 0) text.clear();
+  }
+}
+
+template <class Library>
+void insert_16_in_the_middle(benchmark::State& state) {
+  const auto added = counted<typename Library::template vector<int, 16>>(16);
+  auto vector = counted<typename Library::template vector<int, 8>>(64);
+  vector.reserve(80);
+  for (auto _ : state) {
+    vector.insert(vector.begin() + 32, added.begin(), added.end());
+    benchmark::DoNotOptimize(vector.data());
+    benchmark::ClobberMemory();
+    vector.resize(64);
+  }
+}
+
+template <class Library>
+void insert_8_strings(benchmark::State& state) {
+  const std::vector<std::string> added(8, "short");
+  typename Library::template vector<std::string, 4> vector;
+  vector.reserve(32);
+  for (auto _ : state) {
+    vector.resize(24);
+    vector.insert(vector.begin() + 12, added.begin(), added.end());
+    benchmark::DoNotOptimize(vector.data());
+    benchmark::ClobberMemory();
+  }
+}
+
+template <class Library>
+void assign_200_chars(benchmark::State& state) {
+  typename Library::template vector<char, 16> text;
+  text.reserve(200);
+  for (auto _ : state) {
+    text.assign(200, 'x');
+    benchmark::DoNotOptimize(text.data());
+    benchmark::ClobberMemory();
+  }
+}
+
+template <class Library>
+void push_1000(benchmark::State& state) {
+  for (auto _ : state) {
+    typename Library::template vector<int, 8> vector;
+    for (int i = 0; i < 1000; ++i) vector.push_back(i);
+    benchmark::DoNotOptimize(vector.data());
+    benchmark::ClobberMemory();
+  }
+}
+
+template <class Library>
+void erase_first_8_of_64(benchmark::State& state) {
+  auto vector = counted<typename Library::template vector<int, 8>>(64);
+  for (auto _ : state) {
+    vector.erase(vector.begin(), vector.begin() + 8);
+    benchmark::DoNotOptimize(vector.data());
+    benchmark::ClobberMemory();
+    vector.resize(64);
+  }
+}
+
+template <class Library>
+void add_all(const std::string& library) {
+  const auto add = [&](const char* name, void (*run)(benchmark::State&)) {
+    benchmark::RegisterBenchmark((std::string(name) + "/" + library).c_str(), [run](benchmark::State& state) {
+      run(state);
+      state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+    });
+  };
+  add("copy_1000", &copy_1000<Library>);
+  add("copy_assign_1000", &copy_assign_1000<Library>);
+  add("append_64_chars", &append_64_chars<Library>);
+  add("insert_16_in_the_middle", &insert_16_in_the_middle<Library>);
+  add("insert_8_strings", &insert_8_strings<Library>);
+  add("assign_200_chars", &assign_200_chars<Library>);
+  add("push_1000", &push_1000<Library>);
+  add("erase_first_8_of_64", &erase_first_8_of_64<Library>);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  add_all<std_>("std");
+  add_all<heapwright_>("heapwright");
+  add_all<boost_>("boost");
+  add_all<abseil_>("abseil");
+  add_all<llvm_>("llvm");
+  benchmark::Initialize(&count, arguments);
+  benchmark::RunSpecifiedBenchmarks();
+}
