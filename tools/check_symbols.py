@@ -19,7 +19,7 @@ REQUIRED = set(
     """malloc calloc realloc reallocarray free cfree
     posix_memalign aligned_alloc memalign valloc pvalloc malloc_usable_size
     free_sized free_aligned_sized malloc_trim mallopt
-    mmap mmap64 munmap mremap brk sbrk dlopen dlclose
+    mmap mmap64 munmap mremap brk sbrk dlopen dlsym dlclose
     execve execv execvp execvpe execl execlp execle
     _Znwm _Znam _ZnwmRKSt9nothrow_t _ZnamRKSt9nothrow_t
     _ZnwmSt11align_val_t _ZnamSt11align_val_t
@@ -32,7 +32,7 @@ REQUIRED = set(
 # Process entry points the recorder may also stand in front of.
 OPTIONAL = set(
     """_exit _Exit quick_exit execve execv execvp execvpe execl execlp execle fexecve execveat posix_spawn
-    posix_spawnp fork vfork _Fork mallocx rallocx xallocx sallocx dallocx sdallocx nallocx""".split()
+    posix_spawnp fork vfork _Fork""".split()
 )
 OWN = re.compile(r"^heapwright_\w+$")
 
@@ -48,7 +48,7 @@ FORBIDDEN = {
     ),
     "unwinds through libgcc": re.compile(r"^_Unwind_"),
     "finds TLS by a call that may allocate": re.compile(r"^__tls_get_addr$"),
-    "takes a lock": re.compile(r"^pthread_(mutex|rwlock|spin)_|^dl_iterate_phdr$"),
+    "takes a lock": re.compile(r"^pthread_(mutex|rwlock|spin)_"),
     "starts a thread or takes a signal": re.compile(
         r"^(pthread_create|sigaction|signal|sigprocmask|ptrace)$"
     ),

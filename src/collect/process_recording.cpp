@@ -244,7 +244,8 @@ std::uint64_t ProcessRecording::table_bytes() const noexcept {
 
 std::uint64_t ProcessRecording::dropped() const noexcept {
   return dropped_by_ended_threads_ + damaged_slots_ +
-         block_.dropped_without_lane.load(std::memory_order_relaxed);
+         block_.dropped_without_lane.load(std::memory_order_relaxed) +
+         block_.unseen_calls.load(std::memory_order_relaxed);
 }
 
 FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns) {

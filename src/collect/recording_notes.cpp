@@ -23,6 +23,12 @@ std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_s
                         : std::to_string(deepbind) +
                               " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen");
   }
+  const std::uint64_t unseen = block.unseen_calls.load(std::memory_order_relaxed);
+  if (unseen != 0) {
+    notes.push_back(std::to_string(unseen) +
+                    " calls to functions of the allocator's own (mi_heap_destroy and the like) are not in the "
+                    "trace: what they allocated or released is unknown");
+  }
   if (damaged_slots != 0) {
     notes.push_back(std::to_string(damaged_slots) +
                     " records were damaged: the program writes over the recorder's memory");

@@ -41,40 +41,6 @@ void* forward_realloc(void* old_block, std::size_t size) noexcept {
   return real.malloc == nullptr ? early_block(size) : real.realloc(old_block, size);
 }
 
-// With sampling, a realloc is a release of a sampled block, an allocation
-// that may be sampled, or both; each half stands alone.
-[[gnu::noinline]] void* reallocate_sampled(ThreadRecorder& thread, const void* frame, EventKind kind,
-                                           void* old_block, std::size_t size) noexcept {
-  const bool is_old_sampled = old_block != nullptr && forget_sample(old_block);
-  const bool is_new_wanted = take_sample(thread, size);
-  const std::uint64_t begin_ticks = now_ticks();
-  void* block = real.realloc(old_block, size);
-  const bool has_failed = block == nullptr && size != 0;
-  if (has_failed && is_old_sampled) remember_sample(old_block);
-  const bool is_new_sampled = block != nullptr && is_new_wanted && remember_sample(block);
-  if (is_new_sampled) {
-    finish_allocation(thread, frame, kind, begin_ticks, block, size, 0, is_old_sampled ? old_block : nullptr);
-  } else if (is_old_sampled && !has_failed) {
-    finish_release(thread, frame, EventKind::free_, begin_ticks, old_block);
-  } else {
-    leave(thread);
-  }
-  return block;
-}
-
-template <typename RealCall>
-[[gnu::always_inline]] inline void* observe_realloc(ThreadRecorder& thread, const void* frame, EventKind kind,
-                                                    void* old_block, std::size_t size,
-                                                    RealCall call) noexcept {
-  if (process.sample_mean_bytes != 0) [[unlikely]] {
-    return reallocate_sampled(thread, frame, kind, old_block, size);
-  }
-  const std::uint64_t begin_ticks = now_ticks();
-  void* block = call();
-  finish_allocation(thread, frame, kind, begin_ticks, block, size, 0, old_block);
-  return block;
-}
-
 }  // namespace
 
 HEAPWRIGHT_HOOK void* malloc(std::size_t size) {

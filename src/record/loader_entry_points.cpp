@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: MIT
-// dlopen and dlclose.
+// dlopen, dlsym and dlclose.
 #include <dlfcn.h>
 
 #include "platform/dlopen_entry_point.hpp"
 #include "record/observe.hpp"
+#include "record/own_names.hpp"
 
 namespace heapwright::record {
+namespace {
+
+// Whether objects may have come since the program started.
+std::atomic<bool> has_opened;
+
+}  // namespace
 
 // Code opened so resolves malloc inside its own dependencies and bypasses the
 // hooks; the flag stays as the program wants it, and the trace says so.
 extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlopen(int* mode) noexcept {
   static constinit void* next = nullptr;
   if (next == nullptr) next = dlsym(RTLD_NEXT, "dlopen");
+  has_opened.store(true, std::memory_order_relaxed);
   if ((*mode & RTLD_DEEPBIND) != 0 && wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active) {
     process.block->deepbind_count.fetch_add(1, std::memory_order_relaxed);
   }
@@ -19,6 +27,42 @@ extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlopen
 }
 
 HEAPWRIGHT_DLOPEN_ENTRY_POINT(heapwright_next_dlopen);
+
+// What came by a dlopen is of use to the program from its first dlsym on: the
+// moment to bind it. The real one sees the program's call, as for dlopen; the
+// recorder's own lookups come by here as well.
+extern "C" [[gnu::used, gnu::visibility("hidden")]] void* heapwright_next_dlsym() noexcept {
+  static constinit void* next = nullptr;
+  if (next == nullptr) next = find_next_dlsym();
+  if (has_opened.load(std::memory_order_relaxed) &&
+      wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active) {
+    bind_own_names();
+  }
+  return next;
+}
+
+asm(".text\n"
+    ".globl dlsym\n"
+    ".type dlsym, @function\n"
+    "dlsym:\n"
+    ".cfi_startproc\n"
+    "endbr64\n"
+    "push %rdi\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "push %rsi\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "sub $8, %rsp\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "call heapwright_next_dlsym\n"
+    "add $8, %rsp\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "pop %rsi\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "pop %rdi\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "jmp *%rax\n"
+    ".cfi_endproc\n"
+    ".size dlsym, .-dlsym\n");
 
 HEAPWRIGHT_HOOK int dlclose(void* handle) noexcept {
   if (real.dlclose == nullptr) real.dlclose = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"));

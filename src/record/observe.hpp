@@ -40,9 +40,11 @@ namespace heapwright::record {
   return unwind::capture(process.tables, *thread.stack, frame);
 }
 
-[[gnu::always_inline]] inline std::uint64_t usable_bytes(void* block) noexcept {
-  return block == nullptr ? 0 : real.usable_bytes(block);
-}
+// Asks the process's allocator for a block's usable size; a block of another
+// one takes its own answer (own_name_entry_points.cpp).
+struct UsableOfProcess {
+  std::size_t operator()(void* block) const noexcept { return real.usable_bytes(block); }
+};
 
 // In one call of self_cost_interval, adds up what the recorder itself took.
 [[gnu::always_inline]] inline void account_self(ThreadRecorder& thread, std::uint64_t since_ticks,
@@ -62,17 +64,19 @@ namespace heapwright::record {
 
 // After a real allocation function returned `block` (nullptr: it failed).
 // `begin_ticks` 0: not taken.
+template <typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void finish_allocation(ThreadRecorder& thread, const void* frame,
                                                      EventKind kind, std::uint64_t begin_ticks, void* block,
                                                      std::size_t size, std::size_t alignment = 0,
-                                                     const void* old_block = nullptr) noexcept {
+                                                     const void* old_block = nullptr,
+                                                     Usable usable = {}) noexcept {
   const std::uint64_t end_ticks = now_ticks();
   thread.activity = Activity::recorder;
   Call call{.kind = kind};
   call.begin_ticks = begin_ticks == 0 ? end_ticks : begin_ticks;
   call.duration_ticks = end_ticks - call.begin_ticks;
   call.size = size;
-  call.usable = usable_bytes(block);
+  call.usable = block == nullptr ? 0 : usable(block);
   call.address = reinterpret_cast<std::uintptr_t>(block);
   call.old_address = reinterpret_cast<std::uintptr_t>(old_block);
   call.alignment_log2 =
@@ -135,11 +139,11 @@ namespace heapwright::record {
 }
 
 // The whole of an allocating entry point: `call` makes the real call.
-template <typename RealCall>
+template <typename RealCall, typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void* observe_allocation(ThreadRecorder& thread, const void* frame,
                                                        EventKind kind, std::size_t size,
-                                                       std::size_t alignment,
-                                                       RealCall call) noexcept(noexcept(call())) {
+                                                       std::size_t alignment, RealCall call,
+                                                       Usable usable = {}) noexcept(noexcept(call())) {
   if (is_sampled_out(thread, size)) [[unlikely]] {
     void* block = call();
     leave(thread);
@@ -151,7 +155,45 @@ template <typename RealCall>
     leave(thread);
     return block;
   }
-  finish_allocation(thread, frame, kind, begin_ticks, block, size, alignment);
+  finish_allocation(thread, frame, kind, begin_ticks, block, size, alignment, nullptr, usable);
+  return block;
+}
+
+// With sampling, a realloc is a release of a sampled block, an allocation
+// that may be sampled, or both; each half stands alone.
+template <typename RealCall, typename Usable>
+[[gnu::noinline]] void* reallocate_sampled(ThreadRecorder& thread, const void* frame, EventKind kind,
+                                           void* old_block, std::size_t size, RealCall call,
+                                           Usable usable) noexcept {
+  const bool is_old_sampled = old_block != nullptr && forget_sample(old_block);
+  const bool is_new_wanted = take_sample(thread, size);
+  const std::uint64_t begin_ticks = now_ticks();
+  void* block = call();
+  const bool has_failed = block == nullptr && size != 0;
+  if (has_failed && is_old_sampled) remember_sample(old_block);
+  const bool is_new_sampled = block != nullptr && is_new_wanted && remember_sample(block);
+  if (is_new_sampled) {
+    finish_allocation(thread, frame, kind, begin_ticks, block, size, 0, is_old_sampled ? old_block : nullptr,
+                      usable);
+  } else if (is_old_sampled && !has_failed) {
+    finish_release(thread, frame, EventKind::free_, begin_ticks, old_block);
+  } else {
+    leave(thread);
+  }
+  return block;
+}
+
+// The whole of a reallocating entry point.
+template <typename RealCall, typename Usable = UsableOfProcess>
+[[gnu::always_inline]] inline void* observe_realloc(ThreadRecorder& thread, const void* frame, EventKind kind,
+                                                    void* old_block, std::size_t size, RealCall call,
+                                                    Usable usable = {}) noexcept {
+  if (process.sample_mean_bytes != 0) [[unlikely]] {
+    return reallocate_sampled(thread, frame, kind, old_block, size, call, usable);
+  }
+  const std::uint64_t begin_ticks = now_ticks();
+  void* block = call();
+  finish_allocation(thread, frame, kind, begin_ticks, block, size, 0, old_block, usable);
   return block;
 }
 

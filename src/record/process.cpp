@@ -16,6 +16,7 @@
 #include "platform/raw_syscall.hpp"
 #include "record/allocator_name.hpp"
 #include "record/lane.hpp"
+#include "record/own_names.hpp"
 #include "record/real_functions.hpp"
 #include "record/sampling.hpp"
 
@@ -284,7 +285,10 @@ void tell_allocator() noexcept {
 // Runs before main; earlier heap calls have linked already.
 __attribute__((constructor)) void at_load() {
   const bool is_active = link_process();
-  if (is_active) tell_allocator();
+  if (is_active) {
+    tell_allocator();
+    bind_own_names();
+  }
   const bool follows = is_active && (process.control->flags & session::follow_children) != 0;
   if (!follows && environ != nullptr) leave_no_trace_in(environ);
 }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "record/allocator_name.hpp"
+#include "record/own_names.hpp"
 
 // Of glibc only.
 extern "C" {
@@ -164,7 +165,7 @@ void find_real_functions() noexcept {
   // and rely on every other pointer.
   real.malloc = reinterpret_cast<void* (*)(std::size_t)>(next_malloc);
   own_code = code_around(reinterpret_cast<void*>(&find_real_functions));
-  libc_code = code_around(reinterpret_cast<void*>(&dlsym));
+  libc_code = code_around(reinterpret_cast<void*>(&getauxval));
   loader_code = code_around(reinterpret_cast<void*>(getauxval(AT_BASE)));
   if (backend != nullptr && is_in(allocator_code, dlsym(RTLD_NEXT, "__TBB_malloc_proxy")))
     backend_code = code_around(backend);
@@ -192,7 +193,7 @@ void* find_operator(const char* mangled_name) noexcept {
 bool can_find_objects() noexcept { return _dl_find_object != nullptr; }
 
 bool is_call_of_heap(const void* return_address) noexcept {
-  if (is_in(backend_code, return_address)) return true;
+  if (is_in(backend_code, return_address) || is_code_of_own_names(return_address)) return true;
   return !is_glibc_allocator && is_in(allocator_code, return_address);
 }
 

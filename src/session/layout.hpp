@@ -148,6 +148,7 @@ struct ProcessBlock {
   char executable[512];                // /proc/self/exe
   char started_as[512];                // the path that was executed, links not followed
   char allocator[512];  // path of the object that has malloc; once loaded, its name and version as well
+  std::atomic<std::uint64_t> unseen_calls;  // of an allocator's own functions that no event can say
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The dynamic symbols and relocations of an object in memory, as the loader
+// sees them.
+#pragma once
+
+#include <elf.h>
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace heapwright::record {
+
+struct LoadedSymbols {
+  std::uintptr_t base = 0;
+  std::uintptr_t start = 0;  // of all its segments
+  std::uintptr_t end = 0;
+  const Elf64_Sym* symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* gnu_hash = nullptr;
+  const std::uint32_t* old_hash = nullptr;
+  std::span<const Elf64_Rela> relocations;
+  std::span<const Elf64_Rela> linkage_relocations;
+
+  // Reads what the loader has mapped; an object without dynamic symbols has
+  // none.
+  explicit LoadedSymbols(const dl_phdr_info& object) noexcept;
+
+  // A function that the object defines; nullptr: none.
+  const Elf64_Sym* find_function(const char* name) const noexcept;
+  void* address_of(const Elf64_Sym& symbol) const noexcept {
+    return reinterpret_cast<void*>(base + symbol.st_value);
+  }
+};
+
+}  // namespace heapwright::record
