@@ -63,5 +63,13 @@ TEST(NodeTable, FillsToSevenEighths) {
   EXPECT_LE(refused_at, session::node_table_slots / 8 * 7);
 }
 
+TEST(NodeTable, BeyondSevenEighthsOnlyWhatIsThereIsFound) {
+  TestProcess process;
+  const std::uint32_t node = intern_node(process.block(), 0, 5);
+  process.block().node_count.store(session::node_table_slots / 8 * 7);
+  EXPECT_EQ(intern_node(process.block(), 0, 6), node_not_stored);
+  EXPECT_EQ(intern_node(process.block(), 0, 5), node);
+}
+
 }  // namespace
 }  // namespace heapwright::unwind

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// Payloads and tables made by hand that go one beyond what is allowed.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "made_trace.hpp"
+#include "trace/decode_events.hpp"
+#include "trace/format.hpp"
+
+namespace heapwright::trace::test {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+void append_varint(Bytes& out, std::uint64_t value) {
+  std::uint8_t bytes[base::max_varint_bytes];
+  out.insert(out.end(), bytes, base::put_varint(bytes, value));
+}
+
+struct HandMade {
+  ColumnId id;
+  Bytes bytes;
+};
+
+// The columns as they are, each in a raw block.
+Bytes payload_of(const std::vector<HandMade>& columns) {
+  Bytes payload{static_cast<std::uint8_t>(columns.size())};
+  for (const HandMade& column : columns) {
+    payload.push_back(static_cast<std::uint8_t>(column.id));
+    payload.push_back(static_cast<std::uint8_t>(BlockEncoding::raw));
+    append_varint(payload, column.bytes.size());
+    payload.insert(payload.end(), column.bytes.begin(), column.bytes.end());
+  }
+  return payload;
+}
+
+// What the decoder refuses the payload for; "decoded" when it does not.
+std::string refusal_of(const std::vector<HandMade>& columns, std::size_t count, std::size_t stacks = 8) {
+  EventDecoder decoder;
+  EventBatch batch;
+  try {
+    decoder.decode(payload_of(columns), count, 0, stacks, batch);
+  } catch (const TraceError& error) {
+    return error.what();
+  }
+  return "decoded";
+}
+
+constexpr auto malloc_kind = static_cast<std::uint8_t>(EventKind::malloc_);
+constexpr auto free_kind = static_cast<std::uint8_t>(EventKind::free_);
+
+Bytes varint(std::uint64_t value) {
+  Bytes bytes;
+  append_varint(bytes, value);
+  return bytes;
+}
+
+TEST(DecodeBounds, WhatIsAllowedDecodes) {
+  EXPECT_EQ(refusal_of({{ColumnId::kind, {malloc_kind, free_kind}}, {ColumnId::made_address, {10}}}, 2),
+            "decoded");
+  EXPECT_EQ(refusal_of({{ColumnId::kind, {malloc_kind, free_kind}},
+                        {ColumnId::made_address, {10}},
+                        {ColumnId::reference, {reference_code::first_near + 1}}},
+                       2),
+            "decoded")
+      << "one event before";
+}
+
+TEST(DecodeBounds, AnEventCannotReferToItself) {
+  EXPECT_EQ(refusal_of({{ColumnId::kind, {malloc_kind, free_kind}},
+                        {ColumnId::made_address, {10}},
+                        {ColumnId::reference, {reference_code::first_near}}},
+                       2),
+            "an event refers to a block that is not there");
+}
+
+TEST(DecodeBounds, NothingIsReusedFromAnEmptyList) {
+  EXPECT_EQ(refusal_of({{ColumnId::kind, {malloc_kind}}}, 1), "an event reuses a block that is not there");
+}
+
+TEST(DecodeBounds, KindsEndWithTheLast) {
+  const auto beyond = static_cast<std::uint8_t>(event_kind_limit);
+  EXPECT_EQ(refusal_of({{ColumnId::kind, {beyond}}, {ColumnId::made_address, {10}}}, 1),
+            "an event has an unknown kind; read the trace with a newer heapwright");
+}
+
+TEST(DecodeBounds, AColumnOfCodesHasOneForEachEvent) {
+  for (const std::size_t length : {std::size_t{1}, std::size_t{3}}) {
+    EXPECT_EQ(refusal_of({{ColumnId::kind, Bytes(length, free_kind)}}, 2), "a column has the wrong length")
+        << length;
+  }
+}
+
+TEST(DecodeBounds, AColumnComesOnce) {
+  EXPECT_EQ(refusal_of({{ColumnId::kind, {free_kind}}, {ColumnId::kind, {free_kind}}}, 1),
+            "a column is there twice");
+}
+
+TEST(DecodeBounds, ADurationFitsItsFourBytes) {
+  const auto refusal = [](std::uint64_t beyond) {
+    return refusal_of({{ColumnId::kind, {free_kind}},
+                       {ColumnId::duration, {255}},
+                       {ColumnId::duration_wide, varint(beyond)},
+                       {ColumnId::reference, {reference_code::null}}},
+                      1);
+  };
+  constexpr std::uint64_t longest = UINT32_MAX / duration_quantum_ns - 255;
+  EXPECT_EQ(refusal(longest), "decoded");
+  EXPECT_EQ(refusal(longest + 1), "a duration is impossible");
+}
+
+TEST(DecodeBounds, BeginTimesDoNotWrapAround) {
+  const auto refusal = [](std::uint64_t beyond) {
+    return refusal_of({{ColumnId::kind, {free_kind}},
+                       {ColumnId::begin, {255}},
+                       {ColumnId::begin_wide, varint(beyond)},
+                       {ColumnId::reference, {reference_code::null}}},
+                      1);
+  };
+  constexpr std::uint64_t latest = max_time_ns / time_quantum_ns - 255;
+  EXPECT_EQ(refusal(latest), "decoded");
+  EXPECT_EQ(refusal(latest + 1), "a begin time is impossible");
+  EXPECT_EQ(refusal(UINT64_MAX - 100), "a begin time is impossible") << "the sum itself wraps";
+}
+
+TEST(DecodeBounds, AWideColumnHoldsWhatItsCodesAskFor) {
+  EXPECT_EQ(refusal_of({{ColumnId::kind, {free_kind}},
+                        {ColumnId::begin_wide, {1}},
+                        {ColumnId::reference, {reference_code::null}}},
+                       1),
+            "a column does not hold what its codes ask for");
+}
+
+TEST(DecodeBounds, StacksEndWithTheTable) {
+  const auto refusal = [](std::int64_t stack) {
+    return refusal_of({{ColumnId::kind, {free_kind}},
+                       {ColumnId::stack, {255}},
+                       {ColumnId::stack_wide, varint(base::zigzag_encode(stack))},
+                       {ColumnId::reference, {reference_code::null}}},
+                      1, 8);
+  };
+  EXPECT_EQ(refusal(7), "decoded");
+  EXPECT_EQ(refusal(8), "an event refers to a call stack that is not in the trace");
+}
+
+// Writes a trace by `write`, changes the header of its chunk number `number`.
+template <typename Write, typename Change>
+void write_with_header(const std::string& path, std::size_t number, Write write, Change change) {
+  int error = 0;
+  const auto writer = Writer::create(path, false, error);
+  std::vector<std::uint64_t> offsets;
+  write(*writer, offsets);
+  ASSERT_TRUE(writer->finish({EndReason::exited}));
+  std::vector<char> content = content_of(path);
+  ChunkHeader header;
+  std::memcpy(&header, content.data() + offsets.at(number), sizeof header);
+  change(header);
+  header.header_crc = crc_of(header);
+  std::memcpy(content.data() + offsets.at(number), &header, sizeof header);
+  content.resize(content.size() - 1);  // no footer: the chunks are found one by one
+  put_content(path, content);
+}
+
+TEST(TableBounds, IdsThatWereGivenOnceStayAsTheyAre) {
+  const TemporaryFile file("twice");
+  const auto write = [](Writer& writer, std::vector<std::uint64_t>& offsets) {
+    for (std::uint64_t pc : {1000U, 2000U}) {
+      offsets.push_back(writer.bytes_written());
+      const Frame frame{pc, Frame::no_module, false};
+      ASSERT_TRUE(writer.write(std::span(&frame, 1)));
+    }
+  };
+  write_with_header(file.path(), 1, write, [](ChunkHeader& header) { header.first = 0; });
+  const Reader reader = Reader::open(file.path());
+  ASSERT_EQ(reader.frames().size(), 1U);
+  EXPECT_EQ(reader.frames()[0].pc, 1000U);
+  EXPECT_FALSE(reader.damage().empty());
+}
+
+TEST(TableBounds, AFrameBeyondTheModulesHasNone) {
+  const TemporaryFile file("module");
+  int error = 0;
+  const auto writer = Writer::create(file.path(), false, error);
+  Module module;
+  module.start = 0x1000;
+  module.end = 0x2000;
+  ASSERT_TRUE(writer->write(std::span(&module, 1)));
+  const Frame frames[] = {{0x1500, 0, false}, {0x1500, 1, false}};
+  ASSERT_TRUE(writer->write(std::span(frames)));
+  ASSERT_TRUE(writer->finish({EndReason::exited}));
+  const Reader reader = Reader::open(file.path());
+  ASSERT_EQ(reader.frames().size(), 2U);
+  EXPECT_EQ(reader.frames()[0].module, 0U);
+  EXPECT_EQ(reader.frames()[1].module, Frame::no_module);
+}
+
+// A few bytes that unpack to 16 MiB each.
+TEST(TableBounds, TablesUnpackToNoMoreThanAllowed) {
+  const TemporaryFile file("bomb");
+  write_small_trace(file.path(), 1, 5);
+  std::vector<char> content = content_of(file.path());
+  Bytes payload{static_cast<std::uint8_t>(BlockEncoding::fill)};
+  append_varint(payload, max_table_bytes);
+  payload.push_back(0);
+  ChunkHeader header;
+  header.kind = static_cast<std::uint16_t>(ChunkKind::memory_samples);
+  header.count = 1;
+  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  header.payload_crc = base::crc32c(payload.data(), payload.size());
+  header.header_crc = crc_of(header);
+  std::vector<char> chunk(sizeof header);
+  std::memcpy(chunk.data(), &header, sizeof header);
+  chunk.insert(chunk.end(), payload.begin(), payload.end());
+  for (int i = 0; i < 9; ++i) {
+    content.insert(content.begin() + sizeof(FileHeader), chunk.begin(), chunk.end());
+  }
+  content.resize(content.size() - 1);
+  put_content(file.path(), content);
+  const Reader reader = Reader::open(file.path());
+  std::size_t refused = 0;
+  for (const Damage& damage : reader.damage()) {
+    refused += damage.what.find("larger than any recorder's") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GE(refused, 1U) << "8 of 9 fill what all tables may take";
+}
+
+}  // namespace
+}  // namespace heapwright::trace::test
