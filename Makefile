@@ -48,9 +48,18 @@ run: build ## record a real program (sqlite3) and explain its heap
 	$(HEAPWRIGHT) record --output build/demo/sqlite3.heapwright -- sqlite3 :memory: '.read examples/orders.sql'
 	$(HEAPWRIGHT) explain build/demo/sqlite3.heapwright
 
-test: setup-test ## run every test: units, sanitizers, Python, checks, journeys
+# T=heap, T=python, T=python/test_explain.py, T=journeys/test_limits.py …: only these, and only what they need is built.
+T ?=
+test: setup-test ## run every test: units, sanitizers, Python, checks, journeys; T=python/test_explain.py: only these
+ifeq ($(T),)
 	@$(MAKE) --no-print-directory build TESTS=ON
 	@.venv/bin/python tools/run_tests.py --jobs $(JOBS)
+else
+	@$(MAKE) --no-print-directory $(if $(filter python% journeys% tools%,$(T)),.venv/installed,.venv/tools) TESTS=ON
+	@mkdir -p build
+	@cmake --preset release -DHEAPWRIGHT_TESTS=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@.venv/bin/python tools/run_tests.py --jobs $(JOBS) --of $(T)
+endif
 
 check: setup-test ## layers, sizes, symbols, documents, formatting, types
 	@$(MAKE) --no-print-directory build TESTS=ON

@@ -3,11 +3,15 @@
 """Runs clang-tidy over src/ as it was configured; .clang-tidy says for what.
 
 Needs build/release/compile_commands.json. Prints what clang-tidy finds, and
-ends with 1 if it finds anything.
+ends with 1 if it finds anything. A file in which nothing was found is looked
+at again when it, a header of ours that it includes, its command, the rules or
+clang-tidy has changed (build/tidy/ remembers).
 """
 
 import argparse
+import hashlib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +32,43 @@ def commands_of(root: Path) -> list[dict[str, str]]:
     return list(mine.values())
 
 
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+class Clean:
+    """Which files were found clean, by the content of all that their result depends on."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / "build/tidy"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=False).stdout
+        self.rules = version + (root / ".clang-tidy").read_bytes()
+        self.digests: dict[Path, bytes] = {}
+
+    def digest(self, path: Path) -> bytes:
+        if path not in self.digests:
+            self.digests[path] = hashlib.sha256(path.read_bytes()).digest()
+        return self.digests[path]
+
+    def sources(self, path: Path, seen: set[Path]) -> set[Path]:
+        """The file and what it includes of src/ and include/."""
+        seen.add(path)
+        for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            for folder in (path.parent, self.root / "src", self.root / "include"):
+                found = (folder / name).resolve()
+                if found.is_file() and found not in seen:
+                    self.sources(found, seen)
+        return seen
+
+    def mark(self, command: dict[str, str]) -> Path:
+        """A file whose existence says that nothing was found."""
+        key = hashlib.sha256(self.rules + command["command"].encode())
+        for path in sorted(self.sources(Path(command["file"]).resolve(), set())):
+            key.update(str(path.name).encode() + self.digest(path))
+        return self.folder / key.hexdigest()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
@@ -41,13 +82,21 @@ def main() -> int:
         (Path(folder) / "compile_commands.json").write_text(json.dumps(commands))
         tidy = ["clang-tidy", "--quiet", "-p", folder]
 
+        clean = Clean(options.root)
+        marks = {command["file"]: clean.mark(command) for command in commands}
+
         def findings(file: str) -> str:
+            if marks[file].exists():
+                return ""
             done = subprocess.run([*tidy, file], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                marks[file].touch()
+                return ""
             # Standard error counts what was suppressed, file by file.
-            return "" if done.returncode == 0 else done.stdout + done.stderr
+            return done.stdout + done.stderr
 
         with ThreadPoolExecutor(options.jobs) as pool:
-            found = [text for text in pool.map(findings, sorted(c["file"] for c in commands)) if text]
+            found = [text for text in pool.map(findings, sorted(marks)) if text]
     print("\n".join(found) or f"{len(commands)} files: nothing found")
     return 1 if found else 0
 

@@ -4,11 +4,14 @@
 
 Called by `make test`, which builds build/release and .venv first. A stage
 that fails does not stop the later ones; the last line gives the sums.
+`--of heap` or `--of python/test_explain.py` builds and runs what is under
+tests/ there, and no more.
 """
 
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -35,7 +38,7 @@ class Outcome:
 
 
 def pytest_stage(name: str, folders: list[str], limit_s: int) -> Stage:
-    options = ["--color=no", "-p", "no:cacheprovider", "--durations=5"]
+    options = ["--color=no", "-p", "no:cacheprovider", "--durations=5", "-rs"]
     return Stage(name, [[sys.executable, "-m", "pytest", *options, *folders]], limit_s)
 
 
@@ -51,14 +54,48 @@ def sanitizer_stage(preset: str, jobs: int, limit_s: int) -> Stage:
 def stages(jobs: int) -> list[Stage]:
     release = ["ctest", "--preset", "release", "-j", str(jobs), "--timeout", "300"]
     return [
-        Stage("checks", [[sys.executable, "tools/run_checks.py"]], 1200),
         Stage("C++ units", [release], 600),
         pytest_stage("check scripts", ["tests/tools"], 120),
         pytest_stage("Python", ["tests/python"], 600),
-        pytest_stage("journeys", ["tests/journeys"], 900),
-        sanitizer_stage("asan", jobs, 1500),
-        sanitizer_stage("tsan", jobs, 1500),
+        pytest_stage("journeys", ["tests/journeys"], 1200),
+        Stage("checks", [[sys.executable, "tools/run_checks.py"]], 1200),
+        sanitizer_stage("asan", jobs, 2400),
+        sanitizer_stage("tsan", jobs, 2400),
     ]
+
+
+def stage_of(part: str, jobs: int) -> Stage:
+    """The stage for a file or folder below tests/; exits with 2 when there is none."""
+    path = root / "tests" / part.split("::")[0]
+    build = ["cmake", "--build", "build/release", "-j", str(jobs), "--target"]
+    if path.name.endswith(".py") or (path.is_dir() and any(path.glob("test_*.py"))):
+        programs = [
+            "heapwright-collect",
+            "heapwright-record",
+            "heapwright",
+            "heapwright-lab",
+            "tests/python/all",
+        ]
+        if path.is_relative_to(root / "tests/journeys"):
+            programs += ["tests/programs/all", "tests/heap_programs/all", "tests/misuse/all"]
+        runner = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--color=no",
+            "-p",
+            "no:cacheprovider",
+            "-rs",
+            f"tests/{part}",
+        ]
+        return Stage(part, [[*build, *programs, "--", "--quiet"], runner], 1800)
+    if not (path / "CMakeLists.txt").is_file():
+        names = sorted(p.name for p in (root / "tests").iterdir() if p.is_dir())
+        print(f"no tests in tests/{part}; there are {', '.join(names)}", file=sys.stderr)
+        sys.exit(2)
+    folder = f"build/release/tests/{part}"
+    runner = ["ctest", "--test-dir", folder, "-j", str(jobs), "--timeout", "300", "--output-on-failure"]
+    return Stage(part, [[*build, f"tests/{part}/all", "--", "--quiet"], runner], 1800)
 
 
 def run_command(command: list[str], limit_s: float) -> tuple[int, str]:
@@ -80,6 +117,10 @@ def run_command(command: list[str], limit_s: float) -> tuple[int, str]:
         os.killpg(process.pid, 9)
         output, _ = process.communicate()
         return 124, output + f"\nout of time after {limit_s:.0f} s\n"
+    except KeyboardInterrupt:
+        os.killpg(process.pid, 9)
+        process.wait()
+        raise
 
 
 def count_results(output: str) -> tuple[int, int, int]:
@@ -130,9 +171,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", help="run only the stages whose name holds this word")
+    parser.add_argument("--of", metavar="PART", help="build and run only tests/PART")
     options = parser.parse_args()
     chosen = [s for s in stages(options.jobs) if not options.only or options.only in s.name]
-    outcomes = {stage.name: run_stage(stage) for stage in chosen}
+    if options.of:
+        chosen = [stage_of(options.of, options.jobs)]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        outcomes = {stage.name: run_stage(stage) for stage in chosen}
+    except KeyboardInterrupt:
+        print("interrupted; what was running is stopped", file=sys.stderr)
+        return 130
     print("\n== summary")
     for name, o in outcomes.items():
         print(f"{name:24} {o.passed:5} passed {o.failed:4} failed {o.skipped:4} skipped {o.seconds:7.1f} s")

@@ -38,3 +38,19 @@ def test_findings_of_the_sources_fail(run_check, write_tree, folder, text, found
 def test_nothing_to_look_at_fails(run_check, write_tree):
     root = write_tree({"build/release/compile_commands.json": "[]", ".clang-tidy": RULES})
     assert run_check("check_tidy.py", "--root", root).returncode == 1
+
+
+def test_a_clean_file_is_looked_at_again_when_a_header_changes(run_check, write_tree):
+    root = write_tree({"src/a.cpp": '#include "a.hpp"\n', "src/a.hpp": "int g();\n", ".clang-tidy": RULES})
+    command = {"directory": str(root), "file": f"{root}/src/a.cpp", "command": f"g++ -c {root}/src/a.cpp"}
+    (root / "build/release").mkdir(parents=True)
+    (root / "build/release/compile_commands.json").write_text(json.dumps([command]))
+    assert run_check("check_tidy.py", "--root", root).returncode == 0
+    assert run_check("check_tidy.py", "--root", root).returncode == 0
+    (root / "src/a.hpp").write_text("inline int g() { return sizeof(1); }\n")
+    (root / ".clang-tidy").write_text(RULES + "HeaderFilterRegex: '.*'\n")
+    assert run_check("check_tidy.py", "--root", root).returncode == 1
+    (root / "src/a.hpp").write_text("int h();\n")
+    assert run_check("check_tidy.py", "--root", root).returncode == 0
+    (root / "src/a.hpp").write_text("inline int g() { return sizeof(1); }\n")
+    assert run_check("check_tidy.py", "--root", root).returncode == 1
