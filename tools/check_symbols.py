@@ -32,7 +32,7 @@ REQUIRED = set(
 # Process entry points the recorder may also stand in front of.
 OPTIONAL = set(
     """_exit _Exit quick_exit execve execv execvp execvpe execl execlp execle fexecve execveat posix_spawn
-    posix_spawnp fork vfork _Fork""".split()
+    posix_spawnp fork vfork _Fork daemon forkpty clone system popen""".split()
 )
 OWN = re.compile(r"^heapwright_\w+$")
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: the rounds of one loop, which read best together
 #include "collect/collector.hpp"
 
 #include <errno.h>
@@ -27,7 +28,10 @@ constexpr std::uint64_t keep_up_interval_ns = 2'000'000;
 constexpr std::uint64_t memory_interval_ns = 10'000'000;
 // So many processes are looked after at full pace; the pauses grow with more.
 constexpr std::uint64_t processes_at_full_pace = 16;
+constexpr std::uint64_t wait_check_interval_ns = 50'000'000;
+constexpr std::uint64_t wait_message_ns = 2'000'000'000;
 constexpr std::int32_t unknown_status = -1;
+
 std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   std::uint32_t flags = 0;
   if (options.durations) flags |= session::record_durations;
@@ -41,13 +45,14 @@ std::uint32_t flags_of(const Options& options, const TickClock& clock) {
 }  // namespace
 
 Collector::Collector(const Options& options, const TickClock& clock, SessionMemory& session,
-                     OutputNames names, RecordingContext context)
+                     OutputNames names, const std::string& library, RecordingContext context)
     : options_(options),
       clock_(clock),
       session_(session),
       names_(std::move(names)),
       context_(std::move(context)),
       messages_(options.is_quiet),
+      started_(session.inode(), library),
       is_adopted_(session::max_processes) {
   if (!options.control_path.empty()) control_file_.emplace(options.control_path);
   Control& control = session_.control();
@@ -62,10 +67,6 @@ Collector::~Collector() {
   for (LiveProcess& process : live_) session_.unmap_block(process.block);
 }
 
-std::uint32_t Collector::processes_refused() const noexcept {
-  return session_.control().processes_refused.load(std::memory_order_relaxed);
-}
-
 int Collector::run(pid_t program) {
   program_ = program;
   run_start_ns_ = clock_.now_ns();
@@ -74,20 +75,35 @@ int Collector::run(pid_t program) {
     last_pass_slots_ = result.slots;
     if (options_.max_size_bytes != 0) check_limits(clock_.now_ns());
     keep_up();
-    // A child may have begun in the last moment.
-    if (program_has_ended_ && live_.empty()) discover();
-    if (program_has_ended_ && live_.empty()) break;
+    if (is_over()) break;
     if (!is_stopped_) sleep(result);
   }
+  started_.finish(session_.control(), clock_.now_ns());
   // Nobody may wait for a reader that is gone.
   session_.control().is_closed.store(1, std::memory_order_release);
   return wait_for_program();
 }
 
+bool Collector::is_over() {
+  if (!program_has_ended_ || !live_.empty()) return false;
+  // A child may have begun in the last moment.
+  discover();
+  look_at_starts();
+  if (!live_.empty()) return false;
+  const std::uint64_t now_ns = clock_.now_ns();
+  if (now_ns < next_wait_check_ns_) return false;
+  next_wait_check_ns_ = now_ns + wait_check_interval_ns;
+  if (!started_.any_may_be_recorded(session_.control(), now_ns)) return true;
+  if (now_ns - program_ended_ns_ >= wait_message_ns) say_waiting();
+  return false;
+}
+
 DrainResult Collector::drain() {
   const std::uint64_t now_ns = clock_.now_ns();
   const std::uint32_t hint = session_.control().next_process_hint.load(std::memory_order_acquire);
-  if (hint != seen_hint_ || now_ns >= next_discovery_ns_) discover();
+  const std::uint32_t told = session_.control().starts_told.load(std::memory_order_acquire);
+  if (told - seen_told_ >= session::max_starts / 4 || hint != seen_hint_ || now_ns >= next_discovery_ns_)
+    discover();
   DrainResult result;
   for (LiveProcess& process : live_) result.add(process.recording->drain());
   return result;
@@ -98,13 +114,18 @@ DrainResult Collector::drain() {
 void Collector::discover() {
   const std::uint32_t hint = session_.control().next_process_hint.load(std::memory_order_acquire);
   seen_hint_ = hint;
+  seen_told_ = session_.control().starts_told.load(std::memory_order_acquire);
   next_discovery_ns_ = clock_.now_ns() + discovery_interval_ns;
   if (!session_.show_blocks(std::min(hint, session::max_processes))) {
     messages_.say("out of address space; processes that start later are not recorded");
   }
+  std::vector<std::uint32_t> claimed;
   for (std::uint32_t index = 0; index < session_.shown_blocks(); ++index) {
-    if (!is_adopted_[index] && session_.state_of(index) >= session::process_live) adopt(index);
+    if (!is_adopted_[index] && session_.state_of(index) >= session::process_live) claimed.push_back(index);
   }
+  // In between: whoever has claimed a block by now had told its start before.
+  started_.take(session_.control(), clock_.now_ns());
+  for (const std::uint32_t index : claimed) adopt(index);
 }
 
 void Collector::adopt(std::uint32_t block_index) {
@@ -120,6 +141,7 @@ void Collector::adopt(std::uint32_t block_index) {
     if (other.recording->process_id() == block->process_id) end_process(other, EndReason::replaced, 0);
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
+  started_.set_recorded(block->process_id, block->start_ticks);
   const std::string path = names_.choose(block->process_id, started_as(*block));
   auto recording = std::make_unique<ProcessRecording>(context_, *block, path);
   ProcessWatch& watch = recording->watch();
@@ -193,6 +215,7 @@ void Collector::look_at_program() {
   if (waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
     return;
   program_has_ended_ = true;
+  program_ended_ns_ = clock_.now_ns();
   program_status_ = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
   stop_forwarding();
 }
@@ -213,6 +236,10 @@ void Collector::end_processes() {
     if (!recording.watch().is_gone()) continue;
     const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;
     if (is_program && !program_has_ended_) continue;  // its status comes in a moment
+    if (started_.has_left_its_image(recording.process_id())) {
+      end_process(process, EndReason::replaced, 0);
+      continue;
+    }
     const std::optional<int> status = is_program ? program_status_ : recording.watch().wait_status();
     if (!status || WIFEXITED(*status)) {
       end_process(process, EndReason::exited, status ? WEXITSTATUS(*status) : unknown_status);
@@ -221,10 +248,20 @@ void Collector::end_processes() {
     }
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
-  if (!program_has_ended_ || live_.empty() || has_said_waiting_) return;
+  look_at_starts();
+  if (program_has_ended_ && !live_.empty()) say_waiting();
+}
+
+void Collector::look_at_starts() {
+  if (started_.look(session_.control(), clock_.now_ns())) discover();
+  started_.end_gone();
+}
+
+void Collector::say_waiting() {
+  if (has_said_waiting_) return;
   has_said_waiting_ = true;
-  messages_.say("the program has ended; waiting for " + std::to_string(live_.size()) +
-                " of its children (Ctrl-C ends the recording)");
+  const std::string count = live_.empty() ? "" : std::to_string(live_.size()) + " of ";
+  messages_.say("the program has ended; waiting for " + count + "its children (Ctrl-C ends the recording)");
 }
 
 void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t status) {

@@ -18,6 +18,7 @@
 #include "collect/process_recording.hpp"
 #include "collect/session_memory.hpp"
 #include "collect/size_forecast.hpp"
+#include "collect/started_processes.hpp"
 #include "collect/tick_clock.hpp"
 
 namespace heapwright::collect {
@@ -26,7 +27,7 @@ class Collector {
  public:
   // Sets the session's control page; the clock is calibrated.
   Collector(const Options& options, const TickClock& clock, SessionMemory& session, OutputNames names,
-            RecordingContext context);
+            const std::string& library, RecordingContext context);
   ~Collector();
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
@@ -36,7 +37,7 @@ class Collector {
   int run(pid_t program);
 
   const std::vector<FileSummary>& files() const noexcept { return files_; }
-  std::uint32_t processes_refused() const noexcept;
+  const StartedProcesses& started() const noexcept { return started_; }
 
  private:
   struct LiveProcess {
@@ -56,7 +57,10 @@ class Collector {
   void check_limits(std::uint64_t now_ns);
   std::uint64_t expected_bytes() const;
   void look_at_program();
+  bool is_over();
+  void look_at_starts();
   void end_processes();
+  void say_waiting();
   void end_process(LiveProcess& process, trace::EndReason reason, std::int32_t status);
   void stop(trace::EndReason reason, std::int32_t status);
   void sleep(const DrainResult& result);
@@ -70,6 +74,7 @@ class Collector {
   RecordingContext context_;
   Messages messages_;
   std::optional<ControlFile> control_file_;
+  StartedProcesses started_;
   std::vector<LiveProcess> live_;
   std::vector<bool> is_adopted_;  // by block
   std::vector<FileSummary> files_;
@@ -84,6 +89,9 @@ class Collector {
   SizeForecast finished_sizes_;
   std::uint64_t last_pass_slots_ = 0;
   std::uint32_t seen_hint_ = 0;
+  std::uint32_t seen_told_ = 0;
+  std::uint64_t program_ended_ns_ = 0;
+  std::uint64_t next_wait_check_ns_ = 0;
   std::uint64_t next_discovery_ns_ = 0;
   std::uint64_t next_keep_up_ns_ = 0;
   std::uint64_t next_control_ns_ = 0;

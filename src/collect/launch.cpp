@@ -73,15 +73,15 @@ Launch::~Launch() {
 void Launch::run_child() {
   close(session_pipe_[1]);
   close(error_pipe_[0]);
-  const std::string session_path = read_all(session_pipe_[0]);
-  if (session_path.empty()) _exit(not_started_code);
+  const std::string session_text = read_all(session_pipe_[0]);
+  if (session_text.empty()) _exit(not_started_code);
   const char* other = getenv("LD_PRELOAD");
   const std::string preload = other != nullptr && *other != '\0' ? library_ + ":" + other : library_;
   std::vector<char*> arguments;
   for (std::string& argument : arguments_) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   if (setenv("LD_PRELOAD", preload.c_str(), 1) == 0 &&
-      setenv(session::session_variable, session_path.c_str(), 1) == 0) {
+      setenv(session::session_variable, session_text.c_str(), 1) == 0) {
     execv(path_.c_str(), arguments.data());
   }
   const int error_number = errno;
@@ -89,9 +89,9 @@ void Launch::run_child() {
   _exit(not_started_code);
 }
 
-int Launch::let_go(const std::string& session_path) {
+int Launch::let_go(const std::string& session_text) {
   if (fork_error_ != 0) return fork_error_;
-  const bool is_told = write_all(session_pipe_[1], session_path.data(), session_path.size());
+  const bool is_told = write_all(session_pipe_[1], session_text.data(), session_text.size());
   close(std::exchange(session_pipe_[1], -1));
   int error_number = is_told ? 0 : EPIPE;
   const std::string answer = read_all(error_pipe_[0]);

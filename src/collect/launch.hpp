@@ -24,9 +24,9 @@ class Launch {
 
   pid_t process_id() const noexcept { return process_id_; }
 
-  // Starts the program with HEAPWRIGHT_SESSION = `session_path`. Returns 0 or
+  // Starts the program with HEAPWRIGHT_SESSION = `session_text`. Returns 0 or
   // the errno of what failed; then the child is gone.
-  int let_go(const std::string& session_path);
+  int let_go(const std::string& session_text);
 
  private:
   [[noreturn]] void run_child();

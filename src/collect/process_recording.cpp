@@ -280,6 +280,9 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   summary.path = file_.path();
   summary.program = metadata_.program;
   summary.process_id = process_id_;
+  summary.parent_process_id = metadata_.parent_process_id;
+  summary.is_fork_child = block_.is_fork_child != 0;
+  summary.start_ns = clock.since_epoch_ns(block_.start_ticks);
   summary.bytes = file_.bytes();
   summary.threads = thread_count_;
   summary.error_number = file_.error_number();

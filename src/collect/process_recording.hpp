@@ -36,6 +36,9 @@ struct FileSummary {
   std::string path;
   std::string program;
   std::uint64_t process_id = 0;
+  std::uint64_t parent_process_id = 0;
+  bool is_fork_child = false;  // of its parent's image, not a fresh one
+  std::uint64_t start_ns = 0;
   std::uint64_t bytes = 0;
   std::uint64_t threads = 0;
   trace::End end;

@@ -162,11 +162,7 @@ class Check {
     char* real_path = realpath(path.c_str(), nullptr);
     result_.executable = real_path != nullptr ? real_path : path;
     free(real_path);
-    const std::string name = result_.executable.substr(result_.executable.rfind('/') + 1);
-    for (const char* starter :
-         {"sh", "bash", "dash", "ksh", "zsh", "busybox", "env", "nice", "time", "timeout"}) {
-      result_.is_starter |= name == starter;
-    }
+    result_.is_starter = is_starter(result_.executable);
   }
 
   bool refuse_privileged(const std::string& path, const std::string& what) {
@@ -252,6 +248,17 @@ class Check {
 };
 
 }  // namespace
+
+bool is_starter(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  for (const char* starter :
+       {"sh",    "bash",    "dash",    "ksh",     "zsh",     "busybox", "env",    "nice",
+        "time",  "timeout", "setpriv", "runuser", "su",      "sudo",    "chroot", "unshare",
+        "nohup", "setsid",  "stdbuf",  "xargs",   "taskset", "ionice",  "chrt"}) {
+    if (name == starter) return true;
+  }
+  return false;
+}
 
 ProgramCheck check_program(const std::vector<std::string>& command, const std::string& search_path) {
   return Check(command, search_path).run();

@@ -19,6 +19,10 @@ struct ProgramCheck {
   std::vector<std::string> notes;      // what the recorder will not see
 };
 
+// Whether the program of this path is for starting another one: a shell, env,
+// setpriv and the like.
+bool is_starter(const std::string& path);
+
 // `command` is not empty. `search_path` is the PATH variable's value.
 ProgramCheck check_program(const std::vector<std::string>& command, const std::string& search_path);
 

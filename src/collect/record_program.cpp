@@ -148,10 +148,10 @@ int record_program(const Options& options) {
   const std::unique_ptr<SessionMemory> session = make_session();
   clock.calibrate();
   Collector collector(
-      options, clock, *session, names,
+      options, clock, *session, names, library,
       RecordingContext{
           options, clock, host_name(), static_cast<std::uint32_t>(launch.process_id()), check.notes, {}});
-  const int error_number = launch.let_go(session->path());
+  const int error_number = launch.let_go(session->text());
   if (error_number != 0)
     throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
 
@@ -160,7 +160,11 @@ int record_program(const Options& options) {
   report.program = check.path;
   report.files = collector.files();
   report.notes = check.notes;
-  report.processes_refused = collector.processes_refused();
+  report.follows_children = options.follow_children;
+  report.unrecorded = collector.started().unrecorded();
+  report.more_unrecorded = collector.started().more_unrecorded();
+  report.starts_lost = session->control().starts_lost.load();
+  report.children_left_alone = session->control().children_left_alone.load();
   report.clock_is_tsc = clock.is_tsc();
   report.clock_error_ppm = clock.error_ppm();
   report.clock_drift_ppm = clock.drift_ppm();

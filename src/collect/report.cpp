@@ -5,8 +5,12 @@
 #include <cstdio>
 #include <cstring>
 #include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "collect/messages.hpp"
+#include "collect/program_check.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -70,7 +74,10 @@ std::string number_field(const char* name, std::uint64_t value) {
 
 std::string json_of(const FileSummary& file) {
   std::string text = "{\"path\": " + quoted(file.path) + ", \"program\": " + quoted(file.program);
-  text += number_field("process_id", file.process_id) + number_field("events", file.end.events);
+  text += number_field("process_id", file.process_id);
+  text += number_field("parent_process_id", file.parent_process_id);
+  text += std::string(", \"is_fork_child\": ") + (file.is_fork_child ? "true" : "false");
+  text += number_field("start_ns", file.start_ns) + number_field("events", file.end.events);
   text += number_field("dropped", file.end.dropped) + number_field("threads", file.threads);
   text +=
       number_field("bytes", file.bytes) + number_field("recorder_peak_bytes", file.end.recorder_peak_bytes);
@@ -135,6 +142,60 @@ std::vector<std::string> lines_of(std::vector<FileSummary> files) {
   return lines;
 }
 
+std::string processes(std::uint64_t count, const char* one, const char* many) {
+  return count == 1 ? std::string("1 ") + one : with_commas(count) + " " + many;
+}
+
+// Named by program and reason, the most frequent first.
+std::vector<std::string> lines_about_unrecorded(const Report& report) {
+  std::map<std::string, std::uint64_t> reasons;
+  std::uint64_t without_calls = 0;
+  for (const UnrecordedProcess& process : report.unrecorded) {
+    const std::string program = process.program.empty() ? "" : "'" + process.program + "': ";
+    if (process.made_no_call) {
+      ++without_calls;
+    } else {
+      ++reasons[program + process.reason];
+    }
+  }
+  std::vector<std::pair<std::string, std::uint64_t>> sorted(reasons.begin(), reasons.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<std::string> lines;
+  std::uint64_t others = report.more_unrecorded;
+  for (const auto& [reason, count] : sorted) {
+    if (lines.size() < most_lines) {
+      lines.push_back(processes(count, "process was", "processes were") + " not recorded: " + reason);
+    } else {
+      others += count;
+    }
+  }
+  if (others != 0)
+    lines.push_back("and " + processes(others, "other process was", "other processes were") +
+                    " not recorded");
+  if (report.starts_lost != 0) {
+    lines.push_back(processes(report.starts_lost, "process start was", "process starts were") +
+                    " not seen: more than " + std::to_string(session::max_starts) + " at once");
+  }
+  if (without_calls != 0) {
+    lines.push_back(processes(without_calls, "forked child", "forked children") +
+                    " made no heap call: nothing to record");
+  }
+  if (report.children_left_alone != 0) {
+    lines.push_back(processes(report.children_left_alone, "child process was", "child processes were") +
+                    " not recorded; --children records them");
+  }
+  return lines;
+}
+
+std::string json_of(const UnrecordedProcess& process) {
+  std::string text = "{\"process_id\": " +
+                     (process.process_id == 0 ? std::string("null") : std::to_string(process.process_id));
+  text += number_field("parent_process_id", process.parent_process_id);
+  text += ", \"program\": " + quoted(process.program) + ", \"reason\": " + quoted(process.reason);
+  return text + ", \"made_no_call\": " + (process.made_no_call ? "true" : "false") + "}";
+}
+
 }  // namespace
 
 const char* name_of(trace::EndReason reason) {
@@ -161,10 +222,7 @@ const char* name_of(trace::EndReason reason) {
 
 std::vector<std::string> lines_of(const Report& report) {
   std::vector<std::string> lines = lines_of(report.files);
-  if (report.processes_refused != 0) {
-    lines.push_back(with_commas(report.processes_refused) + " processes were not recorded: more than " +
-                    std::to_string(session::max_processes) + " ran at once");
-  }
+  for (std::string& line : lines_about_unrecorded(report)) lines.push_back(std::move(line));
   if (report.files.empty()) {
     std::string why = "nothing was recorded: no heap call of '" + report.program + "' reached the recorder. ";
     why += report.notes.empty()
@@ -177,9 +235,18 @@ std::vector<std::string> lines_of(const Report& report) {
 }
 
 std::string next_command(const Report& report) {
-  const auto largest = std::max_element(
-      report.files.begin(), report.files.end(),
-      [](const FileSummary& a, const FileSummary& b) { return a.end.events < b.end.events; });
+  // The program that did most in all its processes, and of these the one that
+  // did most; one that starts others only when there is no other.
+  const auto rank = [](const FileSummary& file) {
+    return file.end.reason != trace::EndReason::replaced && !is_starter(file.program);
+  };
+  std::map<std::string, std::uint64_t> events;
+  for (const FileSummary& file : report.files) events[file.program] += file.end.events;
+  const auto largest = std::max_element(report.files.begin(), report.files.end(),
+                                        [&](const FileSummary& a, const FileSummary& b) {
+                                          return std::tuple(rank(a), events[a.program], a.end.events) <
+                                                 std::tuple(rank(b), events[b.program], b.end.events);
+                                        });
   if (largest == report.files.end() || largest->bytes == 0) return "";
   return "heapwright explain " + shell_word(largest->path);
 }
@@ -187,14 +254,19 @@ std::string next_command(const Report& report) {
 std::string json_of(const Report& report) {
   std::string text = "{\"schema\": \"heapwright.recording/1\", \"program\": " + quoted(report.program);
   text += ", \"exit_code\": " + std::to_string(report.exit_code);
-  text += number_field("processes_refused", report.processes_refused);
   text += std::string(", \"clock\": {\"source\": ") + (report.clock_is_tsc ? "\"tsc\"" : "\"monotonic\"");
   text += ", \"error_ppm\": " + decimal(report.clock_error_ppm, 3) +
           ", \"drift_ppm\": " + decimal(report.clock_drift_ppm, 3) + "}";
   text += ", \"files\": [";
   for (std::size_t i = 0; i < report.files.size(); ++i)
     text += (i == 0 ? "" : ", ") + json_of(report.files[i]);
-  return text + "], \"notes\": " + list_of(report.notes) + "}\n";
+  text += "], \"unrecorded\": [";
+  for (std::size_t i = 0; i < report.unrecorded.size(); ++i)
+    text += (i == 0 ? "" : ", ") + json_of(report.unrecorded[i]);
+  text += "]" + number_field("more_unrecorded", report.more_unrecorded);
+  text += number_field("starts_lost", report.starts_lost);
+  text += number_field("children_left_alone", report.children_left_alone);
+  return text + ", \"notes\": " + list_of(report.notes) + "}\n";
 }
 
 }  // namespace heapwright::collect

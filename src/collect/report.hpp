@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collect/process_recording.hpp"
+#include "collect/started_processes.hpp"
 
 namespace heapwright::collect {
 
@@ -15,7 +16,11 @@ struct Report {
   int exit_code = 0;
   std::vector<FileSummary> files;
   std::vector<std::string> notes;
-  std::uint32_t processes_refused = 0;
+  bool follows_children = false;
+  std::vector<UnrecordedProcess> unrecorded;
+  std::uint64_t more_unrecorded = 0;      // beyond those listed
+  std::uint64_t starts_lost = 0;          // started when the table of starts was full
+  std::uint64_t children_left_alone = 0;  // without --children
   bool clock_is_tsc = false;
   double clock_error_ppm = 0;
   double clock_drift_ppm = 0;

@@ -56,9 +56,11 @@ SessionMemory::SessionMemory() {
   control_->layout_bytes = sizeof(ProcessBlock) / page_bytes;
   control_->collector_process_id = static_cast<std::uint32_t>(getpid());
   first_pages_ = static_cast<unsigned char*>(pages);
+  door_ = std::make_unique<SessionDoor>(file_);
 }
 
 SessionMemory::~SessionMemory() {
+  door_.reset();
   control_->is_recording.store(0, std::memory_order_relaxed);
   control_->is_closed.store(1, std::memory_order_release);
   munmap(control_, session::control_bytes);
@@ -66,8 +68,11 @@ SessionMemory::~SessionMemory() {
   close(file_);
 }
 
-std::string SessionMemory::path() const {
-  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_);
+std::string SessionMemory::text() const {
+  struct stat status {};
+  fstat(file_, &status);
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_) + ":" + door_->text() + ":" +
+         std::to_string(status.st_uid);
 }
 
 std::uint64_t SessionMemory::inode() const noexcept {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
+#include "collect/session_door.hpp"
 #include "session/layout.hpp"
 
 namespace heapwright::collect {
@@ -28,7 +30,7 @@ class SessionMemory {
   session::Control& control() noexcept { return *control_; }
   int file() const noexcept { return file_; }
   // What HEAPWRIGHT_SESSION is to hold.
-  std::string path() const;
+  std::string text() const;
   std::uint64_t inode() const noexcept;
 
   // The state of every block in [0, count) can be read afterwards.
@@ -49,6 +51,7 @@ class SessionMemory {
   session::ProcessBlock* first_page_of(std::uint32_t index) const noexcept;
 
   int file_ = -1;
+  std::unique_ptr<SessionDoor> door_;
   session::Control* control_ = nullptr;
   // First page of each block side by side, so that looking for claims touches
   // one page per block and not one page table each.

@@ -2,23 +2,25 @@
 // exec in the recorded process itself: `env X=1 prog`, a wrapper script that
 // ends in exec. The program that takes over is still the one the user asked
 // to record, so the variables that the recorder took out of the environment
-// at load go back into what exec is given. Children are another matter
-// (--children): their process differs, and theirs stays clean.
+// at load go back into what exec is given. Children are another matter: theirs
+// stays clean, unless they are followed (--children); then whatever a process
+// of the tree executes is given them. Each exec is told to the collector,
+// which names what then does not come up with the recorder.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstring>
 
 #include "platform/raw_syscall.hpp"
+#include "record/environment.hpp"
 #include "record/observe.hpp"
+#include "record/start_notes.hpp"
 
 extern char** environ;
 
 namespace heapwright::record {
 namespace {
-
-constexpr char preload_name[] = "LD_PRELOAD=";
-constexpr std::size_t preload_name_length = sizeof preload_name - 1;
 
 using Exec = int(const char*, char* const[], char* const[]);
 
@@ -27,92 +29,71 @@ Function* next_function(const char* name) noexcept {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-// A vfork child runs in its parent's memory, a fork child in a copy of it;
-// only the process that was linked may hand its recording on.
 bool is_recorded_process() noexcept {
   return wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active &&
          static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid)) == process.block->process_id;
 }
 
-std::size_t count_of(char* const* list) noexcept {
-  std::size_t count = 0;
-  while (list != nullptr && list[count] != nullptr) ++count;
-  return count;
+// Without follow_children only the process that was linked hands its recording
+// on. A vfork child runs in its parent's memory; it is counted at its first
+// exec, of which a search along a path may make several.
+bool hands_recording_on() noexcept {
+  const session::Control* control = noted_session();
+  if (control == nullptr) return false;
+  if ((control->flags & session::follow_children) != 0 || is_recorded_process()) return true;
+  static constinit std::atomic<long> last_counted{0};
+  const long process_id = platform::raw_syscall(SYS_getpid);
+  const bool is_vfork_child = wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active;
+  if (is_vfork_child && last_counted.exchange(process_id) != process_id) count_child_left_alone();
+  return false;
 }
 
-bool begins_with(const char* text, const char* prefix, std::size_t length) noexcept {
-  return std::strncmp(text, prefix, length) == 0;
-}
-
-// "LD_PRELOAD=<this library>[:<what was there>]"
-void write_preload(char* to, const char* library, const char* old_value) noexcept {
-  std::memcpy(to, preload_name, preload_name_length);
-  to += preload_name_length;
-  const std::size_t library_length = std::strlen(library);
-  std::memcpy(to, library, library_length);
-  to += library_length;
-  if (old_value != nullptr && old_value[0] != '\0') {
-    *to++ = ':';
-    std::memcpy(to, old_value, std::strlen(old_value) + 1);
-  } else {
-    *to = '\0';
-  }
-}
-
-const char* preload_in(char* const* environment) noexcept {
-  for (; environment != nullptr && *environment != nullptr; ++environment) {
-    if (begins_with(*environment, preload_name, preload_name_length))
-      return *environment + preload_name_length;
-  }
-  return nullptr;
-}
-
-// Fills `to` (room for two more than `from`) with from's variables and ours.
-void add_recording(char** to, char* const* from, char* preload, char* session) noexcept {
-  for (; from != nullptr && *from != nullptr; ++from) {
-    const bool is_replaced =
-        begins_with(*from, preload_name, preload_name_length) ||
-        begins_with(*from, session::session_variable, sizeof session::session_variable - 1);
-    if (!is_replaced) *to++ = *from;
-  }
-  *to++ = preload;
-  *to++ = session;
-  *to = nullptr;
-}
-
-int exec_recorded(Exec* next, const char* file, char* const* arguments, char* const* environment) noexcept {
-  Dl_info self;
-  const char* old_preload = preload_in(environment);
-  const bool is_there =
-      old_preload != nullptr && std::strstr(old_preload, "libheapwright-record.so") != nullptr;
-  if (is_there || !is_recorded_process() || dladdr(reinterpret_cast<void*>(&exec_recorded), &self) == 0) {
-    return next(file, arguments, environment);
-  }
-  const std::size_t old_length = old_preload == nullptr ? 0 : std::strlen(old_preload);
-  char preload[preload_name_length + std::strlen(self.dli_fname) + old_length + 2];
-  write_preload(preload, self.dli_fname, old_preload);
-  char session[sizeof session::session_variable + 1 + session_path_bytes];
-  std::memcpy(session, session::session_variable, sizeof session::session_variable - 1);
-  session[sizeof session::session_variable - 1] = '=';
-  std::memcpy(session + sizeof session::session_variable, session_path(), std::strlen(session_path()) + 1);
-  char* extended[count_of(environment) + 3];
-  add_recording(extended, environment, preload, session);
-  return next(file, arguments, extended);
+// `call` takes the environment.
+template <typename Call>
+int exec_recorded(const char* file, char* const* environment, Call call) noexcept {
+  if (!hands_recording_on()) return call(environment);
+  const ExtendedEnvironment extended(environment);
+  char* room[extended.pointers()];
+  char text[extended.bytes()];
+  tell_note(begin_note(session::start_exec, file == nullptr ? "" : file),
+            static_cast<pid_t>(platform::raw_syscall(SYS_getpid)));
+  const int result = call(extended.write(room, text));
+  tell_exec_failed();
+  return result;
 }
 
 int exec_path(const char* path, char* const* arguments, char* const* environment) noexcept {
   static constinit Exec* next = nullptr;
   if (next == nullptr) next = next_function<Exec>("execve");
-  return exec_recorded(next, path, arguments, environment);
+  return exec_recorded(path, environment,
+                       [=](char* const* extended) { return next(path, arguments, extended); });
 }
 
 int exec_search(const char* file, char* const* arguments, char* const* environment) noexcept {
   static constinit Exec* next = nullptr;
   if (next == nullptr) next = next_function<Exec>("execvpe");
-  return exec_recorded(next, file, arguments, environment);
+  return exec_recorded(file, environment,
+                       [=](char* const* extended) { return next(file, arguments, extended); });
 }
 
 }  // namespace
+
+HEAPWRIGHT_HOOK int fexecve(int file, char* const arguments[], char* const environment[]) noexcept {
+  using ExecFile = int(int, char* const[], char* const[]);
+  static constinit ExecFile* next = nullptr;
+  if (next == nullptr) next = next_function<ExecFile>("fexecve");
+  char link[32] = "/proc/self/fd/";
+  std::size_t length = std::strlen(link);
+  for (int scale = 1'000'000'000; scale > 0; scale /= 10) {
+    if (file >= scale || scale == 1) link[length++] = static_cast<char>('0' + file / scale % 10);
+  }
+  char path[sizeof session::StartEntry::program] = "";
+  const long bytes = platform::raw_syscall(SYS_readlink, platform::raw_argument(link),
+                                           platform::raw_argument(path), sizeof path - 1);
+  path[bytes > 0 ? bytes : 0] = '\0';
+  return exec_recorded(path, environment,
+                       [=](char* const* extended) { return next(file, arguments, extended); });
+}
 
 HEAPWRIGHT_HOOK int execve(const char* path, char* const arguments[], char* const environment[]) noexcept {
   return exec_path(path, arguments, environment);

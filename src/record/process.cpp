@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "record/process.hpp"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -15,10 +14,13 @@
 #include "platform/futex.hpp"
 #include "platform/raw_syscall.hpp"
 #include "record/allocator_name.hpp"
+#include "record/environment.hpp"
 #include "record/lane.hpp"
 #include "record/own_names.hpp"
 #include "record/real_functions.hpp"
 #include "record/sampling.hpp"
+#include "record/session_link.hpp"
+#include "record/start_notes.hpp"
 
 extern char** environ;
 
@@ -37,109 +39,11 @@ namespace {
 
 constexpr std::size_t tables_bytes = offsetof(ProcessBlock, lanes);
 
-char found_session_path[session_path_bytes];
 bool is_fork_child;
 bool lanes_mapped_at_once;
 bool collector_was_visible;
 std::uint32_t block_index;
 char allocator_name[sizeof(ProcessBlock::allocator)];
-
-void* map_shared(int file, std::uint64_t offset, std::size_t bytes) noexcept {
-  const long address = raw_syscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
-                                   MAP_SHARED | MAP_NORESERVE, file, static_cast<long>(offset));
-  if (address < 0 && address > -4096) return nullptr;
-  // Not in core dumps: it is the recorder's memory, not the program's.
-  raw_syscall(SYS_madvise, address, static_cast<long>(bytes), MADV_DONTDUMP);
-  return reinterpret_cast<void*>(address);
-}
-
-void unmap(void* address, std::size_t bytes) noexcept {
-  raw_syscall(SYS_munmap, raw_argument(address), static_cast<long>(bytes));
-}
-
-int open_session() noexcept {
-  return static_cast<int>(
-      raw_syscall(SYS_openat, AT_FDCWD, raw_argument(found_session_path), O_RDWR | O_CLOEXEC));
-}
-
-void close_session(int file) noexcept { raw_syscall(SYS_close, file); }
-
-bool starts_with(const char* text, const char* prefix) noexcept {
-  while (*prefix != '\0') {
-    if (*text++ != *prefix++) return false;
-  }
-  return true;
-}
-
-void remove(char** variable) noexcept {
-  do {
-    variable[0] = variable[1];
-  } while (*variable++ != nullptr);
-}
-
-// Takes our own library out of a list of libraries, in place.
-void remove_self(char* list) noexcept {
-  char* write = list;
-  while (*list != '\0') {
-    char* end = list;
-    while (*end != '\0' && *end != ':' && *end != ' ') ++end;
-    const char separator = *end;
-    *end = '\0';
-    const bool is_ours = std::strstr(list, "libheapwright-record.so") != nullptr;
-    *end = separator;
-    const std::size_t length = static_cast<std::size_t>(end - list) + (separator != '\0' ? 1 : 0);
-    if (!is_ours) {
-      std::memmove(write, list, length);
-      write += length;
-    }
-    list += length;
-  }
-  *write = '\0';
-}
-
-// Takes the recording out of the environment, so that programs started by
-// this one run without it. In place: nothing may be allocated here.
-void leave_no_trace_in(char** variables) noexcept {
-  for (char** variable = variables; *variable != nullptr;) {
-    bool is_removed = starts_with(*variable, session::session_variable);
-    if (starts_with(*variable, "LD_PRELOAD=")) {
-      char* value = *variable + sizeof "LD_PRELOAD=" - 1;
-      remove_self(value);
-      is_removed = *value == '\0';
-    }
-    if (is_removed) {
-      remove(variable);
-    } else {
-      ++variable;
-    }
-  }
-}
-
-// Keeps the value of HEAPWRIGHT_SESSION, which leaves the environment.
-bool find_session_path() noexcept {
-  if (found_session_path[0] != '\0') return true;
-  constexpr std::size_t name_length = sizeof session::session_variable - 1;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (!starts_with(*variable, session::session_variable) || (*variable)[name_length] != '=') continue;
-    const char* value = *variable + name_length + 1;
-    const std::size_t length = std::strlen(value);
-    if (length == 0 || length >= sizeof found_session_path) return false;
-    std::memcpy(found_session_path, value, length + 1);
-    return true;
-  }
-  return false;
-}
-
-Control* map_control(int file) noexcept {
-  auto* control = static_cast<Control*>(map_shared(file, 0, session::control_bytes));
-  if (control == nullptr) return nullptr;
-  if (control->magic == session::magic && control->layout_bytes == sizeof(ProcessBlock) / 4096 &&
-      control->is_closed.load(std::memory_order_acquire) == 0) {
-    return control;
-  }
-  unmap(control, session::control_bytes);
-  return nullptr;
-}
 
 bool has_address_space_limit() noexcept {
   rlimit limit{};
@@ -148,23 +52,27 @@ bool has_address_space_limit() noexcept {
 }
 
 // Claims a free block: the state word is the only thing processes race for.
+// nullptr, and the collector knows why: there is none, or no room for it.
 ProcessBlock* claim_block(Control& control, int file) noexcept {
   const std::uint32_t first = control.next_process_hint.fetch_add(1, std::memory_order_relaxed);
   lanes_mapped_at_once = !has_address_space_limit();
   const std::size_t mapped_bytes = lanes_mapped_at_once ? sizeof(ProcessBlock) : tables_bytes;
   for (std::uint32_t probe = 0; probe < session::max_processes; ++probe) {
     const std::uint32_t index = (first + probe) % session::max_processes;
-    void* memory = map_shared(file, session::process_offset(index), mapped_bytes);
-    if (memory == nullptr) return nullptr;
+    void* memory = map_part(control, file, session::process_offset(index), mapped_bytes);
+    if (memory == nullptr) {
+      tell_refusal(control, session::refused_no_memory);
+      return nullptr;
+    }
     auto* block = static_cast<ProcessBlock*>(memory);
     std::uint32_t expected = session::process_unused;
     if (block->state.compare_exchange_strong(expected, session::process_claimed, std::memory_order_acq_rel)) {
       block_index = index;
       return block;
     }
-    unmap(memory, mapped_bytes);
+    unmap_part(memory, mapped_bytes);
   }
-  control.processes_refused.fetch_add(1, std::memory_order_relaxed);
+  tell_refusal(control, session::refused_session_full);
   return nullptr;
 }
 
@@ -193,16 +101,16 @@ void describe_process(ProcessBlock& block) noexcept {
 
 Mode link() noexcept {
   if (real.malloc == nullptr) find_real_functions();
-  if (is_fork_child &&
-      (process.control == nullptr || (process.control->flags & session::follow_children) == 0)) {
+  // A fork child has its parent's mapping, for which it needs no permission.
+  Control* control = is_fork_child ? noted_session() : nullptr;
+  if (is_fork_child && (control == nullptr || (control->flags & session::follow_children) == 0))
     return Mode::dormant;
-  }
-  if (!find_session_path()) return Mode::dormant;
-  const int file = open_session();
-  if (file < 0) return Mode::dormant;
-  Control* control = map_control(file);
+  if (!find_session_text()) return Mode::dormant;
+  const bool has_limit = has_address_space_limit();
+  const int file = control == nullptr || has_limit ? open_session() : -1;
+  if (control == nullptr && file >= 0) control = map_control(file);
   ProcessBlock* block = control == nullptr ? nullptr : claim_block(*control, file);
-  close_session(file);
+  if (file >= 0) close_session(file);
   if (block == nullptr) return Mode::dormant;
   const std::uint32_t flags = control->flags;
   process.control = control;
@@ -214,9 +122,13 @@ Mode link() noexcept {
   process.sample_mean_bytes = control->sample_mean_bytes;
   process.tables = {
       .block = block, .max_frames = control->max_frames, .ticks_are_tsc = process.ticks_are_tsc};
-  collector_was_visible = raw_syscall(SYS_kill, control->collector_process_id, 0) == 0;
+  // Another user's process may not be signalled, but is there.
+  collector_was_visible = raw_syscall(SYS_kill, control->collector_process_id, 0) != -ESRCH;
   describe_process(*block);
-  if (process.sample_mean_bytes != 0 && !prepare_sampling(process.sample_mean_bytes)) return Mode::dormant;
+  if (process.sample_mean_bytes != 0 && !prepare_sampling(process.sample_mean_bytes)) {
+    tell_refusal(*control, session::refused_no_memory);
+    return Mode::dormant;
+  }
   begin_lanes(is_fork_child);
   block->state.store(session::process_live, std::memory_order_release);
   if (control->collector_sleeps.exchange(0) != 0) platform::futex_wake(control->collector_sleeps);
@@ -253,15 +165,13 @@ bool link_process() noexcept {
   }
 }
 
-const char* session_path() noexcept { return found_session_path; }
-
 Lane* map_lane(std::uint32_t index) noexcept {
   if (lanes_mapped_at_once) return &process.block->lanes[index];
   const int file = open_session();
   if (file < 0) return nullptr;
   const std::uint64_t offset =
       session::process_offset(block_index) + tables_bytes + index * std::uint64_t{sizeof(Lane)};
-  void* lane = map_shared(file, offset, sizeof(Lane));
+  void* lane = map_part(*process.control, file, offset, sizeof(Lane));
   close_session(file);
   return static_cast<Lane*>(lane);
 }
@@ -282,12 +192,22 @@ void tell_allocator() noexcept {
   std::memcpy(process.block->allocator, allocator_name, sizeof allocator_name);
 }
 
+void prepare_starts() noexcept {
+  const int saved_errno = errno;
+  ThreadRecorder* thread = enter(__builtin_frame_address(0));
+  find_own_library();
+  find_real_starts();
+  if (thread != nullptr) thread->activity = Activity::program;
+  errno = saved_errno;
+}
+
 // Runs before main; earlier heap calls have linked already.
 __attribute__((constructor)) void at_load() {
   const bool is_active = link_process();
   if (is_active) {
     tell_allocator();
     bind_own_names();
+    prepare_starts();
   }
   const bool follows = is_active && (process.control->flags & session::follow_children) != 0;
   if (!follows && environ != nullptr) leave_no_trace_in(environ);

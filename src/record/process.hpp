@@ -45,10 +45,6 @@ struct Process {
 // process is dormant. Other threads wait until the link is made.
 bool link_process() noexcept;
 
-// Where the session is found, for an image that replaces this one.
-inline constexpr std::size_t session_path_bytes = 64;
-const char* session_path() noexcept;
-
 // Makes a lane's memory accessible. nullptr when it cannot be had.
 session::Lane* map_lane(std::uint32_t index) noexcept;
 

@@ -4,9 +4,10 @@
 //
 //   [Control][ProcessBlock 0][ProcessBlock 1] ... [ProcessBlock max_processes-1]
 //
-// A recorded process claims a ProcessBlock at its first heap call (again
-// after fork and exec), a thread claims a lane in its process's block at its
-// first heap call. Producers (the recorder) and the consumer (the collector)
+// A process that a recorded one starts is told in the control part's start
+// table, from the fork or exec itself. It claims a ProcessBlock at its first
+// heap call (again after fork and exec), a thread claims a lane in its
+// process's block at its first heap call. Producers (the recorder) and the consumer (the collector)
 // never lock: every field has one writer unless it says otherwise.
 //
 // The collector trusts nothing it reads here: a recorded program may scribble
@@ -144,6 +145,7 @@ struct ProcessBlock {
   std::atomic<std::uint64_t> dropped_without_lane;  // no lane could be had
   std::atomic<std::uint64_t> stacks_not_stored;     // tables full
   std::atomic<std::uint32_t> deepbind_count;        // dlopen(RTLD_DEEPBIND): those objects bypass the hooks
+  std::atomic<std::uint32_t> children_left_alone;   // started by this process, without follow_children
   std::uint32_t has_no_unwind_tables;  // libc without _dl_find_object: stacks are one address, no modules
   char executable[512];                // /proc/self/exe
   char started_as[512];                // the path that was executed, links not followed
@@ -167,6 +169,36 @@ enum ControlFlag : std::uint32_t {
   record_stacks = 1U << 4,
 };
 
+// ---- starts ----------------------------------------------------------------
+
+enum StartKind : std::uint32_t {
+  start_forked = 1,       // a copy of the process that told it
+  start_exec = 2,         // an image that is to take the process over, or a child started with one
+  start_exec_failed = 3,  // what start_exec told has not come about
+  start_refused = 4,      // a process with the recorder in it could not be recorded
+};
+
+enum StartRefusal : std::uint32_t {
+  refused_session_full = 1,  // max_processes at once
+  refused_no_memory = 2,     // no room in its address space
+};
+
+// One process start or exec. Claimed by a CAS of `word` from 0 to number << 32
+// before the fork, so that a process that dies in between leaves it behind;
+// told by a CAS to number << 32 | process id, by parent and child, whichever
+// comes first. The collector copies it and sets `word` to 0.
+struct StartEntry {
+  std::atomic<std::uint64_t> word;
+  std::atomic<std::uint32_t> owner_process_id;  // who claimed it; 0: not yet written
+  std::uint32_t kind;                           // StartKind
+  std::uint64_t ticks;                          // of the claim: before the fork or exec
+  std::uint32_t user_id;                        // effective, of the owner
+  std::uint32_t refusal;                        // StartRefusal of start_refused
+  char program[224];                            // start_exec: as given to exec; cut
+};
+static_assert(sizeof(StartEntry) == 256);
+inline constexpr std::uint32_t max_starts = 8192;  // told and not yet read
+
 struct Control {
   std::uint64_t magic;
   std::uint32_t layout_bytes;  // sizeof(ProcessBlock) / 4096: both sides must agree
@@ -178,16 +210,25 @@ struct Control {
   std::atomic<std::uint32_t> is_closed;         // 1: the collector is gone; never wait for it
   std::atomic<std::uint32_t> collector_sleeps;  // futex word: 1 while the collector waits for work
   std::atomic<std::uint32_t> next_process_hint;
-  std::atomic<std::uint32_t> processes_refused;  // no free block
+  std::atomic<std::uint32_t> next_start_number;
+  std::atomic<std::uint32_t> starts_told;          // +1 after each; tells the collector to look
+  std::atomic<std::uint32_t> starts_lost;          // no free entry
+  std::atomic<std::uint32_t> children_left_alone;  // started without follow_children
+  alignas(4096) StartEntry starts[max_starts];
 };
-inline constexpr std::size_t control_bytes = 4096;
+inline constexpr std::size_t control_bytes = sizeof(Control);
+static_assert(control_bytes % 4096 == 0);
 
 inline constexpr std::uint64_t process_offset(std::uint32_t index) {
   return control_bytes + static_cast<std::uint64_t>(index) * sizeof(ProcessBlock);
 }
 inline constexpr std::uint64_t session_bytes = process_offset(max_processes);
 
-// The recorder finds its session here: "/proc/<pid>/fd/<n>".
+// The recorder finds its session here: "/proc/<pid>/fd/<n>:<door>:<key>:<uid>".
+// The path is for processes that may follow it. The others (another user, a
+// changed root) ask at the door, the abstract socket of that name, by a
+// datagram with the key, and are sent the descriptor. A file that is not
+// <uid>'s is not the session: its collector is gone and another has the name.
 inline constexpr char session_variable[] = "HEAPWRIGHT_SESSION";
 
 }  // namespace heapwright::session

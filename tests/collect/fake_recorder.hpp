@@ -24,7 +24,7 @@ class FakeRecorder {
  public:
   // Claims a block; throws when the session cannot be had.
   explicit FakeRecorder(const std::string& session_path, bool is_fork_child = false) {
-    const int file = open(session_path.c_str(), O_RDWR | O_CLOEXEC);
+    const int file = open(session_path.substr(0, session_path.find(':')).c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) throw std::runtime_error("no session at " + session_path);
     control_ = static_cast<session::Control*>(map(file, 0, session::control_bytes));
     const std::uint32_t first = control_->next_process_hint.fetch_add(1);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Gives the session's file to recorded processes that may not follow its path
+// in /proc: those of another user, in a changed root, or without /proc.
+#pragma once
+
+#include <string>
+#include <thread>
+
+namespace heapwright::collect {
+
+// An abstract socket with a thread of its own, so that nobody waits for the
+// collector's rounds. Whoever sends the key gets the descriptor; the key is in
+// the environment of recorded processes, which only their user can read.
+class SessionDoor {
+ public:
+  // Without sockets there is no door: name() is empty then.
+  explicit SessionDoor(int session_file);
+  ~SessionDoor();
+  SessionDoor(const SessionDoor&) = delete;
+  SessionDoor& operator=(const SessionDoor&) = delete;
+
+  // "<name>:<key>", or ":".
+  std::string text() const { return name_ + ":" + key_; }
+
+ private:
+  void answer();
+
+  int session_file_;
+  int socket_ = -1;
+  int stop_event_ = -1;
+  std::string name_;
+  std::string key_;
+  std::thread thread_;
+};
+
+}  // namespace heapwright::collect

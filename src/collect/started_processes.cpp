@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "collect/started_processes.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <span>
+#include <utility>
+
+#include "collect/preload_check.hpp"
+#include "collect/session_text.hpp"
+
+namespace heapwright::collect {
+
+using session::Control;
+using session::StartEntry;
+
+namespace {
+
+// Longer lists say nothing more; what is beyond them is counted.
+constexpr std::size_t most_listed = 10'000;
+// From an exec to the new image's first heap call, on a busy machine.
+constexpr std::uint64_t start_patience_ns = 1'000'000'000;
+constexpr std::uint64_t claims_interval_ns = 500'000'000;
+
+// In the first round an entry has its claim's number; reading others would
+// take memory for them.
+std::span<StartEntry> used_entries(Control& control) {
+  const std::uint32_t claims = control.next_start_number.load(std::memory_order_acquire);
+  return std::span(control.starts).first(std::min(claims, session::max_starts));
+}
+
+bool is_gone(std::uint32_t process_id) {
+  return process_id == 0 || process_id > INT_MAX ||
+         (kill(static_cast<pid_t>(process_id), 0) != 0 && errno == ESRCH);
+}
+
+}  // namespace
+
+StartedProcesses::StartedProcesses(std::uint64_t session_inode, std::string library)
+    : session_inode_(session_inode), library_(std::move(library)) {}
+
+StartedProcesses::~StartedProcesses() = default;
+
+// Entries are read in the order of their slots, told in any: what was told
+// late is put right by its ticks.
+void StartedProcesses::take(Control& control, std::uint64_t now_ns) {
+  const std::uint32_t told_count = control.starts_told.load(std::memory_order_acquire);
+  if (told_count == seen_told_) return;
+  seen_told_ = told_count;
+  std::vector<Told> told;
+  for (StartEntry& entry : used_entries(control)) {
+    const std::uint64_t word = entry.word.load(std::memory_order_acquire);
+    const auto process_id = static_cast<std::uint32_t>(word);
+    if (process_id == 0) continue;
+    told.push_back({static_cast<std::uint32_t>(word >> 32), process_id,
+                    entry.owner_process_id.load(std::memory_order_relaxed), entry.kind, entry.ticks,
+                    entry.user_id, entry.refusal, text_of(entry.program)});
+    entry.word.store(0, std::memory_order_release);
+  }
+  std::sort(told.begin(), told.end(), [](const Told& a, const Told& b) { return a.number < b.number; });
+  for (const Told& one : told) add(one, now_ns);
+}
+
+StartedProcesses::Process& StartedProcesses::open(std::uint32_t process_id, std::uint32_t parent,
+                                                  std::uint64_t now_ns) {
+  Process& process = open_[process_id];
+  if (process.watch == nullptr) process.watch = std::make_unique<ProcessWatch>(process_id);
+  process.seen_ns = now_ns;
+  if (parent != process_id) process.parent = parent;
+  if (process.parent == 0) process.parent = process.watch->parent();
+  return process;
+}
+
+void StartedProcesses::add(const Told& told, std::uint64_t now_ns) {
+  Past& past = past_[told.process_id];
+  switch (told.kind) {
+    case session::start_forked: {
+      const auto found = open_.find(told.process_id);
+      // Its id is a new process's: the old one has ended meanwhile.
+      if (found != open_.end() && found->second.exec_ticks < told.ticks &&
+          found->second.forked_ticks < told.ticks) {
+        end(found->first, found->second, false);
+        open_.erase(found);
+      }
+      if (past.image_ticks > told.ticks) return;
+      open(told.process_id, told.owner, now_ns).forked_ticks = told.ticks;
+      return;
+    }
+    case session::start_exec: {
+      if (past.image_ticks > told.ticks || past.failed_ticks > told.ticks) return;
+      Process& process = open(told.process_id, told.owner, now_ns);
+      process.exec_ticks = told.ticks;
+      process.user_id = told.user_id;
+      process.program = told.program;
+      return;
+    }
+    case session::start_exec_failed: {
+      past.failed_ticks = std::max(past.failed_ticks, told.ticks);
+      const auto found = open_.find(told.process_id);
+      if (found == open_.end() || found->second.exec_ticks > told.ticks) return;
+      found->second.exec_ticks = 0;
+      close_if_settled(told.process_id);
+      return;
+    }
+    case session::start_refused:
+      return add_refusal(told, now_ns);
+    default:
+      return;  // the program writes over the session's memory
+  }
+}
+
+void StartedProcesses::add_refusal(const Told& told, std::uint64_t now_ns) {
+  Process& process = open(told.process_id, told.owner, now_ns);
+  process.refusal = told.refusal;
+  if (process.forked_ticks == 0 && process.exec_ticks == 0) process.exec_ticks = told.ticks;
+}
+
+void StartedProcesses::close_if_settled(std::uint32_t process_id) {
+  const auto found = open_.find(process_id);
+  if (found->second.forked_ticks == 0 && found->second.exec_ticks == 0) open_.erase(found);
+}
+
+void StartedProcesses::set_recorded(std::uint32_t process_id, std::uint64_t start_ticks) {
+  Past& past = past_[process_id];
+  past.image_ticks = std::max(past.image_ticks, start_ticks);
+  const auto found = open_.find(process_id);
+  if (found == open_.end()) return;
+  Process& process = found->second;
+  if (process.forked_ticks < start_ticks) process.forked_ticks = 0;
+  if (process.exec_ticks < start_ticks) process.exec_ticks = 0;
+  close_if_settled(process_id);
+}
+
+bool StartedProcesses::has_left_its_image(std::uint32_t process_id) const {
+  const auto found = open_.find(process_id);
+  return found != open_.end() && found->second.exec_ticks != 0;
+}
+
+bool StartedProcesses::look(Control& control, std::uint64_t now_ns) {
+  if (now_ns >= next_claims_look_ns_) forget_claims(control, false, now_ns);
+  bool any_is_gone = false;
+  for (auto& [process_id, process] : open_) {
+    process.is_gone = process.watch->is_gone();
+    any_is_gone |= process.is_gone;
+  }
+  return any_is_gone;
+}
+
+void StartedProcesses::end_gone() {
+  for (auto next = open_.begin(); next != open_.end();) {
+    const auto current = next++;
+    if (!current->second.is_gone) continue;
+    end(current->first, current->second, false);
+    open_.erase(current);
+  }
+}
+
+bool StartedProcesses::any_may_be_recorded(Control& control, std::uint64_t now_ns) {
+  forget_claims(control, false, now_ns);
+  if (claims_left_since_ns_ != 0) return true;
+  return std::any_of(open_.begin(), open_.end(), [&](const auto& entry) {
+    const Process& process = entry.second;
+    if (process.refusal != 0) return false;
+    // A new image is there when the old one's memory is not.
+    if (process.exec_ticks != 0 && now_ns - process.seen_ns >= start_patience_ns &&
+        !why_never(process.program, entry.first).empty())
+      return false;
+    return now_ns - process.seen_ns < start_patience_ns || process.watch->maps_inode(session_inode_);
+  });
+}
+
+// What a process had claimed when it was killed. Its child may still tell.
+void StartedProcesses::forget_claims(Control& control, bool all, std::uint64_t now_ns) {
+  next_claims_look_ns_ = now_ns + claims_interval_ns;
+  bool is_any_left = false;
+  const bool is_over = claims_left_since_ns_ != 0 && now_ns - claims_left_since_ns_ >= start_patience_ns;
+  for (StartEntry& entry : used_entries(control)) {
+    std::uint64_t word = entry.word.load(std::memory_order_acquire);
+    if (word == 0 || static_cast<std::uint32_t>(word) != 0) continue;
+    const std::uint32_t owner = entry.owner_process_id.load(std::memory_order_relaxed);
+    if (!all && !is_gone(owner)) continue;
+    is_any_left = true;
+    if (!all && !is_over) continue;
+    const std::string program = text_of(entry.program);
+    const bool is_start = entry.kind == session::start_forked || entry.kind == session::start_exec;
+    if (!entry.word.compare_exchange_strong(word, 0) || !is_start) continue;
+    list({0, owner, program, "its parent ended while starting it", false});
+  }
+  if (!is_any_left || is_over) {
+    claims_left_since_ns_ = 0;
+  } else if (claims_left_since_ns_ == 0) {
+    claims_left_since_ns_ = now_ns;
+  }
+}
+
+void StartedProcesses::finish(Control& control, std::uint64_t now_ns) {
+  take(control, now_ns);
+  forget_claims(control, true, now_ns);
+  for (const auto& [process_id, process] : open_) end(process_id, process, true);
+  open_.clear();
+}
+
+void StartedProcesses::end(std::uint32_t process_id, const Process& process, bool is_alive) {
+  UnrecordedProcess one{process_id, process.parent, process.program, "", false};
+  if (process.exec_ticks != 0 || process.refusal != 0) {
+    one.reason = why_not(process_id, process);
+  } else {
+    one.reason = is_alive ? "the recording ended before its first heap call" : "it made no heap call";
+    one.made_no_call = true;
+  }
+  list(std::move(one));
+}
+
+void StartedProcesses::list(UnrecordedProcess process) {
+  if (unrecorded_.size() < most_listed) {
+    unrecorded_.push_back(std::move(process));
+  } else {
+    ++more_unrecorded_;
+  }
+}
+
+std::string StartedProcesses::why_not(std::uint32_t process_id, const Process& process) const {
+  if (process.refusal == session::refused_session_full) {
+    return "more than " + std::to_string(session::max_processes) + " processes ran at once";
+  }
+  if (process.refusal == session::refused_no_memory)
+    return "its address space has no room for the recorder (ulimit -v)";
+  std::string reason = why_never(process.program, process_id);
+  if (!reason.empty()) return reason;
+  if (process.user_id != geteuid() && !is_open_to_all(library_)) {
+    return "user " + std::to_string(process.user_id) + " may not read the recorder, " + library_;
+  }
+  return "it came up without the recorder (LD_PRELOAD was not passed on), or ended before its first heap "
+         "call";
+}
+
+}  // namespace heapwright::collect

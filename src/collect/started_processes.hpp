@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// What recorded processes say they start, and what became of it: every start
+// ends as a trace, as a process that made no heap call, or as one that was not
+// recorded, with the reason.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collect/process_watch.hpp"
+#include "session/layout.hpp"
+
+namespace heapwright::collect {
+
+// A process without a trace.
+struct UnrecordedProcess {
+  std::uint32_t process_id = 0;  // 0: not known
+  std::uint32_t parent_process_id = 0;
+  std::string program;  // as given to exec; of a forked child its parent's: empty
+  std::string reason;
+  bool made_no_call = false;  // and has therefore nothing to be recorded
+};
+
+class StartedProcesses {
+ public:
+  // `library` is the recorder's path.
+  StartedProcesses(std::uint64_t session_inode, std::string library);
+  ~StartedProcesses();
+
+  // Reads what was told since.
+  void take(session::Control& control, std::uint64_t now_ns);
+  // A process image has a trace; `start_ticks` as in its block.
+  void set_recorded(std::uint32_t process_id, std::uint64_t start_ticks);
+  // Looks for processes that have ended; true when there are. Those are given
+  // up by the next end_gone(): in between, the caller looks for their traces.
+  bool look(session::Control& control, std::uint64_t now_ns);
+  void end_gone();
+  // Whether the process has gone on to an image that has no trace.
+  bool has_left_its_image(std::uint32_t process_id) const;
+  // Whether one of them lives that may still get a trace.
+  bool any_may_be_recorded(session::Control& control, std::uint64_t now_ns);
+
+  // Those alive are taken for what they are now.
+  void finish(session::Control& control, std::uint64_t now_ns);
+  const std::vector<UnrecordedProcess>& unrecorded() const noexcept { return unrecorded_; }
+  // Beyond those listed.
+  std::uint64_t more_unrecorded() const noexcept { return more_unrecorded_; }
+
+ private:
+  struct Told {
+    std::uint32_t number;
+    std::uint32_t process_id;
+    std::uint32_t owner;
+    std::uint32_t kind;
+    std::uint64_t ticks;
+    std::uint32_t user_id;
+    std::uint32_t refusal;
+    std::string program;
+  };
+  // A process whose present image has no trace (yet).
+  struct Process {
+    std::unique_ptr<ProcessWatch> watch;
+    bool is_gone = false;
+    std::uint64_t seen_ns = 0;
+    std::uint32_t parent = 0;
+    std::uint64_t forked_ticks = 0;  // 0: not told as a copy, or recorded since
+    std::uint64_t exec_ticks = 0;    // 0: no exec told, or its image is recorded
+    std::uint32_t user_id = 0;
+    std::uint32_t refusal = 0;
+    std::string program;  // of the exec
+  };
+  // Of every process id, the last image that was recorded, the last exec that failed.
+  struct Past {
+    std::uint64_t image_ticks = 0;
+    std::uint64_t failed_ticks = 0;
+  };
+
+  void add(const Told& told, std::uint64_t now_ns);
+  void add_refusal(const Told& told, std::uint64_t now_ns);
+  Process& open(std::uint32_t process_id, std::uint32_t parent, std::uint64_t now_ns);
+  void close_if_settled(std::uint32_t process_id);
+  void forget_claims(session::Control& control, bool all, std::uint64_t now_ns);
+  void end(std::uint32_t process_id, const Process& process, bool is_alive);
+  void list(UnrecordedProcess process);
+  std::string why_not(std::uint32_t process_id, const Process& process) const;
+
+  std::uint64_t session_inode_;
+  std::string library_;
+  std::map<std::uint32_t, Process> open_;  // by process id
+  std::map<std::uint32_t, Past> past_;     // by process id
+  std::vector<UnrecordedProcess> unrecorded_;
+  std::uint64_t more_unrecorded_ = 0;
+  std::uint32_t seen_told_ = 0;
+  std::uint64_t next_claims_look_ns_ = 0;
+  std::uint64_t claims_left_since_ns_ = 0;  // by processes that have died; 0: none
+};
+
+}  // namespace heapwright::collect

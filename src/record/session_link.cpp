@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include "record/session_link.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "platform/raw_syscall.hpp"
+
+extern char** environ;
+
+namespace heapwright::record {
+
+using platform::raw_argument;
+using platform::raw_syscall;
+using session::Control;
+using session::ProcessBlock;
+
+namespace {
+
+// What HEAPWRIGHT_SESSION says, taken apart.
+struct Way {
+  char path[session_text_bytes];
+  const char* door;
+  std::size_t door_length;
+  const char* key;
+  std::size_t key_length;
+  std::uint64_t user_id;
+};
+
+char found_session_text[session_text_bytes];
+constexpr long answer_seconds = 10;
+
+bool is_error(long result) noexcept { return result < 0 && result > -4096; }
+
+void keep_out_of_core_dumps(long address, std::size_t bytes) noexcept {
+  raw_syscall(SYS_madvise, address, static_cast<long>(bytes), MADV_DONTDUMP);
+}
+
+void* map_shared(int file, std::uint64_t offset, std::size_t bytes) noexcept {
+  const long address = raw_syscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_NORESERVE, file, static_cast<long>(offset));
+  if (is_error(address)) return nullptr;
+  keep_out_of_core_dumps(address, bytes);
+  return reinterpret_cast<void*>(address);
+}
+
+bool starts_with(const char* text, const char* prefix) noexcept {
+  while (*prefix != '\0') {
+    if (*text++ != *prefix++) return false;
+  }
+  return true;
+}
+
+void remove(char** variable) noexcept {
+  do {
+    variable[0] = variable[1];
+  } while (*variable++ != nullptr);
+}
+
+// Takes our own library out of a list of libraries, in place.
+void remove_self(char* list) noexcept {
+  char* write = list;
+  while (*list != '\0') {
+    char* end = list;
+    while (*end != '\0' && *end != ':' && *end != ' ') ++end;
+    const char separator = *end;
+    *end = '\0';
+    const bool is_ours = std::strstr(list, "libheapwright-record.so") != nullptr;
+    *end = separator;
+    const std::size_t length = static_cast<std::size_t>(end - list) + (separator != '\0' ? 1 : 0);
+    if (!is_ours) {
+      std::memmove(write, list, length);
+      write += length;
+    }
+    list += length;
+  }
+  *write = '\0';
+}
+
+// The field up to the next colon; `text` moves behind it.
+const char* take_field(const char*& text, std::size_t& length) noexcept {
+  const char* field = text;
+  while (*text != '\0' && *text != ':') ++text;
+  length = static_cast<std::size_t>(text - field);
+  if (*text == ':') ++text;
+  return field;
+}
+
+Way take_apart(const char* text) noexcept {
+  Way way{};
+  std::size_t length = 0;
+  const char* path = take_field(text, length);
+  std::memcpy(way.path, path, length);
+  way.door = take_field(text, way.door_length);
+  way.key = take_field(text, way.key_length);
+  way.user_id = 0;
+  for (; *text >= '0' && *text <= '9'; ++text)
+    way.user_id = way.user_id * 10 + static_cast<std::uint64_t>(*text - '0');
+  return way;
+}
+
+bool is_file_of(int file, std::uint64_t user_id) noexcept {
+  struct stat status;
+  return raw_syscall(SYS_fstat, file, raw_argument(&status)) == 0 && status.st_uid == user_id;
+}
+
+// The descriptor in a message, -1 when there is none.
+int receive_file(int socket) noexcept {
+  char text[1];
+  iovec part{text, sizeof text};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  if (raw_syscall(SYS_recvmsg, socket, raw_argument(&message), MSG_CMSG_CLOEXEC) < 0) return -1;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return -1;
+  int file = -1;
+  std::memcpy(&file, CMSG_DATA(header), sizeof file);
+  return file;
+}
+
+int ask_at_door(const Way& way) noexcept {
+  if (way.door_length == 0 || way.key_length == 0) return -1;
+  const auto socket = static_cast<int>(raw_syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (socket < 0) return -1;
+  sockaddr_un own{};
+  own.sun_family = AF_UNIX;
+  sockaddr_un door{};
+  door.sun_family = AF_UNIX;
+  std::memcpy(door.sun_path + 1, way.door, way.door_length);
+  const auto door_bytes = static_cast<long>(offsetof(sockaddr_un, sun_path) + 1 + way.door_length);
+  const timeval patience{answer_seconds, 0};
+  raw_syscall(SYS_setsockopt, socket, SOL_SOCKET, SO_RCVTIMEO, raw_argument(&patience), sizeof patience);
+  raw_syscall(SYS_setsockopt, socket, SOL_SOCKET, SO_SNDTIMEO, raw_argument(&patience), sizeof patience);
+  int file = -1;
+  // Bound to a name of the kernel's choice, for the answer; connected, so that
+  // nobody else's answer is taken.
+  if (raw_syscall(SYS_bind, socket, raw_argument(&own), sizeof own.sun_family) == 0 &&
+      raw_syscall(SYS_connect, socket, raw_argument(&door), door_bytes) == 0 &&
+      raw_syscall(SYS_sendto, socket, raw_argument(way.key), static_cast<long>(way.key_length),
+                  MSG_NOSIGNAL) > 0) {
+    file = receive_file(socket);
+  }
+  raw_syscall(SYS_close, socket);
+  return file;
+}
+
+}  // namespace
+
+const char* session_text() noexcept { return found_session_text; }
+
+bool find_session_text() noexcept {
+  if (found_session_text[0] != '\0') return true;
+  constexpr std::size_t name_length = sizeof session::session_variable - 1;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!starts_with(*variable, session::session_variable) || (*variable)[name_length] != '=') continue;
+    const char* value = *variable + name_length + 1;
+    const std::size_t length = std::strlen(value);
+    if (length == 0 || length >= sizeof found_session_text) return false;
+    std::memcpy(found_session_text, value, length + 1);
+    return true;
+  }
+  return false;
+}
+
+void leave_no_trace_in(char** variables) noexcept {
+  for (char** variable = variables; *variable != nullptr;) {
+    bool is_removed = starts_with(*variable, session::session_variable);
+    if (starts_with(*variable, "LD_PRELOAD=")) {
+      char* value = *variable + sizeof "LD_PRELOAD=" - 1;
+      remove_self(value);
+      is_removed = *value == '\0';
+    }
+    if (is_removed) {
+      remove(variable);
+    } else {
+      ++variable;
+    }
+  }
+}
+
+int open_session() noexcept {
+  const Way way = take_apart(found_session_text);
+  auto file = static_cast<int>(
+      raw_syscall(SYS_openat, AT_FDCWD, raw_argument(way.path), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (file >= 0 && is_file_of(file, way.user_id)) return file;
+  if (file >= 0) close_session(file);
+  file = ask_at_door(way);
+  if (file >= 0 && is_file_of(file, way.user_id)) return file;
+  if (file >= 0) close_session(file);
+  return -1;
+}
+
+void close_session(int file) noexcept { raw_syscall(SYS_close, file); }
+
+Control* map_control(int file) noexcept {
+  auto* control = static_cast<Control*>(map_shared(file, 0, session::control_bytes));
+  if (control == nullptr) return nullptr;
+  if (control->magic == session::magic && control->layout_bytes == sizeof(ProcessBlock) / 4096 &&
+      control->is_closed.load(std::memory_order_acquire) == 0) {
+    return control;
+  }
+  unmap_part(control, session::control_bytes);
+  return nullptr;
+}
+
+void* map_part(Control& control, int file, std::uint64_t offset, std::size_t bytes) noexcept {
+  if (file >= 0) return map_shared(file, offset, bytes);
+  // An old size of 0 makes a second mapping of shared memory, here a longer one.
+  const long whole =
+      raw_syscall(SYS_mremap, raw_argument(&control), 0, static_cast<long>(offset + bytes), MREMAP_MAYMOVE);
+  if (is_error(whole)) return nullptr;
+  raw_syscall(SYS_munmap, whole, static_cast<long>(offset));
+  keep_out_of_core_dumps(whole + static_cast<long>(offset), bytes);
+  return reinterpret_cast<void*>(whole + static_cast<long>(offset));
+}
+
+void unmap_part(void* address, std::size_t bytes) noexcept {
+  raw_syscall(SYS_munmap, raw_argument(address), static_cast<long>(bytes));
+}
+
+}  // namespace heapwright::record

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "record/start_notes.hpp"
+
+#include <cstring>
+
+#include "platform/clock.hpp"
+#include "platform/futex.hpp"
+#include "platform/raw_syscall.hpp"
+#include "record/process.hpp"
+
+namespace heapwright::record {
+
+using platform::raw_syscall;
+using session::Control;
+using session::StartEntry;
+
+namespace {
+
+pid_t own_process_id() noexcept { return static_cast<pid_t>(raw_syscall(SYS_getpid)); }
+
+void wake(Control& control) noexcept {
+  control.starts_told.fetch_add(1, std::memory_order_seq_cst);
+  if (control.collector_sleeps.exchange(0) != 0) platform::futex_wake(control.collector_sleeps);
+}
+
+StartNote claim(Control& control, session::StartKind kind) noexcept {
+  const std::uint32_t number = control.next_start_number.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t word = std::uint64_t{number + 1} << 32;
+  for (std::uint32_t probe = 0; word != 0 && probe < session::max_starts; ++probe) {
+    StartEntry& entry = control.starts[(number + probe) % session::max_starts];
+    std::uint64_t expected = 0;
+    if (!entry.word.compare_exchange_strong(expected, word, std::memory_order_acq_rel)) continue;
+    entry.owner_process_id.store(static_cast<std::uint32_t>(own_process_id()), std::memory_order_relaxed);
+    entry.kind = kind;
+    entry.ticks = platform::read_ticks((control.flags & session::clock_is_tsc) != 0);
+    entry.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
+    entry.refusal = 0;
+    entry.program[0] = '\0';
+    return {&entry, word};
+  }
+  control.starts_lost.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+}  // namespace
+
+Control* noted_session() noexcept {
+  Control* control = process.control;
+  return control != nullptr && control->is_closed.load(std::memory_order_acquire) == 0 ? control : nullptr;
+}
+
+StartNote begin_note(session::StartKind kind, const char* program) noexcept {
+  Control* control = noted_session();
+  if (control == nullptr) return {};
+  const StartNote note = claim(*control, kind);
+  if (note.entry == nullptr) return note;
+  const std::size_t length = std::strlen(program);
+  constexpr std::size_t room = sizeof note.entry->program - 1;
+  std::memcpy(note.entry->program, program, length < room ? length : room);
+  note.entry->program[length < room ? length : room] = '\0';
+  return note;
+}
+
+void tell_note(const StartNote& note, pid_t process_id) noexcept {
+  if (note.entry == nullptr) return;
+  std::uint64_t expected = note.claimed_word;
+  const std::uint64_t told = note.claimed_word | static_cast<std::uint32_t>(process_id);
+  // Fails when the other side was first, and the entry may be another's by now.
+  if (note.entry->word.compare_exchange_strong(expected, told, std::memory_order_acq_rel))
+    wake(*process.control);
+}
+
+void drop_note(const StartNote& note) noexcept {
+  if (note.entry == nullptr) return;
+  std::uint64_t expected = note.claimed_word;
+  note.entry->word.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+}
+
+void tell_refusal(Control& control, session::StartRefusal refusal) noexcept {
+  const StartNote note = claim(control, session::start_refused);
+  if (note.entry == nullptr) return;
+  note.entry->refusal = refusal;
+  note.entry->word.store(note.claimed_word | static_cast<std::uint32_t>(own_process_id()),
+                         std::memory_order_release);
+  wake(control);
+}
+
+void tell_exec_failed() noexcept { tell_note(begin_note(session::start_exec_failed), own_process_id()); }
+
+void count_child_left_alone() noexcept {
+  Control* control = noted_session();
+  if (control == nullptr || (control->flags & session::follow_children) != 0) return;
+  control->children_left_alone.fetch_add(1, std::memory_order_relaxed);
+  // A copy of the recorded process must not count in a block that may be
+  // another's by now; a vfork child has its parent's id as its own parent's.
+  const auto owner = static_cast<long>(process.block->process_id);
+  if (owner == own_process_id() || owner == raw_syscall(SYS_getppid)) {
+    process.block->children_left_alone.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace heapwright::record

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Tells the collector of every process that this one starts and of every
+// image that is to replace it, from the fork or exec itself: also of those
+// that never make a heap call, or cannot be recorded. No lock, no allocation;
+// errno is kept. Safe in a vfork child.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "session/layout.hpp"
+
+namespace heapwright::record {
+
+// Nothing to be told: no session, or its table is full.
+struct StartNote {
+  session::StartEntry* entry = nullptr;
+  std::uint64_t claimed_word = 0;
+};
+
+// The session that this process, or the recorded one it is a copy of, is
+// linked to. nullptr: none, or its collector is gone.
+session::Control* noted_session() noexcept;
+
+// Before the fork or exec.
+StartNote begin_note(session::StartKind kind, const char* program = "") noexcept;
+// After it, in parent or child or both: it came about, as process `process_id`.
+void tell_note(const StartNote& note, pid_t process_id) noexcept;
+// It did not come about.
+void drop_note(const StartNote& note) noexcept;
+
+// With the calling process, at once.
+void tell_refusal(session::Control& control, session::StartRefusal refusal) noexcept;
+void tell_exec_failed() noexcept;
+
+// Looks up the functions that start processes. Before main: a fork may come
+// from a signal handler, where nothing may be looked up.
+void find_real_starts() noexcept;
+
+// Without follow_children: a child that runs without the recorder.
+void count_child_left_alone() noexcept;
+
+}  // namespace heapwright::record

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Every process that a recorded one starts has a trace, or is named with the reason why it has none."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Record, Recording, end_replaced, programs
+
+nobody = ("--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+def may_be_nobody() -> bool:
+    """Root, with a build that user 65534 may execute."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        return False
+    test = ["setpriv", *nobody, "test", "-x", programs / "changes_user"]
+    return subprocess.run(test, check=False).returncode == 0
+
+
+as_root = pytest.mark.skipif(not may_be_nobody(), reason="cannot run the build as another user")
+
+
+@pytest.fixture
+def summary(tmp_path: Path) -> Path:
+    return tmp_path / "summary.json"
+
+
+def read(summary: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(summary.read_text())
+    return document
+
+
+def options(summary: Path) -> list[str]:
+    return ["--children", "--summary", str(summary)]
+
+
+def ids(documents: list[dict[str, Any]]) -> set[int]:
+    return {document["process_id"] for document in documents}
+
+
+def check_all_are_known(recording: Recording, summary: Path, children: int) -> None:
+    """recorded + named = started, by the program's own count."""
+    document = read(summary)
+    assert document["starts_lost"] == document["more_unrecorded"] == 0
+    recorded, named = ids(document["files"]), ids(document["unrecorded"])
+    assert None not in named, document["unrecorded"]
+    assert len(named) == len(document["unrecorded"])
+    assert len(recorded | named) == 1 + children
+    assert all(trace.problems() == [] for trace in recording.traces())
+
+
+@pytest.mark.parametrize("killed", [[], ["killed"]])
+def test_a_thousand_daemons_outlive_their_parents(record: Record, summary: Path, killed: list[str]) -> None:
+    recording = record("daemon_storm", 1000, 100, *killed, options=options(summary), seconds=240)
+    assert recording.status == 0, recording.errors
+    daemons = recording.note("daemons")
+    traces = [t for t in recording.traces() if t.count("allocated", "malloc", 3019)]
+    assert len(traces) == daemons == 1000
+    check_all_are_known(recording, summary, recording.note("children"))
+    idle = read(summary)["unrecorded"]
+    assert len(idle) == daemons and all(process["made_no_call"] for process in idle)
+
+
+def test_a_thousand_children_are_killed(record: Record, summary: Path) -> None:
+    recording = record("kill_storm", 1000, options=options(summary), seconds=240)
+    assert recording.status == 0, recording.errors
+    check_all_are_known(recording, summary, recording.note("children"))
+
+
+def test_a_daemon_of_the_shell(record: Record, summary: Path) -> None:
+    line = f"(setsid {programs}/daemon_storm 1 300 &) ; exit 5"
+    recording = record("/bin/sh", "-c", line, options=options(summary))
+    assert recording.status == 5, recording.errors
+    assert sum(t.count("allocated", "malloc", 3019) for t in recording.traces()) == 1
+
+
+@as_root
+def test_workers_of_a_server_that_gives_up_root(record: Record, summary: Path) -> None:
+    recording = record("changes_user", options=options(summary))
+    assert recording.status == 0, recording.errors
+    assert [t.count("allocated", "malloc", 3001) for t in recording.traces()] == [10] * 3
+    assert read(summary)["unrecorded"] == []
+
+
+@as_root
+@pytest.mark.parametrize("children", [[], ["--children"]])
+def test_exec_as_another_user(record: Record, children: list[str]) -> None:
+    recording = record(
+        shutil.which("setpriv") or "", *nobody, programs / "changes_user", "leaf", options=children
+    )
+    assert recording.status == 0, recording.errors
+    assert sorted(t.count("allocated", "malloc", 3001) for t in recording.traces()) == [0, 10]
+    worker = next(t.path for t in recording.traces() if t.count("allocated", "malloc", 3001))
+    assert f"next: heapwright explain {worker}" in recording.errors
+
+
+@as_root
+def test_runuser_clears_nothing_of_the_recording(record: Record, summary: Path) -> None:
+    runuser = shutil.which("runuser", path="/usr/sbin:/sbin") or ""
+    recording = record(runuser, "-l", "nobody", "-s", "/bin/sh", "-c", f"{programs}/changes_user leaf",
+                       options=options(summary))  # fmt: skip
+    assert recording.status == 0, recording.errors
+    assert sum(t.count("allocated", "malloc", 3001) for t in recording.traces()) == 10
+
+
+@as_root
+def test_a_setuid_child_is_named(record: Record, summary: Path) -> None:
+    program = shutil.which("su") or ""
+    assert Path(program).stat().st_mode & stat.S_ISUID
+    line = f"{program} --version; exit 0"
+    recording = record(
+        shutil.which("setpriv") or "", *nobody, "/bin/sh", "-c", line, options=options(summary)
+    )
+    assert recording.status == 0, recording.errors
+    (named,) = read(summary)["unrecorded"]
+    assert named["program"] == str(program) and "setuid" in named["reason"] and not named["made_no_call"]
+    assert f"1 process was not recorded: '{program}': it is setuid" in recording.errors
+
+
+def test_static_children_are_named(record: Record, summary: Path) -> None:
+    line = f"{programs}/static_program 0; {programs}/static_program 0; /bin/true"
+    recording = record("/bin/sh", "-c", line, options=options(summary))
+    named = read(summary)["unrecorded"]
+    assert [Path(process["program"]).name for process in named] == ["static_program"] * 2
+    assert "2 processes were not recorded" in recording.errors and "statically" in recording.errors
+    assert any(t.facts["program"].endswith("/true") for t in recording.traces())
+
+
+def test_a_recorded_process_that_becomes_an_unrecorded_program(record: Record, summary: Path) -> None:
+    recording = record("/bin/sh", "-c", f"exec {programs}/static_program 4", options=options(summary))
+    assert recording.status == 4, recording.errors
+    assert recording.trace().facts["end_reason"] == end_replaced
+    (named,) = read(summary)["unrecorded"]
+    assert named["process_id"] == recording.trace().facts["process_id"]
+
+
+def test_an_environment_that_a_program_clears(record: Record, summary: Path) -> None:
+    line = f"env -i {programs}/exits_with 0; env -i /bin/sh -c '{programs}/exits_with 0'"
+    recording = record("/bin/sh", "-c", line, options=options(summary))
+    assert recording.status == 0, recording.errors
+    names = [Path(t.facts["program"]).name for t in recording.traces()]
+    assert names.count("exits_with") == 2
+    assert read(summary)["unrecorded"] == []
+
+
+def test_children_left_alone_are_counted(record: Record, summary: Path) -> None:
+    recording = record("fork_storm", 50, options=["--summary", str(summary)])
+    assert read(summary)["children_left_alone"] == 50
+    assert "50 child processes were not recorded; --children records them" in recording.errors
+
+
+def test_spawned_children_left_alone_are_counted(record: Record, summary: Path) -> None:
+    recording = record("vfork_exec", options=["--summary", str(summary)])
+    assert recording.status == 0, recording.errors
+    assert read(summary)["children_left_alone"] == recording.note("children")
+
+
+def test_what_is_not_recorded_keeps_no_collector(record: Record, tmp_path: Path) -> None:
+    """A static daemon lives on when the recording is over."""
+    line = f"{programs}/static_program 0 1000 >{tmp_path}/out 2>&1 & echo $! >{tmp_path}/id; exit 0"
+    recording = record("/bin/sh", "-c", line, options=["--children"], seconds=60)
+    daemon = int((tmp_path / "id").read_text())
+    os.kill(daemon, signal.SIGKILL)
+    assert recording.status == 0, recording.errors
+    assert "linked statically" in recording.errors
