@@ -2,6 +2,8 @@
 // Moves the cost of freeing large things out of the moment that must be fast.
 // Documentation: docs/parts/deferred_free.md
 //
+// length: the ring, who drains it, and what a fork finds
+//
 // A ring of fixed size, filled by its owner thread. It is drained by the owner
 // when idle, by the owner when full (counted), or by a thread of its own.
 //
@@ -72,8 +74,9 @@ class deferred_free {
   }
   deferred_free(const deferred_free&) = delete;
   deferred_free& operator=(const deferred_free&) = delete;
-  // Frees what is pending.
+  // Frees what is pending. Not called by an object that this queue frees.
   ~deferred_free() {
+    HEAPWRIGHT_CHECK(!is_drained_by_caller(), "deferred_free", "a queue is destroyed by an object it frees");
     stop_background();
     delist();
     barrier();
@@ -90,11 +93,9 @@ class deferred_free {
       return destroy(object);
     }
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
-    if (tail - known_head_ > mask_ && !make_room(tail)) [[unlikely]] {
-      return destroy(object);
-    }
-    entries_[tail & mask_] = {object, destroy};
-    tail_.store(tail + 1, std::memory_order_release);
+    if (tail - known_head_ > mask_) [[unlikely]]
+      return defer_when_full({object, destroy});
+    put({object, destroy}, tail);
   }
   template <class T>
   void defer(T* object) {
@@ -108,18 +109,18 @@ class deferred_free {
     defer(object.release());
   }
 
-  // Frees pending objects in order, until none is left or the budget is spent;
-  // the answer is how many. For the owner's idle moments.
+  // Frees pending objects in order, until none is left or the budget is spent,
+  // be it by waiting for another thread; the answer is how many. For the
+  // owner's idle moments. An object whose destruction throws counts as freed.
   std::size_t drain(std::chrono::nanoseconds budget = std::chrono::nanoseconds::max()) {
-    if (is_inside_drain()) return 0;
-    const std::scoped_lock lock(drain_mutex_);
-    const bool is_limited = budget != std::chrono::nanoseconds::max();
-    const auto start =
-        is_limited ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    if (is_drained_by_caller()) return 0;
+    const deadline end(budget);
+    const drain_lock lock(*this, end);
+    if (!lock.is_held) return 0;
     std::size_t count = 0;
     while (free_oldest()) {
       ++count;
-      if (is_limited && std::chrono::steady_clock::now() - start >= budget) break;
+      if (end.has_passed()) break;
     }
     if (count != 0 && options_.after_drain != nullptr) options_.after_drain();
     return count;
@@ -127,6 +128,9 @@ class deferred_free {
 
   // Returns when all that was deferred so far is freed.
   void barrier() { drain(); }
+
+  // False also in a fork's child, whose queues are drained by their owners.
+  bool has_background_thread() const noexcept { return has_background_; }
 
   // On the owner thread.
   deferred_statistics statistics() const noexcept {
@@ -146,34 +150,99 @@ class deferred_free {
   struct thread_queue;
   static constexpr std::size_t caller_batch = 64;
 
+  class deadline {
+   public:
+    explicit deadline(std::chrono::nanoseconds budget)
+        : is_limited_(budget != std::chrono::nanoseconds::max()), budget_(budget) {
+      if (is_limited_) start_ = std::chrono::steady_clock::now();
+    }
+    bool has_passed() const { return is_limited_ && std::chrono::steady_clock::now() - start_ >= budget_; }
+
+   private:
+    bool is_limited_;
+    std::chrono::nanoseconds budget_;
+    std::chrono::steady_clock::time_point start_;
+  };
+
+  // The right to free, within the deadline. The background thread makes way for
+  // those who wait.
+  struct drain_lock {
+    deferred_free& queue;
+    bool is_held = false;
+    drain_lock(deferred_free& q, const deadline& end) : queue(q), is_held(q.drain_mutex_.try_lock()) {
+      if (is_held) return;
+      queue.waiting_.fetch_add(1, std::memory_order_relaxed);
+      while (!is_held && !end.has_passed()) {
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+        is_held = queue.drain_mutex_.try_lock();
+      }
+      queue.waiting_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    drain_lock(const drain_lock&) = delete;
+    drain_lock& operator=(const drain_lock&) = delete;
+    ~drain_lock() {
+      if (is_held) queue.drain_mutex_.unlock();
+    }
+  };
+
+  // The queues whose objects this thread is freeing, innermost first: an object
+  // may own another queue.
+  struct active_drain {
+    const deferred_free* queue;
+    active_drain* outer;
+    explicit active_drain(const deferred_free* q) noexcept
+        : queue(q), outer(std::exchange(draining_, this)) {}
+    active_drain(const active_drain&) = delete;
+    active_drain& operator=(const active_drain&) = delete;
+    ~active_drain() { draining_ = outer; }
+  };
   static bool is_inside_drain() noexcept { return draining_ != nullptr; }
+  bool is_drained_by_caller() const noexcept {
+    const active_drain* active = draining_;
+    while (active != nullptr && active->queue != this) active = active->outer;
+    return active != nullptr;
+  }
+
+  void put(const entry& added, std::size_t tail) noexcept {
+    entries_[tail & mask_] = added;
+    tail_.store(tail + 1, std::memory_order_release);
+  }
 
   // Frees some of the oldest, unless another thread is at it: then the caller
   // frees its own object instead, and still nobody waits.
-  [[gnu::noinline]] bool make_room(std::size_t tail) {
+  [[gnu::noinline]] void defer_when_full(const entry& added) {
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);
     known_head_ = head_.load(std::memory_order_acquire);
-    if (tail - known_head_ <= mask_) return true;
+    if (tail - known_head_ <= mask_) return put(added, tail);
     ++drained_by_caller_;
     const std::unique_lock lock(drain_mutex_, std::try_to_lock);
-    if (!lock) return false;
+    if (!lock) return added.destroy(added.object);
+    struct put_at_end {  // also when a destruction throws: there is room then
+      deferred_free& queue;
+      const entry& added;
+      std::size_t tail;
+      ~put_at_end() {
+        queue.known_head_ = queue.head_.load(std::memory_order_relaxed);
+        queue.put(added, tail);
+      }
+    } const last{*this, added, tail};
     for (std::size_t i = 0; i < caller_batch && free_oldest(); ++i) {
     }
-    known_head_ = head_.load(std::memory_order_relaxed);
-    return true;
   }
 
   // Requires drain_mutex_. What a destructor defers meanwhile is freed at once.
+  // The entry is taken first: its destruction runs once, also if it throws.
   bool free_oldest() {
     const std::size_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_.load(std::memory_order_acquire)) return false;
     const entry oldest = entries_[head & mask_];
-    struct drain_scope {
-      deferred_free* outer;
-      explicit drain_scope(deferred_free* queue) : outer(std::exchange(draining_, queue)) {}
-      ~drain_scope() { draining_ = outer; }
-    } const scope(this);
+    const active_drain scope(this);
+    struct taken {
+      std::atomic<std::size_t>& head;
+      std::size_t next;
+      ~taken() { head.store(next, std::memory_order_release); }
+    } const last{head_, head + 1};
     oldest.destroy(oldest.object);
-    head_.store(head + 1, std::memory_order_release);
     return true;
   }
 
@@ -194,12 +263,22 @@ class deferred_free {
     ::operator delete(::operator new(64));
     auto pause = std::chrono::microseconds(500);
     while (!self->is_stopping_.load(std::memory_order_relaxed)) {
-      const bool was_idle = self->drain() == 0;
+      const bool was_idle = self->drain_in_slices() == 0;
       pause =
           was_idle ? std::min(pause * 2, std::chrono::microseconds(10000)) : std::chrono::microseconds(500);
       std::this_thread::sleep_for(pause);
     }
     return nullptr;
+  }
+  std::size_t drain_in_slices() {
+    std::size_t sum = 0;
+    while (const std::size_t count = drain(std::chrono::milliseconds(1))) {
+      sum += count;
+      while (waiting_.load(std::memory_order_relaxed) != 0) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    }
+    return sum;
   }
 
   // All queues, so that a fork finds none half drained. A child has no
@@ -216,26 +295,40 @@ class deferred_free {
     while (*link != this) link = &(*link)->next_;
     *link = next_;
   }
+  // One who frees may be waiting for the list: all locks, or none and again.
   static void before_fork() noexcept {
-    list_mutex_.lock();
-    for (auto* queue = queues_; queue != nullptr; queue = queue->next_) {
-      if (queue != draining_) queue->drain_mutex_.lock();
+    for (;;) {
+      list_mutex_.lock();
+      deferred_free* queue = queues_;
+      while (queue != nullptr && (queue->is_drained_by_caller() || queue->drain_mutex_.try_lock())) {
+        queue = queue->next_;
+      }
+      if (queue == nullptr) return;
+      unlock_until(queue);
+      list_mutex_.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+  static void unlock_until(const deferred_free* end) noexcept {
+    for (auto* queue = queues_; queue != end; queue = queue->next_) {
+      if (!queue->is_drained_by_caller()) queue->drain_mutex_.unlock();
     }
   }
   static void after_fork_in_parent() noexcept {
-    for (auto* queue = queues_; queue != nullptr; queue = queue->next_) {
-      if (queue != draining_) queue->drain_mutex_.unlock();
-    }
+    unlock_until(nullptr);
     list_mutex_.unlock();
   }
   static void after_fork_in_child() noexcept {
-    for (auto* queue = queues_; queue != nullptr; queue = queue->next_) queue->has_background_ = false;
+    for (auto* queue = queues_; queue != nullptr; queue = queue->next_) {
+      queue->has_background_ = false;
+      queue->waiting_.store(0, std::memory_order_relaxed);
+    }
     after_fork_in_parent();
   }
 
   static inline std::mutex list_mutex_;
   static inline deferred_free* queues_ = nullptr;
-  static inline thread_local deferred_free* draining_ = nullptr;
+  static inline thread_local active_drain* draining_ = nullptr;
   static inline thread_local bool thread_has_ended_ = false;
 
   const deferred_options options_;
@@ -248,6 +341,7 @@ class deferred_free {
   std::atomic<std::size_t> tail_{0};
   alignas(64) std::atomic<std::size_t> head_{0};
   std::mutex drain_mutex_;
+  std::atomic<unsigned> waiting_{0};
   std::atomic<bool> is_stopping_{false};
   bool has_background_ = false;
   pthread_t background_{};

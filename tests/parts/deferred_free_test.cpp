@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -162,6 +163,105 @@ TEST(ExitPolicy, IsDestroyWhereTheHeapIsWatched) {
   const heapwright::lives_until_exit<std::string> text(heapwright::exit_policy::bury, "text");
   EXPECT_EQ(*text, "text");
   EXPECT_EQ(text.policy() == heapwright::exit_policy::destroy, heapwright::is_heap_watched());
+}
+
+// The child has no background thread to wait for.
+TEST(DeferredFree, AForksChildDestroysAQueueWithABackgroundThread) {
+  auto queue = std::make_unique<deferred_free>(
+      heapwright::deferred_options{.entries = 8, .has_background_thread = true});
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    if (queue->has_background_thread()) _exit(2);
+    for (int i = 0; i < 20; ++i) queue->defer(new Noted(i));
+    queue.reset();
+    _exit(Noted::live == 0 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+struct OwnsAQueue {
+  deferred_free inner;
+  explicit OwnsAQueue(int depth) {
+    for (int i = 0; i < 3; ++i) inner.defer(new Noted(i));
+    if (depth > 0) inner.defer(new OwnsAQueue(depth - 1));
+  }
+};
+TEST(DeferredFree, FreesWhatAQueueInADeferredObjectHolds) {
+  deferred_free outer;
+  outer.defer(new OwnsAQueue(3));
+  EXPECT_EQ(Noted::live, 12);
+  outer.drain();
+  EXPECT_EQ(Noted::live, 0);
+}
+
+// The background thread frees an object that takes as long as the owner's
+// budgeted drain does: the drain must not wait for it.
+TEST(DeferredFree, ABudgetHoldsBehindTheBackgroundThread) {
+  static std::atomic<bool> is_freeing{false};
+  static std::atomic<bool> is_drained{false};
+  static std::atomic<bool> was_waited_for{false};
+  struct Slow {
+    ~Slow() {
+      is_freeing = true;
+      for (int i = 0; i < 5000 && !is_drained; ++i) std::this_thread::sleep_for(1ms);
+      was_waited_for = !is_drained;
+    }
+  };
+  deferred_free queue({.has_background_thread = true});
+  queue.defer(new Slow);
+  while (!is_freeing) std::this_thread::sleep_for(1ms);
+  queue.defer(new Noted(1));
+  EXPECT_EQ(queue.drain(2ms), 0U);
+  is_drained = true;
+  queue.barrier();
+  EXPECT_FALSE(was_waited_for);
+  EXPECT_EQ(Noted::live, 0);
+}
+
+// Between two objects the background thread lets others at the queue.
+TEST(DeferredFree, TheBackgroundThreadLetsTheOwnerDrain) {
+  static std::atomic<std::thread::id> owner;
+  static std::atomic<int> freed_by_owner{0};
+  static std::atomic<bool> is_over{false};
+  owner = std::this_thread::get_id();
+  struct Slowish {
+    ~Slowish() {
+      freed_by_owner += std::this_thread::get_id() == owner.load();
+      if (!is_over) std::this_thread::sleep_for(1ms);
+    }
+  };
+  deferred_free queue({.has_background_thread = true});
+  for (int i = 0; i < 4000; ++i) queue.defer(new Slowish);
+  std::this_thread::sleep_for(5ms);
+  for (int i = 0; i < 10 && freed_by_owner == 0; ++i) queue.drain(20ms);
+  EXPECT_GT(freed_by_owner, 0);
+  is_over = true;
+}
+
+TEST(DeferredFree, AThrowingDestroyRunsOnce) {
+  static int runs = 0;
+  runs = 0;
+  const auto throws = [](void*) {
+    ++runs;
+    throw std::runtime_error("from destroy");
+  };
+  deferred_free queue({.entries = 4});
+  int object = 0;
+  queue.defer(&object, throws);
+  queue.defer(new Noted(1));
+  EXPECT_THROW(queue.drain(), std::runtime_error);
+  EXPECT_EQ(queue.drain(), 1U);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(Noted::live, 0);
+  queue.defer(&object, throws);  // and when it is freed to make room
+  for (int i = 0; i < 3; ++i) queue.defer(new Noted(i));
+  EXPECT_THROW(queue.defer(new Noted(4)), std::runtime_error);
+  queue.drain();
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(Noted::live, 0) << "what was being deferred is not lost";
 }
 
 }  // namespace

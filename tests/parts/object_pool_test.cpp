@@ -6,7 +6,6 @@
 #include <deque>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "throwing_value.hpp"
@@ -115,6 +114,19 @@ TEST(ObjectPool, SeesThroughTheCustomizationPoint) {
   EXPECT_TRUE(pool.retains_at_most(200));
 }
 
+TEST(ObjectPool, MakesObjectsByAFactory) {
+  int made = 0;
+  const auto factory = [&made] { return std::string(static_cast<std::size_t>(++made), 'f'); };
+  object_pool<std::string, decltype(factory)> pool({.max_idle = 2}, factory);
+  {
+    const auto first = pool.acquire();
+    const auto second = pool.acquire();
+    EXPECT_EQ(*second, "ff");
+  }
+  pool.acquire();
+  EXPECT_EQ(made, 2);
+}
+
 // The smaller buffer cannot be had: the object is destroyed instead.
 TEST(ObjectPool, DropsAnObjectItCannotTrim) {
   using Vector = std::vector<char, parts_test::CountingAllocator<char>>;
@@ -131,29 +143,6 @@ TEST(ObjectPool, DropsAnObjectItCannotTrim) {
     EXPECT_EQ(pool.statistics().dropped, 1U);
   }
   EXPECT_EQ(parts_test::HeapCount::blocks, blocks);
-}
-
-TEST(ObjectPool, SharedPoolServesThreads) {
-  heapwright::shared_object_pool<Request> pool({.max_idle = 8});
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&pool, t] {
-      for (int i = 0; i < 2000; ++i) {
-        const auto request = pool.acquire();
-        request->number = t;
-        use(*request, static_cast<std::size_t>(i % 100));
-        ASSERT_EQ(request->number, t);
-      }
-    });
-  }
-  for (int i = 0; i < 50; ++i) {  // the pool is looked at and trimmed meanwhile
-    EXPECT_LE(pool.statistics().idle_objects, 8U);
-    pool.trim();
-    pool.shrink_to(2);
-  }
-  for (auto& thread : threads) thread.join();
-  EXPECT_TRUE(pool.has_all_back());
-  EXPECT_EQ(pool.statistics().acquired, 8000U);
 }
 
 }  // namespace

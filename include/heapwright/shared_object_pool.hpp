@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT
+// length: one class; the pool, its threads' magazines and their two ends
+//
+// object_pool for several threads. Documentation: docs/parts/object_pool.md
+//
+// Each thread has a magazine of idle objects that only it touches; magazines
+// are filled from and emptied into the depot by halves. No constructor,
+// destructor, factory or retention<> runs under a lock.
+#ifndef HEAPWRIGHT_SHARED_OBJECT_POOL_HPP
+#define HEAPWRIGHT_SHARED_OBJECT_POOL_HPP
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heapwright/detail/check.hpp"
+#include "heapwright/detail/pool_learner.hpp"
+
+namespace heapwright {
+
+// As object_pool. Thread-safe but for its construction and destruction;
+// objects may come back on any thread. Factory is called by several threads.
+template <class T, class Factory = detail::default_factory<T>>
+class shared_object_pool {
+  using node = detail::pool_node<T>;
+  using learner = detail::pool_learner<T>;
+
+ public:
+  struct returner {
+    shared_object_pool* pool;
+    void operator()(T* object) const noexcept { pool->release(object); }
+  };
+  using handle = std::unique_ptr<T, returner>;
+
+  explicit shared_object_pool(const pool_options& options, Factory factory = Factory())
+      : options_(options), factory_(std::move(factory)), depot_limit_(options.max_idle) {
+    HEAPWRIGHT_CHECK(options.max_idle != 0, "object_pool", "max_idle must not be zero");
+    depot_.reserve(options.max_idle);
+  }
+  shared_object_pool(const shared_object_pool&) = delete;
+  shared_object_pool& operator=(const shared_object_pool&) = delete;
+  // Requires that every object has come back and no other thread uses the pool.
+  ~shared_object_pool() {
+    HEAPWRIGHT_CHECK(statistics().outstanding_objects == 0, "object_pool",
+                     "destroyed before all its objects came back");
+    node_list all;
+    {
+      const std::scoped_lock lock(registry_);
+      for (magazine* own : magazines_) {
+        while (own->count != 0) all.add(own->idle[--own->count]);
+        own->pool = nullptr;  // the thread frees it
+      }
+    }
+    for (node* idle : depot_) all.add(idle);
+    all.destroy();
+  }
+
+  // An object of the pool, its containers empty; comes back with the handle.
+  handle acquire() { return handle(take(), returner{this}); }
+
+  // As acquire(), for those who pair it with release() themselves.
+  T* take() {
+    magazine* own = of_thread();
+    if (own == nullptr || own->count == 0) [[unlikely]]
+      return take_slow(own);
+    node* taken = own->idle[--own->count];
+    add(own->retained_bytes, -taken->counted_bytes);
+    add(own->idle_objects, std::uint64_t(-1));
+    add(own->acquired, 1);
+    taken->is_idle = false;
+    return &taken->object;
+  }
+
+  // Never throws: an object that cannot be trimmed is destroyed.
+  void release(T* object) noexcept {
+    node* back = node::of(object);
+    HEAPWRIGHT_CHECK(back->pool == this, "object_pool", "release() of an object of another pool");
+    HEAPWRIGHT_CHECK(!back->is_idle, "object_pool", "release() of an object that is already back");
+    magazine* own = of_thread();
+    if (own == nullptr) [[unlikely]] {  // the thread is about to end
+      drop(back);
+      released_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    own->lessons.record_and_clear(back->object);  // may release others
+    add(own->released, 1);
+    if (!own->lessons.trim(back->object)) return drop(back);
+    if (own->count == own->capacity && !make_room(*own, back)) return;
+    keep(*own, back);
+    if (own->lessons.returns() % returns_per_sweep == 0) [[unlikely]]
+      sweep(*own);
+  }
+
+  // Trims the idle objects of the depot and of this thread now, those of other
+  // threads when something next comes back to them.
+  void trim() noexcept {
+    trim_requests_.fetch_add(1, std::memory_order_relaxed);
+    magazine* own = of_thread();
+    if (own == nullptr) return;
+    trim_all(*own);
+    for (std::size_t i = depot_size(); i-- > 0;) trim_one_of_depot(*own);
+  }
+
+  // Destroys idle objects of the depot and of this thread until `count` are
+  // left in each.
+  void shrink_to(std::size_t count) noexcept {
+    node_list surplus;
+    if (magazine* own = of_thread()) {
+      while (own->count > count) surplus.add(unkeep(*own));
+    }
+    {
+      const std::scoped_lock lock(mutex_);
+      while (depot_.size() > count) surplus.add(take_from_depot());
+    }
+    surplus.destroy();
+  }
+
+  // Exact when no other thread uses the pool meanwhile. `limit_bytes` is the
+  // largest of any thread.
+  pool_statistics statistics() const {
+    const std::scoped_lock lock(mutex_);
+    pool_statistics s{};
+    s.idle_objects = depot_.size();
+    s.retained_bytes = depot_bytes_;
+    counts sum = past_;
+    for (const magazine* own : magazines_) {
+      sum.add(*own);
+      s.idle_objects += static_cast<std::size_t>(own->idle_objects.load(std::memory_order_relaxed));
+      s.retained_bytes += static_cast<std::size_t>(own->retained_bytes.load(std::memory_order_relaxed));
+      s.limit_bytes = std::max(s.limit_bytes, own->limit_bytes.load(std::memory_order_relaxed));
+    }
+    s.acquired = sum.acquired + acquired_.load(std::memory_order_relaxed);
+    s.outstanding_objects =
+        static_cast<std::size_t>(s.acquired - sum.released - released_.load(std::memory_order_relaxed));
+    s.created = created_.load(std::memory_order_relaxed);
+    s.dropped = dropped_.load(std::memory_order_relaxed);
+    s.trims = sum.trims;
+    s.trimmed_bytes = sum.trimmed_bytes;
+    return s;
+  }
+  std::string report() const { return detail::pool_report(statistics()); }
+  pool_check retains_at_most(std::size_t bytes) const { return detail::check_retained(statistics(), bytes); }
+  pool_check has_all_back() const { return detail::check_all_back(statistics()); }
+
+ private:
+  using counter = std::atomic<std::uint64_t>;
+  static constexpr std::size_t most_in_magazine = 32;
+  static constexpr std::uint64_t returns_per_sweep = 8;
+
+  // Only its thread writes to it, but for `pool`, which the registry guards.
+  struct magazine {
+    magazine(shared_object_pool* owner, const pool_options& options, std::size_t room)
+        : pool(owner), capacity(room), lessons(options) {}
+    shared_object_pool* pool;
+    std::size_t count = 0;
+    std::size_t capacity;
+    std::size_t next_swept = 0;
+    std::uint64_t trim_requests_seen = 0;
+    std::array<node*, most_in_magazine> idle{};
+    learner lessons;
+    counter idle_objects{0};  // these for statistics() of any thread
+    counter retained_bytes{0};
+    counter acquired{0};
+    counter released{0};
+    counter trims{0};
+    counter trimmed_bytes{0};
+    std::atomic<std::size_t> limit_bytes{0};
+  };
+  struct counts {
+    std::uint64_t acquired = 0;
+    std::uint64_t released = 0;
+    std::uint64_t trims = 0;
+    std::uint64_t trimmed_bytes = 0;
+    void add(const magazine& own) noexcept {
+      acquired += own.acquired.load(std::memory_order_relaxed);
+      released += own.released.load(std::memory_order_relaxed);
+      trims += own.trims.load(std::memory_order_relaxed);
+      trimmed_bytes += own.trimmed_bytes.load(std::memory_order_relaxed);
+    }
+  };
+  // Nodes to be destroyed once no lock is held.
+  struct node_list {
+    node* first = nullptr;
+    void add(node* one) noexcept { one->next = std::exchange(first, one); }
+    void destroy() noexcept {
+      while (first != nullptr) delete std::exchange(first, first->next);
+    }
+  };
+  // A thread's magazines of all pools of this type. Its end gives them back.
+  struct thread_magazines {
+    std::vector<std::pair<std::uint64_t, magazine*>> all;
+    ~thread_magazines() {
+      has_ended_ = true;
+      last_used_ = {};
+      for (const auto& [id, own] : all) retire(own);
+    }
+  };
+  struct found {
+    std::uint64_t pool_id = 0;
+    magazine* own = nullptr;
+  };
+
+  // By one writer: no locked instruction.
+  static void add(counter& to, std::uint64_t value) noexcept {
+    to.store(to.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+  }
+
+  // Null when the thread is about to end.
+  magazine* of_thread() {
+    if (last_used_.pool_id == id_) [[likely]]
+      return last_used_.own;
+    return find_magazine();
+  }
+  [[gnu::noinline]] magazine* find_magazine() {
+    if (has_ended_) return nullptr;
+    thread_local thread_magazines own;
+    for (const auto& [id, one] : own.all) {
+      if (id == id_) return (last_used_ = {id, one}).own;
+    }
+    own.all.reserve(own.all.size() + 1);
+    auto fresh = std::make_unique<magazine>(this, options_, 0);
+    {
+      const std::scoped_lock lock(registry_, mutex_);
+      std::erase_if(own.all, [](const auto& entry) {
+        const bool is_of_the_past = entry.second->pool == nullptr;
+        if (is_of_the_past) delete entry.second;
+        return is_of_the_past;
+      });
+      magazines_.push_back(fresh.get());
+      const std::size_t wanted = std::clamp<std::size_t>(options_.max_idle / 8, 1, most_in_magazine);
+      fresh->capacity = std::min(wanted, depot_limit_ - std::min(depot_limit_, depot_.size()));
+      depot_limit_ -= fresh->capacity;
+    }
+    own.all.emplace_back(id_, fresh.get());
+    last_used_ = {id_, fresh.release()};
+    return last_used_.own;
+  }
+  // At the thread's end: what it holds goes to the depot, if the pool lives.
+  static void retire(magazine* own) noexcept {
+    node_list surplus;
+    {
+      const std::scoped_lock lock(registry_);
+      if (own->pool != nullptr) own->pool->take_back(*own, surplus);
+    }
+    surplus.destroy();
+    delete own;
+  }
+  void take_back(magazine& own, node_list& surplus) {
+    const std::scoped_lock lock(mutex_);
+    depot_limit_ += own.capacity;
+    while (own.count != 0) put_in_depot(unkeep(own), surplus);
+    past_.add(own);
+    std::erase(magazines_, &own);
+  }
+
+  [[gnu::noinline]] T* take_slow(magazine* own) {
+    node* taken = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!depot_.empty()) taken = take_from_depot();
+      for (std::size_t i = own != nullptr ? own->capacity / 2 : 0; i != 0 && !depot_.empty(); --i) {
+        keep(*own, take_from_depot());
+      }
+    }
+    if (taken == nullptr) {
+      taken = new node(this, factory_);
+      created_.fetch_add(1, std::memory_order_relaxed);
+    }
+    taken->is_idle = false;
+    own != nullptr ? add(own->acquired, 1) : static_cast<void>(acquired_.fetch_add(1));
+    return &taken->object;
+  }
+
+  void keep(magazine& own, node* back) noexcept {
+    back->is_idle = true;
+    back->counted_bytes = learner::retained(back->object);
+    own.idle[own.count++] = back;
+    add(own.retained_bytes, back->counted_bytes);
+    add(own.idle_objects, 1);
+  }
+  node* unkeep(magazine& own) noexcept {
+    node* idle = own.idle[--own.count];
+    add(own.retained_bytes, -idle->counted_bytes);
+    add(own.idle_objects, std::uint64_t(-1));
+    return idle;
+  }
+  // Moves half of a full magazine to the depot. False when it has no room at
+  // all and the object has gone there itself.
+  [[gnu::noinline]] bool make_room(magazine& own, node* back) noexcept {
+    node_list surplus;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (own.capacity == 0) {
+        back->is_idle = true;
+        back->counted_bytes = learner::retained(back->object);
+        put_in_depot(back, surplus);
+      }
+      for (std::size_t i = (own.capacity + 1) / 2; i != 0; --i) put_in_depot(unkeep(own), surplus);
+    }
+    surplus.destroy();
+    return own.capacity != 0;
+  }
+
+  // The depot, under mutex_.
+  void put_in_depot(node* idle, node_list& surplus) {
+    if (depot_.size() >= depot_limit_) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      return surplus.add(idle);
+    }
+    depot_bytes_ += idle->counted_bytes;
+    depot_.push_back(idle);
+  }
+  node* take_from_depot() noexcept {
+    node* idle = depot_.back();
+    depot_.pop_back();
+    depot_bytes_ -= idle->counted_bytes;
+    return idle;
+  }
+  std::size_t depot_size() const noexcept {
+    const std::scoped_lock lock(mutex_);
+    return depot_.size();
+  }
+
+  void drop(node* unwanted) noexcept {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    delete unwanted;
+  }
+
+  // A look at one object of the magazine and one of the depot, so that pools at
+  // rest forget a spike.
+  [[gnu::noinline]] void sweep(magazine& own) noexcept {
+    const std::uint64_t requests = trim_requests_.load(std::memory_order_relaxed);
+    if (std::exchange(own.trim_requests_seen, requests) != requests) return trim_all(own);
+    trim_kept(own, own.next_swept++);
+    trim_one_of_depot(own);
+    publish(own);
+  }
+  void publish(magazine& own) noexcept {
+    own.trims.store(own.lessons.trims(), std::memory_order_relaxed);
+    own.trimmed_bytes.store(own.lessons.trimmed_bytes(), std::memory_order_relaxed);
+    own.limit_bytes.store(own.lessons.limit_bytes(), std::memory_order_relaxed);
+  }
+  void trim_all(magazine& own) noexcept {
+    own.lessons.learn_limits();
+    for (std::size_t i = own.count; i-- > 0;) trim_kept(own, i);
+    publish(own);
+  }
+  void trim_kept(magazine& own, std::size_t position) noexcept {
+    if (own.count == 0) return;
+    std::swap(own.idle[position % own.count], own.idle[own.count - 1]);
+    node* idle = unkeep(own);
+    own.lessons.trim(idle->object) ? keep(own, idle) : drop(idle);
+  }
+  void trim_one_of_depot(magazine& own) noexcept {
+    node* idle = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (depot_.empty()) return;
+      std::swap(depot_[next_swept_++ % depot_.size()], depot_.back());
+      idle = take_from_depot();
+    }
+    if (!own.lessons.trim(idle->object)) return drop(idle);
+    idle->counted_bytes = learner::retained(idle->object);
+    node_list surplus;
+    {
+      const std::scoped_lock lock(mutex_);
+      put_in_depot(idle, surplus);
+    }
+    surplus.destroy();
+  }
+
+  // Guards the links between threads and pools; taken before any mutex_.
+  static inline std::mutex registry_;
+  static inline std::atomic<std::uint64_t> pools_made_{0};
+  static inline constinit thread_local found last_used_{};
+  static inline constinit thread_local bool has_ended_ = false;
+
+  const std::uint64_t id_ = pools_made_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const pool_options options_;
+  [[no_unique_address]] Factory factory_;
+  counter acquired_{0};  // without a magazine
+  counter released_{0};
+  counter created_{0};
+  counter dropped_{0};
+  std::atomic<std::uint64_t> trim_requests_{0};
+  mutable std::mutex mutex_;
+  std::vector<node*> depot_;
+  std::size_t depot_limit_;  // max_idle without the room of all magazines
+  std::size_t depot_bytes_ = 0;
+  std::size_t next_swept_ = 0;
+  counts past_;  // of threads that have ended
+  std::vector<magazine*> magazines_;
+};
+
+}  // namespace heapwright
+#endif
