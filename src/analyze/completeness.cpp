@@ -84,6 +84,7 @@ Completeness completeness_of(const Source& source, const std::vector<trace::Dama
     result.reasons.push_back(std::to_string(result.dropped) + (is_one ? " call was" : " calls were") +
                              " seen but not recorded");
   }
+  for (const auto& line : source.metadata().unseen) result.reasons.push_back(line);
   const auto gaps = find_gaps(source);
   result.sequence_gaps = gaps.missing;
   if (gaps.missing != 0) {

@@ -267,6 +267,8 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   metadata_.notes = context_.notes;
   for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_))
     metadata_.notes.push_back(std::move(note));
+  metadata_.unseen = context_.unseen_allocators.of(block_);
+  for (std::string& line : unseen_of(block_)) metadata_.unseen.push_back(std::move(line));
   file_.write(metadata_);
 
   FileSummary summary;
@@ -287,6 +289,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   summary.threads = thread_count_;
   summary.error_number = file_.error_number();
   summary.notes = metadata_.notes;
+  summary.unseen = metadata_.unseen;
   return summary;
 }
 

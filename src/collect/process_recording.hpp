@@ -16,6 +16,7 @@
 #include "collect/stack_definitions.hpp"
 #include "collect/tick_clock.hpp"
 #include "collect/trace_file.hpp"
+#include "collect/unseen_allocators.hpp"
 #include "session/layout.hpp"
 #include "trace/records.hpp"
 
@@ -29,6 +30,7 @@ struct RecordingContext {
   std::uint32_t program_process_id = 0;  // of the one that the collector started
   std::vector<std::string> notes;        // for every trace
   EncoderPool encoders;
+  UnseenAllocators unseen_allocators;
 };
 
 // What became of one process image, for the report.
@@ -44,6 +46,7 @@ struct FileSummary {
   trace::End end;
   int error_number = 0;  // of the file; 0 = whole
   std::vector<std::string> notes;
+  std::vector<std::string> unseen;  // whose calls are not in the trace
 };
 
 struct DrainResult {

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "collect/elf_facts.hpp"
+#include "collect/unseen_allocators.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -225,22 +226,9 @@ class Check {
       refuse("'" + path + "'" + reason);
       return false;
     }
-    add_notes(path, facts);
+    const std::string unseen = unseen_in(path, facts, true);
+    if (!unseen.empty()) result_.notes.push_back(unseen);
     return true;
-  }
-
-  void add_notes(const std::string& path, const ElfFacts& facts) {
-    const std::string allocator = facts.own_allocator.empty() ? "an allocator" : facts.own_allocator;
-    const std::string remedy = "; link it as a shared library or preload it to record them";
-    if (facts.defines_malloc) {
-      result_.notes.push_back("'" + path + "' has " + allocator +
-                              " linked in statically and calls it directly: its heap calls are not seen" +
-                              remedy);
-    } else if (!facts.own_allocator.empty()) {
-      result_.notes.push_back(
-          "'" + path + "' has " + allocator +
-          " linked in statically: calls to it are not seen, only those to malloc and free" + remedy);
-    }
   }
 
   const std::string& search_path_;

@@ -150,7 +150,7 @@ int record_program(const Options& options) {
   Collector collector(
       options, clock, *session, names, library,
       RecordingContext{
-          options, clock, host_name(), static_cast<std::uint32_t>(launch.process_id()), check.notes, {}});
+          options, clock, host_name(), static_cast<std::uint32_t>(launch.process_id()), {}, {}, {}});
   const int error_number = launch.let_go(session->text());
   if (error_number != 0)
     throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));

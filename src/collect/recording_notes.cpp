@@ -8,7 +8,6 @@ std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_s
   std::vector<std::string> notes;
   const std::uint64_t without_lane = block.dropped_without_lane.load(std::memory_order_relaxed);
   const std::uint64_t not_stored = block.stacks_not_stored.load(std::memory_order_relaxed);
-  const std::uint32_t deepbind = block.deepbind_count.load(std::memory_order_relaxed);
   if (without_lane != 0) {
     notes.push_back(std::to_string(without_lane) + " calls came from more than " +
                     std::to_string(session::max_lanes) + " threads at once and were not recorded");
@@ -17,23 +16,26 @@ std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_s
     notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
   if (block.has_no_unwind_tables != 0 && are_stacks_wanted)
     notes.emplace_back("call stacks are one address each: glibc before 2.35 and musl do not support more");
-  if (deepbind != 0) {
-    notes.push_back(deepbind == 1
-                        ? "1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"
-                        : std::to_string(deepbind) +
-                              " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen");
-  }
   const std::uint64_t unseen = block.unseen_calls.load(std::memory_order_relaxed);
   if (unseen != 0) {
-    notes.push_back(std::to_string(unseen) +
-                    " calls to functions of the allocator's own (mi_heap_destroy and the like) are not in the "
-                    "trace: what they allocated or released is unknown");
+    notes.push_back(
+        std::to_string(unseen) +
+        " calls to functions of the allocator's own (mi_heap_destroy and the like) are not in the "
+        "trace: what they allocated or released is unknown");
   }
   if (damaged_slots != 0) {
     notes.push_back(std::to_string(damaged_slots) +
                     " records were damaged: the program writes over the recorder's memory");
   }
   return notes;
+}
+
+std::vector<std::string> unseen_of(const session::ProcessBlock& block) {
+  const std::uint32_t deepbind = block.deepbind_count.load(std::memory_order_relaxed);
+  if (deepbind == 0) return {};
+  if (deepbind == 1) return {"1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"};
+  return {std::to_string(deepbind) +
+          " libraries were loaded with RTLD_DEEPBIND: their heap calls are not seen"};
 }
 
 }  // namespace heapwright::collect

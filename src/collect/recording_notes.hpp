@@ -14,4 +14,7 @@ namespace heapwright::collect {
 std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_stacks_wanted,
                                   std::uint64_t damaged_slots);
 
+// What the hooks cannot see of this process, for which the trace is not complete.
+std::vector<std::string> unseen_of(const session::ProcessBlock& block);
+
 }  // namespace heapwright::collect

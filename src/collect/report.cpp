@@ -86,7 +86,7 @@ std::string json_of(const FileSummary& file) {
           ", \"status\": " + std::to_string(file.end.status) + "}";
   text += ", \"error\": " +
           (file.error_number == 0 ? std::string("null") : quoted(std::strerror(file.error_number)));
-  return text + ", \"notes\": " + list_of(file.notes) + "}";
+  return text + ", \"notes\": " + list_of(file.notes) + ", \"unseen\": " + list_of(file.unseen) + "}";
 }
 
 std::string in_units(std::uint64_t bytes) {
@@ -196,6 +196,19 @@ std::string json_of(const UnrecordedProcess& process) {
   return text + ", \"made_no_call\": " + (process.made_no_call ? "true" : "false") + "}";
 }
 
+// What was not said when the program started; each line once.
+std::vector<std::string> unseen_lines_of(const Report& report) {
+  std::vector<std::string> lines;
+  for (const FileSummary& file : report.files) {
+    for (const std::string& line : file.unseen) {
+      const bool is_said = std::count(report.notes.begin(), report.notes.end(), line) != 0 ||
+                           std::count(lines.begin(), lines.end(), line) != 0;
+      if (!is_said && lines.size() < most_lines) lines.push_back(line);
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 const char* name_of(trace::EndReason reason) {
@@ -223,6 +236,7 @@ const char* name_of(trace::EndReason reason) {
 std::vector<std::string> lines_of(const Report& report) {
   std::vector<std::string> lines = lines_of(report.files);
   for (std::string& line : lines_about_unrecorded(report)) lines.push_back(std::move(line));
+  for (std::string& line : unseen_lines_of(report)) lines.push_back(std::move(line));
   if (report.files.empty()) {
     std::string why = "nothing was recorded: no heap call of '" + report.program + "' reached the recorder. ";
     why += report.notes.empty()

@@ -107,6 +107,7 @@ nb::dict metadata(const trace::Reader& reader) {
   values["self_cost_allocation_ns"] = of.self_cost_allocation_ns;
   values["self_cost_release_ns"] = of.self_cost_release_ns;
   values["notes"] = texts(of.notes);
+  values["unseen"] = texts(of.unseen);
   return values;
 }
 

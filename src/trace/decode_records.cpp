@@ -94,6 +94,9 @@ void set_entry(Metadata& metadata, std::uint64_t key, std::string_view value) {
     case MetadataKey::note:
       if (metadata.notes.size() < max_notes) metadata.notes.emplace_back(value);
       break;
+    case MetadataKey::unseen:
+      if (metadata.unseen.size() < max_notes) metadata.unseen.emplace_back(value);
+      break;
     default:
       break;
   }

@@ -56,6 +56,7 @@ void encode_records(const Metadata& metadata, Bytes& out) {
   put_entry(out, MetadataKey::self_cost_allocation_ns, metadata.self_cost_allocation_ns);
   put_entry(out, MetadataKey::self_cost_release_ns, metadata.self_cost_release_ns);
   for (const std::string& note : metadata.notes) put_entry(out, MetadataKey::note, note);
+  for (const std::string& line : metadata.unseen) put_entry(out, MetadataKey::unseen, line);
 }
 
 void encode_records(std::span<const Frame> frames, Bytes& out) {

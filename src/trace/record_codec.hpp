@@ -33,7 +33,8 @@ enum class MetadataKey : std::uint8_t {
   free_stacks_recorded = 12,
   self_cost_allocation_ns = 13,
   self_cost_release_ns = 14,
-  note = 15,  // once per note
+  note = 15,    // once per note
+  unseen = 16,  // once for each source of heap calls that is not recorded
 };
 
 // A chunk as the index knows it.

@@ -43,7 +43,8 @@ struct Metadata {
   // function at the start of the recording; 0 = not measured.
   std::uint32_t self_cost_allocation_ns = 0;
   std::uint32_t self_cost_release_ns = 0;
-  std::vector<std::string> notes;  // e.g. "jemalloc linked statically: not seen"
+  std::vector<std::string> notes;
+  std::vector<std::string> unseen;  // whose calls are not in the trace: "jemalloc linked statically"
 };
 
 // A loaded object, [start, end) in the process from `loaded_ns` to

@@ -43,7 +43,7 @@ def test_deepbind_is_named(record: Record) -> None:
     facts = recording.trace().facts
     assert recording.note("blocks") == facts["unknown_releases"] == 200
     assert not [row for row in facts["allocated"] if row[1] == 3109]
-    assert facts["notes"] == ["1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"]
+    assert facts["unseen"] == ["1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen"]
 
 
 def test_a_separate_namespace_does_no_harm(record: Record) -> None:

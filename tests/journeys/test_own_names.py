@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+import heapwright
 import pytest
 from conftest import Record, Trace, differences, programs, read_trace
 
@@ -69,3 +70,22 @@ def test_an_allocator_opened_again_elsewhere(record: Record) -> None:
     assert recording.status == 0, recording.output + recording.errors
     assert differences(recording.said, [recording.trace()]) == []
     assert recording.trace().problems() == []
+
+
+def test_an_allocator_inside_a_library_is_named_and_the_trace_is_not_complete(record: Record) -> None:
+    library = programs / "hides_allocator.so"
+    recording = record("loads_libraries", library, "again", 3)
+    assert recording.status == 0, recording.errors
+    (line,) = recording.trace().facts["unseen"]
+    assert line.startswith(f"'{library}' has mimalloc linked in statically: calls to it are not seen")
+    assert line in recording.errors
+    completeness = heapwright.open(recording.paths()[0]).facts().completeness
+    assert not completeness.is_complete
+    assert line in completeness.reasons
+
+
+@pytest.mark.parametrize("family", files)
+def test_an_allocator_whose_names_are_recorded_leaves_the_trace_complete(record: Record, family: str) -> None:
+    recording = record(f"own_names_{family}", family)
+    assert recording.trace().facts["unseen"] == []
+    assert heapwright.open(recording.paths()[0]).facts().completeness.is_complete

@@ -249,6 +249,12 @@ void print_lists(const Reader& reader, const Totals& totals) {
     std::printf("%s%s", separator, quoted(note).c_str());
     separator = ",";
   }
+  std::printf("],\n\"unseen\":[");
+  separator = "";
+  for (const auto& line : reader.metadata().unseen) {
+    std::printf("%s%s", separator, quoted(line).c_str());
+    separator = ",";
+  }
   std::printf("],\n\"annotations\":[");
   separator = "";
   for (const auto& said : totals.annotations) {

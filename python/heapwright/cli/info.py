@@ -74,6 +74,7 @@ def show(document: dict[str, Any], console: Console) -> None:
                  f"{words.counted(document['stacks'], 'stack')}"),
         ("dropped", words.count(end["dropped"])),
     ]  # fmt: skip
+    lines += [("not seen", line) for line in metadata["unseen"]]
     lines += [("note", note) for note in metadata["notes"]]
     lines += [
         ("damage", f"at byte {damage['file_offset']}: {damage['what']}") for damage in document["damage"]

@@ -48,6 +48,7 @@ class Metadata(NamedTuple):
     self_cost_allocation_ns: int
     self_cost_release_ns: int
     notes: tuple[str, ...]
+    unseen: tuple[str, ...]
 
 
 class Module(NamedTuple):

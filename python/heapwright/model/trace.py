@@ -74,7 +74,8 @@ class Trace:
     def metadata(self) -> Metadata:
         """How and of what the trace was made."""
         values: dict[str, Any] = self._reader.metadata()
-        values["notes"] = tuple(clean(note) for note in values["notes"])
+        for name in ("notes", "unseen"):
+            values[name] = tuple(clean(line) for line in values[name])
         for name in ("program", "command", "host", "allocator", "recorder_version"):
             values[name] = clean(values[name])
         return Metadata(**values)
