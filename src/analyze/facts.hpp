@@ -36,7 +36,7 @@ struct Options {
   // Site of each stack id: a group of stacks that the report shows as one
   // line. Size = reader.stacks().size(); empty = every stack is its own site.
   std::vector<std::uint32_t> site_of_stack;
-  std::vector<std::uint8_t> site_chosen;  // by site; empty = all
+  std::vector<std::uint8_t> stack_chosen;  // by stack id; empty = all
   std::uint32_t timeline_points = 512;
   std::uint32_t slowest_calls = 32;
   // Called now and then with events done and events in all; may be empty.
@@ -128,6 +128,9 @@ struct Site {
   std::uint64_t live_at_peak_bytes = 0;
   std::uint64_t live_at_end_blocks = 0;
   std::uint64_t live_at_end_bytes = 0;
+  // When the blocks that live at the end were allocated: bit i, in the i-th
+  // of 64 equal parts of the time looked at.
+  std::uint64_t live_at_end_parts = 0;
   std::uint64_t own_peak_bytes = 0;   // highest live bytes of this site alone
   std::uint64_t lifetime_sum_ns = 0;  // of its freed blocks
   std::uint64_t freed = 0;

@@ -387,9 +387,12 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
   if (!is_in_window_) {
     pass_border(scope_.from_ns);
   }
-  blocks_.for_each_live([this](const Slot& slot) {
+  blocks_.for_each_live([&](const Slot& slot) {
     if ((slot.flags & slot_is_wide) != 0) {
       close_chain(slot);
+    }
+    if ((slot.flags & slot_not_chosen) == 0) {
+      facts.stacks[slot.stack].live_at_end_parts |= std::uint64_t{1} << scope_.steps.part_of(slot.time_ns);
     }
   });
   live_.finish(facts);

@@ -36,7 +36,7 @@ Scope::Scope(const Options& options, const Source& source, const Schedule& sched
       min_size_bytes_(options.min_size_bytes),
       max_size_bytes_(options.max_size_bytes),
       chooses_by_block_(min_size_bytes_ != 0 || max_size_bytes_ != UINT64_MAX ||
-                        !options.site_chosen.empty()),
+                        !options.stack_chosen.empty()),
       has_block_filter_(chooses_by_block_ || !options.thread_chosen.empty()) {
   const auto& chosen = options.thread_chosen;
   for (const auto thread : schedule.thread_of_lane) {

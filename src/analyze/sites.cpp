@@ -10,7 +10,7 @@ namespace heapwright::analyze {
 
 SiteMap::SiteMap(const Options& options, std::size_t stack_count)
     : sites_(options.site_of_stack),
-      chosen_(options.site_chosen),
+      chosen_(options.stack_chosen),
       is_identity_(options.site_of_stack.empty()),
       stack_count_(std::max<std::size_t>(stack_count, 1)),
       site_count_(stack_count_) {
@@ -141,6 +141,7 @@ void fold_stacks_into_sites(const SiteMap& map, Facts& facts) {
     to.live_at_peak_bytes += from.live_at_peak_bytes;
     to.live_at_end_blocks += from.live_at_end_blocks;
     to.live_at_end_bytes += from.live_at_end_bytes;
+    to.live_at_end_parts |= from.live_at_end_parts;
     to.lifetime_sum_ns += from.lifetime_sum_ns;
     to.freed += from.freed;
   }

@@ -24,8 +24,7 @@ class SiteMap {
   std::uint32_t site_of(std::uint32_t stack) const noexcept { return is_identity_ ? stack : sites_[stack]; }
   bool is_identity() const noexcept { return is_identity_; }
   bool is_chosen(std::uint32_t stack) const noexcept {
-    const auto site = site_of(stack);
-    return chosen_.empty() || (site < chosen_.size() && chosen_[site] != 0);
+    return chosen_.empty() || (stack < chosen_.size() && chosen_[stack] != 0);
   }
   std::size_t stack_count() const noexcept { return stack_count_; }
   std::size_t site_count() const noexcept { return site_count_; }

@@ -16,15 +16,17 @@ TimeSteps::TimeSteps(std::uint64_t from_ns, std::uint64_t to_ns, std::uint32_t p
       divisor_(std::max<std::uint64_t>(span_ns_, 1)),
       points_(points) {}
 
-std::uint32_t TimeSteps::step_of(std::uint64_t time_ns) const noexcept {
-  if (time_ns <= from_ns_ || points_ == 0) {
+std::uint32_t TimeSteps::step_of(std::uint64_t time_ns) const noexcept { return place_of(time_ns, points_); }
+
+std::uint32_t TimeSteps::place_of(std::uint64_t time_ns, std::uint32_t places) const noexcept {
+  if (time_ns <= from_ns_ || places == 0) {
     return 0;
   }
   const auto offset = time_ns - from_ns_;
   if (offset >= divisor_) {
-    return points_ - 1;
+    return places - 1;
   }
-  return static_cast<std::uint32_t>(Wide{offset} * points_ / divisor_);
+  return static_cast<std::uint32_t>(Wide{offset} * places / divisor_);
 }
 
 std::uint64_t TimeSteps::end_of(std::uint32_t step) const noexcept {

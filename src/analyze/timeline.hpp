@@ -23,8 +23,12 @@ class TimeSteps {
   // Times outside the span belong to the first or last step.
   std::uint32_t step_of(std::uint64_t time_ns) const noexcept;
   std::uint64_t end_of(std::uint32_t step) const noexcept;
+  // The same of 64 equal parts.
+  std::uint32_t part_of(std::uint64_t time_ns) const noexcept { return place_of(time_ns, 64); }
 
  private:
+  std::uint32_t place_of(std::uint64_t time_ns, std::uint32_t places) const noexcept;
+
   std::uint64_t from_ns_;
   std::uint64_t span_ns_;
   std::uint64_t divisor_;  // the span, but never 0

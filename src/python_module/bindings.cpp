@@ -250,7 +250,7 @@ analyze::Options analyze_options(const nb::dict& given) {
   options.max_size_bytes = number("max_size_bytes");
   options.thread_chosen = unpacked<std::uint8_t>(bytes("thread_chosen"));
   options.site_of_stack = unpacked<std::uint32_t>(bytes("site_of_stack"));
-  options.site_chosen = unpacked<std::uint8_t>(bytes("site_chosen"));
+  options.stack_chosen = unpacked<std::uint8_t>(bytes("stack_chosen"));
   options.timeline_points = nb::cast<std::uint32_t>(given["timeline_points"]);
   options.slowest_calls = nb::cast<std::uint32_t>(given["slowest_calls"]);
   return options;

@@ -54,7 +54,8 @@ void fields(const Site& of, Visitor&& visit) {
   visit("freed_by_other_thread", of.freed_by_other_thread), visit("allocator_ns", of.allocator_ns);
   visit("release_ns", of.release_ns), visit("live_at_peak_blocks", of.live_at_peak_blocks);
   visit("live_at_peak_bytes", of.live_at_peak_bytes), visit("live_at_end_blocks", of.live_at_end_blocks);
-  visit("live_at_end_bytes", of.live_at_end_bytes), visit("own_peak_bytes", of.own_peak_bytes);
+  visit("live_at_end_bytes", of.live_at_end_bytes);
+  visit("live_at_end_parts", of.live_at_end_parts), visit("own_peak_bytes", of.own_peak_bytes);
   visit("lifetime_sum_ns", of.lifetime_sum_ns), visit("freed", of.freed);
 }
 

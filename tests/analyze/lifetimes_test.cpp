@@ -43,6 +43,25 @@ TEST(Lifetimes, MapHasHalfDecadesAndACensoredColumn) {
   EXPECT_EQ(blocks, 4U);
 }
 
+TEST(Lifetimes, WhenTheBlocksThatStayedWereMade) {
+  MemoryTrace trace;
+  trace.malloc(0, 0, 0x1000, 20, 1, 0);
+  trace.malloc(0, 3200, 0x2000, 20, 2, 0);  // freed
+  trace.malloc(0, 33'000, 0x3000, 20, 1, 0);
+  trace.malloc(0, 63'999, 0x4000, 20, 2, 0);
+  trace.free(0, 64'000, 0x2000);
+  auto facts = facts_of(trace);
+  EXPECT_EQ(facts.stacks[1].live_at_end_parts, 1U | std::uint64_t{1} << 32);
+  EXPECT_EQ(facts.stacks[2].live_at_end_parts, std::uint64_t{1} << 63);
+  Options options;
+  options.site_of_stack.assign(16, 0);
+  facts = facts_of(trace, options);
+  EXPECT_EQ(facts.sites[0].live_at_end_parts, 1U | std::uint64_t{1} << 32 | std::uint64_t{1} << 63);
+  options.stack_chosen = {0, 1};
+  facts = facts_of(trace, options);
+  EXPECT_EQ(facts.sites[0].live_at_end_parts, 1U | std::uint64_t{1} << 32) << "of what was chosen";
+}
+
 TEST(Lifetimes, StartWhenTheCallReturns) {
   MemoryTrace trace;
   trace.malloc(0, 1600, 0x1000, 20, 1, 160);

@@ -53,13 +53,13 @@ TEST(Filters, ThreadMeansTheAllocatingThread) {
   EXPECT_EQ(facts.sites[1].live_at_end_blocks, 0U);
 }
 
-TEST(Filters, SitesAreChosenByNumber) {
+TEST(Filters, StacksAreChosenByNumber) {
   MemoryTrace trace;
   add_two_sites(trace);
   Options options;
   options.site_of_stack.assign(16, 0);
   options.site_of_stack[2] = 1;
-  options.site_chosen = {0, 1};
+  options.stack_chosen = {0, 0, 1};
   const auto facts = facts_of(trace, options);
   EXPECT_EQ(facts.totals.requested_bytes, 1000U);
   EXPECT_EQ(facts.sites.size(), 2U);

@@ -83,6 +83,7 @@ def make_filter(
     max_block: str = "",
     site: str = "",
     library: str = "",
+    through: str = "",
 ) -> Filter:
     """A filter from the options' texts; "" = not given."""
     chosen = Filter(
@@ -93,6 +94,7 @@ def make_filter(
         threads=find_threads(trace, thread),
         site=checked_pattern("--site", site),
         library=checked_pattern("--library", library),
+        through=checked_pattern("--through", through),
     )
     if chosen.from_ns >= chosen.to_ns:
         raise InputError("--from must be before --until")

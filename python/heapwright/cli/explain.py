@@ -10,13 +10,19 @@ import typer
 from heapwright import explain as explaining
 from heapwright.cli import options
 from heapwright.cli.arguments import make_filter, make_site_options, open_trace
-from heapwright.cli.explanation import explain_trace, hint_query, make_wishes
+from heapwright.cli.explanation import explain_trace, hint_query, make_tree, make_wishes
+from heapwright.explain.tree import ENDS, MEASURES
 
 Top = Annotated[int, typer.Option(metavar="N", help="How many lines each table has.")]
 Questions = Annotated[
     list[str] | None,
     typer.Option("--question", metavar="NAME", help=f"Only this: {', '.join(explaining.NAMES)}. Repeatable."),
 ]
+TreeFrom = Annotated[
+    str, typer.Option("--tree", metavar="END", help=f"One tree of calls, from: {', '.join(ENDS)}.")
+]
+Measure = Annotated[str, typer.Option(metavar="NAME", help=f"What the tree sums: {', '.join(MEASURES)}.")]
+MinShare = Annotated[str, typer.Option(metavar="PERCENT", help="Leave out branches of the tree below it.")]
 
 
 def explain(
@@ -30,6 +36,10 @@ def explain(
     max_block: options.MaxBlock = "",
     site: options.SitePattern = "",
     library: options.Library = "",
+    through: options.Through = "",
+    tree: TreeFrom = "",
+    measure: Measure = "peak",
+    min_share: MinShare = "1%",
     site_depth: options.SiteDepth = 1,
     full_stacks: options.FullStacks = False,
     skip: options.Skip = None,
@@ -38,9 +48,9 @@ def explain(
     wide: options.Wide = False,
 ) -> None:
     """Say what the recorded program's heap cost, and where."""
-    wishes = make_wishes(top, question or [], json, wide)
+    wishes = make_wishes(top, question or [], json, wide, make_tree(tree, measure, min_share))
     trace = open_trace(file, debug_root)
-    chosen = make_filter(trace, from_, until, thread or [], min_block, max_block, site, library)
+    chosen = make_filter(trace, from_, until, thread or [], min_block, max_block, site, library, through)
     explain_trace(trace, chosen, make_site_options(site_depth, full_stacks, skip or []), wishes)
     if not json:
         hint_query(file)

@@ -11,7 +11,7 @@ from heapwright.cli.arguments import one_of
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
-from heapwright.explain import words
+from heapwright.explain import tree, words
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.model.trace import FactsReading
 
@@ -26,6 +26,7 @@ class Wishes(NamedTuple):
     questions: tuple[str, ...] = explaining.NAMES
     as_json: bool = False
     wide: bool = False
+    tree: tree.Wanted | None = None
 
 
 def hint_query(file: Path) -> None:
@@ -33,12 +34,26 @@ def hint_query(file: Path) -> None:
     hint(f"heapwright sql {file} 'select * from site order by live_at_peak_bytes desc limit 5'")
 
 
-def make_wishes(top: int, questions: Sequence[str], as_json: bool, wide: bool = False) -> Wishes:
-    """Checked wishes."""
+def make_wishes(
+    top: int, questions: Sequence[str], as_json: bool, wide: bool = False, shown: tree.Wanted | None = None
+) -> Wishes:
+    """Checked wishes. A tree alone is shown alone."""
     if top < 1:
         raise InputError("--top takes a number from 1 on")
     names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
-    return Wishes(top, names or explaining.NAMES, as_json, wide)
+    return Wishes(top, names or (() if shown else explaining.NAMES), as_json, wide, shown)
+
+
+def make_tree(begin: str, measure: str, min_share: str) -> tree.Wanted | None:
+    """The tree that was asked for, if any."""
+    one_of("measure of --tree", measure, tree.MEASURES)
+    try:
+        share = float(min_share.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise InputError(f"--min-share takes a percentage from 0 to 100, not '{min_share}'")
+    return tree.Wanted(measure, one_of("end of --tree", begin, tree.ENDS), share) if begin else None
 
 
 def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wishes: Wishes) -> None:
@@ -56,7 +71,7 @@ def explain_facts(
     with progress("reading calls") as report:
         facts = reading.take(report)
     told = explaining.Report(trace, facts, trace.sites(sites), chosen, wishes.top)
-    document = explaining.explain(told, wishes.questions)
+    document = explaining.explain(told, wishes.questions, wishes.tree)
     if wishes.as_json:
         print_json(document)
         return
@@ -64,9 +79,15 @@ def explain_facts(
 
 
 def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:
-    if not chosen.site and not chosen.library:
+    if not chosen.site and not chosen.library and not chosen.through:
         return
-    if not any(trace.sites_chosen(chosen, sites)):
+    if chosen.through and not any(trace.stacks_chosen(Filter(through=chosen.through), sites)):
+        from pathlib import Path  # only for mistakes
+
+        raise InputError(
+            f"--through {chosen.through} matches no frame of any stack of {Path(trace.path).name}"
+        )
+    if (chosen.site or chosen.library) and not any(trace.sites_chosen(chosen, sites)):
         from pathlib import Path  # only for mistakes
 
         option = f"--site {chosen.site}" if chosen.site else f"--library {chosen.library}"

@@ -30,8 +30,14 @@ SitePattern = Annotated[
     str, typer.Option("--site", metavar="REGEX", help="Only sites whose function or file:line match.")
 ]
 Library = Annotated[str, typer.Option(metavar="REGEX", help="Only sites in libraries that match.")]
+Through = Annotated[
+    str,
+    typer.Option(metavar="REGEX", help="Only calls with a matching function or file:line in their stack."),
+]
 SiteDepth = Annotated[int, typer.Option(metavar="N", help="How many frames make a call site.")]
-FullStacks = Annotated[bool, typer.Option("--full-stacks", help="Every call stack is its own site.")]
+FullStacks = Annotated[
+    bool, typer.Option("--full-stacks", help="Every call stack is a site of its own, printed whole.")
+]
 Skip = Annotated[
     list[str] | None,
     typer.Option(metavar="REGEX", help="Functions or libraries that are never a call site. Repeatable."),

@@ -9,6 +9,7 @@ from types import ModuleType
 from heapwright.explain import (
     calls,
     cross_thread,
+    details,
     latency,
     leaks,
     lifetimes,
@@ -26,6 +27,7 @@ from heapwright.explain import (
     threads,
     time,
     timeline,
+    tree,
     volume,
 )
 from heapwright.explain.report import Answer, Report
@@ -55,21 +57,27 @@ QUESTIONS: tuple[ModuleType, ...] = (
 NAMES: tuple[str, ...] = tuple(question.NAME for question in QUESTIONS)
 
 
-def explain(report: Report, names: Sequence[str] = NAMES) -> Answer:
-    """The whole document: summary and the answers to the named questions."""
+def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | None = None) -> Answer:
+    """The whole document: summary, the answers to the named questions, and the tree if one is wanted."""
     answers = {question.NAME: question.answer(report) for question in QUESTIONS}
+    for name, answer in answers.items():
+        details.complete(report, name, answer)
     findings = [finding for question in QUESTIONS for finding in question.findings(answers[question.NAME])]
     return {
         "schema": SCHEMA,
         "file": report.trace.path,
         "summary": summary.answer(report, findings),
         "questions": {name: answers[name] for name in answers if name in names},
+        **({"tree": tree.answer(report, shown)} if shown else {}),
     }
 
 
 def render(document: Answer, console: look.Console) -> None:
     """Prints the document for people."""
-    console.print(summary.show(document["summary"]))
+    if "tree" in document and not document["questions"]:
+        console.print(summary.show_heading(document["summary"]))
+    else:
+        console.print(summary.show(document["summary"]))
     for question in QUESTIONS:
         answer = document["questions"].get(question.NAME)
         shown = question.show(answer) if answer is not None else None
@@ -78,6 +86,9 @@ def render(document: Answer, console: look.Console) -> None:
         console.print()
         console.print(look.Text(question.TITLE, style="bold"), look.Text(f"[{question.NAME}]", style="dim"))
         console.print(shown)
+    if "tree" in document:
+        console.print()
+        console.print(tree.show(document["tree"]))
 
 
 __all__ = ["NAMES", "QUESTIONS", "SCHEMA", "Report", "explain", "render"]

@@ -40,6 +40,7 @@ def show(answer: Answer) -> look.RenderableType | None:
             ("blocks", lambda site: words.count(site["live_blocks"])),
             ("never freed", lambda site: words.percent(site["share_of_allocations"], 1)),
         ],
+        words.size,
     )
 
 

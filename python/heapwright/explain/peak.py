@@ -39,6 +39,7 @@ def show(answer: Answer) -> look.RenderableType | None:
             ("share", lambda site: words.percent(site["share"], 1)),
             ("blocks", lambda site: words.count(site["live_blocks"])),
         ],
+        words.size,
     )
 
 

@@ -74,6 +74,11 @@ def show(answer: Answer) -> look.RenderableType:
     )
 
 
+def show_heading(answer: Answer) -> look.RenderableType:
+    """What ran, and whether the recording is whole."""
+    return look.Group(_headline(answer), *_warnings(answer))
+
+
 def _headline(answer: Answer) -> look.Text:
     line = look.Text(answer["command"] or answer["program"], style="bold")
     line.append(

@@ -42,6 +42,7 @@ def show(answer: Answer) -> look.RenderableType | None:
             ("allocate", lambda site: words.duration(site["mean_allocation_ns"])),
             ("free", lambda site: words.duration(site["mean_release_ns"])),
         ],
+        words.duration,
     )
 
 

@@ -97,11 +97,24 @@ def where(location: Location) -> str:
     return location.library
 
 
+def location_name(location: Location) -> str:
+    """Function and place, short."""
+    return _placed(short_name(location.function), where(location))
+
+
 def site_name(site: Site) -> str:
     """The site in one short line."""
+    return " < ".join(map(location_name, site.path))
+
+
+def long_site_name(site: Site) -> str:
+    """The same with all that tells it from any other site."""
     parts = []
     for location in site.path:
-        place = where(location)
-        name = short_name(location.function)
-        parts.append(name if not place or name.startswith(f"{place}+") else f"{name}  {place}")
+        place = f"{location.file}:{location.line} [{location.library}]" if location.file else location.library
+        parts.append(_placed(location.function, place))
     return " < ".join(parts)
+
+
+def _placed(name: str, place: str) -> str:
+    return name if not place or name.startswith(f"{place}+") else f"{name}  {place}"

@@ -107,6 +107,7 @@ class SiteFacts(NamedTuple):
     live_at_peak_bytes: int
     live_at_end_blocks: int
     live_at_end_bytes: int
+    live_at_end_parts: int  # bit i: some were allocated in the i-th of 64 equal parts of the time
     own_peak_bytes: int
     lifetime_sum_ns: int
     freed: int

@@ -77,11 +77,20 @@ def describe(location: Location) -> str:
 class Sites:
     """All sites of a trace, and which site each stack belongs to."""
 
-    __slots__ = ("site_of_stack", "sites")
+    __slots__ = ("is_whole", "locations", "site_of_stack", "sites")
 
-    def __init__(self, site_of_stack: array[int], sites: tuple[Site, ...]) -> None:
+    def __init__(
+        self,
+        site_of_stack: array[int],
+        sites: tuple[Site, ...],
+        locations: Callable[[int], Path],
+        is_whole: bool = False,
+    ) -> None:
+        """locations: of a frame, without plumbing, innermost first. is_whole: a site is a whole stack."""
         self.site_of_stack = site_of_stack
         self.sites = sites
+        self.locations = locations
+        self.is_whole = is_whole
 
     def __len__(self) -> int:
         return len(self.sites)
@@ -113,12 +122,10 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
     paths = _stack_paths(parents, frames, own_paths, table)
     for stack in _places_of_zeros(paths):
         paths[stack] = table.number_of(_fallback(stack, parents, frames, frame_paths))
-    if options.full_stacks:
-        every = tuple(Site(stack, table.paths[path], stack) for stack, path in enumerate(paths))
-        return Sites(array("I", range(len(paths))), every)
-    site_of_stack, first_stacks = map(_unpacked, _native.number_sites(paths.tobytes()))
+    groups = _whole_stacks(parents, frames, used, symbols) if options.full_stacks else paths
+    site_of_stack, first_stacks = map(_unpacked, _native.number_sites(groups.tobytes()))
     sites = tuple(Site(number, table.paths[paths[stack]], stack) for number, stack in enumerate(first_stacks))
-    return Sites(site_of_stack, sites)
+    return Sites(site_of_stack, sites, frame_paths.of, options.full_stacks)
 
 
 class _PathTable:
@@ -158,6 +165,32 @@ def _stack_paths(
         own, above = paths[stack], paths[parents[stack]]
         paths[stack] = table.joined(own, above) if own else above
     return paths
+
+
+def _whole_stacks(
+    parents: Sequence[int], frames: Sequence[int], used: Iterable[int], symbols: Symbols
+) -> array[int]:
+    """The same number for stacks that read the same, though their addresses may differ."""
+    numbers: dict[object, int] = {}
+    own = {frame: numbers.setdefault(_reading(frame, symbols), len(numbers)) for frame in used}
+    known: dict[tuple[int, int], int] = {}
+    stacks = array("I", [0])
+    for stack in range(1, len(frames)):
+        key = (stacks[parents[stack]], own[frames[stack]])
+        stacks.append(known.setdefault(key, len(known) + 1))
+    return stacks
+
+
+def _reading(frame: int, symbols: Symbols) -> object:
+    if frame in MARKS or libraries.is_plumbing(symbols.library(frame)):
+        return frame  # asking for its locations may mean reading debug info
+    return tuple(symbols.locations(frame))
+
+
+def stacks_below(parents: Sequence[int], frames: Sequence[int], wanted: Iterable[int]) -> bytes:
+    """One byte per stack: 1 where one of the wanted frames is in it."""
+    marked = _by_frame(dict.fromkeys(wanted, 1))
+    return bytes(_unpacked(_native.innermost_paths(packed(parents), packed(frames), marked)).tolist())
 
 
 def _places_of_zeros(numbers: array[int]) -> list[int]:

@@ -23,7 +23,7 @@ from heapwright.model.records import (
     clean,
     numbers_of,
 )
-from heapwright.model.sites import MARKS, SiteOptions, Sites
+from heapwright.model.sites import MARKS, SiteOptions, Sites, describe
 from heapwright.model.symbols import Location, Symbols
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Filter(NamedTuple):
     """What to look at; the default is everything.
 
     threads are Thread.index values (empty = all). site and library are
-    regular expressions over the site's text and its library.
+    regular expressions over the site's text and its library, through over
+    any frame of the call stack.
     """
 
     from_ns: int = 0
@@ -49,6 +50,7 @@ class Filter(NamedTuple):
     threads: tuple[int, ...] = ()
     site: str = ""
     library: str = ""
+    through: str = ""
 
     @property
     def is_everything(self) -> bool:
@@ -191,7 +193,7 @@ class Trace:
             "max_size_bytes": chosen.max_size_bytes,
             "thread_chosen": self._threads_chosen(chosen.threads),
             "site_of_stack": grouped.site_of_stack.tobytes(),
-            "site_chosen": self.sites_chosen(chosen, sites),
+            "stack_chosen": self.stacks_chosen(chosen, sites),
             "timeline_points": timeline_points,
             "slowest_calls": slowest_calls,
         }
@@ -218,6 +220,26 @@ class Trace:
         pattern = re.compile(chosen.site) if chosen.site else None
         library = re.compile(chosen.library) if chosen.library else None
         return self.sites(sites).matching(pattern, library)
+
+    def stacks_chosen(self, chosen: Filter, sites: SiteOptions | None = None) -> bytes:
+        """One byte per stack, 1 = passes the filter; empty when no stack is filtered out."""
+        by_site = self.sites_chosen(chosen, sites)
+        passes = bytes(map(by_site.__getitem__, self.sites(sites).site_of_stack)) if by_site else b""
+        if not chosen.through:
+            return passes
+        pattern = re.compile(chosen.through)
+        through = self.stacks_with(lambda location: pattern.search(describe(location)) is not None)
+        return bytes(map(min, passes, through)) if passes else through
+
+    def stacks_with(self, wanted: Callable[[Location], bool]) -> bytes:
+        """One byte per stack: 1 where any frame, plumbing too, has a location that is wanted."""
+        tree, symbols = self.stack_columns, self.symbols()
+        found = [
+            frame
+            for frame in set(tree["frame"][1:])
+            if frame not in MARKS and any(map(wanted, symbols.locations(frame)))
+        ]
+        return site_groups.stacks_below(tree["parent"], tree["frame"], found)
 
     def _threads_chosen(self, threads: Sequence[int]) -> bytes:
         if not threads:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Call paths are told apart by this; a path that does not fit goes over several lines.
 PATH_MARK = " < "
+# Cells that begin so are the callers of the row above: one line, the outermost but one are left out first.
+CALLERS = "  "
 _GAP = 2
 # A name cut shorter than this says nothing: the last column then gets lines of its own.
 _LEAST_NAME = 32
@@ -93,7 +95,7 @@ class Columns:
         self, table: _Table, part: _Part, cells: Sequence[str], styles: Sequence[str], width: int
     ) -> Iterator[Text]:
         texts = [table.fitted(i, cells[i], part.widths[at]) for at, i in enumerate(part.columns)]
-        for number in range(max(map(len, texts))):
+        for number in range(max(map(len, texts)) if any(map(any, texts)) else 0):
             line = _line("")
             for at, i in enumerate(part.columns):
                 text = texts[at][number] if number < len(texts[at]) else ""
@@ -202,6 +204,8 @@ class _Table:
         """The cell's lines; only text is ever cut."""
         if column not in self._text or cell_len(text) <= width:
             return [text]
+        if text.startswith(CALLERS):
+            return [cut_callers(text, width, self._ellipsis)]
         first, *others = text.split(PATH_MARK)
         return [
             cut_middle(part, width, self._ellipsis)
@@ -221,6 +225,21 @@ def cut_middle(text: str, width: int, ellipsis: str = "…") -> str:
     head = _first_cells(text, (room + 1) // 2)
     tail = _first_cells(text[::-1], room - cell_len(head))[::-1]
     return head + ellipsis + tail
+
+
+def cut_callers(text: str, width: int, ellipsis: str = "…") -> str:
+    """As many of the nearest callers as fit, and the outermost.
+
+    >>> cut_callers("  < parse < load < read_config < start < main", 30)
+    '  < parse < load < … < main'
+    """
+    names = text.split(PATH_MARK)
+    for count in range(len(names) - 1, 1, -1):
+        end = [ellipsis] if names[-1] == ellipsis else [ellipsis, names[-1]]
+        shorter = PATH_MARK.join([*names[:count], *end])
+        if cell_len(shorter) <= width:
+            return shorter
+    return cut_middle(text, width, ellipsis)
 
 
 def _first_cells(text: str, width: int) -> str:

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""What every table of sites gets beside its figures: names that differ, who called, whole stacks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from heapwright.explain import words
+from heapwright.explain.report import Answer, Report, share
+from heapwright.model import Location
+from heapwright.model.call_tree import Callers, heaviest_paths
+
+# Tables with call paths: question -> the columns of the stacks that make a path's weight.
+PATHS: dict[str, tuple[str, ...]] = {
+    "peak": ("live_at_peak_bytes",),
+    "leaks": ("live_at_end_bytes",),
+    "time": ("allocator_ns", "release_ns"),
+}
+_PATHS_PER_SITE = 3
+
+
+def complete(report: Report, question: str, answer: Answer) -> None:
+    """Adds to the answer's sites: "paths" to the questions above, "frames" where sites are whole stacks."""
+    records: list[Answer] = answer.get("sites", [])
+    if report.sites.is_whole:
+        for record in records:
+            stack = report.trace.stack(report.sites[record["site"]].stack)
+            record["frames"] = [location_record(location) for location in stack]
+        return
+    _tell_apart(report, records)
+    if question in PATHS:
+        _add_paths(report, records, PATHS[question])
+
+
+def location_record(location: Location) -> Answer:
+    """A location as plain data."""
+    return {
+        "function": location.function,
+        "file": location.file,
+        "line": location.line,
+        "library": location.library,
+        "name": words.location_name(location),
+    }
+
+
+def weights(report: Report, columns: Sequence[str]) -> list[int]:
+    """Of each stack, what these columns make together."""
+    first, *others = (report.facts.stack_columns[column].tolist() for column in columns)
+    for other in others:
+        first = [one + two for one, two in zip(first, other, strict=True)]
+    return first
+
+
+def _tell_apart(report: Report, records: Sequence[Answer]) -> None:
+    seen = Counter(record["name"] for record in records)
+    for record in records:
+        if seen[record["name"]] > 1:
+            record["name"] = words.long_site_name(report.sites[record["site"]])
+
+
+def _add_paths(report: Report, records: Sequence[Answer], columns: Sequence[str]) -> None:
+    stacks: dict[int, list[tuple[int, int]]] = {record["site"]: [] for record in records}
+    if not stacks:
+        return
+    site_of_stack = report.sites.site_of_stack
+    for stack, weight in enumerate(weights(report, columns)):
+        if weight and site_of_stack[stack] in stacks:
+            stacks[site_of_stack[stack]].append((stack, weight))
+    tree = report.trace.stack_columns
+    callers = Callers(tree["parent"], tree["frame"], report.sites.locations)
+    for record in records:
+        site = record["site"]
+        root = callers.root(stacks[site], skip=len(report.sites[site].path))
+        record["paths"] = [
+            {
+                "weight": path.weight,
+                "share": share(path.weight, root.weight),
+                "is_cut": path.is_cut,
+                "callers": [location_record(location) for location in path.callers],
+            }
+            for path in heaviest_paths(callers, root, _PATHS_PER_SITE)
+        ]
