@@ -147,6 +147,7 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
   drop_unused_classes(facts.by_size);
   facts.totals.span_ns = scope.steps.span_ns();
   facts.completeness = completeness_of(source, skipped.damage());
+  facts.coverage = scope.recorded.within(options.from_ns, options.to_ns);
   facts.recorder = recorder_cost_of(source, facts);
   return facts;
 }

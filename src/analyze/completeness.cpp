@@ -45,10 +45,6 @@ void add_end_reason(const trace::End& end, std::vector<std::string>& reasons) {
     case trace::EndReason::missing:
       reasons.emplace_back("the end mark is missing: the recording was cut");
       break;
-    case trace::EndReason::size_limit:
-      reasons.push_back("the recording reached its size limit at " + seconds(end.time_ns) +
-                        " and stopped there");
-      break;
     case trace::EndReason::write_failed:
       reasons.push_back("writing failed at " + seconds(end.time_ns) + " (errno " +
                         std::to_string(end.status) + ", " + std::strerror(end.status) +

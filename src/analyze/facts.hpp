@@ -76,7 +76,9 @@ struct Totals {
   std::uint64_t null_frees = 0;
   std::uint64_t requested_bytes = 0;  // sum over allocations
   std::uint64_t usable_bytes = 0;
-  std::uint64_t unknown_releases = 0;       // block's allocation is not in the trace
+  std::uint64_t unknown_releases = 0;       // block's allocation is not in the trace, though it should be
+  std::uint64_t releases_from_before = 0;   // the block may be from before the recording, or from a pause
+  std::uint64_t releases_in_pauses = 0;     // of blocks whose address came back after a pause
   std::uint64_t reused_live_addresses = 0;  // an address came back while live: a free was missed
   std::uint64_t mapped_bytes = 0;           // program-made mmap
   std::uint64_t unmapped_bytes = 0;
@@ -131,6 +133,8 @@ struct Site {
   // When the blocks that live at the end were allocated: bit i, in the i-th
   // of 64 equal parts of the time looked at.
   std::uint64_t live_at_end_parts = 0;
+  std::uint64_t live_at_pause_blocks = 0;  // of those live at the end: lived when the recording
+  std::uint64_t live_at_pause_bytes = 0;   // paused, so that they may have been released unseen
   std::uint64_t own_peak_bytes = 0;   // highest live bytes of this site alone
   std::uint64_t lifetime_sum_ns = 0;  // of its freed blocks
   std::uint64_t freed = 0;
@@ -213,8 +217,24 @@ struct RecorderCost {
   double bytes_per_event = 0.0;
 };
 
+struct Span {  // [from_ns, to_ns)
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = 0;
+};
+
+// Which part of the run was recorded. Calls outside of it were not seen.
+struct Coverage {
+  std::vector<Span> spans;   // within [from_ns, to_ns) of the options
+  bool has_start = true;     // recording was on when the process began
+  bool has_end = true;       // and when it ended
+  std::uint64_t pauses = 0;  // between the first and the last span of the run
+
+  bool is_whole_run() const noexcept { return has_start && has_end && pauses == 0; }
+};
+
 struct Completeness {
-  bool is_complete = false;  // end mark present, nothing dropped, no damage, no gaps
+  // Within the coverage: end mark present, nothing dropped, no damage, no gaps.
+  bool is_complete = false;
   std::uint64_t dropped = 0;
   std::uint64_t sequence_gaps = 0;   // events missing by their numbers
   std::vector<std::string> reasons;  // empty when complete
@@ -244,6 +264,7 @@ struct Facts {
   std::vector<TimelinePoint> timeline;
   RecorderCost recorder;
   Completeness completeness;
+  Coverage coverage;
 };
 
 // Reads the whole trace once, in order of time, and gives the facts.

@@ -55,6 +55,8 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
   timeline_.begin_window(live_);
   slowest_.clear();
   unknown_releases_ = 0;
+  releases_from_before_ = 0;
+  releases_in_pauses_ = 0;
   reused_live_addresses_ = 0;
   size_mismatches_ = 0;
 }
@@ -315,6 +317,15 @@ template <bool follows_blocks>
   slowest_.add({row.time_ns, row.duration_ns, row.kind, scope_.thread_of_lane[lane], stack, block_size});
 }
 
+// Why a release's block is not known: the one place that tells.
+void HeapModel::count_unknown_release(const Row& row) noexcept {
+  if (scope_.recorded.has_gap_before(row.time_ns)) {
+    ++releases_from_before_;
+  } else {
+    ++unknown_releases_;
+  }
+}
+
 [[gnu::noinline]] void HeapModel::release_unknown(const Row& row, RunState& run) {
   if ((row.flags & row_in_realloc) != 0) {
     reallocs_[run.lane] = {{}, row.address, 0};
@@ -325,7 +336,7 @@ template <bool follows_blocks>
   if (scope_.follows_blocks() && (scope_.chooses_by_block() || !scope_.is_lane_chosen(run.lane))) {
     return;
   }
-  ++unknown_releases_;
+  count_unknown_release(row);
   ++run.sums.releases;
   if (trace::is_release(row.kind)) {
     run.sums.release_ns += row.duration_ns;
@@ -347,6 +358,10 @@ template <bool follows_blocks>
   const auto block = take<true>(slot);
   if (block.is_chosen) {
     uncount_block(block, threads_[block.lane]);
+  }
+  if (scope_.recorded.has_gap_between(block.time_ns, row.time_ns)) {
+    ++releases_in_pauses_;
+    return;
   }
   ++reused_live_addresses_;
   if (displaced_.size() >= displaced_limit) {
@@ -383,6 +398,23 @@ template <bool follows_blocks>
   return true;
 }
 
+void HeapModel::keep_live_at_pause(Facts& facts) {
+  const auto resumed_ns = scope_.recorded.last_resume_ns();
+  if (resumed_ns == 0) {
+    return;
+  }
+  blocks_.for_each_live([&](const Slot& slot) {
+    if (slot.time_ns >= resumed_ns || (slot.flags & slot_not_chosen) != 0) {
+      return;
+    }
+    const bool is_wide = (slot.flags & slot_is_wide) != 0;
+    const auto weight = is_wide ? blocks_.wide(slot).weight : 1;
+    auto& stack = facts.stacks[slot.stack];
+    stack.live_at_pause_blocks += weight;
+    stack.live_at_pause_bytes += (is_wide ? blocks_.wide(slot).size : slot.size) * weight;
+  });
+}
+
 void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& facts) {
   if (!is_in_window_) {
     pass_border(scope_.from_ns);
@@ -397,6 +429,7 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
   });
   live_.finish(facts);
   sites_.finish(live_.version(), facts);
+  keep_live_at_pause(facts);
   for (std::size_t lane = 0; lane < threads_.size(); ++lane) {
     auto& thread = facts.threads[scope_.thread_of_lane[lane]];
     thread.temporaries = threads_[lane].temporaries;
@@ -414,6 +447,8 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
   }
   facts.slowest = slowest_.finish();
   facts.totals.unknown_releases = unknown_releases_;
+  facts.totals.releases_from_before = releases_from_before_;
+  facts.totals.releases_in_pauses = releases_in_pauses_;
   facts.totals.reused_live_addresses = reused_live_addresses_;
   facts.totals.size_mismatches = size_mismatches_;
 }

@@ -88,6 +88,8 @@ class HeapModel {
   void displace(Slot& slot, const Row& row, std::uint32_t lane);
   bool release_displaced(Row& row, RunState& run);
   void release_unknown(const Row& row, RunState& run);
+  void count_unknown_release(const Row& row) noexcept;
+  void keep_live_at_pause(Facts& facts);
   void add_slow_call(const Row& row, std::uint32_t lane, std::uint32_t block_stack, std::uint64_t block_size);
   void close_chain(const Slot& slot);
   void add_sums(RunState& run);
@@ -110,6 +112,8 @@ class HeapModel {
   std::uint64_t border_ns_ = 0;                             // pass_border is due
   bool is_in_window_ = false;
   std::uint64_t unknown_releases_ = 0;
+  std::uint64_t releases_from_before_ = 0;
+  std::uint64_t releases_in_pauses_ = 0;
   std::uint64_t reused_live_addresses_ = 0;
   std::uint64_t size_mismatches_ = 0;
 };

@@ -27,6 +27,7 @@ Scope::Scope(const Options& options, const Source& source, const Schedule& sched
     : sites(options, source.stack_count()),
       weight(source.metadata().sample_mean_bytes),
       steps(make_steps(options, schedule)),
+      recorded(source),
       from_ns(options.from_ns),
       to_ns(options.to_ns),
       has_window_start(options.from_ns != 0),

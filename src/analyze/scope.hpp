@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyze/coverage.hpp"
 #include "analyze/facts.hpp"
 #include "analyze/sampling_weight.hpp"
 #include "analyze/schedule.hpp"
@@ -32,6 +33,7 @@ class Scope {
   SiteMap sites;
   SamplingWeight weight;
   TimeSteps steps;
+  RecordedSpans recorded;
   std::uint64_t from_ns;
   std::uint64_t to_ns;
   bool has_window_start;  // something may come before from_ns

@@ -142,6 +142,8 @@ void fold_stacks_into_sites(const SiteMap& map, Facts& facts) {
     to.live_at_end_blocks += from.live_at_end_blocks;
     to.live_at_end_bytes += from.live_at_end_bytes;
     to.live_at_end_parts |= from.live_at_end_parts;
+    to.live_at_pause_blocks += from.live_at_pause_blocks;
+    to.live_at_pause_bytes += from.live_at_pause_bytes;
     to.lifetime_sum_ns += from.lifetime_sum_ns;
     to.freed += from.freed;
   }

@@ -59,7 +59,7 @@ Collector::Collector(const Options& options, const TickClock& clock, SessionMemo
   control.flags = flags_of(options, clock);
   control.max_frames = options.max_frames;
   control.sample_mean_bytes = options.sample_mean_bytes;
-  control.is_recording.store(options.starts_paused ? 0 : 1, std::memory_order_release);
+  context_.switches.begin(control, !options.starts_paused);
   read_control_file(0);
 }
 
@@ -138,7 +138,7 @@ void Collector::adopt(std::uint32_t block_index) {
   }
   // The same process with a new image: the old one's memory is gone.
   for (LiveProcess& other : live_) {
-    if (other.recording->process_id() == block->process_id) end_process(other, EndReason::replaced, 0);
+    if (other.recording->process_id() == block->process_id) end_process(other, EndReason::replaced, 0, clock_.now_ns());
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
   started_.set_recorded(block->process_id, block->start_ticks);
@@ -162,18 +162,16 @@ void Collector::keep_up() {
 }
 
 void Collector::read_control_file(std::uint64_t now_ns) {
-  std::atomic<std::uint32_t>& is_recording = session_.control().is_recording;
+  Control& control = session_.control();
   if (control_file_ && now_ns >= next_control_ns_) {
     next_control_ns_ = now_ns + ControlFile::interval_ns;
     std::string complaint;
     const std::optional<bool> wish = control_file_->poll(complaint);
     if (!complaint.empty()) messages_.say(complaint);
-    if (wish) is_recording.store(*wish ? 1 : 0, std::memory_order_release);
+    if (wish) context_.switches.switch_to(control, clock_, *wish);
     if (wish) messages_.say(*wish ? "recording" : "recording stopped; the control file starts it again");
   }
-  const bool is_off = is_recording.load(std::memory_order_acquire) == 0;
-  if (is_off && !is_switched_off_) switched_off_ns_ = now_ns;
-  is_switched_off_ = is_off;
+  context_.switches.read(control, clock_);
 }
 
 std::uint64_t Collector::expected_bytes() const {
@@ -230,7 +228,7 @@ void Collector::end_processes() {
     if (!process.is_verified) {
       // By now its id is another process's, or it runs an image that is not
       // recorded.
-      end_process(process, EndReason::replaced, 0);
+      end_process(process, EndReason::replaced, 0, clock_.now_ns());
       continue;
     }
     if (!recording.watch().is_gone()) continue;
@@ -242,9 +240,9 @@ void Collector::end_processes() {
     }
     const std::optional<int> status = is_program ? program_status_ : recording.watch().wait_status();
     if (!status || WIFEXITED(*status)) {
-      end_process(process, EndReason::exited, status ? WEXITSTATUS(*status) : unknown_status);
+      end_process(process, EndReason::exited, status ? WEXITSTATUS(*status) : unknown_status, clock_.now_ns());
     } else {
-      end_process(process, EndReason::killed, WTERMSIG(*status));
+      end_process(process, EndReason::killed, WTERMSIG(*status), clock_.now_ns());
     }
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
@@ -264,14 +262,9 @@ void Collector::say_waiting() {
   messages_.say("the program has ended; waiting for " + count + "its children (Ctrl-C ends the recording)");
 }
 
-void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t status) {
-  std::uint64_t end_ns = clock_.now_ns();
-  // A recording that is switched off says nothing about how the process ended.
-  if (is_switched_off_ && (reason == EndReason::exited || reason == EndReason::killed)) {
-    reason = EndReason::stopped;
-    status = 0;
-    end_ns = switched_off_ns_;
-  }
+void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t status,
+                            std::uint64_t end_ns) {
+  context_.switches.read(session_.control(), clock_);
   FileSummary summary = process.recording->finish(reason, status, end_ns);
   finished_sizes_.add_finished(summary.bytes, summary.end.events);
   files_.push_back(std::move(summary));
@@ -289,9 +282,11 @@ void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t
 void Collector::stop(EndReason reason, std::int32_t status) {
   if (is_stopped_) return;
   is_stopped_ = true;
+  // Before the switch: up to here every call is in the trace.
+  const std::uint64_t end_ns = clock_.now_ns();
   session_.control().is_recording.store(0, std::memory_order_release);
   for (LiveProcess& process : live_) {
-    if (!process.is_over) end_process(process, reason, status);
+    if (!process.is_over) end_process(process, reason, status, end_ns);
   }
   live_.clear();
 }

@@ -19,6 +19,7 @@
 #include "collect/session_memory.hpp"
 #include "collect/size_forecast.hpp"
 #include "collect/started_processes.hpp"
+#include "collect/switch_history.hpp"
 #include "collect/tick_clock.hpp"
 
 namespace heapwright::collect {
@@ -61,7 +62,7 @@ class Collector {
   void look_at_starts();
   void end_processes();
   void say_waiting();
-  void end_process(LiveProcess& process, trace::EndReason reason, std::int32_t status);
+  void end_process(LiveProcess& process, trace::EndReason reason, std::int32_t status, std::uint64_t end_ns);
   void stop(trace::EndReason reason, std::int32_t status);
   void sleep(const DrainResult& result);
   bool has_work_waiting() const;
@@ -83,8 +84,6 @@ class Collector {
   bool program_has_ended_ = false;
   bool has_said_waiting_ = false;
   bool is_stopped_ = false;       // for good: a limit, a full disk, Ctrl-C
-  bool is_switched_off_ = false;  // for now: by control file or API
-  std::uint64_t switched_off_ns_ = 0;
   std::uint64_t run_start_ns_ = 0;
   SizeForecast finished_sizes_;
   std::uint64_t last_pass_slots_ = 0;

@@ -224,6 +224,8 @@ void ProcessRecording::write_pending() {
   std::erase_if(pending_threads_, [](const trace::Thread& thread) { return thread.index >= most_threads; });
   file_.write(pending_threads_);
   file_.write(memory_.pending);
+  file_.write(std::span(context_.switches.all()).subspan(switches_written_));
+  switches_written_ = context_.switches.all().size();
   pending_threads_.clear();
   memory_.pending.clear();
 }

@@ -14,6 +14,7 @@
 #include "collect/options.hpp"
 #include "collect/process_watch.hpp"
 #include "collect/stack_definitions.hpp"
+#include "collect/switch_history.hpp"
 #include "collect/tick_clock.hpp"
 #include "collect/trace_file.hpp"
 #include "collect/unseen_allocators.hpp"
@@ -31,6 +32,7 @@ struct RecordingContext {
   std::vector<std::string> notes;        // for every trace
   EncoderPool encoders;
   UnseenAllocators unseen_allocators;
+  SwitchHistory switches = {};
 };
 
 // What became of one process image, for the report.
@@ -119,6 +121,7 @@ class ProcessRecording {
   trace::Metadata metadata_;
   std::vector<LaneOwner> lanes_;
   std::vector<trace::Thread> pending_threads_;
+  std::size_t switches_written_ = 0;
   MemorySampler memory_;
   std::uint64_t next_write_ns_ = 0;
   std::uint32_t thread_count_ = 0;

@@ -38,6 +38,7 @@ void TraceFile::write(const trace::Metadata& metadata) {
 
 void TraceFile::write(std::span<const trace::Thread> threads) { write_in_parts(threads); }
 void TraceFile::write(std::span<const trace::MemorySample> samples) { write_in_parts(samples); }
+void TraceFile::write(std::span<const trace::Switch> switches) { write_in_parts(switches); }
 
 void TraceFile::write_definitions(StackDefinitions& definitions) {
   write_in_parts<trace::Module>(definitions.pending_modules);

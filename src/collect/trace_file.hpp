@@ -22,6 +22,7 @@ class TraceFile {
   void write(const trace::Metadata& metadata);
   void write(std::span<const trace::Thread> threads);
   void write(std::span<const trace::MemorySample> samples);
+  void write(std::span<const trace::Switch> switches);
   // Writes and forgets what is pending.
   void write_definitions(StackDefinitions& definitions);
   // Writes the chunk that `drain` has begun; the caller ends it.

@@ -26,6 +26,8 @@ void fields(const Totals& of, Visitor&& visit) {
   visit("mapped_bytes", of.mapped_bytes), visit("unmapped_bytes", of.unmapped_bytes);
   visit("zero_size", of.zero_size), visit("allocator_ns", of.allocator_ns), visit("span_ns", of.span_ns);
   visit("size_mismatches", of.size_mismatches);
+  visit("releases_from_before", of.releases_from_before);
+  visit("releases_in_pauses", of.releases_in_pauses);
 }
 
 template <typename Visitor>
@@ -57,6 +59,8 @@ void fields(const Site& of, Visitor&& visit) {
   visit("live_at_end_bytes", of.live_at_end_bytes);
   visit("live_at_end_parts", of.live_at_end_parts), visit("own_peak_bytes", of.own_peak_bytes);
   visit("lifetime_sum_ns", of.lifetime_sum_ns), visit("freed", of.freed);
+  visit("live_at_pause_blocks", of.live_at_pause_blocks);
+  visit("live_at_pause_bytes", of.live_at_pause_bytes);
 }
 
 template <typename Visitor>

@@ -199,6 +199,13 @@ struct StartEntry {
 static_assert(sizeof(StartEntry) == 256);
 inline constexpr std::uint32_t max_starts = 8192;  // told and not yet read
 
+// Who switches the recording on or off says so here (session/switching.hpp);
+// the collector takes the entries out. An entry is ticks << 1 | is_on; 0: none.
+struct SwitchLog {
+  std::atomic<std::uint32_t> count;  // entries ever begun
+  std::atomic<std::uint64_t> entries[256];
+};
+
 struct Control {
   std::uint64_t magic;
   std::uint32_t layout_bytes;  // sizeof(ProcessBlock) / 4096: both sides must agree
@@ -214,6 +221,7 @@ struct Control {
   std::atomic<std::uint32_t> starts_told;          // +1 after each; tells the collector to look
   std::atomic<std::uint32_t> starts_lost;          // no free entry
   std::atomic<std::uint32_t> children_left_alone;  // started without follow_children
+  SwitchLog switch_log;
   alignas(4096) StartEntry starts[max_starts];
 };
 inline constexpr std::size_t control_bytes = sizeof(Control);

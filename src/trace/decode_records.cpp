@@ -197,6 +197,18 @@ std::vector<MemorySample> decode_memory_samples(base::ByteSource source, std::ui
   return samples;
 }
 
+std::vector<Switch> decode_switches(base::ByteSource source, std::uint32_t count) {
+  require_count(source, count);
+  std::vector<Switch> switches(count);
+  for (Switch& change : switches) {
+    base::ByteSource record = next_record(source);
+    change.time_ns = field(record);
+    change.is_on = field(record) != 0;
+    require_read(record);
+  }
+  return switches;
+}
+
 End decode_end(base::ByteSource source, std::uint32_t) {
   base::ByteSource record = next_record(source);
   End end;

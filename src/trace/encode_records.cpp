@@ -122,6 +122,16 @@ void encode_records(std::span<const MemorySample> samples, Bytes& out) {
   }
 }
 
+void encode_records(std::span<const Switch> switches, Bytes& out) {
+  Bytes record;
+  for (const Switch& change : switches) {
+    record.clear();
+    put(record, change.time_ns);
+    put(record, std::uint64_t{change.is_on ? 1U : 0U});
+    put_record(out, record);
+  }
+}
+
 void encode_records(const End& end, Bytes& out) {
   Bytes record;
   put(record, static_cast<std::uint64_t>(end.reason));

@@ -38,6 +38,7 @@ inline constexpr std::uint32_t max_stacks = 1U << 25U;
 inline constexpr std::uint32_t max_modules = 1U << 17U;
 inline constexpr std::uint32_t max_threads = 1U << 24U;
 inline constexpr std::uint32_t max_memory_samples = 1U << 22U;
+inline constexpr std::uint32_t max_switches = 1U << 20U;
 inline constexpr std::size_t max_notes = 4096;
 inline constexpr std::size_t max_text_bytes = 1U << 16U;
 inline constexpr std::uint64_t max_time_ns = 1ULL << 62U;

@@ -106,6 +106,7 @@ const std::vector<Thread>& Reader::threads() const noexcept { return state_->tab
 const std::vector<MemorySample>& Reader::memory_samples() const noexcept {
   return state_->tables.memory_samples;
 }
+const std::vector<Switch>& Reader::switches() const noexcept { return state_->tables.switches; }
 const End& Reader::end() const noexcept { return state_->tables.end; }
 const std::vector<EventChunk>& Reader::event_chunks() const noexcept { return state_->chunks; }
 const std::vector<Damage>& Reader::damage() const noexcept { return state_->damage; }

@@ -82,6 +82,7 @@ class Reader {
   const std::vector<StackNode>& stacks() const noexcept;  // [0] is the empty stack
   const std::vector<Thread>& threads() const noexcept;
   const std::vector<MemorySample>& memory_samples() const noexcept;
+  const std::vector<Switch>& switches() const noexcept;  // as written; not checked for order
   const End& end() const noexcept;
   const std::vector<EventChunk>& event_chunks() const noexcept;  // by thread, then sequence
   const std::vector<Damage>& damage() const noexcept;

@@ -53,6 +53,7 @@ void encode_records(std::span<const StackNode> stacks, std::uint32_t first_id, B
 void encode_records(std::span<const Module> modules, Bytes& out);
 void encode_records(std::span<const Thread> threads, Bytes& out);
 void encode_records(std::span<const MemorySample> samples, Bytes& out);
+void encode_records(std::span<const Switch> switches, Bytes& out);
 void encode_records(const End& end, Bytes& out);
 // One entry of the index, after the one at `previous_offset`.
 void encode_index_entry(const IndexEntry& entry, std::uint64_t previous_offset, Bytes& out);
@@ -66,6 +67,7 @@ std::vector<StackNode> decode_stacks(base::ByteSource source, std::uint32_t coun
 std::vector<Module> decode_modules(base::ByteSource source, std::uint32_t count);
 std::vector<Thread> decode_threads(base::ByteSource source, std::uint32_t count);
 std::vector<MemorySample> decode_memory_samples(base::ByteSource source, std::uint32_t count);
+std::vector<Switch> decode_switches(base::ByteSource source, std::uint32_t count);
 End decode_end(base::ByteSource source, std::uint32_t count);
 std::vector<IndexEntry> decode_index(base::ByteSource source, std::uint32_t count);
 

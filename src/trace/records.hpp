@@ -21,6 +21,7 @@ enum class ChunkKind : std::uint16_t {
   memory_samples = 7,
   end = 8,
   index = 9,
+  switches = 10,
 };
 
 // How and of what the trace was made. Argument and environment values are
@@ -95,6 +96,15 @@ struct MemorySample {
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t swapped_bytes = 0;
   std::uint64_t recorder_bytes = 0;  // the recorder's own pages in the process
+};
+
+// When the session's recording was switched on or off (--paused, the control
+// file, the program itself). It is on until a switch says otherwise. Every
+// call that began and ended while it was on is in the trace; calls around a
+// switch may be.
+struct Switch {
+  std::uint64_t time_ns = 0;
+  bool is_on = false;
 };
 
 enum class EndReason : std::uint8_t {

@@ -24,6 +24,8 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
       return "a table of threads";
     case ChunkKind::memory_samples:
       return "a table of memory samples";
+    case ChunkKind::switches:
+      return "the list of pauses";
     case ChunkKind::end:
       return "the end mark";
     default:
@@ -99,6 +101,9 @@ void TableLoader::add(const IndexEntry& entry) {
     case ChunkKind::memory_samples:
       add_memory_samples(entry);
       break;
+    case ChunkKind::switches:
+      add_switches(entry);
+      break;
     case ChunkKind::end:
       tables_.end = decode_end(unpack(entry), entry.header.count);
       break;
@@ -153,6 +158,14 @@ void TableLoader::add_memory_samples(const IndexEntry& entry) {
     throw TraceError("it holds more samples than any recorder's");
   }
   tables_.memory_samples.insert(tables_.memory_samples.end(), samples.begin(), samples.end());
+}
+
+void TableLoader::add_switches(const IndexEntry& entry) {
+  const auto switches = decode_switches(unpack(entry), entry.header.count);
+  if (switches.size() > max_switches - tables_.switches.size()) {
+    throw TraceError("it holds more pauses than any recorder's");
+  }
+  tables_.switches.insert(tables_.switches.end(), switches.begin(), switches.end());
 }
 
 void TableLoader::finish(std::size_t threads) {

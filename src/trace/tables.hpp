@@ -23,6 +23,7 @@ struct Tables {
   std::vector<StackNode> stacks = {{0, frame_truncated}};  // [0]: the empty stack
   std::vector<Thread> threads;
   std::vector<MemorySample> memory_samples;
+  std::vector<Switch> switches;
   End end;
 };
 
@@ -48,6 +49,7 @@ class TableLoader {
   void add_modules(const IndexEntry& entry);
   void add_threads(const IndexEntry& entry);
   void add_memory_samples(const IndexEntry& entry);
+  void add_switches(const IndexEntry& entry);
 
   const InputFile& file_;
   Tables& tables_;

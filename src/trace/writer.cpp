@@ -179,6 +179,11 @@ bool Writer::write(std::span<const MemorySample> samples) {
                              [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
 }
 
+bool Writer::write(std::span<const Switch> switches) {
+  return state_->write_parts(ChunkKind::switches, switches, 0,
+                             [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
+}
+
 bool Writer::write_events(std::uint32_t thread, std::uint64_t first_sequence, const EventBatch& batch) {
   State& state = *state_;
   if (state.error != 0) return false;

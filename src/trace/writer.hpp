@@ -40,6 +40,7 @@ class Writer {
                                                 // again (same start, loaded_ns) to close it
   bool write(std::span<const Thread> threads);  // the last record of an index wins
   bool write(std::span<const MemorySample> samples);
+  bool write(std::span<const Switch> switches);
   // At most max_events_per_chunk events of one thread, in sequence. Stacks
   // and frames the batch refers to must have been written before.
   // Begin times below those that were written in batches before are raised.

@@ -33,6 +33,7 @@ class MemoryTrace final : public Source {
   trace::Metadata metadata_record;
   std::vector<trace::Thread> thread_records;
   std::vector<trace::MemorySample> samples;
+  std::vector<trace::Switch> switch_records;
   trace::End end_record{trace::EndReason::exited, 0, 0, 0, 0, 0};
   std::vector<trace::Damage> damage_records;
   std::size_t stacks = 16;
@@ -77,6 +78,7 @@ class MemoryTrace final : public Source {
   const trace::Metadata& metadata() const override { return metadata_record; }
   const std::vector<trace::Thread>& threads() const override { return thread_records; }
   const std::vector<trace::MemorySample>& memory_samples() const override { return samples; }
+  const std::vector<trace::Switch>& switches() const override { return switch_records; }
   const trace::End& end() const override { return end_record; }
   const std::vector<trace::EventChunk>& event_chunks() const override { return chunks_; }
   const std::vector<trace::Damage>& damage() const override { return damage_records; }

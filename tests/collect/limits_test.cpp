@@ -93,8 +93,15 @@ TEST_F(Limits, ControlFileStartsAndStops) {
   const Outcome outcome = run_.wait(collector);
   EXPECT_EQ(outcome.exit_code, 128 + SIGTERM) << outcome.errors;
   const trace::Reader reader = trace::Reader::open(trace_path());
-  EXPECT_EQ(reader.end().reason, trace::EndReason::stopped);
+  EXPECT_EQ(reader.end().reason, trace::EndReason::killed) << "how the program ended is known all the same";
   expect_numbered(reader, 0, progress());
+  ASSERT_EQ(reader.switches().size(), 5U) << "paused, on, off, on, off";
+  EXPECT_EQ(reader.switches()[0].time_ns, 0U);
+  for (std::size_t number = 0; number < reader.switches().size(); ++number) {
+    EXPECT_EQ(reader.switches()[number].is_on, number % 2 == 1);
+    EXPECT_TRUE(number == 0 || reader.switches()[number].time_ns > reader.switches()[number - 1].time_ns);
+  }
+  EXPECT_LT(reader.switches().back().time_ns, reader.end().time_ns);
 }
 
 TEST_F(Limits, ControlFileThatSaysSomethingElseIsNamed) {

@@ -5,6 +5,7 @@
 //   module START END BIAS "PATH" "BUILD-ID"
 //   thread INDEX ID "NAME" FIRST EXIT        memory TIME RESIDENT
 //   event THREAD KIND BEGIN DURATION SIZE USABLE ADDRESS OLD STACK ALIGNMENT-LOG2
+//   switch TIME IS-ON
 //   end REASON STATUS TIME         (without it the trace has no end mark)
 #include <cstdio>
 #include <iomanip>
@@ -27,6 +28,7 @@ struct Contents {
   std::vector<Module> modules;
   std::map<std::uint32_t, Thread> threads;
   std::vector<MemorySample> samples;
+  std::vector<Switch> switches;
   std::map<std::uint32_t, EventBatch> events;
   End end;
   bool has_end = false;
@@ -79,6 +81,9 @@ bool read_record(const std::string& text, Contents& contents) {
   } else if (what == "memory") {
     MemorySample& sample = contents.samples.emplace_back();
     line >> sample.time_ns >> sample.resident_anonymous_bytes;
+  } else if (what == "switch") {
+    Switch& change = contents.switches.emplace_back();
+    line >> change.time_ns >> change.is_on;
   } else if (what == "event") {
     read_event(line, contents.events);
   } else if (what == "end") {
@@ -130,6 +135,7 @@ bool write(Writer& writer, Contents& contents) {
   for (const auto& [index, thread] : contents.threads) threads.push_back(thread);
   return writer.write(std::span<const Thread>(threads)) &&
          writer.write(std::span<const MemorySample>(contents.samples)) &&
+         writer.write(std::span<const Switch>(contents.switches)) &&
          (!contents.has_end || writer.finish(contents.end));
 }
 

@@ -77,7 +77,8 @@ TEST(FormatDocument, NamesEveryChunkKind) {
                                                        {ChunkKind::threads, "threads"},
                                                        {ChunkKind::memory_samples, "memory_samples"},
                                                        {ChunkKind::end, "end"},
-                                                       {ChunkKind::index, "index"}});
+                                                       {ChunkKind::index, "index"},
+                                                       {ChunkKind::switches, "switches"}});
 }
 
 TEST(FormatDocument, NamesEveryMetadataKey) {

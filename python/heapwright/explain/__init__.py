@@ -84,7 +84,8 @@ def render(document: Answer, console: look.Console) -> None:
         if shown is None:
             continue
         console.print()
-        console.print(look.Text(question.TITLE, style="bold"), look.Text(f"[{question.NAME}]", style="dim"))
+        title = question.title(answer) if hasattr(question, "title") else question.TITLE
+        console.print(look.Text(title, style="bold"), look.Text(f"[{question.NAME}]", style="dim"))
         console.print(shown)
     if "tree" in document:
         console.print()

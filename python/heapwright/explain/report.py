@@ -23,15 +23,16 @@ class Report(NamedTuple):
 
     @property
     def thread_time_ns(self) -> int:
-        """Wall time of all threads together: what allocator time is a share of."""
+        """Recorded wall time of all threads together: what allocator time is a share of."""
         end_ns = self.trace.end.time_ns or self.facts.totals.span_ns
-        from_ns, to_ns = self.chosen.from_ns, min(self.chosen.to_ns, end_ns)
+        spans = self.facts.completeness.coverage
         wanted = set(self.chosen.threads)
         total = 0
         for thread in self.trace.threads:
             if wanted and thread.index not in wanted:
                 continue
-            total += max(0, min(thread.exit_ns or end_ns, to_ns) - max(thread.first_ns, from_ns))
+            last_ns = thread.exit_ns or end_ns
+            total += sum(max(0, min(last_ns, to_ns) - max(thread.first_ns, from_ns)) for from_ns, to_ns in spans)
         return max(total, self.facts.totals.allocator_ns)
 
     def top_sites(self, value: Callable[[SiteFacts], int]) -> list[tuple[Site, SiteFacts]]:

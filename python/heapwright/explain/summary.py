@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from heapwright.explain import look, words
+from heapwright.explain import coverage, look, words
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
 
 _FINDINGS = 6
@@ -28,7 +28,7 @@ def answer(report: Report, findings: Sequence[Finding]) -> Answer:
         "started": datetime.fromtimestamp(metadata.start_unix_ns / 1e9, UTC).isoformat(),
         "duration_ns": trace.end.time_ns or facts.totals.span_ns,
         "end": {"reason": trace.end.reason, "status": trace.end.status, "text": ended(report)},
-        "completeness": facts.completeness._asdict(),
+        "completeness": coverage.record(report),
         "is_filtered": not report.chosen.is_everything,
         "sample_mean_bytes": metadata.sample_mean_bytes,
         "durations_recorded": metadata.durations_recorded,
@@ -37,6 +37,7 @@ def answer(report: Report, findings: Sequence[Finding]) -> Answer:
         "totals": facts.totals._asdict(),
         "peak": facts.peak._asdict(),
         "temporaries": facts.temporaries,
+        "live_at": coverage.live_at(report),
         "live_at_end_bytes": sum(site.live_at_end_bytes for site in facts.sites),
         "live_at_end_blocks": sum(site.live_at_end_blocks for site in facts.sites),
         "allocation_latency": facts.allocation_latency._asdict(),
@@ -95,11 +96,15 @@ def _warnings(answer: Answer) -> list[look.Text]:
     lines = []
     completeness = answer["completeness"]
     if completeness["is_complete"]:
-        which = "every call but what is named below" if answer["notes"] else "every call"
-        lines.append(look.Text(f"complete: {which} is in the trace", style="green"))
+        style = "green" if completeness["covers_whole_run"] else "yellow"
+        lines.append(look.Text(coverage.sentence(completeness, bool(answer["notes"])), style=style))
     else:
         reasons = "; ".join(completeness["reasons"]) or "reason unknown"
         lines.append(look.Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
+        if not completeness["covers_whole_run"]:
+            lines.append(look.Text(coverage.sentence(completeness, True), style="yellow"))
+    if not completeness["covers_whole_run"]:
+        lines.append(look.Text(coverage.consequence(completeness), style="yellow"))
     if answer["is_filtered"]:
         lines.append(look.Text("filtered: the figures are about the chosen part only", style="yellow"))
     if answer["sample_mean_bytes"]:
@@ -126,7 +131,10 @@ def _figures(answer: Answer) -> look.Pairs:
         f"at {words.duration(peak['time_ns'])} ({at} of the time)",
     )
     live_blocks = words.counted(answer["live_at_end_blocks"], "block")
-    row("live at end", f"{words.size(answer['live_at_end_bytes'])} in {live_blocks}")
+    row(
+        f"live {coverage.when(answer['live_at'])}",
+        f"{words.size(answer['live_at_end_bytes'])} in {live_blocks}",
+    )
     row(
         "calls",
         f"{words.counted(totals['allocations'], 'allocation')} of {words.size(totals['requested_bytes'])}, "
@@ -164,6 +172,16 @@ def _oddities(totals: Answer) -> list[str]:
         ("zero_size", "allocation of 0 bytes", "allocations of 0 bytes"),
         ("null_frees", "free of NULL", "frees of NULL"),
         ("unknown_releases", "free of a block not in the trace", "frees of blocks not in the trace"),
+        (
+            "releases_from_before",
+            "free of a block from before the window (or from a pause)",
+            "frees of blocks from before the window (or from a pause)",
+        ),
+        (
+            "releases_in_pauses",
+            "block freed while recording was paused",
+            "blocks freed while recording was paused",
+        ),
         (
             "reused_live_addresses",
             "address handed out twice (a free was missed)",

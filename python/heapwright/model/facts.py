@@ -51,6 +51,8 @@ class Totals(NamedTuple):
     allocator_ns: int
     span_ns: int
     size_mismatches: int
+    releases_from_before: int
+    releases_in_pauses: int
 
 
 class Peak(NamedTuple):
@@ -111,6 +113,8 @@ class SiteFacts(NamedTuple):
     own_peak_bytes: int
     lifetime_sum_ns: int
     freed: int
+    live_at_pause_blocks: int
+    live_at_pause_bytes: int
 
 
 class LifetimeMap(NamedTuple):
@@ -188,13 +192,33 @@ class RecorderCost(NamedTuple):
     file_bytes: int
 
 
+class Span(NamedTuple):
+    """A time in which calls were recorded."""
+
+    from_ns: int
+    to_ns: int
+
+
 class Completeness(NamedTuple):
-    """Whether every call is in the trace, and if not, why."""
+    """Whether every call of the times covered is in the trace, and if not, why.
+
+    coverage is what of the chosen time was recorded; has_start, has_end and pauses are about the
+    whole run: whether recording was on when the process began and ended, and how often it paused.
+    """
 
     is_complete: bool
     dropped: int
     sequence_gaps: int
     reasons: tuple[str, ...]
+    coverage: tuple[Span, ...]
+    has_start: bool
+    has_end: bool
+    pauses: int
+
+    @property
+    def covers_whole_run(self) -> bool:
+        """True when the process was recorded from its beginning to its end."""
+        return self.has_start and self.has_end and self.pauses == 0
 
 
 class StackColumns:
@@ -255,6 +279,7 @@ def facts_of(native: "_native.Facts") -> Facts:
 
     completeness = native.completeness()
     reasons = tuple(clean(reason) for reason in completeness.pop("reasons"))
+    coverage = tuple(Span(*span) for span in completeness.pop("coverage"))
     cells = {name: tuple(numbers_of(packed)) for name, packed in native.lifetimes().items()}
     return Facts(
         totals=rows(Totals, "totals")[0],
@@ -275,5 +300,5 @@ def facts_of(native: "_native.Facts") -> Facts:
         slowest=rows(SlowCall, "slowest"),
         timeline=rows(TimelinePoint, "timeline"),
         recorder=rows(RecorderCost, "recorder")[0],
-        completeness=Completeness(reasons=reasons, **completeness),
+        completeness=Completeness(reasons=reasons, coverage=coverage, **completeness),
     )

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Which part of the run the report is about, and what may be said of blocks at its edges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from heapwright.explain import words
+
+if TYPE_CHECKING:
+    from heapwright.explain.report import Answer, Report
+
+_SHOWN_SPANS = 3
+
+AT_END, AT_STOP, AT_WINDOW_END = "end", "recording_stopped", "window_end"
+_WHEN = {AT_END: "at the end", AT_STOP: "when recording stopped", AT_WINDOW_END: "at the window's end"}
+
+
+def record(report: Report) -> Answer:
+    """The completeness with its coverage, as plain data."""
+    facts = report.facts.completeness
+    return {
+        "is_complete": facts.is_complete,
+        "covers_whole_run": facts.covers_whole_run,
+        "coverage": [span._asdict() for span in facts.coverage],
+        "dropped": facts.dropped,
+        "sequence_gaps": facts.sequence_gaps,
+        "reasons": list(facts.reasons),
+    }
+
+
+def live_at(report: Report) -> str:
+    """The moment that "live at the end" is about: the process's end only when that was recorded."""
+    end_ns = report.trace.end.time_ns
+    if report.chosen.to_ns < end_ns:
+        return AT_WINDOW_END
+    return AT_END if report.facts.completeness.has_end else AT_STOP
+
+
+def when(moment: str) -> str:
+    """The moment in words.
+
+    >>> when(AT_STOP)
+    'when recording stopped'
+    """
+    return _WHEN[moment]
+
+
+def sentence(completeness: Answer, has_notes: bool) -> str:
+    """What the trace covers, and "complete" only of that."""
+    which = "every call but what is named below" if has_notes else "every call"
+    if completeness["covers_whole_run"]:
+        return f"complete: {which} is in the trace"
+    spans = completeness["coverage"]
+    if not spans:
+        return "nothing was recorded: recording was off all the time"
+    shown = [
+        f"{words.duration(span['from_ns'])} to {words.duration(span['to_ns'])}" for span in spans[:_SHOWN_SPANS]
+    ]
+    if len(spans) > _SHOWN_SPANS:
+        shown.append(f"{len(spans) - _SHOWN_SPANS} more times")
+    covered = sum(span["to_ns"] - span["from_ns"] for span in spans)
+    return (
+        f"recorded a part of the run: {', '.join(shown)} ({words.duration(covered)}); "
+        f"of that {which} is in the trace"
+    )
+
+
+def consequence(completeness: Answer) -> str:
+    """What follows for the figures when the run was not recorded as a whole."""
+    return (
+        "blocks allocated at other times are not in the figures; those live when recording stopped or "
+        "paused may have been freed since"
+        if not completeness["covers_whole_run"]
+        else ""
+    )

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Which part of a run the recording covers, and what follows for blocks that
+// were allocated, or may have been released, outside of it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/facts.hpp"
+#include "analyze/source.hpp"
+
+namespace heapwright::analyze {
+
+class RecordedSpans {
+ public:
+  explicit RecordedSpans(const Source& source);
+
+  // Whether the process ran unrecorded at some time before `time_ns`: a block
+  // that is released then may have been allocated there.
+  bool has_gap_before(std::uint64_t time_ns) const noexcept { return first_gap_ns_ < time_ns; }
+  // Whether the recording was off between the two times.
+  bool has_gap_between(std::uint64_t from_ns, std::uint64_t to_ns) const noexcept;
+  // Blocks older than this lived when the recording paused for the last time. 0: it never did.
+  std::uint64_t last_resume_ns() const noexcept { return resumes_ns_.empty() ? 0 : resumes_ns_.back(); }
+  // The spans within the options' time range.
+  Coverage within(std::uint64_t from_ns, std::uint64_t to_ns) const;
+
+ private:
+  std::vector<Span> spans_;  // of the run, in order, not empty ones
+  std::vector<std::uint64_t> resumes_ns_;
+  std::uint64_t first_gap_ns_ = UINT64_MAX;
+  bool has_start_ = true;
+  bool has_end_ = true;
+};
+
+}  // namespace heapwright::analyze
