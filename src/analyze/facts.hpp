@@ -135,8 +135,8 @@ struct Site {
   std::uint64_t live_at_end_parts = 0;
   std::uint64_t live_at_pause_blocks = 0;  // of those live at the end: lived when the recording
   std::uint64_t live_at_pause_bytes = 0;   // paused, so that they may have been released unseen
-  std::uint64_t own_peak_bytes = 0;   // highest live bytes of this site alone
-  std::uint64_t lifetime_sum_ns = 0;  // of its freed blocks
+  std::uint64_t own_peak_bytes = 0;        // highest live bytes of this site alone
+  std::uint64_t lifetime_sum_ns = 0;       // of its freed blocks
   std::uint64_t freed = 0;
 };
 

@@ -138,7 +138,8 @@ void Collector::adopt(std::uint32_t block_index) {
   }
   // The same process with a new image: the old one's memory is gone.
   for (LiveProcess& other : live_) {
-    if (other.recording->process_id() == block->process_id) end_process(other, EndReason::replaced, 0, clock_.now_ns());
+    if (other.recording->process_id() == block->process_id)
+      end_process(other, EndReason::replaced, 0, clock_.now_ns());
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
   started_.set_recorded(block->process_id, block->start_ticks);
@@ -235,12 +236,13 @@ void Collector::end_processes() {
     const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;
     if (is_program && !program_has_ended_) continue;  // its status comes in a moment
     if (started_.has_left_its_image(recording.process_id())) {
-      end_process(process, EndReason::replaced, 0);
+      end_process(process, EndReason::replaced, 0, clock_.now_ns());
       continue;
     }
     const std::optional<int> status = is_program ? program_status_ : recording.watch().wait_status();
     if (!status || WIFEXITED(*status)) {
-      end_process(process, EndReason::exited, status ? WEXITSTATUS(*status) : unknown_status, clock_.now_ns());
+      end_process(process, EndReason::exited, status ? WEXITSTATUS(*status) : unknown_status,
+                  clock_.now_ns());
     } else {
       end_process(process, EndReason::killed, WTERMSIG(*status), clock_.now_ns());
     }

@@ -83,7 +83,7 @@ class Collector {
   int program_status_ = 0;  // once program_has_ended_
   bool program_has_ended_ = false;
   bool has_said_waiting_ = false;
-  bool is_stopped_ = false;       // for good: a limit, a full disk, Ctrl-C
+  bool is_stopped_ = false;  // for good: a limit, a full disk, Ctrl-C
   std::uint64_t run_start_ns_ = 0;
   SizeForecast finished_sizes_;
   std::uint64_t last_pass_slots_ = 0;

@@ -288,7 +288,8 @@ nb::dict completeness(const analyze::Facts& facts) {
   values["sequence_gaps"] = of.sequence_gaps;
   values["reasons"] = texts(of.reasons);
   nb::list spans;
-  for (const analyze::Span& span : facts.coverage.spans) spans.append(nb::make_tuple(span.from_ns, span.to_ns));
+  for (const analyze::Span& span : facts.coverage.spans)
+    spans.append(nb::make_tuple(span.from_ns, span.to_ns));
   values["coverage"] = spans;
   values["has_start"] = facts.coverage.has_start;
   values["has_end"] = facts.coverage.has_end;

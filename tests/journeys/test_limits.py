@@ -159,6 +159,26 @@ def test_a_recording_starts_and_stops_by_its_control_file(tmp_path: Path) -> Non
     assert 0 < trace.count("allocated", "malloc", 3001) < after - before
 
 
+def test_a_program_that_pauses_its_recording_is_covered_in_parts(record: Record) -> None:
+    recording = record("pauses")
+    assert recording.status == 0, recording.errors
+    line = [command, "explain", recording.trace().path, "--json"]
+    result = subprocess.run(line, capture_output=True, text=True, check=True, timeout=60)
+    document = json.loads(result.stdout)
+    completeness = document["summary"]["completeness"]
+    assert completeness["is_complete"]
+    assert not completeness["covers_whole_run"]
+    assert 2 <= len(completeness["coverage"]) <= 52
+    borders = [border for span in completeness["coverage"] for border in (span["from_ns"], span["to_ns"])]
+    assert borders == sorted(borders)
+    totals = document["summary"]["totals"]
+    assert (totals["unknown_releases"], totals["releases_from_before"]) == (0, 1)
+    leaks = document["questions"]["leaks"]
+    # 5001 was freed in the pause, which nobody saw unless its address came back; 5003 came after the last.
+    assert leaks["may_be_freed_bytes"] == 5002 + (0 if totals["releases_in_pauses"] else 5001)
+    assert leaks["live_bytes"] - leaks["may_be_freed_bytes"] == 5003
+
+
 def test_the_summary_says_what_was_recorded(record: Record, tmp_path: Path) -> None:
     summary = tmp_path / "summary.json"
     recording = record("threads_come_and_go", options=["--summary", str(summary)])

@@ -54,9 +54,7 @@ def sentence(completeness: Answer, has_notes: bool) -> str:
     spans = completeness["coverage"]
     if not spans:
         return "nothing was recorded: recording was off all the time"
-    shown = [
-        f"{words.duration(span['from_ns'])} to {words.duration(span['to_ns'])}" for span in spans[:_SHOWN_SPANS]
-    ]
+    shown = [f"{words.duration(s['from_ns'])} to {words.duration(s['to_ns'])}" for s in spans[:_SHOWN_SPANS]]
     if len(spans) > _SHOWN_SPANS:
         shown.append(f"{len(spans) - _SHOWN_SPANS} more times")
     covered = sum(span["to_ns"] - span["from_ns"] for span in spans)

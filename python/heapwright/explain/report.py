@@ -31,8 +31,10 @@ class Report(NamedTuple):
         for thread in self.trace.threads:
             if wanted and thread.index not in wanted:
                 continue
-            last_ns = thread.exit_ns or end_ns
-            total += sum(max(0, min(last_ns, to_ns) - max(thread.first_ns, from_ns)) for from_ns, to_ns in spans)
+            exit_ns = thread.exit_ns or end_ns
+            total += sum(
+                max(0, min(exit_ns, span.to_ns) - max(thread.first_ns, span.from_ns)) for span in spans
+            )
         return max(total, self.facts.totals.allocator_ns)
 
     def top_sites(self, value: Callable[[SiteFacts], int]) -> list[tuple[Site, SiteFacts]]:
