@@ -29,7 +29,7 @@
 #include "heapwright/detail/decayed_histogram.hpp"
 #include "heapwright/detail/heap_hook.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 struct arena_options {
   std::size_t first_block_bytes = 4096;
@@ -555,5 +555,5 @@ class scratch {
   unsigned depth_;
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

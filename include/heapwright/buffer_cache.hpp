@@ -20,7 +20,7 @@
 #include "heapwright/detail/buffer_policies.hpp"
 #include "heapwright/detail/check.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 // A cache for one thread; thread_buffer_cache has one for each thread.
 template <class Policy = learnt_cutoff>
@@ -231,5 +231,5 @@ cache_forecast replay(Policy& policy, std::span<const buffer_event> events) {
   return result;
 }
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

@@ -12,7 +12,7 @@
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/heap_api.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 struct class_heap_statistics {
   std::uint64_t live_objects;
@@ -127,5 +127,5 @@ class class_heap {
   static inline std::atomic<std::uint64_t> bytes_{0};
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

@@ -29,7 +29,7 @@
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/exit_policy.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 // How many heap blocks freeing an object returns, about. Specialize it for own
 // types; containers answer with their size, everything else counts as dear.
@@ -378,5 +378,5 @@ std::shared_ptr<T> make_shared_deferred(Args&&... args) {
   return std::shared_ptr<T>(new T(std::forward<Args>(args)...), deferring_deleter{});
 }
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

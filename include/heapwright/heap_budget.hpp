@@ -20,7 +20,7 @@
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/heap_events.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 enum class budget_scope { this_thread, whole_process };
 
@@ -31,32 +31,32 @@ using budget_reporter = void (*)(const char* file, int line, const std::string& 
 // assertions, logging, lazy initialization. Budgets opened inside do count.
 class heap_allowance {
  public:
-  heap_allowance() noexcept : scopes_(std::exchange(detail::heap_of_thread.scopes, nullptr)) {
-    ++detail::heap_of_thread.process_scopes_paused;
+  heap_allowance() noexcept : scopes_(std::exchange(hook::heap_of_thread.scopes, nullptr)) {
+    ++hook::heap_of_thread.process_scopes_paused;
   }
   heap_allowance(const heap_allowance&) = delete;
   heap_allowance& operator=(const heap_allowance&) = delete;
   ~heap_allowance() {
-    detail::heap_of_thread.scopes = scopes_;
-    --detail::heap_of_thread.process_scopes_paused;
+    hook::heap_of_thread.scopes = scopes_;
+    --hook::heap_of_thread.process_scopes_paused;
   }
 
  private:
-  detail::heap_scope* scopes_;
+  hook::heap_scope* scopes_;
 };
 
 // Whether heap calls are seen: a test that counts nothing proves nothing.
 inline bool is_heap_hook_alive() noexcept {
   const heap_allowance uncounted;
-  const detail::heap_thread& own = detail::heap_of_thread;
+  const hook::heap_thread& own = hook::heap_of_thread;
   const std::uint64_t allocations = own.allocations;
   const std::uint64_t releases = own.releases;
-  const std::uint64_t fail_every = std::exchange(detail::heap_of_thread.fail_every, 0);
+  const std::uint64_t fail_every = std::exchange(hook::heap_of_thread.fail_every, 0);
   void* volatile by_malloc = std::malloc(1);
   std::free(by_malloc);
   void* volatile by_new = ::operator new(1);
   ::operator delete(by_new);
-  detail::heap_of_thread.fail_every = fail_every;
+  hook::heap_of_thread.fail_every = fail_every;
   return own.allocations == allocations + 2 && own.releases == releases + 2;
 }
 
@@ -87,7 +87,7 @@ class heap_budget {
   // Up to now, or to the end of the counting.
   heap_usage usage() const noexcept {
     if (!is_open_ || scope_ == budget_scope::this_thread) return counts_.usage;
-    const detail::process_lock lock;  // other threads count meanwhile
+    const hook::process_lock lock;  // other threads count meanwhile
     return counts_.usage;
   }
 
@@ -95,22 +95,21 @@ class heap_budget {
   void close() noexcept {
     if (!std::exchange(is_open_, false)) return;
     if (scope_ == budget_scope::this_thread) {
-      HEAPWRIGHT_CHECK(detail::heap_of_thread.scopes == &counts_, "heap_budget",
+      HEAPWRIGHT_CHECK(hook::heap_of_thread.scopes == &counts_, "heap_budget",
                        "budgets must end in reverse order, on their thread");
-      detail::heap_of_thread.scopes = counts_.outer;
+      hook::heap_of_thread.scopes = counts_.outer;
       return;
     }
-    const detail::process_lock lock;
-    detail::heap_scope* first = detail::process_scopes.load();
-    if (first == &counts_) return detail::process_scopes.store(counts_.outer);
+    const hook::process_lock lock;
+    hook::heap_scope* first = hook::process_scopes.load();
+    if (first == &counts_) return hook::process_scopes.store(counts_.outer);
     while (first->outer != &counts_) first = first->outer;
     first->outer = counts_.outer;
   }
 
   bool is_kept() const noexcept {
     const heap_usage now = usage();
-    return is_alive_ && !detail::exceeds(now, counts_.limits) &&
-           now.live_bytes <= counts_.limits.live_bytes &&
+    return is_alive_ && !hook::exceeds(now, counts_.limits) && now.live_bytes <= counts_.limits.live_bytes &&
            now.allocations >= counts_.limits.at_least_allocations;
   }
 
@@ -126,12 +125,12 @@ class heap_budget {
   void open() noexcept {
     is_open_ = true;
     if (scope_ == budget_scope::this_thread) {
-      counts_.outer = std::exchange(detail::heap_of_thread.scopes, &counts_);
+      counts_.outer = std::exchange(hook::heap_of_thread.scopes, &counts_);
       return;
     }
-    const detail::process_lock lock;
-    counts_.outer = detail::process_scopes.load();
-    detail::process_scopes.store(&counts_);
+    const hook::process_lock lock;
+    counts_.outer = hook::process_scopes.load();
+    hook::process_scopes.store(&counts_);
   }
 
   std::string describe() const {
@@ -157,7 +156,7 @@ class heap_budget {
     for (std::size_t i = 0; i < counts_.offender_count; ++i) text += describe(counts_.offenders[i]);
     return text;
   }
-  static std::string describe(const detail::heap_offender& offender) {
+  static std::string describe(const hook::heap_offender& offender) {
     std::string text = "\n  " + std::to_string(offender.bytes) + " bytes allocated by";
     char** names = backtrace_symbols(offender.frames, offender.frame_count);
     for (int i = 0; names != nullptr && i < offender.frame_count; ++i) {
@@ -176,7 +175,7 @@ class heap_budget {
     std::abort();
   }
 
-  detail::heap_scope counts_;
+  hook::heap_scope counts_;
   budget_reporter report_;
   const char* file_;
   int line_;
@@ -192,14 +191,14 @@ class heap_failures {
  public:
   explicit heap_failures(std::uint64_t every) noexcept {
     HEAPWRIGHT_CHECK(every != 0, "heap_budget", "failure injection needs k of at least 1");
-    outer_every_ = std::exchange(detail::heap_of_thread.fail_every, every);
-    outer_count_ = std::exchange(detail::heap_of_thread.fail_count, 0);
+    outer_every_ = std::exchange(hook::heap_of_thread.fail_every, every);
+    outer_count_ = std::exchange(hook::heap_of_thread.fail_count, 0);
   }
   heap_failures(const heap_failures&) = delete;
   heap_failures& operator=(const heap_failures&) = delete;
   ~heap_failures() {
-    detail::heap_of_thread.fail_every = outer_every_;
-    detail::heap_of_thread.fail_count = outer_count_;
+    hook::heap_of_thread.fail_every = outer_every_;
+    hook::heap_of_thread.fail_count = outer_count_;
   }
 
  private:
@@ -207,7 +206,7 @@ class heap_failures {
   std::uint64_t outer_count_ = 0;
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 
 // The way the included test framework learns of a broken budget.
 #if defined(ADD_FAILURE_AT)

@@ -12,7 +12,7 @@
 
 #include "heapwright/detail/check.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 // A key only T can make: a public constructor that takes one is private in
 // effect, and std::make_shared can call it.
@@ -169,5 +169,5 @@ std::shared_ptr<T> make_shared_weakly_held(Args&&... args) {
   }
 }
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

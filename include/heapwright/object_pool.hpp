@@ -19,7 +19,7 @@
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/pool_learner.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 // For one thread; shared_object_pool serves several. New objects are made by
 // Factory, a callable that returns T: `object_pool<T, decltype(f)> p(options, f)`.
@@ -147,5 +147,5 @@ class object_pool {
   std::uint64_t dropped_ = 0;
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

@@ -23,7 +23,7 @@
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/pool_learner.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 // As object_pool. Thread-safe but for its construction and destruction;
 // objects may come back on any thread. Factory is called by several threads.
@@ -399,5 +399,5 @@ class shared_object_pool {
   std::vector<magazine*> magazines_;
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

@@ -19,12 +19,13 @@
 #include <string>
 #include <utility>
 
+#include "heapwright/detail/check.hpp"
 #include "heapwright/detail/compact_storage.hpp"
 #include "heapwright/detail/vector_hash.hpp"
 #include "heapwright/detail/vector_interface.hpp"
 #include "heapwright/detail/vector_storage.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 // As many elements as keep the object within one cache line of 64 bytes; at
 // least one.
@@ -267,7 +268,7 @@ class tracked_small_vector : public detail::vector_interface<detail::tracked_sto
   static spill_statistics& statistics() noexcept { return detail::spills_of_tag<Tag>; }
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 
 // Equal vectors have equal hashes, whatever their N and layout.
 template <class T, std::size_t N, class Alloc>

@@ -252,4 +252,20 @@ TEST(HeapBudget, LetsTheArenaSeeForeignMemory) {
   memory.reset();
 }
 
+// realloc(block, 0) frees the block; it may answer with another, empty one.
+TEST(HeapBudget, ReallocToNothingIsARelease) {
+  for (const bool fails : {false, true}) {
+    void* block = used(std::malloc(100));
+    heap_budget counts(heap_limits{});
+    {
+      const heapwright::heap_failures every(fails ? 1 : 1000);
+      block = used(std::realloc(block, 0));
+    }
+    std::free(block);
+    const auto usage = counts.usage();
+    EXPECT_EQ(usage.releases, usage.allocations + 1);
+    EXPECT_LE(usage.live_bytes, -100);
+  }
+}
+
 }  // namespace

@@ -97,11 +97,11 @@ class BufferCache:
 
 def build() -> Any:
     printers = printing.RegexpCollectionPrettyPrinter("heapwright")
-    printers.add_printer("small_vector", "^heapwright::(tracked_)?small_vector<", FastVector)
-    printers.add_printer("compact_vector", "^heapwright::compact_vector<", CompactVector)
-    printers.add_printer("arena", "^heapwright::arena$", Arena)
-    printers.add_printer("object_pool", "^heapwright::object_pool<", ObjectPool)
-    printers.add_printer("buffer_cache", "^heapwright::buffer_cache<heapwright::learnt_cutoff>$", BufferCache)
+    printers.add_printer("small_vector", r"^heapwright::(?:\w+::)?(tracked_)?small_vector<", FastVector)
+    printers.add_printer("compact_vector", r"^heapwright::(?:\w+::)?compact_vector<", CompactVector)
+    printers.add_printer("arena", r"^heapwright::(?:\w+::)?arena$", Arena)
+    printers.add_printer("object_pool", r"^heapwright::(?:\w+::)?object_pool<", ObjectPool)
+    printers.add_printer("buffer_cache", r"^heapwright::(?:\w+::)?buffer_cache<heapwright::(?:\w+::)?learnt_cutoff>$", BufferCache)
     return printers
 
 

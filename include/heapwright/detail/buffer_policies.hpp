@@ -13,9 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "heapwright/detail/check.hpp"
 #include "heapwright/detail/learnt_cutoff.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 namespace detail {
 
@@ -207,5 +208,5 @@ class calibrated_pool {
   std::size_t largest_ = 0;
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

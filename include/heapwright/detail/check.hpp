@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Preconditions of the parts. A checked build (HEAPWRIGHT_CHECKED 1, the
 // default without NDEBUG) ends the program with one line that names the part
-// and the rule; an unchecked build evaluates nothing. All files of a program
-// must agree on HEAPWRIGHT_CHECKED, as they must on NDEBUG.
+// and the rule; an unchecked build evaluates nothing.
+//
+// Everything lies in an inline namespace that says which build it is. Files of
+// both kinds may be in one program, but a part that passes between them is an
+// undefined reference for the linker: its layout and its promises differ.
 #ifndef HEAPWRIGHT_DETAIL_CHECK_HPP
 #define HEAPWRIGHT_DETAIL_CHECK_HPP
 
@@ -38,6 +41,16 @@
 #define HEAPWRIGHT_ASAN 0
 #endif
 
+#if HEAPWRIGHT_CHECKED && HEAPWRIGHT_ASAN
+#define HEAPWRIGHT_ABI checked_with_asan
+#elif HEAPWRIGHT_CHECKED
+#define HEAPWRIGHT_ABI checked
+#elif HEAPWRIGHT_ASAN
+#define HEAPWRIGHT_ABI unchecked_with_asan
+#else
+#define HEAPWRIGHT_ABI unchecked
+#endif
+
 #if HEAPWRIGHT_ASAN
 extern "C" {
 void __asan_poison_memory_region(void const volatile* address, decltype(sizeof(0)) bytes);
@@ -45,7 +58,7 @@ void __asan_unpoison_memory_region(void const volatile* address, decltype(sizeof
 }
 #endif
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void contract_failed(const char* part,
                                                                    const char* rule) noexcept {
@@ -92,5 +105,5 @@ inline void unpoison([[maybe_unused]] const void* address,
 #endif
 }
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

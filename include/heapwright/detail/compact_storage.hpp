@@ -12,9 +12,10 @@
 #include <new>
 #include <utility>
 
+#include "heapwright/detail/check.hpp"
 #include "heapwright/detail/vector_storage.hpp"
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 // One 8-byte handle, tagged by its lowest bit:
 //
@@ -142,5 +143,5 @@ class compact_storage {
   [[no_unique_address]] Alloc alloc_;
 };
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace heapwright::detail {
+#include "heapwright/detail/check.hpp"
+
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 inline constexpr std::size_t size_steps_per_doubling = 8;
 inline constexpr std::size_t size_class_count = 42 * size_steps_per_doubling;
@@ -108,5 +110,5 @@ class decayed_histogram {
   std::uint64_t samples_before_ = 0;
 };
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

@@ -12,7 +12,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace heapwright {
+#include "heapwright/detail/check.hpp"
+
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 // True when moving a T and destroying the source equals copying its bytes.
 // Specialize it for own types (most handles and smart pointers qualify; a type
@@ -22,9 +24,9 @@ struct is_trivially_relocatable : std::is_trivially_copyable<T> {};
 template <class T>
 inline constexpr bool is_trivially_relocatable_v = is_trivially_relocatable<T>::value;
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 // std::pmr's allocator, told without its header. Elements of one vector have one
 // resource, so moving them within it neither allocates nor throws.
@@ -227,5 +229,5 @@ constexpr void relocate_down(Alloc& alloc, T* first, T* last, T* to) noexcept {
   }
 }
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

@@ -21,7 +21,7 @@ extern "C" {
 [[gnu::weak]] void __tsan_init();
 }
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 enum class exit_policy {
   destroy,  // run the destructor, as ever
@@ -102,5 +102,5 @@ class lives_until_exit {
   exit_policy policy_;
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "heapwright/detail/check.hpp"
+
 extern "C" {
 struct heapwright_heap;
 // A heap for blocks of one kind; `name` outlives it. Null when it has no memory.
@@ -19,10 +21,10 @@ struct heapwright_heap;
 [[gnu::weak]] void heapwright_heap_destroy(heapwright_heap* heap) noexcept;
 }
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 inline bool has_heap_api() noexcept { return heapwright_heap_create != nullptr; }
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 
 #endif

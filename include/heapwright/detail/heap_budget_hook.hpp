@@ -23,8 +23,8 @@
 #include "heapwright/detail/heap_hook.hpp"
 
 extern "C" void heapwright_thread_heap_calls(std::uint64_t* allocations, std::uint64_t* releases) noexcept {
-  *allocations = heapwright::detail::heap_of_thread.allocations;
-  *releases = heapwright::detail::heap_of_thread.releases;
+  *allocations = heapwright::hook::heap_of_thread.allocations;
+  *releases = heapwright::hook::heap_of_thread.releases;
 }
 
 #if defined(__SANITIZE_THREAD__)
@@ -50,19 +50,19 @@ int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile v
 std::size_t __sanitizer_get_allocated_size(const volatile void* block);
 }
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 inline const int hooks_installed = __sanitizer_install_malloc_and_free_hooks(
     [](const volatile void* block, std::size_t bytes) {
-      if (block != nullptr) heap_allocated(bytes, bytes);
+      if (block != nullptr) hook::heap_allocated(bytes, bytes);
     },
     [](const volatile void* block) {
-      if (block != nullptr) heap_released(__sanitizer_get_allocated_size(block));
+      if (block != nullptr) hook::heap_released(__sanitizer_get_allocated_size(block));
     });
 
 // Null when there is no memory, or a failure is due.
 inline void* new_block_or_null(std::size_t bytes, std::size_t alignment) noexcept {
-  if (heap_must_fail()) return nullptr;
+  if (hook::heap_must_fail()) return nullptr;
   if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
   return std::aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1));
 }
@@ -72,7 +72,7 @@ inline void* new_block(std::size_t bytes, std::size_t alignment) {
   return block;
 }
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 
 // Clang's ThreadSanitizer brings operators that no program can replace.
 #if !defined(__clang__) || !defined(HEAPWRIGHT_TSAN)
@@ -134,13 +134,13 @@ HEAPWRIGHT_NOT_INLINED void operator delete[](void* block, std::align_val_t, con
 // ThreadSanitizer does not call its hooks from the functions that align.
 #define HEAPWRIGHT_ENTRY(name) name
 extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 inline void* aligned_block(std::size_t alignment, std::size_t bytes) noexcept {
   void* block = __libc_memalign(alignment, bytes);
-  if (block != nullptr) heap_allocated(bytes, __sanitizer_get_allocated_size(block));
+  if (block != nullptr) hook::heap_allocated(bytes, __sanitizer_get_allocated_size(block));
   return block;
 }
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #undef HEAPWRIGHT_TSAN
 #endif
 
@@ -157,7 +157,7 @@ void* __real_realloc(void* block, std::size_t bytes);
 void* __real_memalign(std::size_t alignment, std::size_t bytes);
 void __real_free(void* block);
 }
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 struct real_heap {
   decltype(&__real_malloc) malloc = &__real_malloc;
   decltype(&__real_calloc) calloc = &__real_calloc;
@@ -167,7 +167,7 @@ struct real_heap {
 };
 inline constinit real_heap heap_below{};
 inline const real_heap& below() noexcept { return heap_below; }
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #else
 #include <dlfcn.h>
 #define HEAPWRIGHT_ENTRY(name) name
@@ -178,7 +178,7 @@ void* __libc_realloc(void* block, std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 void __libc_free(void* block);
 }
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 struct real_heap {
   decltype(&__libc_malloc) malloc = &__libc_malloc;
   decltype(&__libc_calloc) calloc = &__libc_calloc;
@@ -207,13 +207,13 @@ inline const real_heap& below() noexcept {
   }
   return heap_below;
 }
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 inline void* counted(void* block, std::size_t bytes) noexcept {
-  if (block != nullptr) heap_allocated(bytes, malloc_usable_size(block));
+  if (block != nullptr) hook::heap_allocated(bytes, malloc_usable_size(block));
   return block;
 }
 inline void* out_of_memory() noexcept {
@@ -221,35 +221,36 @@ inline void* out_of_memory() noexcept {
   return nullptr;
 }
 inline void* aligned_block(std::size_t alignment, std::size_t bytes) noexcept {
-  if (heap_must_fail()) return out_of_memory();
+  if (hook::heap_must_fail()) return out_of_memory();
   return counted(below().memalign(alignment, bytes), bytes);
 }
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 
 extern "C" {
 
 void* HEAPWRIGHT_ENTRY(malloc)(std::size_t bytes) {
-  if (heapwright::detail::heap_must_fail()) return heapwright::detail::out_of_memory();
+  if (heapwright::hook::heap_must_fail()) return heapwright::detail::out_of_memory();
   return heapwright::detail::counted(heapwright::detail::below().malloc(bytes), bytes);
 }
 
 void* HEAPWRIGHT_ENTRY(calloc)(std::size_t count, std::size_t bytes) {
-  if (heapwright::detail::heap_must_fail()) return heapwright::detail::out_of_memory();
+  if (heapwright::hook::heap_must_fail()) return heapwright::detail::out_of_memory();
   return heapwright::detail::counted(heapwright::detail::below().calloc(count, bytes), count * bytes);
 }
 
 void* HEAPWRIGHT_ENTRY(realloc)(void* block, std::size_t bytes) {
-  if (heapwright::detail::heap_must_fail()) return heapwright::detail::out_of_memory();
+  const bool is_release = block != nullptr && bytes == 0;  // which cannot fail
+  if (!is_release && heapwright::hook::heap_must_fail()) return heapwright::detail::out_of_memory();
   const std::size_t before = block != nullptr ? malloc_usable_size(block) : 0;
   void* moved = heapwright::detail::below().realloc(block, bytes);
-  if (block != nullptr && (moved != nullptr || bytes == 0)) heapwright::detail::heap_released(before);
+  if (block != nullptr && (moved != nullptr || is_release)) heapwright::hook::heap_released(before);
   return heapwright::detail::counted(moved, bytes);
 }
 
 void HEAPWRIGHT_ENTRY(free)(void* block) {
   if (block == nullptr) return;
-  heapwright::detail::heap_released(malloc_usable_size(block));
+  heapwright::hook::heap_released(malloc_usable_size(block));
   heapwright::detail::below().free(block);
 }
 }

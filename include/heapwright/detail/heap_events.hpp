@@ -30,7 +30,8 @@ struct heap_usage {
   std::int64_t peak_bytes = 0;
 };
 
-namespace detail {
+// The same for checked and unchecked files: there is one heap.
+namespace hook {
 
 struct heap_offender {
   static constexpr int most_frames = 24;
@@ -138,6 +139,6 @@ inline bool heap_must_fail() noexcept {
   return ++own.fail_count % own.fail_every == 0;
 }
 
-}  // namespace detail
+}  // namespace hook
 }  // namespace heapwright
 #endif

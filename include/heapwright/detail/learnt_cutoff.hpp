@@ -16,9 +16,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "heapwright/detail/check.hpp"
 #include "heapwright/detail/decayed_histogram.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 struct cache_limits {
   std::size_t total_bytes;   // of all cached buffers together; not zero
@@ -198,5 +199,5 @@ class learnt_cutoff {
   detail::decayed_histogram history_{2048};
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 #endif

@@ -14,9 +14,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "heapwright/detail/check.hpp"
 #include "heapwright/detail/decayed_histogram.hpp"
 
-namespace heapwright {
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 // Names the containers of a class for its pool:
 //   static constexpr auto pool_members = heapwright::members(&Request::path, &Request::fields);
@@ -68,9 +69,9 @@ struct pool_check {
   explicit operator bool() const noexcept { return is_met; }
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 template <class T>
 concept names_pool_members = requires {
@@ -243,5 +244,5 @@ inline pool_check check_all_back(const pool_statistics& s) {
   return {s.outstanding_objects == 0, s.outstanding_objects == 0 ? std::string() : pool_report(s)};
 }
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

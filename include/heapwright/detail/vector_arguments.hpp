@@ -8,7 +8,9 @@
 #include <iterator>
 #include <ranges>
 
-namespace heapwright {
+#include "heapwright/detail/check.hpp"
+
+namespace heapwright::inline HEAPWRIGHT_ABI {
 
 // Stands for std::from_range_t, which libstdc++ 12 does not have.
 #if defined(__cpp_lib_containers_ranges)
@@ -31,9 +33,9 @@ struct shrink_policy {
   std::size_t slack_bytes = 256;
 };
 
-}  // namespace heapwright
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 template <class A>
 concept allocator_like = requires(A alloc) {
@@ -57,5 +59,5 @@ template <class Range, class T>
 concept vector_range =
     std::ranges::input_range<Range> && std::constructible_from<T, std::ranges::range_reference_t<Range>>;
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

@@ -23,7 +23,7 @@
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/elements.hpp"
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 template <class Storage>
 class vector_growth : public Storage {
@@ -321,5 +321,5 @@ class vector_growth : public Storage {
   }
 };
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

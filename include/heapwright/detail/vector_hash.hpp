@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <functional>
 
-namespace heapwright::detail {
+#include "heapwright/detail/check.hpp"
+
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 template <class T>
 concept hashable = requires(const T& value) {
@@ -27,5 +29,5 @@ struct vector_hash {
   }
 };
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

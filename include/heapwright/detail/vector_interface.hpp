@@ -4,9 +4,10 @@
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_INTERFACE_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_INTERFACE_HPP
 
+#include "heapwright/detail/check.hpp"
 #include "heapwright/detail/vector_operations.hpp"
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 template <class Storage>
 class vector_interface;
@@ -254,5 +255,5 @@ class vector_interface : public vector_operations<Storage> {
   }
 };
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

@@ -24,7 +24,7 @@
 #include "heapwright/detail/vector_arguments.hpp"
 #include "heapwright/detail/vector_growth.hpp"
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 template <class Storage>
 class vector_operations : public vector_growth<Storage> {
@@ -361,5 +361,5 @@ constexpr std::size_t erase_matching(vector_operations<Storage>& vector, Predica
   return count;
 }
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

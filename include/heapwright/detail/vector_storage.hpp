@@ -25,7 +25,7 @@
 
 #include "heapwright/detail/check.hpp"
 
-namespace heapwright::detail {
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 constexpr std::size_t round_up(std::size_t value, std::size_t multiple) noexcept {
   return (value + multiple - 1) / multiple * multiple;
@@ -193,5 +193,5 @@ class reference_storage {
   std::uint32_t inline_capacity_;
 };
 
-}  // namespace heapwright::detail
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif
