@@ -144,6 +144,12 @@ void Collector::adopt(std::uint32_t block_index) {
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
   started_.set_recorded(block->process_id, block->start_ticks);
   const std::string path = names_.choose(block->process_id, started_as(*block));
+  if (path.empty()) {
+    say_error("'" + options_.output_pattern + "' takes one recording, " + started_as(*block) +
+              " is the second: the recording stops, the program goes on; name a file with --output");
+    stop(EndReason::write_failed, EEXIST);
+    return;
+  }
   auto recording = std::make_unique<ProcessRecording>(context_, *block, path);
   ProcessWatch& watch = recording->watch();
   const bool is_verified = watch.is_gone() || watch.maps_inode(session_.inode());

@@ -15,7 +15,8 @@ const char help_text[] =
   heapwright-collect [options] -- PROGRAM [ARGUMENTS]
 
   --output PATTERN    file to write: %p process id, %h host, %e program name,
-                      %% a percent sign (default %e.%p.heapwright)
+                      %% a percent sign (default %e.%p.heapwright);
+                      - is standard output, the program's own goes to standard error
   --force             replace existing files
   --children          record the program's child processes as well
   --free-stacks       keep the call stack of every release
@@ -131,6 +132,8 @@ void check_together(const Options& options) {
     throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
   if (options.free_stacks && !options.stacks)
     throw UsageError("--free-stacks and --no-stacks exclude each other; drop one");
+  if (options.print_json && options.output_pattern == "-")
+    throw UsageError("--json and --output - both mean standard output; use --summary FILE");
   if (options.max_size_bytes != 0 && options.max_size_bytes < smallest_max_size_bytes) {
     throw UsageError("--max-size must be at least 64k");
   }

@@ -65,6 +65,10 @@ std::string OutputNames::expand(std::uint64_t process_id, const std::string& pro
 
 std::string OutputNames::choose(std::uint64_t process_id, const std::string& program) {
   const std::string first = expand(process_id, program);
+  if (is_stream_) {
+    const bool is_new = used_.insert(first).second;
+    return is_new || !takes_one_ ? first : "";
+  }
   std::string path = first;
   for (unsigned number = 2; used_.contains(path) || (!replaces_existing_ && exists(path)); ++number) {
     path = with_number(first, number);

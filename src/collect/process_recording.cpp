@@ -39,7 +39,7 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       block_(block),
       process_id_(block.process_id),
       watch_(process_id_),
-      file_(std::move(path), context.options.replace_existing),
+      file_(std::move(path), context.options.replace_existing, context.output_descriptor),
       definitions_(block, context.clock.conversion()),
       metadata_(describe()) {
   file_.write(metadata_);

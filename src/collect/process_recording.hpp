@@ -33,6 +33,7 @@ struct RecordingContext {
   EncoderPool encoders;
   UnseenAllocators unseen_allocators;
   SwitchHistory switches = {};
+  int output_descriptor = -1;  // of an output that is no ordinary file
 };
 
 // What became of one process image, for the report.

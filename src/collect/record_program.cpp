@@ -15,6 +15,7 @@
 
 #include "collect/collector.hpp"
 #include "collect/launch.hpp"
+#include "collect/output_stream.hpp"
 #include "collect/program_check.hpp"
 #include "collect/report.hpp"
 #include "collect/signals.hpp"
@@ -75,6 +76,23 @@ void check_control_file(const Options& options) {
                      ")");
 }
 
+// A descriptor when the first path is a stream; -1 when it is a file that can be written.
+int open_output(const OutputNames& names, const std::string& first_path) {
+  if (is_stream(first_path)) return open_stream(first_path);
+  const std::string complaint = names.why_not_writable(first_path);
+  if (!complaint.empty()) throw UsageError(complaint);
+  return -1;
+}
+
+void check_stream(const Options& options, OutputNames& names, int stream) {
+  if (stream < 0) return;
+  const bool takes_one = takes_one_trace(stream);
+  if (options.follow_children && takes_one)
+    throw UsageError("--children writes a file for each process, and '" + options.output_pattern +
+                     "' takes one; name files with --output %e.%p.heapwright");
+  names.write_to_stream(takes_one);
+}
+
 using Limit = decltype(RLIMIT_NOFILE);
 
 rlimit raise_limit(Limit which) {
@@ -126,14 +144,15 @@ int record_program(const Options& options) {
   if (!check.refusal.empty()) throw UsageError(check.refusal);
   const std::string library = find_library(options);
   check_control_file(options);
-  const OutputNames names(options.output_pattern, host_name(), options.replace_existing);
+  OutputNames names(options.output_pattern, host_name(), options.replace_existing);
 
+  int stream = options.output_pattern == standard_output ? take_standard_output() : -1;
   // The child is forked before the collector changes any of its own limits
   // and signals, which the program would inherit.
   Launch launch(check.path, check.arguments, library);
   const std::string first_path = names.expand(static_cast<std::uint64_t>(launch.process_id()), check.path);
-  const std::string complaint = names.why_not_writable(first_path);
-  if (!complaint.empty()) throw UsageError(complaint);
+  if (stream < 0) stream = open_output(names, first_path);
+  check_stream(options, names, stream);
   const int summary_file = open_summary(options);
   const Messages messages(options.is_quiet);
   for (const std::string& note : check.notes) messages.say("note: " + note);
@@ -147,10 +166,16 @@ int record_program(const Options& options) {
   raise_limit(RLIMIT_AS);
   const std::unique_ptr<SessionMemory> session = make_session();
   clock.calibrate();
-  Collector collector(
-      options, clock, *session, names, library,
-      RecordingContext{
-          options, clock, host_name(), static_cast<std::uint32_t>(launch.process_id()), {}, {}, {}});
+  Collector collector(options, clock, *session, names, library,
+                      RecordingContext{options,
+                                       clock,
+                                       host_name(),
+                                       static_cast<std::uint32_t>(launch.process_id()),
+                                       {},
+                                       {},
+                                       {},
+                                       {},
+                                       stream});
   const int error_number = launch.let_go(session->text());
   if (error_number != 0)
     throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));

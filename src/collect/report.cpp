@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "collect/messages.hpp"
+#include "collect/output_stream.hpp"
 #include "collect/program_check.hpp"
 
 namespace heapwright::collect {
@@ -98,7 +99,8 @@ std::string in_units(std::uint64_t bytes) {
 }
 
 std::string line_of(const FileSummary& file) {
-  std::string line = file.path + ": " + with_commas(file.end.events) + " events in " + in_units(file.bytes);
+  const char* const events = file.end.events == 1 ? " event in " : " events in ";
+  std::string line = file.path + ": " + with_commas(file.end.events) + events + in_units(file.bytes);
   if (file.end.events != 0) {
     line += " (" + decimal(static_cast<double>(file.bytes) / static_cast<double>(file.end.events), 2) +
             " bytes per event)";
@@ -261,7 +263,7 @@ std::string next_command(const Report& report) {
                                           return std::tuple(rank(a), events[a.program], a.end.events) <
                                                  std::tuple(rank(b), events[b.program], b.end.events);
                                         });
-  if (largest == report.files.end() || largest->bytes == 0) return "";
+  if (largest == report.files.end() || largest->bytes == 0 || is_stream(largest->path)) return "";
   return "heapwright explain " + shell_word(largest->path);
 }
 

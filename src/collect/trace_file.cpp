@@ -12,8 +12,8 @@ constexpr std::size_t records_per_chunk = 8192;
 
 }  // namespace
 
-TraceFile::TraceFile(std::string path, bool replaces_existing) : path_(std::move(path)) {
-  writer_ = trace::Writer::create(path_, replaces_existing, error_number_);
+TraceFile::TraceFile(std::string path, bool replaces_existing, int descriptor) : path_(std::move(path)) {
+  writer_ = trace::Writer::create(path_, replaces_existing, error_number_, descriptor);
   if (writer_ == nullptr && error_number_ == 0) error_number_ = EIO;
   if (writer_ != nullptr) error_number_ = 0;
 }

@@ -17,7 +17,8 @@ namespace heapwright::collect {
 class TraceFile {
  public:
   // Never throws; is_failed() afterwards when the file cannot be made.
-  TraceFile(std::string path, bool replaces_existing);
+  // With a descriptor >= 0 that is written to, and the path is its name.
+  TraceFile(std::string path, bool replaces_existing, int descriptor = -1);
 
   void write(const trace::Metadata& metadata);
   void write(std::span<const trace::Thread> threads);

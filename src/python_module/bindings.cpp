@@ -42,6 +42,9 @@ nb::object text(const std::string& bytes) {
   return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
 }
 
+// File names come as the bytes they are.
+std::string string_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
 nb::list texts(const std::vector<std::string>& values) {
   nb::list list;
   for (const std::string& value : values) list.append(text(value));
@@ -229,10 +232,10 @@ nb::dict take_symbols(SymbolReading& reading, nb::object function) {
 }
 
 // depths: by module, see symbolize::Depth.
-void begin_symbols(SymbolReading* reading, const ReaderHandle& reader, const std::string& debug_root,
+void begin_symbols(SymbolReading* reading, const ReaderHandle& reader, const nb::bytes& debug_root,
                    const nb::bytes& depths) {
   symbolize::Options options;
-  options.debug_root = debug_root;
+  options.debug_root = string_of(debug_root);
   options.depths = unpacked<symbolize::Depth>(depths);
   new (reading) SymbolReading([reader, options](const SymbolReading::Report& report) mutable {
     options.on_progress = report;
@@ -337,7 +340,8 @@ void bind_trace(nb::module_& module) {
   nb::class_<FactsReading>(module, "FactsReading")
       .def("__init__", begin_facts, nb::arg("reader"), nb::arg("options"))
       .def("take", wait_for<analyze::Facts>, nb::arg("progress").none());
-  module.def("open", [](const std::string& path) {
+  module.def("open", [](const nb::bytes& name) {
+    const std::string path = string_of(name);
     const nb::gil_scoped_release no_gil;
     return std::make_shared<const trace::Reader>(trace::Reader::open(path));
   });
@@ -433,7 +437,17 @@ void bind_tables(nb::module_& module) {
 NB_MODULE(_native, module) {
   using namespace heapwright;
   // NOLINTNEXTLINE(bugprone-unused-raii,bugprone-throw-keyword-missing): its constructor registers it
-  nb::exception<trace::TraceError>(module, "TraceError", PyExc_Exception);
+  const nb::exception<trace::TraceError> trace_error(module, "TraceError", PyExc_Exception);
+  // Asked before nanobind's own, which takes a message with a file's name in it for UTF-8.
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void* type) {
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const trace::TraceError& error) {
+          PyErr_SetObject(static_cast<PyObject*>(type), python_module::text(error.what()).ptr());
+        }
+      },
+      trace_error.ptr());
   python_module::bind_trace(module);
   python_module::bind_facts(module);
   python_module::bind_tables(module);

@@ -2,6 +2,7 @@
 #include "trace/output_file.hpp"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,11 +15,23 @@ OutputFile::~OutputFile() {
 }
 
 int OutputFile::create(const std::string& path, bool replace) {
+  std::string place = path;
+  if (replace) {
+    char* real = ::realpath(path.c_str(), nullptr);  // a link stays one
+    if (real != nullptr) place = real;
+    ::free(real);
+  }
   struct stat status {};
-  const bool must_go = replace && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  const bool must_go = replace && ::lstat(place.c_str(), &status) == 0 && S_ISREG(status.st_mode);
   // Unlinked, not truncated: whoever reads the old file keeps it.
-  if (must_go && ::unlink(path.c_str()) != 0) return errno;
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (must_go && ::unlink(place.c_str()) != 0) return errno;
+  descriptor_ = ::open(place.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  return is_open() ? 0 : errno;
+}
+
+int OutputFile::write_to(int descriptor) {
+  descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+  is_stream_ = true;
   return is_open() ? 0 : errno;
 }
 
@@ -30,7 +43,8 @@ int OutputFile::append(std::span<const std::uint8_t> piece) {
     if (written <= 0) {
       const int error = written < 0 ? errno : EIO;
       const auto whole = static_cast<off_t>(bytes_);
-      if (::ftruncate(descriptor_, whole) == 0) ::lseek(descriptor_, whole, SEEK_SET);
+      // What stood before us in a file that standard output was sent to is not ours to cut.
+      if (!is_stream_ && ::ftruncate(descriptor_, whole) == 0) ::lseek(descriptor_, whole, SEEK_SET);
       return error;
     }
     piece = piece.subspan(static_cast<std::size_t>(written));

@@ -19,6 +19,9 @@ class OutputFile {
   // Mode 0600. An existing file is kept (EEXIST) unless `replace` and it is a
   // regular file. Returns 0 or errno.
   int create(const std::string& path, bool replace);
+  // A copy of an open descriptor, of a pipe or a device: what a piece that
+  // fails has left there stays. Returns 0 or errno.
+  int write_to(int descriptor);
   // Return 0 or errno. A piece that fails leaves the file as it was.
   int append(std::span<const std::uint8_t> piece);
   int close();
@@ -28,6 +31,7 @@ class OutputFile {
 
  private:
   int descriptor_ = -1;
+  bool is_stream_ = false;
   std::uint64_t bytes_ = 0;
 };
 

@@ -129,9 +129,10 @@ bool Writer::State::write_tail(const End& end) {
 Writer::Writer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Writer::~Writer() = default;
 
-std::unique_ptr<Writer> Writer::create(const std::string& path, bool replace, int& error_number) {
+std::unique_ptr<Writer> Writer::create(const std::string& path, bool replace, int& error_number,
+                                       int descriptor) {
   auto state = std::make_unique<State>();
-  error_number = state->file.create(path, replace);
+  error_number = descriptor >= 0 ? state->file.write_to(descriptor) : state->file.create(path, replace);
   if (error_number != 0) return nullptr;
   FileHeader header;
   header.crc = crc_of(header);

@@ -26,8 +26,10 @@ class EventEncoder;
 class Writer {
  public:
   // Creates `path` with mode 0600. An existing file is an error (EEXIST)
-  // unless `replace`. Returns nullptr and sets error_number on failure.
-  static std::unique_ptr<Writer> create(const std::string& path, bool replace, int& error_number);
+  // unless `replace`. With a descriptor >= 0 a copy of that is written to,
+  // and the path is a name only. Returns nullptr and sets error_number on failure.
+  static std::unique_ptr<Writer> create(const std::string& path, bool replace, int& error_number,
+                                        int descriptor = -1);
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;

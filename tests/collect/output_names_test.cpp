@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "collect_run.hpp"
+#include "trace/output_file.hpp"
 
 namespace heapwright::collect {
 namespace {
@@ -44,6 +45,28 @@ TEST(OutputNames, KeepsFilesOfEarlierRecordings) {
   std::ofstream(path) << "precious";
   EXPECT_EQ(OutputNames(path, "box", false).choose(1, "a"), (run.folder() / "t.2.heapwright").string());
   EXPECT_EQ(OutputNames(path, "box", true).choose(1, "a"), path);
+}
+
+TEST(OutputNames, AStreamTakesOneRecordingOrAll) {
+  OutputNames pipe("-", "box", false);
+  pipe.write_to_stream(true);
+  EXPECT_EQ(pipe.choose(7, "a"), "-");
+  EXPECT_EQ(pipe.choose(7, "b"), "");
+  OutputNames device("/dev/null", "box", false);
+  device.write_to_stream(false);
+  EXPECT_EQ(device.choose(7, "a"), "/dev/null");
+  EXPECT_EQ(device.choose(7, "b"), "/dev/null");
+}
+
+TEST(OutputNames, ALinkThatIsReplacedStaysALink) {
+  const testing::CollectRun run;
+  const std::string folder = run.folder();
+  std::ofstream(folder + "/old") << "old";
+  std::filesystem::create_symlink("old", folder + "/link");
+  trace::OutputFile file;
+  EXPECT_EQ(file.create(folder + "/link", true), 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder + "/link"));
+  EXPECT_EQ(std::filesystem::file_size(folder + "/old"), 0U);
 }
 
 TEST(OutputNames, SaysWhyAFileCannotBeWritten) {

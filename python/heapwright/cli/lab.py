@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import typer
-from rich.console import Console
 
 from heapwright.cli import native_programs, options, output
 from heapwright.cli.errors import InputError
+from heapwright.cli.streams import say
 from heapwright.lab import catalogue, page, results, tables
 from heapwright.lab.allocators import Shelf
 from heapwright.lab.errors import LabError
@@ -40,7 +39,8 @@ def lab(
     ] = 0,
     json: options.Json = False,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write one offline page with pictures.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write one offline page with pictures; - is standard output."),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -58,17 +58,17 @@ def lab(
     ] = -1,
     no_pin: Annotated[bool, typer.Option("--no-pin", help="Pin nothing.")] = False,
     force: options.Force = False,
+    wide: options.Wide = False,
 ) -> int:
     """Run experiments on this machine's allocators."""
     program = native_programs.find(PROGRAM)
     build = program.parent.parent
     built = Path.cwd() / "build"
     shelf = Shelf(program, [build, build.parent, built / "release", built])
-    if html is not None:
-        output.check_output(html, force)
+    _check_page(html, json, force)
     try:
         if not name:
-            _list(shelf, json)
+            _list(shelf, json, wide)
             return 0
         experiments = catalogue.choose(name)
         if name == catalogue.ALL and set_:
@@ -81,8 +81,15 @@ def lab(
             document = Session(program, shelf, allocators, settings).run(experiments, report)
     except LabError as error:
         raise InputError(str(error)) from None
-    _give(document, experiments, json, html, force)
+    _give(document, experiments, json, html, force, wide)
     return _exit_code([*shelf.unusable, *results.failures(document)])
+
+
+def _check_page(html: Path | None, json: bool, force: bool) -> None:
+    if html is not None:
+        output.check_output(html, force)
+        if json and output.is_stdout(html):
+            raise InputError("--json and --html - both mean standard output; name a file with --html")
 
 
 def _settings(
@@ -116,16 +123,10 @@ def _name_missing(shelf: Shelf) -> None:
     for missing in shelf.missing():
         ways.setdefault(missing.brought_by, []).append(missing.name)
     for brought_by, names in ways.items():
-        sys.stderr.write(f"heapwright: not here: {', '.join(names)}; to add: {brought_by}\n")
+        say(f"heapwright: not here: {', '.join(names)}; to add: {brought_by}")
 
 
-def _console() -> Console:
-    """Tables keep their columns in files and pipes."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=140)
-
-
-def _list(shelf: Shelf, json: bool) -> None:
+def _list(shelf: Shelf, json: bool, wide: bool) -> None:
     allocators = shelf.choose([])
     if json:
         listed: dict[str, Any] = {
@@ -135,7 +136,7 @@ def _list(shelf: Shelf, json: bool) -> None:
         }
         output.print_json(listed)
         return
-    console = _console()
+    console = output.make_console(wide)
     for experiment in catalogue.EXPERIMENTS:
         console.print(f"  {experiment.name:16}{experiment.title}")
     console.print(f"on: {', '.join(allocator.title for allocator in allocators)}")
@@ -145,7 +146,12 @@ def _list(shelf: Shelf, json: bool) -> None:
 
 
 def _give(
-    document: dict[str, Any], experiments: Sequence[Experiment], json: bool, html: Path | None, force: bool
+    document: dict[str, Any],
+    experiments: Sequence[Experiment],
+    json: bool,
+    html: Path | None,
+    force: bool,
+    wide: bool,
 ) -> None:
     if html is not None:
         text = page.render(experiments, document)
@@ -154,15 +160,17 @@ def _give(
             file.write(text.encode())
 
         output.write_file(html, force, write)
+        if output.is_stdout(html):
+            return
     if json:
         output.print_json(document)
         return
-    tables.show(experiments, document, _console())
+    tables.show(experiments, document, output.make_console(wide))
     output.hint(f"open {html} in a browser" if html else "the same with --html lab.html draws the pictures")
 
 
 def _exit_code(lines: Sequence[str]) -> int:
     """2 where something crashed, hung or could not be run; the rest was."""
     for line in lines:
-        sys.stderr.write(f"heapwright: {line}\n")
+        say(f"heapwright: {line}")
     return 2 if lines else 0

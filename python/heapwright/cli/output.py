@@ -69,7 +69,7 @@ def check_output(path: Path, force: bool) -> None:
         raise InputError(f"there is no folder {path.parent} for {path.name}; make it first")
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file with --output")
-    if path.exists() and not force and not _is_written_through(path):
+    if path.exists() and not force and not is_written_through(path):
         raise InputError(f"{path} exists; use --force to replace it or choose another with --output")
 
 
@@ -83,7 +83,7 @@ def is_stdout(path: Path) -> bool:
         return False
 
 
-def _is_written_through(path: Path) -> bool:
+def is_written_through(path: Path) -> bool:
     """A device, a pipe, or a link to one: what is there is written to, and stays."""
     try:
         return is_stdout(path) or not stat.S_ISREG(path.stat().st_mode)
@@ -120,7 +120,7 @@ def write_file(path: Path, force: bool, write: Callable[[BinaryIO], None]) -> in
 
     check_output(path, force)
     with _in_words(path):
-        return _write_through(path, write) if _is_written_through(path) else _replace(path, make)
+        return _write_through(path, write) if is_written_through(path) else _replace(path, make)
 
 
 def write_by_name(path: Path, force: bool, make: Callable[[Path], None]) -> int:
@@ -138,7 +138,7 @@ def write_by_name(path: Path, force: bool, make: Callable[[Path], None]) -> int:
 
     check_output(path, force)
     with _in_words(path):
-        return _write_through(path, copy) if _is_written_through(path) else _replace(path, make)
+        return _write_through(path, copy) if is_written_through(path) else _replace(path, make)
 
 
 @contextmanager

@@ -15,7 +15,11 @@ from heapwright.cli.errors import InputError
 Output = Annotated[
     str,
     typer.Option(
-        "--output", "-o", metavar="PATTERN", help="File to write: %p process id, %h host, %e program."
+        "--output",
+        "-o",
+        metavar="PATTERN",
+        help="File to write: %p process id, %h host, %e program; - is standard output, "
+        "what the program prints then goes to standard error.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]

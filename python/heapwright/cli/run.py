@@ -20,7 +20,7 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.explain import Top
 from heapwright.cli.explanation import explain_trace, make_wishes
 from heapwright.cli.options import Wide
-from heapwright.cli.output import hint
+from heapwright.cli.output import hint, is_written_through
 from heapwright.cli.record import collector_command, program_of
 from heapwright.cli.streams import give_up_output, say
 from heapwright.model import Filter, SiteOptions
@@ -57,6 +57,8 @@ def run(
     }
     wishes = make_wishes(top, [], json, wide)
     program = program_of(context, "run")
+    if output and is_written_through(Path(output)):
+        raise InputError(f"run reads back what it wrote, which {output} cannot give; use heapwright record")
     with tempfile.TemporaryDirectory(prefix="heapwright-") as folder:
         pattern = output or str(Path(folder) / "%e.%p.heapwright")
         summary = Path(folder) / "summary.json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv as csv_format
 import difflib
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -47,7 +48,7 @@ def sql(
     if csv and json:
         raise InputError("--csv and --json exclude each other; give one of them")
     trace = open_trace(file, debug_root)
-    result = run_query(trace, query)
+    result = run_query(trace, _as_text(query))
     columns = [column[0] for column in result.description or []]
     if json:
         rows = [list(row) for row in _rows(result)]
@@ -59,6 +60,14 @@ def sql(
     else:
         _print_table(columns, result, make_console(wide))
         hint(f"heapwright sql {file} 'describe event'")
+
+
+def _as_text(query: str) -> str:
+    """Where the locale is no UTF-8, arguments come with bytes in them that are no letters yet."""
+    try:
+        return os.fsencode(query).decode()
+    except UnicodeError:
+        raise InputError("the query is not UTF-8") from None
 
 
 def run_query(trace: Trace, query: str) -> duckdb.DuckDBPyConnection:

@@ -17,7 +17,8 @@ def prepare() -> None:
             os.fstat(descriptor)
         except OSError:
             # Read only, so that writing to a closed standard output still fails.
-            os.open(os.devnull, os.O_RDONLY if descriptor else os.O_WRONLY)
+            opened = os.open(os.devnull, os.O_RDONLY if descriptor else os.O_WRONLY)
+            os.set_inheritable(opened, True)  # for the collector and the program it starts as well
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:

@@ -8,7 +8,7 @@ whoever opens a Reading first does both at once.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import PathLike, fspath
+from os import PathLike, fsencode, fspath
 from typing import Any
 
 from heapwright import _native
@@ -28,7 +28,7 @@ class Reading:
     def __init__(self, path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> None:
         self.path = fspath(path)
         self.debug_root = fspath(debug_root)
-        self.reader = _native.open(self.path)
+        self.reader = _native.open(fsencode(self.path))
         self._symbols: _native.SymbolReading | None = None
 
     def begin_symbols(self) -> None:
@@ -48,4 +48,4 @@ class Reading:
         return self._read(_FULL if number == wanted else _NONE for number in objects).take(None)
 
     def _read(self, depths: Iterable[int]) -> _native.SymbolReading:
-        return _native.SymbolReading(self.reader, self.debug_root, bytes(depths))
+        return _native.SymbolReading(self.reader, fsencode(self.debug_root), bytes(depths))
