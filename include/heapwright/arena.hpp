@@ -13,6 +13,7 @@
 #define HEAPWRIGHT_ARENA_HPP
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -32,9 +33,8 @@
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
 struct arena_options {
-  std::size_t first_block_bytes = 4096;
+  std::size_t first_block_bytes = 4096;           // both below 4 GiB
   std::size_t largest_block_bytes = 64 * 1024;    // heaps return larger blocks to the kernel at once
-  double retained_percentile = 90;                // reset() keeps what this share of past cycles needed
   std::pmr::memory_resource* upstream = nullptr;  // null: std::pmr::new_delete_resource()
 };
 
@@ -52,11 +52,43 @@ struct arena_usage {
 
 namespace detail {
 
-struct arena_block {
+struct alignas(std::max_align_t) arena_block {
   arena_block* next;
-  std::size_t bytes;  // with this header
+  std::size_t bytes;             // with this header
+  std::size_t spent_before = 0;  // of a block in use: the bytes of the full blocks before it,
+  std::size_t tail_before = 0;   // and how many of them were left over at their ends
   std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   std::byte* end() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
+};
+
+// The blocks of requests that have one to themselves. Spare ones wait by size:
+// blocks are rounded up to size classes of 12.5 %, so the first of a class fits.
+struct large_blocks {
+  arena_block* in_use = nullptr;
+  std::size_t in_use_bytes = 0;
+  std::size_t largest_spare = 0;  // no class above it holds one
+  std::array<arena_block*, size_class_count> spare{};
+
+  static std::size_t class_for(std::size_t bytes) noexcept {
+    const std::size_t index = size_class_of(bytes);
+    return size_class_lower(index) < bytes ? index + 1 : index;
+  }
+  void add_spare(arena_block* block) noexcept {
+    const std::size_t index = size_class_of(block->bytes);
+    block->next = std::exchange(spare[index], block);
+    largest_spare = std::max(largest_spare, index);
+  }
+  // The class, or the next one: at most a quarter too large.
+  arena_block* take_spare(std::size_t index) noexcept {
+    if (spare[index] == nullptr && spare[++index] == nullptr) return nullptr;
+    return std::exchange(spare[index], spare[index]->next);
+  }
+  arena_block* take_largest_spare() noexcept {
+    while (spare[largest_spare] == nullptr) {
+      if (largest_spare-- == 0) return largest_spare = 0, nullptr;
+    }
+    return std::exchange(spare[largest_spare], spare[largest_spare]->next);
+  }
 };
 
 struct destructor_kind {
@@ -95,21 +127,18 @@ class arena : public std::pmr::memory_resource {
     std::byte* cursor = nullptr;
     detail::destructor_note* notes = nullptr;
     detail::arena_block* large = nullptr;
-    std::size_t spent = 0;
+    std::size_t position = 0;
     std::size_t requested = 0;
-    std::size_t registry = 0;
-    std::size_t tail = 0;
-    std::uint64_t generation = 0;
+    std::uint32_t generation = 0;
   };
 
   arena() noexcept : arena(arena_options{}) {}
-  explicit arena(const arena_options& options) noexcept : options_(options) {
-    if (options_.upstream == nullptr) options_.upstream = std::pmr::new_delete_resource();
-    HEAPWRIGHT_CHECK(options_.first_block_bytes != 0 && options_.largest_block_bytes != 0, "arena",
+  explicit arena(const arena_options& options) noexcept
+      : upstream_(options.upstream != nullptr ? options.upstream : std::pmr::new_delete_resource()) {
+    HEAPWRIGHT_CHECK(options.first_block_bytes != 0 && options.largest_block_bytes != 0, "arena",
                      "a block size must not be zero");
-    options_.first_block_bytes = std::max(options_.first_block_bytes, least_block_bytes);
-    options_.largest_block_bytes = std::max(options_.largest_block_bytes, options_.first_block_bytes);
-    next_block_bytes_ = options_.first_block_bytes;
+    first_block_bytes_ = block_size(std::max(options.first_block_bytes, least_block_bytes));
+    largest_block_bytes_ = std::max(block_size(options.largest_block_bytes), first_block_bytes_);
   }
   // Uses `buffer` first; it must outlive the arena and is never freed.
   explicit arena(std::span<std::byte> buffer, const arena_options& options = {}) noexcept : arena(options) {
@@ -122,8 +151,10 @@ class arena : public std::pmr::memory_resource {
   ~arena() override {
     destroy_down_to(nullptr);
     detail::unpoison(buffer_.data(), buffer_.size());
-    free_all(large_);
-    free_all(spare_large_);
+    if (large_ != nullptr) {
+      while (large_->in_use != nullptr) retire_large();
+      drop_large_state();
+    }
     free_all(first_);
   }
 
@@ -177,11 +208,9 @@ class arena : public std::pmr::memory_resource {
     here.block = current_;
     here.cursor = cursor_;
     here.notes = notes_;
-    here.large = large_;
-    here.spent = spent_;
+    here.large = large_ != nullptr ? large_->in_use : nullptr;
+    here.position = position();
     here.requested = requested_;
-    here.registry = registry_;
-    here.tail = tail_;
     here.generation = generation_;
     return here;
   }
@@ -190,39 +219,36 @@ class arena : public std::pmr::memory_resource {
   void rewind(const marker& to) noexcept {
     HEAPWRIGHT_CHECK(to.generation == generation_, "arena",
                      "rewind() needs a marker taken since the last reset()");
-    HEAPWRIGHT_CHECK(to.spent <= spent_ && to.requested <= requested_, "arena",
+    HEAPWRIGHT_CHECK(to.position <= position() && to.requested <= requested_, "arena",
                      "rewind() needs a marker that was not rewound below");
-    peak_ = std::max(peak_, used());
+    wanted_ = std::max(wanted_, used());
     destroy_down_to(to.notes);
-    while (large_ != to.large) retire_large();
+    while (large_ != nullptr && large_->in_use != to.large) retire_large();
     current_ = to.block;
     cursor_ = to.cursor;
     limit_ = current_ != nullptr ? current_->end() : buffer_.data() + buffer_.size();
-    spent_ = to.spent;
     requested_ = to.requested;
-    registry_ = to.registry;
-    tail_ = to.tail;
     if (cursor_ == nullptr) begin_first();
     poison_free();
   }
 
-  // Destroys everything and takes all memory back; keeps as much for the next
-  // cycle as `retained_percentile` of the past ones needed, never a spike.
+  // Destroys everything and takes all memory back. Keeps what the largest of
+  // recent cycles needed; memory of a spike goes back some resets later.
   void reset() noexcept {
-    history_.add(std::max(peak_, used()));
-    peak_ = 0;
+    wanted_ = std::max(wanted_ - wanted_ / 16 * 3, used());
     destroy_down_to(nullptr);
-    while (large_ != nullptr) retire_large();
+    while (large_ != nullptr && large_->in_use != nullptr) retire_large();
     ++generation_;
-    spent_ = requested_ = registry_ = tail_ = 0;
-    trim();
+    requested_ = 0;
+    if (retained_ > 2 * wanted_ && retained_ > first_block_bytes_) [[unlikely]]
+      trim();
     begin_first();
     poison_free();
   }
 
   // Gives all unused memory upstream.
   void shrink() noexcept {
-    free_all(spare_large_);
+    if (large_ != nullptr) drop_spare_large(0);
     free_all(current_ != nullptr ? current_->next : first_);
     if (current_ == nullptr) begin_first();
   }
@@ -231,17 +257,17 @@ class arena : public std::pmr::memory_resource {
   bool owns(const void* address) const noexcept {
     const auto* at = static_cast<const std::byte*>(address);
     if (!buffer_.empty() && at >= buffer_.data() && at < buffer_.data() + buffer_.size()) return true;
-    return lies_in(first_, at) || lies_in(large_, at);
+    return lies_in(first_, at) || (large_ != nullptr && lies_in(large_->in_use, at));
   }
 
   arena_usage usage() const noexcept {
     arena_usage result{};
-    result.requested_bytes = requested_ - registry_;
-    result.registry_bytes = registry_;
-    result.tail_bytes = tail_;
-    result.large_bytes = large_bytes_;
+    for (auto* note = notes_; note != nullptr; note = note->next) result.registry_bytes += sizeof(*note);
+    result.requested_bytes = requested_ - result.registry_bytes;
+    result.tail_bytes = current_ != nullptr ? current_->tail_before : 0;
+    result.large_bytes = large_bytes();
     result.used_bytes = used();
-    result.padding_bytes = result.used_bytes - requested_ - tail_;
+    result.padding_bytes = result.used_bytes - requested_ - result.tail_bytes;
     result.retained_bytes = retained_;
     result.upstream_allocations = upstream_allocations_;
     return result;
@@ -260,11 +286,11 @@ class arena : public std::pmr::memory_resource {
   // name. Needs a program that implements heap_budget.hpp: false without.
   bool forbid_foreign_memory() noexcept {
     forbids_foreign_memory_ = heapwright_thread_heap_calls != nullptr;
-    return forbids_foreign_memory_;
+    return forbids_foreign_memory_ != 0;
   }
 
   // Counts resets; see arena_pointer.
-  std::uint64_t generation() const noexcept { return generation_; }
+  std::uint32_t generation() const noexcept { return generation_; }
 
  private:
   struct heap_calls {
@@ -285,12 +311,20 @@ class arena : public std::pmr::memory_resource {
   std::byte* current_begin() const noexcept {
     return current_ != nullptr ? current_->begin() : buffer_.data();
   }
-  std::size_t used() const noexcept {
-    return spent_ + static_cast<std::size_t>(cursor_ - current_begin()) + large_bytes_;
+  // How far the cursor is, over all blocks but the large ones.
+  std::size_t position() const noexcept {
+    const std::size_t before = current_ != nullptr ? current_->spent_before : 0;
+    return before + static_cast<std::size_t>(cursor_ - current_begin());
+  }
+  std::size_t large_bytes() const noexcept { return large_ != nullptr ? large_->in_use_bytes : 0; }
+  std::size_t used() const noexcept { return position() + large_bytes(); }
+  static std::uint32_t block_size(std::size_t bytes) noexcept {
+    return static_cast<std::uint32_t>(std::min<std::size_t>(bytes, UINT32_MAX));
   }
 
   void begin_first() noexcept {
     current_ = buffer_.empty() ? first_ : nullptr;
+    if (current_ != nullptr) current_->spent_before = current_->tail_before = 0;
     cursor_ = current_begin();
     limit_ = current_ != nullptr ? current_->end() : buffer_.data() + buffer_.size();
   }
@@ -298,7 +332,7 @@ class arena : public std::pmr::memory_resource {
   [[gnu::noinline]] void* allocate_slow(std::size_t bytes, std::size_t alignment) {
     if (bytes > most_bytes || alignment > most_bytes / 2) detail::throw_bad_alloc();
     const std::size_t wanted = bytes + alignment + red_zone_bytes;
-    if (wanted > options_.largest_block_bytes / 4) return allocate_large(bytes, alignment, wanted);
+    if (wanted > largest_block_bytes_ / 4) return allocate_large(bytes, alignment, wanted);
     do next_block(wanted);
     while (static_cast<std::size_t>(limit_ - cursor_) < wanted);
     return allocate(bytes, alignment);
@@ -309,39 +343,27 @@ class arena : public std::pmr::memory_resource {
     detail::arena_block* next = current_ != nullptr ? current_->next : first_;
     if (next == nullptr) {
       const std::size_t grown = current_ != nullptr ? current_->bytes * 2 : 0;
-      const std::size_t limited = std::min(std::max(grown, next_block_bytes_), block_limit());
+      const std::size_t limited =
+          std::min<std::size_t>(std::max<std::size_t>(grown, first_block_bytes_), largest_block_bytes_);
       next = new_block(std::max(limited, wanted + sizeof(detail::arena_block)));
       (current_ != nullptr ? current_->next : first_) = next;
-      next_block_bytes_ = options_.first_block_bytes;
       detail::poison(next->begin(), next->bytes - sizeof(detail::arena_block));
     }
-    const auto left = static_cast<std::size_t>(limit_ - cursor_);
-    spent_ += static_cast<std::size_t>(limit_ - current_begin());
-    tail_ += left;
+    next->spent_before = position() + static_cast<std::size_t>(limit_ - cursor_);
+    next->tail_before =
+        (current_ != nullptr ? current_->tail_before : 0) + static_cast<std::size_t>(limit_ - cursor_);
     current_ = next;
     cursor_ = next->begin();
     limit_ = next->end();
   }
-  // A block that replaces several after trimming may exceed the cap.
-  std::size_t block_limit() const noexcept {
-    return std::max(options_.largest_block_bytes, next_block_bytes_);
-  }
-
   void* allocate_large(std::size_t bytes, std::size_t alignment, std::size_t wanted) {
-    wanted += sizeof(detail::arena_block);
-    detail::arena_block** fit = &spare_large_;
-    while (*fit != nullptr && ((*fit)->bytes < wanted || (*fit)->bytes > wanted + wanted / 4)) {
-      fit = &(*fit)->next;
-    }
-    detail::arena_block* block = *fit;
-    if (block != nullptr) {
-      *fit = block->next;
-    } else {
-      block = new_block(wanted);
-    }
-    block->next = large_;
-    large_ = block;
-    large_bytes_ += block->bytes;
+    if (large_ == nullptr) make_large_state();
+    const std::size_t size_class = detail::large_blocks::class_for(wanted + sizeof(detail::arena_block));
+    detail::arena_block* block = large_->take_spare(size_class);
+    if (block == nullptr) block = new_block(detail::size_class_lower(size_class));
+    block->next = large_->in_use;
+    large_->in_use = block;
+    large_->in_use_bytes += block->bytes;
     requested_ += bytes;
     const auto begin = reinterpret_cast<std::uintptr_t>(block->begin());
     const std::size_t skipped = ((begin + alignment - 1) & ~(alignment - 1)) - begin;
@@ -350,15 +372,35 @@ class arena : public std::pmr::memory_resource {
     return block->begin() + skipped;
   }
   void retire_large() noexcept {
-    detail::arena_block* block = std::exchange(large_, large_->next);
-    large_bytes_ -= block->bytes;
+    detail::arena_block* block = std::exchange(large_->in_use, large_->in_use->next);
+    large_->in_use_bytes -= block->bytes;
     detail::poison(block->begin(), block->bytes - sizeof(detail::arena_block));
-    block->next = spare_large_;
-    spare_large_ = block;
+    large_->add_spare(block);
+  }
+  void make_large_state() {
+    void* memory = upstream_->allocate(sizeof(detail::large_blocks), alignof(detail::large_blocks));
+    retained_ += sizeof(detail::large_blocks);
+    ++upstream_allocations_;
+    large_ = ::new (memory) detail::large_blocks;
+  }
+  void drop_large_state() noexcept {
+    drop_spare_large(0);
+    retained_ -= sizeof(detail::large_blocks);
+    upstream_->deallocate(std::exchange(large_, nullptr), sizeof(detail::large_blocks),
+                          alignof(detail::large_blocks));
+  }
+  // Until less than `kept_bytes` would be retained, or a block is left that is
+  // not far larger than them.
+  void drop_spare_large(std::size_t kept_bytes) noexcept {
+    while (detail::arena_block* block = large_->take_largest_spare()) {
+      const bool is_needed = retained_ - block->bytes < kept_bytes && block->bytes <= 4 * kept_bytes;
+      if (is_needed) return large_->add_spare(block);
+      free_block(block);
+    }
   }
 
   detail::arena_block* new_block(std::size_t bytes) {
-    void* memory = options_.upstream->allocate(bytes, alignof(std::max_align_t));
+    void* memory = upstream_->allocate(bytes, alignof(std::max_align_t));
     ++upstream_allocations_;
     retained_ += bytes;
     return ::new (memory) detail::arena_block{nullptr, bytes};
@@ -366,29 +408,18 @@ class arena : public std::pmr::memory_resource {
   void free_block(detail::arena_block* block) noexcept {
     detail::unpoison(block->begin(), block->bytes - sizeof(detail::arena_block));
     retained_ -= block->bytes;
-    options_.upstream->deallocate(block, block->bytes, alignof(std::max_align_t));
+    upstream_->deallocate(block, block->bytes, alignof(std::max_align_t));
   }
   void free_all(detail::arena_block*& list) noexcept {
     while (list != nullptr) free_block(std::exchange(list, list->next));
   }
 
-  // After reset: drops large blocks, then whole blocks from the end, until no
-  // block could go without falling below the wanted bytes. One block of the
-  // missing size replaces a last one that is larger than all that is wanted.
-  void trim() noexcept {
-    if (history_.samples() % 8 == 0 || history_.samples() < 8 || retained_ > 2 * wanted_) {
-      wanted_ = static_cast<std::size_t>(history_.percentile(options_.retained_percentile));
-    }
-    if (retained_ <= wanted_) return;
-    while (spare_large_ != nullptr && retained_ - spare_large_->bytes >= wanted_) drop_first(spare_large_);
+  // After reset: drops large blocks, then blocks from the end, until no block
+  // could go without falling below the wanted bytes.
+  [[gnu::noinline]] void trim() noexcept {
+    if (large_ != nullptr) drop_spare_large(std::max<std::size_t>(wanted_, first_block_bytes_));
     free_all(*first_not_wanted());
-    if (retained_ <= 2 * wanted_) return;
-    if (first_ != nullptr) drop_last();
-    while (spare_large_ != nullptr && retained_ > wanted_) drop_first(spare_large_);
-    const std::size_t missing = wanted_ - std::min(wanted_, retained_ + buffer_.size());
-    next_block_bytes_ = std::max(options_.first_block_bytes, missing);
   }
-  void drop_first(detail::arena_block*& list) noexcept { free_block(std::exchange(list, list->next)); }
   // Behind the fewest blocks that, with the large ones, hold the wanted bytes.
   detail::arena_block** first_not_wanted() noexcept {
     std::size_t kept = retained_;
@@ -397,12 +428,6 @@ class arena : public std::pmr::memory_resource {
     for (; *link != nullptr && kept < wanted_; link = &(*link)->next) kept += (*link)->bytes;
     return link;
   }
-  void drop_last() noexcept {
-    detail::arena_block** link = &first_;
-    while ((*link)->next != nullptr) link = &(*link)->next;
-    free_block(std::exchange(*link, nullptr));
-  }
-
   void poison_free() noexcept {
     detail::poison(cursor_, static_cast<std::size_t>(limit_ - cursor_));
     for (auto* block = current_ != nullptr ? current_->next : first_; HEAPWRIGHT_ASAN && block != nullptr;
@@ -429,7 +454,6 @@ class arena : public std::pmr::memory_resource {
 
   detail::destructor_note* new_note() {
     void* memory = allocate(sizeof(detail::destructor_note), alignof(detail::destructor_note));
-    registry_ += sizeof(detail::destructor_note);
     return static_cast<detail::destructor_note*>(memory);
   }
   void register_note(detail::destructor_note* note, const detail::destructor_kind* kind, void* first,
@@ -447,39 +471,33 @@ class arena : public std::pmr::memory_resource {
 
   heap_calls heap_calls_now() const noexcept {
     heap_calls calls;
-    if (forbids_foreign_memory_) heapwright_thread_heap_calls(&calls.allocations, &calls.releases);
+    if (forbids_foreign_memory_ != 0) heapwright_thread_heap_calls(&calls.allocations, &calls.releases);
     return calls;
   }
   void check_ownership(const heap_calls& before, const char* function_name) const noexcept {
-    if (!forbids_foreign_memory_) return;
+    if (forbids_foreign_memory_ == 0) return;
     const heap_calls after = heap_calls_now();
     if (after.allocations == before.allocations && after.releases == before.releases) return;
     std::fprintf(stderr, "heapwright::arena: an object owns memory outside the arena: %s\n", function_name);
     std::abort();
   }
 
-  arena_options options_;
   std::byte* cursor_ = nullptr;
   std::byte* limit_ = nullptr;
-  std::size_t requested_ = 0;
-  std::size_t registry_ = 0;
-  std::size_t tail_ = 0;
-  std::size_t spent_ = 0;  // bytes in full blocks
-  std::size_t peak_ = 0;   // the most used in this cycle, before rewinds
-  std::size_t large_bytes_ = 0;
-  std::size_t retained_ = 0;
-  std::size_t wanted_ = 0;
-  std::size_t next_block_bytes_ = 0;
-  std::uint64_t generation_ = 0;
-  std::uint64_t upstream_allocations_ = 0;
-  detail::arena_block* first_ = nullptr;
-  detail::arena_block* current_ = nullptr;
-  detail::arena_block* large_ = nullptr;
-  detail::arena_block* spare_large_ = nullptr;
+  std::size_t requested_ = 0;  // with the notes for destructors
   detail::destructor_note* notes_ = nullptr;
+  detail::arena_block* current_ = nullptr;
+  detail::arena_block* first_ = nullptr;
+  detail::large_blocks* large_ = nullptr;  // once there was a large request
+  std::size_t retained_ = 0;
+  std::size_t wanted_ = 0;  // the most used in recent cycles; fades by 3/16 with each reset
+  std::pmr::memory_resource* upstream_;
   std::span<std::byte> buffer_;
-  bool forbids_foreign_memory_ = false;
-  detail::decayed_histogram history_{8};
+  std::uint32_t first_block_bytes_ = 0;
+  std::uint32_t largest_block_bytes_ = 0;
+  std::uint32_t generation_ = 0;
+  std::uint32_t upstream_allocations_ : 31 = 0;
+  std::uint32_t forbids_foreign_memory_ : 1 = false;
 };
 
 // std::allocator's interface over an arena, without a virtual call.
@@ -523,34 +541,43 @@ class arena_pointer {
  private:
   T* object_;
   const arena* arena_;
-  std::uint64_t generation_;
+  std::uint32_t generation_;
 };
 
-// The calling thread's arena for the length of a scope. Scopes nest; each takes
-// back what was allocated within it, the outermost one resets the arena.
+// One of the calling thread's two arenas for the length of a scope. Scopes nest;
+// each takes back what was allocated within it. A function that allocates its
+// result in an arena of its caller names that arena: `scratch s(result)` is the
+// other one, so the scope's end cannot take the result.
 class scratch {
  public:
-  scratch() noexcept : arena_(of_thread().memory), start_(arena_.mark()), depth_(++of_thread().depth) {}
+  scratch() noexcept : scratch(of_thread().arenas[0]) {}
+  explicit scratch(const arena& conflict) noexcept
+      : scratch(of_thread().arenas[&conflict == &of_thread().arenas[0].memory ? 1 : 0]) {}
   scratch(const scratch&) = delete;
   scratch& operator=(const scratch&) = delete;
   ~scratch() {
-    HEAPWRIGHT_CHECK(of_thread().depth == depth_, "arena", "scratch scopes must end in reverse order");
-    --of_thread().depth;
-    depth_ == 1 ? arena_.reset() : arena_.rewind(start_);
+    HEAPWRIGHT_CHECK(own_.depth == depth_, "arena", "scratch scopes must end in reverse order");
+    --own_.depth;
+    depth_ == 1 ? own_.memory.reset() : own_.memory.rewind(start_);
   }
-  arena* operator->() const noexcept { return &arena_; }
-  arena& operator*() const noexcept { return arena_; }
+  arena* operator->() const noexcept { return &own_.memory; }
+  arena& operator*() const noexcept { return own_.memory; }
 
  private:
-  struct thread_state {
+  struct counted_arena {
     arena memory;
     unsigned depth = 0;
+  };
+  struct thread_state {
+    counted_arena arenas[2];
   };
   static thread_state& of_thread() noexcept {
     thread_local thread_state state;
     return state;
   }
-  arena& arena_;
+  explicit scratch(counted_arena& own) noexcept : own_(own), start_(own.memory.mark()), depth_(++own.depth) {}
+
+  counted_arena& own_;
   arena::marker start_;
   unsigned depth_;
 };
