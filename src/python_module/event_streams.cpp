@@ -26,7 +26,9 @@ ColumnType kind_column(const char* name) {
   static const auto names = [] {
     auto words = std::make_shared<Words>();
     for (std::size_t kind = 0; kind < 256; ++kind) {
-      words->emplace_back(trace::name_of(static_cast<trace::EventKind>(kind)));
+      std::string word(trace::name_of(static_cast<trace::EventKind>(kind)));
+      if (word == "?") word += std::to_string(kind);  // readers such as pandas want every word once
+      words->push_back(std::move(word));
     }
     return std::shared_ptr<const Words>(std::move(words));
   }();

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import heapwright
+import pandas
 import polars
 import pyarrow as pa
 import pytest
@@ -80,6 +81,15 @@ def test_tables_are_the_same_for_every_reader(trace: heapwright.Trace) -> None:
         connection.register("it", trace.table(name))
         rows = connection.execute("select * from it").fetchall()
         assert rows == [tuple(row.values()) for row in arrow.to_pylist()]
+
+
+def test_pandas_takes_every_table(trace: heapwright.Trace) -> None:
+    for name in TABLES:
+        frame = pandas.DataFrame.from_arrow(trace.table(name))
+        rows = pa.table(trace.table(name)).to_pylist()
+        assert list(frame.columns) == list(pa.table(trace.table(name)).column_names)
+        taken = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        assert taken == rows, name
 
 
 def test_event_and_block_rows(trace: heapwright.Trace) -> None:
