@@ -1,2 +1,16 @@
+# Components: parts (heapwright::parts, headers), heap (heapwright::heap and
+# heapwright::heap_static, the library of heapwright/heap.h). Without any: what is installed.
 include(${CMAKE_CURRENT_LIST_DIR}/heapwright-targets.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/heapwright-heap-budget.cmake)
+set(heapwright_parts_FOUND TRUE)
+include(${CMAKE_CURRENT_LIST_DIR}/heapwright-heap-targets.cmake OPTIONAL RESULT_VARIABLE heapwright_heap_FOUND)
+foreach(component ${heapwright_FIND_COMPONENTS})
+  if(NOT heapwright_${component}_FOUND AND heapwright_FIND_REQUIRED_${component})
+    set(heapwright_FOUND FALSE)
+    if(component STREQUAL "heap")
+      set(heapwright_NOT_FOUND_MESSAGE "heapwright's heap is not installed here, only its header parts: build it with -DHEAPWRIGHT_HEAP_ONLY=ON and install it")
+    else()
+      set(heapwright_NOT_FOUND_MESSAGE "heapwright has no component ${component}; there are parts and heap")
+    endif()
+  endif()
+endforeach()
