@@ -40,6 +40,8 @@ vectors = ["std", "heapwright", "heapwright_compact", "boost", "abseil", "llvm"]
 programs = {
     "vectors": vectors,
     "vectors_bulk": ["all"],
+    "nodes": ["all"],
+    "shared_pool": ["all"],
     "objects": ["std", "heapwright", "pmr", "boost", "llvm", "foonathan"],
     "buffers": ["std", "heapwright"],
     "deferred": ["heapwright", "moodycamel", "urcu"],
@@ -79,7 +81,7 @@ def benchmark(program: Path, seconds: float) -> dict[str, float]:
     turns = "--benchmark_enable_random_interleaving=true"
     command = [str(program), "--benchmark_format=json", f"--benchmark_min_time={seconds}", turns]
     found = json.loads(run(command))["benchmarks"]
-    return {b["name"].removesuffix("/iterations:1"): 1e9 / b["items_per_second"] for b in found}
+    return {re.sub(r"/(iterations|threads):\d+$", "", b["name"]): 1e9 / b["items_per_second"] for b in found}
 
 
 def take_turns(source: str, work: Path, args: argparse.Namespace) -> list[dict[str, Any]]:
@@ -139,6 +141,9 @@ def figures(work: Path) -> dict[str, Any]:
     result: dict[str, Any] = json.loads(run([str(program)]))
     run(["g++", *flags, *includes["llvm"], str(here / "sizes.cpp"), "-o", str(work / "sizes")])
     result["sizes"] = json.loads(run([str(work / "sizes")]))
+    run_all = [*includes["all"], str(here / "nodes.cpp"), *links["all"], "-lbenchmark", "-lpthread"]
+    run(["g++", *flags, *run_all, "-o", str(work / "nodes_memory")])
+    result["map_bytes"] = json.loads(run([str(work / "nodes_memory"), "memory"]))
     result["caches"] = [row for row in result["caches"] if row]
     few, many = (instructions(program, count, work) for count in (1000, 51000))
     result["defer_instructions"] = (many - few) / 50000

@@ -275,6 +275,12 @@ TEST(Arena, FindsLargeBlocksBySize) {
   EXPECT_EQ(upstream.allocations, first + 100) << "a spare block would waste a third";
   for (int i = 0; i < 100; ++i) memory.allocate(19000);
   EXPECT_EQ(upstream.allocations, first + 100) << "a spare block is large enough";
+  arena other(arena_options{.upstream = &upstream});
+  other.allocate(50000);
+  other.reset();
+  const std::size_t before = upstream.allocations;
+  other.allocate(20000);
+  EXPECT_EQ(upstream.allocations, before + 1) << "the spare block is far too large";
 }
 
 TEST(Arena, AScratchThatConflictsIsTheOther) {

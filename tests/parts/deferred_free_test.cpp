@@ -125,7 +125,7 @@ TEST(DeferredFree, OwnersAndBackgroundThreadsDrainTogether) {
 
 TEST(DeferredFree, SharedPointersDeferTheirObject) {
   const auto in_a_thread = [] {
-    auto table = heapwright::make_shared_deferred<std::vector<std::string>>(1000, "text");
+    auto table = heapwright::make_shared_deferred<std::vector<std::string>>(std::size_t{1000}, "text");
     const auto second = table;
     table.reset();
     EXPECT_EQ(deferred_free::of_thread()->statistics().pending, 0U);

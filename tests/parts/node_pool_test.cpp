@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "heapwright/node_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <list>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "throwing_value.hpp"
+
+namespace {
+
+using heapwright::node_allocator;
+using heapwright::node_pool;
+using heapwright::node_pool_options;
+using heapwright::pooled;
+
+// Counts what it gave; throws when the countdown says so.
+class CountingUpstream : public std::pmr::memory_resource {
+ public:
+  std::size_t live_bytes = 0;
+  std::size_t live_blocks = 0;
+  std::size_t most_bytes = 0;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    parts_test::Countdown::pass();
+    ++live_blocks;
+    live_bytes += bytes;
+    most_bytes = std::max(most_bytes, live_bytes);
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* first, std::size_t bytes, std::size_t alignment) override {
+    --live_blocks;
+    live_bytes -= bytes;
+    std::pmr::new_delete_resource()->deallocate(first, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+TEST(NodePool, GivesAlignedBlocksThatDoNotOverlap) {
+  CountingUpstream upstream;
+  {
+    node_pool pool({.page_bytes = 4096, .upstream = &upstream});
+    struct Given {
+      std::size_t bytes;
+      std::size_t alignment;
+      unsigned char mark;
+    };
+    std::map<unsigned char*, Given> given;
+    std::mt19937 random(3);
+    for (int i = 0; i < 20000; ++i) {
+      if (random() % 5 < 2 && !given.empty()) {
+        auto it = given.lower_bound(reinterpret_cast<unsigned char*>(std::uintptr_t{random()} << 16));
+        if (it == given.end()) it = given.begin();
+        for (std::size_t b = 0; b < it->second.bytes; ++b) ASSERT_EQ(it->first[b], it->second.mark);
+        pool.deallocate(it->first, it->second.bytes, it->second.alignment);
+        given.erase(it);
+        continue;
+      }
+      const std::size_t bytes = random() % 20 == 0 ? random() % 5000 : random() % 600;
+      const std::size_t alignment = std::size_t{1} << random() % 7;
+      auto* first = static_cast<unsigned char*>(pool.allocate(bytes, alignment));
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(first) % alignment, 0U);
+      const auto mark = static_cast<unsigned char>(i);
+      std::memset(first, mark, bytes);
+      ASSERT_TRUE(given.emplace(first, Given{bytes, alignment, mark}).second);
+      ASSERT_EQ(pool.statistics().retained_bytes, upstream.live_bytes);
+    }
+    const auto s = pool.statistics();
+    EXPECT_EQ(s.live_blocks + s.large_blocks, given.size());
+  }
+  EXPECT_EQ(upstream.live_bytes, 0U);
+}
+
+TEST(NodePool, GivesWholePagesBack) {
+  CountingUpstream upstream;
+  node_pool pool({.upstream = &upstream});
+  std::vector<void*> blocks(100000);
+  for (void*& block : blocks) block = pool.allocate(40, 8);
+  const std::size_t most = upstream.live_bytes;
+  EXPECT_LE(most, 100000U * 40 * 102 / 100) << "2 % for headers and ends";
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (i % 10000 >= 2000) pool.deallocate(blocks[i], 40, 8);
+  }
+  EXPECT_LT(upstream.live_bytes, most / 4) << "runs of freed nodes";
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (i % 10000 < 2000) pool.deallocate(blocks[i], 40, 8);
+  }
+  EXPECT_EQ(pool.statistics().pages, 1U) << "one waits for the next node";
+  EXPECT_EQ(pool.statistics().live_blocks, 0U);
+  void* again = pool.allocate(40, 8);
+  std::memset(again, 1, 40);
+  pool.shrink();
+  EXPECT_EQ(pool.statistics().pages, 1U) << "in use again";
+  pool.deallocate(again, 40, 8);
+  pool.shrink();
+  EXPECT_EQ(upstream.live_bytes, 0U);
+  for (const std::size_t bytes : {1U, 40U, 504U, 512U}) {
+    void* one = pool.allocate(bytes, 1);
+    EXPECT_EQ(pool.statistics().live_bytes, (bytes + 7) / 8 * 8);
+    pool.deallocate(one, bytes, 1);
+  }
+}
+
+TEST(NodePool, ServesContainers) {
+  CountingUpstream upstream;
+  node_pool pool({.upstream = &upstream});
+  {
+    using Pair = std::pair<const int, std::string>;
+    std::map<int, std::string, std::less<>, node_allocator<Pair>> map(pool);
+    std::unordered_map<int, std::string, std::hash<int>, std::equal_to<>, node_allocator<Pair>> table(pool);
+    std::list<int, node_allocator<int>> list(pool);
+    std::pmr::set<int> set(&pool);
+    for (int i = 0; i < 5000; ++i) {
+      map.emplace(i, "a text that is too long for the string itself");
+      table.emplace(i, "text");
+      list.push_back(i);
+      set.insert(i);
+    }
+    const auto copy = map;
+    auto moved = std::move(list);
+    list = std::move(moved);
+    EXPECT_EQ(copy.size() + table.size() + list.size() + set.size(), 20000U);
+    EXPECT_GE(pool.statistics().live_blocks, 25000U);
+  }
+  EXPECT_EQ(pool.statistics().live_blocks + pool.statistics().large_blocks, 0U);
+}
+
+TEST(NodePool, ReleasesAContainerAtOnce) {
+  CountingUpstream upstream;
+  using Pair = std::pair<const int, int>;
+  using Map = std::map<int, int, std::less<>, node_allocator<Pair>>;
+  {
+    pooled<Map> map({.upstream = &upstream});
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 10000; ++i) (*map)[i] = round;
+      EXPECT_EQ(map.statistics().live_blocks, 10000U);
+      map.clear();
+      EXPECT_EQ(upstream.live_bytes, 0U);
+      EXPECT_TRUE(map->empty());
+    }
+    (*map)[1] = 2;
+  }
+  EXPECT_EQ(upstream.live_bytes, 0U);
+  {
+    pooled<std::unordered_map<int, int, std::hash<int>, std::equal_to<>, node_allocator<Pair>>> table(
+        {.upstream = &upstream});
+    for (int i = 0; i < 10000; ++i) (*table)[i] = i;
+  }
+  EXPECT_EQ(upstream.live_bytes, 0U) << "its buckets as well";
+}
+
+TEST(NodePool, DestroysElementsThatNeedIt) {
+  using Value = parts_test::ThrowingValue<false>;
+  const long live = Value::live;
+  {
+    pooled<std::list<Value, node_allocator<Value>>> list;
+    for (int i = 0; i < 100; ++i) list->emplace_back(i);
+    list.clear();
+    EXPECT_EQ(Value::live, live);
+    list->emplace_back(1);
+  }
+  EXPECT_EQ(Value::live, live);
+}
+
+TEST(NodePool, SurvivesAnUpstreamThatThrows) {
+  CountingUpstream upstream;
+  {
+    node_pool pool({.page_bytes = 4096, .upstream = &upstream});
+    std::list<int, node_allocator<int>> list(pool);
+    for (int i = 0; i < 300; ++i) list.push_back(i);
+    parts_test::Countdown::left = 1;
+    EXPECT_THROW(
+        {
+          for (int i = 0; i < 300; ++i) list.push_back(i);
+        },
+        std::runtime_error);
+    parts_test::Countdown::left = 1;
+    EXPECT_THROW(static_cast<void>(pool.allocate(5000)), std::runtime_error);
+    parts_test::Countdown::left = 0;
+    list.push_back(1);
+    EXPECT_GE(list.size(), 301U);
+  }
+  EXPECT_EQ(upstream.live_bytes, 0U);
+}
+
+}  // namespace
