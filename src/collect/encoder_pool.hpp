@@ -15,7 +15,7 @@ namespace heapwright::collect {
 class EncoderPool {
  public:
   // An encoder whose chunk begins at or after `floor_ns`. It may be one more
-  // than has_room() allows; then it is to be given back soon.
+  // than has_room() allows: then is_over(), and it is to be given back soon.
   std::unique_ptr<trace::EventEncoder> take(std::uint64_t floor_ns) {
     std::unique_ptr<trace::EventEncoder> encoder;
     if (idle_.empty()) {
@@ -35,10 +35,12 @@ class EncoderPool {
   }
 
   bool has_room() const noexcept { return used_ < most_used; }
+  bool is_over() const noexcept { return used_ > most_used; }
 
  private:
-  static constexpr std::size_t most_idle = 16;
-  static constexpr std::uint32_t most_used = (256U << 20) / sizeof(trace::EventEncoder);
+  // About 20 MB. More threads than that write at once only on large machines.
+  static constexpr std::uint32_t most_used = 16;
+  static constexpr std::size_t most_idle = most_used;
 
   std::vector<std::unique_ptr<trace::EventEncoder>> idle_;
   std::uint32_t used_ = 0;

@@ -15,8 +15,7 @@ using trace::EventKind;
 
 namespace {
 
-constexpr std::uint64_t ring_mask = session::lane_ring_slots - 1;
-static_assert(std::has_single_bit(session::lane_ring_slots));
+static_assert(std::has_single_bit(session::lane_ring_slots) && std::has_single_bit(session::small_ring_slots));
 // What is known of a kind, as bits.
 constexpr std::uint8_t kind_known = 1;
 constexpr std::uint8_t kind_allocates = 2;
@@ -50,9 +49,9 @@ constexpr std::uint64_t clock_slack_ns = 1'000'000;
 void LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) {
   const std::uint64_t head = lane_.head.load(std::memory_order_acquire);
   if (head == tail_) return;
-  if (head - tail_ > session::lane_ring_slots) [[unlikely]] {
+  if (head - tail_ > ring_slots_) [[unlikely]] {
     damaged_slots_ += 1;
-    tail_ = head - session::lane_ring_slots;
+    tail_ = head - ring_slots_;
   }
   if (encoder_ == nullptr) encoder_ = encoders_.take(last_begin_ns_);
   const TickConversion& conversion = clock.conversion();
@@ -72,7 +71,7 @@ LaneDrain::StackIds LaneDrain::stacks_of(std::uint64_t position, std::uint64_t e
                                          StackDefinitions& stacks) const {
   StackIds ids;
   for (std::size_t i = 0; position != end; ++position, ++i) {
-    const RawEvent& slot = lane_.ring[position & ring_mask];
+    const RawEvent& slot = lane_.ring[position & (ring_slots_ - 1)];
     const auto kind = static_cast<std::uint8_t>(load_once(&slot.address_and_kind));
     const auto node = static_cast<std::uint32_t>(load_once(&slot.stack_node));
     ids[i] = kind_table[kind] == 0 ? 0 : stacks.stack_id(node, load_once(&slot.begin_ticks));
@@ -86,6 +85,7 @@ void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitio
                        const TickConversion& clock, std::uint64_t latest_ticks) {
   trace::EventEncoder& encoder = *encoder_;
   const RawEvent* const ring = lane_.ring;
+  const std::uint64_t ring_mask = ring_slots_ - 1;
   const TickConversion conversion = clock;
   const StackIds stack_ids = stacks_of(position, end, stacks);
   const std::uint32_t* stack = stack_ids.data();

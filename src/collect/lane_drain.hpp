@@ -23,17 +23,19 @@ namespace heapwright::collect {
 // on; then the slots that cannot be trusted are skipped and counted.
 class LaneDrain {
  public:
-  LaneDrain(session::Lane& lane, EncoderPool& encoders) noexcept : lane_(lane), encoders_(encoders) {}
+  LaneDrain(session::Lane& lane, std::uint64_t ring_slots, EncoderPool& encoders) noexcept
+      : lane_(lane), ring_slots_(ring_slots), encoders_(encoders) {}
   ~LaneDrain() { end_chunk(); }
   LaneDrain(const LaneDrain&) = delete;
   LaneDrain& operator=(const LaneDrain&) = delete;
 
-  // Slots in the ring.
+  std::uint64_t ring_slots() const noexcept { return ring_slots_; }
+  // Slots in the ring that wait.
   std::uint64_t waiting_slots() const noexcept {
-    return std::min(lane_.head.load(std::memory_order_acquire) - tail_, session::lane_ring_slots);
+    return std::min(lane_.head.load(std::memory_order_acquire) - tail_, ring_slots_);
   }
   bool is_half_full() const noexcept {
-    return lane_.head.load(std::memory_order_seq_cst) - tail_ >= session::lane_ring_slots / 2;
+    return lane_.head.load(std::memory_order_seq_cst) - tail_ >= ring_slots_ / 2;
   }
 
   // Encodes what the lane held at the call, or as much as the chunk can take,
@@ -74,6 +76,7 @@ class LaneDrain {
   void give_back(std::uint64_t position) noexcept;
 
   session::Lane& lane_;
+  std::uint64_t ring_slots_;
   EncoderPool& encoders_;
   std::unique_ptr<trace::EventEncoder> encoder_;
   std::uint64_t tail_ = 0;

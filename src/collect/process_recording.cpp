@@ -17,9 +17,9 @@ using session::ProcessBlock;
 namespace {
 
 constexpr std::uint64_t oldest_event_ns = 1'000'000'000;
-// A chunk is begun for a lane that holds so many slots; fewer wait in the
-// ring, which is memory that the thread has anyway.
-constexpr std::uint64_t least_slots = session::lane_ring_slots / 8;
+// A chunk is begun for a lane whose ring is so full; fewer slots wait there,
+// in memory that the thread has anyway.
+constexpr std::uint64_t least_part = 8;
 constexpr std::uint64_t write_interval_ns = 100'000'000;
 constexpr std::uint64_t first_name_pause_ns = 10'000'000;
 // A reader takes 2^21 threads; this many in one process lose their names and
@@ -121,7 +121,7 @@ bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
   const std::uint32_t state = lane.state.load(std::memory_order_acquire);
   if (state != session::lane_live && state != session::lane_exiting) return false;
   LaneOwner& owner = lanes_[lane_index];
-  owner.drain = std::make_unique<LaneDrain>(lane, context_.encoders);
+  owner.drain = std::make_unique<LaneDrain>(lane, session::ring_slots_of(lane_index), context_.encoders);
   owner.generation = lane.generation.load(std::memory_order_relaxed);
   owner.thread = trace::Thread{};
   owner.thread.index = thread_count_++;
@@ -137,12 +137,25 @@ void ProcessRecording::drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainR
   LaneDrain& drain = *owner.drain;
   drain.look(now_ns);
   const std::uint64_t waiting = drain.waiting_slots();
-  result.fullest_slots = std::max(result.fullest_slots, waiting);
-  const std::uint64_t enough = context_.encoders.has_room() ? least_slots : session::lane_ring_slots / 2;
-  if (drain.chunk() == nullptr && waiting < enough) return;
+  const std::uint64_t ring = drain.ring_slots();
+  result.fullest_slots = std::max(result.fullest_slots, waiting * (session::lane_ring_slots / ring));
+  if (drain.chunk() == nullptr) {
+    if (waiting < ring / (context_.encoders.has_room() ? least_part : 2)) return;
+    if (!context_.encoders.has_room()) write_stalest_chunk();
+    owners_with_chunk_.push_back(static_cast<std::uint32_t>(&owner - lanes_.data()));
+  }
+  owner.last_use = ++uses_;
   result.slots += waiting;
   drain.take(definitions_, context_.clock);
-  if (drain.is_chunk_full() || !context_.encoders.has_room()) write_chunk(owner);
+  if (drain.is_chunk_full() || context_.encoders.is_over()) write_chunk(owner);
+}
+
+// A thread that did not write for long is the last to fill its chunk.
+void ProcessRecording::write_stalest_chunk() {
+  const auto stalest = std::min_element(
+      owners_with_chunk_.begin(), owners_with_chunk_.end(),
+      [this](std::uint32_t a, std::uint32_t b) { return lanes_[a].last_use < lanes_[b].last_use; });
+  if (stalest != owners_with_chunk_.end()) write_chunk(lanes_[*stalest]);
 }
 
 // An exiting thread may write until the kernel says that it is gone.
@@ -170,6 +183,7 @@ void ProcessRecording::end_thread(LaneOwner& owner, Lane& lane, std::uint64_t ex
 void ProcessRecording::write_chunk(LaneOwner& owner) {
   if (owner.thread.index < most_threads) file_.write_events(owner.thread.index, *owner.drain, definitions_);
   owner.drain->end_chunk();
+  std::erase(owners_with_chunk_, static_cast<std::uint32_t>(&owner - lanes_.data()));
 }
 
 // Writes what the lane holds now; what fills a chunk leaves room for the rest
@@ -241,7 +255,10 @@ std::uint64_t ProcessRecording::table_bytes() const noexcept {
   std::uint64_t bytes = 2 * page_bytes + modules * sizeof(session::ModuleEntry);
   bytes += pages(block_.pc_count.load(std::memory_order_relaxed), sizeof block_.pcs);
   bytes += pages(block_.node_count.load(std::memory_order_relaxed), sizeof block_.nodes);
-  return bytes + lanes_.size() * sizeof(Lane);
+  for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
+    bytes += offsetof(Lane, ring) + session::ring_slots_of(index) * sizeof(session::RawEvent);
+  }
+  return bytes;
 }
 
 std::uint64_t ProcessRecording::dropped() const noexcept {

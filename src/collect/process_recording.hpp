@@ -54,7 +54,7 @@ struct FileSummary {
 
 struct DrainResult {
   std::uint64_t slots = 0;          // taken out of all lanes
-  std::uint64_t fullest_slots = 0;  // found in one lane
+  std::uint64_t fullest_slots = 0;  // found in one lane, as if all had a whole ring
   bool has_thread_change = false;
 
   void add(const DrainResult& other) noexcept {
@@ -89,6 +89,7 @@ class ProcessRecording {
     std::unique_ptr<LaneDrain> drain;  // empty: the lane is unused
     trace::Thread thread;
     std::uint32_t generation = 0;
+    std::uint64_t last_use = 0;  // of its chunk
     std::uint64_t next_name_ns = 0;
     std::uint64_t name_pause_ns = 0;
   };
@@ -103,6 +104,7 @@ class ProcessRecording {
   void drain_lane(LaneOwner& owner, std::uint64_t now_ns, DrainResult& result);
   bool release_if_ended(LaneOwner& owner, session::Lane& lane, std::uint64_t now_ns);
   void write_chunk(LaneOwner& owner);
+  void write_stalest_chunk();
   void write_lane(LaneOwner& owner);
   void update_thread(LaneOwner& owner, const session::Lane& lane);
   void end_thread(LaneOwner& owner, session::Lane& lane, std::uint64_t exit_ns);
@@ -121,6 +123,8 @@ class ProcessRecording {
   StackDefinitions definitions_;
   trace::Metadata metadata_;
   std::vector<LaneOwner> lanes_;
+  std::vector<std::uint32_t> owners_with_chunk_;  // few: as many as there are encoders
+  std::uint64_t uses_ = 0;
   std::vector<trace::Thread> pending_threads_;
   std::size_t switches_written_ = 0;
   MemorySampler memory_;

@@ -29,6 +29,7 @@ constinit ThreadRecorder calling_libc{.lane = nullptr,
                                       .stack = nullptr,
                                       .head = 0,
                                       .limit = 0,
+                                      .ring_mask = 0,
                                       .activity = Activity::recorder,
                                       .hook_frame = UINTPTR_MAX,
                                       .bytes_to_sample = 0,
@@ -41,8 +42,10 @@ constinit ThreadRecorder calling_libc{.lane = nullptr,
 
 namespace {
 
-constexpr std::uint64_t half_ring = session::lane_ring_slots / 2;
-constexpr std::uint64_t wait_ns = 10'000'000;
+// The collector wakes who waits; that it is gone is seen when it does not. Not
+// often: thousands of threads may wait at once.
+constexpr std::uint64_t first_wait_ns = 10'000'000;
+constexpr std::uint64_t longest_wait_ns = 640'000'000;
 
 Lane* lanes[session::max_lanes];
 // Lanes whose thread has run its last destructor: free as soon as the
@@ -101,7 +104,8 @@ bool take_new_lane(std::uint32_t& index) noexcept {
   std::memset(lane.recorder_state, 0, sizeof lane.recorder_state);
   auto* thread = reinterpret_cast<ThreadRecorder*>(lane.recorder_state);
   thread->lane = &lane;
-  thread->limit = half_ring;
+  thread->ring_mask = session::ring_slots_of(index) - 1;
+  thread->limit = (thread->ring_mask + 1) / 2;
   thread->random_state = platform::read_ticks(process.ticks_are_tsc) ^ (std::uint64_t{index} << 32);
   thread->stack = unwind::begin_thread(lane.recorder_state + stack_offset);
   lane.head.store(0, std::memory_order_relaxed);
@@ -123,10 +127,10 @@ bool wait_for_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {
   Lane& lane = *thread.lane;
   const std::uint64_t since = platform::read_ticks(process.ticks_are_tsc);
   bool has_room = false;
-  for (;;) {
+  for (std::uint64_t wait_ns = first_wait_ns;; wait_ns = std::min(2 * wait_ns, longest_wait_ns)) {
     lane.is_waiting.store(1, std::memory_order_seq_cst);
     const std::uint32_t seen = lane.space_futex.load(std::memory_order_acquire);
-    has_room = thread.head - lane.tail.load(std::memory_order_seq_cst) + slots <= session::lane_ring_slots;
+    has_room = thread.head - lane.tail.load(std::memory_order_seq_cst) + slots <= thread.ring_mask + 1;
     if (has_room || !is_collector_alive()) break;
     if (process.control->collector_sleeps.exchange(0) != 0) {
       platform::futex_wake(process.control->collector_sleeps);
@@ -177,18 +181,19 @@ void* find_operator_aside(const char* mangled_name) noexcept {
 
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {
   Lane& lane = *thread.lane;
+  const std::uint64_t ring = thread.ring_mask + 1;
   std::uint64_t used = thread.head - lane.tail.load(std::memory_order_acquire);
-  if (used >= half_ring && process.control->collector_sleeps.load(std::memory_order_relaxed) != 0 &&
+  if (used >= ring / 2 && process.control->collector_sleeps.load(std::memory_order_relaxed) != 0 &&
       process.control->collector_sleeps.exchange(0) != 0) {
     platform::futex_wake(process.control->collector_sleeps);
   }
-  if (used + slots > session::lane_ring_slots && !wait_for_room(thread, slots)) {
+  if (used + slots > ring && !wait_for_room(thread, slots)) {
     lane.dropped_full.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   const std::uint64_t tail = lane.tail.load(std::memory_order_acquire);
   used = thread.head - tail;
-  thread.limit = tail + (used + slots <= half_ring ? half_ring : session::lane_ring_slots);
+  thread.limit = tail + (used + slots <= ring / 2 ? ring / 2 : ring);
   return true;
 }
 
@@ -199,8 +204,8 @@ void emit_extended(ThreadRecorder& thread, Call call) noexcept {
                                         .address_and_kind = session::extension_kind,
                                         .size = call.size,
                                         .usable = call.usable};
-  std::memcpy(&lane.ring[thread.head % session::lane_ring_slots], &extension, sizeof extension);
-  session::RawEvent& slot = lane.ring[(thread.head + 1) % session::lane_ring_slots];
+  std::memcpy(&lane.ring[thread.head & thread.ring_mask], &extension, sizeof extension);
+  session::RawEvent& slot = lane.ring[(thread.head + 1) & thread.ring_mask];
   slot.begin_ticks = call.begin_ticks;
   slot.address_and_kind = pack_address(call);
   slot.size = 0;

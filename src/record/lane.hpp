@@ -3,7 +3,7 @@
 //
 // Invariants, per thread:
 //   lane->tail <= head == lane->head        (slots, since the claim)
-//   head - lane->tail <= lane_ring_slots
+//   head - lane->tail <= ring_mask + 1, the slots of the ring
 //   head < limit  =>  the next slot is free
 #pragma once
 
@@ -33,6 +33,7 @@ struct ThreadRecorder {
   unwind::ThreadStack* stack;
   std::uint64_t head;
   std::uint64_t limit;
+  std::uint64_t ring_mask;
   Activity activity;
   // Frame of the hook that set `activity`. A call from above it proves that
   // the hook was left by an exception or longjmp.
@@ -137,7 +138,7 @@ struct Call {
     if (!make_room(thread, 1)) return;
   }
   session::Lane& lane = *thread.lane;
-  session::RawEvent& slot = lane.ring[thread.head % session::lane_ring_slots];
+  session::RawEvent& slot = lane.ring[thread.head & thread.ring_mask];
   slot.begin_ticks = call.begin_ticks;
   slot.address_and_kind = pack_address(call);
   slot.size = static_cast<std::uint32_t>(call.size);

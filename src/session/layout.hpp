@@ -90,7 +90,15 @@ enum LaneState : std::uint32_t {
   lane_exiting = 2,  // its thread runs its last destructors; may still write
 };
 
-inline constexpr std::uint64_t lane_ring_slots = 8192;        // 256 KiB of events
+// The first lanes use the whole of their ring, 256 KiB. Where more threads live
+// at once each of the others uses its first 32 KiB, so that hundreds of threads
+// take less memory than their stacks.
+inline constexpr std::uint64_t lane_ring_slots = 8192;
+inline constexpr std::uint64_t small_ring_slots = 1024;
+inline constexpr std::uint32_t whole_ring_lanes = 32;
+constexpr std::uint64_t ring_slots_of(std::uint32_t lane_index) noexcept {
+  return lane_index < whole_ring_lanes ? lane_ring_slots : small_ring_slots;
+}
 inline constexpr std::size_t lane_state_bytes = 16384 - 256;  // the recorder's own per-thread state
 
 inline constexpr std::uint64_t self_cost_interval = 1024;

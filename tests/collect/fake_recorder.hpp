@@ -97,12 +97,15 @@ class FakeRecorder {
     block_->nodes[node].store(std::uint64_t{parent} << 32 | (frame_number + 1), std::memory_order_release);
   }
 
+  std::uint64_t ring_of(const session::Lane& lane) const {
+    return session::ring_slots_of(static_cast<std::uint32_t>(&lane - block_->lanes));
+  }
   // False when the collector has closed the session.
   bool wait_for_room(session::Lane& lane, std::uint64_t slots) {
-    while (lane.head.load() - lane.tail.load(std::memory_order_acquire) + slots > session::lane_ring_slots) {
+    while (lane.head.load() - lane.tail.load(std::memory_order_acquire) + slots > ring_of(lane)) {
       lane.is_waiting.store(1);
       const std::uint32_t seen = lane.space_futex.load();
-      const bool is_full = lane.head.load() - lane.tail.load() + slots > session::lane_ring_slots;
+      const bool is_full = lane.head.load() - lane.tail.load() + slots > ring_of(lane);
       if (is_full) {
         if (control_->is_closed.load() != 0) return false;
         wake_collector();
@@ -122,7 +125,7 @@ class FakeRecorder {
   bool emit(session::Lane& lane, const session::RawEvent& event) {
     if (!wait_for_room(lane, 1)) return false;
     const std::uint64_t head = lane.head.load(std::memory_order_relaxed);
-    lane.ring[head % session::lane_ring_slots] = event;
+    lane.ring[head % ring_of(lane)] = event;
     lane.head.store(head + 1, std::memory_order_release);
     return true;
   }
@@ -131,9 +134,9 @@ class FakeRecorder {
                      const session::RawEvent& event) {
     if (!wait_for_room(lane, 2)) return false;
     const std::uint64_t head = lane.head.load(std::memory_order_relaxed);
-    std::memcpy(static_cast<void*>(&lane.ring[head % session::lane_ring_slots]), &extension,
+    std::memcpy(static_cast<void*>(&lane.ring[head % ring_of(lane)]), &extension,
                 sizeof extension);
-    lane.ring[(head + 1) % session::lane_ring_slots] = event;
+    lane.ring[(head + 1) % ring_of(lane)] = event;
     lane.head.store(head + 2, std::memory_order_release);
     return true;
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: all facts of a trace in one report
 // dump_trace FILE [SIZE]: what a trace holds, as JSON, for the journeys. It
 // replays the events on its own, simply and in memory: a second opinion
 // beside src/analyze. With SIZE, also the distinct stacks that asked for it.
