@@ -15,7 +15,8 @@ using trace::EventKind;
 
 namespace {
 
-static_assert(std::has_single_bit(session::lane_ring_slots) && std::has_single_bit(session::small_ring_slots));
+static_assert(std::has_single_bit(session::lane_ring_slots) &&
+              std::has_single_bit(session::small_ring_slots));
 // What is known of a kind, as bits.
 constexpr std::uint8_t kind_known = 1;
 constexpr std::uint8_t kind_allocates = 2;
