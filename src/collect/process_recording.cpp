@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one process image, from its first lane to the end of its file
 #include "collect/process_recording.hpp"
 
 #include <unistd.h>
