@@ -40,7 +40,7 @@ build: setup ## build build/release/lib/, build/release/bin/ and .venv/bin/heapw
 .venv/installed: .venv/tools $(INSTALL_INPUTS)
 	@mkdir -p build
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(PIP) --no-build-isolation -C build-dir=build/release \
-	  -C cmake.define.HEAPWRIGHT_TESTS=$(TESTS) -e '.[test]'
+	  -C cmake.define.HEAPWRIGHT_TESTS=$(TESTS) -e '.[all,test]'
 	@touch $@
 
 run: build ## record a real program (sqlite3) and explain its heap

@@ -78,7 +78,7 @@ def _run(arguments: list[str]) -> int:
     except MemoryError:
         return _fail("out of memory; choose a part of the trace with --from and --until")
     except Exception as error:
-        if not _is_trace_error(error):
+        if not _is_for_the_user(error):
             raise
         return _fail(str(error))
     return code
@@ -92,9 +92,10 @@ def _run_command_line(arguments: list[str]) -> int:
     return command_line.run(arguments)
 
 
-def _is_trace_error(error: Exception) -> bool:
-    model = sys.modules.get("heapwright.model")  # not there: no trace was opened
-    return model is not None and isinstance(error, model.TraceError)
+def _is_for_the_user(error: Exception) -> bool:
+    known = (("heapwright.model", "TraceError"), ("heapwright.model.extras", "MissingPackageError"))
+    modules = ((sys.modules.get(module), name) for module, name in known)  # not there: nothing of it was done
+    return any(module is not None and isinstance(error, getattr(module, name)) for module, name in modules)
 
 
 def _fail(message: str) -> int:

@@ -65,8 +65,8 @@ def lab(
     build = program.parent.parent
     built = Path.cwd() / "build"
     shelf = Shelf(program, [build, build.parent, built / "release", built])
-    _check_page(html, json, force)
     try:
+        _check_page(html, json, force)
         if not name:
             _list(shelf, json, wide)
             return 0
@@ -87,6 +87,7 @@ def lab(
 
 def _check_page(html: Path | None, json: bool, force: bool) -> None:
     if html is not None:
+        page.check_packages()
         output.check_output(html, force)
         if json and output.is_stdout(html):
             raise InputError("--json and --html - both mean standard output; name a file with --html")

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
-import duckdb
 import typer
 
 from heapwright.cli import options
@@ -21,10 +20,11 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
 from heapwright.explain.tables import plain
-from heapwright.model import Trace
+from heapwright.model import Trace, extras
 from heapwright.model.tables import TABLES
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
     from rich.console import Console
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help=f"SQL over {', '.join(TABLES)}.")]
@@ -47,6 +47,7 @@ def sql(
     """
     if csv and json:
         raise InputError("--csv and --json exclude each other; give one of them")
+    extras.duckdb()
     trace = open_trace(file, debug_root)
     result = run_query(trace, _as_text(query))
     columns = [column[0] for column in result.description or []]
@@ -70,8 +71,9 @@ def _as_text(query: str) -> str:
         raise InputError("the query is not UTF-8") from None
 
 
-def run_query(trace: Trace, query: str) -> duckdb.DuckDBPyConnection:
+def run_query(trace: Trace, query: str) -> DuckDBPyConnection:
     """Runs the query over the tables it names."""
+    duckdb = extras.duckdb()
     connection = duckdb.connect()
     connection.execute("set enable_progress_bar = false")
     mentioned = _tables_in(connection, query)
@@ -86,7 +88,7 @@ def run_query(trace: Trace, query: str) -> duckdb.DuckDBPyConnection:
         raise InputError(explain_error(str(error), query, trace, mentioned)) from None
 
 
-def _execute(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDBPyConnection:
+def _execute(connection: DuckDBPyConnection, query: str) -> DuckDBPyConnection:
     # In a thread of its own: inside DuckDB the main thread would not notice Ctrl-C.
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(connection.execute, query)
@@ -97,11 +99,12 @@ def _execute(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDB
             raise
 
 
-def _tables_in(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
+def _tables_in(connection: DuckDBPyConnection, query: str) -> list[str]:
+    error = extras.duckdb().Error
     try:
         names = {name.lower() for name in connection.get_table_names(query)}
         return [name for name in TABLES if name in names]
-    except duckdb.Error:  # not a select (describe, copy), or not SQL
+    except error:  # not a select (describe, copy), or not SQL
         return [name for name in TABLES if re.search(rf"\b{name}\b", query, re.IGNORECASE)]
 
 
@@ -122,7 +125,7 @@ def explain_error(message: str, query: str, trace: Trace, mentioned: Sequence[st
 
 
 def _columns(trace: Trace, tables: Iterable[str]) -> list[str]:
-    connection = duckdb.connect()
+    connection = extras.duckdb().connect()
     found: list[str] = []
     for name in tables:
         connection.register(name, trace.table(name))
@@ -135,12 +138,12 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
-def _rows(result: duckdb.DuckDBPyConnection) -> Iterable[Sequence[Any]]:
+def _rows(result: DuckDBPyConnection) -> Iterable[Sequence[Any]]:
     while chunk := result.fetchmany(10_000):
         yield from chunk
 
 
-def _print_table(columns: Sequence[str], result: duckdb.DuckDBPyConnection, console: Console) -> None:
+def _print_table(columns: Sequence[str], result: DuckDBPyConnection, console: Console) -> None:
     rows = result.fetchmany(_SHOWN_ROWS + 1)
     numbers = {
         i for i in range(len(columns)) if rows and all(isinstance(row[i], int | float) for row in rows)

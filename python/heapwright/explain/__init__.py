@@ -31,6 +31,7 @@ from heapwright.explain import (
     volume,
 )
 from heapwright.explain.report import Answer, Report
+from heapwright.model.extras import MissingPackageError
 
 SCHEMA = "heapwright.explain/1"
 
@@ -59,17 +60,36 @@ NAMES: tuple[str, ...] = tuple(question.NAME for question in QUESTIONS)
 
 def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | None = None) -> Answer:
     """The whole document: summary, the answers to the named questions, and the tree if one is wanted."""
-    answers = {question.NAME: question.answer(report) for question in QUESTIONS}
+    answers, missing = _answers(report)
     for name, answer in answers.items():
         details.complete(report, name, answer)
-    findings = [finding for question in QUESTIONS for finding in question.findings(answers[question.NAME])]
+    findings = [
+        finding
+        for question in QUESTIONS
+        if question.NAME in answers
+        for finding in question.findings(answers[question.NAME])
+    ]
+    first = summary.answer(report, findings)
+    first["notes"] += missing
     return {
         "schema": SCHEMA,
         "file": report.trace.path,
-        "summary": summary.answer(report, findings),
+        "summary": first,
         "questions": {name: answers[name] for name in answers if name in names},
         **({"tree": tree.answer(report, shown)} if shown else {}),
     }
+
+
+def _answers(report: Report) -> tuple[dict[str, Answer], list[str]]:
+    """What can be answered with the packages that are installed, and a line for what cannot."""
+    answers: dict[str, Answer] = {}
+    missing = []
+    for question in QUESTIONS:
+        try:
+            answers[question.NAME] = question.answer(report)
+        except MissingPackageError as error:
+            missing.append(f"{question.TITLE} [{question.NAME}] left out: {error}")
+    return answers, missing
 
 
 def render(document: Answer, console: look.Console) -> None:

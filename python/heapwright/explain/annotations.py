@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from heapwright.model import extras
 from heapwright.model.trace import KIND_NAMES, Trace
 
 if TYPE_CHECKING:
@@ -61,10 +62,8 @@ class Annotations:
     """SQL over a trace's events. Each question reads the whole trace once."""
 
     def __init__(self, trace: Trace) -> None:
-        import duckdb  # only for programs that say something
-
         self._trace = trace
-        self._connection: DuckDBPyConnection = duckdb.connect()
+        self._connection: DuckDBPyConnection = extras.duckdb().connect()
         self._connection.execute("set enable_progress_bar = false")
 
     def ask(self, query: str) -> list[Any]:

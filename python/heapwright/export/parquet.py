@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import duckdb
-
-from heapwright.model import NO_LIMIT, Filter, Trace
+from heapwright.model import NO_LIMIT, Filter, Trace, extras
 
 # Tables with a row per call or block, which a filter can choose from.
 FILTERED_TABLES = ("event", "block")
@@ -19,6 +17,7 @@ def write_table(trace: Trace, table: str, path: Path, chosen: Filter) -> None:
 
     chosen: times are those of a row's begin; everything, unless the table is in FILTERED_TABLES.
     """
+    duckdb = extras.duckdb()
     connection = duckdb.connect()
     connection.execute("set enable_progress_bar = false")
     connection.register("source", trace.table(table))

@@ -5,14 +5,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from heapwright.lab import findings, plots, tables, words
 from heapwright.lab.allocators import OURS
+from heapwright.lab.errors import LabError
 from heapwright.lab.experiment import Experiment, Figure, Part
 
 Record = Mapping[str, Any]
+
+
+def check_packages() -> None:
+    """LabError unless the packages that draw the page are installed."""
+    for name in ("jinja2", "plotly"):
+        if not _is_installed(name):
+            raise LabError(f"a page needs the package {name}: pip install 'heapwright[lab]'")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def render(experiments: Sequence[Experiment], document: Record) -> str:

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""Packages that only some questions need: imported when one of those is asked."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class MissingPackageError(Exception):
+    """A package is not installed; the text is one line that says how to get it."""
+
+    def __init__(self, name: str, extra: str) -> None:
+        super().__init__(f"this needs the package {name}: pip install 'heapwright[{extra}]'")
+
+
+def duckdb() -> Any:
+    """The module duckdb; MissingPackageError when it is not installed."""
+    try:
+        return import_module("duckdb")
+    except ModuleNotFoundError:
+        raise MissingPackageError("duckdb", "sql") from None
