@@ -42,6 +42,7 @@ programs = {
     "vectors_bulk": ["all"],
     "nodes": ["all"],
     "shared_pool": ["all"],
+    "class_objects": ["all"],
     "objects": ["std", "heapwright", "pmr", "boost", "llvm", "foonathan"],
     "buffers": ["std", "heapwright"],
     "deferred": ["heapwright", "moodycamel", "urcu"],

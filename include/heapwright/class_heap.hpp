@@ -4,10 +4,14 @@
 #ifndef HEAPWRIGHT_CLASS_HEAP_HPP
 #define HEAPWRIGHT_CLASS_HEAP_HPP
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/heap_api.hpp"
@@ -60,14 +64,26 @@ class class_heap {
   static void operator delete(void*, void*) noexcept {}
 
   // For tests: EXPECT_EQ(Order::heap_statistics().live_objects, 0). Exact when
-  // no other thread allocates meanwhile.
+  // no other thread allocates meanwhile; the peak of several threads may miss
+  // up to 32 objects of each.
   static class_heap_statistics heap_statistics() noexcept {
-    return {live_.load(std::memory_order_relaxed), peak_.load(std::memory_order_relaxed),
-            total_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed)};
+    const std::scoped_lock lock(registry_);
+    totals sum = past_;
+    for (const thread_cache* own = caches_; own != nullptr; own = own->next) sum.add(*own);
+    const std::int64_t flushed = live_.load(std::memory_order_relaxed);
+    const std::int64_t peak = std::max(peak_.load(std::memory_order_relaxed), flushed + sum.most_unflushed);
+    return {static_cast<std::uint64_t>(flushed + sum.unflushed), static_cast<std::uint64_t>(peak),
+            sum.objects, sum.bytes};
   }
   // The peak starts again from what is live.
   static void reset_heap_peak() noexcept {
-    peak_.store(live_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    const std::scoped_lock lock(registry_);
+    std::int64_t live = live_.load(std::memory_order_relaxed);
+    for (thread_cache* own = caches_; own != nullptr; own = own->next) {
+      live += own->unflushed.load(std::memory_order_relaxed);
+      own->most_unflushed.store(own->unflushed.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+    peak_.store(live, std::memory_order_relaxed);
   }
   static bool has_own_heap() noexcept { return own_heap() != nullptr; }
 
@@ -88,43 +104,154 @@ class class_heap {
     return block;
   }
   static void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    thread_cache* own = of_thread();
     void* block = nullptr;
-    if (heapwright_heap* heap = own_heap()) {
-      block = heapwright_heap_allocate(heap, bytes, alignment);
-    } else if (alignment > default_alignment) {
-      block = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+    if (own != nullptr && own->block_count != 0 && is_cached_size(bytes, alignment)) {
+      block = own->blocks[--own->block_count];
     } else {
-      block = ::operator new(bytes, std::nothrow);
+      block = allocate_below(bytes, alignment);
+      if (block == nullptr) return nullptr;
     }
-    if (block != nullptr) count(bytes);
+    count(own, 1, static_cast<std::int64_t>(bytes));
     return block;
   }
   static void release(void* block, std::size_t bytes, std::size_t alignment) noexcept {
     if (block == nullptr) return;
-    [[maybe_unused]] const std::uint64_t live = live_.fetch_sub(1, std::memory_order_relaxed);
-    HEAPWRIGHT_CHECK(live != 0, "class_heap", "delete of an object that this class did not allocate");
-    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-    if (heapwright_heap* heap = own_heap()) {
-      heapwright_heap_free(heap, block);
-    } else if (alignment > default_alignment) {
-      ::operator delete (block, std::align_val_t{alignment});
-    } else {
-      ::operator delete(block);
-    }
+    thread_cache* own = of_thread();
+    count(own, -1, -static_cast<std::int64_t>(bytes));
+    if (own == nullptr || !is_cached_size(bytes, alignment)) return release_below(block, alignment);
+    if (own->block_count == most_cached) [[unlikely]]
+      empty(*own, most_cached / 2);
+    own->blocks[own->block_count++] = block;
   }
-  static void count(std::size_t bytes) noexcept {
-    total_.fetch_add(1, std::memory_order_relaxed);
-    bytes_.fetch_add(bytes, std::memory_order_relaxed);
-    const std::uint64_t live = live_.fetch_add(1, std::memory_order_relaxed) + 1;
-    std::uint64_t peak = peak_.load(std::memory_order_relaxed);
+
+  static void* allocate_below(std::size_t bytes, std::size_t alignment) noexcept {
+    if (heapwright_heap* heap = own_heap()) return heapwright_heap_allocate(heap, bytes, alignment);
+    if (alignment > default_alignment)
+      return ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+    return ::operator new(bytes, std::nothrow);
+  }
+  static void release_below(void* block, std::size_t alignment) noexcept {
+    if (heapwright_heap* heap = own_heap()) return heapwright_heap_free(heap, block);
+    if (alignment > default_alignment) return ::operator delete (block, std::align_val_t{alignment});
+    ::operator delete(block);
+  }
+
+  // Blocks of the class's own size wait with the thread that freed them, up to
+  // 64. AddressSanitizer sees every block come and go.
+  static constexpr std::size_t most_cached = HEAPWRIGHT_ASAN ? 1 : 64;
+  static constexpr std::int64_t most_unflushed_objects = 32;
+  static constexpr bool is_cached_size(std::size_t bytes, std::size_t alignment) noexcept {
+    return !HEAPWRIGHT_ASAN && bytes == sizeof(T) && alignment == default_alignment;
+  }
+
+  // Written by its thread only, the counts read by all.
+  struct thread_cache {
+    std::size_t block_count = 0;
+    std::array<void*, most_cached> blocks{};
+    std::atomic<std::int64_t> unflushed{0};       // live objects not yet in live_
+    std::atomic<std::int64_t> most_unflushed{0};  // the largest it was since the last flush
+    std::atomic<std::uint64_t> objects{0};
+    std::atomic<std::uint64_t> bytes{0};
+    thread_cache* next = nullptr;
+  };
+  struct totals {
+    std::int64_t unflushed = 0;
+    std::int64_t most_unflushed = 0;
+    std::uint64_t objects = 0;
+    std::uint64_t bytes = 0;
+    void add(const thread_cache& own) noexcept {
+      unflushed += own.unflushed.load(std::memory_order_relaxed);
+      most_unflushed += own.most_unflushed.load(std::memory_order_relaxed);
+      objects += own.objects.load(std::memory_order_relaxed);
+      bytes += own.bytes.load(std::memory_order_relaxed);
+    }
+  };
+  struct registered_cache {
+    thread_cache cache;
+    registered_cache() {
+      const std::scoped_lock lock(registry_);
+      cache.next = std::exchange(caches_, &cache);
+    }
+    ~registered_cache() {
+      of_this_thread_ = nullptr;
+      has_ended_ = true;
+      empty(cache, cache.block_count);
+      const std::scoped_lock lock(registry_);
+      flush(cache);
+      past_.objects += cache.objects.load(std::memory_order_relaxed);
+      past_.bytes += cache.bytes.load(std::memory_order_relaxed);
+      thread_cache** link = &caches_;
+      while (*link != &cache) link = &(*link)->next;
+      *link = cache.next;
+    }
+  };
+
+  // Null when the thread is about to end.
+  static thread_cache* of_thread() noexcept {
+    if (of_this_thread_ != nullptr) [[likely]]
+      return of_this_thread_;
+    return make_cache();
+  }
+  [[gnu::noinline]] static thread_cache* make_cache() noexcept {
+    if (has_ended_) return nullptr;
+    thread_local registered_cache own;
+    return of_this_thread_ = &own.cache;
+  }
+  static void empty(thread_cache& own, std::size_t count) noexcept {
+    for (; count != 0; --count) release_below(own.blocks[--own.block_count], default_alignment);
+  }
+
+  template <class N>
+  static void add(std::atomic<N>& to, N value) noexcept {  // by one writer: no locked instruction
+    to.store(to.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+  }
+  static void count(thread_cache* own, std::int64_t objects, std::int64_t bytes) noexcept {
+#if HEAPWRIGHT_CHECKED
+    const std::int64_t live = checked_live_.fetch_add(objects, std::memory_order_relaxed) + objects;
+    HEAPWRIGHT_CHECK(live >= 0, "class_heap", "delete of an object that this class did not allocate");
+#endif
+    if (own == nullptr) [[unlikely]]
+      return count_late(objects, bytes);
+    if (objects > 0) add(own->objects, std::uint64_t{1});
+    add(own->bytes, static_cast<std::uint64_t>(bytes));
+    const std::int64_t unflushed = own->unflushed.load(std::memory_order_relaxed) + objects;
+    own->unflushed.store(unflushed, std::memory_order_relaxed);
+    if (unflushed > own->most_unflushed.load(std::memory_order_relaxed)) {
+      own->most_unflushed.store(unflushed, std::memory_order_relaxed);
+    }
+    if (unflushed > most_unflushed_objects || unflushed < -most_unflushed_objects) [[unlikely]]
+      flush(*own);
+  }
+  [[gnu::noinline]] static void flush(thread_cache& own) noexcept {
+    const std::int64_t unflushed = own.unflushed.load(std::memory_order_relaxed);
+    const std::int64_t before = live_.fetch_add(unflushed, std::memory_order_relaxed);
+    raise_peak(before + own.most_unflushed.load(std::memory_order_relaxed));
+    own.unflushed.store(0, std::memory_order_relaxed);
+    own.most_unflushed.store(0, std::memory_order_relaxed);
+  }
+  [[gnu::noinline]] static void count_late(std::int64_t objects, std::int64_t bytes) noexcept {
+    const std::scoped_lock lock(registry_);
+    past_.objects += objects > 0;
+    past_.bytes += static_cast<std::uint64_t>(bytes);
+    raise_peak(live_.fetch_add(objects, std::memory_order_relaxed) + objects);
+  }
+  static void raise_peak(std::int64_t live) noexcept {
+    std::int64_t peak = peak_.load(std::memory_order_relaxed);
     while (peak < live && !peak_.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
     }
   }
 
-  static inline std::atomic<std::uint64_t> live_{0};
-  static inline std::atomic<std::uint64_t> peak_{0};
-  static inline std::atomic<std::uint64_t> total_{0};
-  static inline std::atomic<std::uint64_t> bytes_{0};
+  static inline constinit std::mutex registry_;
+  static inline constinit thread_cache* caches_ = nullptr;
+  static inline constinit totals past_{};
+  static inline constinit thread_local thread_cache* of_this_thread_ = nullptr;
+  static inline constinit thread_local bool has_ended_ = false;
+  static inline constinit std::atomic<std::int64_t> live_{0};
+  static inline constinit std::atomic<std::int64_t> peak_{0};
+#if HEAPWRIGHT_CHECKED
+  static inline constinit std::atomic<std::int64_t> checked_live_{0};
+#endif
 };
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI

@@ -47,9 +47,14 @@ struct cached_block {
   cached_block* next = nullptr;  // while it waits in a policy
 };
 
-// The most a request may receive: a quarter or 256 bytes more.
+// What a request is rounded up to: a heap gives no less anyway.
+constexpr std::size_t rounded_request(std::size_t request) noexcept {
+  return request > SIZE_MAX - 16 ? request : (std::max<std::size_t>(request, 1) + 7) / 8 * 8;
+}
+
+// The most a request may receive: a quarter more, or what rounding up to 8 adds.
 constexpr std::size_t waste_bound(std::size_t request) noexcept {
-  return std::max(request + request / 4, request + 256);
+  return std::max(request + request / 4, rounded_request(request));
 }
 
 // The default. Blocks wait in size classes of 12.5 %; a request takes only from
@@ -102,10 +107,7 @@ class learnt_cutoff {
     ++counters_.retained_buffers;
   }
 
-  // Requests are rounded to what a heap gives anyway.
-  static constexpr std::size_t capacity_for(std::size_t request) noexcept {
-    return request > SIZE_MAX - 16 ? request : (std::max<std::size_t>(request, 1) + 7) / 8 * 8;
-  }
+  static constexpr std::size_t capacity_for(std::size_t request) noexcept { return rounded_request(request); }
 
   template <class Drop>
   void drain(Drop drop) {
