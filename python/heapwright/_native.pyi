@@ -55,6 +55,8 @@ class PlainTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 FUNNEL_CALLERS: int
+ALLOCATING_CALLERS: int
+FRAME_ALLOCATING: int
 FRAME_NAMED: int
 FRAME_SKIPPED: int
 FRAME_UNNAMED: int

@@ -39,6 +39,12 @@ class FunnelSearch {
   bool is_skipped(std::uint32_t frame) const noexcept {
     return frame >= kinds_.size() || kinds_[frame] == FrameKind::skipped;
   }
+  // 0: never a funnel.
+  std::size_t callers_needed(std::uint32_t frame) const noexcept {
+    return kinds_[frame] == FrameKind::unnamed      ? funnel_callers
+           : kinds_[frame] == FrameKind::allocating ? allocating_callers
+                                                    : 0;
+  }
   std::uint32_t parent_of(std::uint32_t stack) const noexcept {
     return parents_[stack] < stack ? parents_[stack] : 0;
   }
@@ -78,10 +84,10 @@ class FunnelSearch {
 
   // False when there are none beside those known.
   bool mark_funnels(const std::vector<std::uint32_t>& stacks) {
-    std::vector<std::uint64_t> calls;  // of a frame without a name by another frame
+    std::vector<std::uint64_t> calls;  // of a frame that may be one by another frame
     for (const auto stack : stacks) {
       const auto frame = frames_[stack];
-      const auto caller = kinds_[frame] == FrameKind::unnamed ? caller_of(stack) : 0;
+      const auto caller = callers_needed(frame) != 0 ? caller_of(stack) : 0;
       if (caller != 0) {
         calls.push_back(std::uint64_t{frame} << 32 | frames_[caller]);
       }
@@ -95,7 +101,7 @@ class FunnelSearch {
       while (to < calls.size() && calls[to] >> 32 == frame) {
         ++to;
       }
-      if (to - from >= funnel_callers) {
+      if (to - from >= callers_needed(static_cast<std::uint32_t>(frame))) {
         has_new = true;
         is_funnel_[frame] = true;
       }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Finds allocation wrappers in stripped code, where no name gives them away.
+// Finds allocation wrappers that are none by name alone.
 //
-// A funnel is a frame without a name through which many different callers get
-// their memory (sqlite's malloc in a stripped library): a wrapper, so the
-// callers are the sites. Wrappers of wrappers are found in further rounds.
+// A funnel is a frame through which many different callers get their memory:
+// sqlite's malloc in a stripped library, or a function that is named after
+// what it does (ngx_alloc, AllocateHeap), for which fewer callers are enough.
+// It is a wrapper, so the callers are the sites. Wrappers of wrappers are
+// found in further rounds.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +15,12 @@
 
 namespace heapwright::analyze {
 
-enum class FrameKind : std::uint8_t { named = 0, skipped = 1, unnamed = 2 };
+enum class FrameKind : std::uint8_t { named = 0, skipped = 1, unnamed = 2, allocating = 3 };
 
-// So many different callers make a frame without a name a funnel.
+// So many different callers make a frame without a name a funnel, and one
+// that is named after allocating.
 inline constexpr std::size_t funnel_callers = 8;
+inline constexpr std::size_t allocating_callers = 3;
 
 // The funnels' frames, ascending. parents and frames: of each stack, which
 // comes after its parent; stack 0 is empty. kinds: by frame; frames beyond are

@@ -374,6 +374,8 @@ void bind_facts(nb::module_& module) {
     return nb::make_tuple(packed(numbered.site_of_stack), packed(numbered.first_stack));
   });
   module.attr("FUNNEL_CALLERS") = analyze::funnel_callers;
+  module.attr("ALLOCATING_CALLERS") = analyze::allocating_callers;
+  module.attr("FRAME_ALLOCATING") = static_cast<int>(analyze::FrameKind::allocating);
   module.attr("FRAME_NAMED") = static_cast<int>(analyze::FrameKind::named);
   module.attr("FRAME_SKIPPED") = static_cast<int>(analyze::FrameKind::skipped);
   module.attr("FRAME_UNNAMED") = static_cast<int>(analyze::FrameKind::unnamed);

@@ -46,6 +46,17 @@ TEST(Funnels, AFrameWithoutANameThatManyCallIsOne) {
   EXPECT_EQ(tree.funnels(), Frames{wrapper});
 }
 
+TEST(Funnels, AFrameNamedAfterAllocatingNeedsFewerCallers) {
+  Tree tree;
+  const auto wrapper = tree.frame(FrameKind::allocating);
+  const auto seldom = tree.frame(FrameKind::allocating);
+  const auto unnamed = tree.frame(FrameKind::unnamed);
+  tree.callers(allocating_callers, {wrapper});
+  tree.callers(allocating_callers - 1, {seldom});
+  tree.callers(allocating_callers, {unnamed});
+  EXPECT_EQ(tree.funnels(), Frames{wrapper});
+}
+
 TEST(Funnels, FewCallersAreNotEnoughHoweverManyStacks) {
   Tree tree;
   const auto wrapper = tree.frame(FrameKind::unnamed);

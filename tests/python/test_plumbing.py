@@ -29,6 +29,8 @@ def at(function: str, library: str = "app", file: str = "") -> Location:
         at("anything", "libjemalloc.so.2"),
         at("hook", "libheapwright-record.so"),
         at("zmalloc"),
+        at("ngx_memalign"),
+        at("llvm::User::operator new(unsigned long, unsigned int)"),
         at("char* pool::xmalloc<a::b>(int)"),
         at("sqlite3DbMallocRaw"),
         at("xstrdup"),

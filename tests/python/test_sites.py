@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heapwright.model.funnels import MIN_CALLERS
+import pytest
+from heapwright.model.funnels import MIN_CALLERS, MIN_CALLERS_BY_NAME
 from heapwright.model.sites import FRAME_TABLE_FULL, FRAME_TRUNCATED, SiteOptions, group
 from heapwright.model.symbols import Location
 from hypothesis import given
@@ -99,6 +100,27 @@ def test_a_nameless_frame_with_many_callers_is_a_wrapper() -> None:
     assert fan_in(MIN_CALLERS, "app+0x10") == [f"caller{i} [app]" for i in range(MIN_CALLERS)]
     assert set(fan_in(MIN_CALLERS - 1, "app+0x10")) == {"app+0x10"}
     assert set(fan_in(MIN_CALLERS, "named")) == {"named [app]"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ngx_alloc",
+        "AllocateHeap",
+        "apr_palloc",
+        "Arena::grow(unsigned long)",
+        "sdsnewlen",
+        "Pool<int>::allocate()",
+    ],
+)
+def test_a_frame_named_after_allocating_is_a_wrapper_with_fewer_callers(name: str) -> None:
+    assert fan_in(MIN_CALLERS_BY_NAME, name) == [f"caller{i} [app]" for i in range(MIN_CALLERS_BY_NAME)]
+    assert set(fan_in(MIN_CALLERS_BY_NAME - 1, name)) == {f"{name} [app]"}
+
+
+@pytest.mark.parametrize("name", ["parse", "ns_alloc::parse(int)", "parse<alloc_policy>(int)", "news"])
+def test_other_names_are_no_wrappers(name: str) -> None:
+    assert set(fan_in(MIN_CALLERS, name)) <= {f"{name} [app]", "main [app]"}
 
 
 TREES = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 7)), max_size=60)

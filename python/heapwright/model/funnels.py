@@ -1,38 +1,61 @@
 # SPDX-License-Identifier: MIT
-"""Finds allocation wrappers in stripped code, where no name gives them away.
+"""Finds allocation wrappers that are none by name alone.
 
-A funnel is a frame without a name through which many different callers get
-their memory; src/analyze/funnels.hpp finds them.
+A funnel is a frame through which many different callers get their memory, and
+that has no name or one that speaks of allocating; src/analyze/funnels.hpp
+finds them.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 
 from heapwright import _native
+from heapwright.model.names import bare_name
+from heapwright.model.symbols import Location
 
 MIN_CALLERS = _native.FUNNEL_CALLERS
+MIN_CALLERS_BY_NAME = _native.ALLOCATING_CALLERS
+
+# ngx_alloc, AllocateHeap, apr_palloc, Arena::grow, sdsnewlen, strbuf_grow, Pool::get_memory
+_SPEAKS_OF_ALLOCATING = re.compile(
+    r"alloc|new_?(?:len|size|node|block|object)|grow|reserve|enlarge|(?:get|obtain)_?mem", re.IGNORECASE
+)
+
+
+def speaks_of_allocating(locations: Sequence[Location]) -> bool:
+    """True when all these functions do by their names."""
+    return all(
+        _SPEAKS_OF_ALLOCATING.search(bare_name(found.function).rsplit("::", 1)[-1]) for found in locations
+    )
 
 
 def funnels(
     parents: Sequence[int],
     frames: Sequence[int],
     used: Iterable[int],
-    is_skipped: Callable[[int], bool],
+    locations: Callable[[int], Sequence[Location]],
     is_unnamed: Callable[[int], bool],
 ) -> list[int]:
-    """The frames to look through, beside those that are skipped anyway; used: the distinct ones."""
-    seen = [frame for frame in used if not is_skipped(frame)]
-    unnamed = [frame for frame in seen if is_unnamed(frame)]
-    if not unnamed:
+    """The frames to look through, beside those that are skipped anyway.
+
+    used: the distinct ones; locations: those of a frame that are not plumbing.
+    """
+    seen = {frame: _kind(locations(frame), is_unnamed(frame)) for frame in used if locations(frame)}
+    if all(kind == _native.FRAME_NAMED for kind in seen.values()):
         return []
     kinds = bytearray([_native.FRAME_SKIPPED]) * (max(seen) + 1)  # any beyond are skipped, too
-    for frame in seen:
-        kinds[frame] = _native.FRAME_NAMED
-    for frame in unnamed:
-        kinds[frame] = _native.FRAME_UNNAMED
+    for frame, kind in seen.items():
+        kinds[frame] = kind
     return _native.find_funnels(packed(parents), packed(frames), bytes(kinds))
+
+
+def _kind(locations: Sequence[Location], is_unnamed: bool) -> int:
+    if is_unnamed:
+        return _native.FRAME_UNNAMED
+    return _native.FRAME_ALLOCATING if speaks_of_allocating(locations) else _native.FRAME_NAMED
 
 
 def packed(numbers: Sequence[int]) -> bytes:

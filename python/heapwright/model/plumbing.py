@@ -29,12 +29,14 @@ _RUNTIME_NAME = re.compile(
 _RUNTIME_FILE = re.compile(r"/include/c\+\+/|/c\+\+/v\d/|/rustc/|/libstdc\+\+-v3/")
 
 # zmalloc, xstrdup, PyMem_Malloc, sqlite3DbMallocRaw ...: named after what they wrap.
-_WRAPPER = re.compile(r"\w*(?:malloc|calloc|zalloc|realloc|strdup|strndup|memdup)\w*", re.IGNORECASE)
+_WRAPPER = re.compile(r"\w*(?:malloc|calloc|memalign|zalloc|realloc|strdup|strndup|memdup)\w*", re.IGNORECASE)
 _WRAPPER_NAMES = frozenset(
     "asprintf vasprintf getline getdelim g_slice_alloc g_slice_alloc0 PyObject_New _PyObject_New "
     "_PyObject_GC_New PyType_GenericAlloc _PyObject_GC_Alloc gc_alloc ggc_alloc ggc_internal_alloc "
     "ggc_internal_cleared_alloc _obstack_begin _obstack_newchunk".split()
 )
+
+_OWN_OPERATORS = ("::operator new", "::operator new[]")  # llvm::User::operator new, CHeapObj::operator new
 
 
 @lru_cache(maxsize=65536)
@@ -47,7 +49,7 @@ def _is_runtime_name(function: str) -> bool:
     if function.startswith("<") and _RUNTIME_NAME.match(function):
         return True  # <alloc::vec::Vec<u8> as Clone>::clone
     name = bare_name(function)
-    if _RUNTIME_NAME.match(name) or name in _WRAPPER_NAMES:
+    if _RUNTIME_NAME.match(name) or name in _WRAPPER_NAMES or name.endswith(_OWN_OPERATORS):
         return True
     return _WRAPPER.fullmatch(name.rsplit("::", 1)[-1]) is not None
 

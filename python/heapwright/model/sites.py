@@ -116,7 +116,7 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
     used = set(frames[1:])
     frame_paths = _FramePaths(symbols, _plumbing_test(options.skip))
     if not options.full_stacks:
-        frame_paths.skip(funnels(parents, frames, used, frame_paths.is_skipped, symbols.is_unnamed))
+        frame_paths.skip(funnels(parents, frames, used, frame_paths.of, symbols.is_unnamed))
     table = _PathTable(max(1, options.depth))
     own_paths = {frame: table.number_of(frame_paths.of(frame)[: table.depth]) for frame in used}
     paths = _stack_paths(parents, frames, own_paths, table)
@@ -230,10 +230,6 @@ class _FramePaths:
         self._symbols = symbols
         self._plumbing = plumbing
         self._known: dict[int, Path] = {}
-
-    def is_skipped(self, frame: int) -> bool:
-        """True for a frame that makes no site."""
-        return not self.of(frame)
 
     def skip(self, frames: Iterable[int]) -> None:
         """Makes frames plumbing that are not so by name."""
