@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,13 +11,19 @@ import typer
 from heapwright import explain as explaining
 from heapwright.cli import options
 from heapwright.cli.arguments import make_filter, make_site_options, open_trace
-from heapwright.cli.explanation import explain_trace, hint_query, make_tree, make_wishes
+from heapwright.cli.explanation import explain_trace, hint_query, make_tree, make_wishes, read_suppressions
 from heapwright.explain.tree import ENDS, MEASURES
 
 Top = Annotated[int, typer.Option(metavar="N", help="How many lines each table has.")]
 Questions = Annotated[
     list[str] | None,
     typer.Option("--question", metavar="NAME", help=f"Only this: {', '.join(explaining.NAMES)}. Repeatable."),
+]
+Suppressions = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Blocks that are no leaks: leak:PATTERN lines, as LeakSanitizer reads."
+    ),
 ]
 TreeFrom = Annotated[
     str, typer.Option("--tree", metavar="END", help=f"One tree of calls, from: {', '.join(ENDS)}.")
@@ -37,6 +44,7 @@ def explain(
     site: options.SitePattern = "",
     library: options.Library = "",
     through: options.Through = "",
+    suppressions: Suppressions = None,
     tree: TreeFrom = "",
     measure: Measure = "peak",
     min_share: MinShare = "1%",
@@ -48,7 +56,8 @@ def explain(
     wide: options.Wide = False,
 ) -> None:
     """Say what the recorded program's heap cost, and where."""
-    wishes = make_wishes(top, question or [], json, wide, make_tree(tree, measure, min_share))
+    known = read_suppressions(suppressions)
+    wishes = make_wishes(top, question or [], json, wide, make_tree(tree, measure, min_share), known)
     trace = open_trace(file, debug_root)
     chosen = make_filter(trace, from_, until, thread or [], min_block, max_block, site, library, through)
     explain_trace(trace, chosen, make_site_options(site_depth, full_stacks, skip or []), wishes)

@@ -27,6 +27,7 @@ class Wishes(NamedTuple):
     as_json: bool = False
     wide: bool = False
     tree: tree.Wanted | None = None
+    suppressions: tuple[str, ...] = ()
 
 
 def hint_query(file: Path) -> None:
@@ -35,13 +36,32 @@ def hint_query(file: Path) -> None:
 
 
 def make_wishes(
-    top: int, questions: Sequence[str], as_json: bool, wide: bool = False, shown: tree.Wanted | None = None
+    top: int,
+    questions: Sequence[str],
+    as_json: bool,
+    wide: bool = False,
+    shown: tree.Wanted | None = None,
+    suppressions: tuple[str, ...] = (),
 ) -> Wishes:
     """Checked wishes. A tree alone is shown alone."""
     if top < 1:
         raise InputError("--top takes a number from 1 on")
     names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
-    return Wishes(top, names or (() if shown else explaining.NAMES), as_json, wide, shown)
+    return Wishes(top, names or (() if shown else explaining.NAMES), as_json, wide, shown, suppressions)
+
+
+def read_suppressions(file: Path | None) -> tuple[str, ...]:
+    """The patterns of a suppression file."""
+    if file is None:
+        return ()
+    from heapwright.model.suppressions import parse
+
+    try:
+        return parse(file.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise InputError(f"--suppressions {file}: {(error.strerror or str(error)).lower()}") from None
+    except ValueError as error:
+        raise InputError(f"--suppressions {file}: {error}") from None
 
 
 def make_tree(begin: str, measure: str, min_share: str) -> tree.Wanted | None:
@@ -70,7 +90,7 @@ def explain_facts(
     """Prints the explanation of facts that are being read."""
     with progress("reading calls") as report:
         facts = reading.take(report)
-    told = explaining.Report(trace, facts, trace.sites(sites), chosen, wishes.top)
+    told = explaining.Report(trace, facts, trace.sites(sites), chosen, wishes.top, wishes.suppressions)
     document = explaining.explain(told, wishes.questions, wishes.tree)
     if wishes.as_json:
         print_json(document)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from heapwright.explain import coverage, look, tables, words
+from heapwright.explain import coverage, leak_signs, look, tables, words
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
 from heapwright.model import SiteFacts
 
 NAME = "leaks"
 TITLE = "Still live at the end"
+_SIGNS = 3  # so many are told on the first screen
 
 
 def title(answer: Answer) -> str:
@@ -30,25 +31,41 @@ def answer(report: Report) -> Answer:
             "may_be_freed_blocks": facts.live_at_pause_blocks if is_end else facts.live_at_end_blocks,
         }
 
+    found = leak_signs.staying(report)
+    sure = leak_signs.confidence(report, found)
+    stayed = found.sites
+    order = sorted((n for n in range(len(stayed)) if stayed[n].blocks), key=lambda n: -stayed[n].bytes)
+    signs = [n for n in order if n in sure][: report.top]
     unsure = [may_be_freed(facts) for facts in report.facts.sites]
-    total_bytes = sum(facts.live_at_end_bytes for facts in report.facts.sites)
+    total_bytes = sum(site.bytes for site in stayed)
     return {
         "live_at": moment,
         "may_be_freed_bytes": sum(site["may_be_freed_bytes"] for site in unsure),
         "may_be_freed_blocks": sum(site["may_be_freed_blocks"] for site in unsure),
         "live_bytes": total_bytes,
-        "live_blocks": sum(facts.live_at_end_blocks for facts in report.facts.sites),
+        "live_blocks": sum(site.blocks for site in stayed),
+        "suppressed_bytes": found.suppressed.bytes,
+        "suppressed_blocks": found.suppressed.blocks,
         "share_of_peak": share(total_bytes, report.facts.peak.live_bytes),
         "sites": [
             {
-                **site_record(site),
-                "live_bytes": facts.live_at_end_bytes,
-                "live_blocks": facts.live_at_end_blocks,
-                **may_be_freed(facts),
-                "share": share(facts.live_at_end_bytes, total_bytes),
-                "share_of_allocations": share(facts.live_at_end_blocks, facts.allocations),
+                **site_record(report.sites[n]),
+                "live_bytes": stayed[n].bytes,
+                "live_blocks": stayed[n].blocks,
+                **may_be_freed(report.facts.sites[n]),
+                "share": share(stayed[n].bytes, total_bytes),
+                "share_of_allocations": share(stayed[n].blocks, report.facts.sites[n].allocations),
             }
-            for site, facts in report.top_sites(lambda facts: facts.live_at_end_bytes)
+            for n in order[: report.top]
+        ],
+        "signs": [
+            {
+                **site_record(report.sites[n]),
+                "live_bytes": stayed[n].bytes,
+                "live_blocks": stayed[n].blocks,
+                "confidence": sure[n],
+            }
+            for n in signs
         ],
     }
 
@@ -67,17 +84,35 @@ def show(answer: Answer) -> look.RenderableType | None:
     ]
     if is_end and answer["may_be_freed_blocks"]:
         columns.append(("live when paused", lambda site: words.size(site["may_be_freed_bytes"])))
-    return tables.by_site(answer, columns, words.size)
+    table = tables.by_site(answer, columns, words.size)
+    if not answer["suppressed_blocks"]:
+        return table
+    known = (
+        f"{words.size(answer['suppressed_bytes'])} in {words.counted(answer['suppressed_blocks'], 'block')}"
+    )
+    line = look.Text(f"suppressed, known to stay: {known}", style="dim")
+    return look.Group(table, line) if table is not None else line
 
 
 def findings(answer: Answer) -> list[Finding]:
     """Memory that stayed, when it is a large part of the peak."""
+    found = [_sign(sign) for sign in answer["signs"][:_SIGNS]]
     if answer["share_of_peak"] < 0.1 or not answer["sites"]:
-        return []
+        return found
     site = answer["sites"][0]
     text = (
         f"{words.size(answer['live_bytes'])} were live {coverage.when(answer['live_at'])} "
         f"({words.percent(answer['share_of_peak'], 1)} of the peak), most from {site['name']}"
     )
     weight = 0.9 if answer["live_at"] == coverage.AT_END else 0.3  # what still lives need not stay
-    return [Finding(answer["share_of_peak"] * weight, text, NAME)]
+    return [*found, Finding(answer["share_of_peak"] * weight, text, NAME)]
+
+
+def _sign(sign: Answer) -> Finding:
+    is_likely = sign["confidence"] == leak_signs.LIKELY
+    text = (
+        f"{words.counted(sign['live_blocks'], 'block')} ({words.size(sign['live_bytes'])}) of {sign['name']} "
+        "allocated throughout the run, none ever freed: "
+        f"{'likely a leak' if is_likely else 'a leak, or a cache that only grows'}"
+    )
+    return Finding(1.0 if is_likely else 0.5, text, NAME)

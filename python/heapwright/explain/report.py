@@ -20,6 +20,7 @@ class Report(NamedTuple):
     sites: Sites
     chosen: Filter
     top: int
+    suppressions: tuple[str, ...] = ()  # of LeakSanitizer's kind
 
     @property
     def thread_time_ns(self) -> int:

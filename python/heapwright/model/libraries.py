@@ -30,6 +30,12 @@ def is_allocator(library: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def is_run_time(library: str) -> bool:
+    """True for the file name of a run time, the C library or the dynamic linker."""
+    return library.startswith(_RUN_TIMES)
+
+
+@lru_cache(maxsize=4096)
 def is_plumbing(library: str) -> bool:
     """True for the file name of an allocator, a run time or the C library."""
     return library.startswith(_PLUMBING)

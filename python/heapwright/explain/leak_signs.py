@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Which sites leak, as far as a trace can tell, and which blocks are known to stay.
+
+A trace knows what was never freed, not what can still be reached. So a site is
+named only when none of its many blocks was ever freed and they were allocated
+throughout the run. That is likely a leak where the program frees all the rest
+before it ends; where it does not, growth alone may be a cache, and in a short
+run even the start.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from heapwright.explain import coverage
+from heapwright.explain.report import Report
+from heapwright.model import SiteFacts
+from heapwright.model.suppressions import stacks_suppressed
+
+LIKELY, POSSIBLE = "likely", "possible"
+_LEAST_BLOCKS = 50
+_LEAST_PARTS = 16  # of 64 equal parts of the run
+_TIDY = 0.95  # so much of what other sites allocated was freed
+_LONG_RUN_NS = 1_000_000_000
+_PARTS_OF_GROWTH = 48
+
+
+class Stayed(NamedTuple):
+    """Blocks of a site without a free, without those that are suppressed."""
+
+    bytes: int
+    blocks: int
+    parts: int  # as SiteFacts.live_at_end_parts
+
+
+class Staying(NamedTuple):
+    """By site, and how much was suppressed."""
+
+    sites: list[Stayed]
+    suppressed: Stayed
+
+
+def staying(report: Report) -> Staying:
+    """What lives at the end."""
+    columns = report.facts.stack_columns
+    names = ("live_at_end_bytes", "live_at_end_blocks", "live_at_end_parts")
+    is_known = stacks_suppressed(report.trace, report.suppressions)
+    kept = [[0, 0, 0] for _ in report.facts.sites]
+    known = [0, 0, 0]
+    site_of_stack = report.sites.site_of_stack
+    for stack, found in enumerate(zip(*(columns[name].tolist() for name in names), strict=True)):
+        if found[1]:
+            sums = known if is_known[stack] else kept[site_of_stack[stack]]
+            sums[:] = sums[0] + found[0], sums[1] + found[1], sums[2] | found[2]
+    return Staying([Stayed(*sums) for sums in kept], Stayed(*known))
+
+
+def confidence(report: Report, found: Staying) -> dict[int, str]:
+    """The sites that show signs of a leak, and how sure that is."""
+    if not _can_tell(report):
+        return {}
+    blocks = sum(stayed.blocks for stayed in found.sites)
+    allocations = sum(facts.allocations for facts in report.facts.sites)
+    signs = {}
+    for site, (stayed, facts) in enumerate(zip(found.sites, report.facts.sites, strict=True)):
+        if facts.freed or stayed.blocks < _LEAST_BLOCKS or stayed.parts.bit_count() < _LEAST_PARTS:
+            continue
+        others = allocations - facts.allocations
+        others_freed = 1 - (blocks - stayed.blocks) / others if others else 1.0
+        sure = _how_sure(report, stayed, facts, others_freed)
+        if sure:
+            signs[site] = sure
+    return signs
+
+
+def _how_sure(report: Report, stayed: Stayed, facts: SiteFacts, others_freed: float) -> str:
+    if others_freed >= _TIDY:
+        return LIKELY
+    is_long = report.facts.totals.span_ns >= _LONG_RUN_NS
+    return POSSIBLE if is_long and stayed.parts.bit_count() >= _PARTS_OF_GROWTH else ""
+
+
+def _can_tell(report: Report) -> bool:
+    """Only of a whole recording of every call until the program's own end."""
+    completeness = report.facts.completeness
+    return (
+        completeness.is_complete
+        and completeness.covers_whole_run
+        and coverage.live_at(report) == coverage.AT_END
+        and report.chosen.from_ns == 0
+        and report.trace.end.reason == "exited"
+        and report.trace.metadata.sample_mean_bytes == 0
+    )

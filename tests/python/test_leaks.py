@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""What is called a leak, and what is known to stay."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import heapwright
+import jsonschema
+import pytest
+from heapwright import explain
+from heapwright.model import Filter
+from heapwright.model.suppressions import expression, parse
+from test_explain import SCHEMA, printed
+from written_traces import FREE, MALLOC, Command, MadeTrace
+
+LEAK, WORK, POOL = 2, 3, 6  # stacks
+
+
+def run(
+    blocks: int = 64,
+    tidy: int = 2000,
+    messy: int = 0,
+    step_ns: int = 10_000,
+    begin: int = 1600,
+    freed: int = 0,
+) -> MadeTrace:
+    """Many blocks of one site that stay, beside others that are freed (tidy) or stay as well (messy)."""
+    made = MadeTrace()
+    made.line("module", 0x400000, 0x500000, 0x400000, "/opt/shop/server", "aabbcc")
+    made.line("module", 0x600000, 0x700000, 0x600000, "/usr/lib/libstdc++.so.6", "bb")
+    made.line("module", 0x700000, 0x800000, 0x700000, "/lib64/ld-linux-x86-64.so.2", "cc")
+    made.line("thread", 0, 100, "main", 0, 0)
+    for pc, module in ((0x401000, 0), (0x402000, 0), (0x403000, 0), (0x601000, 1), (0x701000, 2)):
+        made.line("frame", pc, module)
+    # 1 main, 2 main > leak, 3 main > work, 4 main > libstdc++, 5 ld.so, 6 ld.so > libstdc++, 7 main > ld.so
+    for parent, frame in ((0, 0), (1, 1), (1, 2), (1, 3), (0, 4), (5, 3), (1, 4)):
+        made.line("stack", parent, frame)
+    made.event(MALLOC, 0x100, 72704, stack=POOL, at=800)
+    for number in range(blocks):
+        made.event(MALLOC, 0x10000 + 64 * number, 24, stack=LEAK, at=begin + number * step_ns)
+        if number < freed:
+            made.event(FREE, 0x10000 + 64 * number)
+    for number in range(tidy + messy):
+        made.event(MALLOC, 0x100000 + 64 * number, 32, stack=WORK)
+        if number < tidy:
+            made.event(FREE, 0x100000 + 64 * number)
+    made.end = f"end 1 0 {made._now_ns + 1600}"
+    return made
+
+
+def explained(made: MadeTrace, tmp_path: Path, chosen: Filter | None = None, *known: str) -> dict[str, Any]:
+    trace, chosen = heapwright.open(made.write(tmp_path / "server.heapwright")), chosen or Filter()
+    report = explain.Report(trace, trace.facts(chosen), trace.sites(), chosen, 10, known)
+    document = explain.explain(report)
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(document)))
+    return document
+
+
+def signs(document: dict[str, Any]) -> list[tuple[str, int, str]]:
+    return [
+        (sign["function"], sign["live_blocks"], sign["confidence"])
+        for sign in document["questions"]["leaks"]["signs"]
+    ]
+
+
+def test_a_leak_is_told_on_the_first_screen(tmp_path: Path) -> None:
+    document = explained(run(), tmp_path)
+    assert signs(document) == [("server+0x2000", 64, "likely")]
+    text = (
+        "64 blocks (1.50 KiB) of server+0x2000 allocated throughout the run, none ever freed: likely a leak"
+    )
+    assert document["summary"]["findings"][0]["text"] == text
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        run(blocks=40),
+        run(freed=1),
+        run(step_ns=100, begin=1600),  # all at the start of a run that goes on
+        run(messy=1000),  # a program that does not clean up, in a short run
+    ],
+    ids=["few", "freed", "early", "untidy"],
+)
+def test_no_alarm(tmp_path: Path, made: MadeTrace) -> None:
+    assert signs(explained(made, tmp_path)) == []
+
+
+def test_growth_of_a_long_run_that_does_not_clean_up_may_be_a_cache(tmp_path: Path) -> None:
+    document = explained(run(messy=1000, step_ns=30_000_000), tmp_path)
+    assert signs(document) == [("server+0x2000", 64, "possible")]
+    assert "a leak, or a cache that only grows" in printed(document, 300)
+
+
+def test_only_a_whole_recording_can_tell(tmp_path: Path) -> None:
+    sampled = run().meta("sample_mean_bytes", 65536)
+    killed, cut = run(), run()
+    killed.end = killed.end.replace("end 1 0", "end 2 9")
+    cut.has_end = False
+    for made in (sampled, killed, cut):
+        assert signs(explained(made, tmp_path)) == []
+    assert signs(explained(run(), tmp_path, Filter(from_ns=1000))) == []
+    assert signs(explained(run(), tmp_path, Filter(to_ns=500_000))) == []
+
+
+def test_what_the_run_time_takes_at_its_start_is_known_to_stay(tmp_path: Path) -> None:
+    document = explained(run(), tmp_path)
+    leaks = document["questions"]["leaks"]
+    assert (leaks["suppressed_bytes"], leaks["suppressed_blocks"]) == (72704, 1)
+    assert [site["function"] for site in leaks["sites"]] == ["server+0x2000"]
+    assert "suppressed, known to stay: 71.0 KiB in 1 block" in printed(document)
+    assert document["summary"]["live_at_end_blocks"] == 65, "they do live"
+
+
+def test_what_the_program_causes_in_the_run_time_is_not_known_to_stay(tmp_path: Path) -> None:
+    made = run()
+    for stack in (4, 7):
+        made.event(MALLOC, 0x80 + 16 * stack, 10, stack=stack)
+    assert explained(made, tmp_path)["questions"]["leaks"]["suppressed_bytes"] == 72704
+
+
+def test_suppressions_match_any_frame(tmp_path: Path) -> None:
+    for known in ("server+0x1000", "/opt/*/server", "^server+0x2000$"):
+        leaks = explained(run(), tmp_path, None, known)["questions"]["leaks"]
+        assert (leaks["suppressed_blocks"], leaks["sites"], leaks["signs"]) == (65, [], [])
+    assert explained(run(), tmp_path, None, "^erver")["questions"]["leaks"]["suppressed_blocks"] == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "regex"),
+    [("a.b", r"a\.b"), ("a*b", "a.*b"), ("^a$", "^a$"), ("*", ".*"), ("f(int)", r"f\(int\)")],
+)
+def test_lsan_patterns(pattern: str, regex: str) -> None:
+    assert expression(pattern) == regex
+
+
+def test_a_suppression_file() -> None:
+    assert parse("# ours\n\nleak:libfoo.so\n  leak: Cache::fill \n") == ("libfoo.so", "Cache::fill")
+    for wrong in ("libfoo.so", "race:x", "leak:", "leak"):
+        with pytest.raises(ValueError, match="line 2 is"):
+            parse(f"leak:a\n{wrong}\n")
+
+
+def test_a_bad_suppression_file_is_one_line(tmp_path: Path, command: Command) -> None:
+    trace = run().write(tmp_path / "server.heapwright")
+    good, bad = tmp_path / "good.supp", tmp_path / "bad.supp"
+    good.write_text("leak:server\n")
+    bad.write_text("leak:a\nfoo\n")
+    assert (
+        "suppressed, known to stay: 72.5 KiB in 65 blocks"
+        in command("explain", trace, "--suppressions", good).out
+    )
+    for file, said in ((bad, "line 2 is 'foo', not leak:PATTERN"), (tmp_path / "none", "no such file")):
+        answer = command("explain", trace, "--suppressions", file)
+        assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
+        assert said in answer.err
