@@ -13,7 +13,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include cmake -
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test check bench bench-heap bench-parts bench-peers sweep mutants fuzz docs clean
+.PHONY: help setup setup-test build run test check wheel bench bench-heap bench-parts bench-peers sweep mutants fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -64,6 +64,9 @@ endif
 check: setup-test ## layers, sizes, symbols, documents, formatting, types
 	@$(MAKE) --no-print-directory build TESTS=ON
 	@.venv/bin/python tools/run_checks.py
+
+wheel: setup .venv/tools ## build a stripped manylinux wheel into dist/ and try it
+	@tools/build_wheel.sh
 
 bench: setup-test ## measure against heaptrack in the same run, then write docs/performance.md
 	@$(MAKE) --no-print-directory build TESTS=ON

