@@ -23,6 +23,7 @@
 #include "analyze/prepare.hpp"
 #include "analyze/recorder_cost.hpp"
 #include "analyze/releases.hpp"
+#include "analyze/sampled_facts.hpp"
 #include "analyze/schedule.hpp"
 #include "analyze/scope.hpp"
 
@@ -145,6 +146,9 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
   releases[0]->finish(model.live(), facts);
   fold_stacks_into_sites(scope.sites, facts);
   drop_unused_classes(facts.by_size);
+  if (scope.weight.is_sampled()) {
+    divide_weights(scope.weight.unit(), facts);
+  }
   facts.totals.span_ns = scope.steps.span_ns();
   facts.completeness = completeness_of(source, skipped.damage());
   facts.coverage = scope.recorded.within(options.from_ns, options.to_ns);

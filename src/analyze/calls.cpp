@@ -22,6 +22,7 @@ CallFacts::CallFacts(const Scope& scope)
       alike_(std::size_t{1} << place_bits),
       threads_(scope.thread_of_lane.size()),
       timeline_(scope.steps.points()),
+      spreads_(scope.sites, scope.weight, scope.thread_of_lane.size(), scope.steps.points()),
       slowest_(scope.slowest_calls) {}
 
 void CallFacts::add_calls(LatencyCounts& latencies, std::uint32_t stack, const SiteCalls& calls) {
@@ -68,8 +69,8 @@ void CallFacts::settle() {
 }
 
 void CallFacts::add_other(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes) {
-  latencies_.add(kind, LatencyTable::no_class, duration_ns, 1);
-  latencies_.cell(kind, LatencyTable::no_class).bytes += bytes;
+  latencies_.add(kind, LatencyTable::no_class, duration_ns, scope_.weight.unit());
+  latencies_.cell(kind, LatencyTable::no_class).bytes += bytes * scope_.weight.unit();
 }
 
 void CallFacts::add_mapping(trace::EventKind kind, std::uint64_t bytes) noexcept {
@@ -94,6 +95,7 @@ void CallFacts::add(const CallFacts& other) {
     threads_[lane].add(other.threads_[lane]);
   }
   timeline_.add(other.timeline_);
+  spreads_.add(other.spreads_);
   slowest_.add(other.slowest_);
   add_to(sums_, other.sums_);
   mapped_bytes_ += other.mapped_bytes_;
@@ -105,6 +107,7 @@ void CallFacts::finish(Facts& facts) const {
   sizes_.finish(facts);
   sites_.finish(facts);
   timeline_.finish(facts);
+  spreads_.finish(scope_.thread_of_lane, facts);
   for (std::size_t lane = 0; lane < threads_.size(); ++lane) {
     auto& thread = facts.threads[scope_.thread_of_lane[lane]];
     thread.allocations = threads_[lane].allocations;

@@ -13,6 +13,7 @@
 #include "analyze/sites.hpp"
 #include "analyze/sizes.hpp"
 #include "analyze/slowest.hpp"
+#include "analyze/spreads.hpp"
 #include "analyze/threads.hpp"
 #include "analyze/timeline.hpp"
 #include "analyze/zeroed_array.hpp"
@@ -75,6 +76,11 @@ class CallFacts {
   void add_mapping(trace::EventKind kind, std::uint64_t bytes) noexcept;
   void add_sums(std::uint32_t lane, std::uint64_t begin_ns, const CallSums& sums);
   Slowest& slowest() noexcept { return slowest_; }
+  // The spread of a sampled block's allocation; due after its add_odd_block.
+  void add_spread(std::uint32_t lane, std::uint64_t begin_ns, std::uint32_t stack, std::uint64_t size_bytes,
+                  std::uint64_t excess_bytes) noexcept {
+    spreads_.add(stack, lane, scope_.steps.step_of(begin_ns), size_bytes, excess_bytes);
+  }
 
   // Adds up what is still counted as alike. Due before the next two.
   void settle();
@@ -100,6 +106,7 @@ class CallFacts {
   ZeroedArray<AlikeCalls> alike_;
   std::vector<ThreadCalls> threads_;  // by lane
   TimelineCalls timeline_;
+  CallSpreads spreads_;
   Slowest slowest_;
   CallSums sums_;
   std::uint64_t mapped_bytes_ = 0;

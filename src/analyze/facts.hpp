@@ -5,7 +5,9 @@
 // Unless a field says otherwise: bytes are requested bytes, times are ns
 // since the start of the recording, counts are calls. With a sampled trace
 // (metadata.sample_mean_bytes > 0) counts and bytes of allocations are
-// unbiased estimates (each sample weighs 1 / (1 - exp(-size / mean))).
+// unbiased estimates (each sample weighs 1 / (1 - exp(-size / mean))), rounded
+// to whole numbers at the very end; `spreads` says how sure they are. Durations
+// of sampled calls say nothing about those of other calls.
 #pragma once
 
 #include <array>
@@ -240,6 +242,40 @@ struct Completeness {
   std::vector<std::string> reasons;  // empty when complete
 };
 
+// Of an estimate from samples (spreads.hpp): an unbiased estimate of its
+// variance, and the root of the largest term of that.
+struct Spread {
+  double variance = 0;
+  double largest = 0;
+};
+struct CallSpread {
+  Spread allocations;
+  Spread bytes;
+  Spread overhead;
+};
+struct LiveSpread {  // at the peak's moment, and at the end
+  Spread peak_blocks;
+  Spread peak_bytes;
+  Spread end_blocks;
+  Spread end_bytes;
+};
+struct StepSpread {  // variances
+  double live_bytes = 0;
+  double allocations = 0;
+};
+
+// Empty when every call was recorded.
+struct Spreads {
+  std::vector<CallSpread> total_calls;  // one
+  std::vector<LiveSpread> total_live;   // one
+  std::vector<CallSpread> site_calls;   // as sites
+  std::vector<LiveSpread> site_live;
+  std::vector<CallSpread> class_calls;  // by size class: the bits of a size
+  std::vector<LiveSpread> class_live;
+  std::vector<CallSpread> thread_calls;  // as threads
+  std::vector<StepSpread> steps;         // as timeline
+};
+
 struct Facts {
   Totals totals;
   Peak peak;
@@ -265,6 +301,7 @@ struct Facts {
   RecorderCost recorder;
   Completeness completeness;
   Coverage coverage;
+  Spreads spreads;
 };
 
 // Reads the whole trace once, in order of time, and gives the facts.

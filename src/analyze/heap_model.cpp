@@ -25,6 +25,7 @@ HeapModel::HeapModel(const Scope& scope, ReleaseFacts& releases)
       threads_(scope.thread_of_lane.size()),
       reallocs_(scope.thread_of_lane.size()),
       timeline_(scope.steps),
+      spreads_(scope.sites, scope.weight),
       slowest_(scope.slowest_calls),
       is_in_window_(!scope.has_window_start) {
   border_ns_ = next_border_ns();
@@ -39,6 +40,9 @@ void HeapModel::pass_border(std::uint64_t time_ns) {
     begin_window(scope_.from_ns);
   }
   timeline_.close_steps(time_ns, live_);
+  if (spreads_.is_sampled()) {
+    spreads_.close_steps(timeline_.closed());
+  }
   border_ns_ = next_border_ns();
 }
 
@@ -53,6 +57,7 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
   cross_thread_.begin_window();
   chains_.begin_window();
   timeline_.begin_window(live_);
+  spreads_.begin_window(live_.version());
   slowest_.clear();
   unknown_releases_ = 0;
   releases_from_before_ = 0;
@@ -191,6 +196,9 @@ template <bool follows_blocks>
   block.size = wide.size;
   block.excess = wide.excess;
   block.weight = wide.weight;
+  if (spreads_.is_sampled() && block.is_chosen) {
+    spreads_.add_block(block.stack, block.size, live_.version());
+  }
 }
 
 // Makes the slot dead and says what it held.
@@ -219,6 +227,9 @@ template <bool follows_blocks>
   block.excess = wide.excess;
   block.weight = wide.weight;
   blocks_.remove_wide(slot);
+  if (spreads_.is_sampled() && (slot.flags & slot_not_chosen) == 0) {
+    spreads_.remove_block(block.stack, block.size, live_.version());
+  }
 }
 
 void HeapModel::close_chain(const Slot& slot) {
@@ -337,9 +348,9 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
     return;
   }
   count_unknown_release(row);
-  ++run.sums.releases;
+  run.sums.releases += scope_.weight.unit();
   if (trace::is_release(row.kind)) {
-    run.sums.release_ns += row.duration_ns;
+    run.sums.release_ns += row.duration_ns * scope_.weight.unit();
     if (is_in_window_) {
       releases_.add_unknown(row.kind, row.duration_ns);
     }
@@ -430,6 +441,7 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
   live_.finish(facts);
   sites_.finish(live_.version(), facts);
   keep_live_at_pause(facts);
+  spreads_.finish(live_.version(), scope_.steps.points(), facts);
   for (std::size_t lane = 0; lane < threads_.size(); ++lane) {
     auto& thread = facts.threads[scope_.thread_of_lane[lane]];
     thread.temporaries = threads_[lane].temporaries;

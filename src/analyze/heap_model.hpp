@@ -20,6 +20,7 @@
 #include "analyze/scope.hpp"
 #include "analyze/sites.hpp"
 #include "analyze/slowest.hpp"
+#include "analyze/spreads.hpp"
 #include "analyze/threads.hpp"
 #include "analyze/timeline.hpp"
 
@@ -107,6 +108,7 @@ class HeapModel {
   CrossThreadCounts cross_thread_;
   ChainSums chains_;
   TimelineLive timeline_;
+  LiveSpreads spreads_;
   Slowest slowest_;
   std::unordered_map<std::uint64_t, Displaced> displaced_;  // by address; hardly ever used
   std::uint64_t border_ns_ = 0;                             // pass_border is due

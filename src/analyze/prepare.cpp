@@ -140,7 +140,7 @@ template <bool is_counted, bool follows_blocks>
   std::uint64_t weight = 1;
   if constexpr (follows_blocks) {
     is_chosen = scope_.is_chosen(job_->lane, size, stack);
-    weight = scope_.weight.of(size, thread_, job_->chunk->first_sequence + index);
+    weight = scope_.weight.of(size);
   }
   row.address = columns.address[index];
   row.time_ns = columns.begin_ns[index] + duration_ns;
@@ -161,6 +161,9 @@ template <bool is_counted, bool follows_blocks>
       calls_.add_odd_block(kind, stack,
                            {weight, size, excess, duration_ns * weight, duration_ns, trace::is_realloc(kind)},
                            duration_ns);
+    }
+    if (follows_blocks && scope_.weight.is_sampled()) {
+      calls_.add_spread(job_->lane, columns.begin_ns[index], stack, size, excess);
     }
     sums.allocations += weight;
     sums.requested_bytes += size * weight;
@@ -220,7 +223,7 @@ void Preparer::add_null_free(std::size_t index, CallSums& sums) {
     return;
   }
   ++sums.null_frees;
-  sums.allocator_ns += batch_.duration_ns[index];
+  sums.allocator_ns += batch_.duration_ns[index] * scope_.weight.unit();
   calls_.add_other(batch_.kind[index], batch_.duration_ns[index], 0);
 }
 
@@ -259,7 +262,7 @@ bool Preparer::add_without_block(std::size_t index, std::uint64_t bytes, CallSum
   }
   calls_.add_other(kind, duration_ns, bytes);
   calls_.add_mapping(kind, batch_.address[index] != 0 ? bytes : 0);
-  sums.allocator_ns += duration_ns;
+  sums.allocator_ns += duration_ns * scope_.weight.unit();
   if (calls_.slowest().is_candidate(duration_ns)) {
     calls_.slowest().add({batch_.begin_ns[index], duration_ns, kind, thread_, stack, batch_.size[index]});
   }

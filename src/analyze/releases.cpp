@@ -4,7 +4,10 @@
 namespace heapwright::analyze {
 
 ReleaseFacts::ReleaseFacts(const Scope& scope)
-    : map_(scope.sites), stacks_(scope.sites.stack_count()), lifetimes_(scope.sites.site_count()) {}
+    : map_(scope.sites),
+      unit_(static_cast<double>(scope.weight.unit())),
+      stacks_(scope.sites.stack_count()),
+      lifetimes_(scope.sites.site_count()) {}
 
 void ReleaseFacts::add(const Piece& piece) {
   const auto* const end = piece.rows() + piece.count();
@@ -17,7 +20,7 @@ void ReleaseFacts::add(const Piece& piece) {
 }
 
 void ReleaseFacts::add_unknown(trace::EventKind kind, std::uint32_t duration_ns) {
-  latencies_.add(kind, LatencyTable::no_class, duration_ns, 1);
+  latencies_.add(kind, LatencyTable::no_class, duration_ns, static_cast<std::uint64_t>(unit_));
 }
 
 void ReleaseFacts::add(const ReleaseFacts& other) {

@@ -38,7 +38,7 @@ class ReleaseFacts {
     lifetimes_.add(release.lifetime_ns, release.size_bytes, map_.site_of(release.stack), release.weight);
     auto& sums = stacks_[release.stack];
     sums.freed += release.weight;
-    sums.lifetime_sum_ns += release.lifetime_ns * release.weight;
+    sums.lifetime_sum_ns += release.weight == 1 ? release.lifetime_ns : weighted(release);
     sums.freed_by_other_thread += release.is_by_other_thread ? release.weight : 0;
     if (release.is_in_realloc) [[unlikely]] {
       return;
@@ -64,7 +64,14 @@ class ReleaseFacts {
     std::uint64_t freed_by_other_thread;
   };
 
+  // In units it would pass 64 bits.
+  std::uint64_t weighted(const Release& release) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<double>(release.lifetime_ns) *
+                                      static_cast<double>(release.weight) / unit_);
+  }
+
   const SiteMap& map_;
+  double unit_;
   ZeroedArray<StackReleases> stacks_;
   Lifetimes lifetimes_;
   LatencyTable latencies_;

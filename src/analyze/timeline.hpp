@@ -64,6 +64,7 @@ class TimelineLive {
   std::uint64_t next_border_ns() const noexcept;
   // Closes every step that ends at or before `time_ns` with the present state.
   void close_steps(std::uint64_t time_ns, const LivePeak& live);
+  std::size_t closed() const noexcept { return points_.size(); }
   void begin_window(const LivePeak& live);
   // Adds to what TimelineCalls gave.
   void finish(const LivePeak& live, const std::vector<trace::MemorySample>& samples, Facts& facts);

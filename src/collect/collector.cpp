@@ -34,7 +34,8 @@ constexpr std::int32_t unknown_status = -1;
 
 std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   std::uint32_t flags = 0;
-  if (options.durations) flags |= session::record_durations;
+  // A sampled call is a slow one (its code is seldom run), so its time says nothing of the others'.
+  if (options.durations && options.sample_mean_bytes == 0) flags |= session::record_durations;
   if (options.free_stacks) flags |= session::record_free_stacks;
   if (options.follow_children) flags |= session::follow_children;
   if (options.stacks) flags |= session::record_stacks;

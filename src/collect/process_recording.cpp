@@ -59,7 +59,7 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.start_unix_ns = context_.clock.start_unix_ns();
   metadata.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   metadata.sample_mean_bytes = options.sample_mean_bytes;
-  metadata.durations_recorded = options.durations;
+  metadata.durations_recorded = options.durations && options.sample_mean_bytes == 0;
   metadata.free_stacks_recorded = options.free_stacks;
   metadata.notes = context_.notes;
   return metadata;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "python_module/facts_columns.hpp"
 
+#include <bit>
 #include <span>
 #include <stdexcept>
 
@@ -105,6 +106,37 @@ void fields(const RecorderCost& of, Visitor&& visit) {
 }
 
 template <typename Visitor>
+void fields(const Spread& of, Visitor&& visit) {
+  visit("variance", of.variance), visit("largest", of.largest);
+}
+
+template <typename Visitor>
+void fields(const CallSpread& of, Visitor&& visit) {
+  visit("allocations", of.allocations), visit("bytes", of.bytes), visit("overhead", of.overhead);
+}
+
+template <typename Visitor>
+void fields(const LiveSpread& of, Visitor&& visit) {
+  visit("peak_blocks", of.peak_blocks), visit("peak_bytes", of.peak_bytes);
+  visit("end_blocks", of.end_blocks), visit("end_bytes", of.end_bytes);
+}
+
+template <typename Visitor>
+void fields(const StepSpread& of, Visitor&& visit) {
+  visit("live_bytes", of.live_bytes), visit("allocations", of.allocations);
+}
+
+// A number as 64 bits: integers as such, doubles by their representation.
+template <typename Value>
+std::uint64_t bits_of(Value value) {
+  if constexpr (std::is_floating_point_v<Value>) {
+    return std::bit_cast<std::uint64_t>(static_cast<double>(value));
+  } else {
+    return static_cast<std::uint64_t>(value);
+  }
+}
+
+template <typename Visitor>
 void fields(const std::pair<std::uint64_t, std::uint64_t>& of, Visitor&& visit) {
   visit("size_bytes", of.first), visit("allocations", of.second);
 }
@@ -128,7 +160,7 @@ class RowWriter {
         write(value, prefix + name + ".");
       } else {
         if (next_ == table_.size()) table_.push_back({prefix + name, {}});
-        table_[next_++].values.push_back(static_cast<std::uint64_t>(value));
+        table_[next_++].values.push_back(bits_of(value));
       }
     });
   }
@@ -187,6 +219,14 @@ NumberTable facts_table(const Facts& facts, const std::string& name) {
   if (name == "realloc_chains") return table_of(facts.realloc_chains);
   if (name == "slowest") return table_of(facts.slowest);
   if (name == "timeline") return table_of(facts.timeline);
+  if (name == "total_calls") return table_of(facts.spreads.total_calls);
+  if (name == "total_live") return table_of(facts.spreads.total_live);
+  if (name == "site_calls") return table_of(facts.spreads.site_calls);
+  if (name == "site_live") return table_of(facts.spreads.site_live);
+  if (name == "class_calls") return table_of(facts.spreads.class_calls);
+  if (name == "class_live") return table_of(facts.spreads.class_live);
+  if (name == "thread_calls") return table_of(facts.spreads.thread_calls);
+  if (name == "steps") return table_of(facts.spreads.steps);
   throw std::out_of_range("no facts table is called " + name);
 }
 

@@ -131,11 +131,17 @@ template <typename Usable = UsableOfProcess>
   return block == nullptr || !forget_sample(block);
 }
 
-// A sampled block whose release could not be recognized is not recorded.
-[[gnu::always_inline]] inline bool is_unrecordable_sample(const void* block) noexcept {
+// A sampled block whose release could not be recognized is not recorded, but
+// counted: the estimates lack it.
+[[gnu::always_inline]] inline bool is_unrecordable_sample(ThreadRecorder& thread,
+                                                          const void* block) noexcept {
   if (process.sample_mean_bytes == 0) [[likely]]
     return false;
-  return block == nullptr || !remember_sample(block);
+  if (block == nullptr) return true;
+  if (remember_sample(block)) [[likely]]
+    return false;
+  thread.lane->dropped_full.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 // The whole of an allocating entry point: `call` makes the real call.
@@ -151,7 +157,7 @@ template <typename RealCall, typename Usable = UsableOfProcess>
   }
   const std::uint64_t begin_ticks = begin_if_timed();
   void* block = call();
-  if (is_unrecordable_sample(block)) [[unlikely]] {
+  if (is_unrecordable_sample(thread, block)) [[unlikely]] {
     leave(thread);
     return block;
   }

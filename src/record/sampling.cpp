@@ -69,7 +69,7 @@ bool prepare_sampling(std::uint64_t mean_bytes) noexcept {
 
 bool take_sample(ThreadRecorder& thread, std::size_t size) noexcept {
   if (thread.bytes_to_sample == 0) thread.bytes_to_sample = draw_interval(thread.random_state);
-  const auto bytes = static_cast<std::int64_t>(size > (1ULL << 62) ? (1ULL << 62) : size);
+  const auto bytes = static_cast<std::int64_t>(size == 0 ? 1 : size > (1ULL << 62) ? (1ULL << 62) : size);
   thread.bytes_to_sample -= bytes;
   if (thread.bytes_to_sample > 0) [[likely]]
     return false;

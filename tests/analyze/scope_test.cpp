@@ -154,8 +154,10 @@ TEST(Sampling, EstimatesAreUnbiased) {
   expect_near(facts.sites[1].allocations, static_cast<double>(small_blocks), 0.03);
   expect_near(facts.totals.releases, blocks / 2.0, 0.03);
   expect_near(facts.sites[1].freed + facts.sites[1].live_at_end_blocks,
-              static_cast<double>(facts.sites[1].allocations), 1e-9);
-  EXPECT_EQ(facts.peak.live_bytes, facts.sites[1].live_at_peak_bytes + facts.sites[2].live_at_peak_bytes);
+              static_cast<double>(facts.sites[1].allocations), 1e-5);
+  EXPECT_NEAR(static_cast<double>(facts.peak.live_bytes),
+              static_cast<double>(facts.sites[1].live_at_peak_bytes + facts.sites[2].live_at_peak_bytes), 1)
+      << "each is rounded on its own";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ from heapwright.explain import (
     calls,
     cross_thread,
     details,
+    estimates,
     latency,
     leaks,
     lifetimes,
@@ -66,9 +67,11 @@ def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | N
     findings = [
         finding
         for question in QUESTIONS
-        if question.NAME in answers
+        if "not_answered" not in answers.get(question.NAME, {"not_answered": ""})
         for finding in question.findings(answers[question.NAME])
     ]
+    for name, answer in answers.items():
+        estimates.complete(report, name, answer)
     first = summary.answer(report, findings)
     first["notes"] += missing
     return {
@@ -86,10 +89,17 @@ def _answers(report: Report) -> tuple[dict[str, Answer], list[str]]:
     missing = []
     for question in QUESTIONS:
         try:
-            answers[question.NAME] = question.answer(report)
+            answers[question.NAME] = _answer(question, report)
         except MissingPackageError as error:
             missing.append(f"{question.TITLE} [{question.NAME}] left out: {error}")
     return answers, missing
+
+
+def _answer(question: ModuleType, report: Report) -> Answer:
+    if report.facts.spreads is not None and question.NAME in estimates.NOT_ANSWERED:
+        return {"not_answered": estimates.NOT_ANSWERED[question.NAME]}
+    answer: Answer = question.answer(report)
+    return answer
 
 
 def render(document: Answer, console: look.Console) -> None:
@@ -100,16 +110,23 @@ def render(document: Answer, console: look.Console) -> None:
         console.print(summary.show(document["summary"]))
     for question in QUESTIONS:
         answer = document["questions"].get(question.NAME)
-        shown = question.show(answer) if answer is not None else None
+        shown = _shown(question, answer, document) if answer is not None else None
         if shown is None:
             continue
         console.print()
-        title = question.title(answer) if hasattr(question, "title") else question.TITLE
+        titled = hasattr(question, "title") and "not_answered" not in answer
+        title = question.title(answer) if titled else question.TITLE
         console.print(look.Text(title, style="bold"), look.Text(f"[{question.NAME}]", style="dim"))
         console.print(shown)
     if "tree" in document:
         console.print()
         console.print(tree.show(document["tree"]))
+
+
+def _shown(question: ModuleType, answer: Answer, document: Answer) -> look.RenderableType | None:
+    is_sampled = document["summary"]["sample_mean_bytes"] != 0
+    shown = estimates.show(question.NAME, answer) if is_sampled else None
+    return shown if shown is not None else question.show(answer)
 
 
 __all__ = ["NAMES", "QUESTIONS", "SCHEMA", "Report", "explain", "render"]

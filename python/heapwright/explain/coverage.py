@@ -46,9 +46,8 @@ def when(moment: str) -> str:
     return _WHEN[moment]
 
 
-def sentence(completeness: Answer, has_notes: bool) -> str:
-    """What the trace covers, and "complete" only of that."""
-    which = "every call but what is named below" if has_notes else "every call"
+def sentence(completeness: Answer, which: str) -> str:
+    """What the trace covers, and "complete" only of that; which: calls."""
     if completeness["covers_whole_run"]:
         return f"complete: {which} is in the trace"
     spans = completeness["coverage"]

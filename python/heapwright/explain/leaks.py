@@ -35,8 +35,9 @@ def answer(report: Report) -> Answer:
     sure = leak_signs.confidence(report, found)
     stayed = found.sites
     order = sorted((n for n in range(len(stayed)) if stayed[n].blocks), key=lambda n: -stayed[n].bytes)
-    signs = [n for n in order if n in sure][: report.top]
     unsure = [may_be_freed(facts) for facts in report.facts.sites]
+    # No sign of a leak where a free may lie outside of what was recorded.
+    signs = [n for n in order if n in sure and unsure[n]["may_be_freed_blocks"] == 0][: report.top]
     total_bytes = sum(site.bytes for site in stayed)
     return {
         "live_at": moment,

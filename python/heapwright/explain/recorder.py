@@ -27,7 +27,7 @@ def answer(report: Report) -> Answer:
 
 def show(answer: Answer) -> look.RenderableType | None:
     """A few lines."""
-    calls = words.duration(answer["calls_ns"])
+    calls = "not measured with samples" if answer["calls_ns"] is None else words.duration(answer["calls_ns"])
     if answer["self_cost_allocation_ns"]:
         allocation, release = answer["self_cost_allocation_ns"], answer["self_cost_release_ns"]
         calls += f" ({allocation} ns an allocation, {release} ns a free)"

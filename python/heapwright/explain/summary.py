@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from heapwright.explain import coverage, look, words
+from heapwright.explain import coverage, estimates, look, words
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
 
 _FINDINGS = 6
@@ -19,7 +19,7 @@ def answer(report: Report, findings: Sequence[Finding]) -> Answer:
     """The summary as plain data."""
     trace, facts = report.trace, report.facts
     metadata = trace.metadata
-    return {
+    document = {
         "program": metadata.program,
         "command": metadata.command,
         "host": metadata.host,
@@ -47,6 +47,8 @@ def answer(report: Report, findings: Sequence[Finding]) -> Answer:
             {"text": finding.text, "question": finding.question} for finding in heaviest(findings, _FINDINGS)
         ],
     }
+    estimates.complete_summary(report, document)
+    return document
 
 
 def ended(report: Report) -> str:
@@ -97,12 +99,12 @@ def _warnings(answer: Answer) -> list[look.Text]:
     completeness = answer["completeness"]
     if completeness["is_complete"]:
         style = "green" if completeness["covers_whole_run"] else "yellow"
-        lines.append(look.Text(coverage.sentence(completeness, bool(answer["notes"])), style=style))
+        lines.append(look.Text(coverage.sentence(completeness, _which_calls(answer)), style=style))
     else:
         reasons = "; ".join(completeness["reasons"]) or "reason unknown"
         lines.append(look.Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
         if not completeness["covers_whole_run"]:
-            lines.append(look.Text(coverage.sentence(completeness, True), style="yellow"))
+            lines.append(look.Text(coverage.sentence(completeness, _which_calls(answer)), style="yellow"))
     if not completeness["covers_whole_run"]:
         lines.append(look.Text(coverage.consequence(completeness), style="yellow"))
     if answer["is_filtered"]:
@@ -110,13 +112,26 @@ def _warnings(answer: Answer) -> list[look.Text]:
     if answer["sample_mean_bytes"]:
         mean = words.size(answer["sample_mean_bytes"])
         lines.append(
-            look.Text(f"sampled, one in {mean} allocated: counts and bytes are estimates", style="yellow")
+            look.Text(
+                f"sampled, one in {mean} allocated: counts and bytes are estimates with their 95 % intervals",
+                style="yellow",
+            )
         )
     lines += [look.Text(note, style="yellow") for note in answer["notes"]]
     return lines
 
 
+def _which_calls(answer: Answer) -> str:
+    calls = "every sampled call" if answer["sample_mean_bytes"] else "every call"
+    return f"{calls} but what is named below" if answer["notes"] else calls
+
+
 def _figures(answer: Answer) -> look.Pairs:
+    if answer["sample_mean_bytes"]:
+        sampled = estimates.figures(answer, coverage.when(answer["live_at"]))
+        if odd := _oddities(answer["totals"]):
+            sampled.append(("seen as well", look.Text(", ".join(odd))))
+        return look.Pairs(sampled, style="bold")
     totals, peak = answer["totals"], answer["peak"]
     rows: list[tuple[str, look.Text]] = []
 

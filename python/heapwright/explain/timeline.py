@@ -23,14 +23,14 @@ def answer(report: Report) -> Answer:
 
 def show(answer: Answer) -> look.RenderableType | None:
     """One line a measure, all byte measures on one scale."""
-    points: list[dict[str, int]] = answer["points"]
+    points: list[Answer] = answer["points"]
     return look.Fitting(lambda width: _drawn(points, width)) if points else None
 
 
-def _drawn(points: Sequence[dict[str, int]], width: int) -> look.RenderableType:
+def _drawn(points: Sequence[Answer], width: int) -> look.RenderableType:
     measures = {
-        "requested": [point["highest_live_bytes"] for point in points],
-        "usable": [point["live_usable_bytes"] for point in points],
+        "requested": [_first(point, "highest_live_bytes", "live_bytes") for point in points],
+        "usable": [_first(point, "live_usable_bytes") for point in points],
         "resident": [point["resident_bytes"] for point in points],
     }
     scale = max(max(values) for values in measures.values())
@@ -41,7 +41,7 @@ def _drawn(points: Sequence[dict[str, int]], width: int) -> look.RenderableType:
     ]
     rates = [point["allocations"] for point in points]
     lines.append(("allocations", rates, max(rates), "per step"))
-    times = [point["allocator_ns"] for point in points]
+    times = [_first(point, "allocator_ns") for point in points]
     if any(times):
         lines.append(("allocator time", times, max(times), "per step"))
     beside = max(len(name) for name, *_ in lines) + max(len(note) for *_, note in lines) + 2 * _GAP
@@ -53,6 +53,11 @@ def _drawn(points: Sequence[dict[str, int]], width: int) -> look.RenderableType:
     span = words.duration(points[-1]["time_ns"])
     table.add_row(look.Text(), look.Text("0" + span.rjust(cells - 1), style="dim"), look.Text())
     return table
+
+
+def _first(point: Answer, *names: str) -> int:
+    """The first figure that is known; samples leave some open."""
+    return next((value for name in names if (value := point[name]) is not None), 0)
 
 
 def sparkline(values: Sequence[int], scale: int, cells: int = _CELLS) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from heapwright.model.completeness import Completeness, Span
 from heapwright.model.records import clean, numbers_of
+from heapwright.model.spreads import Spreads, spreads_of
 
 if TYPE_CHECKING:
     from heapwright import _native
@@ -229,6 +230,7 @@ class Facts(NamedTuple):
     timeline: tuple[TimelinePoint, ...]
     recorder: RecorderCost
     completeness: Completeness
+    spreads: Spreads | None
 
 
 def rows_of(kind: type[Row], columns: Mapping[str, bytes], prefix: str = "") -> list[Row]:
@@ -273,4 +275,5 @@ def facts_of(native: "_native.Facts") -> Facts:
         timeline=rows(TimelinePoint, "timeline"),
         recorder=rows(RecorderCost, "recorder")[0],
         completeness=Completeness(reasons=reasons, coverage=coverage, **completeness),
+        spreads=spreads_of(native),
     )

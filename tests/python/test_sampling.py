@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Reports of sampled traces: each figure has an interval that holds, or is left open."""
+
+import json
+import math
+import random
+import time
+from pathlib import Path
+
+import pytest
+from heapwright.explain.estimates import NOT_ANSWERED, interval
+from heapwright.model.spreads import Spread
+from written_traces import FREE, MALLOC, Command, MadeTrace, small_trace
+
+MEAN = 65536
+
+
+def sampled_trace() -> MadeTrace:
+    """Four samples of 1000 bytes at one site, one of them freed; one of 100,000 at another."""
+    trace = small_trace()
+    trace.lines = [line for line in trace.lines if not line.startswith(("event", "memory"))]
+    trace.meta("sample_mean_bytes", MEAN).meta("durations_recorded", 0)
+    for number in range(4):
+        trace.event(MALLOC, 0x1000 + 0x1000 * number, 1000, stack=2)
+    trace.event(MALLOC, 0x9000, 100_000, stack=3)
+    trace.event(FREE, 0x1000)
+    return trace
+
+
+def weight(size: int) -> float:
+    return 1 / (1 - math.exp(-size / MEAN))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return sampled_trace().write(tmp_path / "x.heapwright")
+
+
+def test_estimates_are_weighted_with_real_numbers(command: Command, path: Path) -> None:
+    document = json.loads(command("explain", path, "--json").out)
+    sites = {site["function"]: site for site in document["questions"]["volume"]["sites"]}
+    small, large = sorted(sites.values(), key=lambda site: site["bytes"] / site["allocations"])
+    assert small["allocations"] == pytest.approx(4 * weight(1000), abs=1)
+    assert small["bytes"] == pytest.approx(4000 * weight(1000), rel=2e-4)
+    assert large["bytes"] == pytest.approx(100_000 * weight(100_000), rel=2e-4)  # 127,765; rounded: 100,000
+
+
+def test_intervals_are_those_of_the_variance(command: Command, path: Path) -> None:
+    document = json.loads(command("explain", path, "--json").out)
+    by_bytes = sorted(document["questions"]["volume"]["sites"], key=lambda site: site["bytes"])
+    term = weight(100_000) * (weight(100_000) - 1)
+    large = Spread(term * 1e10, math.sqrt(term) * 1e5)
+    assert by_bytes[0]["intervals"]["bytes"] == pytest.approx(interval(by_bytes[0]["bytes"], large), abs=2)
+    leaks = document["questions"]["leaks"]
+    live = next(site for site in leaks["sites"] if site["live_blocks"] > 10)
+    term = weight(1000) * (weight(1000) - 1)
+    of_three = Spread(3 * term, math.sqrt(term))
+    assert live["intervals"]["live_blocks"] == pytest.approx(interval(live["live_blocks"], of_three), abs=1)
+
+
+def test_what_samples_cannot_tell_is_not_answered(command: Command, path: Path) -> None:
+    document = json.loads(command("explain", path, "--json").out)
+    open_questions = {name for name, answer in document["questions"].items() if "not_answered" in answer}
+    assert open_questions == set(NOT_ANSWERED)
+    assert set(NOT_ANSWERED) >= {"temporaries", "time", "latency", "slow_calls", "realloc"}
+    summary = document["summary"]
+    assert summary["temporaries"] is summary["allocator_share"] is summary["totals"]["allocator_ns"] is None
+    said = command("explain", path).out
+    assert said.count("not answered from samples: ") == len(NOT_ANSWERED)
+    assert "complete: every call is in the trace" not in said
+    assert "every sampled call is in the trace" in said
+
+
+def every_number(part: object, name: str = "") -> list[str]:
+    """Names of estimated figures without an interval."""
+    estimated = {"bytes", "allocations", "live_bytes", "live_blocks", "requested_bytes", "overhead_bytes",
+                 "live_at_peak_bytes", "live_at_peak_blocks", "live_at_end_bytes", "live_at_end_blocks"}  # fmt: skip
+    if isinstance(part, list):
+        return [found for item in part for found in every_number(item, name)]
+    if not isinstance(part, dict):
+        return []
+    bare = [f"{name}.{key}" for key in part if key in estimated and key not in part.get("intervals", {})]
+    return bare + [
+        found
+        for key, item in part.items()
+        if key != "intervals"
+        for found in every_number(item, f"{name}.{key}")
+    ]
+
+
+def test_every_estimate_has_its_interval(command: Command, path: Path) -> None:
+    document = json.loads(command("explain", path, "--json").out)
+    assert every_number(document) == []
+    whole = json.loads(command("explain", small_trace().write(path.with_name("y")), "--json").out)
+    assert "intervals" not in json.dumps(whole)
+
+
+def test_the_terminal_shows_the_interval(command: Command, path: Path) -> None:
+    said = command("explain", path, "--question", "volume").out
+    row = next(line for line in said.splitlines() if "(" in line and " to " in line and "KiB" in line)
+    assert row
+
+
+def test_nothing_sampled_is_not_nothing(command: Command, tmp_path: Path) -> None:
+    trace = sampled_trace()
+    trace.lines = [line for line in trace.lines if not line.startswith("event")]
+    document = json.loads(command("explain", trace.write(tmp_path / "x"), "--json").out)
+    assert document["summary"]["totals"]["intervals"]["requested_bytes"] == [0, math.ceil(3.688879 * MEAN)]
+
+
+@pytest.mark.parametrize("seed", [20261122, time.time_ns()])
+@pytest.mark.parametrize(
+    ("blocks", "chance"), [(100, 0.05), (400, 0.02), (1000, 0.1), (2000, 0.5), (300, 0.9)]
+)
+def test_intervals_hold(seed: int, blocks: int, chance: float) -> None:
+    """Simulated sampling; 93 % of 2,000 leave room for four standard deviations."""
+    dice = random.Random(seed)
+    w = 1 / chance
+    held = 0
+    runs = 2000
+    for _ in range(runs):
+        taken = sum(dice.random() < chance for _ in range(blocks))
+        low, high = interval(taken * w, Spread(taken * w * (w - 1), math.sqrt(w * (w - 1))))
+        held += low <= blocks <= high
+    assert held >= 0.93 * runs, f"seed {seed}"
