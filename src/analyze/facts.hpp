@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
+// length: the single definition of what crosses to Python
 // The facts: everything the analysis says about a trace, as plain data.
-// This is the single definition of what crosses to Python.
 //
 // Unless a field says otherwise: bytes are requested bytes, times are ns
 // since the start of the recording, counts are calls. With a sampled trace
