@@ -14,7 +14,7 @@ target_include_directories(heapwright_parts INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 # A wheel holds Python's part only.
-if(HEAPWRIGHT_PYTHON)
+if(HEAPWRIGHT_PYTHON OR NOT HEAPWRIGHT_INSTALL)
   return()
 endif()
 set(heapwright_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heapwright)

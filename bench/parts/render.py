@@ -103,6 +103,39 @@ def library_lines(rows: Rows, head: str, names: dict[str, str]) -> list[str]:
     return table([head, *libraries], body)
 
 
+# Rows that not every library has; how much slower ours is than the best, if it is.
+def row_lines(rows: Rows, head: str, names: dict[str, str], ours: str = "heapwright") -> list[str]:
+    by_name = medians(rows, "ns")
+    libraries = list(dict.fromkeys(x for values in by_name.values() for x in values))
+    body, behind = [], []
+    for name, said in names.items():
+        values = by_name[name]
+        best = min(values.values())
+        cells = {x: f"**{v:.2f}**" if v == best else f"{v:.2f}" for x, v in values.items()}
+        body.append([said, *(cells.get(x, "–") for x in libraries)])
+        if ours in values and values[ours] > 1.05 * best:
+            behind.append(f"- {said}: {values[ours] / best:.2f} × the best")
+    lines = table([head, *(x.replace("_", " ") for x in libraries)], body)
+    return [*lines, *(["Where ours is not within 1.05 of the best:", "", *behind, ""] if behind else [])]
+
+
+node_text = {
+    "map": "`std::map` of 100,000 random keys, built and ended; per entry",
+    "table": "`std::unordered_map` of them; per entry",
+    "queue": "a list as a queue: one in at the end, one out at the front",
+    "end_of_list": "the end of a list of 10⁶ numbers; per node",
+}
+pool_text = {
+    "one_thread": "one thread",
+    "two_threads": "two threads; CPU time of each",
+}
+class_text = {
+    "class_one": "one object, made and deleted",
+    "class_32": "32 made, 32 deleted; per object",
+    "class_32_two_threads": "the same by two threads; CPU time of each per object",
+}
+
+
 def object_lines(rows: Rows) -> list[str]:
     lines = library_lines(rows, "ns per object, median", object_text)
     by_name = medians(rows, "ns")
@@ -166,6 +199,11 @@ def render() -> str:
         "## small_vector",
         "",
         *vector_lines(vectors),
+        "### In bulk",
+        "",
+        "All libraries in one program, in random order.",
+        "",
+        *row_lines(load("vectors_bulk")[1], "ns, median", bulk_text),
         "### Size",
         "",
         "Abseil needs room for one element at least.",
@@ -181,6 +219,24 @@ def render() -> str:
         "100,000 objects of 104 bytes, made and then freed together.",
         "",
         *object_lines(load("objects")[1]),
+        "## node_pool",
+        "",
+        "`heapwright` is `pooled<C>`, which ends at once; `one by one` frees each node. Abseil's row is",
+        "`btree_map`, what to use instead where addresses need not be stable.",
+        "",
+        *row_lines(load("nodes")[1], "ns, median", node_text),
+        *table(
+            ["bytes of heap per entry of the map", *found["map_bytes"]],
+            [["", *(f"{n:.1f}" for n in found["map_bytes"].values())]],
+        ),
+        "## shared_object_pool",
+        "",
+        "An object with a vector of 16 numbers, taken, filled and given back; `std` makes it each time.",
+        "",
+        *row_lines(load("shared_pool")[1], "ns, median", pool_text, "shared_object_pool"),
+        "## class_heap",
+        "",
+        *row_lines(load("class_objects")[1], "ns, median", class_text),
         "## buffer_cache",
         "",
         *buffer_lines(load("buffers")[1]),

@@ -101,7 +101,11 @@ def build() -> Any:
     printers.add_printer("compact_vector", r"^heapwright::(?:\w+::)?compact_vector<", CompactVector)
     printers.add_printer("arena", r"^heapwright::(?:\w+::)?arena$", Arena)
     printers.add_printer("object_pool", r"^heapwright::(?:\w+::)?object_pool<", ObjectPool)
-    printers.add_printer("buffer_cache", r"^heapwright::(?:\w+::)?buffer_cache<heapwright::(?:\w+::)?learnt_cutoff>$", BufferCache)
+    printers.add_printer(
+        "buffer_cache",
+        r"^heapwright::(?:\w+::)?buffer_cache<heapwright::(?:\w+::)?learnt_cutoff>$",
+        BufferCache,
+    )
     return printers
 
 

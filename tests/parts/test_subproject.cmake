@@ -1,0 +1,38 @@
+# PROJECT within another project: the parts, and no test, install rule or
+# search for a library.
+file(REMOVE_RECURSE ${WORK})
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${ARGN}: ${out}${err}")
+  endif()
+endfunction()
+file(WRITE ${WORK}/CMakeLists.txt
+"cmake_minimum_required(VERSION 3.25)
+project(user LANGUAGES C CXX)
+set(CMAKE_DISABLE_FIND_PACKAGE_GTest ON)
+enable_testing()
+add_subdirectory(${PROJECT} heapwright)
+get_property(targets DIRECTORY ${PROJECT} PROPERTY BUILDSYSTEM_TARGETS)
+if(NOT targets STREQUAL heapwright_parts)
+  message(FATAL_ERROR \"brings more than the parts: \${targets}\")
+endif()
+get_property(tests DIRECTORY ${PROJECT} PROPERTY TESTS)
+if(tests)
+  message(FATAL_ERROR \"brings tests: \${tests}\")
+endif()
+add_executable(user user.cpp)
+target_link_libraries(user PRIVATE heapwright::parts)
+install(TARGETS user)
+")
+file(WRITE ${WORK}/user.cpp
+"#include <heapwright/small_vector.hpp>
+int main() { return heapwright::small_vector<int, 2>{1, 2}.is_inline() ? 0 : 1; }
+")
+run(${CMAKE_COMMAND} -S ${WORK} -B ${WORK}/build)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/user)
+run(${CMAKE_COMMAND} --install ${WORK}/build --prefix ${WORK}/prefix)
+if(EXISTS ${WORK}/prefix/include/heapwright)
+  message(FATAL_ERROR "installs its headers with another project")
+endif()
