@@ -28,6 +28,14 @@ constexpr std::uint64_t first_name_pause_ns = 10'000'000;
 constexpr std::uint32_t most_threads = 1U << 20;
 constexpr int final_passes = 8;
 
+// The collector's own pages, but for the rings and tables that the program
+// holds as well.
+std::uint64_t own_resident_bytes() {
+  ProcessWatch self(static_cast<std::uint32_t>(getpid()));
+  MemoryReading reading;
+  return self.read_memory(reading) ? reading.anonymous_bytes + reading.file_bytes : 0;
+}
+
 std::uint32_t mean_ns(std::uint64_t ticks, std::uint64_t samples, const TickConversion& clock) {
   if (samples == 0) return 0;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(clock.length_ns(ticks / samples), 0xffffffffU));
@@ -297,7 +305,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   summary.end.time_ns = end_ns;
   summary.end.events = file_.events();
   summary.end.dropped = dropped();
-  summary.end.recorder_peak_bytes = memory_.recorder_peak_bytes();
+  summary.end.recorder_peak_bytes = memory_.recorder_peak_bytes() + own_resident_bytes();
   file_.finish(summary.end);
   summary.path = file_.path();
   summary.program = metadata_.program;

@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import heapwright
 import pytest
 from conftest import collector, differences, find_child, programs, read_trace
 
@@ -38,3 +39,5 @@ def test_memory_per_thread_is_bounded_and_no_call_lost(tmp_path: Path, threads: 
     assert differences([row.split() for row in output.splitlines()], [trace]) == []
     assert trace.problems() == []
     assert added_bytes <= (64 << 20) + threads * (64 << 10)
+    # The report says what was seen from outside, within a quarter.
+    assert heapwright.open(path).facts().recorder.peak_bytes == pytest.approx(added_bytes, rel=0.25)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A library to load and unload. Its two builds have the same size and frames
-// of different sizes, so that one's rules are wrong for the other.
+// A library to load and unload. Small and large have the same size and frames
+// of different sizes, so that one's rules are wrong for the other. Small and
+// twin differ by a constant alone.
 #include <cstring>
 
 extern "C" void plugin_call(void (*callback)(), int depth) {
   volatile char frame[PLUGIN_FRAME_BYTES];
-  frame[0] = static_cast<char>(depth);
+  frame[0] = static_cast<char>(depth + PLUGIN_CONSTANT);
   if (depth > 0) {
     plugin_call(callback, depth - 1);
   } else {

@@ -13,9 +13,12 @@ TITLE = "What recording cost"
 def answer(report: Report) -> Answer:
     """Time, memory and disk the recorder took, and frames without names."""
     cost, metadata = report.facts.recorder, report.trace.metadata
+    waits = [thread.waited_ns for thread in report.trace.threads if thread.waited_ns]
     return {
         "calls_ns": cost.calls_ns,
         "waited_ns": cost.waited_ns,
+        "waiting_threads": len(waits),
+        "waited_longest_thread_ns": max(waits, default=0),
         "peak_bytes": cost.peak_bytes,
         "file_bytes": cost.file_bytes,
         "bytes_per_event": cost.file_bytes / max(1, report.trace.event_count),
@@ -33,12 +36,22 @@ def show(answer: Answer) -> look.RenderableType | None:
         calls += f" ({allocation} ns an allocation, {release} ns a free)"
     rows = [
         ("time in the hooks", calls),
-        ("waited for the collector", words.duration(answer["waited_ns"])),
-        ("memory", words.size(answer["peak_bytes"])),
+        ("waited for the collector", waited(answer)),
+        ("memory", f"{words.size(answer['peak_bytes'])} resident, the collector included"),
         ("trace", f"{words.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
     ]
     rows += [("names missing", problem) for problem in answer["symbol_problems"][:3]]
     return look.Pairs([(name, look.Text(text)) for name, text in rows])
+
+
+def waited(answer: Answer) -> str:
+    """A sum over threads, which waited at the same time."""
+    total = words.duration(answer["waited_ns"])
+    if answer["waiting_threads"] < 2:
+        return total
+    longest = words.duration(answer["waited_longest_thread_ns"])
+    threads = words.counted(answer["waiting_threads"], "thread")
+    return f"{total} summed over {threads}, at most {longest} in one"
 
 
 def findings(answer: Answer) -> list[Finding]:

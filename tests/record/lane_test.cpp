@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Lanes without a collector: what fits into a ring, and what a thread finds.
+#include "record/lane.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <thread>
+
+#include "record/real_functions.hpp"
+
+// What lanes want of the rest of the recorder.
+namespace heapwright::record {
+
+constinit WipedOnFork wiped_on_fork{};
+constinit Process process{};
+
+bool link_process() noexcept { return true; }
+bool is_collector_alive() noexcept { return false; }
+session::Lane* map_lane(std::uint32_t index) noexcept {
+  errno = ENOMEM;  // as a failed system call inside would leave it
+  return &process.block->lanes[index];
+}
+void* find_operator(const char*) noexcept { return nullptr; }
+void forget_failed_lookups() noexcept {}
+
+namespace {
+
+class Lanes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    process.block = static_cast<session::ProcessBlock*>(
+        mmap(nullptr, sizeof(session::ProcessBlock), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    ASSERT_NE(static_cast<void*>(process.block), MAP_FAILED);
+    process.control = &control_;
+    process.ticks_are_tsc = true;
+    wiped_on_fork.mode.store(Mode::active);
+    begin_lanes(true);
+  }
+  void TearDown() override {
+    current_thread = nullptr;
+    munmap(process.block, sizeof(session::ProcessBlock));
+  }
+
+  static void emit_one(ThreadRecorder& thread, std::uint64_t address) {
+    emit(thread, Call{.kind = EventKind::malloc_, .begin_ticks = 1, .size = 8, .address = address});
+  }
+  static void emit_two(ThreadRecorder& thread, std::uint64_t address) {
+    emit(thread, Call{.kind = EventKind::realloc_,
+                      .begin_ticks = 1,
+                      .size = 8,
+                      .address = address,
+                      .old_address = address + 16});
+  }
+
+  // Every way to be full: one event, or the two slots of a realloc, do not
+  // fit, and nothing that waits for the collector is written over.
+  static void fill(std::uint64_t ring) {
+    for (std::uint64_t left = 0; left <= 2; ++left) {
+      ThreadRecorder& thread = *enter_first();
+      session::Lane& lane = *thread.lane;
+      ASSERT_EQ(thread.ring_mask + 1, ring);
+      for (std::uint64_t i = 0; i + left < ring; ++i) emit_one(thread, 1000 + i);
+      emit_two(thread, 7);
+      const bool fits = left == 2;
+      EXPECT_EQ(thread.head, fits ? ring : ring - left) << left;
+      EXPECT_EQ(lane.dropped_full.load(), fits ? 0U : 1U) << left;
+      if (left == 1) emit_one(thread, 8);
+      EXPECT_EQ(thread.head, ring) << left;
+      const std::uint64_t dropped = lane.dropped_full.load();
+      emit_one(thread, 9);
+      emit_two(thread, 9);
+      EXPECT_EQ(thread.head, ring) << left;
+      EXPECT_EQ(lane.head.load(), ring) << left;
+      EXPECT_EQ(lane.dropped_full.load(), dropped + 2) << left;
+      EXPECT_EQ(lane.ring[0].address_and_kind >> 16, 1000U) << left;
+      EXPECT_EQ(lane.ring[1].address_and_kind >> 16, 1001U) << left;
+      // The collector takes one slot: one event fits, a realloc does not.
+      lane.tail.store(1);
+      emit_two(thread, 10);
+      EXPECT_EQ(thread.head, ring) << left;
+      emit_one(thread, 11);
+      EXPECT_EQ(thread.head, ring + 1) << left;
+      EXPECT_EQ(lane.ring[0].address_and_kind >> 16, 11U) << left;
+      EXPECT_EQ(lane.ring[1].address_and_kind >> 16, 1001U) << left;
+      current_thread = nullptr;
+    }
+  }
+
+  session::Control control_{};
+};
+
+TEST_F(Lanes, AWholeRingTakesAllItsSlotsAndNoMore) { fill(session::lane_ring_slots); }
+
+TEST_F(Lanes, ASmallRingTakesAllItsSlotsAndNoMore) {
+  process.block->lane_count.store(session::whole_ring_lanes);
+  fill(session::small_ring_slots);
+}
+
+TEST_F(Lanes, AReusedLaneForgetsWhatItsLastThreadDropped) {
+  std::thread([] {
+    ThreadRecorder& thread = *enter_first();
+    for (std::uint64_t i = 0; i <= thread.ring_mask; ++i) emit_one(thread, i);
+    emit_one(thread, 1);
+    thread.lane->dropped_reentrant.store(3);
+    thread.lane->self_release_samples.store(4);
+    EXPECT_EQ(thread.lane->dropped_full.load(), 1U);
+    EXPECT_EQ(thread.lane->waits.load(), 1U);
+  }).join();
+  session::Lane& lane = process.block->lanes[0];
+  EXPECT_EQ(lane.state.load(), session::lane_exiting);
+  lane.state.store(session::lane_unused);
+  std::thread([&lane] {
+    ThreadRecorder& thread = *enter_first();
+    EXPECT_EQ(thread.lane, &lane);
+    for (const auto* counter : {&lane.dropped_full, &lane.dropped_reentrant, &lane.waits, &lane.waited_ticks,
+                                &lane.self_release_samples, &lane.head, &lane.tail}) {
+      EXPECT_EQ(counter->load(), 0U);
+    }
+    EXPECT_EQ(lane.generation.load(), 2U);
+  }).join();
+}
+
+TEST_F(Lanes, TheFirstCallOfAThreadKeepsItsErrno) {
+  errno = EXDEV;
+  EXPECT_NE(enter_first(), nullptr);
+  EXPECT_EQ(errno, EXDEV);
+}
+
+}  // namespace
+}  // namespace heapwright::record
