@@ -204,11 +204,27 @@ struct TimelinePoint {  // state at the END of each of timeline_points equal ste
   std::uint64_t live_bytes = 0;
   std::uint64_t live_usable_bytes = 0;
   std::uint64_t live_blocks = 0;
-  std::uint64_t highest_live_bytes = 0;  // within the step
-  std::uint64_t resident_bytes = 0;      // anonymous; latest sample up to time_ns; 0 = none
-  std::uint64_t allocations = 0;         // within the step
+  std::uint64_t highest_live_bytes = 0;       // within the step
+  std::uint64_t usable_at_highest_bytes = 0;  // live usable bytes at that moment
+  // The latest sample up to time_ns; 0 = none. Shared is the program's own:
+  // the recorder's pages are left out.
+  std::uint64_t resident_bytes = 0;  // anonymous
+  std::uint64_t resident_file_bytes = 0;
+  std::uint64_t resident_shared_bytes = 0;
+  std::uint64_t allocations = 0;  // within the step
   std::uint64_t releases = 0;
   std::uint64_t allocator_ns = 0;
+};
+
+// Memory that the program mapped itself, by the site of the mmap or mremap.
+// Mapped is not resident, and what is only reserved is among it. mremap ends
+// the old mapping and makes a new one. Lengths are whole pages.
+struct MappingSite {
+  std::uint32_t site = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t unmapped_bytes = 0;  // of this site's mappings, whoever unmapped or replaced them
+  std::uint64_t at_end_bytes = 0;    // bytes - unmapped_bytes, and what was mapped before the time range
 };
 
 struct RecorderCost {
@@ -296,7 +312,8 @@ struct Facts {
   std::vector<ByThread> threads;  // per Thread::index
   std::vector<CrossThread> cross_thread;
   std::vector<ReallocChains> realloc_chains;
-  std::vector<SlowCall> slowest;  // longest first
+  std::vector<MappingSite> mappings;  // most bytes first
+  std::vector<SlowCall> slowest;      // longest first
   std::vector<TimelinePoint> timeline;
   RecorderCost recorder;
   Completeness completeness;

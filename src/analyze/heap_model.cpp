@@ -56,6 +56,7 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
   }
   cross_thread_.begin_window();
   chains_.begin_window();
+  mappings_.begin_window();
   timeline_.begin_window(live_);
   spreads_.begin_window(live_.version());
   slowest_.clear();
@@ -120,7 +121,7 @@ void HeapModel::add_sums(RunState& run) {
   owner.add_block(bytes);
   live_.add_block(block.size, block.excess, block.weight);
   live_.settle(block.time_ns);
-  timeline_.raise(live_.live_bytes());
+  timeline_.raise(live_.live_bytes(), live_.live_usable_bytes());
 }
 
 [[gnu::always_inline]] inline void HeapModel::uncount_block(const Block& block, ThreadLife& owner) {
@@ -141,7 +142,7 @@ void HeapModel::add_sums(RunState& run) {
       blocks_.find(row.address, hint) != nullptr) {
     return false;
   }
-  timeline_.raise(live_.live_bytes() + row.size);
+  timeline_.raise(live_.live_bytes() + row.size, live_.live_usable_bytes() + row.size + row.excess);
   run.thread.raise(row.size);
   run.thread.last_address = 0;
   ++run.thread.temporaries;
@@ -337,7 +338,23 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
   }
 }
 
+void HeapModel::change_mapping(const Row& row, const Piece& piece) {
+  const auto& mapping = piece.mappings[row.size];
+  if (row.kind == trace::EventKind::munmap_) {
+    mappings_.unmap(mapping.address, mapping.size);
+    return;
+  }
+  if (row.kind == trace::EventKind::mremap_) {
+    mappings_.unmap(mapping.old_address, mapping.old_size);
+  }
+  mappings_.map(mapping.address, mapping.size, row.stack, (row.flags & row_not_chosen) == 0);
+}
+
 [[gnu::noinline]] void HeapModel::release_unknown(const Row& row, RunState& run) {
+  if ((row.flags & row_is_mapping) != 0) {
+    change_mapping(row, run.piece);
+    return;
+  }
   if ((row.flags & row_in_realloc) != 0) {
     reallocs_[run.lane] = {{}, row.address, 0};
     if (scope_.weight.is_sampled()) {
@@ -453,6 +470,7 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
   }
   cross_thread_.finish(scope_.thread_of_lane, threads_, facts);
   chains_.finish(facts);
+  mappings_.finish(scope_.sites, facts);
   timeline_.finish(live_, samples, facts);
   for (const auto& call : facts.slowest) {
     slowest_.add(call);

@@ -13,6 +13,7 @@
 
 #include "analyze/blocks.hpp"
 #include "analyze/facts.hpp"
+#include "analyze/mappings.hpp"
 #include "analyze/peak.hpp"
 #include "analyze/realloc_chains.hpp"
 #include "analyze/releases.hpp"
@@ -91,6 +92,7 @@ class HeapModel {
   void release_unknown(const Row& row, RunState& run);
   void count_unknown_release(const Row& row) noexcept;
   void keep_live_at_pause(Facts& facts);
+  void change_mapping(const Row& row, const Piece& piece);
   void add_slow_call(const Row& row, std::uint32_t lane, std::uint32_t block_stack, std::uint64_t block_size);
   void close_chain(const Slot& slot);
   void add_sums(RunState& run);
@@ -107,6 +109,7 @@ class HeapModel {
   std::vector<OpenRealloc> reallocs_;  // by lane
   CrossThreadCounts cross_thread_;
   ChainSums chains_;
+  Mappings mappings_;
   TimelineLive timeline_;
   LiveSpreads spreads_;
   Slowest slowest_;

@@ -204,6 +204,9 @@ template <bool is_counted, bool follows_blocks>
       return row + 1;
     }
   }
+  const bool is_chosen =
+      !follows_blocks || scope_.is_chosen(job_->lane, columns.size[index], columns.stack[index]);
+  row += put_mapping(index, is_chosen, *row) ? 1 : 0;
   if constexpr (is_counted) {
     if (trace::is_release(kind)) {
       add_null_free(index, sums);
@@ -242,6 +245,26 @@ bool Preparer::put_realloc_release(std::size_t index, Row& row) {
   row.duration_ns = is_free ? batch_.duration_ns[index] : 0;
   row.kind = batch_.kind[index];
   row.flags = is_free ? 0 : row_in_realloc;
+  return true;
+}
+
+// The row of a mapping that was made, moved or ended; false when there is none.
+bool Preparer::put_mapping(std::size_t index, bool is_chosen, Row& row) {
+  const auto kind = batch_.kind[index];
+  const bool is_mapping =
+      kind == EventKind::mmap_ || kind == EventKind::munmap_ || kind == EventKind::mremap_;
+  const auto address = batch_.address[index];
+  if (!is_mapping || address == 0) {
+    return false;
+  }
+  row = Row{};
+  row.address = address | 1;
+  row.time_ns = batch_.begin_ns[index] + (kind == EventKind::munmap_ ? 0 : batch_.duration_ns[index]);
+  row.size = static_cast<std::uint32_t>(piece_->mappings.size());
+  row.stack = batch_.stack[index];
+  row.kind = kind;
+  row.flags = static_cast<std::uint8_t>(row_is_mapping | (is_chosen ? 0 : row_not_chosen));
+  piece_->mappings.push_back({address, batch_.size[index], batch_.old_address[index], batch_.usable[index]});
   return true;
 }
 

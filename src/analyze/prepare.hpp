@@ -52,6 +52,7 @@ class Preparer {
   Row* add_rare(const Columns& columns, std::size_t index, Row* row, CallSums& sums);
   void put_release(const Columns& columns, std::size_t index, int flags, Row& row);
   bool put_realloc_release(std::size_t index, Row& row);
+  bool put_mapping(std::size_t index, bool is_chosen, Row& row);
   void add_null_free(std::size_t index, CallSums& sums);
   void add_other(std::size_t index, CallSums& sums);
   bool add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums);

@@ -23,6 +23,9 @@ enum RowFlag : std::uint8_t {
   row_size_stated = 16,  // a sized release: `size` is what the caller said
   // Set once a release has found its block:
   row_by_other_thread = 32,
+  // No block but a mapping: `size` is an index into Piece::mappings, and the address is odd, as no
+  // block's is.
+  row_is_mapping = 128,
   row_paired = 64,  // and is to be counted: `size` and `stack` are the block's, `address` is its lifetime
 };
 
@@ -56,6 +59,14 @@ struct WideRow {
   std::uint64_t weight = 1;
 };
 
+// mmap, munmap and mremap.
+struct MappingRow {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t old_address = 0;  // mremap's
+  std::uint64_t old_size = 0;
+};
+
 // The rows of one chunk, or of a slice of it. Room is kept between uses and
 // not cleared: a fresh megabyte per chunk would cost more in page faults
 // than the rows do.
@@ -66,11 +77,13 @@ class Piece {
 
   const ScheduledChunk* job = nullptr;
   std::vector<WideRow> wide;
+  std::vector<MappingRow> mappings;
   bool has_paired_rows = false;  // perhaps
 
   // Empties the piece and makes room for `capacity` rows.
   Row* open(std::size_t capacity) {
     wide.clear();
+    mappings.clear();
     has_paired_rows = false;
     count_ = 0;
     if (capacity + padding > capacity_) {

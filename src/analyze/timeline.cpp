@@ -67,7 +67,8 @@ void TimelineLive::close_step(const LivePeak& live) {
   point.live_bytes = live.live_bytes();
   point.live_usable_bytes = live.live_usable_bytes();
   point.live_blocks = live.live_blocks();
-  point.highest_live_bytes = std::max(highest_, live.live_bytes());
+  point.highest_live_bytes = highest_;
+  point.usable_at_highest_bytes = usable_at_highest_;
   point.releases = releases_;
   point.allocator_ns = release_ns_;
   points_.push_back(point);
@@ -76,6 +77,7 @@ void TimelineLive::close_step(const LivePeak& live) {
 
 void TimelineLive::begin_window(const LivePeak& live) {
   highest_ = live.live_bytes();
+  usable_at_highest_ = live.live_usable_bytes();
   releases_ = 0;
   release_ns_ = 0;
 }
@@ -95,13 +97,15 @@ void TimelineLive::finish(const LivePeak& live, const std::vector<trace::MemoryS
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   auto sample = sorted.begin();
-  std::uint64_t resident_bytes = 0;
+  trace::MemorySample latest;
   for (std::size_t step = 0; step < points_.size() && step < facts.timeline.size(); ++step) {
     auto& point = points_[step];
     for (; sample != sorted.end() && sample->time_ns <= point.time_ns; ++sample) {
-      resident_bytes = sample->resident_anonymous_bytes;
+      latest = *sample;
     }
-    point.resident_bytes = resident_bytes;
+    point.resident_bytes = latest.resident_anonymous_bytes;
+    point.resident_file_bytes = latest.resident_file_bytes;
+    point.resident_shared_bytes = latest.resident_shared_bytes;
     point.allocations = facts.timeline[step].allocations;
     point.allocator_ns += facts.timeline[step].allocator_ns;
     facts.timeline[step] = point;

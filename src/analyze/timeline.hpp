@@ -58,7 +58,12 @@ class TimelineLive {
     releases_ += weight;
     release_ns_ += ns;
   }
-  void raise(std::uint64_t live_bytes) noexcept { highest_ = live_bytes > highest_ ? live_bytes : highest_; }
+  void raise(std::uint64_t live_bytes, std::uint64_t usable_bytes) noexcept {
+    if (live_bytes > highest_) {
+      highest_ = live_bytes;
+      usable_at_highest_ = usable_bytes;
+    }
+  }
   // The time at which close_steps is due. The last step stays open until
   // finish, for what happens exactly at its end.
   std::uint64_t next_border_ns() const noexcept;
@@ -75,6 +80,7 @@ class TimelineLive {
   const TimeSteps& steps_;
   std::vector<TimelinePoint> points_;
   std::uint64_t highest_ = 0;
+  std::uint64_t usable_at_highest_ = 0;
   std::uint64_t releases_ = 0;  // of the open step
   std::uint64_t release_ns_ = 0;
 };

@@ -14,7 +14,7 @@ constexpr std::uint64_t unchanged_interval_ns = 1'000'000'000;
 bool is_same_memory(const trace::MemorySample& a, const trace::MemorySample& b) {
   return a.resident_anonymous_bytes == b.resident_anonymous_bytes &&
          a.resident_file_bytes == b.resident_file_bytes && a.swapped_bytes == b.swapped_bytes &&
-         a.recorder_bytes == b.recorder_bytes;
+         a.recorder_bytes == b.recorder_bytes && a.resident_shared_bytes == b.resident_shared_bytes;
 }
 
 }  // namespace
@@ -31,6 +31,7 @@ void MemorySampler::sample(ProcessWatch& watch, std::uint64_t table_bytes, std::
   sample.resident_file_bytes = reading.file_bytes;
   sample.swapped_bytes = reading.swapped_bytes;
   sample.recorder_bytes = std::min(reading.shared_bytes, table_bytes);
+  sample.resident_shared_bytes = reading.shared_bytes - sample.recorder_bytes;
   recorder_peak_bytes_ = std::max(recorder_peak_bytes_, sample.recorder_bytes);
   if (count_ != 0 && is_same_memory(sample, last_) && now_ns - last_.time_ns < unchanged_interval_ns) return;
   last_ = sample;

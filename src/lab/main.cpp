@@ -59,13 +59,14 @@ void pin(int cpu) {
 void require_memory(std::uint64_t needed_bytes) {
   const std::uint64_t available = available_bytes();
   if (available == 0 || needed_bytes <= available) return;
-  constexpr double mega = 1e6;
+  constexpr double mebi = 1 << 20;
   const double fitting = 0.9 * static_cast<double>(available) / static_cast<double>(needed_bytes);
   char line[192];
-  say(line, std::snprintf(
-                line, sizeof(line),
-                "needs about %.0f MB of memory, %.0f MB are available; --scale %.2g of this size would fit\n",
-                static_cast<double>(needed_bytes) / mega, static_cast<double>(available) / mega, fitting));
+  say(line,
+      std::snprintf(
+          line, sizeof(line),
+          "needs about %.0f MiB of memory, %.0f MiB are available; --scale %.2g of this size would fit\n",
+          static_cast<double>(needed_bytes) / mebi, static_cast<double>(available) / mebi, fitting));
   _exit(exit_no_memory);
 }
 

@@ -167,6 +167,7 @@ nb::dict memory_samples(const trace::Reader& reader) {
   put(table, "resident_file_bytes", &MemorySample::resident_file_bytes);
   put(table, "swapped_bytes", &MemorySample::swapped_bytes);
   put(table, "recorder_bytes", &MemorySample::recorder_bytes);
+  put(table, "resident_shared_bytes", &MemorySample::resident_shared_bytes);
   return table;
 }
 

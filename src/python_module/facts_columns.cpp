@@ -94,9 +94,18 @@ template <typename Visitor>
 void fields(const TimelinePoint& of, Visitor&& visit) {
   visit("time_ns", of.time_ns), visit("live_bytes", of.live_bytes);
   visit("live_usable_bytes", of.live_usable_bytes), visit("live_blocks", of.live_blocks);
-  visit("highest_live_bytes", of.highest_live_bytes), visit("resident_bytes", of.resident_bytes);
+  visit("highest_live_bytes", of.highest_live_bytes);
+  visit("usable_at_highest_bytes", of.usable_at_highest_bytes), visit("resident_bytes", of.resident_bytes);
+  visit("resident_file_bytes", of.resident_file_bytes);
+  visit("resident_shared_bytes", of.resident_shared_bytes);
   visit("allocations", of.allocations), visit("releases", of.releases),
       visit("allocator_ns", of.allocator_ns);
+}
+
+template <typename Visitor>
+void fields(const MappingSite& of, Visitor&& visit) {
+  visit("site", of.site), visit("calls", of.calls), visit("bytes", of.bytes);
+  visit("unmapped_bytes", of.unmapped_bytes), visit("at_end_bytes", of.at_end_bytes);
 }
 
 template <typename Visitor>
@@ -217,6 +226,7 @@ NumberTable facts_table(const Facts& facts, const std::string& name) {
   if (name == "threads") return table_of(facts.threads);
   if (name == "cross_thread") return table_of(facts.cross_thread);
   if (name == "realloc_chains") return table_of(facts.realloc_chains);
+  if (name == "mappings") return table_of(facts.mappings);
   if (name == "slowest") return table_of(facts.slowest);
   if (name == "timeline") return table_of(facts.timeline);
   if (name == "total_calls") return table_of(facts.spreads.total_calls);

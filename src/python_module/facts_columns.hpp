@@ -21,7 +21,7 @@ using NumberTable = std::vector<NumberColumn>;
 
 // Tables: totals, peak, allocation_latency, release_latency, recorder (one
 // row each); by_kind, by_size, common_sizes, sites, site_latency, stacks,
-// threads, cross_thread, realloc_chains, slowest, timeline. Throws
+// threads, cross_thread, realloc_chains, mappings, slowest, timeline. Throws
 // std::out_of_range for any other name.
 NumberTable facts_table(const analyze::Facts& facts, const std::string& name);
 

@@ -192,6 +192,7 @@ std::vector<MemorySample> decode_memory_samples(base::ByteSource source, std::ui
     sample.resident_file_bytes = field(record);
     sample.swapped_bytes = field(record);
     sample.recorder_bytes = field(record);
+    sample.resident_shared_bytes = field(record);
     require_read(record);
   }
   return samples;

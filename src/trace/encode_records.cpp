@@ -118,6 +118,7 @@ void encode_records(std::span<const MemorySample> samples, Bytes& out) {
     put(record, sample.resident_file_bytes);
     put(record, sample.swapped_bytes);
     put(record, sample.recorder_bytes);
+    put(record, sample.resident_shared_bytes);
     put_record(out, record);
   }
 }

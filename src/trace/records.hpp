@@ -95,7 +95,8 @@ struct MemorySample {
   std::uint64_t resident_anonymous_bytes = 0;  // RssAnon: without the recorder's own shared pages
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t swapped_bytes = 0;
-  std::uint64_t recorder_bytes = 0;  // the recorder's own pages in the process
+  std::uint64_t recorder_bytes = 0;         // the recorder's own pages in the process
+  std::uint64_t resident_shared_bytes = 0;  // RssShmem without these; 0 in older traces
 };
 
 // When the session's recording was switched on or off (--paused, the control

@@ -206,19 +206,116 @@ void expect_same_map(const SlowModel& model, const Facts& facts) {
 
 void expect_same_course(const SlowModel& model, const Facts& facts) {
   std::size_t index = 0;
-  std::uint64_t live = 0;
+  auto state = model.before_course;
   for (const auto& point : facts.timeline) {
-    auto highest = live;
-    while (index < model.live_course.size() && model.live_course[index].first < point.time_ns) {
-      live = model.live_course[index++].second;
-      highest = std::max(highest, live);
+    auto highest = state;
+    while (index < model.live_course.size() && model.live_course[index].time_ns < point.time_ns) {
+      state = model.live_course[index++];
+      highest = state.bytes > highest.bytes ? state : highest;
     }
+    ASSERT_LE(point.highest_live_bytes, point.usable_at_highest_bytes);
     if (&point != &facts.timeline.back()) {
-      ASSERT_EQ(point.live_bytes, live) << point.time_ns;
-      ASSERT_EQ(point.highest_live_bytes, highest) << point.time_ns;
+      ASSERT_EQ(point.live_bytes, state.bytes) << point.time_ns;
+      ASSERT_EQ(point.live_usable_bytes, state.usable) << point.time_ns;
+      ASSERT_EQ(point.highest_live_bytes, highest.bytes) << point.time_ns;
+      ASSERT_EQ(point.usable_at_highest_bytes, highest.usable) << point.time_ns;
     }
   }
   EXPECT_EQ(facts.timeline.back().live_bytes, model.live_bytes);
+}
+
+void expect_same_mappings(const SlowModel& model, const Facts& facts) {
+  std::map<std::uint32_t, SlowMapping> found;
+  for (const auto& row : facts.mappings) {
+    found[row.site] = {row.calls, row.bytes, row.unmapped_bytes, row.at_end_bytes};
+  }
+  EXPECT_EQ(found, model.mappings);
+}
+
+// What each call adds to the totals when a range or threads are asked for.
+void expect_same_totals(const MemoryTrace& trace, const Asked& asked, const SlowModel& model,
+                        const Facts& facts) {
+  std::uint64_t allocations = 0, requested = 0, ns = 0, null_frees = 0, releases = 0;
+  for (const auto& [thread, calls] : trace.calls()) {
+    std::uint64_t own = 0, own_ns = 0;
+    for (const auto& call : calls) {
+      if (!asked.is_counted(call) || !asked.is_chosen(thread)) continue;
+      const bool is_block = trace::is_allocation(call.kind) && call.address != 0;
+      // realloc(p, 0) is a release, counted with its block's thread below.
+      const bool is_paired = trace::is_release(call.kind) && call.address != 0;
+      own += is_block ? 1 : 0;
+      own_ns += is_paired ? 0 : call.duration_ns;
+      requested += is_block ? call.size : 0;
+      null_frees += trace::is_release(call.kind) && call.address == 0 ? 1 : 0;
+    }
+    const auto found_releases = model.releases_of_thread.find(thread);
+    if (found_releases != model.releases_of_thread.end()) {
+      releases += found_releases->second;
+      EXPECT_EQ(facts.threads.at(thread).releases, found_releases->second);
+      own_ns += model.release_ns_of_thread.at(thread);
+    }
+    EXPECT_EQ(facts.threads.at(thread).allocations, own);
+    EXPECT_EQ(facts.threads.at(thread).allocator_ns, own_ns) << thread;
+    allocations += own;
+    ns += own_ns;
+  }
+  EXPECT_EQ(facts.totals.allocations, allocations);
+  EXPECT_EQ(facts.totals.requested_bytes, requested);
+  EXPECT_EQ(facts.totals.null_frees, null_frees);
+  EXPECT_EQ(facts.totals.releases, releases);
+  EXPECT_EQ(facts.totals.allocator_ns, ns);
+}
+
+// No part is larger than what it is said to be a share of.
+void expect_parts_within_wholes(const Facts& facts) {
+  for (const auto& site : facts.sites) {
+    EXPECT_LE(site.freed_by_other_thread, site.freed);
+    EXPECT_LE(site.live_at_peak_bytes, facts.peak.live_bytes);
+    EXPECT_LE(site.live_at_peak_bytes, site.own_peak_bytes);
+    EXPECT_LE(site.allocator_ns + site.release_ns, facts.totals.allocator_ns);
+    EXPECT_LE(site.temporaries, site.freed);
+  }
+  for (const auto& row : facts.realloc_chains) EXPECT_LE(row.moved, row.steps);
+}
+
+TEST_P(Differential, ARangeAndThreadsAgreeWithTheSlowModel) {
+  const auto shape = GetParam();
+  for (std::uint64_t seed = shape.first_seed; seed < shape.first_seed + 25; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomTrace random(seed, shape.threads, shape.steps);
+    for (std::uint32_t thread = 0; thread < shape.threads; ++thread) {
+      random.trace.thread_records.emplace_back().index = thread;
+    }
+    const auto last_ns = random.trace.calls().begin()->second.back().begin_ns;
+    std::mt19937_64 dice(seed);
+    Asked asked;
+    if (dice() % 4 != 0) asked.from_ns = dice() % (last_ns + 1);
+    if (dice() % 2 != 0) asked.to_ns = asked.from_ns + dice() % last_ns;
+    Options options;
+    if (dice() % 3 != 0) {
+      options.thread_chosen.assign(shape.threads, 0);
+      for (std::uint32_t thread = 0; thread < shape.threads; ++thread) {
+        if (thread != 0 && dice() % 2 == 0) continue;
+        options.thread_chosen[thread] = 1;
+        asked.threads.insert(thread);
+      }
+    }
+    options.from_ns = asked.from_ns;
+    options.to_ns = asked.to_ns;
+    options.timeline_points = 16;
+    const auto facts = analyze(random.trace, options, shape.limits);
+    const SlowModel model(random.trace, asked);
+    expect_same_totals(random.trace, asked, model, facts);
+    expect_same_peak(model, facts);
+    expect_same_fates(model, facts);
+    expect_same_map(model, facts);
+    expect_same_mappings(model, facts);
+    expect_same_course(model, facts);
+    expect_parts_within_wholes(facts);
+    if (HasFailure()) {
+      return;
+    }
+  }
 }
 
 TEST_P(Differential, AgreesWithTheSlowModel) {
@@ -235,6 +332,8 @@ TEST_P(Differential, AgreesWithTheSlowModel) {
     expect_same_fates(model, facts);
     expect_same_map(model, facts);
     expect_same_course(model, facts);
+    expect_same_mappings(model, facts);
+    expect_parts_within_wholes(facts);
     if (HasFailure()) {
       return;
     }

@@ -56,6 +56,21 @@ TEST(Latency, PercentilesAgreeWithASortedReference) {
   }
 }
 
+// 100 calls of 256 to 287 ns are one bucket: the median lies in its middle, not at either end.
+TEST(Latency, APercentileIsInterpolatedWithinItsBucket) {
+  MemoryTrace trace;
+  for (std::uint64_t call = 0; call < 100; ++call) {
+    trace.malloc(0, call * 1600, 0x1000 + call * 64, 40, 1, static_cast<std::uint32_t>(256 + call % 8 * 4));
+  }
+  trace.malloc(0, 160'000, 0x9000, 40, 1, 4000);
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(Histogram::bucket_of(256), Histogram::bucket_of(287));
+  ASSERT_NE(Histogram::bucket_of(256), Histogram::bucket_of(288));
+  EXPECT_NEAR(static_cast<double>(facts.allocation_latency.p50_ns), 271, 2);
+  EXPECT_NEAR(static_cast<double>(facts.allocation_latency.p90_ns), 284, 2);
+  EXPECT_LE(facts.allocation_latency.p9999_ns, 4000U) << "no percentile exceeds the maximum";
+}
+
 TEST(Latency, ReleasesBelongToTheirBlocksClassAndSite) {
   MemoryTrace trace;
   trace.malloc(0, 1600, 0x1000, 100, 1);

@@ -102,6 +102,21 @@ TEST(Pairing, MissedFreeClosesTheOldBlockWithoutALifetime) {
   EXPECT_EQ(facts.peak.live_bytes, 100U);
 }
 
+// One thread's calls are never out of order: its release soon after is that of
+// the block that has the address now.
+TEST(Pairing, OneThreadsReleaseIsNotThatOfTheDisplacedBlock) {
+  MemoryTrace trace;
+  trace.malloc(0, 1600, 0x1000, 100, 1, 0);
+  trace.malloc(0, 3200, 0x1000, 30, 2, 0);
+  trace.free(0, 3216, 0x1000);
+  trace.malloc(0, 4800, 0x2000, 5, 3, 0);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.reused_live_addresses, 1U);
+  EXPECT_EQ(facts.stacks[1].freed, 0U);
+  EXPECT_EQ(facts.stacks[2].freed, 1U);
+  EXPECT_EQ(facts.stacks[2].live_at_end_blocks, 0U);
+}
+
 TEST(Pairing, SizedReleasesAreCheckedAgainstTheBlock) {
   MemoryTrace trace;
   trace.malloc(0, 1600, 0x1000, 100);
@@ -131,6 +146,63 @@ TEST(Pairing, MappingsAreNotHeapBlocks) {
   EXPECT_EQ(facts.totals.releases, 0U);
   EXPECT_EQ(facts.peak.live_bytes, 0U);
   EXPECT_EQ(facts.by_kind.size(), 5U);
+}
+
+TEST(Mappings, AreCountedForTheStackThatMapped) {
+  using trace::EventKind;
+  MemoryTrace trace;
+  trace.add(0, {EventKind::mmap_, 1600, 16, 16384, 0, 0x10000, 0, 1, 0});   // pages 16 to 19
+  trace.add(0, {EventKind::mmap_, 3200, 16, 5000, 0, 0x20000, 0, 2, 0});    // two pages
+  trace.add(1, {EventKind::munmap_, 4800, 16, 4096, 0, 0x11000, 0, 3, 0});  // a hole, by another thread
+  trace.add(0, {EventKind::mmap_, 6400, 16, 4096, 0, 0x12000, 0, 2, 0});    // over a page of the first
+  trace.add(0, {EventKind::mremap_, 8000, 16, 12288, 8192, 0x30000, 0x20000, 4, 0});
+  trace.add(0, {EventKind::munmap_, 9600, 16, 4096, 0, 0x90000, 0, 3, 0});  // never mapped here
+  trace.add(0, {EventKind::munmap_, 11200, 16, 65536, 0, 0, 0, 3, 0});      // failed
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.mappings.size(), 3U);
+  const auto expect = [](const MappingSite& row, std::uint32_t site, std::uint64_t calls, std::uint64_t pages,
+                         std::uint64_t unmapped, std::uint64_t at_end) {
+    EXPECT_EQ(row.site, site);
+    EXPECT_EQ(row.calls, calls) << site;
+    EXPECT_EQ(row.bytes, pages * 4096) << site;
+    EXPECT_EQ(row.unmapped_bytes, unmapped * 4096) << site;
+    EXPECT_EQ(row.at_end_bytes, at_end * 4096) << site;
+  };
+  expect(facts.mappings[0], 1, 1, 4, 2, 2);
+  expect(facts.mappings[1], 2, 2, 3, 2, 1);
+  expect(facts.mappings[2], 4, 1, 3, 0, 3);
+}
+
+TEST(Mappings, ARangeCountsItsOwnAndKnowsWhatWasThere) {
+  using trace::EventKind;
+  MemoryTrace trace;
+  trace.add(0, {EventKind::mmap_, 1600, 16, 8192, 0, 0x10000, 0, 1, 0});
+  trace.add(0, {EventKind::munmap_, 16000, 16, 4096, 0, 0x10000, 0, 1, 0});
+  Options options;
+  options.from_ns = 8000;
+  const auto facts = facts_of(trace, options);
+  ASSERT_EQ(facts.mappings.size(), 1U);
+  EXPECT_EQ(facts.mappings[0].calls, 0U);
+  EXPECT_EQ(facts.mappings[0].bytes, 0U);
+  EXPECT_EQ(facts.mappings[0].unmapped_bytes, 4096U);
+  EXPECT_EQ(facts.mappings[0].at_end_bytes, 4096U);
+}
+
+TEST(Mappings, AtTheEdgesOfTheAddressSpaceBreakNothing) {
+  using trace::EventKind;
+  MemoryTrace trace;
+  for (const std::uint64_t address :
+       {std::uint64_t{1}, UINT64_MAX, UINT64_MAX - 4095, std::uint64_t{1} << 63}) {
+    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, UINT64_MAX}) {
+      trace.add(0, {EventKind::mmap_, 1600, 16, bytes, 0, address, 0, 1, 0});
+      trace.add(0, {EventKind::mremap_, 1600, 16, bytes, UINT64_MAX, address, address / 2, 1, 0});
+      trace.add(0, {EventKind::munmap_, 1600, 16, bytes, 0, address, 0, 1, 0});
+    }
+  }
+  const auto facts = facts_of(trace);
+  std::uint64_t at_end = 0;
+  for (const auto& row : facts.mappings) at_end += row.at_end_bytes;
+  EXPECT_LE(at_end, facts.mappings.empty() ? 0 : ~std::uint64_t{4095});
 }
 
 }  // namespace

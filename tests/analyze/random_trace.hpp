@@ -74,6 +74,9 @@ class RandomTrace {
     call = {};
     call.begin_ns = now_ns_;
     call.stack = static_cast<std::uint32_t>(random_() % 12);
+    if (one_in(25)) {
+      return begin_mapping(call);
+    }
     const auto dice = random_() % 20;
     if (dice < 9) {
       call.kind = one_in(3) ? trace::EventKind::new_plain : trace::EventKind::malloc_;
@@ -104,6 +107,20 @@ class RandomTrace {
         live_.push_back(call.old_address);
       }
       fails_ = false;
+    }
+  }
+
+  // Of 64 pages, so that mappings overlap and fall apart.
+  void begin_mapping(Call& call) {
+    const auto address = [&] { return 0x7f0000000000 + random_() % 64 * 4096; };
+    constexpr trace::EventKind kinds[] = {trace::EventKind::mmap_, trace::EventKind::mmap_,
+                                          trace::EventKind::munmap_, trace::EventKind::mremap_};
+    call.kind = kinds[random_() % 4];
+    call.size = 1 + random_() % 40000;
+    call.address = one_in(10) ? 0 : address();
+    if (call.kind == trace::EventKind::mremap_) {
+      call.old_address = address();
+      call.usable = 1 + random_() % 40000;
     }
   }
 

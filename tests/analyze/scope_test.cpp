@@ -93,6 +93,24 @@ TEST(Filters, ATimeRangeKnowsWhatLivedBefore) {
   EXPECT_EQ(facts.totals.span_ns, 16000U);
 }
 
+TEST(Filters, OdditiesBeforeTheRangeAreNotCounted) {
+  MemoryTrace trace;
+  trace.malloc(0, 1600, 0x1000, 100, 1);
+  trace.add(0, {trace::EventKind::delete_sized, 3200, 16, 96, 0, 0x1000, 0, 0, 0});  // wrong size
+  trace.free(0, 4800, 0x7000);                                                       // unknown
+  trace.malloc(0, 6400, 0x2000, 10, 1);
+  trace.malloc(0, 8000, 0x2000, 10, 1);  // handed out twice
+  trace.malloc(0, 16000, 0x3000, 10, 1);
+  Options options;
+  EXPECT_EQ(facts_of(trace, options).totals.size_mismatches, 1U);
+  options.from_ns = 12800;
+  const auto facts = facts_of(trace, options);
+  EXPECT_EQ(facts.totals.size_mismatches, 0U);
+  EXPECT_EQ(facts.totals.unknown_releases, 0U);
+  EXPECT_EQ(facts.totals.reused_live_addresses, 0U);
+  EXPECT_EQ(facts.totals.allocations, 1U);
+}
+
 TEST(Filters, APeakBeforeTheRangeIsNotThePeak) {
   MemoryTrace trace;
   trace.malloc(0, 1600, 0x1000, 100, 1);

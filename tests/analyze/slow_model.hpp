@@ -2,6 +2,10 @@
 // The analysis once more, the simple way: every effect in one sorted list,
 // maps for everything, whole copies at the peak. Shares no code with the
 // fast one. Expects effects of different threads at different quanta.
+//
+// A time range and threads may be asked for, as of the fast one: what began
+// before the range only makes blocks live or dead, blocks of other threads are
+// paired and not counted.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +18,23 @@
 
 namespace heapwright::analyze {
 
+struct Asked {
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = UINT64_MAX;
+  std::set<std::uint32_t> threads;  // empty = all
+
+  bool is_chosen(std::uint32_t thread) const { return threads.empty() || threads.contains(thread); }
+  bool is_counted(const Call& call) const { return call.begin_ns >= from_ns && call.begin_ns < to_ns; }
+};
+
+struct SlowMapping {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t unmapped = 0;
+  std::uint64_t at_end = 0;
+  bool operator==(const SlowMapping&) const = default;
+};
+
 struct SlowBlock {
   std::uint64_t time_ns = 0;
   std::uint64_t size = 0;
@@ -24,6 +45,7 @@ struct SlowBlock {
   std::uint64_t steps = 0;
   std::uint64_t moved = 0;
   std::uint64_t copied = 0;
+  bool is_chosen = true;
 };
 
 struct SlowChain {
@@ -38,25 +60,39 @@ struct SlowChain {
 
 class SlowModel {
  public:
-  explicit SlowModel(const MemoryTrace& trace) {
+  explicit SlowModel(const MemoryTrace& trace, const Asked& asked = {}) : asked_(asked) {
     for (const auto& [thread, calls] : trace.calls()) {
       for (std::size_t index = 0; index < calls.size(); ++index) {
-        add_effects(thread, calls[index]);
+        if (calls[index].begin_ns < asked.to_ns) {
+          add_effects(thread, calls[index]);
+        }
       }
     }
     std::stable_sort(effects_.begin(), effects_.end(),
                      [](const Effect& a, const Effect& b) { return a.time_ns < b.time_ns; });
     for (const auto& effect : effects_) {
+      if (!is_in_range_ && effect.time_ns >= asked.from_ns) {
+        begin_range();
+      }
       apply(effect);
+    }
+    if (!is_in_range_) {
+      begin_range();
     }
     for (const auto& entry : live) {
       close_chain(entry.second);
     }
+    std::erase_if(live, [](const auto& entry) { return !entry.second.is_chosen; });
+    for (const auto& [page, owner] : pages_) {
+      mappings[owner.first].at_end += owner.second ? page_bytes : 0;
+    }
+    std::erase_if(mappings, [](const auto& entry) { return entry.second == SlowMapping{}; });
   }
 
   std::map<std::uint64_t, SlowBlock> live;
   std::map<std::uint64_t, SlowBlock> live_at_peak;
   std::uint64_t live_bytes = 0;
+  std::uint64_t live_usable_bytes = 0;
   std::uint64_t peak_bytes = 0;
   std::uint64_t peak_time_ns = 0;
   std::uint64_t unknown = 0;
@@ -69,10 +105,22 @@ class SlowModel {
   std::map<std::uint32_t, std::vector<std::uint64_t>> lifetimes_of_stack;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> size_and_lifetime;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> freed_by;
-  std::map<std::uint32_t, SlowChain> chains;                         // by stack
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> live_course;  // (time, live bytes) after each effect
+  std::map<std::uint32_t, SlowChain> chains;                    // by stack
+  std::map<std::uint32_t, SlowMapping> mappings;                // by stack
+  std::map<std::uint32_t, std::uint64_t> releases_of_thread;    // of chosen blocks, by who released
+  std::map<std::uint32_t, std::uint64_t> release_ns_of_thread;  // of these calls, reallocs apart
+  // After each effect: time, live bytes, live usable bytes.
+  struct State {
+    std::uint64_t time_ns;
+    std::uint64_t bytes;
+    std::uint64_t usable;
+  };
+  std::vector<State> live_course;
+  State before_course{};
 
  private:
+  static constexpr std::uint64_t page_bytes = 4096;
+
   struct Effect {
     std::uint64_t time_ns;
     std::uint32_t thread;
@@ -81,7 +129,17 @@ class SlowModel {
     Call call;
   };
 
+  static bool is_mapping(trace::EventKind kind) {
+    return kind == trace::EventKind::mmap_ || kind == trace::EventKind::munmap_ ||
+           kind == trace::EventKind::mremap_;
+  }
+
   void add_effects(std::uint32_t thread, const Call& call) {
+    if (is_mapping(call.kind) && call.address != 0) {
+      const auto late_ns = call.kind == trace::EventKind::munmap_ ? 0 : call.duration_ns;
+      effects_.push_back({call.begin_ns + late_ns, thread, false, false, call});
+      return;
+    }
     const bool is_realloc = trace::is_realloc(call.kind);
     const auto end_ns = call.begin_ns + call.duration_ns;
     if (trace::is_release(call.kind) && call.address != 0) {
@@ -96,18 +154,83 @@ class SlowModel {
   }
 
   void apply(const Effect& effect) {
-    if (effect.is_acquisition) {
+    if (is_mapping(effect.call.kind)) {
+      change_pages(effect);
+    } else if (effect.is_acquisition) {
       acquire(effect);
     } else {
       release(effect);
     }
-    live_course.emplace_back(effect.time_ns, live_bytes);
+    live_course.push_back(state(effect.time_ns));
+  }
+
+  State state(std::uint64_t time_ns) const { return {time_ns, live_bytes, live_usable_bytes}; }
+
+  // Counts from zero; what is live stays live.
+  void begin_range() {
+    is_in_range_ = true;
+    unknown = reused = mismatches = 0;
+    temporaries_of_stack.clear();
+    temporaries_of_thread.clear();
+    own_peak_of_stack.clear();
+    own_peak_of_thread.clear();
+    lifetimes_of_stack.clear();
+    size_and_lifetime.clear();
+    freed_by.clear();
+    chains.clear();
+    mappings.clear();
+    releases_of_thread.clear();
+    release_ns_of_thread.clear();
+    live_course.clear();
+    before_course = state(asked_.from_ns);
+    for (const auto& [address, block] : live) {
+      own_peak_of_stack[block.stack] += block.is_chosen ? block.size : 0;
+      own_peak_of_thread[block.thread] += block.is_chosen ? block.size : 0;
+    }
+    set_peak(asked_.from_ns);
+  }
+
+  void set_peak(std::uint64_t time_ns) {
+    peak_bytes = live_bytes;
+    peak_time_ns = time_ns;
+    live_at_peak = live;
+    std::erase_if(live_at_peak, [](const auto& entry) { return !entry.second.is_chosen; });
+  }
+
+  void change_pages(const Effect& effect) {
+    const auto& call = effect.call;
+    const auto end = [](std::uint64_t at, std::uint64_t bytes) {
+      return (at + bytes + page_bytes - 1) / page_bytes;
+    };
+    const auto take_away = [&](std::uint64_t at, std::uint64_t bytes) {
+      for (auto page = at / page_bytes; page < end(at, bytes); ++page) {
+        const auto found = pages_.find(page);
+        if (found == pages_.end()) {
+          continue;
+        }
+        mappings[found->second.first].unmapped += found->second.second ? page_bytes : 0;
+        pages_.erase(found);
+      }
+    };
+    if (call.kind == trace::EventKind::mremap_) {
+      take_away(call.old_address, call.usable);
+    }
+    take_away(call.address, call.size);
+    if (call.kind == trace::EventKind::munmap_) {
+      return;
+    }
+    const bool is_chosen = asked_.is_chosen(effect.thread);
+    mappings[call.stack].calls += is_chosen ? 1 : 0;
+    for (auto page = call.address / page_bytes; page < end(call.address, call.size); ++page) {
+      pages_[page] = {call.stack, is_chosen};
+      mappings[call.stack].bytes += is_chosen ? page_bytes : 0;
+    }
   }
 
   std::uint64_t sum_of(auto&& passes) const {
     std::uint64_t sum = 0;
     for (const auto& entry : live) {
-      sum += passes(entry.second) ? entry.second.size : 0;
+      sum += entry.second.is_chosen && passes(entry.second) ? entry.second.size : 0;
     }
     return sum;
   }
@@ -117,7 +240,7 @@ class SlowModel {
     if (live.contains(call.address)) {
       ++reused;
       close_chain(live[call.address]);
-      live_bytes -= live[call.address].size;
+      forget(live[call.address]);
       live.erase(call.address);
     }
     SlowBlock block{effect.time_ns,
@@ -128,7 +251,8 @@ class SlowModel {
                     ++allocations_[effect.thread],
                     0,
                     0,
-                    0};
+                    0,
+                    asked_.is_chosen(effect.thread)};
     if (effect.is_realloc) {
       const auto old = moving_[effect.thread].value_or(SlowBlock{});
       const bool is_move = call.old_address != call.address;
@@ -138,7 +262,11 @@ class SlowModel {
       moving_[effect.thread].reset();
     }
     live[call.address] = block;
-    live_bytes += call.size;
+    if (!block.is_chosen) {
+      return;
+    }
+    live_bytes += block.size;
+    live_usable_bytes += block.usable;
     auto& stack_peak = own_peak_of_stack[call.stack];
     stack_peak =
         std::max(stack_peak, sum_of([&](const SlowBlock& other) { return other.stack == call.stack; }));
@@ -146,9 +274,7 @@ class SlowModel {
     thread_peak =
         std::max(thread_peak, sum_of([&](const SlowBlock& other) { return other.thread == effect.thread; }));
     if (live_bytes > peak_bytes) {
-      peak_bytes = live_bytes;
-      peak_time_ns = effect.time_ns;
-      live_at_peak = live;
+      set_peak(effect.time_ns);
     }
   }
 
@@ -156,7 +282,10 @@ class SlowModel {
     const auto address = effect.is_realloc ? effect.call.old_address : effect.call.address;
     const auto found = live.find(address);
     if (found == live.end()) {
-      ++unknown;
+      if (asked_.is_chosen(effect.thread)) {
+        ++unknown;
+        add_release(effect);
+      }
       return;
     }
     const auto block = found->second;
@@ -166,6 +295,11 @@ class SlowModel {
     } else {
       close_chain(block);
     }
+    if (!block.is_chosen) {
+      live.erase(found);
+      return;
+    }
+    add_release(effect);
     if (!moves_on && block.thread == effect.thread && block.order == allocations_[effect.thread]) {
       ++temporaries_of_stack[block.stack];
       ++temporaries_of_thread[effect.thread];
@@ -179,12 +313,22 @@ class SlowModel {
     if (effect.call.kind == trace::EventKind::delete_sized && effect.call.size != block.size) {
       ++mismatches;
     }
-    live_bytes -= block.size;
+    forget(block);
     live.erase(found);
   }
 
+  void forget(const SlowBlock& block) {
+    live_bytes -= block.is_chosen ? block.size : 0;
+    live_usable_bytes -= block.is_chosen ? block.usable : 0;
+  }
+
+  void add_release(const Effect& effect) {
+    ++releases_of_thread[effect.thread];
+    release_ns_of_thread[effect.thread] += effect.is_realloc ? 0 : effect.call.duration_ns;
+  }
+
   void close_chain(const SlowBlock& block) {
-    if (block.steps == 0) {
+    if (block.steps == 0 || !block.is_chosen) {
       return;
     }
     auto& sums = chains[block.stack];
@@ -196,6 +340,9 @@ class SlowModel {
     sums.final_bytes += block.size;
   }
 
+  Asked asked_;
+  bool is_in_range_ = false;
+  std::map<std::uint64_t, std::pair<std::uint32_t, bool>> pages_;  // mapped: by which stack, is it counted
   std::vector<Effect> effects_;
   std::map<std::uint32_t, std::uint64_t> allocations_;
   std::map<std::uint32_t, std::optional<SlowBlock>> moving_;

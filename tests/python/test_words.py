@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (10_240, "10.0 KiB"), (2**20 - 1, "1024 KiB"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.00 KiB"), (10_240, "10.0 KiB"), (2**20 - 1, "1.00 MiB"), (10_235, "10.0 KiB"), (102_300, "99.9 KiB"),
+     (102_390, "100 KiB"),
      (2**40, "1.00 TiB"), (2**64 - 1, "16.0 EiB")],
 )  # fmt: skip
 def test_sizes(count: int, text: str) -> None:
@@ -24,6 +25,7 @@ def test_sizes(count: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("time_ns", "text"),
     [(0, "0 ns"), (999, "999 ns"), (1000, "1.00 µs"), (12_345_678, "12.3 ms"), (61 * 10**9, "61.0 s"),
+     (9_996, "10.0 µs"), (99_960, "100 µs"), (999_600, "1.00 ms"), (9_994, "9.99 µs"),
      (125 * 10**9, "2 min 5 s")],
 )  # fmt: skip
 def test_durations(time_ns: int, text: str) -> None:

@@ -3,7 +3,7 @@
 //
 //   meta KEY NUMBER-OR-"TEXT"      frame PC MODULE          stack PARENT FRAME
 //   module START END BIAS "PATH" "BUILD-ID"
-//   thread INDEX ID "NAME" FIRST EXIT        memory TIME RESIDENT
+//   thread INDEX ID "NAME" FIRST EXIT        memory TIME ANONYMOUS [FILE SWAPPED RECORDER SHARED]
 //   event THREAD KIND BEGIN DURATION SIZE USABLE ADDRESS OLD STACK ALIGNMENT-LOG2
 //   switch TIME IS-ON
 //   end REASON STATUS TIME         (without it the trace has no end mark)
@@ -81,6 +81,10 @@ bool read_record(const std::string& text, Contents& contents) {
   } else if (what == "memory") {
     MemorySample& sample = contents.samples.emplace_back();
     line >> sample.time_ns >> sample.resident_anonymous_bytes;
+    if (!line.fail() && !line.eof()) {
+      line >> sample.resident_file_bytes >> sample.swapped_bytes >> sample.recorder_bytes >>
+          sample.resident_shared_bytes;
+    }
   } else if (what == "switch") {
     Switch& change = contents.switches.emplace_back();
     line >> change.time_ns >> change.is_on;

@@ -20,6 +20,8 @@ def title(answer: Answer) -> str:
 def answer(report: Report) -> Answer:
     """The blocks without a free, by site.
 
+    share_of_allocations: of the site's blocks that were freed or stayed. With a
+    range of time these are more than it allocated: some were live before.
     may_be_freed_*: of those, blocks whose free may lie outside of what was recorded; no leaks.
     """
     moment = coverage.live_at(report)
@@ -55,7 +57,7 @@ def answer(report: Report) -> Answer:
                 "live_blocks": stayed[n].blocks,
                 **may_be_freed(report.facts.sites[n]),
                 "share": share(stayed[n].bytes, total_bytes),
-                "share_of_allocations": share(stayed[n].blocks, report.facts.sites[n].allocations),
+                "share_of_allocations": share(stayed[n].blocks, _known_blocks(report.facts.sites[n])),
             }
             for n in order[: report.top]
         ],
@@ -69,6 +71,10 @@ def answer(report: Report) -> Answer:
             for n in signs
         ],
     }
+
+
+def _known_blocks(facts: SiteFacts) -> int:
+    return facts.live_at_end_blocks + facts.freed
 
 
 def show(answer: Answer) -> look.RenderableType | None:

@@ -11,6 +11,9 @@ from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
 
 Answer = dict[str, Any]
 
+# Reached only where sums ran over 64 bits, in traces with sizes that no allocator gives.
+LARGEST_SHARE = 1.0
+
 
 class Report(NamedTuple):
     """A trace, what was looked at, and the facts of that."""
@@ -82,8 +85,8 @@ def site_record(site: Site) -> Answer:
 
 
 def share(part: int | float, whole: int | float) -> float:
-    """part / whole, 0 when there is no whole."""
-    return part / whole if whole > 0 else 0.0
+    """part / whole, 0 when there is no whole. The whole must hold the part."""
+    return min(LARGEST_SHARE, part / whole) if whole > 0 else 0.0
 
 
 def heaviest(findings: Sequence[Finding], limit: int) -> list[Finding]:

@@ -138,7 +138,7 @@ def _figures(answer: Answer) -> look.Pairs:
     def row(name: str, text: str) -> None:
         rows.append((name, look.Text(text)))
 
-    at = words.percent(peak["time_ns"], answer["duration_ns"])
+    at = words.percent(peak["time_ns"], max(answer["duration_ns"], peak["time_ns"]))
     row(
         "peak",
         f"{words.size(peak['live_bytes'])} in {words.counted(peak['live_blocks'], 'block')} "
@@ -155,7 +155,7 @@ def _figures(answer: Answer) -> look.Pairs:
         f"{words.counted(totals['allocations'], 'allocation')} of {words.size(totals['requested_bytes'])}, "
         f"{words.counted(totals['releases'], 'free')}, {words.counted(totals['reallocs'], 'realloc')}, "
         f"{words.counted(answer['temporaries'], 'temporary', 'temporaries')} "
-        f"({words.percent(answer['temporaries'], totals['allocations'])})",
+        f"({words.percent(answer['temporaries'], max(totals['allocations'], answer['temporaries']))})",
     )
     row("allocator", _allocator(answer))
     odd = _oddities(totals)

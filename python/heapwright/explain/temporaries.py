@@ -11,21 +11,29 @@ TITLE = "Temporaries: freed before the same thread allocated again"
 
 
 def answer(report: Report) -> Answer:
-    """Temporaries by site."""
+    """Temporaries by site.
+
+    The shares' whole: the allocations; with a range of time the freed blocks
+    where these are more, since a temporary may be allocated before the range.
+    """
     total = report.facts.temporaries
     return {
         "temporaries": total,
-        "share": share(total, report.facts.totals.allocations),
+        "share": share(total, max(report.facts.totals.allocations, _freed(report))),
         "sites": [
             {
                 **site_record(site),
                 "temporaries": facts.temporaries,
-                "share_of_site": share(facts.temporaries, facts.allocations),
+                "share_of_site": share(facts.temporaries, max(facts.allocations, facts.freed)),
                 "time_ns": facts.allocator_ns + facts.release_ns,
             }
             for site, facts in report.top_sites(lambda facts: facts.temporaries)
         ],
     }
+
+
+def _freed(report: Report) -> int:
+    return sum(site.freed for site in report.facts.sites)
 
 
 def show(answer: Answer) -> look.RenderableType | None:

@@ -17,12 +17,15 @@ _GAP = 2
 
 
 def answer(report: Report) -> Answer:
-    """The state at the end of each step."""
+    """The state at the end of each step, and the highest within it."""
     return {"points": [point._asdict() for point in report.facts.timeline]}
 
 
 def show(answer: Answer) -> look.RenderableType | None:
-    """One line a measure, all byte measures on one scale."""
+    """One line a measure, all byte measures on one scale.
+
+    Requested and usable are those of one moment: the highest requested of the step.
+    """
     points: list[Answer] = answer["points"]
     return look.Fitting(lambda width: _drawn(points, width)) if points else None
 
@@ -30,7 +33,7 @@ def show(answer: Answer) -> look.RenderableType | None:
 def _drawn(points: Sequence[Answer], width: int) -> look.RenderableType:
     measures = {
         "requested": [_first(point, "highest_live_bytes", "live_bytes") for point in points],
-        "usable": [_first(point, "live_usable_bytes") for point in points],
+        "usable": [_first(point, "usable_at_highest_bytes", "live_usable_bytes") for point in points],
         "resident": [point["resident_bytes"] for point in points],
     }
     scale = max(max(values) for values in measures.values())
@@ -52,7 +55,25 @@ def _drawn(points: Sequence[Answer], width: int) -> look.RenderableType:
         table.add_row(look.Text(name), bars, look.Text(note, no_wrap=True))
     span = words.duration(points[-1]["time_ns"])
     table.add_row(look.Text(), look.Text("0" + span.rjust(cells - 1), style="dim"), look.Text())
-    return table
+    is_sampled = points[0]["highest_live_bytes"] is None
+    note = (
+        "requested: at the end of each step"
+        if is_sampled
+        else "requested: the highest within each step; usable: at the same moments"
+    )
+    if any(measures["resident"]):
+        note += f"; resident: {_resident(points)}"
+    return look.Group(table, look.Text(note, style="dim"))
+
+
+def _resident(points: Sequence[Answer]) -> str:
+    """What is in the line, and what of the process is not."""
+    others = [
+        f"{words.size(most)} {name}"
+        for name, key in (("of files", "resident_file_bytes"), ("shared", "resident_shared_bytes"))
+        if (most := max(point[key] for point in points))
+    ]
+    return "anonymous" + (f"; beside it at most {' and '.join(others)}" if others else "")
 
 
 def _first(point: Answer, *names: str) -> int:

@@ -21,7 +21,8 @@ def size(count: int) -> str:
     """
     value = float(count)
     for unit in _UNITS:
-        if abs(value) < 1024 or unit == _UNITS[-1]:
+        # 1023.5 KiB are 1.00 MiB: no unit shows what rounds to the next.
+        if abs(value) < (1024 if unit == "B" else 1023.5) or unit == _UNITS[-1]:
             return f"{count} B" if unit == "B" else f"{_three_digits(value)} {unit}"
         value /= 1024
     raise AssertionError
@@ -37,7 +38,7 @@ def duration(time_ns: int) -> str:
         minutes, seconds = divmod(time_ns // 10**9, 60)
         return f"{minutes} min {seconds} s"
     for scale, unit in _TIMES:
-        if time_ns >= scale:
+        if time_ns >= scale * 0.9995:
             return f"{time_ns} ns" if scale == 1 else f"{_three_digits(time_ns / scale)} {unit}"
     return "0 ns"
 
@@ -48,7 +49,7 @@ def count(number: int) -> str:
     >>> count(1234567)
     '1.23 M'
     """
-    if number >= 10**9:
+    if number >= 999_500_000:
         return f"{_three_digits(number / 10**9)} G"
     if number >= 10**6:
         return f"{_three_digits(number / 10**6)} M"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""pprof's profile.proto, gzipped, with the four values of Go's heap profiles.
+"""pprof's profile.proto, gzipped: the values of Go's heap profiles, those at the peak, and the time.
 
 https://github.com/google/pprof/blob/main/proto/profile.proto. The message is
 small and flat, so it is written field by field here.
@@ -12,21 +12,35 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 from heapwright.export.stacks import Frames, Source
+from heapwright.model.records import Module
 from heapwright.model.sites import MARKS
 
+# Name, unit, columns of Facts.stack_columns.
 _VALUES = (
-    ("alloc_objects", "count", "allocations"),
-    ("alloc_space", "bytes", "bytes"),
-    ("inuse_objects", "count", "live_at_end_blocks"),
-    ("inuse_space", "bytes", "live_at_end_bytes"),
+    ("peak_objects", "count", ("live_at_peak_blocks",)),
+    ("peak_space", "bytes", ("live_at_peak_bytes",)),
+    ("inuse_objects", "count", ("live_at_end_blocks",)),
+    ("inuse_space", "bytes", ("live_at_end_bytes",)),
+    ("alloc_objects", "count", ("allocations",)),
+    ("alloc_space", "bytes", ("bytes",)),
+    ("time", "nanoseconds", ("allocator_ns", "release_ns")),
 )
+_SHOWN_FIRST = {
+    "": "peak_space",
+    "peak": "peak_space",
+    "bytes": "alloc_space",
+    "calls": "alloc_objects",
+    "leaked": "inuse_space",
+    "time": "time",
+}
+MEASURES = tuple(measure for measure in _SHOWN_FIRST if measure)
 # Field numbers of Profile.
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
 _TIME, _DURATION, _PERIOD_TYPE, _PERIOD, _DEFAULT_TYPE = 9, 10, 11, 12, 14
 
 
 def write(source: Source, file: BinaryIO, measure: str) -> None:
-    """measure chooses the value pprof shows first; live values are those at the end."""
+    """measure chooses the value pprof shows first: the peak's without one. inuse is what lives at the end."""
     strings = _Strings()
     body = bytearray()
     for name, unit, _ in _VALUES:
@@ -35,27 +49,21 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
     _add_mappings(source, strings, body)
     _add_locations(source, strings, body)
     metadata = source.trace.metadata
-    first = {"bytes": "alloc_space", "calls": "alloc_objects", "leaked": "inuse_space", "": "alloc_space"}[
-        measure
-    ]
     body += _number(_TIME, metadata.start_unix_ns)
     body += _number(_DURATION, source.trace.end.time_ns)
     body += _message(_PERIOD_TYPE, _number(1, strings.of("space")) + _number(2, strings.of("bytes")))
     body += _number(_PERIOD, max(1, metadata.sample_mean_bytes))
-    body += _number(_DEFAULT_TYPE, strings.of(first))
+    body += _number(_DEFAULT_TYPE, strings.of(_SHOWN_FIRST[measure]))
     for text in strings.texts:
         body += _message(_STRING, text.encode())
     with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
         packed.write(bytes(body))
 
 
-MEASURES = ("bytes", "calls", "leaked")
-
-
 def _add_samples(source: Source, body: bytearray) -> None:
     tree = source.trace.stack_columns
     parents, frames = tree["parent"], tree["frame"]
-    columns = [source.facts.stack_columns[column] for _, _, column in _VALUES]
+    columns = [source.sums(names) for _, _, names in _VALUES]
     places = [b""] * len(parents)
     own = {frame: _varint(_location_id(source, frame)) for frame in set(frames)}
     for stack in range(1, len(parents)):
@@ -74,12 +82,23 @@ def _location_id(source: Source, frame: int) -> int:
 
 
 def _add_mappings(source: Source, strings: _Strings, body: bytearray) -> None:
-    for number, module in enumerate(source.trace.modules):
+    for number, module in _main_first(source):
         fields = _number(1, number + 1) + _number(2, module.start) + _number(3, module.end)
         fields += _number(5, strings.of(module.path)) + _number(6, strings.of(module.build_id))
         # Names are already here: pprof must not look for them on its machine.
         fields += b"".join(_number(flag, 1) for flag in (7, 8, 9, 10))
         body += _message(_MAPPING, fields)
+
+
+def _main_first(source: Source) -> list[tuple[int, Module]]:
+    """The modules with their numbers; pprof takes the first one for the main program."""
+    program = source.trace.metadata.program
+    modules = list(enumerate(source.trace.modules))
+    names = (program, program.rpartition("/")[2])
+    modules.sort(
+        key=lambda entry: (entry[1].path != names[0], entry[1].path.rpartition("/")[2] != names[1], entry[0])
+    )
+    return modules
 
 
 def _add_locations(source: Source, strings: _Strings, body: bytearray) -> None:

@@ -3,20 +3,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from heapwright.model import Facts, Location, Trace
 from heapwright.model.sites import MARKS
 
-# measure -> (column of Facts.stack_columns, unit, what it says)
-MEASURES: dict[str, tuple[str, str, str]] = {
-    "bytes": ("bytes", "bytes", "bytes allocated"),
-    "calls": ("allocations", "none", "allocations"),
-    "peak": ("live_at_peak_bytes", "bytes", "bytes live at the peak"),
-    "leaked": ("live_at_end_bytes", "bytes", "bytes live at the end"),
-    "temporaries": ("temporaries", "none", "temporary allocations"),
-    "time": ("allocator_ns", "nanoseconds", "time in allocation calls"),
+
+class Measure(NamedTuple):
+    """columns: of Facts.stack_columns; their sum is the value. unit: speedscope's word."""
+
+    columns: tuple[str, ...]
+    unit: str
+    title: str
+
+
+MEASURES: dict[str, Measure] = {
+    "bytes": Measure(("bytes",), "bytes", "bytes allocated"),
+    "calls": Measure(("allocations",), "none", "allocations"),
+    "peak": Measure(("live_at_peak_bytes",), "bytes", "bytes live at the peak"),
+    "leaked": Measure(("live_at_end_bytes",), "bytes", "bytes live at the end"),
+    "temporaries": Measure(("temporaries",), "none", "temporary allocations"),
+    "time": Measure(
+        ("allocator_ns", "release_ns"),
+        "nanoseconds",
+        "time in allocation calls and the frees of their blocks",
+    ),
 }
 
 
@@ -29,8 +42,12 @@ class Source:
 
     def weights(self, measure: str) -> Iterator[tuple[int, int]]:
         """(stack, value) of every stack that has some."""
-        values = self.facts.stack_columns[MEASURES[measure][0]]
+        values = self.sums(MEASURES[measure].columns)
         return ((stack, value) for stack, value in enumerate(values) if value > 0)
+
+    def sums(self, columns: Sequence[str]) -> Iterator[int]:
+        """The sum of the columns for each stack, from 0 on."""
+        return map(sum, zip(*(self.facts.stack_columns[column] for column in columns), strict=True))
 
 
 class Frames:

@@ -10,13 +10,15 @@ from collections.abc import Callable
 def _digits(value: float, digits: int = 3) -> str:
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "–"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{min(places, 3)}f}"
+    # The exponent of the rounded value: 9.996 is 10.0, not 10.00.
+    exponent = int(f"{value:.{digits - 1}e}".rpartition("e")[2])
+    return f"{value:,.{min(max(0, digits - 1 - exponent), 3)}f}"
 
 
 def _with_steps(value: float, steps: tuple[tuple[float, str], ...]) -> str:
     for factor, unit in steps:
-        if abs(value) >= factor:
+        # What rounds to the next unit is shown in it.
+        if abs(value) >= factor * 0.9995:
             return f"{_digits(value / factor)} {unit}"
     factor, unit = steps[-1]
     return f"{_digits(value / factor)} {unit}"
@@ -27,7 +29,7 @@ def _time(value: float) -> str:
 
 
 def _size(value: float) -> str:
-    return _with_steps(value, ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")))
+    return _with_steps(value, ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1, "B")))
 
 
 def _rate(value: float) -> str:

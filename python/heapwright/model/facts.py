@@ -179,10 +179,23 @@ class TimelinePoint(NamedTuple):
     live_usable_bytes: int
     live_blocks: int
     highest_live_bytes: int
+    usable_at_highest_bytes: int
     resident_bytes: int
+    resident_file_bytes: int
+    resident_shared_bytes: int
     allocations: int
     releases: int
     allocator_ns: int
+
+
+class MappingSite(NamedTuple):
+    """Memory that the program mapped itself, by the site of the mapping call."""
+
+    site: int
+    calls: int
+    bytes: int
+    unmapped_bytes: int
+    at_end_bytes: int
 
 
 class RecorderCost(NamedTuple):
@@ -226,6 +239,7 @@ class Facts(NamedTuple):
     threads: tuple[ByThread, ...]
     cross_thread: tuple[CrossThread, ...]
     realloc_chains: tuple[ReallocChains, ...]
+    mappings: tuple[MappingSite, ...]
     slowest: tuple[SlowCall, ...]
     timeline: tuple[TimelinePoint, ...]
     recorder: RecorderCost
@@ -271,6 +285,7 @@ def facts_of(native: "_native.Facts") -> Facts:
         threads=rows(ByThread, "threads"),
         cross_thread=rows(CrossThread, "cross_thread"),
         realloc_chains=rows(ReallocChains, "realloc_chains"),
+        mappings=rows(MappingSite, "mappings"),
         slowest=rows(SlowCall, "slowest"),
         timeline=rows(TimelinePoint, "timeline"),
         recorder=rows(RecorderCost, "recorder")[0],

@@ -89,6 +89,7 @@ class MemorySample(NamedTuple):
     resident_file_bytes: int
     swapped_bytes: int
     recorder_bytes: int
+    resident_shared_bytes: int
 
 
 class End(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from heapwright.model.facts import SiteFacts
+from heapwright.model.records import MemorySample
 from heapwright.model.symbols import Location
 from heapwright.model.trace import new_table
 
@@ -81,8 +82,7 @@ def _thread(trace: Trace) -> Any:
 
 def _memory(trace: Trace) -> Any:
     table = new_table()
-    names = ("time_ns", "resident_anonymous_bytes", "resident_file_bytes", "swapped_bytes", "recorder_bytes")
-    for name in names:
+    for name in MemorySample._fields:
         _add_numbers(table, name, [getattr(sample, name) for sample in trace.memory_samples])
     return table
 
