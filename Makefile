@@ -84,8 +84,9 @@ bench-heap: ## measure the heap beside five others, then write docs/heap-perform
 
 bench-parts: ## measure the C++ parts beside other libraries, then write docs/parts/performance.md
 	@tools/setup.sh bench
+	@$(MAKE) --no-print-directory build
 	@$(PYTHON) bench/parts/measure.py
-	@$(PYTHON) bench/parts/render.py --write
+	@.venv/bin/python bench/parts/render.py --write
 
 bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab (optional)
 	@tools/build_peers.sh

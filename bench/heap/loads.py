@@ -65,9 +65,9 @@ rows = (
         "producer → consumer, peak resident",
         "remote",
         "peak_bytes",
-        "MB",
+        "MiB",
         at_most_of_best=0.5,
-        scale=1e-6,
+        scale=2**-20,
     ),
     Row(
         "one malloc(1024) after 10 M frees", "one_call", "one_call_ns", "us", at_most_of_best=1.0, scale=1e-3

@@ -23,6 +23,9 @@ import real_programs
 from measured_run import RunFailedError, Runner
 
 project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import sources  # noqa: E402
+
 here = Path(__file__).resolve().parent
 libraries = Path("/usr/lib/x86_64-linux-gnu")
 peers = {
@@ -144,7 +147,7 @@ def main() -> int:
         print("build/peers holds no allocator; type: make bench-peers", file=sys.stderr)
         return 2
     output = arguments.output or project / f"bench/results/heap{'-releases' * arguments.releases}.json"
-    machine = this_machine()
+    machine, stamp = this_machine(), sources.stamp("heap")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments, Path(folder))
         bench.run_loads()
@@ -152,7 +155,7 @@ def main() -> int:
     machine["load_after"] = round(os.getloadavg()[0], 2)
     # One line for each run, so that a new result is a readable difference.
     runs = ",\n".join(json.dumps(run, separators=(",", ":")) for run in bench.runs)
-    head = json.dumps({"machine": machine, "allocators": list(bench.allocators)})[:-1]
+    head = json.dumps({"machine": machine, "sources": stamp, "allocators": list(bench.allocators)})[:-1]
     output.write_text(f'{head},"runs":[\n{runs}\n]}}\n', encoding="utf-8")
     failures = [run for run in bench.runs if "failure" in run]
     for run in failures:

@@ -17,6 +17,9 @@ from typing import Any
 import loads
 
 project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import sources  # noqa: E402
+
 document = project / "docs/heap-performance.md"
 ours = "heapwright"
 Samples = dict[str, dict[str, list[dict[str, Any]]]]
@@ -60,8 +63,9 @@ def value_of(row: loads.Row, figures: dict[str, Any]) -> float:
 def number(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    digits = 0 if value == 0 else max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(digits, 3)}f}"
+    # The exponent of the rounded value: 9.996 is 10.0, not 10.00.
+    exponent = int(f"{value:.2e}".rpartition("e")[2])
+    return f"{value:.{min(max(0, 2 - exponent), 3)}f}"
 
 
 def table(head: list[str], body: list[list[str]]) -> list[str]:
@@ -152,7 +156,7 @@ def render_programs(samples: Samples, allocators: list[str]) -> tuple[list[str],
     # What else runs only adds to a CPU time: 0.55 to 0.81 s of the same work were seen.
     kinds = (
         ("cpu_s", "CPU time, s", 1.0, min),
-        ("peak_bytes", "peak resident, MB", 1e-6, statistics.median),
+        ("peak_bytes", "peak resident, MiB", 2**-20, statistics.median),
     )
     for figure, title, scale, choose in kinds:
         body, ratios = [], {name: [] for name in allocators}  # type: ignore[var-annotated]
@@ -197,6 +201,8 @@ def render_releases(path: Path) -> list[str]:
         f"`bench/heap/measure.py --releases`, up to {repetitions} runs of each load, load average "
         f"{found['machine']['load_before']} before.",
         "",
+        sources.said([found]),
+        "",
         *render_all_allocators(samples, allocators),
         *lines,
     ]
@@ -220,6 +226,8 @@ def render(path: Path) -> str:
         "Intrinsic latencies are minima over several runs of the same operations, and have no spread. Lower",
         "is better but for operations. The loads are those of `heapwright lab` (docs/lab.md) and",
         "`bench/heap/pairs.cpp`.",
+        "",
+        sources.said([found]),
         "",
         f"Machine: {machine['cores']} cores, {machine['cpu']}, Linux {machine['kernel']}, {machine['libc']}; "
         f"load average {machine['load_before']} before, {machine['load_after']} after.",

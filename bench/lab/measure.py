@@ -12,10 +12,14 @@ import sys
 from pathlib import Path
 
 project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import sources  # noqa: E402
+
 results = project / "bench/results"
 
 
 def main() -> int:
+    stamp = sources.stamp("lab")
     heapwright = Path(sys.executable).with_name("heapwright")
     command = [str(heapwright), "lab", "all", "--json", *sys.argv[1:]]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -24,7 +28,7 @@ def main() -> int:
     document = json.loads(done.stdout)
     experiments = document.pop("experiments")
     for experiment in experiments:
-        one = {**document, "experiments": [experiment]}
+        one = {**document, "sources": stamp, "experiments": [experiment]}
         path = results / f"lab-{experiment['name']}.json"
         path.write_text(json.dumps(one, separators=(",", ":")) + "\n", encoding="utf-8")
     print(f"{len(experiments)} result files in bench/results; next: bench/lab/render.py --write")

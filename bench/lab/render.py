@@ -17,6 +17,9 @@ from heapwright.lab import catalogue, findings, tables, words
 from heapwright.lab.experiment import Experiment, Part
 
 project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import sources  # noqa: E402
+
 document_path = project / "docs/lab.md"
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 Record = Mapping[str, Any]
@@ -76,20 +79,23 @@ def machine_line(machine: Record) -> str:
         f"Linux {machine['kernel']}, {machine['libc']}, "
         f"transparent huge pages {machine['transparent_huge_pages']}, "
         f"load average {machine['load_average']} at the start. "
-        "Bold is the best and what equals it within the noise."
+        "Bold is the best and what equals it within the noise, where something is worse beyond it."
+        " Nothing is bold after a single run."
     )
 
 
 def render() -> str:
     lines: list[str] = []
+    documents: list[Record] = []
     for experiment in catalogue.EXPERIMENTS:
         path = project / f"bench/results/lab-{experiment.name}.json"
         if not path.is_file():
             continue
         document = json.loads(path.read_text(encoding="utf-8"))
-        if not lines:
-            lines += [machine_line(document["machine"]), ""]
+        documents.append(document)
         lines += section(experiment, document, path)
+    if documents:
+        lines = [machine_line(documents[0]["machine"]), "", sources.said(documents), "", *lines]
     return "\n".join(lines)
 
 

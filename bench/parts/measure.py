@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import sources  # noqa: E402
+
 here = Path(__file__).resolve().parent
 llvm = Path("/usr/lib/llvm-19")
 flags = ["-std=c++20", "-O2", "-DNDEBUG", f"-I{project / 'include'}", f"-I{project / 'tests/parts'}"]
@@ -168,14 +171,14 @@ def main() -> None:
                 build(source, library, work)
         if args.build_only:
             return
-        machine = this_machine()
+        machine, stamp = this_machine(), sources.stamp("parts")
         machine["load_before"] = round(os.getloadavg()[0], 2)
         results: dict[str, Any] = {f"parts-{source}": take_turns(source, work, args) for source in programs}
         machine["load_after"] = round(os.getloadavg()[0], 2)
         results["parts-figures"] = figures(work)
         results["parts-compile"] = compile_costs(work, 3)
     for name, found in results.items():
-        text = json.dumps({"machine": machine, "results": found}, indent=1)
+        text = json.dumps({"machine": machine, "sources": stamp, "results": found}, indent=1)
         (args.output / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 

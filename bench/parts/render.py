@@ -12,7 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from heapwright.lab.statistics import Summary, best_with_evidence, summarize
+
 project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import sources  # noqa: E402
+
 results = project / "bench/results"
 document = project / "docs/parts/performance.md"
 ours = ("heapwright", "heapwright_compact")
@@ -41,8 +46,13 @@ bulk_text = {
 }
 
 
+def document_of(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((results / f"parts-{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
 def load(name: str) -> tuple[dict[str, Any], Any]:
-    found = json.loads((results / f"parts-{name}.json").read_text(encoding="utf-8"))
+    found = document_of(name)
     return found["machine"], found["results"]
 
 
@@ -60,14 +70,27 @@ def medians(rows: Rows, field: str, group: str = "library") -> dict[str, dict[st
     return {name: {g: statistics.median(v) for g, v in groups.items()} for name, groups in found.items()}
 
 
+def summaries(rows: Rows, name: str) -> dict[str, Summary]:
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if row["name"] == name:
+            found.setdefault(str(row["library"]), []).append(float(row["ns"]))
+    return {library: summarize(values) for library, values in found.items()}
+
+
+def marked_cells(rows: Rows, name: str, libraries: list[str]) -> list[str]:
+    """The medians; the best bold where the runs show that it is."""
+    values = summaries(rows, name)
+    best = best_with_evidence(values, "lower", 0.0)
+    return [f"**{values[x].median:.2f}**" if x in best else f"{values[x].median:.2f}" for x in libraries]
+
+
 def vector_lines(rows: Rows) -> list[str]:
     by_name = medians(rows, "ns")
     libraries = list(next(iter(by_name.values())))
     body, losses = [], []
     for name, values in by_name.items():
-        best = min(values.values())
-        cells = [f"**{values[x]:.2f}**" if values[x] == best else f"{values[x]:.2f}" for x in libraries]
-        body.append([vector_text.get(name, name), *cells])
+        body.append([vector_text.get(name, name), *marked_cells(rows, name, libraries)])
         better = [x for x in libraries if x not in ours and values[x] < 0.97 * values["heapwright"]]
         if better:
             said = ", ".join(f"{x} ({values['heapwright'] / values[x]:.2f}×)" for x in better)
@@ -95,11 +118,7 @@ def library_lines(rows: Rows, head: str, names: dict[str, str]) -> list[str]:
     libraries = list(next(iter(by_name.values())))
     body = []
     for name, said in names.items():
-        values = by_name[name]
-        best = min(values.values())
-        body.append(
-            [said, *(f"**{values[x]:.2f}**" if values[x] == best else f"{values[x]:.2f}" for x in libraries)]
-        )
+        body.append([said, *marked_cells(rows, name, libraries)])
     return table([head, *libraries], body)
 
 
@@ -189,7 +208,12 @@ def render() -> str:
         "",
         "Made by `bench/parts/render.py` from the results in `bench/results/`, which",
         "`bench/parts/measure.py` writes: one process for each library, in turns, medians.",
-        "Lower is better; the best is bold.",
+        "Lower is better; bold is the best and what equals it within the noise, where something is worse",
+        "beyond it.",
+        "",
+        sources.said(
+            document_of(name) for name in ("vectors", "figures", "compile", "objects", "buffers", "deferred")
+        ),
         "",
         f"Machine: {machine['cores']} cores, {machine['cpu']}; {machine['compiler']}, -O2; load average "
         f"{machine['load_before']} before, {machine['load_after']} after.",

@@ -23,6 +23,9 @@ from typing import Any
 
 from workloads import Workload, prepare, project
 
+sys.path.append(str(project / "bench"))
+import sources
+
 environment = {**os.environ, "PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}
 heapwright_options = {
     "heapwright": [],
@@ -126,6 +129,7 @@ def main() -> int:
     if not shutil.which("heaptrack"):
         print("heaptrack is missing; install the Debian package heaptrack", file=sys.stderr)
         return 2
+    stamp = sources.stamp("recorder")
     runs: list[dict[str, Any]] = []
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as name:
@@ -148,6 +152,7 @@ def main() -> int:
         "machine": describe_machine(),
         "load_before": load_before,
         "scale": options.scale,
+        "sources": stamp,
         "workloads": {w.name: {"what": w.what, "threads": w.threads, "pairs": w.pairs} for w in workloads},
         "runs": runs,
     }

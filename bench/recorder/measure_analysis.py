@@ -29,6 +29,9 @@ from typing import Any
 from measure import count_heaptrack_events, describe_machine, environment, run
 from workloads import Workload, prepare, project
 
+sys.path.append(str(project / "bench"))
+import sources
+
 build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
 command = os.environ.get("HEAPWRIGHT_COMMAND", str(project / ".venv/bin/heapwright"))
 names = ("pairs", "sqlite3", "python3")
@@ -121,6 +124,7 @@ def main() -> int:
         "measured": datetime.now(UTC).date().isoformat(),
         "machine": describe_machine(),
         "load_before": os.getloadavg()[0],
+        "sources": sources.stamp("analysis"),
     }
     if options.large_gb:
         name = "analysis-large.json"

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import sources  # noqa: E402
+
 results_path = project / "bench/results/recorder.json"
 analysis_path = project / "bench/results/analysis.json"
 large_path = project / "bench/results/analysis-large.json"
@@ -183,6 +186,8 @@ def render(results: dict[str, Any], analysis: dict[str, Any] | None, large: dict
         "<!-- figures: bench/results/recorder.json -->",
         *(["<!-- figures: bench/results/analysis.json -->"] if analysis else []),
         *(["<!-- figures: bench/results/analysis-large.json -->"] if large else []),
+        "",
+        sources.said(document for document in (results, analysis, large) if document),
         "",
         f"Measured {results['measured']} at revision {machine['revision']} on {machine['processor']}, "
         f"{machine['cores']} cores, Linux {machine['kernel']}, {machine['libc']}, {machine['heaptrack']}. "

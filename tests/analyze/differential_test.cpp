@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one comparison for each part of the facts
 // The fast analysis against the slow model, over many random traces.
 #include <gtest/gtest.h>
 

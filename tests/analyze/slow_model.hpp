@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one model, every answer of it from the same few maps
 // The analysis once more, the simple way: every effect in one sorted list,
 // maps for everything, whole copies at the peak. Shares no code with the
 // fast one. Expects effects of different threads at different quanta.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heapwright.lab import words
+from heapwright.lab import statistics, words
 from heapwright.lab.experiment import Case, Figure, Part
 
 
@@ -26,17 +26,35 @@ def ranked(case_record: Mapping[str, Any], figure: Figure) -> list[tuple[str, fl
     return sorted(rows, key=lambda row: (row[2], row[1]))
 
 
+def best_of(case_record: Mapping[str, Any], figure: Figure) -> frozenset[str]:
+    """The allocators that the runs show to be best; none without evidence (statistics.marked)."""
+    having = [result for result in case_record["results"] if figure.key in result["summary"]]
+    return statistics.marked(
+        {result["allocator"]: result["summary"][figure.key]["rank"] for result in having},
+        {result["allocator"]: len(result["runs"]) for result in having},
+    )
+
+
 def _names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def value_range(values: Sequence[float], figure: Figure) -> str:
+    """From the least to the most."""
+    least, most = (words.number(value, figure.unit) for value in (values[0], values[-1]))
+    return least if least == most else f"{least} to {most}"
 
 
 def _by_allocator(case_record: Mapping[str, Any], case: Case, figure: Figure) -> str:
     rows = ranked(case_record, figure)
     if not rows:
         return f"{case.name}: nothing finished"
-    best = [name for name, _, rank in rows if rank == rows[0][2]]
+    best = [name for name, _, _ in rows if name in best_of(case_record, figure)]
     last_name, last, last_rank = rows[-1]
     value = words.number(rows[0][1], figure.unit)
+    if min(len(result_of(case_record, name)["runs"]) for name, _, _ in rows) < 2:
+        values = sorted(median for _, median, _ in rows)
+        return f"{case.name}: {value_range(values, figure)}; one run ranks nothing"
     if last_rank == rows[0][2]:
         return f"{case.name}: all are equal within the noise, at {value}"
     ratio = max(last, rows[0][1]) / min(last, rows[0][1]) if min(last, rows[0][1]) > 0 else 0

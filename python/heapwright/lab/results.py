@@ -41,7 +41,7 @@ def _summary(part: Part, runs: Sequence[Run], control: Sequence[Run], key: str) 
     last = values[-1]
     other = _values(control, key)
     noise = statistics.relative_difference(last, other[-1]) if other else 0.0
-    return Summary(last, 0.0, last, last, noise)
+    return Summary(last, 0.0, last, last, noise, len(values))
 
 
 def _floor(part: Part, runs: Sequence[Run], control: Sequence[Run], key: str) -> float:

@@ -30,6 +30,7 @@ class Summary:
     low: float
     high: float
     noise: float
+    runs: int = 0  # 0: not kept (older results)
 
 
 def relative_difference(a: float, b: float) -> float:
@@ -58,7 +59,7 @@ def summarize(values: Sequence[float]) -> Summary:
     """values must not be empty."""
     middle = median(values)
     spread = median(abs(value - middle) for value in values)
-    return Summary(middle, spread, min(values), max(values), noise_of(values))
+    return Summary(middle, spread, min(values), max(values), noise_of(values), len(values))
 
 
 def median_series(series: Sequence[Sequence[float]]) -> list[float]:
@@ -67,8 +68,9 @@ def median_series(series: Sequence[Sequence[float]]) -> list[float]:
 
 
 def are_equal(a: Summary, b: Summary, floor: float) -> bool:
-    """True where the difference may be noise."""
-    return relative_difference(a.median, b.median) <= max(floor, a.noise, b.noise)
+    """True where the difference may be noise: inside the spread, or what halves of the runs show."""
+    is_inside_spread = abs(a.median - b.median) <= a.spread + b.spread
+    return is_inside_spread or relative_difference(a.median, b.median) <= max(floor, a.noise, b.noise)
 
 
 def ranks(summaries: Mapping[str, Summary], better: Better, floor: float) -> dict[str, int]:
@@ -83,3 +85,20 @@ def ranks(summaries: Mapping[str, Summary], better: Better, floor: float) -> dic
             rank = len(found) + 1
         found[name] = rank
     return found
+
+
+def marked(ranks: Mapping[str, int], runs: Mapping[str, int]) -> frozenset[str]:
+    """What may be called best: rank 1, where something ranks behind it, and only from two runs of each on.
+
+    The one rule for every table, page and sentence: without evidence nothing is best.
+    """
+    if min((runs[name] for name in ranks), default=0) < 2 or set(ranks.values()) <= {1}:
+        return frozenset()
+    return frozenset(name for name, rank in ranks.items() if rank == 1)
+
+
+def best_with_evidence(summaries: Mapping[str, Summary], better: Better, floor: float) -> frozenset[str]:
+    """The same from the summaries."""
+    return marked(
+        ranks(summaries, better, floor), {name: summary.runs for name, summary in summaries.items()}
+    )

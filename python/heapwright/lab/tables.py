@@ -37,14 +37,15 @@ def shown_figure(part: Part) -> Figure:
 
 
 def cell(case_record: Record, allocator: str, figure: Figure) -> tuple[str, bool]:
-    """The text and whether it is (equal to) the best."""
+    """The text and whether the runs show that it is (equal to) the best."""
     result = findings.result_of(case_record, allocator)
     summary = result["summary"].get(figure.key)
     if summary is None:
         return result["failure"].split(":")[0] or "–", False
     share = summary["spread"] / abs(summary["median"]) if summary["median"] else 0.0
     spread = f" ±{100 * share:.0f}%" if share >= 0.005 else ""
-    return f"{words.number(summary['median'], figure.unit)}{spread}", summary["rank"] == 1
+    is_best = allocator in findings.best_of(case_record, figure)
+    return f"{words.number(summary['median'], figure.unit)}{spread}", is_best
 
 
 def _allocator_table(part: Part, part_record: Record, allocators: Sequence[Record]) -> Table:
@@ -100,6 +101,5 @@ def show(experiments: Sequence[Experiment], document: Record, console: Console) 
             console.print(_allocator_table(part, part_record, document["allocators"]))
             noise = findings.noise_of(part_record, shown_figure(part))
             console.print(Text(findings.seen(part, part_record)))
-            console.print(
-                Text(f"{BEST} best, or equal to it within the noise (up to {100 * noise:.2g} %)", style="dim")
-            )
+            meaning = f"{BEST} best, or equal to it within the noise (up to {100 * noise:.2g} %)"
+            console.print(Text(f"{meaning}; none without evidence", style="dim"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from heapwright.lab.statistics import (
     Summary,
     are_equal,
+    best_with_evidence,
     median_series,
     noise_of,
     ranks,
@@ -53,6 +54,35 @@ def test_an_allocators_own_noise_counts_as_well() -> None:
     steady, shaky = exact(100), Summary(130, 0, 130, 130, 0.4)
     assert are_equal(steady, shaky, 0.0)
     assert not are_equal(steady, exact(130), 0.0)
+
+
+def test_a_difference_inside_the_spread_is_none() -> None:
+    a, b = Summary(100, 4, 90, 110, 0.0, 5), Summary(107, 3, 99, 115, 0.0, 5)
+    assert are_equal(a, b, 0.0)
+    assert not are_equal(a, Summary(108, 3, 99, 115, 0.0, 5), 0.0)
+
+
+def runs_of(*values: float) -> Summary:
+    return summarize(values)
+
+
+def test_one_run_makes_nothing_the_best() -> None:
+    one = {"a": runs_of(100), "b": runs_of(200)}
+    assert best_with_evidence(one, "lower", 0.0) == frozenset()
+    mixed = {"a": runs_of(100, 101), "b": runs_of(200)}
+    assert best_with_evidence(mixed, "lower", 0.0) == frozenset()
+    two = {"a": runs_of(100, 101), "b": runs_of(200, 201)}
+    assert best_with_evidence(two, "lower", 0.0) == {"a"}
+
+
+def test_where_all_are_equal_nothing_is_the_best() -> None:
+    close = {"a": runs_of(100, 104, 108), "b": runs_of(101, 105, 109)}
+    assert best_with_evidence(close, "lower", 0.0) == frozenset()
+    alone = {"a": runs_of(100, 101, 102)}
+    assert best_with_evidence(alone, "lower", 0.0) == frozenset()
+    third = {**close, "c": runs_of(300, 301, 302)}
+    assert best_with_evidence(third, "lower", 0.0) == {"a", "b"}
+    assert best_with_evidence(third, "higher", 0.0) == {"c"}
 
 
 def test_series_are_taken_point_by_point() -> None:

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Which sources a results file measured, and whether they changed since.
+
+A results file keeps, under "sources", the revision and a hash of the text of
+each folder or file that its figures depend on. Rendering compares the hashes
+with what is there now, so a document says of itself whether its figures are
+those of the sources beside it. No version control is needed to compare.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+project = Path(__file__).resolve().parents[1]
+
+# By what is measured; folders count with all they hold.
+heap = ("src/heap", "src/counters", "src/platform", "src/base")
+measured = {
+    "recorder": (
+        "src/record",
+        "src/unwind",
+        "src/session",
+        "src/collect",
+        "src/trace",
+        "src/platform",
+        "src/base",
+    ),
+    "analysis": ("src/analyze", "src/symbolize", "src/trace", "src/base", "src/python_module"),
+    "heap": (*heap, "src/lab", "bench/heap/loads.py", "bench/heap/pairs.cpp"),
+    "lab": (*heap, "src/lab", "include/heapwright"),
+    "parts": ("include/heapwright", "bench/parts"),
+}
+suffixes = {".cpp", ".hpp", ".h", ".S", ".py"}
+scripts = {"measure.py", "render.py"}  # what they change shows in the figures' form only
+
+
+def hash_of(path: Path) -> str:
+    """Of the names and texts of the sources in a folder, or of one file's text."""
+    files = sorted(file for file in path.rglob("*") if file.suffix in suffixes and file.name not in scripts)
+    whole = hashlib.sha256()
+    for file in files if path.is_dir() else [path]:
+        whole.update(file.relative_to(path).as_posix().encode() + b"\0")
+        whole.update(hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()[:16]
+
+
+def revision() -> str:
+    """Of the sources, with a + when some are not committed; empty outside of a repository."""
+    asked = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
+        cwd=project, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return asked.stdout.strip()
+
+
+def stamp(kind: str) -> dict[str, Any]:
+    """What a results file keeps under "sources"."""
+    return {"revision": revision(), "hashes": {name: hash_of(project / name) for name in measured[kind]}}
+
+
+def changed(sources: Mapping[str, Any], root: Path = project) -> list[str]:
+    """The stamped folders and files whose text is another one now."""
+    hashes: Mapping[str, str] = sources["hashes"]
+    return [name for name, was in hashes.items() if not (root / name).exists() or hash_of(root / name) != was]
+
+
+def said(documents: Iterable[Mapping[str, Any]], root: Path = project) -> str:
+    """One sentence for a document made from these results."""
+    stamps = [document.get("sources") for document in documents]
+    known = [found for found in stamps if found]
+    if len(known) < len(stamps):
+        older = "Some of these figures were" if known else "These figures were"
+        return (
+            f"{older} measured before results kept their sources' hashes: sources changed since: not known."
+        )
+    revisions = " and ".join(dict.fromkeys(found["revision"] or "unknown" for found in known))
+    names = list(dict.fromkeys(name for found in known for name in changed(found, root)))
+    return f"Measured at revision {revisions}; sources changed since: {', '.join(names) or 'no'}."
