@@ -52,6 +52,24 @@ ENTRY = "from heapwright.__main__ import main; main()"
         ("record", "name a program to record: heapwright record [options] -- PROGRAM [ARGUMENTS]"),
         ("record --childen -- true", "unknown option --childen; did you mean --children?"),
         ("record -- {folder}/gone", "there is no program '{folder}/gone'; check the name"),
+        ("explain --to 1s {trace}", "unknown option --to; use --until"),
+        ("explain --max-size 1k {trace}", "unknown option --max-size; use --max-block"),
+        ("explain --site {{}} {trace}", "--site must not be empty"),
+        ("explain --thread {{}} {trace}", "--thread must not be empty"),
+        ("record --sample {{}} -- true", "--sample must not be empty"),
+        ("sql {trace} {{}}", "the query is empty; try: select * from event limit 5"),
+        ("sql {trace} {{;}}", "the query is empty; try: select * from event limit 5"),
+        ("sql {trace} {{select error('late') from event}}", "Invalid Input Error: late"),
+        ("sql --csv {trace} {{select case when sequence > 3 then error('late') end from event}}",
+         "Invalid Input Error: late"),
+        ("export {trace} --to pprof -o {trace} --force",
+         "{trace} is the trace itself; name another file with --output"),
+        ("export {trace} --to pprof --table block", "--table does not apply to pprof"),
+        ("export {trace} --to pprof --json -o -",
+         "--json and --output - both mean standard output; name a file with --output"),
+        ("lab latency --json --html -", "--json and --html - both mean standard output; name a file with --html"),
+        ("--completion tcsh", "unknown shell tcsh; known are bash, zsh, fish"),
+        ("run -o - -- true", "run reads back what it wrote, which - cannot give; use heapwright record"),
         ("run", "name a program to record: heapwright run [options] -- PROGRAM [ARGUMENTS]"),
     ],
 )  # fmt: skip
@@ -168,6 +186,72 @@ def test_help_lists_the_commands(command: Command) -> None:
     out = command("--help").out
     assert all(name in out for name in ("record", "explain", "run", "sql", "export", "info"))
     assert command("--version").out.startswith("heapwright ")
+
+
+COMMANDS = ("record", "explain", "run", "sql", "export", "info", "lab")
+
+
+def test_without_arguments_there_is_help(command: Command) -> None:
+    bare = command()
+    assert (bare.code, bare.err) == (0, "")
+    assert bare.out == command("-h").out == command("--help").out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples_that_are_commands(command: Command, name: str) -> None:
+    said = command(name, "-h")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == command(name, "--help").out
+    assert "\\[" not in said.out
+    examples = said.out.split("Examples:\n")[1].splitlines()
+    assert examples
+    assert all(example.strip().startswith(f"heapwright {name}") for example in examples)
+    listed = next(line for line in command("-h").out.splitlines() if line.startswith(f"  {name} "))
+    assert not listed.endswith("...")
+
+
+def test_arguments_are_explained(command: Command) -> None:
+    assert "A trace written by heapwright record." in command("explain", "-h").out
+
+
+def test_an_option_means_one_thing(command: Command) -> None:
+    """The same name takes the same kind of value in every command."""
+    kinds: dict[str, set[str]] = {}
+    for name in COMMANDS:
+        for line in command(name, "-h").out.splitlines():
+            if line.startswith("  -"):
+                words = line.strip().split("  ")[0].replace(",", " ").split()
+                option = next(word for word in words if word.startswith("--"))
+                kinds.setdefault(option, set()).add(words[-1] if words[-1].isupper() else "")
+    same = {"PATTERN", "OUT"}  # a file to write
+    assert {option: found for option, found in kinds.items() if len(found) > 1 and found != same} == {}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(command: Command, shell: str) -> None:
+    script = command("--completion", shell)
+    assert script.code == 0
+    assert "_HEAPWRIGHT_COMPLETE=complete_" + shell in script.out
+    typed = "heapwright explain --unt"
+    environment = {
+        "_HEAPWRIGHT_COMPLETE": f"complete_{shell}",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": "2",
+        "_TYPER_COMPLETE_ARGS": typed,
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+    }
+    said = command(environment=environment.items())
+    assert "--until" in said.out, said
+    assert "--top" not in said.out
+
+
+def test_tables_as_parquet_have_names_of_their_own(command: Command, trace_file: Path) -> None:
+    for table in ("event", "block", "site"):
+        said = command("export", trace_file, "--to", "parquet", "--table", table)
+        assert said.out.startswith(f"server.{table}.parquet  ")
+    assert command("export", trace_file, "--to", "parquet").err.startswith(
+        "heapwright: server.event.parquet exists"
+    )
 
 
 # Takes longer than any test waits.

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from click import ClickException, Context
+from click.core import ParameterSource
 from typer.core import TyperCommand, TyperGroup
 
 from heapwright.cli.errors import InputError
@@ -98,6 +99,18 @@ def _options(
 class _Command(TyperCommand):
     def get_help(self, ctx: Context) -> str:
         return _readable(super().get_help(ctx))
+
+    def invoke(self, ctx: Context) -> Any:
+        for param in self.params:
+            is_empty = ctx.params.get(param.name or "") in ("", [""], ("",))
+            is_option = param.opts[0].startswith("-")
+            if (
+                is_empty
+                and is_option
+                and ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+            ):
+                raise InputError(f"{param.opts[0]} must not be empty")  # an unset variable of a script
+        return super().invoke(ctx)
 
 
 class _Group(TyperGroup):

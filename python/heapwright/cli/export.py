@@ -27,7 +27,9 @@ Output = Annotated[
 Measure = Annotated[
     str, typer.Option(metavar="NAME", help="bytes, calls, peak, leaked, temporaries or time.")
 ]
-Table = Annotated[str, typer.Option(metavar="NAME", help=f"For parquet: {', '.join(TABLES)}.")]
+Table = Annotated[
+    str, typer.Option(metavar="NAME", help=f"For parquet: {', '.join(TABLES)}. Without it: event.")
+]
 
 
 def export(
@@ -35,7 +37,7 @@ def export(
     to: To,
     output: Output = None,
     measure: Measure = "",
-    table: Table = "event",
+    table: Table = "",
     from_: options.From = "",
     until: options.Until = "",
     thread: options.Threads = None,
@@ -51,15 +53,15 @@ def export(
     """
     form = FORMATS[one_of("format", to, FORMATS)]
     _check_measure(to, form, measure)
-    one_of("table", table, TABLES)
+    table = _checked_table(to, form, table)
     trace = open_trace(file, debug_root)
     of_table = f".{table}" if form.write is None else ""
     target = output or Path(file.with_suffix("").name + of_table + form.suffix)
     check_output(target, force)
+    if target.exists() and target.samefile(file):
+        raise InputError(f"{target} is the trace itself; name another file with --output")
     if json and is_stdout(target):
-        raise InputError(
-            "--json and an export to standard output exclude each other; name a file with --output"
-        )
+        raise InputError("--json and --output - both mean standard output; name a file with --output")
     chosen = make_filter(trace, from_, until, thread or [], site=site, library=library)
     with progress("reading symbols") as report:
         trace.symbols(report)
@@ -77,6 +79,14 @@ def export(
         return
     sys.stdout.write(f"{target}  {words.size(size)}\n")
     hint(form.opened_by.format(target))
+
+
+def _checked_table(name: str, form: Format, table: str) -> str:
+    if table and form.write is not None:
+        raise InputError(f"--table does not apply to {name}")
+    if table:
+        one_of("table", table, TABLES)
+    return table or "event"
 
 
 def _check_measure(name: str, form: Format, measure: str) -> None:

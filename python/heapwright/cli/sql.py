@@ -83,12 +83,15 @@ def run_query(trace: Trace, query: str) -> DuckDBPyConnection:
     for name in mentioned:
         connection.register(name, trace.table(name))
     try:
-        return _execute(connection, query)
+        result = _execute(connection, query)
     except duckdb.Error as error:
         raise InputError(explain_error(str(error), query, trace, mentioned)) from None
+    if result is None:
+        raise InputError("the query is empty; try: select * from event limit 5")
+    return result
 
 
-def _execute(connection: DuckDBPyConnection, query: str) -> DuckDBPyConnection:
+def _execute(connection: DuckDBPyConnection, query: str) -> DuckDBPyConnection | None:
     # In a thread of its own: inside DuckDB the main thread would not notice Ctrl-C.
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(connection.execute, query)
@@ -139,12 +142,20 @@ def _nearest(name: str, known: Sequence[str]) -> str:
 
 
 def _rows(result: DuckDBPyConnection) -> Iterable[Sequence[Any]]:
-    while chunk := result.fetchmany(10_000):
+    while chunk := _fetch(result, 10_000):
         yield from chunk
 
 
+def _fetch(result: DuckDBPyConnection, count: int) -> list[Any]:
+    """DuckDB goes on computing while rows are taken, and may fail only then."""
+    try:
+        return result.fetchmany(count)
+    except extras.duckdb().Error as error:
+        raise InputError(str(error).splitlines()[0]) from None
+
+
 def _print_table(columns: Sequence[str], result: DuckDBPyConnection, console: Console) -> None:
-    rows = result.fetchmany(_SHOWN_ROWS + 1)
+    rows = _fetch(result, _SHOWN_ROWS + 1)
     numbers = {
         i for i in range(len(columns)) if rows and all(isinstance(row[i], int | float) for row in rows)
     }
