@@ -81,7 +81,7 @@ def test_a_leak_is_told_on_the_first_screen(tmp_path: Path) -> None:
         run(blocks=40),
         run(freed=1),
         run(step_ns=100, begin=1600),  # all at the start of a run that goes on
-        run(messy=1000),  # a program that does not clean up, in a short run
+        run(messy=1000, step_ns=30_000_000),  # a program that does not clean up, in a short run
     ],
     ids=["few", "freed", "early", "untidy"],
 )
@@ -90,7 +90,7 @@ def test_no_alarm(tmp_path: Path, made: MadeTrace) -> None:
 
 
 def test_growth_of_a_long_run_that_does_not_clean_up_may_be_a_cache(tmp_path: Path) -> None:
-    document = explained(run(messy=1000, step_ns=30_000_000), tmp_path)
+    document = explained(run(messy=1000, step_ns=200_000_000), tmp_path)
     assert signs(document) == [("server+0x2000", 64, "possible")]
     assert "a leak, or a cache that only grows" in printed(document, 300)
 

@@ -41,6 +41,8 @@ EXAMPLES = {
         "heapwright explain ls.heapwright",
         "heapwright explain ls.heapwright --question peak --top 30 --wide",
         "heapwright explain ls.heapwright --from 1s --until 2.5s --thread main",
+        "heapwright explain ls.heapwright --through 'print_dir' --full-stacks --top 3",
+        "heapwright explain ls.heapwright --tree callers --measure time --min-share 5",
     ),
     "run": ("heapwright run -- ls -l", "heapwright run --top 3 -o ls.heapwright -- ls -l"),
     "sql": (

@@ -4,8 +4,8 @@
 A trace knows what was never freed, not what can still be reached. So a site is
 named only when none of its many blocks was ever freed and they were allocated
 throughout the run. That is likely a leak where the program frees all the rest
-before it ends; where it does not, growth alone may be a cache, and in a short
-run even the start.
+before it ends; where it does not, growth alone may be a cache, and a run of
+some seconds may be nothing but the start of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIKELY, POSSIBLE = "likely", "possible"
 _LEAST_BLOCKS = 50
 _LEAST_PARTS = 16  # of 64 equal parts of the run
 _TIDY = 0.95  # so much of what other sites allocated was freed
-_LONG_RUN_NS = 1_000_000_000
+_LONG_RUN_NS = 10_000_000_000
 _PARTS_OF_GROWTH = 48
 
 

@@ -103,7 +103,8 @@ def show(answer: Answer) -> look.RenderableType | None:
 
 def findings(answer: Answer) -> list[Finding]:
     """Memory that stayed, when it is a large part of the peak."""
-    found = [_sign(sign) for sign in answer["signs"][:_SIGNS]]
+    likely = [sign for sign in answer["signs"] if sign["confidence"] == leak_signs.LIKELY]
+    found = [_sign(sign) for sign in likely[:_SIGNS] or answer["signs"][:1]]
     if answer["share_of_peak"] < 0.1 or not answer["sites"]:
         return found
     site = answer["sites"][0]

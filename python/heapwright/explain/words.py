@@ -94,7 +94,7 @@ def short_file(file: str) -> str:
 def where(location: Location) -> str:
     """file:line, or the library, short."""
     if location.file:
-        return f"{short_file(location.file)}:{location.line}"
+        return f"{short_file(location.file)}:{location.line}" if location.line else short_file(location.file)
     return location.library
 
 
