@@ -79,7 +79,11 @@ def every_number(part: object, name: str = "") -> list[str]:
         return [found for item in part for found in every_number(item, name)]
     if not isinstance(part, dict):
         return []
-    bare = [f"{name}.{key}" for key in part if key in estimated and key not in part.get("intervals", {})]
+    bare = [
+        f"{name}.{key}"
+        for key, value in part.items()
+        if key in estimated and value is not None and key not in part.get("intervals", {})
+    ]
     return bare + [
         found
         for key, item in part.items()

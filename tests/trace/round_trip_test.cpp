@@ -170,4 +170,22 @@ TEST(RoundTrip, TablesComeBack) {
   EXPECT_EQ(reader.event_chunks().size(), 6U);
 }
 
+TEST(RoundTrip, SwitchesComeBackFromSeveralChunks) {
+  const TemporaryFile file("switches");
+  int error = 0;
+  const auto writer = Writer::create(file.path(), false, error);
+  const Switch first[] = {{0, false}, {1'000'000, true}};
+  const Switch second[] = {{1ULL << 60U, false}};
+  ASSERT_TRUE(writer->write(first));
+  ASSERT_TRUE(writer->write(second));
+  ASSERT_TRUE(writer->finish({EndReason::exited}));
+  const Reader reader = Reader::open(file.path());
+  EXPECT_TRUE(reader.damage().empty());
+  ASSERT_EQ(reader.switches().size(), 3U);
+  EXPECT_FALSE(reader.switches()[0].is_on);
+  EXPECT_TRUE(reader.switches()[1].is_on);
+  EXPECT_EQ(reader.switches()[1].time_ns, 1'000'000U);
+  EXPECT_EQ(reader.switches()[2].time_ns, 1ULL << 60U);
+}
+
 }  // namespace heapwright::trace::test
