@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import jsonschema
 import pytest
 from heapwright import explain
 from heapwright.model import Filter, SiteOptions
+from heapwright.terminal import columns
+from rich.console import Console
 from test_explain import SCHEMA, printed
 from written_traces import FREE, MALLOC, Command, MadeTrace
 
@@ -139,3 +142,11 @@ def test_mistakes_are_one_line(file: Path, command: Command, options: tuple[str,
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.err
     assert answer.err.count("\n") == 1
+
+
+def test_callers_that_do_not_fit_keep_the_nearest_and_the_outermost() -> None:
+    text = "  < parse < load < read_config < start < main"
+    table = columns.Columns(["n", "call site"], [["1", text]], text_columns=(1,))
+    out = io.StringIO()
+    Console(file=out, width=40).print(table)
+    assert out.getvalue().splitlines()[-1].split(None, 1)[1] == "< parse < load < … < main"

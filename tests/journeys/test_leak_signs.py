@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""A program that leaks is told so; programs that keep what they need to their end are not."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import command, project
+
+LEAKING = """
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+[[gnu::noinline]] char* shop_alloc(std::size_t bytes) { return static_cast<char*>(std::malloc(bytes)); }
+[[gnu::noinline]] char* log_visit(int i) { char* p = shop_alloc(40); p[0] = char(i); return p; }
+[[gnu::noinline]] char* open_cart(int i) { char* p = shop_alloc(512); p[0] = char(i); return p; }
+[[gnu::noinline]] char* load_page(int i) { char* p = shop_alloc(4096); p[0] = char(i); return p; }
+int main() {
+  for (int i = 0; i < 400; ++i) {
+    char* kept = log_visit(i);
+    asm volatile("" ::"r"(kept) : "memory");
+    for (int j = 0; j < 20; ++j) {
+      std::free(open_cart(j));
+      std::free(load_page(j));
+    }
+    std::string visitor(100, 'x');
+    asm volatile("" ::"r"(visitor.data()) : "memory");
+    usleep(100);
+  }
+}
+"""
+
+
+def explained(folder: Path, *line: object) -> dict[str, Any]:
+    trace = folder / "made.heapwright"
+    record = [command, "record", "--force", "-o", trace, "--", *line]
+    subprocess.run([str(part) for part in record], check=True, capture_output=True, timeout=120, cwd=project)
+    explain = [command, "explain", trace, "--json"]
+    said = subprocess.run([str(part) for part in explain], check=True, capture_output=True, timeout=120)
+    document: dict[str, Any] = json.loads(said.stdout)
+    return document
+
+
+def test_four_hundred_blocks_that_nobody_frees_stand_out(tmp_path: Path) -> None:
+    (tmp_path / "shop.cpp").write_text(LEAKING)
+    compiler = ["g++", "-g", "-O1", "-fno-optimize-sibling-calls", "shop.cpp", "-o", "shop"]
+    subprocess.run(compiler, check=True, cwd=tmp_path, timeout=120)
+    document = explained(tmp_path, tmp_path / "shop")
+    leaks = document["questions"]["leaks"]
+    (sign,) = leaks["signs"]
+    assert sign["function"] == "log_visit(int)", "shop_alloc is a wrapper: three functions call it"
+    assert (sign["live_blocks"], sign["live_bytes"], sign["confidence"]) == (400, 16_000, "likely")
+    assert "likely a leak" in document["summary"]["findings"][0]["text"]
+    assert leaks["suppressed_bytes"] > 70_000, "libstdc++'s own"
+    (path,) = leaks["sites"][0]["paths"]
+    assert path["callers"][0]["function"] == "main"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["sqlite3", ":memory:", ".read examples/orders.sql"],
+        ["git", "--no-pager", "log", "--stat", "-n", "20"],
+        ["/usr/bin/python3", "-c", "pass"],
+        ["nginx", "-v"],
+    ],
+    ids=lambda line: Path(line[0]).name,
+)
+def test_no_alarm(tmp_path: Path, line: list[str]) -> None:
+    if shutil.which(line[0]) is None:
+        pytest.skip(f"{line[0]} is not installed")
+    assert explained(tmp_path, *line)["questions"]["leaks"]["signs"] == []
