@@ -11,11 +11,11 @@
  *
  * Settings, read once at the first call; an unknown value is named on stderr
  * and the default taken:
- *   HEAPWRIGHT_HEAP_MAINTENANCE  thread (default): started once the heap has
- *                                passed 8 MiB, by a block above 64 KiB, growth
- *                                beyond 32 MiB or a thread's first call: that
- *                                one call starts a thread |
+ *   HEAPWRIGHT_HEAP_MAINTENANCE  auto (default): slow calls give memory back, and
+ *                                a thread on top in processes without special
+ *                                rights | thread: the thread for root, too |
  *                                early: started with the process |
+ *                                calls: never a thread |
  *                                manual: heapwright_heap_maintain() is called
  *   HEAPWRIGHT_HEAP_DECAY_MS     0 ... 600000, default 1000: how long a free
  *                                page stays with the process before it is

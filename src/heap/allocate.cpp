@@ -12,6 +12,7 @@
 #include "heap/hardened.hpp"
 #include "heap/heap_object.hpp"
 #include "heap/large.hpp"
+#include "heap/maintenance.hpp"
 #include "heap/misuse.hpp"
 #include "heap/process.hpp"
 #include "heap/remote_free.hpp"
@@ -68,6 +69,7 @@ std::size_t aligned_bytes(std::size_t bytes, std::size_t alignment) noexcept {
   const StepScope scope;
   ThreadCache* cache = current_cache;
   void* block = nullptr;
+  give_back_if_due();
   // A thread has a cache only in a process that is initialized and not hardened.
   if (bytes <= slab_limit_bytes && cache != &unattached && cache != &detached) {
     block = take_block(cache, class_of(bytes));
@@ -135,12 +137,14 @@ void release_slowly(void* block) noexcept {
   UnitLine* line = require_line("free", block);
   if (line->kind == UnitKind::large) {
     count_reason(counters::Reason::large_free);
-    return free_large(line);
+    free_large(line);
+    return give_back_if_due();
   }
   ThreadCache* cache = current_cache;
   if (line->owner.load(std::memory_order_relaxed) == cache) return free_listed(cache, line, block);
   cache->count(counters::Reason::remote_free);
   free_remote(line, block);
+  give_back_if_due();
 }
 
 void release_sized_slowly(void* block, std::size_t bytes) noexcept {

@@ -9,6 +9,7 @@
 #include "heap/counting.hpp"
 #include "heap/lock.hpp"
 #include "heap/maintenance.hpp"
+#include "heap/maintenance_thread.hpp"
 #include "heap/page_source.hpp"
 #include "heap/process.hpp"
 
@@ -60,6 +61,7 @@ void on_thread_exit(void* value) {
   current_cache = &detached;
   cache->idle_stamp = current_tick();
   cache->is_tidy = false;
+  note_waiting_memory();
   put_idle(cache);
   counters::add(counters_page->page.threads, static_cast<std::uint64_t>(-1));
 }
@@ -102,16 +104,19 @@ ThreadCache* make_cache() noexcept {
 
 namespace {
 
+bool is_untidy(const ThreadCache* cache) noexcept {
+  return !cache->is_tidy || cache->notified.load(std::memory_order_relaxed) != 0 || cache->pending != 0;
+}
+
 // An idle cache with something to tidy, out of the list and the caller's.
 ThreadCache* take_untidy(std::uint16_t now, std::uint16_t least_age) noexcept {
   constexpr int most_looked_at = 64;
   const LockGuard locked(caches.lock, lock_counters());
   ThreadCache** link = &caches.idle;
   for (int i = 0; i < most_looked_at && *link != nullptr; ++i) {
+    count_steps();
     ThreadCache* cache = *link;
-    const bool has_notices = cache->notified.load(std::memory_order_relaxed) != 0 || cache->pending != 0;
-    const bool is_due = static_cast<std::uint16_t>(now - cache->idle_stamp) >= least_age;
-    if (is_due && (has_notices || !cache->is_tidy)) {
+    if (static_cast<std::uint16_t>(now - cache->idle_stamp) >= least_age && is_untidy(cache)) {
       *link = cache->next_idle;
       return cache;
     }
@@ -125,11 +130,17 @@ ThreadCache* take_untidy(std::uint16_t now, std::uint16_t least_age) noexcept {
 bool tidy_idle_cache(std::uint16_t now, std::uint16_t least_age) noexcept {
   ThreadCache* cache = take_untidy(now, least_age);
   if (cache == nullptr) return false;
-  collect_notices(cache, 1024);
-  for (std::uint32_t c = 0; c < class_count; ++c) give_up_class(cache, c);
-  cache->is_tidy = true;
+  if (!collect_notices(cache, 4)) cache->is_tidy = !give_up_slab(cache);
   put_idle(cache);
   return true;
+}
+
+bool has_untidy_caches() noexcept {
+  const LockGuard locked(caches.lock, lock_counters());
+  for (const ThreadCache* cache = caches.idle; cache != nullptr; cache = cache->next_idle) {
+    if (is_untidy(cache)) return true;
+  }
+  return false;
 }
 
 void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noexcept {
@@ -143,8 +154,7 @@ void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noe
   }
 }
 
-void lock_caches() noexcept { caches.lock.lock(lock_counters()); }
-void unlock_caches() noexcept { caches.lock.unlock(); }
+Lock& caches_lock() noexcept { return caches.lock; }
 
 void forget_other_threads() noexcept { counters_page->page.threads.store(1, std::memory_order_relaxed); }
 

@@ -4,6 +4,7 @@
 // stays good whatever its thread does.
 #pragma once
 
+#include "heap/lock.hpp"
 #include "heap/thread_cache.hpp"
 
 namespace heapwright::heap {
@@ -26,12 +27,12 @@ ThreadCache* make_cache() noexcept;
 // One piece of work on caches whose threads ended `least_age` ticks ago or
 // more. False: nothing was left to do.
 bool tidy_idle_cache(std::uint16_t now, std::uint16_t least_age) noexcept;
+bool has_untidy_caches() noexcept;
 
 // Sums over all caches, of threads that live or not.
 void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noexcept;
 
-void lock_caches() noexcept;
-void unlock_caches() noexcept;
+Lock& caches_lock() noexcept;
 // In the child of a fork: caches of threads that are gone may have been in the
 // middle of a call, so they are left alone for good.
 void forget_other_threads() noexcept;

@@ -5,14 +5,46 @@
 
 #include <cstdint>
 
+#include "heap/lock.hpp"
 #include "heap/slab.hpp"
 
 namespace heapwright::heap {
 
 inline constexpr std::uint32_t dropped_map_words = 8192 / 64;
 
-// Gives back the pages that only free blocks touch. The slab must be owned by
-// the caller, with nothing watched. Returns the bytes given back.
+struct DroppedMap;
+
+// Gives back the pages that only free blocks touch, in steps that a call can
+// bear: 512 blocks, and the pages of a unit. The slab must be owned by the caller,
+// with nothing watched, and is nobody else's until the last step.
+class PagePurge {
+ public:
+  // False: no memory for a map, and nothing was changed.
+  bool begin(UnitLine* slab) noexcept;
+  // False: that was the last one.
+  bool step() noexcept;
+  // Null: none is under way.
+  UnitLine* slab() const noexcept { return slab_; }
+  std::size_t dropped_bytes() const noexcept { return dropped_bytes_; }
+
+ private:
+  void drop_some() noexcept;
+  // False: some are left.
+  bool relist_some(std::uint32_t most) noexcept;
+  void end() noexcept;
+
+  UnitLine* slab_;
+  DroppedMap* map_;
+  Chain listed_;
+  Chain remote_;
+  std::size_t page_;
+  std::size_t dropped_bytes_;
+  std::uint32_t word_;
+  Block* tail_;
+  std::uint64_t free_[dropped_map_words];
+};
+
+// All steps. Returns the bytes given back.
 std::size_t drop_free_pages(UnitLine* slab) noexcept;
 
 // A batch of dropped blocks in one page; slab->dropped is 0 after the last.
@@ -21,7 +53,6 @@ Chain carve_dropped(UnitLine* slab) noexcept;
 std::uint32_t dropped_count(const UnitLine* slab) noexcept;
 void free_dropped_map(UnitLine* slab) noexcept;
 
-void lock_dropped_maps() noexcept;
-void unlock_dropped_maps() noexcept;
+Lock& dropped_maps_lock() noexcept;
 
 }  // namespace heapwright::heap

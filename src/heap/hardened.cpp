@@ -293,7 +293,6 @@ void empty_quarantine_of(heapwright_heap* heap) noexcept {
   for (std::uint32_t i = 0; i < most_quarantined; ++i) let_oldest_go_if_of(heap);
 }
 
-void lock_quarantine() noexcept { quarantine.lock.lock(counters_page->page.heap_lock); }
-void unlock_quarantine() noexcept { quarantine.lock.unlock(); }
+Lock& quarantine_lock() noexcept { return quarantine.lock; }
 
 }  // namespace heapwright::heap

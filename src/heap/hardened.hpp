@@ -15,6 +15,8 @@
 
 #include <cstddef>
 
+#include "heap/lock.hpp"
+
 struct heapwright_heap;
 
 namespace heapwright::heap {
@@ -30,7 +32,6 @@ std::size_t hardened_usable_bytes(void* block) noexcept;
 // Blocks of a heap that is to be destroyed leave the quarantine, looked at like all.
 void empty_quarantine_of(heapwright_heap* heap) noexcept;
 
-void lock_quarantine() noexcept;
-void unlock_quarantine() noexcept;
+Lock& quarantine_lock() noexcept;
 
 }  // namespace heapwright::heap

@@ -8,6 +8,7 @@
 #include "heap/counting.hpp"
 #include "heap/hardened.hpp"
 #include "heap/large.hpp"
+#include "heap/maintenance.hpp"
 #include "heap/page_source.hpp"
 #include "heap/process.hpp"
 #include "heap/settings.hpp"
@@ -108,6 +109,7 @@ void free_quarantined(heapwright_heap* heap, UnitLine* slab, void* block) noexce
 
 void destroy_heap(heapwright_heap* heap) noexcept {
   if (settings.is_hardened) empty_quarantine_of(heap);
+  note_waiting_memory();
   const LockGuard locked(heaps.lock, lock_counters());
   (heap->previous != nullptr ? heap->previous->next : heaps.live) = heap->next;
   if (heap->next != nullptr) heap->next->previous = heap->previous;
@@ -135,10 +137,13 @@ bool dismantle_heap() noexcept {
     heap = heaps.destroyed;
     if (heap == nullptr) return false;
   }
-  constexpr std::uint32_t slice = 256;
+  constexpr std::uint32_t slice = 16;
   const std::uint32_t end = unit_frontier();
   const std::uint32_t stop = std::min(end, heap->cursor + slice);
-  for (; heap->cursor < stop; ++heap->cursor) close_if_of(heap->cursor, &heap->cache);
+  for (; heap->cursor < stop; ++heap->cursor) {
+    count_steps();
+    close_if_of(heap->cursor, &heap->cache);
+  }
   if (stop < end) return true;
   const LockGuard locked(heaps.lock, lock_counters());
   heapwright_heap** link = &heaps.destroyed;  // others may have been put in front
@@ -164,15 +169,15 @@ void for_each_heap(void (*visit)(const heapwright_heap&, void*), void* context) 
   }
 }
 
-void lock_heaps() noexcept {
-  heaps.lock.lock(lock_counters());
-  for (heapwright_heap* heap = heaps.live; heap != nullptr; heap = heap->next)
-    heap->lock.lock(lock_counters());
+Lock& heaps_lock() noexcept { return heaps.lock; }
+
+void for_each_heap_lock(void (*visit)(Lock&, std::uint64_t), std::uint64_t argument) noexcept {
+  for (heapwright_heap* heap = heaps.live; heap != nullptr; heap = heap->next) visit(heap->lock, argument);
 }
 
-void unlock_heaps() noexcept {
-  for (heapwright_heap* heap = heaps.live; heap != nullptr; heap = heap->next) heap->lock.unlock();
-  heaps.lock.unlock();
+bool has_destroyed_heaps() noexcept {
+  const LockGuard locked(heaps.lock, lock_counters());
+  return heaps.destroyed != nullptr;
 }
 
 }  // namespace heapwright::heap

@@ -37,7 +37,7 @@ inline heapwright_heap* heap_of(const UnitLine* line) noexcept {
 void note_quarantined(heapwright_heap* heap, const UnitLine* slab) noexcept;
 void free_quarantined(heapwright_heap* heap, UnitLine* slab, void* block) noexcept;
 
-// One piece of work on destroyed heaps: 256 units looked at. False: nothing was left.
+// One piece of work on destroyed heaps: 16 units looked at. False: nothing was left.
 bool dismantle_heap() noexcept;
 
 // Under the heap's lock, or under each heap's.
@@ -45,7 +45,10 @@ void with_heap(const heapwright_heap* heap, void (*visit)(const heapwright_heap&
                void* context) noexcept;
 void for_each_heap(void (*visit)(const heapwright_heap&, void*), void* context) noexcept;
 
-void lock_heaps() noexcept;
-void unlock_heaps() noexcept;
+bool has_destroyed_heaps() noexcept;
+
+Lock& heaps_lock() noexcept;
+// Under that lock.
+void for_each_heap_lock(void (*visit)(Lock&, std::uint64_t), std::uint64_t argument) noexcept;
 
 }  // namespace heapwright::heap

@@ -1,38 +1,42 @@
 // SPDX-License-Identifier: MIT
 #include "heap/maintenance.hpp"
 
-#include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-
-#include <algorithm>
-
 #include "heap/caches.hpp"
+#include "heap/clock.hpp"
 #include "heap/counting.hpp"
 #include "heap/dropped_blocks.hpp"
 #include "heap/heap_object.hpp"
 #include "heap/lock.hpp"
+#include "heap/maintenance_thread.hpp"
 #include "heap/page_source.hpp"
 #include "heap/partial_pool.hpp"
-#include "heap/publish.hpp"
 #include "heap/settings.hpp"
 
 namespace heapwright::heap {
 
+constinit std::atomic<std::uint32_t> memory_waits{0};
+
 namespace {
 
-constexpr std::uint64_t tick_ns = 15'625'000;
-constexpr std::uint64_t ticks_between_looks = 2;
-
-enum State : std::uint32_t { absent, starting, present, lost };
+// Of one piece: what is given back at once (124 us for 2 MiB, 4 us for 64 KiB, which
+// a call can bear), and looks for a pooled slab, of classes_per_look each.
+struct Effort {
+  std::uint32_t units;
+  std::uint32_t looks;
+};
+constexpr Effort of_thread{32, class_count / classes_per_look + 1};
+constexpr Effort of_call{1, 2};
+constexpr std::uint64_t ns_between_pieces = 4'000'000;
 
 struct Maintenance {
   Lock lock;
-  std::atomic<std::uint32_t> state;
-  std::uint32_t stack_unit;
+  std::atomic<std::uint64_t> last_piece;  // by a call, in ns_between_pieces
+  PagePurge purge;                        // of a slab of `cache`, between two of its pieces
   ThreadCache cache;  // owner of the slab that is looked at; only told, never allocated from
 };
 constinit Maintenance maintenance{};
+
+LockGuard guard_pieces() noexcept { return {maintenance.lock, counters_page->page.heap_lock}; }
 
 // What remains of a slab goes back to the pool, an empty one to the page
 // source. One that a notice is under way for stays until that has come.
@@ -53,136 +57,105 @@ bool collect_own_notice() noexcept {
   return true;
 }
 
-bool purge_pooled_slab(std::uint16_t now, std::uint16_t least_age) noexcept {
-  for (std::uint32_t look = 0; look <= class_count / classes_per_look; ++look) {
+bool go_on_purging() noexcept {
+  UnitLine* slab = maintenance.purge.slab();
+  if (slab == nullptr) return false;
+  if (!maintenance.purge.step()) put_back(slab, true);
+  return true;
+}
+
+bool purge_pooled_slab(std::uint16_t now, std::uint16_t least_age, std::uint32_t looks) noexcept {
+  for (std::uint32_t look = 0; look < looks; ++look) {
+    count_steps(classes_per_look);
     UnitLine* slab = claim_unpurged(now, least_age, &maintenance.cache);
     if (slab == nullptr) continue;
     if (!unwatch(slab)) return true;
-    if (!is_empty(slab)) drop_free_pages(slab);
-    put_back(slab, true);
-    return true;
+    if (is_empty(slab) || !maintenance.purge.begin(slab)) {
+      put_back(slab, true);
+      return true;
+    }
+    return go_on_purging();
   }
   return false;
 }
 
-bool do_piece(std::uint16_t now, std::uint16_t least_age) noexcept {
-  return collect_own_notice() || purge_oldest_run(now, least_age) || purge_pooled_slab(now, least_age) ||
-         tidy_idle_cache(now, least_age) || dismantle_heap();
+// One piece, of the steps of a call.
+bool do_piece(std::uint16_t now, std::uint16_t least_age, Effort most) noexcept {
+  return collect_own_notice() || go_on_purging() || purge_oldest_run(now, least_age, most.units) ||
+         purge_pooled_slab(now, least_age, most.looks) || tidy_idle_cache(now, least_age) || dismantle_heap();
 }
-
-void sleep_ns(std::uint64_t ns) noexcept {
-  timespec time{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-  platform::raw_syscall(SYS_nanosleep, platform::raw_argument(&time), 0);
-}
-
-void update_tick() noexcept { set_current_tick(static_cast<std::uint16_t>(monotonic_ns() / tick_ns)); }
 
 // Free runs beyond what a program of this size needs between two of its peaks
 // rest less, but go in small pieces, 16 MiB a second: faulting them in again
 // must not be felt where they are wanted after all.
-void give_back_surplus(std::uint16_t least_age) noexcept {
+bool give_back_surplus(std::uint32_t units) noexcept {
   constexpr std::uint16_t share_of_age = 16;
-  constexpr std::uint32_t most_units = 8;
-  const LockGuard locked(maintenance.lock, counters_page->page.heap_lock);
-  if (!has_surplus()) return;
-  const auto age = static_cast<std::uint16_t>((least_age + share_of_age - 1) / share_of_age);
-  purge_oldest_run(current_tick(), age, most_units);
+  if (!has_surplus()) return false;
+  const auto age = static_cast<std::uint16_t>((decay_ticks() + share_of_age - 1) / share_of_age);
+  purge_oldest_run(current_tick(), age, units);
+  return true;
 }
 
-[[noreturn]] void run_thread() noexcept {
-  platform::raw_syscall(SYS_prctl, PR_SET_NAME, platform::raw_argument("heapwright"));
-  const auto least_age =
-      static_cast<std::uint16_t>((settings.decay_ms * 1'000'000ULL + tick_ns - 1) / tick_ns);
-  constexpr std::size_t slice = 64;
-  constexpr std::uint32_t looks_between_publishings = 4;
-  std::size_t done = slice;
-  for (std::uint32_t look = 0;; ++look) {
-    // With work left, a short pause lets others at the locks and the CPU. At
-    // the start it lets the call go on that started the thread.
-    sleep_ns(done == slice ? tick_ns / 16 : ticks_between_looks * tick_ns);
-    update_tick();
-    done = maintain(slice, least_age);
-    give_back_surplus(least_age);
-    if (look % looks_between_publishings == 0) publish_counters();
-  }
-}
-
-// The new thread shares everything with this one, even the thread pointer,
-// which it therefore must not use: no errno, no thread_local, no libc.
-long clone_thread(void* stack_top) noexcept {
-  constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-  long result = SYS_clone;
-  register long r10 asm("r10") = 0;
-  register long r8 asm("r8") = 0;
-  register void (*entry)() asm("r9") = [] { run_thread(); };
-  asm volatile(
-      "syscall\n\t"
-      "test %%rax, %%rax\n\t"
-      "jnz 1f\n\t"
-      "xor %%ebp, %%ebp\n\t"
-      "and $-16, %%rsp\n\t"
-      "call *%%r9\n\t"
-      "ud2\n"
-      "1:"
-      : "+a"(result)
-      : "D"(flags), "S"(stack_top), "d"(0L), "r"(r10), "r"(r8), "r"(entry)
-      : "rcx", "r11", "memory");
-  return result;
-}
-
-bool start_thread() noexcept {
-  if (maintenance.stack_unit == 0) maintenance.stack_unit = allocate_run(1).unit;
-  if (maintenance.stack_unit == 0) return false;
-  std::uint64_t all = ~std::uint64_t{0};
-  std::uint64_t before = 0;
-  platform::raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, platform::raw_argument(&all),
-                        platform::raw_argument(&before), sizeof(all));
-  const long thread = clone_thread(memory_of(maintenance.stack_unit) + unit_bytes);
-  platform::raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, platform::raw_argument(&before), 0, sizeof(before));
-  return thread > 0;
+// Whoever adds something afterwards sets it again.
+void check_waiting() noexcept {
+  memory_waits.store(0, std::memory_order_seq_cst);
+  const bool waits = maintenance.purge.slab() != nullptr || maintenance.cache.pending != 0 ||
+                     has_dirty_runs() || has_unpurged_slabs() || has_untidy_caches() || has_destroyed_heaps();
+  if (waits) memory_waits.store(1, std::memory_order_relaxed);
 }
 
 }  // namespace
 
 std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept {
-  const LockGuard locked(maintenance.lock, counters_page->page.heap_lock);
   std::size_t done = 0;
-  while (done < budget && do_piece(current_tick(), least_age)) ++done;
+  for (; done < budget; ++done) {
+    // Not longer than a piece, so that a fork need not wait for more.
+    const LockGuard locked = guard_pieces();
+    if (!do_piece(current_tick(), least_age, of_thread)) break;
+  }
   return done;
 }
 
-namespace {
+std::uint16_t decay_ticks() noexcept {
+  return static_cast<std::uint16_t>((settings.decay_ms * 1'000'000ULL + tick_ns - 1) / tick_ns);
+}
 
-void start_from(std::uint32_t state) noexcept {
-  if (!settings.has_maintenance_thread) return;
-  if (!maintenance.state.compare_exchange_strong(state, starting, std::memory_order_relaxed)) return;
+void update_tick() noexcept { set_current_tick(static_cast<std::uint16_t>(coarse_ns() / tick_ns)); }
+
+void announce_waiting_memory() noexcept {
   update_tick();
-  // Refused: nobody asks again, and heapwright_heap_maintain() is still there.
-  if (start_thread()) maintenance.state.store(present, std::memory_order_relaxed);
+  if (memory_waits.exchange(1, std::memory_order_seq_cst) == 0) wake_maintenance_thread();
 }
 
-}  // namespace
-
-void start_maintenance() noexcept {
-  if (maintenance.state.load(std::memory_order_relaxed) == absent) start_from(absent);
+[[gnu::cold, gnu::noinline]] void give_back_piece() noexcept {
+  if (!settings.gives_back_on_calls || !has_outgrown_start()) return;
+  const std::uint64_t now = coarse_ns() / ns_between_pieces;
+  if (maintenance.last_piece.load(std::memory_order_relaxed) == now) return;
+  if (maintenance.last_piece.exchange(now, std::memory_order_relaxed) == now) return;
+  if (is_maintenance_thread_there()) return;
+  if (restart_idle_thread()) return;
+  update_tick();
+  if (!maintenance.lock.try_lock()) return;
+  if (!do_piece(current_tick(), decay_ticks(), of_call) && !give_back_surplus(of_call.units)) check_waiting();
+  maintenance.lock.unlock();
 }
 
-[[gnu::hot]] void restart_maintenance() noexcept {
-  if (maintenance.state.load(std::memory_order_relaxed) == lost) start_from(lost);
+Look look_after_memory(std::size_t most) noexcept {
+  update_tick();
+  const std::size_t pieces = maintain(most, decay_ticks());
+  const LockGuard locked = guard_pieces();
+  const bool has_surplus_now = give_back_surplus(8);
+  if (pieces == 0) check_waiting();
+  return {pieces, memory_waits.load(std::memory_order_relaxed) != 0, has_surplus_now};
 }
 
-bool is_maintenance_thread() noexcept {
-  const std::uint32_t unit = maintenance.stack_unit;
-  const auto* here = static_cast<const char*>(__builtin_frame_address(0));
-  return unit != 0 && here >= memory_of(unit) && here < memory_of(unit) + unit_bytes;
+MaintenancePause::MaintenancePause() noexcept {
+  maintenance.lock.lock(counters_page->page.heap_lock);
+  while (go_on_purging()) {
+  }
 }
+MaintenancePause::~MaintenancePause() { maintenance.lock.unlock(); }
 
-void lock_maintenance() noexcept { maintenance.lock.lock(counters_page->page.heap_lock); }
-void unlock_maintenance() noexcept { maintenance.lock.unlock(); }
-
-void forget_maintenance_thread() noexcept {
-  std::uint32_t before = present;
-  maintenance.state.compare_exchange_strong(before, lost, std::memory_order_relaxed);
-}
+Lock& maintenance_lock() noexcept { return maintenance.lock; }
 
 }  // namespace heapwright::heap

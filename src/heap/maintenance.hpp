@@ -3,30 +3,62 @@
 // to the system, pooled slabs lose their free pages, caches of threads that
 // ended and heaps that were destroyed are taken apart.
 //
-// A thread of its own does it once the heap has grown. It is not one of
-// libc's threads: it has no thread-local storage, takes no signal,
-// calls nothing but the kernel, and does not keep the process alive.
+// It is done in small pieces, by the program's own calls where they are slow
+// anyway, and where that is allowed by a thread on top (maintenance_thread.hpp).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 namespace heapwright::heap {
 
+class Lock;
+
 // Up to `budget` pieces of work that are `least_age` ticks old; how many there were.
 std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept;
 
-// Starts the thread unless it runs or may not.
-void start_maintenance() noexcept;
-// The same in the child of a fork, if there was one before; else nothing.
-void restart_maintenance() noexcept;
+// Memory waits to be given back. Rung at the change from 0 to 1, not before.
+extern std::atomic<std::uint32_t> memory_waits;
+void announce_waiting_memory() noexcept;
+// Before something is stamped that waits from now on. Not under a lock of the heap's own parts.
+inline void note_waiting_memory() noexcept {
+  if (memory_waits.load(std::memory_order_relaxed) == 0) [[unlikely]]
+    announce_waiting_memory();
+}
 
-// Whether the caller runs on that thread's stack.
-bool is_maintenance_thread() noexcept;
+// From calls that are slow anyway and hold no lock: one piece, at most 64 KiB of
+// pages, every 4 ms, unless the thread does it.
+void give_back_piece() noexcept;
+inline void give_back_if_due() noexcept {
+  if (memory_waits.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    give_back_piece();
+}
 
-void lock_maintenance() noexcept;
-void unlock_maintenance() noexcept;
-// In the child of a fork: the thread is not there.
-void forget_maintenance_thread() noexcept;
+// 1/64 s; wraps around. Of the clock, for the stamps.
+inline constexpr std::uint64_t tick_ns = 15'625'000;
+void update_tick() noexcept;
+
+// For the thread: up to `most` pieces that are due. True: memory waits that was not due.
+struct Look {
+  std::size_t pieces;
+  bool is_waiting;
+  bool has_surplus;
+};
+Look look_after_memory(std::size_t most) noexcept;
+// How long memory rests.
+std::uint16_t decay_ticks() noexcept;
+
+// While it lives, no maintenance goes on, and no slab is between two steps of it:
+// the records agree, and sums are exact.
+class MaintenancePause {
+ public:
+  MaintenancePause() noexcept;
+  ~MaintenancePause();
+  MaintenancePause(const MaintenancePause&) = delete;
+  MaintenancePause& operator=(const MaintenancePause&) = delete;
+};
+
+Lock& maintenance_lock() noexcept;
 
 }  // namespace heapwright::heap

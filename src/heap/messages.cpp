@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "heap/maintenance.hpp"
+#include "heap/maintenance_thread.hpp"
 #include "platform/raw_syscall.hpp"
 
 namespace heapwright::heap {

@@ -52,7 +52,8 @@ bool is_carved_block(const UnitLine* slab, const Block* block) noexcept {
 // The list runs in a circle, which it enters at the block that was freed again.
 [[noreturn, gnu::cold]] void stop_for_circle(const UnitLine* slab, const Block* first) noexcept {
   std::uint64_t marks[dropped_map_words] = {};
-  mark_list(slab, {const_cast<Block*>(first), capacity_of_slab(slab) + 1}, marks);
+  Chain list{const_cast<Block*>(first), capacity_of_slab(slab) + 1};
+  mark_some(slab, &list, list.count, marks);
   stop_for_double_free(first, class_of_slab(slab).block_bytes);
 }
 
@@ -120,9 +121,11 @@ void check_last_free(const UnitLine* slab) noexcept {
   std::uint64_t marks[dropped_map_words] = {};
   if (remote.has_blocks()) {
     auto* first = reinterpret_cast<Block*>(begin_of_slab(slab) + remote.head_offset());
-    mark_list(slab, {first, remote.count()}, marks);
+    Chain list{first, remote.count()};
+    mark_some(slab, &list, list.count, marks);
   }
-  mark_list(slab, {slab->free_list, slab->carved + 1U}, marks);
+  Chain list{slab->free_list, slab->carved + 1U};
+  mark_some(slab, &list, list.count, marks);
   stop_for_double_free(freed, class_of_slab(slab).block_bytes);
 }
 
@@ -132,10 +135,11 @@ void stop_for_lost_blocks(const UnitLine* slab) noexcept {
   stop(line.address(begin_of_slab(slab)).text(" were lost by a write after free or a double free"));
 }
 
-void mark_list(const UnitLine* slab, Chain list, std::uint64_t* marks) noexcept {
+void mark_some(const UnitLine* slab, Chain* list, std::uint32_t most, std::uint64_t* marks) noexcept {
   const Block* last = nullptr;
-  const Block* block = list.first;
-  for (std::uint32_t i = 0; i < list.count; ++i) {
+  for (std::uint32_t left = std::min(most, list->count); left != 0; --left, --list->count) {
+    count_steps();
+    const Block* block = list->first;
     if (!is_carved_block(slab, block)) [[unlikely]]
       stop_for_link(slab, last, block);
     const std::uint32_t index = block_index(slab->size_class, offset_in(slab, block));
@@ -143,7 +147,7 @@ void mark_list(const UnitLine* slab, Chain list, std::uint64_t* marks) noexcept 
       stop_for_double_free(block, class_of_slab(slab).block_bytes);
     marks[index / 64] |= std::uint64_t{1} << index % 64;
     last = block;
-    block = block->next;
+    list->first = block->next;
   }
 }
 

@@ -51,8 +51,8 @@ inline void check_nothing_listed(const UnitLine* slab) noexcept {
     stop_for_lost_blocks(slab);
 }
 
-// Every block of the list, which is marked; a second mark is a double free.
-// Linear in the list: for maintenance.
-void mark_list(const UnitLine* slab, Chain list, std::uint64_t* marks) noexcept;
+// Takes the first blocks off the list, at most so many, and marks them; a second
+// mark is a double free. For maintenance.
+void mark_some(const UnitLine* slab, Chain* list, std::uint32_t most, std::uint64_t* marks) noexcept;
 
 }  // namespace heapwright::heap

@@ -8,6 +8,7 @@
 #include "heap/free_runs.hpp"
 #include "heap/growth.hpp"
 #include "heap/maintenance.hpp"
+#include "heap/maintenance_thread.hpp"
 #include "heap/system_pages.hpp"
 #include "platform/futex.hpp"
 
@@ -134,13 +135,18 @@ Run take_run(std::uint32_t units) noexcept {
   return run;
 }
 
-void start_due_maintenance() noexcept {
+bool has_outgrown_start() noexcept {
   constexpr std::uint32_t least_units = 128;
   const std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
-  if (reached - source.first_unit >= least_units + source.set_aside_units) start_maintenance();
+  return reached != 0 && reached - source.first_unit >= least_units + source.set_aside_units;
+}
+
+void start_due_maintenance() noexcept {
+  if (has_outgrown_start()) start_maintenance();
 }
 
 void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexcept {
+  if (is_dirty_now) note_waiting_memory();
   const LockGuard locked = guard();
   if (!is_dirty_now) return insert_joined(unit, units, false);
   if (source.recent.count == RecentRuns::capacity) join_oldest_recent();
@@ -201,6 +207,11 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
   return true;
 }
 
+bool has_dirty_runs() noexcept {
+  const LockGuard locked = guard();
+  return source.dirty_units != 0;
+}
+
 bool has_surplus() noexcept {
   const LockGuard locked = guard();
   return source.dirty_units * surplus_share > used_units();
@@ -224,8 +235,7 @@ std::uint32_t unit_frontier() noexcept {
 }
 std::uint32_t first_unit() noexcept { return source.first_unit; }
 
-void lock_page_source() noexcept { source.lock.lock(counters_page->page.page_source_lock); }
-void unlock_page_source() noexcept { source.lock.unlock(); }
+Lock& page_source_lock() noexcept { return source.lock; }
 void forget_waiting_calls() noexcept { source.awaiting = 0; }
 
 }  // namespace heapwright::heap

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/lock.hpp"
 #include "heap/region.hpp"
 
 namespace heapwright::heap {
@@ -43,7 +44,9 @@ void expect_run() noexcept;
 // free run is that long.
 Run take_run(std::uint32_t units) noexcept;
 
-// Starts the maintenance thread if the heap has handed out some MiB. For calls
+// The heap has handed out 8 MiB at some time: less stays with the process.
+bool has_outgrown_start() noexcept;
+// Starts the maintenance thread if it has. For calls
 // that cost as much anyway: the start is a clone().
 void start_due_maintenance() noexcept;
 
@@ -66,6 +69,7 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
 // Dirty free runs are more than an eighth of the units in use.
 inline constexpr std::uint32_t surplus_share = 8;
 bool has_surplus() noexcept;
+bool has_dirty_runs() noexcept;
 
 // 1/64 s; wraps around. What is freed or pooled is stamped with it; maintenance sets it.
 std::uint16_t current_tick() noexcept;
@@ -78,8 +82,7 @@ std::size_t committed_bytes() noexcept;
 std::uint32_t unit_frontier() noexcept;
 std::uint32_t first_unit() noexcept;
 
-void lock_page_source() noexcept;
-void unlock_page_source() noexcept;
+Lock& page_source_lock() noexcept;
 // In the child of a fork: calls of other threads that waited for memory are not there.
 void forget_waiting_calls() noexcept;
 

@@ -5,6 +5,7 @@
 
 #include "heap/counting.hpp"
 #include "heap/lock.hpp"
+#include "heap/maintenance.hpp"
 
 namespace heapwright::heap {
 
@@ -80,6 +81,7 @@ void remove(UnitLine* slab, ThreadCache* owner) noexcept {
 }  // namespace
 
 bool pool_slab(UnitLine* slab) noexcept {
+  note_waiting_memory();
   const LockGuard locked = guard();
   slab->stamp = current_tick();
   clear_flag(slab, is_purged);
@@ -130,8 +132,12 @@ bool pool_purged(UnitLine* slab) noexcept {
   return insert(slab);
 }
 
-void lock_pool() noexcept { pool.lock.lock(counters_page->page.pool_lock); }
-void unlock_pool() noexcept { pool.lock.unlock(); }
+bool has_unpurged_slabs() noexcept {
+  const LockGuard locked = guard();
+  return pool.unpurged_count != 0;
+}
+
+Lock& pool_lock() noexcept { return pool.lock; }
 
 bool pool_is_valid() noexcept {
   const LockGuard locked = guard();

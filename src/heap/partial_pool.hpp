@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "heap/lock.hpp"
 #include "heap/slab.hpp"
 
 namespace heapwright::heap {
@@ -28,8 +29,9 @@ UnitLine* claim_unpurged(std::uint16_t now, std::uint16_t least_age, ThreadCache
 // Back from claim_unpurged(); unwatched. False as for pool_slab().
 bool pool_purged(UnitLine* slab) noexcept;
 
-void lock_pool() noexcept;
-void unlock_pool() noexcept;
+bool has_unpurged_slabs() noexcept;
+
+Lock& pool_lock() noexcept;
 bool pool_is_valid() noexcept;
 
 }  // namespace heapwright::heap

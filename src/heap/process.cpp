@@ -17,6 +17,7 @@
 #include "heap/heap_object.hpp"
 #include "heap/lock.hpp"
 #include "heap/maintenance.hpp"
+#include "heap/maintenance_thread.hpp"
 #include "heap/page_source.hpp"
 #include "heap/partial_pool.hpp"
 #include "heap/publish.hpp"
@@ -29,29 +30,48 @@ namespace {
 constinit Lock start_lock{};
 std::atomic<bool> is_started{false};
 
-// Every lock, outer ones first, so that the child finds nothing half done.
-void before_fork() {
-  lock_maintenance();
-  lock_quarantine();
-  lock_heaps();
-  lock_caches();
-  lock_pool();
-  lock_dropped_maps();
-  lock_page_source();
+// Outer ones first.
+constexpr Lock& (*outer_locks[])() noexcept = {maintenance_lock, quarantine_lock, heaps_lock};
+constexpr Lock& (*inner_locks[])() noexcept = {caches_lock, pool_lock, dropped_maps_lock, page_source_lock};
+
+// The heaps' own ones, if the list of heaps can be walked.
+void for_each_heaps_lock(void (*visit)(Lock&, std::uint64_t), std::uint64_t argument = 0) noexcept {
+  if (heaps_lock().is_interrupted() || heaps_lock().is_held_for_fork()) for_each_heap_lock(visit, argument);
 }
 
-void unlock_all() {
-  unlock_page_source();
-  unlock_dropped_maps();
-  unlock_pool();
-  unlock_caches();
-  unlock_heaps();
-  unlock_quarantine();
-  unlock_maintenance();
+// A signal handler that forks may have interrupted a call of its own thread.
+bool has_interrupted_call() noexcept {
+  for (const auto lock : outer_locks) {
+    if (lock().is_interrupted()) return true;
+  }
+  for (const auto lock : inner_locks) {
+    if (lock().is_interrupted()) return true;
+  }
+  return false;
+}
+
+// So that the child finds nothing half done. Who holds a lock for longer than a
+// few instructions or one madvise waits for one that this thread has interrupted;
+// the child of such a fork may call only what a signal handler may.
+void before_fork() {
+  constexpr std::uint64_t patient_ns = 2'000'000'000;
+  constexpr std::uint64_t impatient_ns = 5'000'000;
+  const std::uint64_t most_ns = has_interrupted_call() ? impatient_ns : patient_ns;
+  for (const auto lock : outer_locks) lock().lock_for_fork(most_ns);
+  for_each_heaps_lock([](Lock& lock, std::uint64_t ns) { lock.lock_for_fork(ns); }, most_ns);
+  for (const auto lock : inner_locks) lock().lock_for_fork(most_ns);
+}
+
+void in_parent() {
+  for (const auto lock : inner_locks) lock().unlock_after_fork();
+  for_each_heaps_lock([](Lock& lock, std::uint64_t) { lock.unlock_after_fork(); });
+  for (const auto lock : outer_locks) lock().unlock_after_fork();
 }
 
 void in_child() {
-  unlock_all();
+  for (const auto lock : inner_locks) lock().reset_in_child();
+  for_each_heaps_lock([](Lock& lock, std::uint64_t) { lock.reset_in_child(); });
+  for (const auto lock : outer_locks) lock().reset_in_child();
   forget_other_threads();
   forget_waiting_calls();
   forget_maintenance_thread();
@@ -60,7 +80,7 @@ void in_child() {
 
 // Early, so that handlers of libraries that allocate in theirs are run inside of these.
 [[gnu::constructor(101)]] void start() {
-  pthread_atfork(before_fork, unlock_all, in_child);
+  pthread_atfork(before_fork, in_parent, in_child);
   if (!initialize_process()) return;
   // Here, and not in a call that the program may be timing: the first block's
   // way touches most pages of code and tables.

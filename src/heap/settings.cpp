@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "heap/maintenance_thread.hpp"
 #include "heap/messages.hpp"
 
 namespace heapwright::heap {
@@ -22,7 +23,7 @@ constexpr bool can_have_thread = true;
 
 }  // namespace
 
-constinit Settings settings{can_have_thread, false, false, 1000, false};
+constinit Settings settings{can_have_thread, false, false, 1000, false, true};
 
 namespace {
 
@@ -39,12 +40,16 @@ bool read_switch(const char* value, bool* into) noexcept {
   return true;
 }
 
+// Whether the thread was asked for, by root as well.
+bool is_thread_wanted = false;
+
 bool read_maintenance(const char* value) noexcept {
-  const bool is_early = std::strcmp(value, "early") == 0;
-  const bool is_manual = std::strcmp(value, "manual") == 0;
-  if (!is_early && !is_manual && std::strcmp(value, "thread") != 0) return false;
-  settings.has_maintenance_thread = can_have_thread && !is_manual;
-  settings.starts_thread_early = can_have_thread && is_early;
+  const auto is = [value](const char* word) { return std::strcmp(value, word) == 0; };
+  if (!is("auto") && !is("thread") && !is("early") && !is("calls") && !is("manual")) return false;
+  is_thread_wanted = is("thread") || is("early");
+  settings.has_maintenance_thread = can_have_thread && !is("calls") && !is("manual");
+  settings.starts_thread_early = can_have_thread && is("early");
+  settings.gives_back_on_calls = !is("manual");
   return true;
 }
 
@@ -63,7 +68,7 @@ bool read_decay(const char* value) noexcept {
 // What is wrong with the setting, or null.
 const char* apply(const char* name, std::size_t length, const char* value) noexcept {
   if (equal(name, length, "MAINTENANCE"))
-    return read_maintenance(value) ? nullptr : "thread, early or manual";
+    return read_maintenance(value) ? nullptr : "auto, thread, early, calls or manual";
   if (equal(name, length, "DECAY_MS")) return read_decay(value) ? nullptr : "0 to 600000";
   if (equal(name, length, "HARDENED")) return read_switch(value, &settings.is_hardened) ? nullptr : "0 or 1";
   if (equal(name, length, "COUNTERS")) {
@@ -74,7 +79,9 @@ const char* apply(const char* name, std::size_t length, const char* value) noexc
 
 }  // namespace
 
-void read_settings() noexcept {
+namespace {
+
+void read_environment() noexcept {
   // Of a program that has more rights than its caller: what the caller says is not obeyed.
   if (environ == nullptr || getauxval(AT_SECURE) != 0) return;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -93,6 +100,14 @@ void read_settings() noexcept {
       line.text("=").text(equals + 1).text(" is not ").text(wanted).text("; the default is used").write();
     }
   }
+}
+
+}  // namespace
+
+void read_settings() noexcept {
+  read_environment();
+  const bool is_allowed = is_thread_wanted || settings.publishes_counters || is_thread_harmless();
+  settings.has_maintenance_thread = settings.has_maintenance_thread && is_allowed;
 }
 
 }  // namespace heapwright::heap

@@ -12,6 +12,7 @@ struct Settings {
   bool publishes_counters;
   std::uint32_t decay_ms;
   bool starts_thread_early;  // with the process, not when the heap has grown
+  bool gives_back_on_calls;
 };
 extern Settings settings;
 

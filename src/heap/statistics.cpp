@@ -5,6 +5,7 @@
 #include "heap/caches.hpp"
 #include "heap/dropped_blocks.hpp"
 #include "heap/heap_object.hpp"
+#include "heap/maintenance.hpp"
 #include "heap/page_source.hpp"
 #include "heap/partial_pool.hpp"
 
@@ -59,6 +60,7 @@ void subtract_free(const heapwright_heap& heap, void* into) noexcept {
 
 heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noexcept {
   heapwright_heap_statistics sums{};
+  const MaintenancePause pause;
   if (owner != nullptr) {
     const auto add = [](const heapwright_heap& heap, void* into) {
       add_units(&heap.cache, *static_cast<heapwright_heap_statistics*>(into));
@@ -84,6 +86,7 @@ heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noex
 
 bool heap_is_valid() noexcept {
   if (region.span_bytes == 0) return true;
+  const MaintenancePause pause;
   bool is_valid = page_source_is_valid() && pool_is_valid();
   const std::uint32_t end = unit_frontier();
   for (std::uint32_t unit = first_unit(); is_valid && unit < end; ++unit) {

@@ -99,10 +99,14 @@ void unmap(void* begin, std::size_t bytes) noexcept {
   platform::raw_syscall(SYS_munmap, platform::raw_argument(begin), static_cast<long>(bytes));
 }
 
-void* map_anywhere(std::size_t bytes) noexcept {
-  const TimedCall timed(counters_page->page.mapping);
-  const long result = call_mmap(nullptr, bytes, PROT_READ | PROT_WRITE, 0);
+void* map_out_of_reach(std::size_t bytes) noexcept {
+  const long result = call_mmap(nullptr, bytes, PROT_NONE, 0);
   return is_error(result) ? nullptr : reinterpret_cast<void*>(result);
+}
+
+bool make_writable(void* begin, std::size_t bytes) noexcept {
+  return platform::raw_syscall(SYS_mprotect, platform::raw_argument(begin), static_cast<long>(bytes),
+                               PROT_READ | PROT_WRITE) == 0;
 }
 
 void drop_pages(void* begin, std::size_t bytes) noexcept {

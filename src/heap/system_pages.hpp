@@ -21,8 +21,9 @@ bool is_unmapped(void* begin, std::size_t bytes) noexcept;
 // A range of this length in which the kernel would map. Null: there is none.
 void* find_unmapped(std::size_t bytes) noexcept;
 void unmap(void* begin, std::size_t bytes) noexcept;
-// Zeroed writable memory anywhere, outside of the region.
-void* map_anywhere(std::size_t bytes) noexcept;
+// A range anywhere, of which nothing can be read or written until it is made writable.
+void* map_out_of_reach(std::size_t bytes) noexcept;
+bool make_writable(void* begin, std::size_t bytes) noexcept;
 // The pages go back to the system; the range stays usable and reads as zeros.
 void drop_pages(void* begin, std::size_t bytes) noexcept;
 // The pages at `from` appear at `to`, which is writable memory of the same

@@ -3,9 +3,13 @@
 #include "heap/thread_cache.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 
+#include "heap/cache_slabs.hpp"
 #include "heap/counting.hpp"
 #include "heap/detached_blocks.hpp"
+#include "heap/maintenance.hpp"
 #include "heap/misuse.hpp"
 #include "heap/partial_pool.hpp"
 #include "heap/remote_free.hpp"
@@ -18,10 +22,6 @@ namespace {
 
 ClassSlot& slot_of(ThreadCache* cache, const UnitLine* slab) noexcept {
   return cache->slots[slab->size_class];
-}
-
-bool has_slabs(const ThreadCache* cache, std::uint32_t size_class) noexcept {
-  return (cache->with_slabs[size_class / 64] >> size_class % 64 & 1) != 0;
 }
 
 // Slabs of so many units more, modulo 2^32.
@@ -132,10 +132,6 @@ void leave_class(ThreadCache* cache, UnitLine* slab) noexcept {
   hold_units(cache, slab->size_class, -slab->units);
 }
 
-std::uint32_t used_bytes(const UnitLine* slab) noexcept {
-  return slab->fresh * class_of_slab(slab).block_bytes;
-}
-
 void unkeep(ThreadCache* cache, UnitLine* slab) noexcept {
   if (!has_flag(slab, is_kept)) return;
   clear_flag(slab, is_kept);
@@ -216,10 +212,6 @@ void on_sparse(ThreadCache* cache, UnitLine* slab) noexcept {
   if (!is_ours || old == slab || !has_flag(old, is_candidate)) return;
   clear_flag(old, is_candidate);
   if (is_sparse(old, detached_count(cache, old))) give_to_pool(cache, old);
-}
-
-bool has_blocks(const UnitLine* slab) noexcept {
-  return slab->free_list != nullptr || can_carve(slab) || remote_of(slab).has_blocks();
 }
 
 // All of the slab is handed out: told about when an eighth is back, or by the
@@ -463,6 +455,15 @@ void vote(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return block;
 }
 
+// The first slab of a queue leaves it.
+void give_up(ThreadCache* cache, UnitLine* slab) noexcept {
+  const std::uint32_t detached = detached_count(cache, slab);
+  if (!has_blocks(slab) && detached == 0) return retire(cache, slab);
+  unkeep(cache, slab);
+  if (is_empty(slab, detached) && unwatch(slab)) return release(cache, slab);
+  give_to_pool(cache, slab);
+}
+
 }  // namespace
 
 [[gnu::hot]] void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
@@ -489,7 +490,9 @@ void vote(ThreadCache* cache, std::uint32_t size_class) noexcept {
 void on_event(ThreadCache* cache, UnitLine* slab) noexcept {
   const StepScope scope;
   check_last_free(slab);
+  const bool is_under_lock = cache->is_private;
   consider(cache, slab);
+  if (!is_under_lock) give_back_if_due();
 }
 
 bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept {
@@ -514,83 +517,18 @@ void push_notice(ThreadCache* cache, UnitLine* slab) noexcept {
                                                   std::memory_order_relaxed));
 }
 
-bool give_up_class(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  bool did_work = false;
-  ClassSlot& slot = cache->slots[size_class];
-  std::uint32_t unit = slot.first;
-  while (unit != 0) {
-    UnitLine* slab = line_of(unit);
-    unit = slab->next;
-    did_work = true;
-    const std::uint32_t detached = detached_count(cache, slab);
-    if (!has_blocks(slab) && detached == 0) retire(cache, slab);
-    if (!has_flag(slab, is_listed)) continue;
-    unkeep(cache, slab);
-    if (is_empty(slab, detached) && unwatch(slab)) {
-      release(cache, slab);
-    } else {
-      give_to_pool(cache, slab);
+bool give_up_slab(ThreadCache* cache) noexcept {
+  for (std::uint32_t word = 0; word < std::size(cache->with_slabs); ++word) {
+    for (std::uint64_t bits = cache->with_slabs[word]; bits != 0; bits &= bits - 1) {
+      count_steps();
+      const std::uint32_t unit =
+          cache->slots[word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits))].first;
+      if (unit == 0) continue;
+      give_up(cache, line_of(unit));
+      return true;
     }
   }
-  return did_work;
-}
-
-namespace {
-
-bool ring_is_valid(const ThreadCache* cache, std::uint32_t size_class) noexcept {
-  const std::uint32_t oldest = cache->slots[size_class].waiting;
-  for (std::uint32_t unit = oldest; unit != 0;) {
-    const UnitLine* slab = line_of(unit);
-    if (slab->owner.load() != cache || slab->size_class != size_class) return false;
-    if (has_flag(slab, is_listed) || line_of(slab->next)->prev != unit) return false;
-    unit = slab->next == oldest ? 0 : slab->next;
-  }
-  return true;
-}
-
-bool is_list_of(const ThreadCache* cache, std::uint32_t size_class, const BlockList* list) noexcept {
-  const ClassSlot& slot = cache->slots[size_class];
-  if (slot.first == 0) return false;
-  return list == line_of(slot.first) ||
-         (slot.detached != 0 && list == &cache->detached.lists[slot.detached - 1]);
-}
-
-bool current_is_valid(const ThreadCache* cache) noexcept {
-  for (std::size_t step = 0; step < step_count; ++step) {
-    const BlockList* list = current_list(cache, step);
-    if (list == &cache->nothing) continue;
-    const std::uint32_t size_class = std::max(class_of(step * step_bytes), 1U);
-    if (!is_list_of(cache, size_class, list) && !is_list_of(cache, size_classes[size_class].coarse, list))
-      return false;
-  }
-  return true;
-}
-
-// `slab` comes after `previous` in the queue of the class.
-bool queued_is_valid(const ThreadCache* cache, std::uint32_t size_class, const UnitLine* slab,
-                     std::uint32_t previous) noexcept {
-  if (slab->owner.load() != cache || slab->size_class != size_class || !has_flag(slab, is_listed))
-    return false;
-  if (slab->prev != previous || (previous != 0 && !has_blocks(slab))) return false;
-  return slab_is_valid(slab) && detached_is_valid(cache, slab);
-}
-
-}  // namespace
-
-bool cache_is_valid(const ThreadCache* cache) noexcept {
-  std::uint64_t kept_bytes = 0;
-  for (std::uint32_t c = 0; c < class_count; ++c) {
-    std::uint32_t previous = 0;
-    for (std::uint32_t unit = cache->slots[c].first; unit != 0; unit = line_of(unit)->next) {
-      const UnitLine* slab = line_of(unit);
-      if (!queued_is_valid(cache, c, slab, previous)) return false;
-      if (has_flag(slab, is_kept)) kept_bytes += used_bytes(slab);
-      previous = unit;
-    }
-    if (cache->slots[c].last != previous || !ring_is_valid(cache, c)) return false;
-    if (has_slabs(cache, c) != (cache->slots[c].held_units != 0)) return false;
-  }
-  return kept_bytes == cache->kept_bytes && current_is_valid(cache);
+  return false;
 }
 
 }  // namespace heapwright::heap

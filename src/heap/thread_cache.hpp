@@ -126,9 +126,9 @@ void on_event(ThreadCache* cache, UnitLine* slab) noexcept;
 bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept;
 void push_notice(ThreadCache* cache, UnitLine* slab) noexcept;
 
-// Of a cache whose thread has ended: every slab with a free block goes to the
-// pool. False: nothing was left to do.
-bool give_up_class(ThreadCache* cache, std::uint32_t size_class) noexcept;
+// Of a cache whose thread has ended: one slab with a free block goes to the
+// pool. False: there was none.
+bool give_up_slab(ThreadCache* cache) noexcept;
 
 // Queues agree with flags and owners. For tests.
 bool cache_is_valid(const ThreadCache* cache) noexcept;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -52,7 +53,9 @@ bool is_zero(const heap::Run& run, std::uint32_t units) {
 }
 
 TEST_F(PageSource, RandomRunsNeverOverlapAndAreZeroWhenTheySaySo) {
-  std::mt19937 random(7);
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
   std::vector<Taken> taken;
   for (int i = 0; i < 20'000; ++i) {
     if (taken.size() < 50 || random() % 2 == 0) {

@@ -26,7 +26,7 @@ def errors_of(settings: Mapping[str, str]) -> list[str]:
 
 def test_good_settings_say_nothing() -> None:
     for name, values in {
-        "MAINTENANCE": ("thread", "manual"),
+        "MAINTENANCE": ("auto", "thread", "early", "calls", "manual"),
         "DECAY_MS": ("0", "600000"),
         "HARDENED": ("0", "1"),
         "COUNTERS": ("0", "1"),

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Large blocks that are moved, and what is counted of memory given back.
+#include "heap/large.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "heap/counting.hpp"
+#include "heap/dropped_blocks.hpp"
+#include "heap/free_runs.hpp"
+#include "heap/page_source.hpp"
+#include "heap/process.hpp"
+#include "heap/settings.hpp"
+#include "heap/slab.hpp"
+#include "heap/system_pages.hpp"
+#include "heap/thread_cache.hpp"
+
+namespace heapwright::heap {
+namespace {
+
+constexpr std::size_t block_bytes = std::size_t{5} << 20;
+
+std::uint64_t used_units() {
+  return committed_bytes() / unit_bytes - source.dirty_units - source.clean_units - source.set_aside_units;
+}
+
+class Large : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(initialize_process());
+    settings.has_maintenance_thread = false;
+  }
+  void TearDown() override { refuse_every = 0; }
+};
+
+// A block with another directly behind it, so that it cannot grow where it is.
+struct Hemmed {
+  UnitLine* block;
+  UnitLine* neighbour;
+
+  Hemmed() {
+    const std::uint32_t units = block_bytes / unit_bytes;
+    const auto run = allocate_run(2 * units);
+    free_run(run.unit, 2 * units, true);
+    block = line_at(allocate_large(block_bytes, 1, nullptr).memory);
+    neighbour = line_at(allocate_large(block_bytes, 1, nullptr).memory);
+  }
+};
+
+bool move_and_free() {
+  const Hemmed hemmed;
+  if (unit_of(hemmed.block) + hemmed.block->units != unit_of(hemmed.neighbour)) {
+    free_large(hemmed.block);
+    free_large(hemmed.neighbour);
+    return false;
+  }
+  void* moved = resize_large(hemmed.block, block_bytes + unit_bytes);
+  free_large(moved == nullptr ? hemmed.block : line_at(moved));
+  free_large(hemmed.neighbour);
+  return moved != nullptr;
+}
+
+// Only so many may be moved at a time; one that was freed counts no more.
+TEST_F(Large, BlocksThatWereMovedAndFreedDoNotCount) {
+  int moved = 0;
+  for (int i = 0; i < 3000; ++i) moved += move_and_free() ? 1 : 0;
+  ASSERT_GT(moved, 2100);
+  EXPECT_TRUE(page_source_is_valid());
+}
+
+TEST_F(Large, AMoveThatTheSystemRefusesLosesNothing) {
+  const Hemmed hemmed;
+  const auto room = allocate_run(4096);  // what the move would take needs no growth
+  free_run(room.unit, 4096, true);
+  const std::uint64_t before = used_units();
+  refuse_every = 1;
+  EXPECT_EQ(resize_large(hemmed.block, block_bytes + unit_bytes), nullptr);
+  refuse_every = 0;
+  EXPECT_EQ(used_units(), before);
+  free_large(hemmed.block);
+  free_large(hemmed.neighbour);
+}
+
+std::uint64_t purged_bytes() { return counters_page->page.purged_bytes.load(); }
+
+TEST_F(Large, RunsGivenBackAreCounted) {
+  while (purge_oldest_run(0, 0)) {
+  }
+  const auto run = allocate_run(4);
+  free_run(run.unit, 4, true);
+  const std::uint64_t before = purged_bytes();
+  while (purge_oldest_run(0, 0)) {
+  }
+  EXPECT_EQ(purged_bytes() - before, 4 * unit_bytes);
+}
+
+TEST_F(Large, PagesOfSlabsGivenBackAreCounted) {
+  static ThreadCache owner{};
+  const std::uint32_t size_class = class_of(4096);
+  UnitLine* slab = open_slab(allocate_run(1), size_class, 1, &owner);
+  while (can_carve(slab)) carve(slab);
+  for (std::uint32_t i = 0; i < unit_bytes / 4096; ++i) {
+    auto* block = reinterpret_cast<Block*>(begin_of_slab(slab) + i * 4096);
+    push(slab, block, slab->free_list);
+  }
+  const std::uint64_t before = purged_bytes();
+  const std::size_t dropped = drop_free_pages(slab);
+  EXPECT_EQ(dropped, unit_bytes);
+  EXPECT_EQ(purged_bytes() - before, dropped);
+  close_slab(slab);
+}
+
+}  // namespace
+}  // namespace heapwright::heap
