@@ -112,6 +112,13 @@ def test_nothing_sampled_is_not_nothing(command: Command, tmp_path: Path) -> Non
     assert document["summary"]["totals"]["intervals"]["requested_bytes"] == [0, math.ceil(3.688879 * MEAN)]
 
 
+def test_one_sample_says_little() -> None:
+    """As of one event of a Poisson count: 0.025 to 5.572 times it (Garwood 1936)."""
+    low, high = interval(100_000, Spread(1e10, 1e5))
+    assert low <= 2_532
+    assert high == pytest.approx(557_200, rel=0.01)
+
+
 @pytest.mark.parametrize("seed", [20261122, time.time_ns()])
 @pytest.mark.parametrize(
     ("blocks", "chance"), [(100, 0.05), (400, 0.02), (1000, 0.1), (2000, 0.5), (300, 0.9)]
