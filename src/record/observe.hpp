@@ -68,15 +68,14 @@ template <typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void finish_allocation(ThreadRecorder& thread, const void* frame,
                                                      EventKind kind, std::uint64_t begin_ticks, void* block,
                                                      std::size_t size, std::size_t alignment = 0,
-                                                     const void* old_block = nullptr,
-                                                     Usable usable = {}) noexcept {
+                                                     const void* old_block = nullptr) noexcept {
   const std::uint64_t end_ticks = now_ticks();
   thread.activity = Activity::recorder;
   Call call{.kind = kind};
   call.begin_ticks = begin_ticks == 0 ? end_ticks : begin_ticks;
   call.duration_ticks = end_ticks - call.begin_ticks;
   call.size = size;
-  call.usable = block == nullptr ? 0 : usable(block);
+  call.usable = block == nullptr ? 0 : Usable{}(block);
   call.address = reinterpret_cast<std::uintptr_t>(block);
   call.old_address = reinterpret_cast<std::uintptr_t>(old_block);
   call.alignment_log2 =
@@ -149,7 +148,7 @@ template <typename RealCall, typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void* observe_allocation(ThreadRecorder& thread, const void* frame,
                                                        EventKind kind, std::size_t size,
                                                        std::size_t alignment, RealCall call,
-                                                       Usable usable = {}) noexcept(noexcept(call())) {
+                                                       Usable = {}) noexcept(noexcept(call())) {
   if (is_sampled_out(thread, size)) [[unlikely]] {
     void* block = call();
     leave(thread);
@@ -161,7 +160,7 @@ template <typename RealCall, typename Usable = UsableOfProcess>
     leave(thread);
     return block;
   }
-  finish_allocation(thread, frame, kind, begin_ticks, block, size, alignment, nullptr, usable);
+  finish_allocation<Usable>(thread, frame, kind, begin_ticks, block, size, alignment);
   return block;
 }
 
@@ -170,7 +169,7 @@ template <typename RealCall, typename Usable = UsableOfProcess>
 template <typename RealCall, typename Usable>
 [[gnu::noinline]] void* reallocate_sampled(ThreadRecorder& thread, const void* frame, EventKind kind,
                                            void* old_block, std::size_t size, RealCall call,
-                                           Usable usable) noexcept {
+                                           Usable) noexcept {
   const bool is_old_sampled = old_block != nullptr && forget_sample(old_block);
   const bool is_new_wanted = take_sample(thread, size);
   const std::uint64_t begin_ticks = now_ticks();
@@ -179,8 +178,8 @@ template <typename RealCall, typename Usable>
   if (has_failed && is_old_sampled) remember_sample(old_block);
   const bool is_new_sampled = block != nullptr && is_new_wanted && remember_sample(block);
   if (is_new_sampled) {
-    finish_allocation(thread, frame, kind, begin_ticks, block, size, 0, is_old_sampled ? old_block : nullptr,
-                      usable);
+    finish_allocation<Usable>(thread, frame, kind, begin_ticks, block, size, 0,
+                              is_old_sampled ? old_block : nullptr);
   } else if (is_old_sampled && !has_failed) {
     finish_release(thread, frame, EventKind::free_, begin_ticks, old_block);
   } else {
@@ -193,13 +192,13 @@ template <typename RealCall, typename Usable>
 template <typename RealCall, typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void* observe_realloc(ThreadRecorder& thread, const void* frame, EventKind kind,
                                                     void* old_block, std::size_t size, RealCall call,
-                                                    Usable usable = {}) noexcept {
+                                                    Usable = {}) noexcept {
   if (process.sample_mean_bytes != 0) [[unlikely]] {
-    return reallocate_sampled(thread, frame, kind, old_block, size, call, usable);
+    return reallocate_sampled(thread, frame, kind, old_block, size, call, Usable{});
   }
   const std::uint64_t begin_ticks = now_ticks();
   void* block = call();
-  finish_allocation(thread, frame, kind, begin_ticks, block, size, 0, old_block, usable);
+  finish_allocation<Usable>(thread, frame, kind, begin_ticks, block, size, 0, old_block);
   return block;
 }
 

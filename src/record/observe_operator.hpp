@@ -31,7 +31,7 @@ namespace heapwright::record {
 // recorded it is left by a jump, so that no frame of ours is in the way.
 template <typename RealCall, typename Usable = UsableOfProcess>
 [[gnu::always_inline]] inline void* observe_operator(const void* frame, EventKind kind, std::size_t size,
-                                                     std::size_t alignment, RealCall call, Usable usable = {},
+                                                     std::size_t alignment, RealCall call, Usable = {},
                                                      const void* old_block = nullptr) {
   asm volatile(".cfi_personality 0x1b, heapwright_operator_personality");  // pc-relative, 4 bytes
   ThreadRecorder* thread = enter(frame);
@@ -50,7 +50,7 @@ template <typename RealCall, typename Usable = UsableOfProcess>
     leave(*thread);
     return block;
   }
-  finish_allocation(*thread, frame, kind, begin_ticks, block, size, alignment, old_block, usable);
+  finish_allocation<Usable>(*thread, frame, kind, begin_ticks, block, size, alignment, old_block);
   return block;
 }
 
