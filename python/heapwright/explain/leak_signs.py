@@ -43,15 +43,15 @@ class Staying(NamedTuple):
 def staying(report: Report) -> Staying:
     """What lives at the end."""
     columns = report.facts.stack_columns
-    names = ("live_at_end_bytes", "live_at_end_blocks", "live_at_end_parts")
+    bytes_of, parts_of = columns["live_at_end_bytes"], columns["live_at_end_parts"]
     is_known = stacks_suppressed(report.trace, report.suppressions)
     kept = [[0, 0, 0] for _ in report.facts.sites]
     known = [0, 0, 0]
     site_of_stack = report.sites.site_of_stack
-    for stack, found in enumerate(zip(*(columns[name].tolist() for name in names), strict=True)):
-        if found[1]:
+    for stack, blocks in enumerate(columns["live_at_end_blocks"].tolist()):
+        if blocks:
             sums = known if is_known[stack] else kept[site_of_stack[stack]]
-            sums[:] = sums[0] + found[0], sums[1] + found[1], sums[2] | found[2]
+            sums[:] = sums[0] + bytes_of[stack], sums[1] + blocks, sums[2] | parts_of[stack]
     return Staying([Stayed(*sums) for sums in kept], Stayed(*known))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import gt
 from typing import TYPE_CHECKING
 
 from heapwright.model import libraries
@@ -69,4 +70,4 @@ def _of_run_time(trace: Trace) -> bytes:
 
     outside = stacks_with([frame for frame, name in library.items() if not libraries.is_run_time(name)])
     linker = stacks_with([frame for frame, name in library.items() if name.startswith("ld-")])
-    return bytes(begins > leaves for begins, leaves in zip(linker, outside, strict=True))
+    return bytes(map(gt, linker, outside))
