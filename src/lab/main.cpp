@@ -16,6 +16,7 @@
 #include "lab/experiment.hpp"
 #include "lab/identify.hpp"
 #include "lab/process_figures.hpp"
+#include "lab/replay_sizes.hpp"
 
 namespace {
 
@@ -92,6 +93,7 @@ int main(int argument_count, char** arguments) {
     report.finish();
     return report.print() ? 0 : 1;
   }
+  if (name == "replay-sizes") return replay_sizes(stdin);
   for (const Experiment* experiment : experiments) {
     if (name != experiment->name) continue;
     return run(*experiment, {arguments + 2, static_cast<std::size_t>(argument_count - 2)});

@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from heapwright.cli import native_programs, options, output
+from heapwright.cli import native_programs, options, output, size_replay
 from heapwright.cli.errors import InputError
 from heapwright.cli.streams import say
 from heapwright.lab import catalogue, page, results, tables
@@ -22,6 +22,15 @@ from heapwright.lab.runner import Settings
 from heapwright.lab.session import Session
 
 PROGRAM = "heapwright-lab"
+Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each allocator; 0 = as many as needed.")]
+TraceFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="buffer-cache: replay the sizes of this recording instead."),
+]
+SiteOfTrace = Annotated[str, typer.Option(metavar="REGEX", help="With --trace: call sites that match.")]
+LimitSeconds = Annotated[
+    float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")
+]
 
 
 def lab(
@@ -34,9 +43,7 @@ def lab(
             metavar="A,B,…", help="Allocators by name, or paths of .so files; all that are here if not given."
         ),
     ] = "",
-    runs: Annotated[
-        int, typer.Option(metavar="N", help="Runs of each allocator; 0 = as many as needed.")
-    ] = 0,
+    runs: Runs = 0,
     json: options.Json = False,
     html: Annotated[
         Path | None,
@@ -50,17 +57,19 @@ def lab(
     seed: Annotated[
         int, typer.Option(metavar="N", help="Another seed draws another load of the same kind.")
     ] = 1,
-    limit: Annotated[
-        float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")
-    ] = 120.0,
+    limit: LimitSeconds = 120.0,
     pin: Annotated[
         int, typer.Option(metavar="CPU", help="Pin one-thread loads to this CPU; -1 = the last one.")
     ] = -1,
     no_pin: Annotated[bool, typer.Option("--no-pin", help="Pin nothing.")] = False,
+    trace: TraceFile = None,
+    site: SiteOfTrace = "",
     force: options.Force = False,
     wide: options.Wide = False,
 ) -> int:
     """Run experiments on this machine's allocators."""
+    if trace is not None or site:
+        return _replay(name, trace, site, json)
     program = native_programs.find(PROGRAM)
     build = program.parent.parent
     built = Path.cwd() / "build"
@@ -83,6 +92,17 @@ def lab(
         raise InputError(str(error)) from None
     _give(document, experiments, json, html, force, wide)
     return _exit_code([*shelf.unusable, *results.failures(document)])
+
+
+def _replay(name: str, trace: Path | None, site: str, json: bool) -> int:
+    if name != "buffer-cache" or trace is None:
+        raise InputError("--trace FILE and --site REGEX go with buffer-cache: lab buffer-cache --trace FILE")
+    found = size_replay.replay(trace, site)
+    if json:
+        output.print_json(found)
+    else:
+        print(size_replay.as_text(found))
+    return 0
 
 
 def _check_page(html: Path | None, json: bool, force: bool) -> None:
