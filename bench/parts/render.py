@@ -79,10 +79,13 @@ def summaries(rows: Rows, name: str) -> dict[str, Summary]:
 
 
 def marked_cells(rows: Rows, name: str, libraries: list[str]) -> list[str]:
-    """The medians; the best bold where the runs show that it is."""
+    """The medians; the best bold where the runs show that it is. Not every library has every row."""
     values = summaries(rows, name)
     best = best_with_evidence(values, "lower", 0.0)
-    return [f"**{values[x].median:.2f}**" if x in best else f"{values[x].median:.2f}" for x in libraries]
+    texts = {
+        x: f"**{found.median:.2f}**" if x in best else f"{found.median:.2f}" for x, found in values.items()
+    }
+    return [texts.get(library, "–") for library in libraries]
 
 
 def vector_lines(rows: Rows) -> list[str]:
@@ -130,8 +133,7 @@ def row_lines(rows: Rows, head: str, names: dict[str, str], ours: str = "heapwri
     for name, said in names.items():
         values = by_name[name]
         best = min(values.values())
-        cells = {x: f"**{v:.2f}**" if v == best else f"{v:.2f}" for x, v in values.items()}
-        body.append([said, *(cells.get(x, "–") for x in libraries)])
+        body.append([said, *marked_cells(rows, name, libraries)])
         if ours in values and values[ours] > 1.05 * best:
             behind.append(f"- {said}: {values[ours] / best:.2f} × the best")
     lines = table([head, *(x.replace("_", " ") for x in libraries)], body)
@@ -211,9 +213,7 @@ def render() -> str:
         "Lower is better; bold is the best and what equals it within the noise, where something is worse",
         "beyond it.",
         "",
-        sources.said(
-            document_of(name) for name in ("vectors", "figures", "compile", "objects", "buffers", "deferred")
-        ),
+        sources.said(json.loads(path.read_text("utf-8")) for path in sorted(results.glob("parts-*.json"))),
         "",
         f"Machine: {machine['cores']} cores, {machine['cpu']}; {machine['compiler']}, -O2; load average "
         f"{machine['load_before']} before, {machine['load_after']} after.",
