@@ -202,6 +202,29 @@ def compile_lines(rows: Rows) -> list[str]:
     return table(["library", "CPU seconds to compile", "bytes of code"], body)
 
 
+def pool_sections(found: dict[str, Any]) -> list[str]:
+    return [
+        "## node_pool",
+        "",
+        "`heapwright` is `pooled<C>`, which ends at once; `one by one` frees each node. Abseil's row is",
+        "`btree_map`, what to use instead where addresses need not be stable.",
+        "",
+        *row_lines(load("nodes")[1], "ns, median", node_text),
+        *table(
+            ["bytes of heap per entry of the map", *found["map_bytes"]],
+            [["", *(f"{n:.1f}" for n in found["map_bytes"].values())]],
+        ),
+        "## shared_object_pool",
+        "",
+        "An object with a vector of 16 numbers, taken, filled and given back; `std` makes it each time.",
+        "",
+        *row_lines(load("shared_pool")[1], "ns, median", pool_text, "shared_object_pool"),
+        "## class_heap",
+        "",
+        *row_lines(load("class_objects")[1], "ns, median", class_text),
+    ]
+
+
 def render() -> str:
     machine, vectors = load("vectors")
     found = load("figures")[1]
@@ -243,24 +266,7 @@ def render() -> str:
         "100,000 objects of 104 bytes, made and then freed together.",
         "",
         *object_lines(load("objects")[1]),
-        "## node_pool",
-        "",
-        "`heapwright` is `pooled<C>`, which ends at once; `one by one` frees each node. Abseil's row is",
-        "`btree_map`, what to use instead where addresses need not be stable.",
-        "",
-        *row_lines(load("nodes")[1], "ns, median", node_text),
-        *table(
-            ["bytes of heap per entry of the map", *found["map_bytes"]],
-            [["", *(f"{n:.1f}" for n in found["map_bytes"].values())]],
-        ),
-        "## shared_object_pool",
-        "",
-        "An object with a vector of 16 numbers, taken, filled and given back; `std` makes it each time.",
-        "",
-        *row_lines(load("shared_pool")[1], "ns, median", pool_text, "shared_object_pool"),
-        "## class_heap",
-        "",
-        *row_lines(load("class_objects")[1], "ns, median", class_text),
+        *pool_sections(found),
         "## buffer_cache",
         "",
         *buffer_lines(load("buffers")[1]),
