@@ -97,7 +97,8 @@ TEST(FormatDocument, NamesEveryMetadataKey) {
                                                    {Key::free_stacks_recorded, "free_stacks_recorded"},
                                                    {Key::self_cost_allocation_ns, "self_cost_allocation_ns"},
                                                    {Key::self_cost_release_ns, "self_cost_release_ns"},
-                                                   {Key::note, "note"}});
+                                                   {Key::note, "note"},
+                                                   {Key::unseen, "unseen"}});
 }
 
 TEST(FormatDocument, NamesEveryColumnAndBlockEncoding) {
