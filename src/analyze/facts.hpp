@@ -81,6 +81,7 @@ struct Totals {
   std::uint64_t unknown_releases = 0;       // block's allocation is not in the trace, though it should be
   std::uint64_t releases_from_before = 0;   // the block may be from before the recording, or from a pause
   std::uint64_t releases_in_pauses = 0;     // of blocks whose address came back after a pause
+  std::uint64_t inherited_releases = 0;     // the same in a fork child: a block from before the fork
   std::uint64_t reused_live_addresses = 0;  // an address came back while live: a free was missed
   std::uint64_t mapped_bytes = 0;           // program-made mmap
   std::uint64_t unmapped_bytes = 0;

@@ -476,7 +476,8 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
     slowest_.add(call);
   }
   facts.slowest = slowest_.finish();
-  facts.totals.unknown_releases = unknown_releases_;
+  (scope_.is_fork_child ? facts.totals.inherited_releases : facts.totals.unknown_releases) =
+      unknown_releases_;
   facts.totals.releases_from_before = releases_from_before_;
   facts.totals.releases_in_pauses = releases_in_pauses_;
   facts.totals.reused_live_addresses = reused_live_addresses_;

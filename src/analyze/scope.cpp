@@ -32,6 +32,7 @@ Scope::Scope(const Options& options, const Source& source, const Schedule& sched
       to_ns(options.to_ns),
       has_window_start(options.from_ns != 0),
       slowest_calls(options.slowest_calls),
+      is_fork_child(source.metadata().is_fork_child),
       thread_of_lane(schedule.thread_of_lane),
       inversion_ns(source.metadata().durations_recorded ? quantum_ns : longest_unmeasured_call_ns),
       min_size_bytes_(options.min_size_bytes),

@@ -38,6 +38,7 @@ class Scope {
   std::uint64_t to_ns;
   bool has_window_start;  // something may come before from_ns
   std::uint32_t slowest_calls;
+  bool is_fork_child;  // has blocks from before its trace
   const std::vector<std::uint32_t>& thread_of_lane;
   // How late a release may come after its address was handed out again: the
   // quantum of the times, or without durations the time a call may take.

@@ -274,6 +274,7 @@ void Collector::say_waiting() {
 void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t status,
                             std::uint64_t end_ns) {
   context_.switches.read(session_.control(), clock_);
+  process.recording->set_unrecorded(started_.unrecorded_of(process.recording->process_id()));
   FileSummary summary = process.recording->finish(reason, status, end_ns);
   finished_sizes_.add_finished(summary.bytes, summary.end.events);
   files_.push_back(std::move(summary));

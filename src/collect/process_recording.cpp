@@ -64,6 +64,7 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.recorder_version = HEAPWRIGHT_VERSION;
   metadata.process_id = process_id_;
   metadata.parent_process_id = block_.parent_process_id;
+  metadata.is_fork_child = block_.is_fork_child != 0;
   metadata.start_unix_ns = context_.clock.start_unix_ns();
   metadata.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   metadata.sample_mean_bytes = options.sample_mean_bytes;
@@ -292,6 +293,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
       mean_ns(self_cost_.allocation_ticks, self_cost_.allocation_samples, clock);
   metadata_.self_cost_release_ns = mean_ns(self_cost_.release_ticks, self_cost_.release_samples, clock);
   metadata_.allocator = text_of(block_.allocator);
+  metadata_.children_left_alone = block_.children_left_alone.load(std::memory_order_relaxed);
   metadata_.notes = context_.notes;
   for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_))
     metadata_.notes.push_back(std::move(note));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collect/encoder_pool.hpp"
@@ -81,6 +82,10 @@ class ProcessRecording {
   DrainResult drain();
   // Writes what is old or has changed; to be called every few milliseconds.
   void keep_up(std::uint64_t memory_interval_ns);
+  // For the trace, as trace::Metadata holds them.
+  void set_unrecorded(std::vector<std::string> processes) {
+    metadata_.unrecorded_processes = std::move(processes);
+  }
   // Drains what is left and ends the file.
   FileSummary finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns);
 

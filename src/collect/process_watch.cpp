@@ -27,19 +27,15 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-std::uint64_t number_after(std::string_view text, std::string_view label) {
+// "RssAnon:\t     123 kB"
+std::uint64_t kilobytes_after(std::string_view text, std::string_view label) {
   const std::size_t found = text.find(label);
   if (found == std::string_view::npos) return 0;
   const std::size_t digits = text.find_first_of("0123456789", found + label.size());
   if (digits == std::string_view::npos) return 0;
   std::uint64_t value = 0;
   std::from_chars(text.data() + digits, text.data() + text.size(), value);
-  return value;
-}
-
-// "RssAnon:\t     123 kB"
-std::uint64_t kilobytes_after(std::string_view text, std::string_view label) {
-  return number_after(text, label) * 1024;
+  return value * 1024;
 }
 
 // linux/pidfd.h of 6.15, first version of the struct.
@@ -137,11 +133,6 @@ bool ProcessWatch::maps_inode(std::uint64_t inode) const {
       return true;
   }
   return !is_readable;
-}
-
-std::uint32_t ProcessWatch::parent() const {
-  const std::string text = is_gone_ ? "" : read_file(folder() + "/status");
-  return static_cast<std::uint32_t>(number_after(text, "\nPPid:"));
 }
 
 bool ProcessWatch::has_thread(std::uint32_t thread_id) const noexcept {

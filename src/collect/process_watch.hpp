@@ -37,8 +37,6 @@ class ProcessWatch {
   // be known. Tells a recorded process from another one with its old id.
   bool maps_inode(std::uint64_t inode) const;
 
-  // 0 when it is gone.
-  std::uint32_t parent() const;
   bool has_thread(std::uint32_t thread_id) const noexcept;
   // Empty when the thread is gone.
   std::string thread_name(std::uint32_t thread_id) const;

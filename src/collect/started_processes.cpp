@@ -33,6 +33,12 @@ std::span<StartEntry> used_entries(Control& control) {
   return std::span(control.starts).first(std::min(claims, session::max_starts));
 }
 
+// A process that told of itself told of its parent as well.
+std::uint32_t parent_in(const StartEntry& entry, std::uint32_t process_id) {
+  const std::uint32_t owner = entry.owner_process_id.load(std::memory_order_relaxed);
+  return owner == process_id ? entry.parent_process_id : owner;
+}
+
 bool is_gone(std::uint32_t process_id) {
   return process_id == 0 || process_id > INT_MAX ||
          (kill(static_cast<pid_t>(process_id), 0) != 0 && errno == ESRCH);
@@ -56,9 +62,8 @@ void StartedProcesses::take(Control& control, std::uint64_t now_ns) {
     const std::uint64_t word = entry.word.load(std::memory_order_acquire);
     const auto process_id = static_cast<std::uint32_t>(word);
     if (process_id == 0) continue;
-    told.push_back({static_cast<std::uint32_t>(word >> 32), process_id,
-                    entry.owner_process_id.load(std::memory_order_relaxed), entry.kind, entry.ticks,
-                    entry.user_id, entry.refusal, text_of(entry.program)});
+    told.push_back({static_cast<std::uint32_t>(word >> 32), process_id, parent_in(entry, process_id),
+                    entry.kind, entry.ticks, entry.user_id, entry.refusal, text_of(entry.program)});
     entry.word.store(0, std::memory_order_release);
   }
   std::sort(told.begin(), told.end(), [](const Told& a, const Told& b) { return a.number < b.number; });
@@ -70,8 +75,7 @@ StartedProcesses::Process& StartedProcesses::open(std::uint32_t process_id, std:
   Process& process = open_[process_id];
   if (process.watch == nullptr) process.watch = std::make_unique<ProcessWatch>(process_id);
   process.seen_ns = now_ns;
-  if (parent != process_id) process.parent = parent;
-  if (process.parent == 0) process.parent = process.watch->parent();
+  process.parent = parent;
   return process;
 }
 
@@ -87,12 +91,12 @@ void StartedProcesses::add(const Told& told, std::uint64_t now_ns) {
         open_.erase(found);
       }
       if (past.image_ticks > told.ticks) return;
-      open(told.process_id, told.owner, now_ns).forked_ticks = told.ticks;
+      open(told.process_id, told.parent, now_ns).forked_ticks = told.ticks;
       return;
     }
     case session::start_exec: {
       if (past.image_ticks > told.ticks || past.failed_ticks > told.ticks) return;
-      Process& process = open(told.process_id, told.owner, now_ns);
+      Process& process = open(told.process_id, told.parent, now_ns);
       process.exec_ticks = told.ticks;
       process.user_id = told.user_id;
       process.program = told.program;
@@ -114,7 +118,7 @@ void StartedProcesses::add(const Told& told, std::uint64_t now_ns) {
 }
 
 void StartedProcesses::add_refusal(const Told& told, std::uint64_t now_ns) {
-  Process& process = open(told.process_id, told.owner, now_ns);
+  Process& process = open(told.process_id, told.parent, now_ns);
   process.refusal = told.refusal;
   if (process.forked_ticks == 0 && process.exec_ticks == 0) process.exec_ticks = told.ticks;
 }
@@ -213,6 +217,25 @@ void StartedProcesses::end(std::uint32_t process_id, const Process& process, boo
     one.made_no_call = true;
   }
   list(std::move(one));
+}
+
+std::vector<std::string> StartedProcesses::unrecorded_of(std::uint32_t process_id) const {
+  std::vector<std::string> texts;
+  const auto add = [&](std::uint32_t id, const std::string& program, const std::string& reason) {
+    texts.push_back(std::to_string(id) + "\t" + program + "\t" + reason);
+  };
+  for (const UnrecordedProcess& one : unrecorded_) {
+    if (one.parent_process_id == process_id && !one.made_no_call)
+      add(one.process_id, one.program, one.reason);
+  }
+  for (const auto& [id, process] : open_) {
+    const bool is_own = id == process_id || process.parent == process_id;
+    if (!is_own || process.exec_ticks == 0) continue;
+    const bool is_certain = process.is_gone || process.refusal != 0 || id == process_id;
+    const std::string reason = is_certain ? why_not(id, process) : why_never(process.program, id);
+    if (!reason.empty()) add(id, process.program, reason);
+  }
+  return texts;
 }
 
 void StartedProcesses::list(UnrecordedProcess process) {

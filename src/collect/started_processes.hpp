@@ -46,6 +46,9 @@ class StartedProcesses {
   // Those alive are taken for what they are now.
   void finish(session::Control& control, std::uint64_t now_ns);
   const std::vector<UnrecordedProcess>& unrecorded() const noexcept { return unrecorded_; }
+  // What `process_id` has started, or become, and cannot be recorded, up to
+  // now; as trace::Metadata holds it.
+  std::vector<std::string> unrecorded_of(std::uint32_t process_id) const;
   // Beyond those listed.
   std::uint64_t more_unrecorded() const noexcept { return more_unrecorded_; }
 
@@ -53,7 +56,7 @@ class StartedProcesses {
   struct Told {
     std::uint32_t number;
     std::uint32_t process_id;
-    std::uint32_t owner;
+    std::uint32_t parent;
     std::uint32_t kind;
     std::uint64_t ticks;
     std::uint32_t user_id;

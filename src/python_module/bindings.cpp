@@ -111,6 +111,9 @@ nb::dict metadata(const trace::Reader& reader) {
   values["self_cost_release_ns"] = of.self_cost_release_ns;
   values["notes"] = texts(of.notes);
   values["unseen"] = texts(of.unseen);
+  values["is_fork_child"] = of.is_fork_child;
+  values["unrecorded_processes"] = texts(of.unrecorded_processes);
+  values["children_left_alone"] = of.children_left_alone;
   return values;
 }
 

@@ -29,6 +29,7 @@ void fields(const Totals& of, Visitor&& visit) {
   visit("size_mismatches", of.size_mismatches);
   visit("releases_from_before", of.releases_from_before);
   visit("releases_in_pauses", of.releases_in_pauses);
+  visit("inherited_releases", of.inherited_releases);
 }
 
 template <typename Visitor>

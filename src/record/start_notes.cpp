@@ -34,6 +34,7 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
     entry.kind = kind;
     entry.ticks = platform::read_ticks((control.flags & session::clock_is_tsc) != 0);
     entry.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
+    entry.parent_process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
     entry.refusal = 0;
     entry.program[0] = '\0';
     return {&entry, word};

@@ -202,7 +202,8 @@ struct StartEntry {
   std::uint64_t ticks;                          // of the claim: before the fork or exec
   std::uint32_t user_id;                        // effective, of the owner
   std::uint32_t refusal;                        // StartRefusal of start_refused
-  char program[224];                            // start_exec: as given to exec; cut
+  std::uint32_t parent_process_id;              // of the owner
+  char program[220];                            // start_exec: as given to exec; cut
 };
 static_assert(sizeof(StartEntry) == 256);
 inline constexpr std::uint32_t max_starts = 8192;  // told and not yet read

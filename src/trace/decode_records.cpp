@@ -97,6 +97,15 @@ void set_entry(Metadata& metadata, std::uint64_t key, std::string_view value) {
     case MetadataKey::unseen:
       if (metadata.unseen.size() < max_notes) metadata.unseen.emplace_back(value);
       break;
+    case MetadataKey::is_fork_child:
+      metadata.is_fork_child = field(number) != 0;
+      break;
+    case MetadataKey::unrecorded_process:
+      if (metadata.unrecorded_processes.size() < max_notes) metadata.unrecorded_processes.emplace_back(value);
+      break;
+    case MetadataKey::children_left_alone:
+      metadata.children_left_alone = field(number);
+      break;
     default:
       break;
   }

@@ -57,6 +57,11 @@ void encode_records(const Metadata& metadata, Bytes& out) {
   put_entry(out, MetadataKey::self_cost_release_ns, metadata.self_cost_release_ns);
   for (const std::string& note : metadata.notes) put_entry(out, MetadataKey::note, note);
   for (const std::string& line : metadata.unseen) put_entry(out, MetadataKey::unseen, line);
+  if (metadata.is_fork_child) put_entry(out, MetadataKey::is_fork_child, 1U);
+  for (const std::string& process : metadata.unrecorded_processes)
+    put_entry(out, MetadataKey::unrecorded_process, process);
+  if (metadata.children_left_alone != 0)
+    put_entry(out, MetadataKey::children_left_alone, metadata.children_left_alone);
 }
 
 void encode_records(std::span<const Frame> frames, Bytes& out) {

@@ -35,6 +35,9 @@ enum class MetadataKey : std::uint8_t {
   self_cost_release_ns = 14,
   note = 15,    // once per note
   unseen = 16,  // once for each source of heap calls that is not recorded
+  is_fork_child = 17,
+  unrecorded_process = 18,  // once per process
+  children_left_alone = 19,
 };
 
 // A chunk as the index knows it.

@@ -46,6 +46,14 @@ struct Metadata {
   std::uint32_t self_cost_release_ns = 0;
   std::vector<std::string> notes;
   std::vector<std::string> unseen;  // whose calls are not in the trace: "jemalloc linked statically"
+  // A copy of its parent's image, not a fresh one: blocks from before the fork
+  // are its own as well, and are not in this trace.
+  bool is_fork_child = false;
+  // Started by this process, or what it became, and not recorded:
+  // "PROCESS_ID\tPROGRAM\tREASON".
+  std::vector<std::string> unrecorded_processes;
+  std::uint64_t children_left_alone = 0;  // started while children were not followed
+  std::vector<std::string> notes;         // e.g. "jemalloc linked statically: not seen"
 };
 
 // A loaded object, [start, end) in the process from `loaded_ns` to

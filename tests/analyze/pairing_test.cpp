@@ -32,6 +32,20 @@ TEST(Pairing, CountsEveryOutcome) {
   EXPECT_EQ(facts.sites[1].live_at_end_bytes, 50U);
 }
 
+TEST(Pairing, ForkChildInheritsBlocks) {
+  MemoryTrace trace;
+  trace.metadata_record.is_fork_child = true;
+  trace.malloc(0, 1600, 0x1000, 100);
+  trace.free(0, 3200, 0x1000);
+  trace.free(0, 4800, 0x9990);
+  trace.free(0, 6400, 0x8880);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.inherited_releases, 2U);
+  EXPECT_EQ(facts.totals.unknown_releases, 0U);
+  EXPECT_EQ(facts.totals.releases, 3U);
+  EXPECT_EQ(facts.sites[1].live_at_end_blocks, 0U);
+}
+
 // Thread 1 gives the block back inside its free, thread 0 gets the address
 // although its call began earlier and its chunk comes first.
 TEST(Pairing, AddressMovesBetweenThreadsWhileCallsOverlap) {

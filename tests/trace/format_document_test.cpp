@@ -98,7 +98,10 @@ TEST(FormatDocument, NamesEveryMetadataKey) {
                                                    {Key::self_cost_allocation_ns, "self_cost_allocation_ns"},
                                                    {Key::self_cost_release_ns, "self_cost_release_ns"},
                                                    {Key::note, "note"},
-                                                   {Key::unseen, "unseen"}});
+                                                   {Key::unseen, "unseen"},
+                                                   {Key::is_fork_child, "is_fork_child"},
+                                                   {Key::unrecorded_process, "unrecorded_process"},
+                                                   {Key::children_left_alone, "children_left_alone"}});
 }
 
 TEST(FormatDocument, NamesEveryColumnAndBlockEncoding) {

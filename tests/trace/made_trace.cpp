@@ -131,6 +131,9 @@ void write_small_trace(const std::string& path, std::size_t chunks, std::size_t 
   metadata.parent_process_id = 1;
   metadata.start_unix_ns = 1'700'000'000'000'000'000;
   metadata.free_stacks_recorded = true;
+  metadata.is_fork_child = true;
+  metadata.unrecorded_processes = {"77\t/usr/bin/su\tit is setuid"};
+  metadata.children_left_alone = 3;
   metadata.self_cost_allocation_ns = 61;
   metadata.notes = {"a note", "another"};
   ASSERT_TRUE(writer->write(metadata));

@@ -143,6 +143,10 @@ TEST(RoundTrip, TablesComeBack) {
   EXPECT_EQ(reader.metadata().command, "/usr/bin/made --up");
   EXPECT_EQ(reader.metadata().process_id, 4711U);
   EXPECT_TRUE(reader.metadata().free_stacks_recorded);
+  EXPECT_TRUE(reader.metadata().is_fork_child);
+  EXPECT_EQ(reader.metadata().unrecorded_processes,
+            std::vector<std::string>{"77\t/usr/bin/su\tit is setuid"});
+  EXPECT_EQ(reader.metadata().children_left_alone, 3U);
   EXPECT_TRUE(reader.metadata().durations_recorded);
   EXPECT_EQ(reader.metadata().self_cost_allocation_ns, 61U);
   EXPECT_EQ(reader.metadata().notes, (std::vector<std::string>{"a note", "another"}));

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -11,6 +12,7 @@ from heapwright.explain import coverage, estimates, look, words
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
 
 _FINDINGS = 6
+_UNRECORDED = 5
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
             13: "SIGPIPE", 15: "SIGTERM"}  # fmt: skip
 
@@ -33,6 +35,10 @@ def answer(report: Report, findings: Sequence[Finding]) -> Answer:
         "sample_mean_bytes": metadata.sample_mean_bytes,
         "durations_recorded": metadata.durations_recorded,
         "notes": list(metadata.notes),
+        "is_fork_child": metadata.is_fork_child,
+        "parent_process_id": metadata.parent_process_id,
+        "unrecorded_processes": [process._asdict() for process in metadata.unrecorded],
+        "children_left_alone": metadata.children_left_alone,
         "threads": len(trace.threads),
         "totals": facts.totals._asdict(),
         "peak": facts.peak._asdict(),
@@ -118,6 +124,29 @@ def _warnings(answer: Answer) -> list[look.Text]:
             )
         )
     lines += [look.Text(note, style="yellow") for note in answer["notes"]]
+    lines += [look.Text(line, style="yellow") for line in about_processes(answer)]
+    return lines
+
+
+def about_processes(answer: Answer) -> list[str]:
+    """What this process started and what of it was not recorded."""
+    lines = []
+    if answer["is_fork_child"]:
+        lines.append(f"forked from process {answer['parent_process_id']}: blocks from before are inherited")
+    groups = Counter((process["program"], process["reason"]) for process in answer["unrecorded_processes"])
+    for (program, reason), number in groups.most_common(_UNRECORDED):
+        was = "was" if number == 1 else "were"
+        name = f"{program}: " if program else ""
+        lines.append(f"{words.counted(number, 'process', 'processes')} {was} not recorded: {name}{reason}")
+    rest = sum(groups.values()) - sum(number for _, number in groups.most_common(_UNRECORDED))
+    if rest:
+        lines.append(f"{words.counted(rest, 'other process', 'other processes')} not recorded either")
+    alone = answer["children_left_alone"]
+    if alone:
+        lines.append(
+            f"{words.counted(alone, 'child process', 'child processes')} started without the recorder"
+            " (--children records them)"
+        )
     return lines
 
 
@@ -186,6 +215,11 @@ def _oddities(totals: Answer) -> list[str]:
         ("failed", "failed allocation", "failed allocations"),
         ("zero_size", "allocation of 0 bytes", "allocations of 0 bytes"),
         ("null_frees", "free of NULL", "frees of NULL"),
+        (
+            "inherited_releases",
+            "free of an inherited block (from before the fork)",
+            "frees of inherited blocks (from before the fork)",
+        ),
         ("unknown_releases", "free of a block not in the trace", "frees of blocks not in the trace"),
         (
             "releases_from_before",

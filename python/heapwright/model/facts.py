@@ -55,6 +55,7 @@ class Totals(NamedTuple):
     size_mismatches: int
     releases_from_before: int
     releases_in_pauses: int
+    inherited_releases: int
 
 
 class Peak(NamedTuple):

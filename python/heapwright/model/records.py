@@ -30,6 +30,14 @@ def numbers_of(packed: bytes) -> memoryview:
     return memoryview(packed).cast("Q")
 
 
+class UnrecordedProcess(NamedTuple):
+    """A process without a trace; process_id 0 = not known."""
+
+    process_id: int
+    program: str
+    reason: str
+
+
 class Metadata(NamedTuple):
     """How and of what the trace was made."""
 
@@ -49,6 +57,19 @@ class Metadata(NamedTuple):
     self_cost_release_ns: int
     notes: tuple[str, ...]
     unseen: tuple[str, ...]
+    is_fork_child: bool
+    unrecorded_processes: tuple[str, ...]
+    children_left_alone: int
+
+    @property
+    def unrecorded(self) -> tuple[UnrecordedProcess, ...]:
+        """The processes that this one started, or became, and that have no trace."""
+        found = [text.split("\t", 2) for text in self.unrecorded_processes]
+        return tuple(
+            UnrecordedProcess(int(parts[0]) if parts[0].isdecimal() else 0, parts[1], parts[2])
+            for parts in found
+            if len(parts) == 3
+        )
 
 
 class Module(NamedTuple):
