@@ -239,6 +239,12 @@ void Collector::end_processes() {
       end_process(process, EndReason::replaced, 0, clock_.now_ns());
       continue;
     }
+    // The process lives on in an image without a trace, which nobody waits for.
+    const bool has_left = started_.has_left_its_image(recording.process_id());
+    if (has_left && !recording.watch().is_gone() && !recording.watch().maps_inode(session_.inode())) {
+      end_process(process, EndReason::replaced, 0, clock_.now_ns());
+      continue;
+    }
     if (!recording.watch().is_gone()) continue;
     const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;
     if (is_program && !program_has_ended_) continue;  // its status comes in a moment

@@ -18,6 +18,7 @@
 #include "collect/output_stream.hpp"
 #include "collect/program_check.hpp"
 #include "collect/report.hpp"
+#include "collect/session_file.hpp"
 #include "collect/signals.hpp"
 
 namespace heapwright::collect {
@@ -135,6 +136,24 @@ void tell(const Options& options, const Report& report, int summary_file) {
   }
 }
 
+// What is known of processes without a trace.
+void add_processes(Report& report, const Options& options, const Collector& collector,
+                   const session::Control& control) {
+  report.follows_children = options.follow_children;
+  report.unrecorded = collector.started().unrecorded();
+  report.more_unrecorded = collector.started().more_unrecorded();
+  report.starts_lost = control.starts_lost.load();
+  report.children_left_alone = control.children_left_alone.load();
+}
+
+// The session file's path; "" when none is wanted or it cannot be written.
+std::string write_session(const Options& options, const Report& report, const std::string& first_path) {
+  if (!options.follow_children || report.files.empty()) return "";
+  std::string path = write_session_file(first_path, json_of(report), options.replace_existing);
+  if (path.empty()) say_error(std::string("cannot write the session file (") + std::strerror(errno) + ")");
+  return path;
+}
+
 }  // namespace
 
 int record_program(const Options& options) {
@@ -185,14 +204,12 @@ int record_program(const Options& options) {
   report.program = check.path;
   report.files = collector.files();
   report.notes = check.notes;
-  report.follows_children = options.follow_children;
-  report.unrecorded = collector.started().unrecorded();
-  report.more_unrecorded = collector.started().more_unrecorded();
-  report.starts_lost = session->control().starts_lost.load();
-  report.children_left_alone = session->control().children_left_alone.load();
+  add_processes(report, options, collector, session->control());
   report.clock_is_tsc = clock.is_tsc();
   report.clock_error_ppm = clock.error_ppm();
   report.clock_drift_ppm = clock.drift_ppm();
+  report.start_unix_ns = clock.start_unix_ns();
+  if (stream < 0) report.session_path = write_session(options, report, first_path);
   tell(options, report, summary_file);
   return report.exit_code;
 }

@@ -238,6 +238,8 @@ const char* name_of(trace::EndReason reason) {
 std::vector<std::string> lines_of(const Report& report) {
   std::vector<std::string> lines = lines_of(report.files);
   for (std::string& line : lines_about_unrecorded(report)) lines.push_back(std::move(line));
+  if (!report.session_path.empty() && report.files.size() > 1)
+    lines.push_back("all processes: heapwright explain " + shell_word(report.session_path));
   for (std::string& line : unseen_lines_of(report)) lines.push_back(std::move(line));
   if (report.files.empty()) {
     std::string why = "nothing was recorded: no heap call of '" + report.program + "' reached the recorder. ";
@@ -270,6 +272,7 @@ std::string next_command(const Report& report) {
 std::string json_of(const Report& report) {
   std::string text = "{\"schema\": \"heapwright.recording/1\", \"program\": " + quoted(report.program);
   text += ", \"exit_code\": " + std::to_string(report.exit_code);
+  text += number_field("start_unix_ns", report.start_unix_ns);
   text += std::string(", \"clock\": {\"source\": ") + (report.clock_is_tsc ? "\"tsc\"" : "\"monotonic\"");
   text += ", \"error_ppm\": " + decimal(report.clock_error_ppm, 3) +
           ", \"drift_ppm\": " + decimal(report.clock_drift_ppm, 3) + "}";

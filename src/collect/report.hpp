@@ -21,6 +21,8 @@ struct Report {
   std::uint64_t more_unrecorded = 0;      // beyond those listed
   std::uint64_t starts_lost = 0;          // started when the table of starts was full
   std::uint64_t children_left_alone = 0;  // without --children
+  std::uint64_t start_unix_ns = 0;        // as in the traces
+  std::string session_path;               // of the file that tells this; "": none was written
   bool clock_is_tsc = false;
   double clock_error_ppm = 0;
   double clock_drift_ppm = 0;

@@ -44,6 +44,24 @@ std::string text_field(base::ByteSource& record) {
 
 void require_read(const base::ByteSource& record) { require(!record.has_failed(), "a record is cut short"); }
 
+// What a trace says of other processes.
+void set_process_entry(Metadata& metadata, MetadataKey key, std::string_view value,
+                       base::ByteSource& number) {
+  switch (key) {
+    case MetadataKey::is_fork_child:
+      metadata.is_fork_child = field(number) != 0;
+      break;
+    case MetadataKey::unrecorded_process:
+      if (metadata.unrecorded_processes.size() < max_notes) metadata.unrecorded_processes.emplace_back(value);
+      break;
+    case MetadataKey::children_left_alone:
+      metadata.children_left_alone = field(number);
+      break;
+    default:
+      break;
+  }
+}
+
 void set_entry(Metadata& metadata, std::uint64_t key, std::string_view value) {
   base::ByteSource number(reinterpret_cast<const std::uint8_t*>(value.data()), value.size());
   const auto as_u32 = [&] { return narrow_field<std::uint32_t>(number); };
@@ -97,16 +115,8 @@ void set_entry(Metadata& metadata, std::uint64_t key, std::string_view value) {
     case MetadataKey::unseen:
       if (metadata.unseen.size() < max_notes) metadata.unseen.emplace_back(value);
       break;
-    case MetadataKey::is_fork_child:
-      metadata.is_fork_child = field(number) != 0;
-      break;
-    case MetadataKey::unrecorded_process:
-      if (metadata.unrecorded_processes.size() < max_notes) metadata.unrecorded_processes.emplace_back(value);
-      break;
-    case MetadataKey::children_left_alone:
-      metadata.children_left_alone = field(number);
-      break;
     default:
+      set_process_entry(metadata, static_cast<MetadataKey>(key), value, number);
       break;
   }
   require_read(number);

@@ -53,7 +53,6 @@ struct Metadata {
   // "PROCESS_ID\tPROGRAM\tREASON".
   std::vector<std::string> unrecorded_processes;
   std::uint64_t children_left_alone = 0;  // started while children were not followed
-  std::vector<std::string> notes;         // e.g. "jemalloc linked statically: not seen"
 };
 
 // A loaded object, [start, end) in the process from `loaded_ns` to

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Record, Recording, end_replaced, programs
+from conftest import Record, Recording, command, end_replaced, programs
 
 nobody = ("--reuid=65534", "--regid=65534", "--clear-groups")
 
@@ -43,6 +43,12 @@ def options(summary: Path) -> list[str]:
 
 def ids(documents: list[dict[str, Any]]) -> set[int]:
     return {document["process_id"] for document in documents}
+
+
+def said(*arguments: object) -> str:
+    """What the command line prints."""
+    line = [str(part) for part in (command, *arguments)]
+    return subprocess.run(line, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
 def check_all_are_known(recording: Recording, summary: Path, children: int) -> None:
@@ -87,6 +93,18 @@ def test_workers_of_a_server_that_gives_up_root(record: Record, summary: Path) -
     assert recording.status == 0, recording.errors
     assert [t.count("allocated", "malloc", 3001) for t in recording.traces()] == [10] * 3
     assert read(summary)["unrecorded"] == []
+
+
+@as_root
+def test_workers_without_a_way_to_the_session(record: Record, summary: Path) -> None:
+    """In a network of its own and as another user: neither the path nor the door is there for a fork."""
+    unshare = shutil.which("unshare") or ""
+    if subprocess.run([unshare, "--net", "true"], check=False).returncode != 0:
+        pytest.skip("no network namespaces here")
+    recording = record(unshare, "--net", programs / "changes_user", "forks", options=options(summary))
+    assert recording.status == 0, recording.errors
+    assert sum(t.count("allocated", "malloc", 3001) for t in recording.traces()) == 20
+    assert [process["made_no_call"] for process in read(summary)["unrecorded"]] == [True]
 
 
 @as_root
@@ -170,3 +188,53 @@ def test_what_is_not_recorded_keeps_no_collector(record: Record, tmp_path: Path)
     os.kill(daemon, signal.SIGKILL)
     assert recording.status == 0, recording.errors
     assert "linked statically" in recording.errors
+
+
+def test_an_exec_that_fails_changes_nothing(record: Record, summary: Path, tmp_path: Path) -> None:
+    """A shell looks for a program along PATH; what it did not find is no process."""
+    script = tmp_path / "script"
+    script.write_text("exec 2>/dev/null; nothing_of_that_name; env -i /nowhere/at/all; exit 6")
+    recording = record("/bin/sh", script, options=options(summary))
+    assert recording.status == 6, recording.errors
+    assert [process for process in read(summary)["unrecorded"] if not process["made_no_call"]] == []
+
+
+def test_one_report_over_all_processes(record: Record, tmp_path: Path) -> None:
+    line = f"{programs}/fork_storm 20; {programs}/static_program 0; exit 0"
+    recording = record("/bin/sh", "-c", line, options=["--children"])
+    assert recording.status == 0, recording.errors
+    (session,) = recording.folder.glob("*.session.json")
+    assert f"all processes: heapwright explain {session}" in recording.errors
+    traces = {trace.facts["process_id"]: trace for trace in recording.traces()}
+    for path in (session, recording.folder):
+        document = json.loads(said("explain", path, "--json"))
+        assert {process["process_id"] for process in document["processes"]} == set(traces)
+        for process in document["processes"]:
+            assert process["calls"] == traces[process["process_id"]].facts["events"]
+            assert process["is_complete"]
+        children = [process for process in document["processes"] if process["is_fork_child"]]
+        assert len(children) == 20 and {process["inherited_releases"] for process in children} == {1}
+        (storm,) = (sums for sums in document["programs"] if sums["name"] == "fork_storm")
+        assert storm["images"] == 21
+        assert storm["calls"] == sum(p["calls"] for p in document["processes"] if p["name"] == "fork_storm")
+        (named,) = document["not_recorded"]
+        assert named["program"].endswith("/static_program") and "statically" in named["reason"]
+        assert document["without_calls"] == 0
+    text = said("explain", session)
+    assert "1 process was not recorded" in text and "fork_storm" in text
+    shell = next(str(t.facts["process_id"]) for t in recording.traces() if t.path.name.startswith("sh."))
+    one = json.loads(said("explain", session, "--process", shell, "--json"))
+    assert Path(one["summary"]["command"]).name == "sh"
+    assert [process["reason"] for process in one["summary"]["unrecorded_processes"]] == [named["reason"]]
+    child = json.loads(said("explain", recording.folder, "--process", children[0]["process_id"], "--json"))
+    assert child["summary"]["is_fork_child"]
+    assert child["summary"]["totals"]["inherited_releases"] == 1
+    assert child["summary"]["totals"]["unknown_releases"] == 0
+    assert "statically" in said("info", one["file"])
+
+
+def test_a_process_that_is_not_there(record: Record) -> None:
+    recording = record("fork_storm", 2, options=["--children"])
+    line = [str(part) for part in (command, "explain", recording.folder, "--process", "nobody")]
+    result = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 2 and "--process nobody names none of the 3" in result.stderr

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A server that gives up its privileges: started by root, it becomes user
 // 65534, closes every descriptor, forks workers and executes itself. In the
-// end every process is a leaf that makes the same calls.
+// end every process is a leaf that makes the same calls. "forks": no exec, and
+// the second child does nothing.
 #include <sys/wait.h>
 
 #include "say.hpp"
@@ -15,7 +16,8 @@ void do_work() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) {
+  const bool forks_only = argc > 1 && std::strcmp(argv[1], "forks") == 0;
+  if (argc > 1 && !forks_only) {
     do_work();
     return 0;
   }
@@ -26,8 +28,8 @@ int main(int argc, char** argv) {
     children[i] = fork();
     REQUIRE(children[i] >= 0);
     if (children[i] != 0) continue;
-    if (i == 0) {
-      do_work();
+    if (i == 0 || forks_only) {
+      if (i == 0) do_work();
       _exit(0);
     }
     char leaf[] = "leaf";

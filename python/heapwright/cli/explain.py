@@ -11,8 +11,11 @@ import typer
 from heapwright import explain as explaining
 from heapwright.cli import options
 from heapwright.cli.arguments import make_filter, make_site_options, open_trace
+from heapwright.cli.errors import InputError
 from heapwright.cli.explanation import explain_trace, hint_query, make_tree, make_wishes, read_suppressions
+from heapwright.cli.processes import explain_processes, find_process, open_processes
 from heapwright.explain.tree import ENDS, MEASURES
+from heapwright.model.session import is_session
 
 Top = Annotated[int, typer.Option(metavar="N", help="How many lines each table has.")]
 Questions = Annotated[
@@ -32,8 +35,19 @@ Measure = Annotated[str, typer.Option(metavar="NAME", help=f"What the tree sums:
 MinShare = Annotated[str, typer.Option(metavar="PERCENT", help="Leave out branches of the tree below it.")]
 
 
+Process = Annotated[
+    str,
+    typer.Option(
+        "--process",
+        metavar="PID|NAME",
+        help="Of a folder or session: explain this process, by id or program.",
+    ),
+]
+
+
 def explain(
-    file: options.File,
+    file: options.FileOrFolder,
+    process: Process = "",
     top: Top = 10,
     question: Questions = None,
     from_: options.From = "",
@@ -58,8 +72,17 @@ def explain(
     """Say what the recorded program's heap cost, and where."""
     known = read_suppressions(suppressions)
     wishes = make_wishes(top, question or [], json, wide, make_tree(tree, measure, min_share), known)
-    trace = open_trace(file, debug_root)
+    if is_session(file):
+        session = open_processes(file, debug_root)
+        if not process:
+            explain_processes(session, wishes)
+            return
+        trace = find_process(session, process)
+    elif process:
+        raise InputError("--process is for a folder or a session file; this is one process's trace")
+    else:
+        trace = open_trace(file, debug_root)
     chosen = make_filter(trace, from_, until, thread or [], min_block, max_block, site, library, through)
     explain_trace(trace, chosen, make_site_options(site_depth, full_stacks, skip or []), wishes)
     if not json:
-        hint_query(file)
+        hint_query(Path(trace.path))

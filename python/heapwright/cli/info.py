@@ -12,7 +12,7 @@ from rich.text import Text
 from heapwright.cli import options
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.output import hint, make_console, print_json
-from heapwright.explain import words
+from heapwright.explain import summary, words
 from heapwright.explain.tables import plain
 from heapwright.model import Trace
 from heapwright.terminal.pairs import Pairs
@@ -43,6 +43,7 @@ def describe(trace: Trace) -> dict[str, Any]:
         "stacks": max(0, len(trace.stack_columns["parent"]) - 1),
         "frames": len(trace.frame_columns["pc"]),
         "metadata": trace.metadata._asdict(),
+        "processes": summary.processes_of(trace.metadata),
         "end": trace.end._asdict(),
         "damage": [damage._asdict() for damage in trace.damage],
         "modules": [module._asdict() for module in trace.modules],
@@ -76,6 +77,7 @@ def show(document: dict[str, Any], console: Console) -> None:
     ]  # fmt: skip
     lines += [("not seen", line) for line in metadata["unseen"]]
     lines += [("note", note) for note in metadata["notes"]]
+    lines += [("processes", line) for line in summary.about_processes(document["processes"])]
     lines += [
         ("damage", f"at byte {damage['file_offset']}: {damage['what']}") for damage in document["damage"]
     ]

@@ -9,6 +9,9 @@ from typing import Annotated
 import typer
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A trace written by heapwright record.")]
+FileOrFolder = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A trace, a session file, or a folder of traces.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 DebugRoot = Annotated[
     Path | None,

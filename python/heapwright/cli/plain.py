@@ -17,6 +17,8 @@ def explain_plainly(arguments: Sequence[str]) -> bool:
     files = [argument for argument in arguments[1:] if argument != "--json"]
     if arguments[:1] != ["explain"] or len(files) != 1 or len(arguments) > 3 or files[0].startswith("-"):
         return False
+    if files[0].endswith(".session.json"):
+        return False
     if not os.path.isfile(files[0]):  # noqa: PTH113 (importing pathlib takes longer than a short trace)
         return False
     _explain(files[0], as_json=len(arguments) == 3)

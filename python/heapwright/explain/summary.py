@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from heapwright.explain import coverage, estimates, look, words
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
+from heapwright.model.records import End, Metadata
 
 _FINDINGS = 6
 _UNRECORDED = 5
@@ -35,10 +36,7 @@ def answer(report: Report, findings: Sequence[Finding]) -> Answer:
         "sample_mean_bytes": metadata.sample_mean_bytes,
         "durations_recorded": metadata.durations_recorded,
         "notes": list(metadata.notes),
-        "is_fork_child": metadata.is_fork_child,
-        "parent_process_id": metadata.parent_process_id,
-        "unrecorded_processes": [process._asdict() for process in metadata.unrecorded],
-        "children_left_alone": metadata.children_left_alone,
+        **processes_of(metadata),
         "threads": len(trace.threads),
         "totals": facts.totals._asdict(),
         "peak": facts.peak._asdict(),
@@ -57,9 +55,23 @@ def answer(report: Report, findings: Sequence[Finding]) -> Answer:
     return document
 
 
+def processes_of(metadata: Metadata) -> Answer:
+    """Where the process came from, and what it started that has no trace."""
+    return {
+        "is_fork_child": metadata.is_fork_child,
+        "parent_process_id": metadata.parent_process_id,
+        "unrecorded_processes": [process._asdict() for process in metadata.unrecorded],
+        "children_left_alone": metadata.children_left_alone,
+    }
+
+
 def ended(report: Report) -> str:
     """How the recording ended, in words."""
-    end = report.trace.end
+    return end_in_words(report.trace.end)
+
+
+def end_in_words(end: End) -> str:
+    """The same of an end mark."""
     signal = _SIGNALS.get(end.status, f"signal {end.status}")
     return {
         "missing": "the file has no end mark: it was cut, or the collector was killed",

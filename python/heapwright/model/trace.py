@@ -58,6 +58,19 @@ class Filter(NamedTuple):
         return self == Filter()
 
 
+_PLAIN_OPTIONS: dict[str, int | bytes] = {
+    "from_ns": 0,
+    "to_ns": NO_LIMIT,
+    "min_size_bytes": 0,
+    "max_size_bytes": NO_LIMIT,
+    "thread_chosen": b"",
+    "site_of_stack": b"",
+    "stack_chosen": b"",
+    "timeline_points": 2,
+    "slowest_calls": 1,
+}
+
+
 class Trace:
     """A recorded program's heap calls. Made by heapwright.open()."""
 
@@ -198,6 +211,10 @@ class Trace:
             "slowest_calls": slowest_calls,
         }
         return FactsReading(_native.FactsReading(self._reader, options))
+
+    def begin_plain_facts(self) -> FactsReading:
+        """Facts of everything with every stack its own site: no symbols are read."""
+        return FactsReading(_native.FactsReading(self._reader, _PLAIN_OPTIONS))
 
     def table(self, name: str) -> Any:
         """A table ("event", "site", ...) for anything that reads Arrow streams."""

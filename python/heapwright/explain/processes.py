@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""The processes of a recording: one line each, sums by program, and who has no trace and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from heapwright.explain import look, tables, words
+from heapwright.explain.report import Answer
+from heapwright.explain.summary import end_in_words
+from heapwright.model.session import Session, facts_of, name_of
+from heapwright.model.trace import Trace
+
+SCHEMA = "heapwright.processes/1"
+_SUMMED = ("calls", "allocations", "requested_bytes", "live_at_end_bytes", "allocator_ns")
+
+
+def answer(session: Session) -> Answer:
+    """Everything about the processes, as plain data."""
+    processes = [_process(trace) for trace in session.traces]
+    idle = [one for one in session.unrecorded if one.made_no_call]
+    return {
+        "schema": SCHEMA,
+        "file": str(session.path),
+        "processes": processes,
+        "programs": _by_program(processes),
+        "not_recorded": [
+            {
+                "process_id": one.process_id or None,
+                "parent_process_id": one.parent_process_id,
+                "program": one.program,
+                "reason": one.reason,
+            }
+            for one in session.unrecorded
+            if not one.made_no_call
+        ],
+        "without_calls": len(idle),
+        "children_left_alone": session.children_left_alone,
+        "starts_lost": session.starts_lost,
+        "unreadable": session.unreadable,
+        "left_out": session.left_out,
+    }
+
+
+def _process(trace: Trace) -> Answer:
+    facts, metadata = facts_of(trace), trace.metadata
+    return {
+        "process_id": metadata.process_id,
+        "parent_process_id": metadata.parent_process_id,
+        "is_fork_child": metadata.is_fork_child,
+        "program": metadata.program,
+        "name": name_of(trace),
+        "file": trace.path,
+        "first_ns": min((thread.first_ns for thread in trace.threads), default=trace.end.time_ns),
+        "end_ns": trace.end.time_ns,
+        "calls": facts.totals.events,
+        "allocations": facts.totals.allocations,
+        "requested_bytes": facts.totals.requested_bytes,
+        "peak_bytes": facts.peak.live_bytes,
+        "live_at_end_bytes": sum(site.live_at_end_bytes for site in facts.sites),
+        "live_at_end_blocks": sum(site.live_at_end_blocks for site in facts.sites),
+        "inherited_releases": facts.totals.inherited_releases,
+        "allocator_ns": facts.totals.allocator_ns,
+        "is_complete": facts.completeness.is_complete,
+        "reasons": list(facts.completeness.reasons),
+        "end": end_in_words(trace.end),
+    }
+
+
+def _by_program(processes: Iterable[Answer]) -> list[Answer]:
+    programs: dict[str, Answer] = {}
+    for process in processes:
+        sums = programs.setdefault(
+            process["program"],
+            {"program": process["program"], "name": process["name"], "images": 0, "highest_peak_bytes": 0}
+            | dict.fromkeys(_SUMMED, 0),
+        )
+        sums["images"] += 1
+        sums["highest_peak_bytes"] = max(sums["highest_peak_bytes"], process["peak_bytes"])
+        for name in _SUMMED:
+            sums[name] += process[name]
+    return sorted(programs.values(), key=lambda sums: -int(sums["calls"]))
+
+
+def show(answer: Answer, top: int) -> look.RenderableType:
+    """Warnings, the busiest processes, sums by program."""
+    parts: list[look.RenderableType] = [look.Text(line, style=style) for line, style in _lines(answer)]
+    busiest = sorted(answer["processes"], key=lambda process: -int(process["calls"]))[:top]
+    parts += [look.Text(), look.Text("Processes", style="bold"), _process_table(busiest)]
+    rest = len(answer["processes"]) - len(busiest)
+    if rest:
+        parts.append(look.Text(f"{words.counted(rest, 'more process image')}: --top or --json lists all"))
+    parts += [look.Text(), look.Text("Programs", style="bold"), _program_table(answer["programs"][:top])]
+    return look.Group(*parts)
+
+
+def _lines(answer: Answer) -> list[tuple[str, str]]:
+    broken = [process for process in answer["processes"] if not process["is_complete"]]
+    named, lost = answer["not_recorded"], answer["starts_lost"] + len(answer["unreadable"])
+    lines = []
+    if not (broken or named or lost or answer["children_left_alone"]):
+        lines.append(("complete: every process that was started is here, with every call", "green"))
+    if broken:
+        images = words.counted(len(broken), "process image is", "process images are")
+        first = f"{broken[0]['name']} {broken[0]['process_id']}: {'; '.join(broken[0]['reasons'])}"
+        lines.append((f"INCOMPLETE: {images} not whole, first {first}", "bold red"))
+    for (program, reason), number in Counter((one["program"], one["reason"]) for one in named).most_common():
+        was = words.counted(number, "process was", "processes were")
+        lines.append((f"{was} not recorded: {program + ': ' if program else ''}{reason}", "yellow"))
+    if answer["starts_lost"]:
+        lines.append(
+            (f"{words.counted(answer['starts_lost'], 'more start')} could not be followed", "yellow")
+        )
+    lines += [(f"not read: {reason}", "yellow") for reason in answer["unreadable"]]
+    if answer["children_left_alone"]:
+        alone = words.counted(answer["children_left_alone"], "child process was", "child processes were")
+        lines.append((f"{alone} not recorded (--children records them)", "yellow"))
+    if answer["without_calls"]:
+        idle = words.counted(answer["without_calls"], "forked child", "forked children")
+        lines.append((f"{idle} made no heap call: nothing to record", ""))
+    if answer["left_out"]:
+        other = words.counted(answer["left_out"], "trace")
+        lines.append((f"{other} of other recordings in this folder left out; this is the latest", ""))
+    return lines
+
+
+def _process_table(processes: Iterable[Answer]) -> look.RenderableType:
+    rows = [
+        (
+            str(process["process_id"]),
+            str(process["parent_process_id"]) + (" fork" if process["is_fork_child"] else ""),
+            words.duration(process["first_ns"]),
+            words.duration(max(0, process["end_ns"] - process["first_ns"])),
+            words.count(process["calls"]),
+            words.size(process["peak_bytes"]),
+            words.size(process["live_at_end_bytes"]),
+            "yes" if process["is_complete"] else "NO",
+            process["name"],
+            process["end"],
+        )
+        for process in processes
+    ]
+    headers = (
+        "process",
+        "parent",
+        "from",
+        "for",
+        "calls",
+        "peak",
+        "live at end",
+        "complete",
+        "program",
+        "end",
+    )
+    return tables.plain(headers, rows, text_columns=(8, 9), left_columns=(1,))
+
+
+def _program_table(programs: Iterable[Answer]) -> look.RenderableType:
+    rows = [
+        (
+            words.count(sums["images"]),
+            words.count(sums["calls"]),
+            words.size(sums["requested_bytes"]),
+            words.size(sums["highest_peak_bytes"]),
+            words.size(sums["live_at_end_bytes"]),
+            words.duration(sums["allocator_ns"]),
+            sums["program"],
+        )
+        for sums in programs
+    ]
+    headers = ("images", "calls", "bytes", "highest peak", "live at end", "allocator", "program")
+    return tables.plain(headers, rows, text_columns=(6,))
