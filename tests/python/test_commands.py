@@ -24,7 +24,7 @@ ENTRY = "from heapwright.__main__ import main; main()"
         ("explain", "missing argument 'FILE'; see heapwright explain --help"),
         ("explain --tops 3 {trace}", "unknown option --tops; did you mean --top?"),
         ("explain {folder}/gone", "there is no file {folder}/gone; heapwright record writes one"),
-        ("explain {folder}", "{folder} is a folder; name a trace file that heapwright record wrote"),
+        ("info {folder}", "{folder} is a folder; name a trace file that heapwright record wrote"),
         ("explain --top 0 {trace}", "--top takes a number from 1 on"),
         ("explain --question pek {trace}", "unknown question pek; did you mean peak?"),
         ("explain --from 2s --until 1s {trace}", "--from must be before --until"),

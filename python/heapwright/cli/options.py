@@ -10,7 +10,10 @@ import typer
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A trace written by heapwright record.")]
 FileOrFolder = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A trace, a session file, or a folder of traces.")
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A trace written by heapwright record. Or a folder of them, or a session file."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 DebugRoot = Annotated[
