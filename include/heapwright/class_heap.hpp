@@ -4,6 +4,8 @@
 #ifndef HEAPWRIGHT_CLASS_HEAP_HPP
 #define HEAPWRIGHT_CLASS_HEAP_HPP
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -167,27 +169,33 @@ class class_heap {
       bytes += own.bytes.load(std::memory_order_relaxed);
     }
   };
-  struct registered_cache {
-    thread_cache cache;
-    registered_cache() {
-      const std::scoped_lock lock(registry_);
-      cache.next = std::exchange(caches_, &cache);
-    }
-    ~registered_cache() {
-      of_this_thread_ = nullptr;
-      has_ended_ = true;
-      empty(cache, cache.block_count);
-      const std::scoped_lock lock(registry_);
-      flush(cache);
-      past_.objects += cache.objects.load(std::memory_order_relaxed);
-      past_.bytes += cache.bytes.load(std::memory_order_relaxed);
-      thread_cache** link = &caches_;
-      while (*link != &cache) link = &(*link)->next;
-      *link = cache.next;
+  // Runs leave() when a thread ends. A thread_local object with a destructor
+  // would do, but registering one ends the program when memory has run out.
+  struct exit_key {
+    pthread_key_t key{};
+    bool is_made = pthread_key_create(&key, leave) == 0;
+    exit_key() noexcept = default;
+    exit_key(const exit_key&) = delete;
+    exit_key& operator=(const exit_key&) = delete;
+    ~exit_key() {
+      if (is_made) pthread_key_delete(key);
     }
   };
+  static void leave(void* cache) noexcept {
+    auto& own = *static_cast<thread_cache*>(cache);
+    of_this_thread_ = nullptr;
+    has_ended_ = true;
+    empty(own, own.block_count);
+    const std::scoped_lock lock(registry_);
+    flush(own);
+    past_.objects += own.objects.load(std::memory_order_relaxed);
+    past_.bytes += own.bytes.load(std::memory_order_relaxed);
+    thread_cache** link = &caches_;
+    while (*link != &own) link = &(*link)->next;
+    *link = own.next;
+  }
 
-  // Null when the thread is about to end.
+  // Null when the thread is about to end, or there is no memory to be told of its end.
   static thread_cache* of_thread() noexcept {
     if (of_this_thread_ != nullptr) [[likely]]
       return of_this_thread_;
@@ -195,8 +203,11 @@ class class_heap {
   }
   [[gnu::noinline]] static thread_cache* make_cache() noexcept {
     if (has_ended_) return nullptr;
-    thread_local registered_cache own;
-    return of_this_thread_ = &own.cache;
+    static const exit_key at_exit;
+    if (!at_exit.is_made || pthread_setspecific(at_exit.key, &cache_of_thread_) != 0) return nullptr;
+    const std::scoped_lock lock(registry_);
+    cache_of_thread_.next = std::exchange(caches_, &cache_of_thread_);
+    return of_this_thread_ = &cache_of_thread_;
   }
   static void empty(thread_cache& own, std::size_t count) noexcept {
     for (; count != 0; --count) release_below(own.blocks[--own.block_count], default_alignment);
@@ -245,6 +256,7 @@ class class_heap {
   static inline constinit std::mutex registry_;
   static inline constinit thread_cache* caches_ = nullptr;
   static inline constinit totals past_{};
+  static inline constinit thread_local thread_cache cache_of_thread_{};
   static inline constinit thread_local thread_cache* of_this_thread_ = nullptr;
   static inline constinit thread_local bool has_ended_ = false;
   static inline constinit std::atomic<std::int64_t> live_{0};
