@@ -2,10 +2,10 @@
 // One object of 48 bytes, made and deleted, and 32 at a time; by one thread
 // and by two. "std" is the global operator new.
 #include <benchmark/benchmark.h>
-#include <heapwright/class_heap.hpp>
 
 #include <array>
 #include <cstdint>
+#include <heapwright/class_heap.hpp>
 
 namespace {
 

@@ -2,9 +2,9 @@
 // One object with a vector of 16 numbers, taken, filled and given back, by one
 // thread and by two. "std" makes and destroys it each time.
 #include <benchmark/benchmark.h>
+
 #include <heapwright/object_pool.hpp>
 #include <heapwright/shared_object_pool.hpp>
-
 #include <memory>
 #include <string>
 #include <vector>

@@ -159,7 +159,7 @@ std::uintptr_t draw_place() noexcept {
   const std::uintptr_t top = std::bit_ceil(reinterpret_cast<std::uintptr_t>(&on_stack));
   const long flags = platform::raw_syscall(SYS_personality, 0xffffffff);
   const bool is_fixed = flags > 0 && (flags & ADDR_NO_RANDOMIZE) != 0;
-  const std::uintptr_t places = top / 8 * 3 / unit_bytes;
+  const std::uintptr_t places = std::max<std::uintptr_t>(top / 8 * 3 / unit_bytes, 1);
   return top / 4 + (is_fixed ? 0 : random_word() % places) * unit_bytes;
 }
 

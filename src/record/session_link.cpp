@@ -107,7 +107,7 @@ Way take_apart(const char* text) noexcept {
 }
 
 bool is_file_of(int file, std::uint64_t user_id) noexcept {
-  struct stat status;
+  struct stat status {};
   return raw_syscall(SYS_fstat, file, raw_argument(&status)) == 0 && status.st_uid == user_id;
 }
 

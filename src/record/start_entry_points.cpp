@@ -149,14 +149,14 @@ HEAPWRIGHT_HOOK int clone(int (*function)(void*), void* stack, int flags, void* 
 
 HEAPWRIGHT_HOOK int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
                                 const posix_spawnattr_t* attributes, char* const arguments[],
-                                char* const environment[]) noexcept {
+                                char* const environment[]) {
   if (!find(real_starts.posix_spawn, "posix_spawn")) return ENOSYS;
   return spawn(real_starts.posix_spawn, child, path, actions, attributes, arguments, environment);
 }
 
 HEAPWRIGHT_HOOK int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
                                  const posix_spawnattr_t* attributes, char* const arguments[],
-                                 char* const environment[]) noexcept {
+                                 char* const environment[]) {
   if (!find(real_starts.posix_spawnp, "posix_spawnp")) return ENOSYS;
   return spawn(real_starts.posix_spawnp, child, file, actions, attributes, arguments, environment);
 }

@@ -134,8 +134,7 @@ class FakeRecorder {
                      const session::RawEvent& event) {
     if (!wait_for_room(lane, 2)) return false;
     const std::uint64_t head = lane.head.load(std::memory_order_relaxed);
-    std::memcpy(static_cast<void*>(&lane.ring[head % ring_of(lane)]), &extension,
-                sizeof extension);
+    std::memcpy(static_cast<void*>(&lane.ring[head % ring_of(lane)]), &extension, sizeof extension);
     lane.ring[(head + 1) % ring_of(lane)] = event;
     lane.head.store(head + 2, std::memory_order_release);
     return true;
