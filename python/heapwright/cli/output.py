@@ -51,7 +51,7 @@ def make_console(wide: bool = False) -> Console:
     console = Stdout(highlight=False, markup=False, emoji=False)
     if wide:
         console.width = _UNLIMITED_COLUMNS
-    elif not console.is_terminal and "COLUMNS" not in os.environ:
+    elif not console.is_terminal and not os.environ.get("COLUMNS"):
         console.width = _FILE_COLUMNS
     return console
 
