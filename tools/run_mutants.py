@@ -30,8 +30,8 @@ root = Path(__file__).resolve().parent.parent
 build = root / "build" / "release"
 kept = root / "build" / "planted.json"
 CPP_SUFFIXES = {".cpp", ".hpp", ".h"}
-# What journeys and Python tests run of the native programs.
-SHIPPED = ["heapwright-collect", "heapwright-record", "heapwright", "heapwright-lab"]
+# What journeys and Python tests run of the native programs, and who has the heap linked in.
+SHIPPED = ["heapwright-collect", "heapwright-record", "heapwright", "heapwright-lab", "heap_elevated"]
 BUILD_LIMIT_S, TEST_LIMIT_S = 600, 300
 
 

@@ -110,6 +110,7 @@ TEST(WorkSpan, ReachesFromTheFirstBeginToTheLastEnd) {
   std::uint64_t last_end_ns = 0;
   const std::uint64_t outside_begin_ns = now_ns();
   span.run(1, [&] { first_begin_ns = now_ns(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the second begins well after the first
   span.run(0, [&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     last_end_ns = now_ns();
