@@ -25,7 +25,7 @@ std::string locate(const std::string& program, std::uint32_t process_id) {
   std::istringstream folders(search_path != nullptr ? search_path : "/usr/bin:/bin");
   std::string folder;
   while (std::getline(folders, folder, ':')) {
-    const std::string path = folder + "/" + program;
+    std::string path = folder + "/" + program;
     if (access(path.c_str(), X_OK) == 0) return path;
   }
   return program;
