@@ -13,11 +13,8 @@
 #define HEAPWRIGHT_ARENA_HPP
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <memory_resource>
 #include <new>
@@ -26,6 +23,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "heapwright/detail/arena_blocks.hpp"
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/decayed_histogram.hpp"
 #include "heapwright/detail/heap_hook.hpp"
@@ -49,74 +47,6 @@ struct arena_usage {
   std::size_t retained_bytes;  // held from upstream, used or not
   std::uint64_t upstream_allocations;
 };
-
-namespace detail {
-
-struct alignas(std::max_align_t) arena_block {
-  arena_block* next;
-  std::size_t bytes;             // with this header
-  std::size_t spent_before = 0;  // of a block in use: the bytes of the full blocks before it,
-  std::size_t tail_before = 0;   // and how many of them were left over at their ends
-  std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
-  std::byte* end() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
-};
-
-// The blocks of requests that have one to themselves. Spare ones wait by size:
-// blocks are rounded up to size classes of 12.5 %, so the first of a class fits.
-struct large_blocks {
-  arena_block* in_use = nullptr;
-  std::size_t in_use_bytes = 0;
-  std::size_t largest_spare = 0;  // no class above it holds one
-  std::array<arena_block*, size_class_count> spare{};
-
-  static std::size_t class_for(std::size_t bytes) noexcept {
-    const std::size_t index = size_class_of(bytes);
-    return size_class_lower(index) < bytes ? index + 1 : index;
-  }
-  void add_spare(arena_block* block) noexcept {
-    const std::size_t index = size_class_of(block->bytes);
-    block->next = std::exchange(spare[index], block);
-    largest_spare = std::max(largest_spare, index);
-  }
-  // The class, or the next one: at most a quarter too large.
-  arena_block* take_spare(std::size_t index) noexcept {
-    if (spare[index] == nullptr && spare[++index] == nullptr) return nullptr;
-    return std::exchange(spare[index], spare[index]->next);
-  }
-  arena_block* take_largest_spare() noexcept {
-    while (spare[largest_spare] == nullptr) {
-      if (largest_spare-- == 0) return largest_spare = 0, nullptr;
-    }
-    return std::exchange(spare[largest_spare], spare[largest_spare]->next);
-  }
-};
-
-struct destructor_kind {
-  void (*destroy)(void* first, std::size_t count) noexcept;
-  const char* function_name;  // names the type
-};
-
-struct destructor_note {
-  destructor_note* next;
-  const destructor_kind* kind;
-  void* first;
-  std::size_t count;
-};
-
-template <class T>
-void destroy_objects(void* first, std::size_t count) noexcept {
-  for (T* object = static_cast<T*>(first) + count; count-- > 0;) std::destroy_at(--object);
-}
-
-template <class T>
-constexpr const char* name_of_type() noexcept {
-  return __PRETTY_FUNCTION__;
-}
-
-template <class T>
-inline constexpr destructor_kind destructor_kind_of{&destroy_objects<T>, name_of_type<T>()};
-
-}  // namespace detail
 
 class arena : public std::pmr::memory_resource {
  public:
@@ -180,12 +110,12 @@ class arena : public std::pmr::memory_resource {
   template <class T, class... Args>
   T* create(Args&&... args) {
     if constexpr (std::is_trivially_destructible_v<T>) {
-      return construct<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
+      return detail::construct_in<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
     } else {
       auto* note = new_note();
       void* memory = allocate(sizeof(T), alignof(T));
       const heap_calls before = heap_calls_now();
-      T* object = construct<T>(memory, std::forward<Args>(args)...);
+      T* object = detail::construct_in<T>(memory, std::forward<Args>(args)...);
       check_ownership(before, detail::name_of_type<T>());
       register_note(note, &detail::destructor_kind_of<T>, object, 1);
       return object;
@@ -257,7 +187,7 @@ class arena : public std::pmr::memory_resource {
   bool owns(const void* address) const noexcept {
     const auto* at = static_cast<const std::byte*>(address);
     if (!buffer_.empty() && at >= buffer_.data() && at < buffer_.data() + buffer_.size()) return true;
-    return lies_in(first_, at) || (large_ != nullptr && lies_in(large_->in_use, at));
+    return detail::lies_in(first_, at) || (large_ != nullptr && detail::lies_in(large_->in_use, at));
   }
 
   arena_usage usage() const noexcept {
@@ -435,22 +365,6 @@ class arena : public std::pmr::memory_resource {
       detail::poison(block->begin(), block->bytes - sizeof(detail::arena_block));
     }
   }
-  static bool lies_in(detail::arena_block* list, const std::byte* at) noexcept {
-    for (; list != nullptr; list = list->next) {
-      if (at >= list->begin() && at < list->end()) return true;
-    }
-    return false;
-  }
-
-  // Aggregates as well, whose members some compilers initialize by braces only.
-  template <class T, class... Args>
-  static T* construct(void* where, Args&&... args) {
-    if constexpr (std::is_constructible_v<T, Args...>) {
-      return ::new (where) T(std::forward<Args>(args)...);
-    } else {
-      return ::new (where) T{std::forward<Args>(args)...};
-    }
-  }
 
   detail::destructor_note* new_note() {
     void* memory = allocate(sizeof(detail::destructor_note), alignof(detail::destructor_note));
@@ -478,8 +392,7 @@ class arena : public std::pmr::memory_resource {
     if (forbids_foreign_memory_ == 0) return;
     const heap_calls after = heap_calls_now();
     if (after.allocations == before.allocations && after.releases == before.releases) return;
-    std::fprintf(stderr, "heapwright::arena: an object owns memory outside the arena: %s\n", function_name);
-    std::abort();
+    detail::stop_for_foreign_memory(function_name);
   }
 
   std::byte* cursor_ = nullptr;

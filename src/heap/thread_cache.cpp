@@ -12,6 +12,8 @@
 #include "heap/maintenance.hpp"
 #include "heap/misuse.hpp"
 #include "heap/partial_pool.hpp"
+#include "heap/prefetch.hpp"
+#include "heap/promotion.hpp"
 #include "heap/remote_free.hpp"
 
 namespace heapwright::heap {
@@ -370,32 +372,14 @@ bool is_to_be_carved(ThreadCache* cache, UnitLine* slab) noexcept {
   return ready_list(cache, slab)->free_list == nullptr && !remote_of(slab).has_blocks();
 }
 
-// What a search for another slab looks at has not been used for long: it is
-// fetched all at once, not one after the other.
-void expect_search(const ThreadCache* cache, std::uint32_t size_class) noexcept {
-  const std::uint32_t coarse = size_classes[size_class].coarse;
-  __builtin_prefetch(&cache->slots[size_class], 1);
-  __builtin_prefetch(&cache->slots[coarse], 1);
-  __builtin_prefetch(&cache->reasons[static_cast<std::uint32_t>(Reason::refill_cold)], 1);
-  __builtin_prefetch(line_of(cache->lot.unit), 1);  // of a heap of one's own: its spare run
-  expect_claim(size_class);
-  expect_claim(coarse);
-  expect_run();
-}
-
-void expect_waiting(const ThreadCache* cache, std::uint32_t size_class) noexcept {
-  const ClassSlot& slot = cache->slots[size_class];
-  if (slot.waiting != 0) __builtin_prefetch(line_of(line_of(slot.waiting)->next), 1);
-}
-
 // The first slab of the queue, with a block. Null: there is none.
 [[gnu::hot]] UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const ClassSlot& slot = cache->slots[size_class];
   if (slot.first != 0) {
     UnitLine* slab = line_of(slot.first);
     if (!has_blocks(slab) && detached_count(cache, slab) == 0) {
-      expect_search(cache, size_class);
-      expect_waiting(cache, size_class);
+      prefetch_search(cache, size_class);
+      prefetch_waiting(cache, size_class);
       retire(cache, slab);
     } else if (slot.first != slot.last && is_to_be_carved(cache, slab)) {
       leave_queue(cache, slab);
@@ -413,28 +397,6 @@ UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
   UnitLine* slab = has_slabs(cache, coarse) ? first_slab(cache, coarse) : nullptr;
   if (slab == nullptr) slab = claim_for(cache, coarse);
   return slab == nullptr || is_to_be_carved(cache, slab) ? nullptr : slab;
-}
-
-// Whether `size_class` is to get a slab of its own, now that its coarser one
-// would need another.
-bool is_promoted(const ThreadCache* cache, std::uint32_t size_class) noexcept {
-  const std::uint32_t coarse_class = size_classes[size_class].coarse;
-  const ClassSlot& coarse = cache->slots[coarse_class];
-  if (coarse.held_units >= units_before_promotion) return true;
-  return coarse.held_units >= units_before_favourite && coarse.votes >= votes_of_favourite &&
-         coarse.favourite == coarse_class - size_class;
-}
-
-void vote(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  const std::uint32_t coarse_class = size_classes[size_class].coarse;
-  const auto candidate = static_cast<std::uint8_t>(coarse_class - size_class);
-  ClassSlot& coarse = cache->slots[coarse_class];
-  if (coarse.votes == 0) coarse.favourite = candidate;
-  if (coarse.favourite != candidate) {
-    --coarse.votes;
-  } else if (coarse.votes < votes_of_favourite) {
-    ++coarse.votes;
-  }
 }
 
 // A block of `serving`, whose first slab has none ready, for a request of `size_class`.
@@ -469,7 +431,7 @@ void give_up(ThreadCache* cache, UnitLine* slab) noexcept {
 [[gnu::hot]] void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (size_class == 0) size_class = 1;
   if (size_class <= last_small_class && cache->current[step_of(block_bytes_of(size_class))] == 0)
-    expect_search(cache, size_class);
+    prefetch_search(cache, size_class);
   const std::uint32_t serving = has_slabs(cache, size_class) ? size_class : size_classes[size_class].coarse;
   cache->slots[serving].is_used = true;
   const std::uint32_t first = cache->slots[serving].first;

@@ -97,13 +97,6 @@ struct ThreadCache {
   }
 };
 
-// A class that a coarser one serves gets a slab of its own instead of another
-// one of the coarser class, once that holds so much: the memory saved is then
-// worth a slab partly used. One that asks more than the others, sooner.
-inline constexpr std::uint32_t units_before_promotion = 64;
-inline constexpr std::uint32_t units_before_favourite = 4;
-inline constexpr std::uint32_t votes_of_favourite = 8;
-
 // A sparse slab that is the only one of its class stays, up to this sum.
 inline constexpr std::uint32_t most_kept_bytes = 128 * 1024;
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// What an arena's memory is made of: blocks, and notes for destructors.
+#ifndef HEAPWRIGHT_DETAIL_ARENA_BLOCKS_HPP
+#define HEAPWRIGHT_DETAIL_ARENA_BLOCKS_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "heapwright/detail/check.hpp"
+#include "heapwright/detail/decayed_histogram.hpp"
+
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
+
+struct alignas(std::max_align_t) arena_block {
+  arena_block* next;
+  std::size_t bytes;             // with this header
+  std::size_t spent_before = 0;  // of a block in use: the bytes of the full blocks before it,
+  std::size_t tail_before = 0;   // and how many of them were left over at their ends
+  std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  std::byte* end() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
+};
+
+inline bool lies_in(arena_block* list, const std::byte* at) noexcept {
+  for (; list != nullptr; list = list->next) {
+    if (at >= list->begin() && at < list->end()) return true;
+  }
+  return false;
+}
+
+// The blocks of requests that have one to themselves. Spare ones wait by size:
+// blocks are rounded up to size classes of 12.5 %, so the first of a class fits.
+struct large_blocks {
+  arena_block* in_use = nullptr;
+  std::size_t in_use_bytes = 0;
+  std::size_t largest_spare = 0;  // no class above it holds one
+  std::array<arena_block*, size_class_count> spare{};
+
+  static std::size_t class_for(std::size_t bytes) noexcept {
+    const std::size_t index = size_class_of(bytes);
+    return size_class_lower(index) < bytes ? index + 1 : index;
+  }
+  void add_spare(arena_block* block) noexcept {
+    const std::size_t index = size_class_of(block->bytes);
+    block->next = std::exchange(spare[index], block);
+    largest_spare = std::max(largest_spare, index);
+  }
+  // The class, or the next one: at most a quarter too large.
+  arena_block* take_spare(std::size_t index) noexcept {
+    if (spare[index] == nullptr && spare[++index] == nullptr) return nullptr;
+    return std::exchange(spare[index], spare[index]->next);
+  }
+  arena_block* take_largest_spare() noexcept {
+    while (spare[largest_spare] == nullptr) {
+      if (largest_spare-- == 0) return largest_spare = 0, nullptr;
+    }
+    return std::exchange(spare[largest_spare], spare[largest_spare]->next);
+  }
+};
+
+struct destructor_kind {
+  void (*destroy)(void* first, std::size_t count) noexcept;
+  const char* function_name;  // names the type
+};
+
+struct destructor_note {
+  destructor_note* next;
+  const destructor_kind* kind;
+  void* first;
+  std::size_t count;
+};
+
+// Aggregates as well, whose members some compilers initialize by braces only.
+template <class T, class... Args>
+T* construct_in(void* where, Args&&... args) {
+  if constexpr (std::is_constructible_v<T, Args...>) {
+    return ::new (where) T(std::forward<Args>(args)...);
+  } else {
+    return ::new (where) T{std::forward<Args>(args)...};
+  }
+}
+
+template <class T>
+void destroy_objects(void* first, std::size_t count) noexcept {
+  for (T* object = static_cast<T*>(first) + count; count-- > 0;) std::destroy_at(--object);
+}
+
+template <class T>
+constexpr const char* name_of_type() noexcept {
+  return __PRETTY_FUNCTION__;
+}
+
+template <class T>
+inline constexpr destructor_kind destructor_kind_of{&destroy_objects<T>, name_of_type<T>()};
+
+[[noreturn]] inline void stop_for_foreign_memory(const char* function_name) noexcept {
+  std::fprintf(stderr, "heapwright::arena: an object owns memory outside the arena: %s\n", function_name);
+  std::abort();
+}
+
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
+#endif
