@@ -6,7 +6,6 @@
 // stays clean, unless they are followed (--children); then whatever a process
 // of the tree executes is given them. Each exec is told to the collector,
 // which names what then does not come up with the recorder.
-#include <dlfcn.h>
 
 #include <atomic>
 #include <cstdarg>
@@ -24,14 +23,16 @@ namespace {
 
 using Exec = int(const char*, char* const[], char* const[]);
 
-template <typename Function>
-Function* next_function(const char* name) noexcept {
-  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
-}
+struct RealExecs {
+  Exec* path;                                      // execve
+  Exec* search;                                    // execvpe
+  int (*file)(int, char* const[], char* const[]);  // fexecve
+};
+constinit RealExecs real_execs{};
 
 bool is_recorded_process() noexcept {
   return wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active &&
-         static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid)) == process.block->process_id;
+         static_cast<std::uint32_t>(own_process_id()) == process.block->process_id;
 }
 
 // Without follow_children only the process that was linked hands its recording
@@ -42,7 +43,7 @@ bool hands_recording_on() noexcept {
   if (control == nullptr) return false;
   if ((control->flags & session::follow_children) != 0 || is_recorded_process()) return true;
   static constinit std::atomic<long> last_counted{0};
-  const long process_id = platform::raw_syscall(SYS_getpid);
+  const long process_id = own_process_id();
   const bool is_vfork_child = wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active;
   if (is_vfork_child && last_counted.exchange(process_id) != process_id) count_child_left_alone();
   return false;
@@ -55,33 +56,28 @@ int exec_recorded(const char* file, char* const* environment, Call call) noexcep
   const ExtendedEnvironment extended(environment);
   char* room[extended.pointers()];
   char text[extended.bytes()];
-  tell_note(begin_note(session::start_exec, file == nullptr ? "" : file),
-            static_cast<pid_t>(platform::raw_syscall(SYS_getpid)));
+  tell_note(begin_note(session::start_exec, file == nullptr ? "" : file), own_process_id());
   const int result = call(extended.write(room, text));
   tell_exec_failed();
   return result;
 }
 
 int exec_path(const char* path, char* const* arguments, char* const* environment) noexcept {
-  static constinit Exec* next = nullptr;
-  if (next == nullptr) next = next_function<Exec>("execve");
+  if (real_execs.path == nullptr) find_real_execs();
   return exec_recorded(path, environment,
-                       [=](char* const* extended) { return next(path, arguments, extended); });
+                       [=](char* const* extended) { return real_execs.path(path, arguments, extended); });
 }
 
 int exec_search(const char* file, char* const* arguments, char* const* environment) noexcept {
-  static constinit Exec* next = nullptr;
-  if (next == nullptr) next = next_function<Exec>("execvpe");
+  if (real_execs.search == nullptr) find_real_execs();
   return exec_recorded(file, environment,
-                       [=](char* const* extended) { return next(file, arguments, extended); });
+                       [=](char* const* extended) { return real_execs.search(file, arguments, extended); });
 }
 
 }  // namespace
 
 HEAPWRIGHT_HOOK int fexecve(int file, char* const arguments[], char* const environment[]) noexcept {
-  using ExecFile = int(int, char* const[], char* const[]);
-  static constinit ExecFile* next = nullptr;
-  if (next == nullptr) next = next_function<ExecFile>("fexecve");
+  if (real_execs.file == nullptr) find_real_execs();
   char link[32] = "/proc/self/fd/";
   std::size_t length = std::strlen(link);
   for (int scale = 1'000'000'000; scale > 0; scale /= 10) {
@@ -92,7 +88,7 @@ HEAPWRIGHT_HOOK int fexecve(int file, char* const arguments[], char* const envir
                                            platform::raw_argument(path), sizeof path - 1);
   path[bytes > 0 ? bytes : 0] = '\0';
   return exec_recorded(path, environment,
-                       [=](char* const* extended) { return next(file, arguments, extended); });
+                       [=](char* const* extended) { return real_execs.file(file, arguments, extended); });
 }
 
 HEAPWRIGHT_HOOK int execve(const char* path, char* const arguments[], char* const environment[]) noexcept {
@@ -143,6 +139,11 @@ HEAPWRIGHT_HOOK int execle(const char* path, const char* first, ...) noexcept {
   char* const* environment = va_arg(arguments_read, char* const*);
   va_end(arguments_read);
   return exec_path(path, arguments, environment);
+}
+
+void find_real_execs() noexcept {
+  real_execs = {find_next<Exec>("execve"), find_next<Exec>("execvpe"),
+                find_next<int(int, char* const[], char* const[])>("fexecve")};
 }
 
 }  // namespace heapwright::record

@@ -90,28 +90,11 @@ struct Operator<name, family, describe> {
   }
 };
 
-template <Name name, Family family, auto describe>
+// frees_unmoved: releases the block when it cannot be moved.
+template <Name name, Family family, auto describe, bool frees_unmoved = false>
 struct Reallocation;
-template <Name name, Family family, typename... A, Change (*describe)(A...) noexcept>
-struct Reallocation<name, family, describe> {
-  static void* hook(A... a) noexcept {
-    const void* frame = __builtin_frame_address(0);
-    auto* next = next_of<name, void*, A...>();
-    ThreadRecorder* thread = enter(frame);
-    if (thread == nullptr) [[unlikely]]
-      return next(a...);
-    const Change change = describe(a...);
-    return observe_realloc(
-        *thread, frame, EventKind::realloc_, change.old_block, change.size,
-        [=]() noexcept { return next(a...); }, UsableOf<family>{});
-  }
-};
-
-// Releases the block when it cannot be moved.
-template <Name name, Family family, auto describe>
-struct ReallocationOrFree;
-template <Name name, Family family, typename... A, Change (*describe)(A...) noexcept>
-struct ReallocationOrFree<name, family, describe> {
+template <Name name, Family family, typename... A, Change (*describe)(A...) noexcept, bool frees_unmoved>
+struct Reallocation<name, family, describe, frees_unmoved> {
   static void* hook(A... a) noexcept {
     const void* frame = __builtin_frame_address(0);
     auto* next = next_of<name, void*, A...>();
@@ -122,7 +105,7 @@ struct ReallocationOrFree<name, family, describe> {
     void* block = observe_realloc(
         *thread, frame, EventKind::realloc_, change.old_block, change.size,
         [=]() noexcept { return next(a...); }, UsableOf<family>{});
-    if (block == nullptr && change.old_block != nullptr) [[unlikely]] {
+    if (frees_unmoved && block == nullptr && change.old_block != nullptr) [[unlikely]] {
       thread->activity = Activity::real_call;
       observe_release(*thread, frame, EventKind::free_, change.old_block, 0, 0, []() noexcept {});
     }

@@ -152,7 +152,7 @@ constexpr OwnName makes_or_throws = own_name<name, family, Operator<name, family
 template <Name name, Family family, auto describe>
 constexpr OwnName changes = own_name<name, family, Reallocation<name, family, describe>>();
 template <Name name, Family family, auto describe>
-constexpr OwnName changes_or_frees = own_name<name, family, ReallocationOrFree<name, family, describe>>();
+constexpr OwnName changes_or_frees = own_name<name, family, Reallocation<name, family, describe, true>>();
 template <Name name, Family family, auto describe>
 constexpr OwnName changes_or_throws = own_name<name, family, OperatorReallocation<name, family, describe>>();
 template <Name name, Family family, auto describe>

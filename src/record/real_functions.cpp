@@ -87,7 +87,7 @@ void remember_operator(void* function) noexcept {
 
 template <typename Function>
 void find(Function*& function, const char* name) noexcept {
-  function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  function = find_next<Function>(name);
 }
 
 // A program at fixed addresses that takes a function's address has an entry

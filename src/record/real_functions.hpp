@@ -3,6 +3,7 @@
 // its symbol search order, another preloaded allocator's included.
 #pragma once
 
+#include <dlfcn.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -10,6 +11,12 @@
 #include <new>
 
 namespace heapwright::record {
+
+// The next function of that name in the program's search order; nullptr: there is none.
+template <typename Function>
+Function* find_next(const char* name) noexcept {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
 
 struct RealFunctions {
   void* (*malloc)(std::size_t);

@@ -3,7 +3,6 @@
 // that they were called is told to the collector, so that a child is known
 // before it can outlive its parent. vfork returns twice into its caller and
 // cannot be stood in front of: its child is told by its exec.
-#include <dlfcn.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -41,7 +40,7 @@ constinit RealStarts real_starts{};
 
 template <typename Function>
 bool find(Function*& function, const char* name) noexcept {
-  if (function == nullptr) function = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  if (function == nullptr) function = find_next<Function>(name);
   if (function == nullptr) errno = ENOSYS;
   return function != nullptr;
 }
@@ -50,8 +49,6 @@ bool follows() noexcept {
   const session::Control* control = noted_session();
   return control != nullptr && (control->flags & session::follow_children) != 0;
 }
-
-pid_t own_process_id() noexcept { return static_cast<pid_t>(platform::raw_syscall(SYS_getpid)); }
 
 StartNote begin_fork() noexcept {
   if (follows()) return begin_note(session::start_forked);
@@ -185,6 +182,7 @@ void find_real_starts() noexcept {
   find(real_starts.posix_spawnp, "posix_spawnp");
   find(real_starts.system, "system");
   find(real_starts.popen, "popen");
+  find_real_execs();
   forget_failed_lookups();
 }
 

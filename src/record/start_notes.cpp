@@ -16,8 +16,6 @@ using session::StartEntry;
 
 namespace {
 
-pid_t own_process_id() noexcept { return static_cast<pid_t>(raw_syscall(SYS_getpid)); }
-
 void wake(Control& control) noexcept {
   control.starts_told.fetch_add(1, std::memory_order_seq_cst);
   if (control.collector_sleeps.exchange(0) != 0) platform::futex_wake(control.collector_sleeps);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "platform/raw_syscall.hpp"
 #include "session/layout.hpp"
 
 namespace heapwright::record {
@@ -22,6 +23,9 @@ struct StartNote {
 // The session that this process, or the recorded one it is a copy of, is
 // linked to. nullptr: none, or its collector is gone.
 session::Control* noted_session() noexcept;
+
+// Of the caller, asked of the kernel: libraries may keep a parent's.
+inline pid_t own_process_id() noexcept { return static_cast<pid_t>(platform::raw_syscall(SYS_getpid)); }
 
 // Before the fork or exec.
 StartNote begin_note(session::StartKind kind, const char* program = "") noexcept;
@@ -37,6 +41,7 @@ void tell_exec_failed() noexcept;
 // Looks up the functions that start processes. Before main: a fork may come
 // from a signal handler, where nothing may be looked up.
 void find_real_starts() noexcept;
+void find_real_execs() noexcept;
 
 // Without follow_children: a child that runs without the recorder.
 void count_child_left_alone() noexcept;
