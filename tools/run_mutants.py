@@ -14,10 +14,8 @@ Exit code 1: a fault survived, or a test fails without any fault.
 
 import argparse
 import json
-import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import tomllib
@@ -25,6 +23,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from run_tests import run_command
 
 root = Path(__file__).resolve().parent.parent
 build = root / "build" / "release"
@@ -103,33 +103,11 @@ def planted(fault: Fault) -> Iterator[None]:
         restore()
 
 
-def run(command: list[str], limit_s: float) -> tuple[int, str]:
-    process = subprocess.Popen(
-        command,
-        cwd=root,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        output, _ = process.communicate(timeout=limit_s)
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        return 124, f"out of time after {limit_s:.0f} s"
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
 def build_for(fault: Fault) -> str:
     """Builds what the fault's test runs; the compiler's words when that fails."""
     targets = [fault.test.split(":")[0]] if fault.is_unit else SHIPPED
-    status, output = run(
-        ["cmake", "--build", str(build), "--target", *targets, "--", "--quiet"], BUILD_LIMIT_S
+    status, output = run_command(
+        ["cmake", "--build", str(build), "--target", *targets, "--", "--quiet"], BUILD_LIMIT_S, root
     )
     return output if status else ""
 
@@ -137,10 +115,12 @@ def build_for(fault: Fault) -> str:
 def run_test(test: str) -> tuple[int, str]:
     if re.match(r"\w+:", test) and "::" not in test:
         binary, _, chosen = test.partition(":")
-        status, output = run([str(build / "bin" / binary), f"--gtest_filter={chosen}"], TEST_LIMIT_S)
+        line = [str(build / "bin" / binary), f"--gtest_filter={chosen}"]
+        status, output = run_command(line, TEST_LIMIT_S, root)
         ran_none = "[==========] 0 tests" in output or "Running 0 tests" in output
         return (5, f"{test}: no such test") if ran_none else (status, output)
-    return run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test], TEST_LIMIT_S)
+    line = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
+    return run_command(line, TEST_LIMIT_S, root)
 
 
 def ends_badly(test: str) -> str:
@@ -207,7 +187,7 @@ def main() -> int:
             "interrupted; sources are as before, build/release is not: make build TESTS=ON", file=sys.stderr
         )
         return 130
-    run(["cmake", "--build", str(build), "--", "--quiet"], BUILD_LIMIT_S)
+    run_command(["cmake", "--build", str(build), "--", "--quiet"], BUILD_LIMIT_S, root)
     for fault in survivors:
         print(f"survived: {fault.file}: {fault.name} ({fault.test})")
     seconds = time.monotonic() - begin

@@ -98,11 +98,11 @@ def stage_of(part: str, jobs: int) -> Stage:
     return Stage(part, [[*build, f"tests/{part}/all", "--", "--quiet"], runner], 1800)
 
 
-def run_command(command: list[str], limit_s: float) -> tuple[int, str]:
+def run_command(command: list[str], limit_s: float, folder: Path = root) -> tuple[int, str]:
     """Runs in a group of its own, so that a stage out of time leaves nothing behind."""
     process = subprocess.Popen(
         command,
-        cwd=root,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -15,6 +15,7 @@ WriteTree = Callable[[dict[str, str]], Path]
 
 @pytest.fixture
 def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(script.parent))
     spec = importlib.util.spec_from_file_location("run_mutants", script)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
