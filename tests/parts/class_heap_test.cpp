@@ -145,4 +145,16 @@ TEST(ClassHeap, AnyThreadAllocatesAndFrees) {
   EXPECT_EQ(live(), before);
 }
 
+#if defined(HEAPWRIGHT_TEST_OWN_HEAP)
+TEST(ClassHeap, AThreadsEndGivesBackTheBlocksThatItKept) {
+  const long before = heap_blocks;
+  std::thread([&] {
+    std::vector<std::unique_ptr<Order>> orders(10);
+    for (auto& order : orders) order = std::make_unique<Order>();
+    orders.clear();
+  }).join();
+  EXPECT_EQ(heap_blocks, before);
+}
+#endif
+
 }  // namespace
