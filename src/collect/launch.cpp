@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "collect/write_all.hpp"
 #include "session/layout.hpp"
 
 namespace heapwright::collect {
@@ -34,18 +35,6 @@ std::string read_all(int file) {
     if (length <= 0) return text;
     text.append(part, static_cast<std::size_t>(length));
   }
-}
-
-bool write_all(int file, const void* bytes, std::size_t count) {
-  const char* next = static_cast<const char*>(bytes);
-  while (count != 0) {
-    const ssize_t written = write(file, next, count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    next += written;
-    count -= static_cast<std::size_t>(written);
-  }
-  return true;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int most_interpreters = 5;  // the kernel's limit
 
-// Where the process that called exec would have found it.
+// Where exec would have found it, by the collector's own search path.
 std::string locate(const std::string& program, std::uint32_t process_id) {
   if (program.starts_with('/')) return program;
   if (program.find('/') != std::string::npos)

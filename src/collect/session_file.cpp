@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "collect/write_all.hpp"
+
 namespace heapwright::collect {
 namespace {
 
@@ -16,17 +18,6 @@ constexpr char session_suffix[] = ".session.json";
 int make_file(const std::string& path, bool replaces_existing) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
   return open(path.c_str(), flags | (replaces_existing ? O_TRUNC : O_EXCL), 0600);
-}
-
-bool write_all(int file, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = write(file, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    done += static_cast<std::size_t>(written);
-  }
-  return true;
 }
 
 }  // namespace
@@ -42,7 +33,7 @@ std::string write_session_file(const std::string& first_trace, const std::string
     file = make_file(path, false);
   }
   if (file < 0) return "";
-  const bool is_written = write_all(file, text);
+  const bool is_written = write_all(file, text.data(), text.size());
   const int error_number = errno;
   const bool is_closed = close(file) == 0;
   if (is_written && is_closed) return path;
