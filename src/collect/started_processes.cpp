@@ -63,7 +63,8 @@ void StartedProcesses::take(Control& control, std::uint64_t now_ns) {
     const auto process_id = static_cast<std::uint32_t>(word);
     if (process_id == 0) continue;
     told.push_back({static_cast<std::uint32_t>(word >> 32), process_id, parent_in(entry, process_id),
-                    entry.kind, entry.ticks, entry.user_id, entry.refusal, text_of(entry.program)});
+                    entry.kind.load(std::memory_order_relaxed), entry.ticks, entry.user_id, entry.refusal,
+                    text_of(entry.program)});
     entry.word.store(0, std::memory_order_release);
   }
   std::sort(told.begin(), told.end(), [](const Told& a, const Told& b) { return a.number < b.number; });
@@ -94,7 +95,8 @@ void StartedProcesses::add(const Told& told, std::uint64_t now_ns) {
       open(told.process_id, told.parent, now_ns).forked_ticks = told.ticks;
       return;
     }
-    case session::start_exec: {
+    case session::start_exec:
+    case session::start_spawned: {
       if (past.image_ticks > told.ticks || past.failed_ticks > told.ticks) return;
       Process& process = open(told.process_id, told.parent, now_ns);
       process.exec_ticks = told.ticks;
@@ -190,7 +192,9 @@ void StartedProcesses::forget_claims(Control& control, bool all, std::uint64_t n
     is_any_left = true;
     if (!all && !is_over) continue;
     const std::string program = text_of(entry.program);
-    const bool is_start = entry.kind == session::start_forked || entry.kind == session::start_exec;
+    // The image that a killed process was about to execute is no start: the process itself is known.
+    const std::uint32_t kind = entry.kind.load(std::memory_order_acquire);
+    const bool is_start = kind == session::start_forked || kind == session::start_spawned;
     if (!entry.word.compare_exchange_strong(word, 0) || !is_start) continue;
     list({0, owner, program, "its parent ended while starting it", false});
   }

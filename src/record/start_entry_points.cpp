@@ -81,7 +81,7 @@ int spawn(Spawn next, pid_t* child, const char* file, const posix_spawn_file_act
   const ExtendedEnvironment extended(environment);
   char* room[extended.pointers()];
   char text[extended.bytes()];
-  const StartNote note = begin_note(session::start_exec, file);
+  const StartNote note = begin_note(session::start_spawned, file);
   const int result = next(&child_id, file, actions, attributes, arguments, extended.write(room, text));
   if (result == 0) {
     tell_note(note, child_id);

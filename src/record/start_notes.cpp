@@ -28,13 +28,15 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
     StartEntry& entry = control.starts[(number + probe) % session::max_starts];
     std::uint64_t expected = 0;
     if (!entry.word.compare_exchange_strong(expected, word, std::memory_order_acq_rel)) continue;
+    entry.kind.store(0, std::memory_order_release);  // of an earlier claim
     entry.owner_process_id.store(static_cast<std::uint32_t>(own_process_id()), std::memory_order_relaxed);
-    entry.kind = kind;
     entry.ticks = platform::read_ticks((control.flags & session::clock_is_tsc) != 0);
     entry.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
     entry.parent_process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
     entry.refusal = 0;
     entry.program[0] = '\0';
+    // Last: a claim whose owner was killed before this says nothing.
+    entry.kind.store(kind, std::memory_order_release);
     return {&entry, word};
   }
   control.starts_lost.fetch_add(1, std::memory_order_relaxed);

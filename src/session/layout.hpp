@@ -181,9 +181,10 @@ enum ControlFlag : std::uint32_t {
 
 enum StartKind : std::uint32_t {
   start_forked = 1,       // a copy of the process that told it
-  start_exec = 2,         // an image that is to take the process over, or a child started with one
+  start_exec = 2,         // an image that is to take the process that tells it over
   start_exec_failed = 3,  // what start_exec told has not come about
   start_refused = 4,      // a process with the recorder in it could not be recorded
+  start_spawned = 5,      // a child that begins with an image of its own
 };
 
 enum StartRefusal : std::uint32_t {
@@ -198,12 +199,12 @@ enum StartRefusal : std::uint32_t {
 struct StartEntry {
   std::atomic<std::uint64_t> word;
   std::atomic<std::uint32_t> owner_process_id;  // who claimed it; 0: not yet written
-  std::uint32_t kind;                           // StartKind
+  std::atomic<std::uint32_t> kind;              // StartKind; 0: what follows is not yet written
   std::uint64_t ticks;                          // of the claim: before the fork or exec
   std::uint32_t user_id;                        // effective, of the owner
   std::uint32_t refusal;                        // StartRefusal of start_refused
   std::uint32_t parent_process_id;              // of the owner
-  char program[220];                            // start_exec: as given to exec; cut
+  char program[220];                            // of start_exec and start_spawned: as given; cut
 };
 static_assert(sizeof(StartEntry) == 256);
 inline constexpr std::uint32_t max_starts = 8192;  // told and not yet read

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "collect/started_processes.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+
+namespace heapwright::collect {
+namespace {
+
+std::uint32_t an_ended_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return static_cast<std::uint32_t>(child);
+}
+
+// The claims that a process leaves when it is killed before it tells what became of them.
+class StartedProcessesClaims : public testing::Test {
+ protected:
+  void claim(std::uint32_t kind, const char* program) {
+    const std::uint32_t number = control_->next_start_number.fetch_add(1);
+    session::StartEntry& entry = control_->starts[number];
+    entry.owner_process_id.store(owner_);
+    entry.kind.store(kind);
+    std::strcpy(entry.program, program);
+    entry.word.store(std::uint64_t{number + 1} << 32);
+  }
+
+  std::vector<UnrecordedProcess> listed() {
+    StartedProcesses started(1, "/recorder");
+    started.finish(*control_, 1);
+    return started.unrecorded();
+  }
+
+  std::unique_ptr<session::Control> control_ = std::make_unique<session::Control>();
+  std::uint32_t owner_ = an_ended_process();
+};
+
+TEST_F(StartedProcessesClaims, OfAForkIsAStart) {
+  claim(session::start_forked, "");
+  ASSERT_EQ(listed().size(), 1u);
+}
+
+TEST_F(StartedProcessesClaims, OfASpawnIsAStartWithItsProgram) {
+  claim(session::start_spawned, "/bin/worker");
+  const auto processes = listed();
+  ASSERT_EQ(processes.size(), 1u);
+  EXPECT_EQ(processes[0].program, "/bin/worker");
+  EXPECT_EQ(processes[0].parent_process_id, owner_);
+}
+
+TEST_F(StartedProcessesClaims, OfAnExecIsNoFurtherProcess) {
+  claim(session::start_exec, "/bin/next");
+  EXPECT_TRUE(listed().empty());
+}
+
+TEST_F(StartedProcessesClaims, NotYetWrittenSaysNothing) {
+  claim(0, "");
+  EXPECT_TRUE(listed().empty());
+}
+
+}  // namespace
+}  // namespace heapwright::collect
