@@ -79,13 +79,13 @@ bench: setup-test ## measure against heaptrack in the same run, then write docs/
 bench-heap: ## measure the heap beside five others, then write docs/heap-performance.md
 	@tools/setup.sh bench
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) bench/heap/measure.py
-	@$(PYTHON) bench/heap/render.py --write
+	@.venv/bin/python bench/heap/measure.py
+	@.venv/bin/python bench/heap/render.py --write
 
 bench-parts: ## measure the C++ parts beside other libraries, then write docs/parts/performance.md
 	@tools/setup.sh bench
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) bench/parts/measure.py
+	@.venv/bin/python bench/parts/measure.py
 	@.venv/bin/python bench/parts/render.py --write
 
 bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab (optional)

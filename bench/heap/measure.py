@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,38 +19,29 @@ from typing import Any
 
 import loads
 import real_programs
-from measured_run import RunFailedError, Runner
+from heapwright.measure import machine
+from heapwright.measure.allocators import KNOWN, OURS, PEERS, REFERENCE, Shelf, version_of
+from heapwright.measure.program import RunFailedError
+from measured_run import Runner
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
 import sources  # noqa: E402
 
 here = Path(__file__).resolve().parent
-libraries = Path("/usr/lib/x86_64-linux-gnu")
-peers = {
-    "jemalloc": libraries / "libjemalloc.so.2",
-    "tcmalloc": libraries / "libtcmalloc_minimal.so.4",
-    "mimalloc": libraries / "libmimalloc.so.2",
-    "tbb": libraries / "libtbbmalloc_proxy.so.2",
-}
 # Preloaded too: a program may be linked to another allocator, as redis is.
 c_library = Path("/lib/x86_64-linux-gnu/libc.so.6")
 
 
-def current_releases() -> dict[str, Path]:
-    """What `make bench-peers` built, by name and version."""
-    found = {}
-    for library in sorted((project / "build/peers").glob("lib*-new.so")):
-        version = library.with_suffix(".version").read_text(encoding="utf-8").strip()
-        found[f"{library.name[3:-7]} {version}"] = library
-    return found
-
-
 def allocators(build: Path, with_releases: bool) -> dict[str, Path]:
-    ours = {"heapwright": build / "lib/libheapwright.so"}
+    """By the name in the results; with_releases: ours and what `make bench-peers` built."""
+    found = Shelf(build / "bin/heapwright-lab", [build, project / "build"]).files()
     if with_releases:
-        return ours | current_releases()
-    return ours | {"glibc": c_library} | {name: path for name, path in peers.items() if path.exists()}
+        releases = {peer.removesuffix("-new"): found[peer] for peer in PEERS if peer in found}
+        named = {f"{name} {version_of(file)}": Path(file) for name, file in releases.items()}
+        return {OURS: Path(found[OURS])} | named
+    found[REFERENCE] = str(c_library)
+    return {name: Path(found[name]) for name in (OURS, REFERENCE, *(k.name for k in KNOWN)) if name in found}
 
 
 def build(name: str, folder: Path, *more: str) -> Path:
@@ -121,12 +111,11 @@ class Bench:
 
 
 def this_machine() -> dict[str, Any]:
-    cpus = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
     return {
-        "cpu": cpus[0] if cpus else platform.machine(),
+        "cpu": machine.cpu(),
         "cores": os.cpu_count(),
         "kernel": platform.release(),
-        "libc": " ".join(platform.libc_ver()),
+        "libc": machine.libc(),
         "load_before": round(os.getloadavg()[0], 2),
     }
 
@@ -143,24 +132,24 @@ def main() -> int:
     if not (arguments.build / "lib/libheapwright.so").exists():
         print(f"{arguments.build}/lib/libheapwright.so is missing; type: make build", file=sys.stderr)
         return 2
-    if arguments.releases and not current_releases():
+    if arguments.releases and len(allocators(arguments.build, True)) == 1:
         print("build/peers holds no allocator; type: make bench-peers", file=sys.stderr)
         return 2
     output = arguments.output or project / f"bench/results/heap{'-releases' * arguments.releases}.json"
-    machine, stamp = this_machine(), sources.stamp("heap")
+    described, stamp = this_machine(), sources.stamp("heap")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments, Path(folder))
         bench.run_loads()
         bench.run_programs()
-    machine["load_after"] = round(os.getloadavg()[0], 2)
+    described["load_after"] = round(os.getloadavg()[0], 2)
     # One line for each run, so that a new result is a readable difference.
     runs = ",\n".join(json.dumps(run, separators=(",", ":")) for run in bench.runs)
-    head = json.dumps({"machine": machine, "sources": stamp, "allocators": list(bench.allocators)})[:-1]
+    head = json.dumps({"machine": described, "sources": stamp, "allocators": list(bench.allocators)})[:-1]
     output.write_text(f'{head},"runs":[\n{runs}\n]}}\n', encoding="utf-8")
     failures = [run for run in bench.runs if "failure" in run]
     for run in failures:
         print(f"{run['allocator']} failed in {run['load']}: {run['failure']}", file=sys.stderr)
-    return 1 if any(run["allocator"] == "heapwright" for run in failures) else 0
+    return 1 if any(run["allocator"] == OURS for run in failures) else 0
 
 
 if __name__ == "__main__":

@@ -3,15 +3,12 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
+
+from heapwright.measure.program import run_program
 
 limit_s = 180
 Figures = dict[str, float]
-
-
-class RunFailedError(Exception):
-    """The program failed, hung or could not be started."""
 
 
 class Runner:
@@ -22,19 +19,8 @@ class Runner:
     def run(
         self, library: Path, command: list[str], extra: dict[str, str] | None = None
     ) -> tuple[str, Figures]:
+        """RunFailedError where the program hangs, crashes or fails."""
         figures = self.folder / "figures.json"
-        try:
-            done = subprocess.run(
-                [str(self.program), str(library), str(figures), *command],
-                env={**os.environ, **(extra or {})},
-                cwd=self.folder,
-                capture_output=True,
-                text=True,
-                timeout=limit_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise RunFailedError(f"{command[0]}: not done after {limit_s} s") from None
-        if done.returncode != 0:
-            raise RunFailedError(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()[-200:]}")
-        return done.stdout, json.loads(figures.read_text(encoding="utf-8"))
+        measured = [str(self.program), str(library), str(figures), *command]
+        output = run_program(measured, {**os.environ, **(extra or {})}, limit_s, self.folder)
+        return output, json.loads(figures.read_text(encoding="utf-8"))

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from measured_run import Figures, RunFailedError, Runner
+from heapwright.measure.program import RunFailedError
+from measured_run import Figures, Runner
 
 project = Path(__file__).resolve().parents[2]
 

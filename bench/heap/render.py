@@ -2,35 +2,29 @@
 # SPDX-License-Identifier: MIT
 """Makes docs/heap-performance.md from bench/results/heap*.json; no figure in it is typed by hand.
 
-Without options prints it; --write writes it; --check fails when they disagree.
+Options as in bench/documents.py.
 """
 
-import argparse
 import json
 import math
 import statistics
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import loads
+from heapwright.measure.statistics import Summary, summarize
+from heapwright.report import markdown
+from heapwright.report.units import three_digits as number
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
+import documents  # noqa: E402
 import sources  # noqa: E402
 
 document = project / "docs/heap-performance.md"
 ours = "heapwright"
 Samples = dict[str, dict[str, list[dict[str, Any]]]]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Median, and the median distance from it as a share of it."""
-
-    value: float
-    spread: float
 
 
 def samples_of(runs: list[dict[str, Any]]) -> Samples:
@@ -47,12 +41,6 @@ def samples_of(runs: list[dict[str, Any]]) -> Samples:
     return found
 
 
-def figure_of(values: list[float]) -> Figure:
-    middle = statistics.median(values)
-    distance = statistics.median(abs(value - middle) for value in values)
-    return Figure(middle, distance / abs(middle) if middle else 0.0)
-
-
 def value_of(row: loads.Row, figures: dict[str, Any]) -> float:
     value = figures[row.figure]
     if row.series:
@@ -60,37 +48,24 @@ def value_of(row: loads.Row, figures: dict[str, Any]) -> float:
     return float(value) * row.scale
 
 
-def number(value: float) -> str:
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    # The exponent of the rounded value: 9.996 is 10.0, not 10.00.
-    exponent = int(f"{value:.2e}".rpartition("e")[2])
-    return f"{value:.{min(max(0, 2 - exponent), 3)}f}"
-
-
-def table(head: list[str], body: list[list[str]]) -> list[str]:
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
-    return [*lines, *("| " + " | ".join(row) + " |" for row in body), ""]
-
-
-def best_peer(figures: dict[str, Figure], higher: bool) -> str:
+def best_peer(figures: dict[str, Summary], higher: bool) -> str:
     peers = [name for name in figures if name not in (ours, loads.floor)]
-    return (max if higher else min)(peers, key=lambda name: figures[name].value)
+    return (max if higher else min)(peers, key=lambda name: figures[name].median)
 
 
-def verdict(row: loads.Row, own: Figure, ratio: float) -> tuple[str, bool]:
+def verdict(row: loads.Row, own: Summary, ratio: float) -> tuple[str, bool]:
     """The goal in words, and whether it is met."""
     if row.at_most is not None:
-        return f"≤ {row.at_most:g} {row.unit}".rstrip(), own.value <= row.at_most
+        return f"≤ {row.at_most:g} {row.unit}".rstrip(), own.median <= row.at_most
     bound = row.at_most_of_best or 1.0
     if row.higher_is_better:
         return f"≥ {1 / bound:g} of best", ratio >= 1 / bound
     return f"≤ {bound:g} of best", ratio <= bound
 
 
-def row_figures(row: loads.Row, samples: Samples) -> dict[str, Figure]:
+def row_figures(row: loads.Row, samples: Samples) -> dict[str, Summary]:
     by_allocator = samples.get(row.load, {})
-    return {name: figure_of([value_of(row, f) for f in found]) for name, found in by_allocator.items()}
+    return {name: summarize([value_of(row, f) for f in found]) for name, found in by_allocator.items()}
 
 
 def render_rows(samples: Samples) -> tuple[list[str], list[str]]:
@@ -101,15 +76,15 @@ def render_rows(samples: Samples) -> tuple[list[str], list[str]]:
             continue
         own, name = figures[ours], best_peer(figures, row.higher_is_better)
         peer = figures[name]
-        ratio = own.value / peer.value if peer.value else math.inf
+        ratio = own.median / peer.median if peer.median else math.inf
         goal, is_met = verdict(row, own, ratio)
-        spread = f"{100 * max(own.spread, peer.spread):.0f} %"
-        shown = [f"{number(own.value)} {row.unit}".rstrip(), f"{number(peer.value)} ({name})"]
+        spread = f"{100 * max(own.relative_spread, peer.relative_spread):.0f} %"
+        shown = [f"{number(own.median)} {row.unit}".rstrip(), f"{number(peer.median)} ({name})"]
         body.append([row.title, *shown, f"{ratio:.2f}", spread, goal, "yes" if is_met else "**no**"])
         if not is_met:
             missed.append(f"{row.title}: {shown[0]}, goal {goal}, best peer {shown[1]}")
     head = ["", "ours", "best peer", "ratio", "spread", "goal", "met"]
-    return table(head, body), missed
+    return markdown.table(head, body), missed
 
 
 def render_floors(samples: Samples) -> list[str]:
@@ -118,9 +93,9 @@ def render_floors(samples: Samples) -> list[str]:
         figures = row_figures(row, samples)
         if loads.floor not in figures or ours not in figures:
             continue
-        best = figures[best_peer(figures, row.higher_is_better)].value
-        floor = figures[loads.floor].value
-        values = [figures[ours].value, best, floor]
+        best = figures[best_peer(figures, row.higher_is_better)].median
+        floor = figures[loads.floor].median
+        values = [figures[ours].median, best, floor]
         shown = [f"{number(value)} {row.unit}" for value in values]
         body.append([row.title, *shown, f"{floor / best:.2f}", f"{row.at_most_of_best:g}"])
     if not body:
@@ -132,7 +107,7 @@ def render_floors(samples: Samples) -> list[str]:
         "(`bench/heap/bump_pointer.cpp`): the page faults, and the load's own work. Only a heap that finds",
         "its pages populated by another CPU can be below that.",
         "",
-        *table(["", "ours", "best peer", "nothing", "nothing / best", "goal"], body),
+        *markdown.table(["", "ours", "best peer", "nothing", "nothing / best", "goal"], body),
     ]
 
 
@@ -144,10 +119,10 @@ def render_all_allocators(samples: Samples, allocators: list[str]) -> list[str]:
     body = []
     for row in loads.rows:
         figures = row_figures(row, samples)
-        cells = [number(figures[name].value) if name in figures else "failed" for name in allocators]
+        cells = [number(figures[name].median) if name in figures else "failed" for name in allocators]
         if figures:
             body.append([f"{row.title}, {row.unit}".rstrip(", "), *cells])
-    return table(["", *allocators], body)
+    return markdown.table(["", *allocators], body)
 
 
 def render_programs(samples: Samples, allocators: list[str]) -> tuple[list[str], list[str]]:
@@ -178,7 +153,7 @@ def render_programs(samples: Samples, allocators: list[str]) -> tuple[list[str],
         body.append(
             ["geometric mean, ours = 1", *(f"{means.get(name, math.nan):.3f}" for name in allocators)]
         )
-        lines += table([title, *allocators], body)
+        lines += markdown.table([title, *allocators], body)
         ahead = [name for name, mean in means.items() if name != ours and mean < 1]
         missed += [
             f"real programs, {title.split(',')[0]}: {name} is at {means[name]:.3f} of ours" for name in ahead
@@ -254,26 +229,5 @@ def render(path: Path) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=project / "bench/results/heap.json")
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--check", action="store_true")
-    arguments = parser.parse_args()
-    if not arguments.results.exists():
-        print(f"{arguments.results} is missing; type: make bench-heap")
-        return 1
-    text = render(arguments.results)
-    if arguments.write:
-        document.write_text(text, encoding="utf-8")
-    elif arguments.check:
-        if not document.exists() or document.read_text(encoding="utf-8") != text:
-            print("docs/heap-performance.md differs from the results: run bench/heap/render.py --write")
-            return 1
-    else:
-        print(text, end="")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(documents.give(document, render(project / "bench/results/heap.json")))

@@ -2,22 +2,22 @@
 # SPDX-License-Identifier: MIT
 """Makes the results in docs/lab.md from bench/results/lab-*.json; no figure there is typed by hand.
 
-Without options prints them; --write puts them between the marks in the
-document; --check fails when the document and the results disagree.
+The results stand between two marks in the document; options as in bench/documents.py.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heapwright.lab import catalogue, findings, tables, words
-from heapwright.lab.experiment import Experiment, Part
+from heapwright.lab import catalogue, findings, tables
+from heapwright.measure.experiment import Experiment, Part
+from heapwright.report import markdown, units
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
+import documents  # noqa: E402
 import sources  # noqa: E402
 
 document_path = project / "docs/lab.md"
@@ -25,19 +25,14 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 Record = Mapping[str, Any]
 
 
-def markdown_table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
-    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
-
-
 def load_table(part: Part, record: Record) -> list[str]:
     figures = [figure for figure in part.figures if figure.of_load]
     rows = []
     for case in record["cases"]:
         summary = case["results"][0]["summary"]
-        values = [words.number(summary.get(f.key, {}).get("median"), f.unit) for f in figures]
+        values = [units.number(summary.get(f.key, {}).get("median"), f.unit) for f in figures]
         rows.append([case["name"], *values])
-    return markdown_table(["", *(figure.label for figure in figures)], rows)
+    return markdown.table(["", *(figure.label for figure in figures)], rows)
 
 
 def allocator_table(part: Part, record: Record, document: Record) -> list[str]:
@@ -49,7 +44,7 @@ def allocator_table(part: Part, record: Record, document: Record) -> list[str]:
             text, is_best = tables.cell(case, allocator["name"], figure)
             row.append(f"**{text}**" if is_best else text)
         rows.append(row)
-    return markdown_table(["", *(heading for heading, _, _ in columns)], rows)
+    return markdown.table(["", *(heading for heading, _, _ in columns)], rows)
 
 
 def section(experiment: Experiment, document: Record, path: Path) -> list[str]:
@@ -64,7 +59,7 @@ def section(experiment: Experiment, document: Record, path: Path) -> list[str]:
         if any(figure.of_load for figure in part.figures):
             lines += load_table(part, part_record)
         shown = tables.shown_figure(part)
-        noise = words.number(findings.noise_of(part_record, shown), "share")
+        noise = units.number(findings.noise_of(part_record, shown), "share")
         what = "" if len(part_record["cases"]) == 1 else f"{shown.label}; "
         lines += [f"{what}{part_record['runs']} runs, noise floor up to {noise}:", ""]
         lines += allocator_table(part, part_record, document)
@@ -73,7 +68,7 @@ def section(experiment: Experiment, document: Record, path: Path) -> list[str]:
 
 def machine_line(machine: Record) -> str:
     virtual = " (virtual)" if machine["is_virtual"] else ""
-    memory = words.number(machine["memory_bytes"], "bytes")
+    memory = units.number(machine["memory_bytes"], "bytes")
     return (
         f"Measured on {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {memory}, {machine['system']}, "
         f"Linux {machine['kernel']}, {machine['libc']}, "
@@ -86,38 +81,23 @@ def machine_line(machine: Record) -> str:
 
 def render() -> str:
     lines: list[str] = []
-    documents: list[Record] = []
+    found: list[Record] = []
     for experiment in catalogue.EXPERIMENTS:
         path = project / f"bench/results/lab-{experiment.name}.json"
         if not path.is_file():
             continue
         document = json.loads(path.read_text(encoding="utf-8"))
-        documents.append(document)
+        found.append(document)
         lines += section(experiment, document, path)
-    if documents:
-        lines = [machine_line(documents[0]["machine"]), "", sources.said(documents), "", *lines]
+    if found:
+        lines = [machine_line(found[0]["machine"]), "", sources.said(found), "", *lines]
     return "\n".join(lines)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
-    rendered = render()
-    if not options.write and not options.check:
-        print(rendered)
-        return 0
-    text = document_path.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
+    before, _, rest = document_path.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    wanted = f"{before}{BEGIN}\n{rendered}\n{END}{after}"
-    if options.check and wanted != text:
-        print("docs/lab.md disagrees with bench/results/lab-*.json; type: bench/lab/render.py --write")
-        return 1
-    if options.write:
-        document_path.write_text(wanted, encoding="utf-8")
-    return 0
+    return documents.give(document_path, f"{before}{BEGIN}\n{render()}\n{END}{after}")
 
 
 if __name__ == "__main__":

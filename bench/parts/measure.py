@@ -10,7 +10,6 @@ libraries are Debian's: `tools/setup.sh bench` installs them.
 import argparse
 import json
 import os
-import platform
 import re
 import resource
 import subprocess
@@ -18,6 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from heapwright.measure import machine
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
@@ -141,12 +142,8 @@ def instructions(program: Path, count: int, work: Path) -> int:
 
 
 def this_machine() -> dict[str, Any]:
-    cpus = re.findall(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
-    return {
-        "cpu": cpus[0] if cpus else platform.machine(),
-        "cores": os.cpu_count(),
-        "compiler": run(["g++", "--version"]).splitlines()[0],
-    }
+    compiler = machine.first_line(["g++", "--version"])
+    return {"cpu": machine.cpu(), "cores": os.cpu_count(), "compiler": compiler}
 
 
 def figures(work: Path) -> dict[str, Any]:
@@ -182,19 +179,19 @@ def main() -> None:
                 build(source, library, work)
         if args.build_only:
             return
-        machine, stamp = this_machine(), sources.stamp("parts")
-        machine["load_before"] = round(os.getloadavg()[0], 2)
+        described, stamp = this_machine(), sources.stamp("parts")
+        described["load_before"] = round(os.getloadavg()[0], 2)
         for source in args.only or programs:
-            write(args.output, f"parts-{source}", machine, stamp, take_turns(source, work, args))
+            write(args.output, f"parts-{source}", described, stamp, take_turns(source, work, args))
         if not args.only:
-            write(args.output, "parts-figures", machine, stamp, figures(work))
-            write(args.output, "parts-compile", machine, stamp, compile_costs(work, 3))
+            write(args.output, "parts-figures", described, stamp, figures(work))
+            write(args.output, "parts-compile", described, stamp, compile_costs(work, 3))
 
 
-def write(folder: Path, name: str, machine: dict[str, Any], stamp: Any, found: Any) -> None:
+def write(folder: Path, name: str, described: dict[str, Any], stamp: Any, found: Any) -> None:
     """At once: what fails later costs no figure."""
-    machine["load_after"] = round(os.getloadavg()[0], 2)
-    text = json.dumps({"machine": machine, "sources": stamp, "results": found}, indent=1)
+    described["load_after"] = round(os.getloadavg()[0], 2)
+    text = json.dumps({"machine": described, "sources": stamp, "results": found}, indent=1)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 

@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: MIT
 """Makes docs/parts/performance.md from bench/results/parts-*.json; no figure in it is typed by hand.
 
-Without options prints it; --write writes it; --check fails when they disagree.
+Options as in bench/documents.py.
 """
 
-import argparse
 import json
 import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
-from heapwright.lab.statistics import Summary, best_with_evidence, summarize
+from heapwright.measure.statistics import Summary, best_with_evidence, summarize
+from heapwright.report import markdown
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
+import documents  # noqa: E402
 import sources  # noqa: E402
 
 results = project / "bench/results"
@@ -56,11 +57,6 @@ def load(name: str) -> tuple[dict[str, Any], Any]:
     return found["machine"], found["results"]
 
 
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
-    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
-
-
 def medians(rows: Rows, field: str, group: str = "library") -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, list[float]]] = {}
     for row in rows:
@@ -99,7 +95,7 @@ def vector_lines(rows: Rows) -> list[str]:
             said = ", ".join(f"{x} ({values['heapwright'] / values[x]:.2f}×)" for x in better)
             losses.append(f"- {vector_text.get(name, name)}: {said}")
     fill = by_name["fill_mostly_small"]
-    lines = table(["ns, median", *libraries], body)
+    lines = markdown.table(["ns, median", *libraries], body)
     lines += [
         f"Filling mostly small vectors: {fill['std'] / fill['heapwright']:.1f} × as fast as `std::vector`.",
         "",
@@ -122,7 +118,7 @@ def library_lines(rows: Rows, head: str, names: dict[str, str]) -> list[str]:
     body = []
     for name, said in names.items():
         body.append([said, *marked_cells(rows, name, libraries)])
-    return table([head, *libraries], body)
+    return markdown.table([head, *libraries], body)
 
 
 # Rows that not every library has; how much slower ours is than the best, if it is.
@@ -136,7 +132,7 @@ def row_lines(rows: Rows, head: str, names: dict[str, str], ours: str = "heapwri
         body.append([said, *marked_cells(rows, name, libraries)])
         if ours in values and values[ours] > 1.05 * best:
             behind.append(f"- {said}: {values[ours] / best:.2f} × the best")
-    lines = table([head, *(x.replace("_", " ") for x in libraries)], body)
+    lines = markdown.table([head, *(x.replace("_", " ") for x in libraries)], body)
     return [*lines, *(["Where ours is not within 1.05 of the best:", "", *behind, ""] if behind else [])]
 
 
@@ -182,24 +178,26 @@ def figure_lines(found: dict[str, Any]) -> list[str]:
         percents = [f"{row['hit_percent']:.1f}", f"{row['used_percent']:.1f}"]
         body.append([row["policy"], row["load"], *percents, f"{row['peak_retained_bytes']:,}"])
     lines = ["### What is reused of how much, on the poisoning load", ""]
-    lines += table(["policy", "load", "hits %", "used %", "most bytes held"], body)
+    lines += markdown.table(["policy", "load", "hits %", "used %", "most bytes held"], body)
     pool = found["pool"]
     lines += ["## object_pool after one spike in each of 1,000 objects", ""]
-    lines += table(["", "bytes retained"], [[name.replace("_", " "), f"{n:,}"] for name, n in pool.items()])
+    lines += markdown.table(
+        ["", "bytes retained"], [[name.replace("_", " "), f"{n:,}"] for name, n in pool.items()]
+    )
     return lines
 
 
 def size_lines(sizes: dict[str, dict[str, int]]) -> list[str]:
     libraries = list(next(iter(sizes.values())))
     body = [[f"room for {what}", *(str(row[x]) for x in libraries)] for what, row in sizes.items()]
-    return table(["bytes of an empty vector", *libraries], body)
+    return markdown.table(["bytes of an empty vector", *libraries], body)
 
 
 def compile_lines(rows: Rows) -> list[str]:
     seconds = medians(rows, "cpu_seconds")[""]
     text = medians(rows, "text_bytes")[""]
     body = [[x, f"{seconds[x]:.2f}", f"{text[x]:.0f}"] for x in seconds]
-    return table(["library", "CPU seconds to compile", "bytes of code"], body)
+    return markdown.table(["library", "CPU seconds to compile", "bytes of code"], body)
 
 
 def pool_sections(found: dict[str, Any]) -> list[str]:
@@ -210,7 +208,7 @@ def pool_sections(found: dict[str, Any]) -> list[str]:
         "`btree_map`, what to use instead where addresses need not be stable.",
         "",
         *row_lines(load("nodes")[1], "ns, median", node_text),
-        *table(
+        *markdown.table(
             ["bytes of heap per entry of the map", *found["map_bytes"]],
             [["", *(f"{n:.1f}" for n in found["map_bytes"].values())]],
         ),
@@ -279,22 +277,5 @@ def render() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--check", action="store_true")
-    args = parser.parse_args()
-    text = render()
-    if args.write:
-        document.write_text(text, encoding="utf-8")
-    elif args.check:
-        if not document.exists() or document.read_text(encoding="utf-8") != text:
-            print("docs/parts/performance.md differs from the results: run bench/parts/render.py --write")
-            return 1
-    else:
-        print(text, end="")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(documents.give(document, render()))

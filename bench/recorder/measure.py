@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from heapwright.measure import machine
 from workloads import Workload, prepare, project
 
 sys.path.append(str(project / "bench"))
@@ -97,21 +98,15 @@ def measure(workload: Workload, variant: str, folder: Path, is_first: bool) -> d
     return measure_heapwright(workload, folder, heapwright_options[variant], is_first)
 
 
-def first_line(command: list[str]) -> str:
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    return (result.stdout or result.stderr).strip().split("\n")[0]
-
-
 def describe_machine() -> dict[str, Any]:
-    models = [row for row in Path("/proc/cpuinfo").read_text().splitlines() if row.startswith("model name")]
     return {
-        "processor": models[0].split(":", 1)[1].strip() if models else platform.processor(),
+        "processor": machine.cpu(),
         "cores": os.cpu_count(),
         "kernel": platform.release(),
-        "libc": " ".join(platform.libc_ver()),
-        "compiler": first_line(["g++", "--version"]),
-        "heaptrack": first_line(["heaptrack", "--version"]),
-        "revision": first_line(["git", "-C", str(project), "rev-parse", "--short", "HEAD"]),
+        "libc": machine.libc(),
+        "compiler": machine.first_line(["g++", "--version"]),
+        "heaptrack": machine.first_line(["heaptrack", "--version"]),
+        "revision": machine.first_line(["git", "-C", str(project), "rev-parse", "--short", "HEAD"]),
     }
 
 

@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: MIT
 """Makes docs/performance.md from the raw results; no figure in it is typed by hand.
 
-Without options prints it; --write writes it; --check fails when the document
-and the results disagree.
+Options as in bench/documents.py.
 """
 
-import argparse
 import json
 import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
+from heapwright.report import markdown
+
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
+import documents  # noqa: E402
 import sources  # noqa: E402
 
 results_path = project / "bench/results/recorder.json"
@@ -35,11 +36,6 @@ def values(runs: Runs, workload: str, variant: str, field: str) -> list[float]:
 def median(runs: Runs, workload: str, variant: str, field: str) -> float | None:
     found = values(runs, workload, variant, field)
     return statistics.median(found) if found else None
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
 def spread(found: list[float], digits: int) -> str:
@@ -69,8 +65,9 @@ def pair_tables(results: dict[str, Any]) -> list[str]:
             measured = spread(values(runs, name, variant, "ns_per_pair"), 1)
             rows.append([variant, measured, f"{added:.1f}", f"{added / theirs:.2f}", f"{million_events:.1f}"])
         lines += [f"### {name}: {facts['what']}", ""]
-        lines += table(["", "ns per pair", "added ns", "added, of heaptrack's", "million events/s"], rows)
-        lines += [""]
+        lines += markdown.table(
+            ["", "ns per pair", "added ns", "added, of heaptrack's", "million events/s"], rows
+        )
     return lines
 
 
@@ -87,7 +84,7 @@ def program_table(results: dict[str, Any]) -> list[str]:
             found = values(runs, name, variant, "wall_s")
             row.append(f"{spread(found, 2)}, × {statistics.median(found) / alone:.2f}")
         rows.append(row)
-    return table(["wall seconds", "alone", "heaptrack", *ours], rows)
+    return markdown.table(["wall seconds", "alone", "heaptrack", *ours], rows)
 
 
 def size_table(results: dict[str, Any]) -> list[str]:
@@ -101,7 +98,7 @@ def size_table(results: dict[str, Any]) -> list[str]:
             row += [f"{events:,.0f}", f"{file_bytes / events:.2f}"] if file_bytes and events else ["", ""]
         rows.append(row)
     head = ["", "events", "bytes per event", "heaptrack's events", "heaptrack's bytes per event"]
-    return table(head, rows)
+    return markdown.table(head, rows)
 
 
 reading_tools = ["heapwright", "heaptrack_print", "heaptrack_interpret and _print"]
@@ -121,7 +118,7 @@ def analysis_table(analysis: dict[str, Any]) -> list[str]:
                 cells.insert(0, f"{million:.1f}")
         rows.append([case[1], *cells, f"{rates[0] / rates[1]:.1f}", f"{rates[0] / rates[2]:.1f}"])
     head = ["", "million events", "heapwright explain --json", *reading_tools[1:]]
-    return table([*head, "rate, times _print's", "times both's"], rows)
+    return markdown.table([*head, "rate, times _print's", "times both's"], rows)
 
 
 def rate_table(analysis: dict[str, Any]) -> list[str]:
@@ -137,7 +134,7 @@ def rate_table(analysis: dict[str, Any]) -> list[str]:
             rates.append((ends[1][0]["events"] - ends[0][0]["events"]) / 1e6 / (long_s - short_s))
         ratios = [f"{rates[0] / rate:.1f}" for rate in rates[1:]]
         rows.append([workload, *(f"{rate:.1f} M/s" for rate in rates), *ratios])
-    return table(["", *reading_tools, "times _print's", "times both's"], rows)
+    return markdown.table(["", *reading_tools, "times _print's", "times both's"], rows)
 
 
 def analysis_section(analysis: dict[str, Any]) -> list[str]:
@@ -155,7 +152,6 @@ def analysis_section(analysis: dict[str, Any]) -> list[str]:
         f"load before {analysis['load_before']:.1f}).",
         "",
         *analysis_table(analysis),
-        "",
         "The rate alone, from what the long recordings take more than the short ones:",
         "",
         *rate_table(analysis),
@@ -166,7 +162,6 @@ def large_section(large: dict[str, Any]) -> list[str]:
     million, seconds = large["events"] / 1e6, large["wall_s"]
     peak_mib = large["peak_resident_bytes"] / 2**20
     return [
-        "",
         f"A made-up trace of {large['file_bytes'] / 1e9:.2f} GB, {million:,.0f} million events, up to",
         f"2 million live blocks: {seconds:.0f} s, {million / seconds:.1f} million events/s,",
         f"at most {peak_mib:.0f} MiB resident (revision {large['machine']['revision']}, "
@@ -187,7 +182,7 @@ def render(results: dict[str, Any], analysis: dict[str, Any] | None, large: dict
         *(["<!-- figures: bench/results/analysis.json -->"] if analysis else []),
         *(["<!-- figures: bench/results/analysis-large.json -->"] if large else []),
         "",
-        sources.said(document for document in (results, analysis, large) if document),
+        sources.said(found for found in (results, analysis, large) if found),
         "",
         f"Measured {results['measured']} at revision {machine['revision']} on {machine['processor']}, "
         f"{machine['cores']} cores, Linux {machine['kernel']}, {machine['libc']}, {machine['heaptrack']}. "
@@ -207,13 +202,11 @@ def render(results: dict[str, Any], analysis: dict[str, Any] | None, large: dict
         "only records (`--raw`).",
         "",
         *program_table(results),
-        "",
         "## Size on disk",
         "",
         "An event is one call. heaptrack counts a realloc as two and stores neither times nor threads.",
         "",
         *size_table(results),
-        "",
         *(analysis_section(analysis) if analysis else []),
         *(large_section(large) if large else []),
     ]
@@ -225,30 +218,13 @@ def read_if_there(path: Path) -> dict[str, Any] | None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
     if not results_path.exists():
-        if options.check and not document_path.exists():
-            print("figures: none measured, none claimed")
-            return 0
         print(f"{results_path} is missing; run 'make bench'", file=sys.stderr)
         return 2
-    text = render(
-        json.loads(results_path.read_text()), read_if_there(analysis_path), read_if_there(large_path)
+    results = json.loads(results_path.read_text())
+    return documents.give(
+        document_path, render(results, read_if_there(analysis_path), read_if_there(large_path))
     )
-    if options.check:
-        is_same = document_path.exists() and document_path.read_text() == text
-        print(
-            "figures: as measured" if is_same else "docs/performance.md: run bench/recorder/render.py --write"
-        )
-        return 0 if is_same else 1
-    if options.write:
-        document_path.write_text(text)
-    else:
-        print(text, end="")
-    return 0
 
 
 if __name__ == "__main__":

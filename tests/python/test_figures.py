@@ -14,7 +14,6 @@ import heapwright
 import heapwright.explain.report
 import pytest
 from heapwright import explain
-from heapwright.lab import words as lab_words
 from heapwright.model import Filter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -236,12 +235,3 @@ def test_time_counts_the_frees(command: Command, tmp_path: Path) -> None:
         [960],
         "time in allocation calls and the frees of their blocks",
     )
-
-
-def test_the_lab_writes_figures_as_the_reports_do() -> None:
-    texts = [lab_words.number(value, "bytes") for value in (1000, 1024, 36.7 * 2**20, 2**30 - 1)]
-    assert texts == ["1,000 B", "1.00 KiB", "36.7 MiB", "1.00 GiB"]
-    assert [lab_words.number(value, "ratio") for value in (9.994, 9.996, 99.96, 0.09996)] == [
-        "9.99", "10.0", "100", "0.100",
-    ]  # fmt: skip
-    assert lab_words.number(999_600, "ns") == "1.00 ms"

@@ -100,7 +100,7 @@ def test_through_chooses_by_any_frame(file: Path) -> None:
 
 def test_sites_of_the_same_name_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     document = explained(calls().write(tmp_path / "app.heapwright"))
-    monkeypatch.setattr("heapwright.explain.report.words.site_name", lambda _: "same")
+    monkeypatch.setattr("heapwright.explain.report.site_names.site_name", lambda _: "same")
     told = explained(tmp_path / "app.heapwright")["questions"]["volume"]["sites"]
     assert [site["name"] for site in told] == [
         site["name"] for site in document["questions"]["volume"]["sites"]

@@ -11,9 +11,10 @@ from heapwright.cli.arguments import one_of
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
-from heapwright.explain import tree, words
+from heapwright.explain import tree
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.model.trace import FactsReading
+from heapwright.report import units
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,5 +112,5 @@ def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None
         from pathlib import Path  # only for mistakes
 
         option = f"--site {chosen.site}" if chosen.site else f"--library {chosen.library}"
-        number = words.counted(len(trace.sites(sites)), "call site")
+        number = units.counted(len(trace.sites(sites)), "call site")
         raise InputError(f"{option} matches none of the {number} of {Path(trace.path).name}")

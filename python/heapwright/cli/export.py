@@ -15,10 +15,10 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.output import check_output, hint, is_stdout, print_json, write_by_name, write_file
 from heapwright.cli.progress import progress
 from heapwright.cli.streams import say
-from heapwright.explain import words
 from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, write_table
 from heapwright.model import Filter, Trace
 from heapwright.model.tables import TABLES
+from heapwright.report import units
 
 To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")]
 Output = Annotated[
@@ -75,9 +75,9 @@ def export(
         print_json({"schema": "heapwright.export/1", "format": to, "file": str(target), "bytes": size})
         return
     if is_stdout(target):
-        say(f"standard output  {words.size(size)}")
+        say(f"standard output  {units.size(size)}")
         return
-    sys.stdout.write(f"{target}  {words.size(size)}\n")
+    sys.stdout.write(f"{target}  {units.size(size)}\n")
     hint(form.opened_by.format(target))
 
 

@@ -12,9 +12,10 @@ from rich.text import Text
 from heapwright.cli import options
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.output import hint, make_console, print_json
-from heapwright.explain import summary, words
+from heapwright.explain import summary
 from heapwright.explain.tables import plain
 from heapwright.model import Trace
+from heapwright.report import units
 from heapwright.terminal.pairs import Pairs
 
 SCHEMA = "heapwright.info/1"
@@ -67,13 +68,13 @@ def show(document: dict[str, Any], console: Console) -> None:
         ("command", metadata["command"]),
         ("process", f"{metadata['process_id']} of {metadata['parent_process_id']} on {metadata['host']}"),
         ("started", started.strftime("%Y-%m-%d %H:%M:%S UTC")),
-        ("ended", f"{end['reason']} {end['status']} after {words.duration(end['time_ns'])}"),
+        ("ended", f"{end['reason']} {end['status']} after {units.duration(end['time_ns'])}"),
         ("allocator", metadata["allocator"]),
         ("recorded", f"{', '.join(recorded)}, by recorder {metadata['recorder_version']}"),
-        ("file", f"{words.size(document['file_bytes'])}, {words.counted(document['events'], 'call')} in "
-                 f"{words.counted(document['event_chunks'], 'chunk')}, "
-                 f"{words.counted(document['stacks'], 'stack')}"),
-        ("dropped", words.count(end["dropped"])),
+        ("file", f"{units.size(document['file_bytes'])}, {units.counted(document['events'], 'call')} in "
+                 f"{units.counted(document['event_chunks'], 'chunk')}, "
+                 f"{units.counted(document['stacks'], 'stack')}"),
+        ("dropped", units.count(end["dropped"])),
     ]  # fmt: skip
     lines += [("not seen", line) for line in metadata["unseen"]]
     lines += [("note", note) for note in metadata["notes"]]
@@ -92,27 +93,27 @@ def _show_threads(threads: list[dict[str, Any]], console: Console) -> None:
         (
             f"{thread['name']} #{thread['index']}",
             str(thread["thread_id"]),
-            words.count(thread["events"]),
-            words.count(thread["dropped"]),
-            words.duration(thread["first_ns"]),
-            words.duration(thread["exit_ns"]) if thread["exit_ns"] else "at the end",
+            units.count(thread["events"]),
+            units.count(thread["dropped"]),
+            units.duration(thread["first_ns"]),
+            units.duration(thread["exit_ns"]) if thread["exit_ns"] else "at the end",
         )
         for thread in busiest
     ]
     console.print()
     console.print(plain(("thread", "id", "calls", "dropped", "first call", "exit"), rows, text_columns=(0,)))
     if len(threads) > len(busiest):
-        console.print(f"{words.counted(len(threads) - len(busiest), 'more thread')}: --json lists all")
+        console.print(f"{units.counted(len(threads) - len(busiest), 'more thread')}: --json lists all")
 
 
 def _show_modules(modules: list[dict[str, Any]], console: Console) -> None:
     rows = [
         (
             hex(module["start"]),
-            words.size(module["end"] - module["start"]),
+            units.size(module["end"] - module["start"]),
             module["build_id"][:16] or "none",
-            words.duration(module["loaded_ns"]),
-            words.duration(module["unloaded_ns"]) if module["unloaded_ns"] else "",
+            units.duration(module["loaded_ns"]),
+            units.duration(module["unloaded_ns"]) if module["unloaded_ns"] else "",
             module["path"],
         )
         for module in modules

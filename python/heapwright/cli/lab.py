@@ -13,13 +13,14 @@ import typer
 from heapwright.cli import native_programs, options, output, size_replay
 from heapwright.cli.errors import InputError
 from heapwright.cli.streams import say
-from heapwright.lab import catalogue, page, results, tables
-from heapwright.lab.allocators import Shelf
-from heapwright.lab.errors import LabError
-from heapwright.lab.experiment import Experiment
+from heapwright.lab import catalogue, page, tables
 from heapwright.lab.progress import progress
-from heapwright.lab.runner import Settings
 from heapwright.lab.session import Session
+from heapwright.measure import results
+from heapwright.measure.allocators import Shelf
+from heapwright.measure.errors import MeasureError
+from heapwright.measure.experiment import Experiment
+from heapwright.measure.runner import Settings
 
 PROGRAM = "heapwright-lab"
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each allocator; 0 = as many as needed.")]
@@ -81,14 +82,14 @@ def lab(
             return 0
         experiments = catalogue.choose(name)
         if name == catalogue.ALL and set_:
-            raise LabError("--set goes with one experiment; use --scale to change the size of all")
+            raise MeasureError("--set goes with one experiment; use --scale to change the size of all")
         settings = _settings(runs, scale, seed, limit, None if no_pin else pin, set_ or [])
         allocators = shelf.choose([part for part in on.split(",") if part])
         if not on:
             _name_missing(shelf)
         with progress() as report:
             document = Session(program, shelf, allocators, settings).run(experiments, report)
-    except LabError as error:
+    except MeasureError as error:
         raise InputError(str(error)) from None
     _give(document, experiments, json, html, force, wide)
     return _exit_code([*shelf.unusable, *results.failures(document)])
@@ -117,22 +118,22 @@ def _settings(
     runs: int, scale: float, seed: int, limit: float, pin: int | None, changes: Sequence[str]
 ) -> Settings:
     if not 0 <= runs <= 100:
-        raise LabError("--runs takes 1 to 100 (0 = as many as needed)")
+        raise MeasureError("--runs takes 1 to 100 (0 = as many as needed)")
     if not 0 < scale <= 1000:
-        raise LabError("--scale takes a number above 0 and up to 1000")
+        raise MeasureError("--scale takes a number above 0 and up to 1000")
     if not 0 <= seed < 10**12:
-        raise LabError("--seed takes a whole number from 0 up to 10^12")
+        raise MeasureError("--seed takes a whole number from 0 up to 10^12")
     if not 0 < limit <= 86400:
-        raise LabError("--limit takes seconds, above 0 and up to 86400")
+        raise MeasureError("--limit takes seconds, above 0 and up to 86400")
     parameters = {}
     for change in changes:
         name, has_value, value = change.partition("=")
         if not name or not has_value:
-            raise LabError(f"--set takes NAME=VALUE, such as --set threads=4, not '{change}'")
+            raise MeasureError(f"--set takes NAME=VALUE, such as --set threads=4, not '{change}'")
         parameters[name] = value
     permitted = sorted(os.sched_getaffinity(0))
     if pin is not None and pin >= 0 and pin not in permitted:
-        raise LabError(
+        raise MeasureError(
             f"not permitted to pin to CPU {pin}; permitted are {', '.join(map(str, permitted))}, or --no-pin"
         )
     pinned = permitted[-1] if pin == -1 else pin

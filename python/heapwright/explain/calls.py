@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.report import units
 
 NAME = "calls"
 TITLE = "Most allocations"
@@ -33,14 +34,14 @@ def show(answer: Answer) -> look.RenderableType | None:
 
     def lifetime(site: Answer) -> str:
         mean = site["mean_lifetime_ns"]
-        return "not freed" if mean is None else words.duration(mean)
+        return "not freed" if mean is None else units.duration(mean)
 
     return tables.by_site(
         answer,
         [
-            ("calls", lambda site: words.count(site["allocations"])),
-            ("share", lambda site: words.percent(site["share"], 1)),
-            ("bytes", lambda site: words.size(site["bytes"])),
+            ("calls", lambda site: units.count(site["allocations"])),
+            ("share", lambda site: units.percent(site["share"], 1)),
+            ("bytes", lambda site: units.size(site["bytes"])),
             ("mean life", lifetime),
         ],
     )
@@ -50,6 +51,6 @@ def findings(answer: Answer) -> list[Finding]:
     """One site that makes a large part of all calls."""
     for site in answer["sites"][:1]:
         if site["share"] >= 0.25 and answer["allocations"] >= 10_000:
-            text = f"{words.percent(site['share'], 1)} of all allocations come from {site['name']}"
+            text = f"{units.percent(site['share'], 1)} of all allocations come from {site['name']}"
             return [Finding(site["share"] * 0.6, text, NAME)]
     return []

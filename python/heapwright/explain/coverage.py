@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from heapwright.explain import words
+from heapwright.report import units
 
 if TYPE_CHECKING:
     from heapwright.explain.report import Answer, Report
@@ -53,12 +53,12 @@ def sentence(completeness: Answer, which: str) -> str:
     spans = completeness["coverage"]
     if not spans:
         return "nothing was recorded: recording was off all the time"
-    shown = [f"{words.duration(s['from_ns'])} to {words.duration(s['to_ns'])}" for s in spans[:_SHOWN_SPANS]]
+    shown = [f"{units.duration(s['from_ns'])} to {units.duration(s['to_ns'])}" for s in spans[:_SHOWN_SPANS]]
     if len(spans) > _SHOWN_SPANS:
         shown.append(f"{len(spans) - _SHOWN_SPANS} more times")
     covered = sum(span["to_ns"] - span["from_ns"] for span in spans)
     return (
-        f"recorded a part of the run: {', '.join(shown)} ({words.duration(covered)}); "
+        f"recorded a part of the run: {', '.join(shown)} ({units.duration(covered)}); "
         f"of that {which} is in the trace"
     )
 

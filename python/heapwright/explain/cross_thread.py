@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.report import units
 
 NAME = "cross_thread"
 TITLE = "Freed by another thread"
@@ -51,8 +52,8 @@ def show(answer: Answer) -> look.RenderableType | None:
         ("blocks", "bytes", "allocated by", "freed by"),
         [
             (
-                words.count(pair["blocks"]),
-                words.size(pair["bytes"]),
+                units.count(pair["blocks"]),
+                units.size(pair["bytes"]),
                 f"{pair['allocating_name']} #{pair['allocating_thread']}",
                 f"{pair['freeing_name']} #{pair['freeing_thread']}",
             )
@@ -63,8 +64,8 @@ def show(answer: Answer) -> look.RenderableType | None:
     sites = tables.by_site(
         answer,
         [
-            ("blocks", lambda site: words.count(site["blocks"])),
-            ("of the site", lambda site: words.percent(site["share_of_site"], 1)),
+            ("blocks", lambda site: units.count(site["blocks"])),
+            ("of the site", lambda site: units.percent(site["share_of_site"], 1)),
         ],
     )
     return pairs if sites is None else look.Group(pairs, look.Text(), sites)
@@ -74,7 +75,7 @@ def findings(answer: Answer) -> list[Finding]:
     """A pattern of producers and consumers."""
     if answer["share"] < 0.1 or answer["blocks"] < 1000:
         return []
-    text = f"{words.percent(answer['share'], 1)} of the freed blocks are freed by another thread"
+    text = f"{units.percent(answer['share'], 1)} of the freed blocks are freed by another thread"
     if answer["sites"]:
         text += f", most from {answer['sites'][0]['name']}"
     return [Finding(answer["share"] * 0.6, text, NAME)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from heapwright.explain import words
+from heapwright.explain import site_names
 from heapwright.explain.report import Answer, Report, share
 from heapwright.model import Location
 from heapwright.model.call_tree import Callers, heaviest_paths
@@ -40,7 +40,7 @@ def location_record(location: Location) -> Answer:
         "file": location.file,
         "line": location.line,
         "library": location.library,
-        "name": words.location_name(location),
+        "name": site_names.location_name(location),
     }
 
 
@@ -56,7 +56,7 @@ def _tell_apart(report: Report, records: Sequence[Answer]) -> None:
     seen = Counter(record["name"] for record in records)
     for record in records:
         if seen[record["name"]] > 1:
-            record["name"] = words.long_site_name(report.sites[record["site"]])
+            record["name"] = site_names.long_site_name(report.sites[record["site"]])
 
 
 def _add_paths(report: Report, records: Sequence[Answer], columns: Sequence[str]) -> None:

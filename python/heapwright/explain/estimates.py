@@ -14,8 +14,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.model.spreads import Spread
+from heapwright.report import units
 
 if TYPE_CHECKING:
     from heapwright.explain.report import Answer, Report
@@ -157,9 +158,9 @@ def complete_summary(report: Report, answer: Answer) -> None:
 def shown(part: Answer, name: str, written: Callable[[int], str]) -> str:
     """A figure with its interval: ± when that is about even, otherwise from and to.
 
-    >>> shown({"n": 1000, "intervals": {"n": [900, 1110]}}, "n", words.count)
+    >>> shown({"n": 1000, "intervals": {"n": [900, 1110]}}, "n", units.count)
     '1,000 ±11 %'
-    >>> shown({"n": 10, "intervals": {"n": [1, 56]}}, "n", words.count)
+    >>> shown({"n": 10, "intervals": {"n": [1, 56]}}, "n", units.count)
     '10 (1 to 56)'
     """
     value, (low, high) = part[name], part["intervals"][name]
@@ -171,13 +172,13 @@ def shown(part: Answer, name: str, written: Callable[[int], str]) -> str:
 
 
 _COLUMNS: Mapping[str, Sequence[tuple[str, str, Callable[[int], str]]]] = {
-    "peak": (("bytes", "live_bytes", words.size), ("blocks", "live_blocks", words.count)),
-    "leaks": (("bytes", "live_bytes", words.size), ("blocks", "live_blocks", words.count)),
-    "volume": (("bytes", "bytes", words.size), ("calls", "allocations", words.count)),
-    "calls": (("calls", "allocations", words.count), ("bytes", "bytes", words.size)),
-    "overhead": (("overhead", "overhead_bytes", words.size),),
-    "threads": (("allocations", "allocations", words.count), ("bytes", "bytes", words.size)),
-    "sizes": (("calls", "allocations", words.count), ("bytes", "bytes", words.size)),
+    "peak": (("bytes", "live_bytes", units.size), ("blocks", "live_blocks", units.count)),
+    "leaks": (("bytes", "live_bytes", units.size), ("blocks", "live_blocks", units.count)),
+    "volume": (("bytes", "bytes", units.size), ("calls", "allocations", units.count)),
+    "calls": (("calls", "allocations", units.count), ("bytes", "bytes", units.size)),
+    "overhead": (("overhead", "overhead_bytes", units.size),),
+    "threads": (("allocations", "allocations", units.count), ("bytes", "bytes", units.size)),
+    "sizes": (("calls", "allocations", units.count), ("bytes", "bytes", units.size)),
 }
 
 
@@ -200,7 +201,7 @@ def show(question: str, answer: Answer) -> look.RenderableType | None:
     names = [
         f"{row['name']} #{row['thread']}"
         if question == "threads"
-        else f"{words.size(row['from_bytes'])} – {words.size(row['to_bytes'])}"
+        else f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}"
         for row in rows
     ]
     cells = [[name, *(text(row) for _, text in figures)] for name, row in zip(names, rows, strict=True)]
@@ -215,19 +216,19 @@ def figures(answer: Answer, live: str) -> list[tuple[str, look.Text]]:
         for name, text in (
             (
                 "peak",
-                f"{shown(peak, 'live_bytes', words.size)} in "
-                f"{shown(peak, 'live_blocks', words.count)} blocks, "
-                f"at {words.duration(peak['time_ns'])} (intervals {PEAK_NOTE})",
+                f"{shown(peak, 'live_bytes', units.size)} in "
+                f"{shown(peak, 'live_blocks', units.count)} blocks, "
+                f"at {units.duration(peak['time_ns'])} (intervals {PEAK_NOTE})",
             ),
             (
                 f"live {live}",
-                f"{shown(answer, 'live_at_end_bytes', words.size)} in "
-                f"{shown(answer, 'live_at_end_blocks', words.count)} blocks",
+                f"{shown(answer, 'live_at_end_bytes', units.size)} in "
+                f"{shown(answer, 'live_at_end_blocks', units.count)} blocks",
             ),
             (
                 "calls",
-                f"{shown(totals, 'allocations', words.count)} allocations of "
-                f"{shown(totals, 'requested_bytes', words.size)}",
+                f"{shown(totals, 'allocations', units.count)} allocations of "
+                f"{shown(totals, 'requested_bytes', units.size)}",
             ),
         )
     ]

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report
 from heapwright.model import KIND_NAMES, Latency
+from heapwright.report import units
 
 NAME = "latency"
 TITLE = "How long the calls take"
@@ -48,8 +49,8 @@ def show(answer: Answer) -> look.RenderableType | None:
         [
             (
                 row["function"],
-                words.count(row["calls"]),
-                words.duration(row["latency"]["sum_ns"]),
+                units.count(row["calls"]),
+                units.duration(row["latency"]["sum_ns"]),
                 *_percentiles(row["latency"]),
             )
             for row in answer["by_function"]
@@ -60,9 +61,9 @@ def show(answer: Answer) -> look.RenderableType | None:
         ("allocated size", "calls", "total", *_HEADERS),
         [
             (
-                f"{words.size(row['from_bytes'])} – {words.size(row['to_bytes'])}",
-                words.count(row["allocation"]["calls"]),
-                words.duration(row["allocation"]["sum_ns"]),
+                f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}",
+                units.count(row["allocation"]["calls"]),
+                units.duration(row["allocation"]["sum_ns"]),
                 *_percentiles(row["allocation"]),
             )
             for row in answer["by_size"]
@@ -73,7 +74,7 @@ def show(answer: Answer) -> look.RenderableType | None:
 
 
 def _percentiles(latency: dict[str, int]) -> list[str]:
-    return [words.duration(latency[part]) for part in _PARTS]
+    return [units.duration(latency[part]) for part in _PARTS]
 
 
 def findings(answer: Answer) -> list[Finding]:
@@ -83,4 +84,4 @@ def findings(answer: Answer) -> list[Finding]:
 
 def tail(latency: Latency) -> str:
     """p50 / p99 / max in one phrase."""
-    return " / ".join(words.duration(value) for value in (latency.p50_ns, latency.p99_ns, latency.max_ns))
+    return " / ".join(units.duration(value) for value in (latency.p50_ns, latency.p99_ns, latency.max_ns))

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from heapwright.explain import coverage, leak_signs, look, tables, words
+from heapwright.explain import coverage, leak_signs, look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
 from heapwright.model import SiteFacts
+from heapwright.report import units
 
 NAME = "leaks"
 TITLE = "Still live at the end"
@@ -81,21 +82,21 @@ def show(answer: Answer) -> look.RenderableType | None:
     """Largest first; the last number tells a leak from a cache."""
     is_end = answer["live_at"] == coverage.AT_END
     columns: list[tables.Column] = [
-        ("bytes", lambda site: words.size(site["live_bytes"])),
-        ("share", lambda site: words.percent(site["share"], 1)),
-        ("blocks", lambda site: words.count(site["live_blocks"])),
+        ("bytes", lambda site: units.size(site["live_bytes"])),
+        ("share", lambda site: units.percent(site["share"], 1)),
+        ("blocks", lambda site: units.count(site["live_blocks"])),
         (
             "never freed" if is_end else "not yet freed",
-            lambda site: words.percent(site["share_of_allocations"], 1),
+            lambda site: units.percent(site["share_of_allocations"], 1),
         ),
     ]
     if is_end and answer["may_be_freed_blocks"]:
-        columns.append(("live when paused", lambda site: words.size(site["may_be_freed_bytes"])))
-    table = tables.by_site(answer, columns, words.size)
+        columns.append(("live when paused", lambda site: units.size(site["may_be_freed_bytes"])))
+    table = tables.by_site(answer, columns, units.size)
     if not answer["suppressed_blocks"]:
         return table
     known = (
-        f"{words.size(answer['suppressed_bytes'])} in {words.counted(answer['suppressed_blocks'], 'block')}"
+        f"{units.size(answer['suppressed_bytes'])} in {units.counted(answer['suppressed_blocks'], 'block')}"
     )
     line = look.Text(f"suppressed, known to stay: {known}", style="dim")
     return look.Group(table, line) if table is not None else line
@@ -109,8 +110,8 @@ def findings(answer: Answer) -> list[Finding]:
         return found
     site = answer["sites"][0]
     text = (
-        f"{words.size(answer['live_bytes'])} were live {coverage.when(answer['live_at'])} "
-        f"({words.percent(answer['share_of_peak'], 1)} of the peak), most from {site['name']}"
+        f"{units.size(answer['live_bytes'])} were live {coverage.when(answer['live_at'])} "
+        f"({units.percent(answer['share_of_peak'], 1)} of the peak), most from {site['name']}"
     )
     weight = 0.9 if answer["live_at"] == coverage.AT_END else 0.3  # what still lives need not stay
     return [*found, Finding(answer["share_of_peak"] * weight, text, NAME)]
@@ -119,7 +120,7 @@ def findings(answer: Answer) -> list[Finding]:
 def _sign(sign: Answer) -> Finding:
     is_likely = sign["confidence"] == leak_signs.LIKELY
     text = (
-        f"{words.counted(sign['live_blocks'], 'block')} ({words.size(sign['live_bytes'])}) of {sign['name']} "
+        f"{units.counted(sign['live_blocks'], 'block')} ({units.size(sign['live_bytes'])}) of {sign['name']} "
         "allocated throughout the run, none ever freed: "
         f"{'likely a leak' if is_likely else 'a leak, or a cache that only grows'}"
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report
+from heapwright.report import units
 
 NAME = "lifetimes"
 TITLE = "Size × lifetime: blocks, darker is more"
@@ -38,7 +39,7 @@ def show(answer: Answer) -> look.RenderableType | None:
     headers = [f"≥{_short(starts[group[0]])}" if starts[group[0]] else "0" for group in groups]
     rows: list[list[str | look.Styled]] = [
         [
-            words.size(row["size_from_bytes"]),
+            units.size(row["size_from_bytes"]),
             *(_cell(blocks, largest) for blocks in _merged(row["blocks"], groups)),
         ]
         for row in answer["rows"]
@@ -51,7 +52,7 @@ def _merged(blocks: list[int], groups: list[range]) -> list[int]:
 
 
 def _short(time_ns: int) -> str:
-    return words.duration(time_ns).replace(" ", "").replace(".00", "").replace(".0", "")
+    return units.duration(time_ns).replace(" ", "").replace(".00", "").replace(".0", "")
 
 
 def _cell(blocks: int, largest: int) -> look.Styled:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.report import units
 
 NAME = "mappings"
 TITLE = "Mapped by the program itself: address space, not necessarily resident"
@@ -38,11 +39,11 @@ def show(answer: Answer) -> look.RenderableType | None:
     return tables.by_site(
         answer,
         [
-            ("mapped", lambda site: words.size(site["mapped_bytes"])),
-            ("share", lambda site: words.percent(site["share"], 1)),
-            ("calls", lambda site: words.count(site["calls"])),
-            ("unmapped", lambda site: words.size(site["unmapped_bytes"])),
-            ("at end", lambda site: words.size(site["at_end_bytes"])),
+            ("mapped", lambda site: units.size(site["mapped_bytes"])),
+            ("share", lambda site: units.percent(site["share"], 1)),
+            ("calls", lambda site: units.count(site["calls"])),
+            ("unmapped", lambda site: units.size(site["unmapped_bytes"])),
+            ("at end", lambda site: units.size(site["at_end_bytes"])),
         ],
     )
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.report import units
 
 NAME = "overhead"
 TITLE = "Overhead: usable minus requested bytes"
@@ -35,8 +36,8 @@ def show(answer: Answer) -> look.RenderableType | None:
     return tables.by_site(
         answer,
         [
-            ("overhead", lambda site: words.size(site["overhead_bytes"])),
-            ("of the site", lambda site: words.percent(site["share_of_site"], 1)),
+            ("overhead", lambda site: units.size(site["overhead_bytes"])),
+            ("of the site", lambda site: units.percent(site["share_of_site"], 1)),
             ("per block", lambda site: f"{site['mean_bytes']:.1f} B"),
         ],
     )
@@ -47,7 +48,7 @@ def findings(answer: Answer) -> list[Finding]:
     if answer["share_at_peak"] < 0.1:
         return []
     text = (
-        f"{words.size(answer['at_peak_bytes'])} of the peak ({words.percent(answer['share_at_peak'], 1)}) "
+        f"{units.size(answer['at_peak_bytes'])} of the peak ({units.percent(answer['share_at_peak'], 1)}) "
         "is rounding up by the allocator"
     )
     return [Finding(answer["share_at_peak"] * 0.8, text, NAME)]

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.report import units
 
 NAME = "peak"
 TITLE = "What lived at the peak"
@@ -35,11 +36,11 @@ def show(answer: Answer) -> look.RenderableType | None:
     return tables.by_site(
         answer,
         [
-            ("bytes", lambda site: words.size(site["live_bytes"])),
-            ("share", lambda site: words.percent(site["share"], 1)),
-            ("blocks", lambda site: words.count(site["live_blocks"])),
+            ("bytes", lambda site: units.size(site["live_bytes"])),
+            ("share", lambda site: units.percent(site["share"], 1)),
+            ("blocks", lambda site: units.count(site["live_blocks"])),
         ],
-        words.size,
+        units.size,
     )
 
 
@@ -47,6 +48,6 @@ def findings(answer: Answer) -> list[Finding]:
     """One site that makes a large part of the peak."""
     for site in answer["sites"][:1]:
         if site["share"] >= 0.1:
-            text = f"{words.percent(site['share'], 1)} of the peak is held by {site['name']}"
+            text = f"{units.percent(site['share'], 1)} of the peak is held by {site['name']}"
             return [Finding(site["share"], text, NAME)]
     return []

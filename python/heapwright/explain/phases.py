@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.annotations import Annotations, Mark, has_any
 from heapwright.explain.report import Answer, Finding, Report
 from heapwright.model.trace import KIND_NAMES, Trace
+from heapwright.report import units
 
 NAME = "phases"
 TITLE = "Phases that the program named"
@@ -87,11 +88,11 @@ def show(answer: Answer) -> look.RenderableType | None:
         return None
     rows = [
         (
-            words.size(phase["requested_bytes"]),
-            words.count(phase["allocations"]),
-            words.duration(phase["allocator_ns"]),
-            words.count(phase["times"]),
-            words.duration(phase["duration_ns"]),
+            units.size(phase["requested_bytes"]),
+            units.count(phase["allocations"]),
+            units.duration(phase["allocator_ns"]),
+            units.count(phase["times"]),
+            units.duration(phase["duration_ns"]),
             phase["name"] or "(no name)",
         )
         for phase in answer["phases"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.annotations import Annotations, Mark, has_any
 from heapwright.explain.report import Answer, Finding, Report
+from heapwright.report import units
 
 NAME = "pools"
 TITLE = "Pools and regions that the program named"
@@ -129,12 +130,12 @@ def _pools_table(pools: list[Answer]) -> look.RenderableType | None:
     headers = ("peak of one", "live at the end", "in blocks", "handed out", "requested", "pools", "pool")
     rows = [
         (
-            words.size(pool["peak_bytes"]),
-            words.size(pool["live_bytes"]),
-            words.count(pool["live_blocks"]),
-            words.count(pool["allocations"]),
-            words.size(pool["requested_bytes"]),
-            words.count(pool["pools"]),
+            units.size(pool["peak_bytes"]),
+            units.size(pool["live_bytes"]),
+            units.count(pool["live_blocks"]),
+            units.count(pool["allocations"]),
+            units.size(pool["requested_bytes"]),
+            units.count(pool["pools"]),
             pool["name"] or "(no name)",
         )
         for pool in pools
@@ -144,7 +145,7 @@ def _pools_table(pools: list[Answer]) -> look.RenderableType | None:
 
 def _regions_table(regions: list[Answer]) -> look.RenderableType | None:
     rows = [
-        (words.size(region["bytes"]), words.count(region["regions"]), region["name"] or "(no name)")
+        (units.size(region["bytes"]), units.count(region["regions"]), region["name"] or "(no name)")
         for region in regions
     ]
     return tables.plain(("size", "regions", "region"), rows, text_columns=(2,)) if rows else None

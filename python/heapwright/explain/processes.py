@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer
 from heapwright.explain.summary import end_in_words
 from heapwright.model.session import Session, facts_of, name_of
 from heapwright.model.trace import Trace
+from heapwright.report import units
 
 SCHEMA = "heapwright.processes/1"
 _SUMMED = ("calls", "allocations", "requested_bytes", "live_at_end_bytes", "allocator_ns")
@@ -90,7 +91,7 @@ def show(answer: Answer, top: int) -> look.RenderableType:
     parts += [look.Text(), look.Text("Processes", style="bold"), _process_table(busiest)]
     rest = len(answer["processes"]) - len(busiest)
     if rest:
-        parts.append(look.Text(f"{words.counted(rest, 'more process image')}: --top or --json lists all"))
+        parts.append(look.Text(f"{units.counted(rest, 'more process image')}: --top or --json lists all"))
     parts += [look.Text(), look.Text("Programs", style="bold"), _program_table(answer["programs"][:top])]
     return look.Group(*parts)
 
@@ -102,25 +103,25 @@ def _lines(answer: Answer) -> list[tuple[str, str]]:
     if not (broken or named or lost or answer["children_left_alone"]):
         lines.append(("complete: every process that was started is here, with every call", "green"))
     if broken:
-        images = words.counted(len(broken), "process image is", "process images are")
+        images = units.counted(len(broken), "process image is", "process images are")
         first = f"{broken[0]['name']} {broken[0]['process_id']}: {'; '.join(broken[0]['reasons'])}"
         lines.append((f"INCOMPLETE: {images} not whole, first {first}", "bold red"))
     for (program, reason), number in Counter((one["program"], one["reason"]) for one in named).most_common():
-        was = words.counted(number, "process was", "processes were")
+        was = units.counted(number, "process was", "processes were")
         lines.append((f"{was} not recorded: {program + ': ' if program else ''}{reason}", "yellow"))
     if answer["starts_lost"]:
         lines.append(
-            (f"{words.counted(answer['starts_lost'], 'more start')} could not be followed", "yellow")
+            (f"{units.counted(answer['starts_lost'], 'more start')} could not be followed", "yellow")
         )
     lines += [(f"not read: {reason}", "yellow") for reason in answer["unreadable"]]
     if answer["children_left_alone"]:
-        alone = words.counted(answer["children_left_alone"], "child process was", "child processes were")
+        alone = units.counted(answer["children_left_alone"], "child process was", "child processes were")
         lines.append((f"{alone} not recorded (--children records them)", "yellow"))
     if answer["without_calls"]:
-        idle = words.counted(answer["without_calls"], "forked child", "forked children")
+        idle = units.counted(answer["without_calls"], "forked child", "forked children")
         lines.append((f"{idle} made no heap call: nothing to record", ""))
     if answer["left_out"]:
-        other = words.counted(answer["left_out"], "trace")
+        other = units.counted(answer["left_out"], "trace")
         lines.append((f"{other} of other recordings in this folder left out; this is the latest", ""))
     return lines
 
@@ -130,11 +131,11 @@ def _process_table(processes: Iterable[Answer]) -> look.RenderableType:
         (
             str(process["process_id"]),
             str(process["parent_process_id"]) + (" fork" if process["is_fork_child"] else ""),
-            words.duration(process["first_ns"]),
-            words.duration(max(0, process["end_ns"] - process["first_ns"])),
-            words.count(process["calls"]),
-            words.size(process["peak_bytes"]),
-            words.size(process["live_at_end_bytes"]),
+            units.duration(process["first_ns"]),
+            units.duration(max(0, process["end_ns"] - process["first_ns"])),
+            units.count(process["calls"]),
+            units.size(process["peak_bytes"]),
+            units.size(process["live_at_end_bytes"]),
             "yes" if process["is_complete"] else "NO",
             process["name"],
             process["end"],
@@ -159,12 +160,12 @@ def _process_table(processes: Iterable[Answer]) -> look.RenderableType:
 def _program_table(programs: Iterable[Answer]) -> look.RenderableType:
     rows = [
         (
-            words.count(sums["images"]),
-            words.count(sums["calls"]),
-            words.size(sums["requested_bytes"]),
-            words.size(sums["highest_peak_bytes"]),
-            words.size(sums["live_at_end_bytes"]),
-            words.duration(sums["allocator_ns"]),
+            units.count(sums["images"]),
+            units.count(sums["calls"]),
+            units.size(sums["requested_bytes"]),
+            units.size(sums["highest_peak_bytes"]),
+            units.size(sums["live_at_end_bytes"]),
+            units.duration(sums["allocator_ns"]),
             sums["program"],
         )
         for sums in programs

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.report import units
 
 NAME = "realloc"
 TITLE = "Buffers that grow by realloc"
@@ -39,12 +40,12 @@ def show(answer: Answer) -> look.RenderableType | None:
     return tables.by_site(
         answer,
         [
-            ("copied", lambda site: words.size(site["copied_bytes"])),
-            ("buffers", lambda site: words.count(site["chains"])),
-            ("reallocs", lambda site: words.count(site["steps"])),
-            ("moved", lambda site: words.percent(site["moved_share"], 1)),
-            ("longest", lambda site: words.count(site["longest_steps"])),
-            ("final", lambda site: words.size(site["mean_final_bytes"])),
+            ("copied", lambda site: units.size(site["copied_bytes"])),
+            ("buffers", lambda site: units.count(site["chains"])),
+            ("reallocs", lambda site: units.count(site["steps"])),
+            ("moved", lambda site: units.percent(site["moved_share"], 1)),
+            ("longest", lambda site: units.count(site["longest_steps"])),
+            ("final", lambda site: units.size(site["mean_final_bytes"])),
         ],
     )
 
@@ -53,6 +54,6 @@ def findings(answer: Answer) -> list[Finding]:
     """Much copying by one site whose buffers grow in many steps."""
     for site in answer["sites"][:1]:
         if site["copied_bytes"] >= 16 << 20 and site["steps"] >= 4 * site["chains"]:
-            text = f"realloc copied {words.size(site['copied_bytes'])} for buffers grown by {site['name']}"
+            text = f"realloc copied {units.size(site['copied_bytes'])} for buffers grown by {site['name']}"
             return [Finding(0.3, text, NAME)]
     return []

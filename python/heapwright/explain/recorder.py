@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, words
+from heapwright.explain import look
 from heapwright.explain.report import Answer, Finding, Report
+from heapwright.report import units
 
 NAME = "recorder"
 TITLE = "What recording cost"
@@ -30,15 +31,15 @@ def answer(report: Report) -> Answer:
 
 def show(answer: Answer) -> look.RenderableType | None:
     """A few lines."""
-    calls = "not measured with samples" if answer["calls_ns"] is None else words.duration(answer["calls_ns"])
+    calls = "not measured with samples" if answer["calls_ns"] is None else units.duration(answer["calls_ns"])
     if answer["self_cost_allocation_ns"]:
         allocation, release = answer["self_cost_allocation_ns"], answer["self_cost_release_ns"]
         calls += f" ({allocation} ns an allocation, {release} ns a free)"
     rows = [
         ("time in the hooks", calls),
         ("waited for the collector", waited(answer)),
-        ("memory", f"{words.size(answer['peak_bytes'])} resident, the collector included"),
-        ("trace", f"{words.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
+        ("memory", f"{units.size(answer['peak_bytes'])} resident, the collector included"),
+        ("trace", f"{units.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
     ]
     rows += [("names missing", problem) for problem in answer["symbol_problems"][:3]]
     return look.Pairs([(name, look.Text(text)) for name, text in rows])
@@ -46,11 +47,11 @@ def show(answer: Answer) -> look.RenderableType | None:
 
 def waited(answer: Answer) -> str:
     """A sum over threads, which waited at the same time."""
-    total = words.duration(answer["waited_ns"])
+    total = units.duration(answer["waited_ns"])
     if answer["waiting_threads"] < 2:
         return total
-    longest = words.duration(answer["waited_longest_thread_ns"])
-    threads = words.counted(answer["waiting_threads"], "thread")
+    longest = units.duration(answer["waited_longest_thread_ns"])
+    threads = units.counted(answer["waiting_threads"], "thread")
     return f"{total} summed over {threads}, at most {longest} in one"
 
 

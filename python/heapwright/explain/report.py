@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from heapwright.explain import look, words
+from heapwright.explain import look, site_names
 from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
 
 Answer = dict[str, Any]
@@ -80,7 +80,7 @@ def site_record(site: Site) -> Answer:
         "file": site.location.file,
         "line": site.location.line,
         "library": site.location.library,
-        "name": words.site_name(site),
+        "name": site_names.site_name(site),
     }
 
 

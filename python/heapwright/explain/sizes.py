@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.report import units
 
 NAME = "sizes"
 TITLE = "Sizes"
@@ -49,11 +50,11 @@ def show(answer: Answer) -> look.RenderableType | None:
         ("size", "calls", "", "bytes", "at peak"),
         [
             (
-                f"{words.size(row['from_bytes'])} – {words.size(row['to_bytes'])}",
-                words.count(row["allocations"]),
+                f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}",
+                units.count(row["allocations"]),
                 bar(row["allocations"], largest),
-                words.size(row["bytes"]),
-                words.size(row["live_at_peak_bytes"]),
+                units.size(row["bytes"]),
+                units.size(row["live_at_peak_bytes"]),
             )
             for row in answer["classes"]
         ],
@@ -78,7 +79,7 @@ def findings(answer: Answer) -> list[Finding]:
     """One exact size that makes most of the calls: a pool would serve it."""
     for row in answer["common"][:1]:
         if row["share"] >= 0.5 and row["allocations"] >= 10_000:
-            size = words.size(row["size_bytes"])
-            text = f"{words.percent(row['share'], 1)} of the allocations are of exactly {size}"
+            size = units.size(row["size_bytes"])
+            text = f"{units.percent(row['share'], 1)} of the allocations are of exactly {size}"
             return [Finding(row["share"] * 0.4, text, NAME)]
     return []

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, site_record
 from heapwright.model import KIND_NAMES
+from heapwright.report import units
 
 NAME = "slow_calls"
 TITLE = "Slowest calls"
@@ -40,10 +41,10 @@ def show(answer: Answer) -> look.RenderableType | None:
         ("time", "call", "size", "at", "thread", "call site"),
         [
             (
-                words.duration(call["duration_ns"]),
+                units.duration(call["duration_ns"]),
                 call["kind"],
-                words.size(call["size_bytes"]),
-                words.duration(call["begin_ns"]),
+                units.size(call["size_bytes"]),
+                units.duration(call["begin_ns"]),
                 f"{call['thread_name']} #{call['thread']}",
                 call["name"],
             )
@@ -59,8 +60,8 @@ def findings(answer: Answer) -> list[Finding]:
     for call in answer["calls"][:1]:
         if call["duration_ns"] >= 1_000_000:
             text = (
-                f"one {call['kind']} of {words.size(call['size_bytes'])} took "
-                f"{words.duration(call['duration_ns'])} in {call['name']}"
+                f"one {call['kind']} of {units.size(call['size_bytes'])} took "
+                f"{units.duration(call['duration_ns'])} in {call['name']}"
             )
             return [Finding(min(0.5, call["duration_ns"] / 1e8), text, NAME)]
     return []

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from heapwright.explain import coverage, estimates, look, words
+from heapwright.explain import coverage, estimates, look
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
 from heapwright.model.records import End, Metadata
+from heapwright.report import units
 
 _FINDINGS = 6
 _UNRECORDED = 5
@@ -103,8 +104,8 @@ def show_heading(answer: Answer) -> look.RenderableType:
 def _headline(answer: Answer) -> look.Text:
     line = look.Text(answer["command"] or answer["program"], style="bold")
     line.append(
-        f"   process {answer['process_id']}, {words.duration(answer['duration_ns'])}, "
-        f"{words.counted(answer['threads'], 'thread')}, "
+        f"   process {answer['process_id']}, {units.duration(answer['duration_ns'])}, "
+        f"{units.counted(answer['threads'], 'thread')}, "
         f"{answer['allocator'] or 'allocator unknown'}, "
         f"{answer['end']['text']}",
         style="not bold",
@@ -128,7 +129,7 @@ def _warnings(answer: Answer) -> list[look.Text]:
     if answer["is_filtered"]:
         lines.append(look.Text("filtered: the figures are about the chosen part only", style="yellow"))
     if answer["sample_mean_bytes"]:
-        mean = words.size(answer["sample_mean_bytes"])
+        mean = units.size(answer["sample_mean_bytes"])
         lines.append(
             look.Text(
                 f"sampled, one in {mean} allocated: counts and bytes are estimates with their 95 % intervals",
@@ -149,14 +150,14 @@ def about_processes(answer: Answer) -> list[str]:
     for (program, reason), number in groups.most_common(_UNRECORDED):
         was = "was" if number == 1 else "were"
         name = f"{program}: " if program else ""
-        lines.append(f"{words.counted(number, 'process', 'processes')} {was} not recorded: {name}{reason}")
+        lines.append(f"{units.counted(number, 'process', 'processes')} {was} not recorded: {name}{reason}")
     rest = sum(groups.values()) - sum(number for _, number in groups.most_common(_UNRECORDED))
     if rest:
-        lines.append(f"{words.counted(rest, 'other process', 'other processes')} not recorded either")
+        lines.append(f"{units.counted(rest, 'other process', 'other processes')} not recorded either")
     alone = answer["children_left_alone"]
     if alone:
         lines.append(
-            f"{words.counted(alone, 'child process', 'child processes')} started without the recorder"
+            f"{units.counted(alone, 'child process', 'child processes')} started without the recorder"
             " (--children records them)"
         )
     return lines
@@ -179,24 +180,24 @@ def _figures(answer: Answer) -> look.Pairs:
     def row(name: str, text: str) -> None:
         rows.append((name, look.Text(text)))
 
-    at = words.percent(peak["time_ns"], max(answer["duration_ns"], peak["time_ns"]))
+    at = units.percent(peak["time_ns"], max(answer["duration_ns"], peak["time_ns"]))
     row(
         "peak",
-        f"{words.size(peak['live_bytes'])} in {words.counted(peak['live_blocks'], 'block')} "
-        f"({words.size(peak['live_usable_bytes'])} usable), "
-        f"at {words.duration(peak['time_ns'])} ({at} of the time)",
+        f"{units.size(peak['live_bytes'])} in {units.counted(peak['live_blocks'], 'block')} "
+        f"({units.size(peak['live_usable_bytes'])} usable), "
+        f"at {units.duration(peak['time_ns'])} ({at} of the time)",
     )
-    live_blocks = words.counted(answer["live_at_end_blocks"], "block")
+    live_blocks = units.counted(answer["live_at_end_blocks"], "block")
     row(
         f"live {coverage.when(answer['live_at'])}",
-        f"{words.size(answer['live_at_end_bytes'])} in {live_blocks}",
+        f"{units.size(answer['live_at_end_bytes'])} in {live_blocks}",
     )
     row(
         "calls",
-        f"{words.counted(totals['allocations'], 'allocation')} of {words.size(totals['requested_bytes'])}, "
-        f"{words.counted(totals['releases'], 'free')}, {words.counted(totals['reallocs'], 'realloc')}, "
-        f"{words.counted(answer['temporaries'], 'temporary', 'temporaries')} "
-        f"({words.percent(answer['temporaries'], max(totals['allocations'], answer['temporaries']))})",
+        f"{units.counted(totals['allocations'], 'allocation')} of {units.size(totals['requested_bytes'])}, "
+        f"{units.counted(totals['releases'], 'free')}, {units.counted(totals['reallocs'], 'realloc')}, "
+        f"{units.counted(answer['temporaries'], 'temporary', 'temporaries')} "
+        f"({units.percent(answer['temporaries'], max(totals['allocations'], answer['temporaries']))})",
     )
     row("allocator", _allocator(answer))
     odd = _oddities(totals)
@@ -209,16 +210,16 @@ def _allocator(answer: Answer) -> str:
     if not answer["durations_recorded"]:
         return "times were not recorded (--no-durations)"
     text = (
-        f"{words.duration(answer['totals']['allocator_ns'])}, "
-        f"{words.percent(answer['allocator_share'], 1)} of the threads' time"
+        f"{units.duration(answer['totals']['allocator_ns'])}, "
+        f"{units.percent(answer['allocator_share'], 1)} of the threads' time"
     )
     for name, key in (("allocate", "allocation_latency"), ("free", "release_latency")):
         latency = answer[key]
         if latency["calls"]:
             text += (
-                f"; {name} p50 {words.duration(latency['p50_ns'])}, p99 {words.duration(latency['p99_ns'])}"
+                f"; {name} p50 {units.duration(latency['p50_ns'])}, p99 {units.duration(latency['p99_ns'])}"
             )
-            text += f", max {words.duration(latency['max_ns'])}"
+            text += f", max {units.duration(latency['max_ns'])}"
     return text
 
 
@@ -250,9 +251,9 @@ def _oddities(totals: Answer) -> list[str]:
         ),
         ("size_mismatches", "sized free with the wrong size", "sized frees with the wrong size"),
     )
-    odd = [words.counted(totals[key], one, many) for key, one, many in wording if totals[key]]
+    odd = [units.counted(totals[key], one, many) for key, one, many in wording if totals[key]]
     if totals["mapped_bytes"]:
-        odd.append(f"{words.size(totals['mapped_bytes'])} mapped by the program itself")
+        odd.append(f"{units.size(totals['mapped_bytes'])} mapped by the program itself")
     return odd
 
 

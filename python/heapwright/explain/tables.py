@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from heapwright.explain import look, words
+from heapwright.explain import look
 from heapwright.explain.report import Answer
 from heapwright.model.names import short_name
+from heapwright.report import units
 
 if TYPE_CHECKING:
     from heapwright.terminal.columns import Cell
@@ -64,7 +65,7 @@ def _path_rows(site: Answer, columns: int, weight: Callable[[int], str]) -> list
     """Callers that several paths begin with in a row of their own, then each path with what is its own."""
     paths = []
     for path in site.get("paths", ()):
-        figures = [weight(path["weight"]), words.percent(path["share"] * site["share"], 1)]
+        figures = [weight(path["weight"]), units.percent(path["share"] * site["share"], 1)]
         names = [short_name(caller["function"]) for caller in path["callers"]]
         paths.append(_Named(figures + [""] * (columns - 2), names + (["…"] if path["is_cut"] else [])))
     if len(paths) == 1 and site["paths"][0]["share"] > 0.9995:

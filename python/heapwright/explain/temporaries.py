@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.report import units
 
 NAME = "temporaries"
 TITLE = "Temporaries: freed before the same thread allocated again"
@@ -41,9 +42,9 @@ def show(answer: Answer) -> look.RenderableType | None:
     return tables.by_site(
         answer,
         [
-            ("temporaries", lambda site: words.count(site["temporaries"])),
-            ("of the site", lambda site: words.percent(site["share_of_site"], 1)),
-            ("site's time", lambda site: words.duration(site["time_ns"])),
+            ("temporaries", lambda site: units.count(site["temporaries"])),
+            ("of the site", lambda site: units.percent(site["share_of_site"], 1)),
+            ("site's time", lambda site: units.duration(site["time_ns"])),
         ],
     )
 
@@ -53,7 +54,7 @@ def findings(answer: Answer) -> list[Finding]:
     if answer["share"] < 0.1 or answer["temporaries"] < 1000:
         return []
     site = answer["sites"][0] if answer["sites"] else None
-    text = f"{words.percent(answer['share'], 1)} of the allocations are temporaries"
+    text = f"{units.percent(answer['share'], 1)} of the allocations are temporaries"
     if site:
         text += f", most from {site['name']}"
     return [Finding(answer["share"] * 0.7, text, NAME)]

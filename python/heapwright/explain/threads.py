@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report
+from heapwright.report import units
 
 NAME = "threads"
 TITLE = "Threads"
@@ -45,11 +46,11 @@ def show(answer: Answer) -> look.RenderableType | None:
         [
             (
                 f"{row['name']} #{row['thread']}",
-                words.count(row["allocations"]),
-                words.count(row["releases"]),
-                words.size(row["bytes"]),
-                words.size(row["peak_live_bytes"]),
-                words.duration(row["allocator_ns"]),
+                units.count(row["allocations"]),
+                units.count(row["releases"]),
+                units.size(row["bytes"]),
+                units.size(row["peak_live_bytes"]),
+                units.duration(row["allocator_ns"]),
             )
             for row in answer["threads"]
         ],

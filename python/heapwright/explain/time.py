@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.report import units
 
 NAME = "time"
 TITLE = "Most time in the allocator"
@@ -37,12 +38,12 @@ def show(answer: Answer) -> look.RenderableType | None:
     return tables.by_site(
         answer,
         [
-            ("time", lambda site: words.duration(site["time_ns"])),
-            ("share", lambda site: words.percent(site["share"], 1)),
-            ("allocate", lambda site: words.duration(site["mean_allocation_ns"])),
-            ("free", lambda site: words.duration(site["mean_release_ns"])),
+            ("time", lambda site: units.duration(site["time_ns"])),
+            ("share", lambda site: units.percent(site["share"], 1)),
+            ("allocate", lambda site: units.duration(site["mean_allocation_ns"])),
+            ("free", lambda site: units.duration(site["mean_release_ns"])),
         ],
-        words.duration,
+        units.duration,
     )
 
 
@@ -51,7 +52,7 @@ def findings(answer: Answer) -> list[Finding]:
     if not answer["durations_recorded"] or answer["share"] < 0.03:
         return []
     text = (
-        f"{words.percent(answer['share'], 1)} of the threads' time is spent in the allocator "
-        f"({words.duration(answer['allocator_ns'])})"
+        f"{units.percent(answer['share'], 1)} of the threads' time is spent in the allocator "
+        f"({units.duration(answer['allocator_ns'])})"
     )
     return [Finding(min(1.0, answer["share"] * 3), text, NAME)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heapwright.explain import look, words
+from heapwright.explain import look
 from heapwright.explain.report import Answer, Finding, Report
+from heapwright.report import units
 
 NAME = "timeline"
 TITLE = "Over time"
@@ -38,7 +39,7 @@ def _drawn(points: Sequence[Answer], width: int) -> look.RenderableType:
     }
     scale = max(max(values) for values in measures.values())
     lines = [
-        (name, values, scale, f"max {words.size(max(values))}")
+        (name, values, scale, f"max {units.size(max(values))}")
         for name, values in measures.items()
         if any(values)
     ]
@@ -53,7 +54,7 @@ def _drawn(points: Sequence[Answer], width: int) -> look.RenderableType:
     for name, values, largest, note in lines:
         bars = look.Text(sparkline(values, largest, cells), style="cyan", no_wrap=True)
         table.add_row(look.Text(name), bars, look.Text(note, no_wrap=True))
-    span = words.duration(points[-1]["time_ns"])
+    span = units.duration(points[-1]["time_ns"])
     table.add_row(look.Text(), look.Text("0" + span.rjust(cells - 1), style="dim"), look.Text())
     is_sampled = points[0]["highest_live_bytes"] is None
     note = (
@@ -69,7 +70,7 @@ def _drawn(points: Sequence[Answer], width: int) -> look.RenderableType:
 def _resident(points: Sequence[Answer]) -> str:
     """What is in the line, and what of the process is not."""
     others = [
-        f"{words.size(most)} {name}"
+        f"{units.size(most)} {name}"
         for name, key in (("of files", "resident_file_bytes"), ("shared", "resident_shared_bytes"))
         if (most := max(point[key] for point in points))
     ]

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from heapwright.explain import details, look, tables, words
+from heapwright.explain import details, look, tables
 from heapwright.explain.report import Answer, Report, share
 from heapwright.model.call_tree import Branch, Callees, Callers
 from heapwright.model.sites import MARKS
+from heapwright.report import units
 
 ENDS = ("callers", "allocation")
 
@@ -23,12 +24,12 @@ class Measure(NamedTuple):
 
 
 MEASURES: dict[str, Measure] = {
-    "peak": Measure(("live_at_peak_bytes",), "bytes live at the peak", words.size),
-    "leaked": Measure(("live_at_end_bytes",), "bytes live at the end", words.size),
-    "bytes": Measure(("bytes",), "bytes allocated", words.size),
-    "calls": Measure(("allocations",), "allocations", words.count),
-    "temporaries": Measure(("temporaries",), "temporaries", words.count),
-    "time": Measure(("allocator_ns", "release_ns"), "time in the allocator", words.duration),
+    "peak": Measure(("live_at_peak_bytes",), "bytes live at the peak", units.size),
+    "leaked": Measure(("live_at_end_bytes",), "bytes live at the end", units.size),
+    "bytes": Measure(("bytes",), "bytes allocated", units.size),
+    "calls": Measure(("allocations",), "allocations", units.count),
+    "temporaries": Measure(("temporaries",), "temporaries", units.count),
+    "time": Measure(("allocator_ns", "release_ns"), "time in the allocator", units.duration),
 }
 _DEEPEST = 200
 
@@ -82,11 +83,11 @@ def show(answer: Answer) -> look.RenderableType:
     """Heaviest first; a branch that goes on alone is not indented further."""
     measure = MEASURES[answer["measure"]]
     end = "the outermost callers" if answer["from"] == "callers" else "the allocations"
-    least = words.percent(answer["min_share"], 1)
+    least = units.percent(answer["min_share"], 1)
     title = look.Text(f"{measure.title[0].upper()}{measure.title[1:]}", style="bold")
     title.append(f" from {end}: {measure.text(answer['weight'])}; below {least} left out", style="not bold")
     rows = [
-        [words.percent(branch["share"], 1), measure.text(branch["weight"]), "  " * level + branch["name"]]
+        [units.percent(branch["share"], 1), measure.text(branch["weight"]), "  " * level + branch["name"]]
         for level, branch in _lines(answer["branches"], 0, 0)
     ]
     return look.Group(title, tables.plain(["share", answer["measure"], "call"], rows, text_columns=(2,)))

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables, words
+from heapwright.explain import look, tables
 from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.report import units
 
 NAME = "volume"
 TITLE = "Most bytes allocated"
@@ -33,10 +34,10 @@ def show(answer: Answer) -> look.RenderableType | None:
     return tables.by_site(
         answer,
         [
-            ("bytes", lambda site: words.size(site["bytes"])),
-            ("share", lambda site: words.percent(site["share"], 1)),
-            ("calls", lambda site: words.count(site["allocations"])),
-            ("mean", lambda site: words.size(site["mean_bytes"])),
+            ("bytes", lambda site: units.size(site["bytes"])),
+            ("share", lambda site: units.percent(site["share"], 1)),
+            ("calls", lambda site: units.count(site["allocations"])),
+            ("mean", lambda site: units.size(site["mean_bytes"])),
         ],
     )
 

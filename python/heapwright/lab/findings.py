@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heapwright.lab import statistics, words
-from heapwright.lab.experiment import Case, Figure, Part
+from heapwright.measure import statistics
+from heapwright.measure.experiment import Case, Figure, Part
+from heapwright.report import units
 
 
 def result_of(case_record: Mapping[str, Any], allocator: str) -> Mapping[str, Any]:
@@ -41,7 +42,7 @@ def _names(names: Sequence[str]) -> str:
 
 def value_range(values: Sequence[float], figure: Figure) -> str:
     """From the least to the most."""
-    least, most = (words.number(value, figure.unit) for value in (values[0], values[-1]))
+    least, most = (units.number(value, figure.unit) for value in (values[0], values[-1]))
     return least if least == most else f"{least} to {most}"
 
 
@@ -51,7 +52,7 @@ def _by_allocator(case_record: Mapping[str, Any], case: Case, figure: Figure) ->
         return f"{case.name}: nothing finished"
     best = [name for name, _, _ in rows if name in best_of(case_record, figure)]
     last_name, last, last_rank = rows[-1]
-    value = words.number(rows[0][1], figure.unit)
+    value = units.number(rows[0][1], figure.unit)
     if min(len(result_of(case_record, name)["runs"]) for name, _, _ in rows) < 2:
         values = sorted(median for _, median, _ in rows)
         return f"{case.name}: {value_range(values, figure)}; one run ranks nothing"
@@ -60,7 +61,7 @@ def _by_allocator(case_record: Mapping[str, Any], case: Case, figure: Figure) ->
     ratio = max(last, rows[0][1]) / min(last, rows[0][1]) if min(last, rows[0][1]) > 0 else 0
     times = f", {ratio:.3g} times apart" if ratio else ""
     lead = "is best" if len(best) == 1 else "are best"
-    last_value = words.number(last, figure.unit)
+    last_value = units.number(last, figure.unit)
     return f"{case.name}: {_names(best)} {lead} ({value}), {last_name} is last ({last_value}){times}"
 
 
@@ -69,7 +70,7 @@ def _by_case(part_record: Mapping[str, Any], figure: Figure) -> str:
     for case in part_record["cases"]:
         rows = ranked(case, figure)
         if rows:
-            shown.append(f"{case['name']} {words.number(rows[0][1], figure.unit)}")
+            shown.append(f"{case['name']} {units.number(rows[0][1], figure.unit)}")
     return f"{figure.label}: {', '.join(shown)}"
 
 

@@ -9,19 +9,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from heapwright.lab import findings, plots, tables, words
-from heapwright.lab.allocators import OURS
-from heapwright.lab.errors import LabError
-from heapwright.lab.experiment import Experiment, Figure, Part
+from heapwright.lab import findings, plots, tables
+from heapwright.measure.allocators import OURS
+from heapwright.measure.errors import MeasureError
+from heapwright.measure.experiment import Experiment, Figure, Part
+from heapwright.report import units
 
 Record = Mapping[str, Any]
 
 
 def check_packages() -> None:
-    """LabError unless the packages that draw the page are installed."""
+    """MeasureError unless the packages that draw the page are installed."""
     for name in ("jinja2", "plotly"):
         if not _is_installed(name):
-            raise LabError(f"a page needs the package {name}: pip install 'heapwright[lab]'")
+            raise MeasureError(f"a page needs the package {name}: pip install 'heapwright[lab]'")
 
 
 def _is_installed(package: str) -> bool:
@@ -50,7 +51,7 @@ def render(experiments: Sequence[Experiment], document: Record) -> str:
         sections.append(section)
     return environment.get_template("page.html.j2").render(
         document=document,
-        memory=words.number(document["machine"]["memory_bytes"], "bytes"),
+        memory=units.number(document["machine"]["memory_bytes"], "bytes"),
         allocators=document["allocators"],
         allocator_names=allocators,
         ours=OURS,
@@ -95,7 +96,7 @@ def _load_table(part: Part, record: Record) -> dict[str, Any] | None:
     rows = []
     for case in record["cases"]:
         summary = case["results"][0]["summary"]
-        cells = [(words.number(summary.get(f.key, {}).get("median"), f.unit), False) for f in figures]
+        cells = [(units.number(summary.get(f.key, {}).get("median"), f.unit), False) for f in figures]
         rows.append({"name": case["name"], "is_ours": "(ours)" in case["name"], "cells": cells})
     headings = [figure.label for figure in figures]
     return {"title": "Whichever allocator serves", "first": "", "headings": headings, "rows": rows}

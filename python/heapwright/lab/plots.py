@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heapwright.lab import findings
-from heapwright.lab.allocators import OURS
-from heapwright.lab.experiment import Part, Plot
+from heapwright.measure.allocators import OURS
+from heapwright.measure.experiment import Part, Plot
 
 Record = Mapping[str, Any]
 Trace = dict[str, Any]

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from heapwright.lab import words
 from heapwright.lab.session import Progress as Report
+from heapwright.report import units
 
 _LINE_EVERY_S = 10.0
 
@@ -48,6 +48,6 @@ class _Lines:
         left = (now - self._start) / done * (total - done)
         with suppress(OSError):
             sys.stderr.write(
-                f"heapwright: {done} of {total} runs, about {words.seconds(left)} left; {what}\n"
+                f"heapwright: {done} of {total} runs, about {units.duration(left * 1e9)} left; {what}\n"
             )
             sys.stderr.flush()

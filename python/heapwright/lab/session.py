@@ -4,27 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
-from heapwright.lab import machine, results, runner
-from heapwright.lab.allocators import Allocator, Shelf
-from heapwright.lab.errors import LabError
-from heapwright.lab.experiment import Experiment, Part
-from heapwright.lab.results import Document
-from heapwright.lab.runner import Settings
+from heapwright.measure import machine, results, runner
+from heapwright.measure.allocators import Allocator, Shelf
+from heapwright.measure.errors import MeasureError
+from heapwright.measure.experiment import Experiment, Part
+from heapwright.measure.results import Document
+from heapwright.measure.runner import Settings
 
 # What is going on, runs done, runs in all.
 Progress = Callable[[str, int, int], object]
-
-
-def runnable(experiments: Sequence[Experiment], parts: frozenset[str]) -> list[Experiment]:
-    """The experiments without the cases that this build cannot run."""
-
-    def with_known(part: Part) -> Part:
-        return replace(part, cases=tuple(c for c in part.cases if not c.needs or c.needs in parts))
-
-    return [replace(e, parts=tuple(with_known(part) for part in e.parts)) for e in experiments]
 
 
 class Session:
@@ -42,8 +33,7 @@ class Session:
 
     def run(self, experiments: Sequence[Experiment], progress: Progress) -> Document:
         """The document of results.py."""
-        chosen = runnable(experiments, self._shelf.parts())
-        total = sum(runner.planned_runs(e, self._allocators, self._settings) for e in chosen)
+        total = sum(runner.planned_runs(e, self._allocators, self._settings) for e in experiments)
         document: Document = {
             "schema": results.SCHEMA,
             "machine": machine.describe(),
@@ -56,7 +46,7 @@ class Session:
             "experiments": [],
         }
         self._done = 0
-        for experiment in chosen:
+        for experiment in experiments:
             end = self._done + runner.planned_runs(experiment, self._allocators, self._settings)
             document["experiments"].append(self._run_one(experiment, progress, total))
             self._done = end
@@ -75,7 +65,7 @@ class Session:
             runner.warm_up(self._program, experiment, self._allocators, self._settings)
             for part in experiment.parts:
                 record["parts"].append(self._run_part(experiment, part, step))
-        except LabError as error:
+        except MeasureError as error:
             record["problem"] = str(error)
         return record
 

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heapwright.lab import findings, words
-from heapwright.lab.allocators import OURS
-from heapwright.lab.experiment import Experiment, Figure, Part
+from heapwright.lab import findings
+from heapwright.measure.allocators import OURS
+from heapwright.measure.experiment import Experiment, Figure, Part
+from heapwright.report import units
 
 BEST = "★"
 Record = Mapping[str, Any]
@@ -45,7 +46,7 @@ def cell(case_record: Record, allocator: str, figure: Figure) -> tuple[str, bool
     share = summary["spread"] / abs(summary["median"]) if summary["median"] else 0.0
     spread = f" ±{100 * share:.0f}%" if share >= 0.005 else ""
     is_best = allocator in findings.best_of(case_record, figure)
-    return f"{words.number(summary['median'], figure.unit)}{spread}", is_best
+    return f"{units.number(summary['median'], figure.unit)}{spread}", is_best
 
 
 def _allocator_table(part: Part, part_record: Record, allocators: Sequence[Record]) -> Table:
@@ -79,7 +80,7 @@ def _load_table(part: Part, part_record: Record) -> Table | None:
     for case in part_record["cases"]:
         summary = case["results"][0]["summary"]
         values = [summary.get(figure.key, {}).get("median") for figure in figures]
-        texts = [words.number(value, figure.unit) for value, figure in zip(values, figures, strict=True)]
+        texts = [units.number(value, figure.unit) for value, figure in zip(values, figures, strict=True)]
         table.add_row(case["name"], *texts)
     return table
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from heapwright.lab.allocators import Shelf
+from heapwright.measure.allocators import Shelf
 from lab_runs import program
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from heapwright.lab.allocators import Shelf
-from heapwright.lab.experiment import Experiment
-from heapwright.lab.runner import Settings
 from heapwright.lab.session import Session
+from heapwright.measure.allocators import Shelf
+from heapwright.measure.experiment import Experiment
+from heapwright.measure.runner import Settings
 
 project = Path(__file__).resolve().parents[3]
 build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 from heapwright.lab import catalogue
-from heapwright.lab.errors import LabError
-from heapwright.lab.experiment import Experiment
-from heapwright.lab.runner import Settings
-from heapwright.lab.words import UNITS
+from heapwright.measure.errors import MeasureError
+from heapwright.measure.experiment import Experiment
+from heapwright.measure.runner import Settings
+from heapwright.report.units import WRITERS
 from lab_runs import run
 
 
@@ -34,7 +34,7 @@ def test_descriptions_are_whole(experiment: Experiment) -> None:
         text.endswith(".") for text in (*experiment.explained, experiment.reported, experiment.meaning)
     )
     for part in experiment.parts:
-        assert {f.unit for f in part.figures} <= UNITS
+        assert {f.unit for f in part.figures} <= WRITERS.keys()
         assert any(not f.of_load for f in part.figures)
         names = [case.name for case in part.cases]
         assert len(names) == len(set(names))
@@ -42,7 +42,7 @@ def test_descriptions_are_whole(experiment: Experiment) -> None:
 
 
 def test_a_wrong_name_gets_the_nearest_one() -> None:
-    with pytest.raises(LabError, match="no experiment latensy; did you mean latency"):
+    with pytest.raises(MeasureError, match="no experiment latensy; did you mean latency"):
         catalogue.choose("latensy")
-    with pytest.raises(LabError, match="no experiment qq; there are: all, buffer-cache"):
+    with pytest.raises(MeasureError, match="no experiment qq; there are: all, buffer-cache"):
         catalogue.choose("qq")

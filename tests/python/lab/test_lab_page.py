@@ -13,7 +13,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 from heapwright.lab import catalogue, page, plots
-from heapwright.lab.runner import Settings
+from heapwright.measure.runner import Settings
 from lab_runs import faulty, run
 
 EXPERIMENTS = catalogue.EXPERIMENTS

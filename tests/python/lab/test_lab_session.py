@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from heapwright.lab import catalogue, results
-from heapwright.lab.allocators import Shelf
-from heapwright.lab.experiment import Experiment
-from heapwright.lab.runner import Arm, Settings
+from heapwright.lab import catalogue
+from heapwright.measure import results
+from heapwright.measure.allocators import Shelf
+from heapwright.measure.experiment import Experiment
+from heapwright.measure.runner import Arm, Settings
 from lab_runs import faulty, program, run
 
 SLOW, WASTEFUL = str(faulty / "slow.so"), str(faulty / "wasteful.so")

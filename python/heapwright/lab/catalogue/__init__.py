@@ -6,8 +6,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from heapwright.lab.catalogue import containers, memory, speed
-from heapwright.lab.errors import LabError
-from heapwright.lab.experiment import Experiment
+from heapwright.measure.errors import MeasureError
+from heapwright.measure.experiment import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     containers.BUFFER_CACHE,
@@ -36,7 +36,7 @@ def choose(name: str) -> tuple[Experiment, ...]:
         return (by_name[name],)
     close = get_close_matches(name, [*by_name, ALL], 1, 0.4)
     hint = f"did you mean {close[0]}?" if close else f"there are: all, {', '.join(by_name)}"
-    raise LabError(f"no experiment {name}; {hint}")
+    raise MeasureError(f"no experiment {name}; {hint}")
 
 
 __all__ = ["ALL", "EXPERIMENTS", "choose"]

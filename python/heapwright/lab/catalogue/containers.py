@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from heapwright.lab.experiment import Case, Experiment, Figure, Part, Plot
+from heapwright.measure.experiment import Case, Experiment, Figure, Part, Plot
 
 _POLICIES = {
     "no cache": {"policy": "none"},
@@ -27,14 +27,7 @@ def _buffer_part(variant: str, probability: str) -> Part:
             Figure("ns_per_step", "time per step", "ns"),
             Figure("resident_bytes", "resident", "bytes"),
         ),
-        cases=tuple(
-            Case(
-                name,
-                {"variant": variant, **options},
-                needs="buffer_cache" if "own" in options.values() else "",
-            )
-            for name, options in _POLICIES.items()
-        ),
+        cases=tuple(Case(name, {"variant": variant, **options}) for name, options in _POLICIES.items()),
         plots=(
             Plot(
                 f"Used share of the buffers that callers hold ({variant})",
@@ -92,7 +85,7 @@ ARENA = Experiment(
                 Case("new and delete", {"method": "new"}),
                 Case("one buffer", {"method": "buffer"}),
                 Case("std::pmr monotonic", {"method": "monotonic"}),
-                Case("arena (ours)", {"method": "arena"}, needs="arena"),
+                Case("arena (ours)", {"method": "arena"}),
             ),
             plots=(Plot("Making and ending one object", "later_ns", "ns", log_y=True),),
         ),
@@ -127,7 +120,7 @@ POOL = Experiment(
                 Case("clear()", {"policy": "clear"}),
                 Case("release", {"policy": "release"}),
                 Case("trim to 8", {"policy": "trim"}),
-                Case("object_pool (ours)", {"policy": "object_pool"}, needs="object_pool"),
+                Case("object_pool (ours)", {"policy": "object_pool"}),
             ),
             plots=(
                 Plot(
@@ -173,9 +166,9 @@ SMALL_VECTOR = Experiment(
             ),
             cases=(
                 Case("std::vector", {"container": "vector"}),
-                Case("small_vector<1> (ours)", {"container": "small"}, needs="small_vector"),
+                Case("small_vector<1> (ours)", {"container": "small"}),
                 Case("std::vector, local", {"container": "local"}),
-                Case("small_vector<64>, local (ours)", {"container": "stack"}, needs="small_vector"),
+                Case("small_vector<64>, local (ours)", {"container": "stack"}),
             ),
             plots=(Plot("Filling and ending one vector", "ns_per_vector", "ns", log_y=True),),
         ),
@@ -211,7 +204,7 @@ SHARED = Experiment(
                 Case("shared_ptr(new T)", {"method": "new"}),
                 Case("make_shared", {"method": "make"}),
                 Case("private tag", {"method": "private"}),
-                Case("make_shared_private (ours)", {"method": "own"}, needs="make_shared_private"),
+                Case("make_shared_private (ours)", {"method": "own"}),
             ),
             plots=(Plot("Making and releasing one object", "ns_per_object", "ns"),),
         ),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from heapwright.lab.experiment import Case, Experiment, Figure, Part, Plot
+from heapwright.measure.experiment import Case, Experiment, Figure, Part, Plot
 
 _BLOCK_SIZES = (4, 40, 100, 400, 1000, 4000, 40000)
 

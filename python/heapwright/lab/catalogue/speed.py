@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from heapwright.lab.experiment import Case, Experiment, Figure, Part, Plot
+from heapwright.measure.experiment import Case, Experiment, Figure, Part, Plot
 
 _SIZES = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _COUNTS = {"1K": 1_000, "10K": 10_000, "100K": 100_000, "1M": 1_000_000, "5M": 5_000_000}

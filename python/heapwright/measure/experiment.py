@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Better = Literal["lower", "higher"]
+from heapwright.measure.statistics import Better
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Figure:
     """One number of a run.
 
     of_load: the load alone decides it, whichever allocator serves it.
-    unit: how words.py writes it.
+    unit: how it is written.
     """
 
     key: str
@@ -27,15 +27,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One setting of the load: a fresh process per allocator and repetition.
-
-    needs: the part of heapwright without which there is no such case.
-    """
+    """One setting of the load: a fresh process per allocator and repetition."""
 
     name: str
     options: Mapping[str, str]
     x: float | None = None
-    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from heapwright.lab.statistics import (
+from heapwright.measure.statistics import (
     Summary,
     are_equal,
     best_with_evidence,

@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
+from typing import Literal
 
-from heapwright.lab.experiment import Better
+Better = Literal["lower", "higher"]
 
 _MOST_VALUES = 10  # 252 splits; more runs are thinned out evenly
 _COVERED = 0.95
@@ -31,6 +32,11 @@ class Summary:
     high: float
     noise: float
     runs: int = 0  # 0: not kept (older results)
+
+    @property
+    def relative_spread(self) -> float:
+        """A share of the median."""
+        return self.spread / abs(self.median) if self.median else 0.0
 
 
 def relative_difference(a: float, b: float) -> float:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from heapwright.lab.allocators import Shelf
-from heapwright.lab.errors import LabError
+from heapwright.measure.allocators import Shelf
+from heapwright.measure.errors import MeasureError
 from lab_runs import faulty, program
 
 
@@ -30,7 +30,7 @@ def test_what_is_missing_is_listed_with_what_brings_it() -> None:
     assert brought_by["jemalloc"] == "apt-get install libjemalloc2"
     assert brought_by["tbb"] == "apt-get install libtbbmalloc2"
     assert brought_by["snmalloc-new"] == "make bench-peers"
-    with pytest.raises(LabError, match=r"mimalloc is not here; type: apt-get install libmimalloc2\.0"):
+    with pytest.raises(MeasureError, match=r"mimalloc is not here; type: apt-get install libmimalloc2\.0"):
         shelf.choose(["mimalloc"])
 
 
@@ -42,9 +42,9 @@ def test_ours_joins_as_soon_as_it_is_built(tmp_path: Path) -> None:
 
 
 def test_a_wrong_name_gets_the_nearest_one(shelf: Shelf) -> None:
-    with pytest.raises(LabError, match="no allocator jmalloc; did you mean jemalloc"):
+    with pytest.raises(MeasureError, match="no allocator jmalloc; did you mean jemalloc"):
         shelf.choose(["jmalloc"])
-    with pytest.raises(LabError, match="no allocator zzz; there are: glibc"):
+    with pytest.raises(MeasureError, match="no allocator zzz; there are: glibc"):
         shelf.choose(["zzz"])
 
 
@@ -54,13 +54,13 @@ def test_any_library_by_path(shelf: Shelf) -> None:
 
 
 def test_a_path_that_is_no_allocator_is_refused(shelf: Shelf, tmp_path: Path) -> None:
-    with pytest.raises(LabError, match="cannot be preloaded, or has no malloc"):
+    with pytest.raises(MeasureError, match="cannot be preloaded, or has no malloc"):
         shelf.choose([str(faulty / "nothing.so")])
     text = tmp_path / "text.so"
     text.write_text("no library")
-    with pytest.raises(LabError, match="cannot be preloaded"):
+    with pytest.raises(MeasureError, match="cannot be preloaded"):
         shelf.choose([str(text)])
-    with pytest.raises(LabError, match="no file"):
+    with pytest.raises(MeasureError, match="no file"):
         shelf.choose([str(tmp_path / "absent.so")])
 
 
@@ -73,5 +73,5 @@ def test_a_broken_one_is_left_out_unless_it_was_asked_for(tmp_path: Path) -> Non
     shelf = Shelf(program, library_folders=(str(tmp_path),))
     assert [a.name for a in shelf.choose([])] == ["glibc"]
     assert "cannot be preloaded" in shelf.unusable[0]
-    with pytest.raises(LabError, match="cannot be preloaded"):
+    with pytest.raises(MeasureError, match="cannot be preloaded"):
         shelf.choose(["jemalloc"])

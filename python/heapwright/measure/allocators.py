@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from heapwright.lab.errors import LabError
+from heapwright.measure.errors import MeasureError
 
 OURS = "heapwright"
 REFERENCE = "glibc"
@@ -116,10 +116,6 @@ class Shelf:
             lacking.append(Missing(OURS, "make build"))
         return lacking
 
-    def parts(self) -> frozenset[str]:
-        """heapwright's own parts that the program was built with."""
-        return frozenset(self._identify(Allocator(REFERENCE, "", ""))["parts"].split())
-
     def choose(self, wanted: Sequence[str]) -> list[Allocator]:
         """The named ones (a name or a path of a .so), or all that are here."""
         files = self.files()
@@ -129,7 +125,7 @@ class Shelf:
         for name, path in files.items():
             try:
                 found.append(self._open(name, path))
-            except LabError as error:
+            except MeasureError as error:
                 self.unusable.append(str(error))
         return found
 
@@ -139,24 +135,26 @@ class Shelf:
         if "/" in name or name.endswith(".so"):
             path = Path(name)
             if not path.is_file():
-                raise LabError(f"no file {name}; --on takes names and paths of shared libraries")
+                raise MeasureError(f"no file {name}; --on takes names and paths of shared libraries")
             return path.name.removeprefix("lib").split(".so")[0], str(path.resolve())
         for lacking in self.missing():
             if lacking.name == name:
-                raise LabError(f"{name} is not here; type: {lacking.brought_by}")
+                raise MeasureError(f"{name} is not here; type: {lacking.brought_by}")
         close = get_close_matches(name, [*files, *(m.name for m in self.missing())], 1, 0.5)
         hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(files)}"
-        raise LabError(f"no allocator {name}; {hint}")
+        raise MeasureError(f"no allocator {name}; {hint}")
 
     def _open(self, name: str, path: str) -> Allocator:
         allocator = Allocator(name, "", path)
         said = self._identify(allocator)
         if path and Path(said["malloc_from"]).resolve() != Path(path).resolve():
-            raise LabError(f"{path} cannot be preloaded, or has no malloc; malloc is {said['malloc_from']}'s")
+            raise MeasureError(
+                f"{path} cannot be preloaded, or has no malloc; malloc is {said['malloc_from']}'s"
+            )
         version = said["version"].removeprefix("gperftools ").split("-")[0]
         if not path:
             version = said["libc"]
-        return Allocator(name, version or _package_version(path), path)
+        return Allocator(name, version or version_of(path), path)
 
     def _identify(self, allocator: Allocator) -> dict[str, str]:
         command = [str(self._program), "identify"]
@@ -172,11 +170,11 @@ class Shelf:
             said: dict[str, str] = json.loads(done.stdout)
             return said
         except subprocess.TimeoutExpired:
-            raise LabError(
+            raise MeasureError(
                 f"{allocator.name}: a program that does nothing hangs with {allocator.path}"
             ) from None
         except json.JSONDecodeError:
-            raise LabError(
+            raise MeasureError(
                 f"{allocator.name}: a program that does nothing fails with {allocator.path}"
             ) from None
 
@@ -185,8 +183,8 @@ class Shelf:
         return next((str(path.resolve()) for path in candidates if path.is_file()), "")
 
 
-def _package_version(path: str) -> str:
-    """What the package or the file's own name says; empty where neither does."""
+def version_of(path: str) -> str:
+    """What the note beside the file or its package says; empty where neither does."""
     note = Path(path).with_suffix(".version")
     if note.is_file():
         return note.read_text(encoding="utf-8").strip()

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from heapwright.lab.allocators import Allocator
-from heapwright.lab.errors import LabError
-from heapwright.lab.experiment import Case, Experiment, Part
+from heapwright.measure.allocators import Allocator
+from heapwright.measure.errors import MeasureError
+from heapwright.measure.experiment import Case, Experiment, Part
+from heapwright.measure.program import RunFailedError, run_program
 
 _NOT_PINNED = 4
 # What the program refuses whichever allocator serves it: bad input, too little memory.
@@ -130,38 +128,14 @@ def _run_once(
     program: Path, experiment: Experiment, case: Case, arm: Arm, settings: Settings, hung: set[str]
 ) -> None:
     """Adds a run or the failure to the arm. What no allocator could do raises."""
-    process = subprocess.Popen(
-        _command(program, experiment, case, arm, settings),
-        env=arm.allocator.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+    command = _command(program, experiment, case, arm, settings)
     try:
-        output, errors = process.communicate(timeout=settings.limit_s)
-    except subprocess.TimeoutExpired:
-        _end(process)
-        arm.failure = f"hung: no end after {settings.limit_s:g} s"
-        hung.add(arm.allocator.name)
-        return
-    except BaseException:
-        _end(process)
-        raise
-    line = next(iter(reversed(errors.strip().splitlines())), "")
-    if process.returncode == 0:
+        output = run_program(command, arm.allocator.environment(), settings.limit_s)
         arm.runs.append(json.loads(output))
-    elif process.returncode < 0:
-        arm.failure = f"crashed: {signal.Signals(-process.returncode).name}"
-    elif process.returncode in _REFUSED:
-        advice = "; type --no-pin to run it unpinned" if process.returncode == _NOT_PINNED else ""
-        raise LabError(f"{experiment.name} {case.name}: {line}{advice}")
-    else:
-        arm.failure = f"failed: {line or f'exit code {process.returncode}'}"
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    except RunFailedError as failure:
+        if failure.code in _REFUSED:
+            advice = "; type --no-pin to run it unpinned" if failure.code == _NOT_PINNED else ""
+            raise MeasureError(f"{experiment.name} {case.name}: {failure.line}{advice}") from None
+        if failure.has_hung:
+            hung.add(arm.allocator.name)
+        arm.failure = str(failure)

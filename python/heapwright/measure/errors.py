@@ -2,5 +2,5 @@
 """Bad input, as one line that says what to do."""
 
 
-class LabError(Exception):
+class MeasureError(Exception):
     """The text is for the user; commands end with exit code 2."""

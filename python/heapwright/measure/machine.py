@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import platform
 import re
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +24,33 @@ def _first(pattern: str, text: str) -> str:
     return found.group(1).strip() if found else ""
 
 
+def cpu() -> str:
+    """The processor's name."""
+    return _first(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo")) or platform.processor()
+
+
+def libc() -> str:
+    """The C library with its version."""
+    return " ".join(platform.libc_ver())
+
+
+def first_line(command: Sequence[str]) -> str:
+    """Of what a command says, such as a compiler of its version."""
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (said.stdout or said.stderr).strip().split("\n")[0]
+
+
 def describe() -> dict[str, Any]:
     """What a reader needs to judge the figures; no names of host or user."""
     memory_kb = _first(r"^MemTotal:\s+(\d+)", _read("/proc/meminfo"))
     pages = _first(r"\[(\w+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled"))
     return {
-        "cpu": _first(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo")),
+        "cpu": cpu(),
         "cpus": len(os.sched_getaffinity(0)),
         "memory_bytes": int(memory_kb or 0) * 1024,
         "kernel": platform.release().split("-")[0],
         "system": _first(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release")),
-        "libc": " ".join(platform.libc_ver()),
+        "libc": libc(),
         "transparent_huge_pages": pages or "unknown",
         "is_virtual": "hypervisor" in _first(r"^flags\s*:\s*(.+)$", _read("/proc/cpuinfo")).split(),
         "load_average": round(os.getloadavg()[0], 2),

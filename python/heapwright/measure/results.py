@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from heapwright.lab import statistics
-from heapwright.lab.experiment import Case, Figure, Part
-from heapwright.lab.runner import Arm
-from heapwright.lab.statistics import Summary
+from heapwright.measure import statistics
+from heapwright.measure.experiment import Case, Figure, Part
+from heapwright.measure.runner import Arm
+from heapwright.measure.statistics import Summary
 
 SCHEMA = "heapwright.lab/1"
 Document = dict[str, Any]

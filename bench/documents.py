@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""What every render.py does with the document it made.
+
+Without options prints it; --write writes it; --check fails when it and the
+results disagree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+project = Path(__file__).resolve().parents[1]
+
+
+def give(document: Path, text: str) -> int:
+    """Reads the options of the command line; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    if options.write:
+        document.write_text(text, encoding="utf-8")
+    elif options.check:
+        if not document.exists() or document.read_text(encoding="utf-8") != text:
+            script = Path(sys.argv[0]).resolve().relative_to(project)
+            print(f"{document.relative_to(project)} disagrees with the results: run {script} --write")
+            return 1
+    else:
+        print(text, end="")
+    return 0

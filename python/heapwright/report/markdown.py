@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""Tables in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines, an empty one last; the first column to the left, figures to the right.
+
+    >>> table(["", "ns"], [["malloc", "12"]])
+    ['|  | ns |', '|---|--:|', '| malloc | 12 |', '']
+    """
+    lines = [_row(head), "|---" + "|--:" * (len(head) - 1) + "|"]
+    return [*lines, *map(_row, rows), ""]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
