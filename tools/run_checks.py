@@ -20,6 +20,7 @@ def checks() -> dict[str, list[str]]:
     sources = tracked("*.cpp", "*.hpp", "*.h")
     return {
         "layers": [python, "tools/check_layers.py"],
+        "imports": [python, "tools/check_imports.py"],
         "sizes": [python, "tools/check_sizes.py"],
         "symbols": [python, "tools/check_symbols.py"],
         "planted faults": [python, "tools/run_mutants.py", "--check"],

@@ -16,7 +16,7 @@ from heapwright.model.records import clean, numbers_of
 from heapwright.model.spreads import Spreads, spreads_of
 
 if TYPE_CHECKING:
-    from heapwright import _native
+    from heapwright.model.native import Facts as NativeFacts
 
 Row = TypeVar("Row")
 
@@ -211,7 +211,7 @@ class RecorderCost(NamedTuple):
 class StackColumns:
     """What each stack did: SiteFacts' columns by name, made when first asked for, since stacks are many."""
 
-    def __init__(self, native: "_native.Facts") -> None:
+    def __init__(self, native: "NativeFacts") -> None:
         self._native = native
 
     @cached_property
@@ -260,7 +260,7 @@ def rows_of(kind: type[Row], columns: Mapping[str, bytes], prefix: str = "") -> 
     return [kind(*row) for row in zip(*values, strict=True)]
 
 
-def facts_of(native: "_native.Facts") -> Facts:
+def facts_of(native: "NativeFacts") -> Facts:
     """The native facts as named tuples."""
 
     def rows(kind: type[Any], name: str) -> tuple[Any, ...]:

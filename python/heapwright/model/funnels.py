@@ -9,15 +9,14 @@ finds them.
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable, Iterable, Sequence
 
-from heapwright import _native
+from heapwright.model import native
 from heapwright.model.names import bare_name
 from heapwright.model.symbols import Location
 
-MIN_CALLERS = _native.FUNNEL_CALLERS
-MIN_CALLERS_BY_NAME = _native.ALLOCATING_CALLERS
+MIN_CALLERS = native.FUNNEL_CALLERS
+MIN_CALLERS_BY_NAME = native.ALLOCATING_CALLERS
 
 # ngx_alloc, AllocateHeap, apr_palloc, Arena::grow, sdsnewlen, strbuf_grow, Pool::get_memory
 _SPEAKS_OF_ALLOCATING = re.compile(
@@ -44,20 +43,15 @@ def funnels(
     used: the distinct ones; locations: those of a frame that are not plumbing.
     """
     seen = {frame: _kind(locations(frame), is_unnamed(frame)) for frame in used if locations(frame)}
-    if all(kind == _native.FRAME_NAMED for kind in seen.values()):
+    if all(kind == native.FRAME_NAMED for kind in seen.values()):
         return []
-    kinds = bytearray([_native.FRAME_SKIPPED]) * (max(seen) + 1)  # any beyond are skipped, too
+    kinds = bytearray([native.FRAME_SKIPPED]) * (max(seen) + 1)  # any beyond are skipped, too
     for frame, kind in seen.items():
         kinds[frame] = kind
-    return _native.find_funnels(packed(parents), packed(frames), bytes(kinds))
+    return native.find_funnels(parents, frames, bytes(kinds))
 
 
 def _kind(locations: Sequence[Location], is_unnamed: bool) -> int:
     if is_unnamed:
-        return _native.FRAME_UNNAMED
-    return _native.FRAME_ALLOCATING if speaks_of_allocating(locations) else _native.FRAME_NAMED
-
-
-def packed(numbers: Sequence[int]) -> bytes:
-    """As the native module takes them."""
-    return bytes(numbers) if isinstance(numbers, memoryview) else array("I", numbers).tobytes()
+        return native.FRAME_UNNAMED
+    return native.FRAME_ALLOCATING if speaks_of_allocating(locations) else native.FRAME_NAMED

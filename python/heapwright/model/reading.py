@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from os import PathLike, fsencode, fspath
 from typing import Any
 
-from heapwright import _native
-from heapwright.model import libraries
+from heapwright.model import libraries, native
 
 # src/symbolize/symbolize.hpp: Depth
 _FULL, _BRIEF, _NONE = 0, 1, 2
@@ -28,8 +27,8 @@ class Reading:
     def __init__(self, path: str | PathLike[str], debug_root: str | PathLike[str] = "") -> None:
         self.path = fspath(path)
         self.debug_root = fspath(debug_root)
-        self.reader = _native.open(fsencode(self.path))
-        self._symbols: _native.SymbolReading | None = None
+        self.reader = native.open_reader(fsencode(self.path))
+        self._symbols: native.SymbolReading | None = None
 
     def begin_symbols(self) -> None:
         """Reads the symbols in the background from now on."""
@@ -37,7 +36,7 @@ class Reading:
             names = [path.rsplit("/", 1)[-1] for path in self.reader.modules()["path"]]
             self._symbols = self._read(_BRIEF if libraries.is_plumbing(name) else _FULL for name in names)
 
-    def take_symbols(self, progress: _native.Progress) -> dict[str, Any]:
+    def take_symbols(self, progress: native.Progress) -> dict[str, Any]:
         """The symbols' columns, waited for; once only."""
         self.begin_symbols()
         assert self._symbols is not None
@@ -47,5 +46,5 @@ class Reading:
         """The columns with all that is known of one object's frames; objects: of each module."""
         return self._read(_FULL if number == wanted else _NONE for number in objects).take(None)
 
-    def _read(self, depths: Iterable[int]) -> _native.SymbolReading:
-        return _native.SymbolReading(self.reader, fsencode(self.debug_root), bytes(depths))
+    def _read(self, depths: Iterable[int]) -> native.SymbolReading:
+        return native.SymbolReading(self.reader, fsencode(self.debug_root), bytes(depths))

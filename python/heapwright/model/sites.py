@@ -13,9 +13,8 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from heapwright import _native
-from heapwright.model import libraries
-from heapwright.model.funnels import funnels, packed
+from heapwright.model import libraries, native
+from heapwright.model.funnels import funnels
 from heapwright.model.plumbing import is_allocator, is_plumbing
 from heapwright.model.symbols import Location, Symbols
 
@@ -123,7 +122,7 @@ def group(parents: Sequence[int], frames: Sequence[int], symbols: Symbols, optio
     for stack in _places_of_zeros(paths):
         paths[stack] = table.number_of(_fallback(stack, parents, frames, frame_paths))
     groups = _whole_stacks(parents, frames, used, symbols) if options.full_stacks else paths
-    site_of_stack, first_stacks = map(_unpacked, _native.number_sites(groups.tobytes()))
+    site_of_stack, first_stacks = native.number_sites(groups)
     sites = tuple(Site(number, table.paths[paths[stack]], stack) for number, stack in enumerate(first_stacks))
     return Sites(site_of_stack, sites, frame_paths.of, options.full_stacks)
 
@@ -156,7 +155,7 @@ def _stack_paths(
     parents: Sequence[int], frames: Sequence[int], own_paths: dict[int, int], table: _PathTable
 ) -> array[int]:
     if table.depth == 1:
-        return _unpacked(_native.innermost_paths(packed(parents), packed(frames), _by_frame(own_paths)))
+        return native.innermost_paths(parents, frames, own_paths)
     parents, frames = list(parents), list(frames)  # numbers made once, not at each look
     is_short = [len(path) < table.depth for path in table.paths]
     paths = array("I", [0, *map(own_paths.__getitem__, frames[1:])])
@@ -189,8 +188,7 @@ def _reading(frame: int, symbols: Symbols) -> object:
 
 def stacks_below(parents: Sequence[int], frames: Sequence[int], wanted: Iterable[int]) -> bytes:
     """One byte per stack: 1 where one of the wanted frames is in it."""
-    marked = _by_frame(dict.fromkeys(wanted, 1))
-    return bytes(_unpacked(_native.innermost_paths(packed(parents), packed(frames), marked)).tolist())
+    return bytes(native.innermost_paths(parents, frames, dict.fromkeys(wanted, 1)).tolist())
 
 
 def _places_of_zeros(numbers: array[int]) -> list[int]:
@@ -198,20 +196,6 @@ def _places_of_zeros(numbers: array[int]) -> list[int]:
     for _ in range(numbers.count(0)):
         places.append(numbers.index(0, places[-1] + 1 if places else 0))
     return places
-
-
-def _by_frame(own_paths: dict[int, int]) -> bytes:
-    known = {frame: path for frame, path in own_paths.items() if path != 0}  # marks have none
-    paths = array("I", [0]) * (max(known, default=0) + 1)
-    for frame, path in known.items():
-        paths[frame] = path
-    return paths.tobytes()
-
-
-def _unpacked(numbers: bytes) -> array[int]:
-    unpacked = array("I")
-    unpacked.frombytes(numbers)
-    return unpacked
 
 
 def _fallback(stack: int, parents: Sequence[int], frames: Sequence[int], frame_paths: _FramePaths) -> Path:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from heapwright import _native
+    from heapwright.model.native import Facts as NativeFacts
 
 
 class Spread(NamedTuple):
@@ -64,7 +64,7 @@ def _rows(kind: type[Any], columns: Mapping[str, bytes]) -> tuple[Any, ...]:
     return tuple(kind(*row) for row in zip(*spreads, strict=True))
 
 
-def spreads_of(native: "_native.Facts") -> Spreads | None:
+def spreads_of(native: "NativeFacts") -> Spreads | None:
     """None when every call was recorded: then nothing is estimated."""
     totals = _rows(CallSpread, native.table("total_calls"))
     if not totals:

@@ -11,10 +11,10 @@ from array import array
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from heapwright.model import native
 from heapwright.model.facts import SiteFacts
 from heapwright.model.records import MemorySample
 from heapwright.model.symbols import Location
-from heapwright.model.trace import new_table
 
 if TYPE_CHECKING:
     from heapwright.model.trace import Trace
@@ -32,7 +32,7 @@ def _block(trace: Trace) -> Any:
 
 def _site(trace: Trace) -> Any:
     facts, sites = trace.facts(), trace.sites()
-    table = new_table()
+    table = native.PlainTable()
     _add_numbers(table, "site", range(len(sites)))
     _add_locations(table, [site.location for site in sites])
     columns = list(zip(*facts.sites, strict=True))
@@ -43,7 +43,7 @@ def _site(trace: Trace) -> Any:
 
 def _stack(trace: Trace) -> Any:
     tree, sites = trace.stack_columns, trace.sites()
-    table = new_table()
+    table = native.PlainTable()
     _add_numbers(table, "stack", range(len(tree["parent"])))
     for name in ("parent", "frame"):
         _add_numbers(table, name, tree[name])
@@ -61,7 +61,7 @@ def _frame(trace: Trace) -> Any:
             frames.append(frame)
             positions.append(position)
             locations.append(location)
-    table = new_table()
+    table = native.PlainTable()
     _add_numbers(table, "frame", frames)
     _add_numbers(table, "position", positions)
     _add_numbers(table, "pc", [columns["pc"][frame] for frame in frames])
@@ -71,7 +71,7 @@ def _frame(trace: Trace) -> Any:
 
 
 def _thread(trace: Trace) -> Any:
-    table = new_table()
+    table = native.PlainTable()
     threads = trace.threads
     _add_numbers(table, "thread", [thread.index for thread in threads])
     table.add_text("name", [thread.name for thread in threads])
@@ -81,14 +81,14 @@ def _thread(trace: Trace) -> Any:
 
 
 def _memory(trace: Trace) -> Any:
-    table = new_table()
+    table = native.PlainTable()
     for name in MemorySample._fields:
         _add_numbers(table, name, [getattr(sample, name) for sample in trace.memory_samples])
     return table
 
 
 def _module(trace: Trace) -> Any:
-    table = new_table()
+    table = native.PlainTable()
     modules = trace.modules
     _add_numbers(table, "module", range(len(modules)))
     for name in ("path", "build_id"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An open trace: the one place that talks to the native module."""
+"""An open trace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright import _native
+from heapwright.model import native
 from heapwright.model import sites as site_groups
 from heapwright.model.reading import Reading
 from heapwright.model.records import (
@@ -29,9 +29,9 @@ from heapwright.model.symbols import Location, Symbols
 if TYPE_CHECKING:
     from heapwright.model.facts import Facts
 
-TraceError = _native.TraceError
+TraceError = native.TraceError
 Progress = Callable[[int, int], object]
-KIND_NAMES: tuple[str, ...] = tuple(_native.kind_names())
+KIND_NAMES: tuple[str, ...] = tuple(native.kind_names())
 NO_LIMIT = 2**64 - 1
 
 
@@ -210,11 +210,11 @@ class Trace:
             "timeline_points": timeline_points,
             "slowest_calls": slowest_calls,
         }
-        return FactsReading(_native.FactsReading(self._reader, options))
+        return FactsReading(native.FactsReading(self._reader, options))
 
     def begin_plain_facts(self) -> FactsReading:
         """Facts of everything with every stack its own site: no symbols are read."""
-        return FactsReading(_native.FactsReading(self._reader, _PLAIN_OPTIONS))
+        return FactsReading(native.FactsReading(self._reader, _PLAIN_OPTIONS))
 
     def table(self, name: str) -> Any:
         """A table ("event", "site", ...) for anything that reads Arrow streams."""
@@ -224,11 +224,11 @@ class Trace:
 
     def event_stream(self) -> Any:
         """All events, batch by batch, in order of time."""
-        return _native.EventTable(self._reader, self.sites().site_of_stack.tobytes())
+        return native.EventTable(self._reader, self.sites().site_of_stack.tobytes())
 
     def block_stream(self) -> Any:
         """All blocks, batch by batch, in order of their release."""
-        return _native.BlockTable(self._reader, self.sites().site_of_stack.tobytes())
+        return native.BlockTable(self._reader, self.sites().site_of_stack.tobytes())
 
     def sites_chosen(self, chosen: Filter, sites: SiteOptions | None = None) -> bytes:
         """One byte per site, 1 = passes the filter; empty when no site is filtered out."""
@@ -268,7 +268,7 @@ class Trace:
 class FactsReading:
     """The facts of a trace while they are being read; made by Trace.begin_facts."""
 
-    def __init__(self, native: _native.FactsReading) -> None:
+    def __init__(self, native: native.FactsReading) -> None:
         self._native = native
 
     def take(self, progress: Progress | None = None) -> Facts:
@@ -276,16 +276,6 @@ class FactsReading:
         from heapwright.model.facts import facts_of  # while they are being read
 
         return facts_of(self._native.take(progress))
-
-
-def new_table() -> Any:
-    """An empty native table to add columns to."""
-    return _native.PlainTable()
-
-
-def bucket_lower_bound(bucket: int) -> int:
-    """The smallest value of a histogram's bucket."""
-    return _native.bucket_lower_bound(bucket)
 
 
 def _records(kind: type[Any], columns: dict[str, Any]) -> list[Any]:
@@ -296,4 +286,4 @@ def _records(kind: type[Any], columns: dict[str, Any]) -> list[Any]:
     return [kind(*row) for row in zip(*values, strict=True)]
 
 
-__all__ = ["KIND_NAMES", "NO_LIMIT", "Filter", "Trace", "TraceError", "bucket_lower_bound", "new_table"]
+__all__ = ["KIND_NAMES", "NO_LIMIT", "Filter", "Trace", "TraceError"]

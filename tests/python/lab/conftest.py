@@ -4,15 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from heapwright.measure.allocators import Shelf
 from lab_runs import program
 
 
 @pytest.fixture(autouse=True)
 def _use_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEAPWRIGHT_BIN", str(program.parent))
-
-
-@pytest.fixture
-def shelf() -> Shelf:
-    return Shelf(program)

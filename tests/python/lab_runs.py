@@ -13,7 +13,7 @@ from heapwright.measure.allocators import Shelf
 from heapwright.measure.experiment import Experiment
 from heapwright.measure.runner import Settings
 
-project = Path(__file__).resolve().parents[3]
+project = Path(__file__).resolve().parents[2]
 build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
 program = build / "bin/heapwright-lab"
 faulty = build / "programs/lab_allocators"

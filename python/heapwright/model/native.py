@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The native module: no other of the package imports it. Numbers go in and come out as arrays."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from heapwright import _native
+from heapwright._native import (
+    ALLOCATING_CALLERS,
+    FRAME_ALLOCATING,
+    FRAME_NAMED,
+    FRAME_SKIPPED,
+    FRAME_UNNAMED,
+    FUNNEL_CALLERS,
+    BlockTable,
+    EventTable,
+    Facts,
+    FactsReading,
+    PlainTable,
+    Reader,
+    SymbolReading,
+    TraceError,
+    kind_names,
+)
+from heapwright._native import open as open_reader
+
+if TYPE_CHECKING:
+    from heapwright._native import Progress
+
+
+def find_funnels(parents: Sequence[int], frames: Sequence[int], kinds: bytes) -> list[int]:
+    """The frames that are funnels; kinds: of each frame, any beyond are skipped."""
+    return _native.find_funnels(_packed(parents), _packed(frames), kinds)
+
+
+def innermost_paths(
+    parents: Sequence[int], frames: Sequence[int], path_of_frame: Mapping[int, int]
+) -> array[int]:
+    """Of each stack, the path of its innermost frame that has one other than 0."""
+    known = {frame: path for frame, path in path_of_frame.items() if path != 0}  # marks have none
+    paths = array("I", [0]) * (max(known, default=0) + 1)
+    for frame, path in known.items():
+        paths[frame] = path
+    return _unpacked(_native.innermost_paths(_packed(parents), _packed(frames), paths.tobytes()))
+
+
+def number_sites(groups: array[int]) -> tuple[array[int], array[int]]:
+    """The site of each stack, and the first stack of each site."""
+    site_of_stack, first_stacks = _native.number_sites(groups.tobytes())
+    return _unpacked(site_of_stack), _unpacked(first_stacks)
+
+
+def _packed(numbers: Sequence[int]) -> bytes:
+    return bytes(numbers) if isinstance(numbers, memoryview) else array("I", numbers).tobytes()
+
+
+def _unpacked(numbers: bytes) -> array[int]:
+    unpacked = array("I")
+    unpacked.frombytes(numbers)
+    return unpacked
+
+
+__all__ = [
+    "ALLOCATING_CALLERS",
+    "FRAME_ALLOCATING",
+    "FRAME_NAMED",
+    "FRAME_SKIPPED",
+    "FRAME_UNNAMED",
+    "FUNNEL_CALLERS",
+    "BlockTable",
+    "EventTable",
+    "Facts",
+    "FactsReading",
+    "PlainTable",
+    "Progress",
+    "Reader",
+    "SymbolReading",
+    "TraceError",
+    "find_funnels",
+    "innermost_paths",
+    "kind_names",
+    "number_sites",
+    "open_reader",
+]
