@@ -29,7 +29,7 @@ measured = {
         "src/platform",
         "src/base",
     ),
-    "analysis": ("src/analyze", "src/symbolize", "src/trace", "src/base", "src/python_module"),
+    "analysis": ("src/order", "src/analyze", "src/symbolize", "src/trace", "src/base", "src/python_module"),
     "heap": (*heap, "src/lab", "bench/heap/loads.py", "bench/heap/pairs.cpp"),
     "lab": (*heap, "src/lab", "include/heapwright"),
     "parts": ("include/heapwright", "bench/parts"),

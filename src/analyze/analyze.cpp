@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The pipeline:
 //
-//   chunks ─ Preparer (decode, CallFacts) ─ DecodeAhead ─ Merge ─ HeapModel ─ ReleaseFacts
+//   chunks ─ Preparer (decode, CallFacts) ─ order::DecodeAhead ─ order::Merge ─ HeapModel ─ ReleaseFacts
 //            several threads                one thread                        any of them
 //
 // What a call tells alone is counted while it is decoded; what takes order,
@@ -15,17 +15,17 @@
 
 #include "analyze/calls.hpp"
 #include "analyze/completeness.hpp"
-#include "analyze/decode_ahead.hpp"
 #include "analyze/facts.hpp"
 #include "analyze/heap_model.hpp"
-#include "analyze/merge.hpp"
 #include "analyze/pipeline.hpp"
 #include "analyze/prepare.hpp"
 #include "analyze/recorder_cost.hpp"
 #include "analyze/releases.hpp"
 #include "analyze/sampled_facts.hpp"
-#include "analyze/schedule.hpp"
 #include "analyze/scope.hpp"
+#include "order/decode_ahead.hpp"
+#include "order/merge.hpp"
+#include "order/schedule.hpp"
 
 namespace heapwright::analyze {
 namespace {
@@ -37,7 +37,7 @@ constexpr std::uint64_t events_worth_a_thread = 100'000;
 // A thread number beyond it is not believed.
 constexpr std::uint32_t thread_limit = std::uint32_t{1} << 22;
 
-unsigned worker_count(const PipelineLimits& limits, const Schedule& schedule) {
+unsigned worker_count(const PipelineLimits& limits, const order::Schedule& schedule) {
   if (limits.workers != UINT32_MAX) {
     return limits.workers;
   }
@@ -48,10 +48,10 @@ unsigned worker_count(const PipelineLimits& limits, const Schedule& schedule) {
   return std::min(cores - 1, most_workers);
 }
 
-void merge_all(const Schedule& schedule, DecodeAhead<Piece>& ahead, const Options& options,
+void merge_all(const order::Schedule& schedule, order::DecodeAhead<Piece>& ahead, const Options& options,
                std::uint32_t pieces_to_leave_releases, HeapModel& model) {
-  Merge<Piece> merge(schedule, ahead);
-  Run<Piece> run;
+  order::Merge<Piece> merge(schedule, ahead);
+  order::Run<Piece> run;
   std::size_t loaded = 0;
   std::uint64_t events_done = 0;
   while (merge.next(run)) {
@@ -70,7 +70,7 @@ void merge_all(const Schedule& schedule, DecodeAhead<Piece>& ahead, const Option
   }
 }
 
-std::size_t thread_rows(const Source& source, const Schedule& schedule) {
+std::size_t thread_rows(const order::Source& source, const order::Schedule& schedule) {
   std::size_t rows = 0;
   for (const auto& thread : source.threads()) {
     rows = std::max(rows, std::size_t{thread.index} + 1);
@@ -97,8 +97,8 @@ void drop_unused_classes(std::vector<BySizeClass>& rows) {
 
 }  // namespace
 
-Facts analyze(const Source& source, const Options& options, const PipelineLimits& limits) {
-  const auto schedule = make_schedule(source.event_chunks(), options.to_ns);
+Facts analyze(const order::Source& source, const Options& options, const PipelineLimits& limits) {
+  const auto schedule = order::make_schedule(source.event_chunks(), options.to_ns);
   const Scope scope(options, source, schedule);
   Facts facts;
   facts.threads.resize(thread_rows(source, schedule));
@@ -120,9 +120,9 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
   }
   HeapModel model(scope, *releases[0]);
   {
-    DecodeAhead<Piece> ahead(
+    order::DecodeAhead<Piece> ahead(
         schedule, workers,
-        [&](unsigned worker, const ScheduledChunk& job, std::uint32_t from, Piece& piece) {
+        [&](unsigned worker, const order::ScheduledChunk& job, std::uint32_t from, Piece& piece) {
           preparers[worker]->prepare(job, from, piece);
         },
         [&](unsigned worker, Piece& piece) {
@@ -157,7 +157,7 @@ Facts analyze(const Source& source, const Options& options, const PipelineLimits
 }
 
 Facts analyze(const trace::Reader& reader, const Options& options) {
-  return analyze(*make_source(reader), options, PipelineLimits{});
+  return analyze(*order::make_source(reader), options, PipelineLimits{});
 }
 
 }  // namespace heapwright::analyze

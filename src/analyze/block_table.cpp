@@ -5,10 +5,10 @@
 #include <bit>
 
 #include "analyze/blocks.hpp"
-#include "analyze/decode_ahead.hpp"
 #include "analyze/events_table.hpp"
-#include "analyze/merge.hpp"
-#include "analyze/schedule.hpp"
+#include "order/decode_ahead.hpp"
+#include "order/merge.hpp"
+#include "order/schedule.hpp"
 
 namespace heapwright::analyze {
 namespace {
@@ -30,14 +30,14 @@ struct BlockRow {
 };
 
 struct BlockPiece {
-  const ScheduledChunk* job = nullptr;
+  const order::ScheduledChunk* job = nullptr;
   std::vector<BlockRow> rows;
   std::uint32_t used_events = 0;
 
   std::size_t count() const noexcept { return rows.size(); }
   std::uint32_t next_event() const noexcept { return used_events; }
   std::uint64_t key(std::size_t index) const noexcept {
-    return merge_key(rows[index].time_ns, rows[index].is_acquisition);
+    return order::merge_key(rows[index].time_ns, rows[index].is_acquisition);
   }
 };
 
@@ -122,23 +122,23 @@ void BlockColumns::clear() noexcept {
 }
 
 struct BlockTable::State {
-  explicit State(std::unique_ptr<Source> from)
+  explicit State(std::unique_ptr<order::Source> from)
       : source(std::move(from)),
-        schedule(make_schedule(source->event_chunks(), UINT64_MAX)),
+        schedule(order::make_schedule(source->event_chunks(), UINT64_MAX)),
         slice_events(schedule.slice_events(merge_bytes, sizeof(BlockRow))),
         last_address(schedule.thread_of_lane.size()) {
     decoders.push_back(source->make_decoder());
     decoders.push_back(source->make_decoder());
     batches.resize(decoders.size());
-    ahead = std::make_unique<DecodeAhead<BlockPiece>>(
+    ahead = std::make_unique<order::DecodeAhead<BlockPiece>>(
         schedule, static_cast<unsigned>(decoders.size() - 1),
-        [this](unsigned worker, const ScheduledChunk& job, std::uint32_t first, BlockPiece& piece) {
+        [this](unsigned worker, const order::ScheduledChunk& job, std::uint32_t first, BlockPiece& piece) {
           prepare(worker, job, first, piece);
         });
-    merge = std::make_unique<Merge<BlockPiece>>(schedule, *ahead);
+    merge = std::make_unique<order::Merge<BlockPiece>>(schedule, *ahead);
   }
 
-  void prepare(unsigned worker, const ScheduledChunk& job, std::uint32_t first, BlockPiece& piece) {
+  void prepare(unsigned worker, const order::ScheduledChunk& job, std::uint32_t first, BlockPiece& piece) {
     auto& batch = batches[worker];
     piece.rows.clear();
     piece.used_events = job.chunk->count;
@@ -215,25 +215,26 @@ struct BlockTable::State {
     is_merged = true;
   }
 
-  std::unique_ptr<Source> source;
-  Schedule schedule;
+  std::unique_ptr<order::Source> source;
+  order::Schedule schedule;
   std::uint32_t slice_events;
-  std::vector<std::unique_ptr<ChunkDecoder>> decoders;
+  std::vector<std::unique_ptr<order::ChunkDecoder>> decoders;
   std::vector<trace::EventBatch> batches;
   Blocks blocks;  // Slot::size: index into open
   std::vector<OpenBlock> open;
   std::vector<std::uint32_t> spare;
   std::vector<std::uint64_t> last_address;  // by lane
-  Run<BlockPiece> run;
+  order::Run<BlockPiece> run;
   bool is_merged = false;
   std::vector<std::uint32_t> survivors;
   std::size_t next_survivor = 0;
-  std::unique_ptr<DecodeAhead<BlockPiece>> ahead;  // its threads use the above
-  std::unique_ptr<Merge<BlockPiece>> merge;
+  std::unique_ptr<order::DecodeAhead<BlockPiece>> ahead;  // its threads use the above
+  std::unique_ptr<order::Merge<BlockPiece>> merge;
 };
 
-BlockTable::BlockTable(const trace::Reader& reader) : BlockTable(make_source(reader)) {}
-BlockTable::BlockTable(std::unique_ptr<Source> source) : state_(std::make_unique<State>(std::move(source))) {}
+BlockTable::BlockTable(const trace::Reader& reader) : BlockTable(order::make_source(reader)) {}
+BlockTable::BlockTable(std::unique_ptr<order::Source> source)
+    : state_(std::make_unique<State>(std::move(source))) {}
 BlockTable::~BlockTable() = default;
 BlockTable::BlockTable(BlockTable&&) noexcept = default;
 

@@ -15,7 +15,7 @@ struct Gaps {
   bool has_overlap = false;
 };
 
-Gaps find_gaps(const Source& source) {
+Gaps find_gaps(const order::Source& source) {
   Gaps gaps;
   std::unordered_map<std::uint32_t, std::uint64_t> next_of_thread;
   for (const auto& chunk : source.event_chunks()) {
@@ -67,7 +67,7 @@ void add_damage(const std::vector<trace::Damage>& damage, std::vector<std::strin
 
 }  // namespace
 
-Completeness completeness_of(const Source& source, const std::vector<trace::Damage>& skipped) {
+Completeness completeness_of(const order::Source& source, const std::vector<trace::Damage>& skipped) {
   Completeness result;
   std::uint64_t dropped_by_threads = 0;
   for (const auto& thread : source.threads()) {

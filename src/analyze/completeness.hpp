@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "analyze/facts.hpp"
-#include "analyze/source.hpp"
+#include "order/source.hpp"
 
 namespace heapwright::analyze {
 
 // `skipped`: chunks that could not be decoded, beside the source's damage.
-Completeness completeness_of(const Source& source, const std::vector<trace::Damage>& skipped);
+Completeness completeness_of(const order::Source& source, const std::vector<trace::Damage>& skipped);
 
 }  // namespace heapwright::analyze

@@ -7,7 +7,7 @@ namespace heapwright::analyze {
 namespace {
 
 // The first moment of a process that a trace knows.
-std::uint64_t begin_of(const Source& source) {
+std::uint64_t begin_of(const order::Source& source) {
   std::uint64_t begin_ns = UINT64_MAX;
   for (const auto& chunk : source.event_chunks()) {
     begin_ns = std::min(begin_ns, chunk.first_begin_ns);
@@ -18,7 +18,7 @@ std::uint64_t begin_of(const Source& source) {
   return begin_ns == UINT64_MAX ? 0 : begin_ns;
 }
 
-std::uint64_t end_of(const Source& source) {
+std::uint64_t end_of(const order::Source& source) {
   std::uint64_t end_ns = source.end().time_ns;
   if (source.end().reason == trace::EndReason::missing) {
     for (const auto& chunk : source.event_chunks()) {
@@ -35,7 +35,7 @@ bool ends_with_process(trace::EndReason reason) noexcept {
 
 }  // namespace
 
-RecordedSpans::RecordedSpans(const Source& source) {
+RecordedSpans::RecordedSpans(const order::Source& source) {
   const auto begin_ns = begin_of(source);
   const auto end_ns = std::max(end_of(source), begin_ns);
   auto switches = source.switches();

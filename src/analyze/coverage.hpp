@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "analyze/facts.hpp"
-#include "analyze/source.hpp"
+#include "order/source.hpp"
 
 namespace heapwright::analyze {
 
 class RecordedSpans {
  public:
-  explicit RecordedSpans(const Source& source);
+  explicit RecordedSpans(const order::Source& source);
 
   // Whether the process ran unrecorded at some time before `time_ns`: a block
   // that is released then may have been allocated there.

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/events_table.hpp"
 
-#include "analyze/schedule.hpp"
+#include "order/schedule.hpp"
 
 namespace heapwright::analyze {
 
 struct EventTable::State {
-  explicit State(std::unique_ptr<Source> from)
+  explicit State(std::unique_ptr<order::Source> from)
       : source(std::move(from)),
-        schedule(make_schedule(source->event_chunks(), UINT64_MAX)),
+        schedule(order::make_schedule(source->event_chunks(), UINT64_MAX)),
         decoder(source->make_decoder()) {}
 
-  std::unique_ptr<Source> source;
-  Schedule schedule;
-  std::unique_ptr<ChunkDecoder> decoder;
+  std::unique_ptr<order::Source> source;
+  order::Schedule schedule;
+  std::unique_ptr<order::ChunkDecoder> decoder;
   trace::EventBatch batch;
   std::size_t next_job = 0;
 };
 
-EventTable::EventTable(const trace::Reader& reader) : EventTable(make_source(reader)) {}
-EventTable::EventTable(std::unique_ptr<Source> source) : state_(std::make_unique<State>(std::move(source))) {}
+EventTable::EventTable(const trace::Reader& reader) : EventTable(order::make_source(reader)) {}
+EventTable::EventTable(std::unique_ptr<order::Source> source)
+    : state_(std::make_unique<State>(std::move(source))) {}
 EventTable::~EventTable() = default;
 EventTable::EventTable(EventTable&&) noexcept = default;
 

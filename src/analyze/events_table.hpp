@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "analyze/source.hpp"
+#include "order/source.hpp"
 #include "trace/reader.hpp"
 
 namespace heapwright::analyze {
@@ -36,7 +36,7 @@ struct EventColumns {
 class EventTable {
  public:
   explicit EventTable(const trace::Reader& reader);
-  explicit EventTable(std::unique_ptr<Source> source);
+  explicit EventTable(std::unique_ptr<order::Source> source);
   ~EventTable();
   EventTable(EventTable&&) noexcept;
 
@@ -75,7 +75,7 @@ struct BlockColumns {
 class BlockTable {
  public:
   explicit BlockTable(const trace::Reader& reader);
-  explicit BlockTable(std::unique_ptr<Source> source);
+  explicit BlockTable(std::unique_ptr<order::Source> source);
   ~BlockTable();
   BlockTable(BlockTable&&) noexcept;
 

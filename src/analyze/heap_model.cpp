@@ -67,7 +67,7 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
   size_mismatches_ = 0;
 }
 
-void HeapModel::add(const Run<Piece>& run, bool leaves_releases) {
+void HeapModel::add(const order::Run<Piece>& run, bool leaves_releases) {
   run.piece->has_paired_rows |= leaves_releases;
   if (scope_.follows_blocks()) {
     add_rows<true>(run, leaves_releases);
@@ -77,7 +77,7 @@ void HeapModel::add(const Run<Piece>& run, bool leaves_releases) {
 }
 
 template <bool follows_blocks>
-void HeapModel::add_rows(const Run<Piece>& run, bool leaves_releases) {
+void HeapModel::add_rows(const order::Run<Piece>& run, bool leaves_releases) {
   auto* const rows = run.piece->rows();
   RunState state{run.lane, *run.piece, threads_[run.lane], leaves_releases};
   std::array<std::uint32_t, locate_distance> hints{};

@@ -35,7 +35,7 @@ class HeapModel {
   // leaves_releases: releases are marked (row_paired) for others to count, where
   // rows have room for that; otherwise they are counted here, which takes less
   // in all.
-  void add(const Run<Piece>& run, bool leaves_releases);
+  void add(const order::Run<Piece>& run, bool leaves_releases);
   const LivePeak& live() const noexcept { return live_; }
   // Fills the ordered columns and adds the releases to those of CallFacts,
   // which must have finished.
@@ -71,7 +71,7 @@ class HeapModel {
   };
 
   template <bool follows_blocks>
-  void add_rows(const Run<Piece>& run, bool leaves_releases);
+  void add_rows(const order::Run<Piece>& run, bool leaves_releases);
   bool add_brief(const Row& row, Row& next, std::uint32_t hint, RunState& run);
   template <bool follows_blocks>
   void acquire(const Row& row, std::uint32_t hint, RunState& run);

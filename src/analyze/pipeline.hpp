@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analyze/facts.hpp"
-#include "analyze/source.hpp"
+#include "order/source.hpp"
 
 namespace heapwright::analyze {
 
@@ -18,6 +18,6 @@ struct PipelineLimits {
   std::uint32_t pieces_to_leave_releases = 16;
 };
 
-Facts analyze(const Source& source, const Options& options, const PipelineLimits& limits);
+Facts analyze(const order::Source& source, const Options& options, const PipelineLimits& limits);
 
 }  // namespace heapwright::analyze

@@ -40,7 +40,7 @@ void SkippedChunks::add(const trace::EventChunk& chunk, const char* what) {
   events_ += chunk.count;
 }
 
-Preparer::Preparer(const Source& source, const Scope& scope, std::uint32_t slice_events,
+Preparer::Preparer(const order::Source& source, const Scope& scope, std::uint32_t slice_events,
                    SkippedChunks& skipped)
     : scope_(scope),
       skipped_(skipped),
@@ -48,7 +48,7 @@ Preparer::Preparer(const Source& source, const Scope& scope, std::uint32_t slice
       decoder_(source.make_decoder()),
       calls_(scope) {}
 
-void Preparer::prepare(const ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
+void Preparer::prepare(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
   job_ = &job;
   thread_ = job.chunk->thread;
   piece_ = &piece;

@@ -11,7 +11,7 @@
 #include "analyze/calls.hpp"
 #include "analyze/row.hpp"
 #include "analyze/scope.hpp"
-#include "analyze/source.hpp"
+#include "order/source.hpp"
 #include "trace/event.hpp"
 
 namespace heapwright::analyze {
@@ -34,9 +34,10 @@ class SkippedChunks {
 class Preparer {
  public:
   // slice_events: how many events to prepare at a time.
-  Preparer(const Source& source, const Scope& scope, std::uint32_t slice_events, SkippedChunks& skipped);
+  Preparer(const order::Source& source, const Scope& scope, std::uint32_t slice_events,
+           SkippedChunks& skipped);
 
-  void prepare(const ScheduledChunk& job, std::uint32_t first_event, Piece& piece);
+  void prepare(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece);
   CallFacts& calls() noexcept { return calls_; }
 
  private:
@@ -61,11 +62,11 @@ class Preparer {
   const Scope& scope_;
   SkippedChunks& skipped_;
   const std::uint32_t slice_events_;
-  std::unique_ptr<ChunkDecoder> decoder_;
+  std::unique_ptr<order::ChunkDecoder> decoder_;
   CallFacts calls_;
   trace::EventBatch batch_;
   // the chunk at hand
-  const ScheduledChunk* job_ = nullptr;
+  const order::ScheduledChunk* job_ = nullptr;
   std::uint32_t thread_ = 0;
   Piece* piece_ = nullptr;
   Row* next_row_ = nullptr;

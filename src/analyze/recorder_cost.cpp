@@ -5,7 +5,7 @@
 
 namespace heapwright::analyze {
 
-RecorderCost recorder_cost_of(const Source& source, const Facts& facts) {
+RecorderCost recorder_cost_of(const order::Source& source, const Facts& facts) {
   const auto& metadata = source.metadata();
   RecorderCost cost;
   for (const auto& row : facts.by_kind) {

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "analyze/facts.hpp"
-#include "analyze/source.hpp"
+#include "order/source.hpp"
 
 namespace heapwright::analyze {
 
 // Takes the numbers of calls from facts.by_kind.
-RecorderCost recorder_cost_of(const Source& source, const Facts& facts);
+RecorderCost recorder_cost_of(const order::Source& source, const Facts& facts);
 
 }  // namespace heapwright::analyze

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "analyze/merge.hpp"
-#include "analyze/schedule.hpp"
+#include "order/merge.hpp"
+#include "order/schedule.hpp"
 #include "trace/event.hpp"
 
 namespace heapwright::analyze {
@@ -75,7 +75,7 @@ class Piece {
   // Rows beyond count() that may be read (for prefetching); zeroed by close.
   static constexpr std::size_t padding = 32;
 
-  const ScheduledChunk* job = nullptr;
+  const order::ScheduledChunk* job = nullptr;
   std::vector<WideRow> wide;
   std::vector<MappingRow> mappings;
   bool has_paired_rows = false;  // perhaps
@@ -105,7 +105,7 @@ class Piece {
   std::size_t count() const noexcept { return count_; }
   std::uint32_t next_event() const noexcept { return next_event_; }
   std::uint64_t key(std::size_t index) const noexcept {
-    return merge_key(rows_[index].time_ns, (rows_[index].flags & row_acquires) != 0);
+    return order::merge_key(rows_[index].time_ns, (rows_[index].flags & row_acquires) != 0);
   }
 
  private:

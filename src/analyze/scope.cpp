@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t quantum_ns = 64;
 constexpr std::uint64_t longest_unmeasured_call_ns = 1'000'000;
 
-TimeSteps make_steps(const Options& options, const Schedule& schedule) {
+TimeSteps make_steps(const Options& options, const order::Schedule& schedule) {
   std::uint64_t from_ns = UINT64_MAX;
   std::uint64_t to_ns = 0;
   for (const auto& job : schedule.jobs) {
@@ -23,7 +23,7 @@ TimeSteps make_steps(const Options& options, const Schedule& schedule) {
 
 }  // namespace
 
-Scope::Scope(const Options& options, const Source& source, const Schedule& schedule)
+Scope::Scope(const Options& options, const order::Source& source, const order::Schedule& schedule)
     : sites(options, source.stack_count()),
       weight(source.metadata().sample_mean_bytes),
       steps(make_steps(options, schedule)),

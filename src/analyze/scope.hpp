@@ -8,16 +8,16 @@
 #include "analyze/coverage.hpp"
 #include "analyze/facts.hpp"
 #include "analyze/sampling_weight.hpp"
-#include "analyze/schedule.hpp"
 #include "analyze/sites.hpp"
-#include "analyze/source.hpp"
 #include "analyze/timeline.hpp"
+#include "order/schedule.hpp"
+#include "order/source.hpp"
 
 namespace heapwright::analyze {
 
 class Scope {
  public:
-  Scope(const Options& options, const Source& source, const Schedule& schedule);
+  Scope(const Options& options, const order::Source& source, const order::Schedule& schedule);
 
   // Releases must be looked at together with their blocks: some blocks are
   // filtered out, or weigh more than one.

@@ -1,135 +1,17 @@
 // SPDX-License-Identifier: MIT
-// A trace held in memory, written call by call, for tests of the analysis
-// that need no file.
+// The facts of a trace held in memory.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <utility>
-#include <vector>
 
 #include "analyze/facts.hpp"
 #include "analyze/pipeline.hpp"
-#include "analyze/source.hpp"
+#include "order/memory_trace.hpp"
 
 namespace heapwright::analyze {
 
-struct Call {
-  trace::EventKind kind = trace::EventKind::none;
-  std::uint64_t begin_ns = 0;
-  std::uint32_t duration_ns = 0;
-  std::uint64_t size = 0;
-  std::uint64_t usable = 0;
-  std::uint64_t address = 0;
-  std::uint64_t old_address = 0;
-  std::uint32_t stack = 0;
-  std::uint8_t alignment_log2 = 0;
-};
-
-class MemoryTrace final : public Source {
- public:
-  trace::Metadata metadata_record;
-  std::vector<trace::Thread> thread_records;
-  std::vector<trace::MemorySample> samples;
-  std::vector<trace::Switch> switch_records;
-  trace::End end_record{trace::EndReason::exited, 0, 0, 0, 0, 0};
-  std::vector<trace::Damage> damage_records;
-  std::size_t stacks = 16;
-  std::size_t chunk_events = 1000;
-  std::size_t damaged_chunk = SIZE_MAX;  // decode() throws for this one
-
-  void add(std::uint32_t thread, const Call& call) { calls_[thread].push_back(call); }
-  void malloc(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t address, std::uint64_t size,
-              std::uint32_t stack = 1, std::uint32_t duration_ns = 16) {
-    add(thread, {trace::EventKind::malloc_, begin_ns, duration_ns, size, size + 8, address, 0, stack, 0});
-  }
-  void free(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t address,
-            std::uint32_t duration_ns = 16) {
-    add(thread, {trace::EventKind::free_, begin_ns, duration_ns, 0, 0, address, 0, 0, 0});
-  }
-  void realloc(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t old_address, std::uint64_t address,
-               std::uint64_t size, std::uint32_t stack = 1, std::uint32_t duration_ns = 16) {
-    add(thread, {trace::EventKind::realloc_, begin_ns, duration_ns, size, address != 0 ? size + 8 : 0,
-                 address, old_address, stack, 0});
-  }
-
-  // Cuts the calls into chunks; call it after the last add.
-  void seal() {
-    chunks_.clear();
-    starts_.clear();
-    std::uint64_t offset = 64;
-    for (const auto& [thread, calls] : calls_) {
-      for (std::size_t from = 0; from < calls.size(); from += chunk_events) {
-        const auto to = std::min(calls.size(), from + chunk_events);
-        trace::EventChunk chunk{
-            offset, 100, thread, static_cast<std::uint32_t>(to - from), from, calls[from].begin_ns, 0};
-        for (auto index = from; index < to; ++index) {
-          chunk.last_end_ns = std::max(chunk.last_end_ns, calls[index].begin_ns + calls[index].duration_ns);
-        }
-        chunks_.push_back(chunk);
-        starts_.push_back(from);
-        offset += 100;
-      }
-    }
-  }
-
-  const trace::Metadata& metadata() const override { return metadata_record; }
-  const std::vector<trace::Thread>& threads() const override { return thread_records; }
-  const std::vector<trace::MemorySample>& memory_samples() const override { return samples; }
-  const std::vector<trace::Switch>& switches() const override { return switch_records; }
-  const trace::End& end() const override { return end_record; }
-  const std::vector<trace::EventChunk>& event_chunks() const override { return chunks_; }
-  const std::vector<trace::Damage>& damage() const override { return damage_records; }
-  std::size_t stack_count() const override { return stacks; }
-  std::uint64_t file_bytes() const override { return 64 + chunks_.size() * 100; }
-  std::uint64_t event_count() const override {
-    std::uint64_t count = 0;
-    for (const auto& chunk : chunks_) {
-      count += chunk.count;
-    }
-    return count;
-  }
-  std::unique_ptr<ChunkDecoder> make_decoder() const override { return std::make_unique<Decoder>(*this); }
-
-  std::vector<trace::EventChunk>& chunks() { return chunks_; }
-  const std::map<std::uint32_t, std::vector<Call>>& calls() const { return calls_; }
-
- private:
-  class Decoder final : public ChunkDecoder {
-   public:
-    explicit Decoder(const MemoryTrace& trace) : trace_(trace) {}
-    void decode(const trace::EventChunk& chunk, trace::EventBatch& batch) override {
-      if (trace_.damaged_chunk < trace_.chunks_.size() &&
-          chunk.file_offset == trace_.chunks_[trace_.damaged_chunk].file_offset) {
-        throw trace::TraceError("checksum does not match");
-      }
-      const auto& calls = trace_.calls_.at(chunk.thread);
-      const auto start = trace_.starts_.at((chunk.file_offset - 64) / 100);
-      batch = {};
-      for (std::size_t index = 0; index < chunk.count; ++index) {
-        const auto& call = calls[start + index];
-        batch.kind.push_back(call.kind);
-        batch.alignment_log2.push_back(call.alignment_log2);
-        batch.duration_ns.push_back(call.duration_ns);
-        batch.stack.push_back(call.stack < trace_.stacks ? call.stack : 0);
-        batch.begin_ns.push_back(call.begin_ns);
-        batch.size.push_back(call.size);
-        batch.usable.push_back(call.usable);
-        batch.address.push_back(call.address);
-        batch.old_address.push_back(call.old_address);
-      }
-    }
-
-   private:
-    const MemoryTrace& trace_;
-  };
-
-  std::map<std::uint32_t, std::vector<Call>> calls_;
-  std::vector<trace::EventChunk> chunks_;
-  std::vector<std::size_t> starts_;  // of each chunk within its thread's calls
-};
+using order::Call;
+using order::MemoryTrace;
 
 inline Facts facts_of(MemoryTrace& trace, const Options& options = {},
                       const PipelineLimits& limits = {std::uint64_t{256} << 20, 1}) {

@@ -16,7 +16,8 @@ using trace::EventKind;
 class Releases : public testing::Test {
  protected:
   Releases()
-      : schedule_(make_schedule(trace_.event_chunks(), UINT64_MAX)), scope_(options_, trace_, schedule_) {}
+      : schedule_(order::make_schedule(trace_.event_chunks(), UINT64_MAX)),
+        scope_(options_, trace_, schedule_) {}
 
   Facts facts_of(const ReleaseFacts& releases) {
     Facts facts;
@@ -30,7 +31,7 @@ class Releases : public testing::Test {
 
   MemoryTrace trace_;
   Options options_;
-  Schedule schedule_;
+  order::Schedule schedule_;
   Scope scope_;
 };
 

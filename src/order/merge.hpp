@@ -16,10 +16,10 @@
 #include <memory>
 #include <vector>
 
-#include "analyze/decode_ahead.hpp"
-#include "analyze/schedule.hpp"
+#include "order/decode_ahead.hpp"
+#include "order/schedule.hpp"
 
-namespace heapwright::analyze {
+namespace heapwright::order {
 
 inline constexpr std::uint64_t merge_key(std::uint64_t time_ns, bool is_acquisition) noexcept {
   return ((time_ns >> 4) << 1) | (is_acquisition ? 1U : 0U);
@@ -204,4 +204,4 @@ class Merge {
   std::size_t loaded_ = 0;
 };
 
-}  // namespace heapwright::analyze
+}  // namespace heapwright::order

@@ -12,7 +12,7 @@
 #include "trace/reader.hpp"
 #include "trace/records.hpp"
 
-namespace heapwright::analyze {
+namespace heapwright::order {
 
 // Decodes chunks for one thread of the analysis.
 class ChunkDecoder {
@@ -42,4 +42,4 @@ class Source {
 // The reader must outlive the source.
 std::unique_ptr<Source> make_source(const trace::Reader& reader);
 
-}  // namespace heapwright::analyze
+}  // namespace heapwright::order

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "analyze/schedule.hpp"
+#include "order/schedule.hpp"
 
 #include <algorithm>
 
-namespace heapwright::analyze {
+namespace heapwright::order {
 namespace {
 
 struct Border {
@@ -72,4 +72,4 @@ std::uint32_t Schedule::slice_events(std::uint64_t budget_bytes, std::uint64_t e
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, smallest_slice, UINT32_MAX));
 }
 
-}  // namespace heapwright::analyze
+}  // namespace heapwright::order

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "analyze/source.hpp"
+#include "order/source.hpp"
 
-namespace heapwright::analyze {
+namespace heapwright::order {
 namespace {
 
 class ReaderDecoder final : public ChunkDecoder {
@@ -43,4 +43,4 @@ std::unique_ptr<Source> make_source(const trace::Reader& reader) {
   return std::make_unique<ReaderSource>(reader);
 }
 
-}  // namespace heapwright::analyze
+}  // namespace heapwright::order

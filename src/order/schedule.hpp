@@ -10,7 +10,7 @@
 
 #include "trace/reader.hpp"
 
-namespace heapwright::analyze {
+namespace heapwright::order {
 
 struct ScheduledChunk {
   const trace::EventChunk* chunk = nullptr;
@@ -35,4 +35,4 @@ struct Schedule {
 
 Schedule make_schedule(const std::vector<trace::EventChunk>& chunks, std::uint64_t to_ns);
 
-}  // namespace heapwright::analyze
+}  // namespace heapwright::order

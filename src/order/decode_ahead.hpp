@@ -19,9 +19,9 @@
 #include <thread>
 #include <vector>
 
-#include "analyze/schedule.hpp"
+#include "order/schedule.hpp"
 
-namespace heapwright::analyze {
+namespace heapwright::order {
 
 template <class Piece>
 class DecodeAhead {
@@ -209,4 +209,4 @@ class DecodeAhead {
   std::vector<std::thread> threads_;  // last: they use everything above
 };
 
-}  // namespace heapwright::analyze
+}  // namespace heapwright::order
