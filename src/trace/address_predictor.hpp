@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "base/hashing.hpp"
-#include "trace/writer.hpp"
+#include "trace/format.hpp"
 
 namespace heapwright::trace {
 

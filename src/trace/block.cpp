@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "trace/reader.hpp"
+#include "trace/damage.hpp"
 
 namespace heapwright::trace {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "trace/block.hpp"
+#include "trace/damage.hpp"
 #include "trace/input_file.hpp"
-#include "trace/reader.hpp"
 #include "trace/record_codec.hpp"
 
 namespace heapwright::trace {

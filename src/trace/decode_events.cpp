@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "trace/damage.hpp"
 #include "trace/format.hpp"
-#include "trace/reader.hpp"
 
 namespace heapwright::trace {
 

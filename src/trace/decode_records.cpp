@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <limits>
 
-#include "trace/reader.hpp"
+#include "trace/damage.hpp"
 #include "trace/record_codec.hpp"
 
 namespace heapwright::trace {

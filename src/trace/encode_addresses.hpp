@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/byte_sink.hpp"
 #include "trace/address_predictor.hpp"
 #include "trace/encoder_columns.hpp"
 #include "trace/event.hpp"
@@ -24,7 +25,7 @@ class AddressEncoder {
     living_.start();
     made_count_ = reference_count_ = 0;
     has_stated_ = false;
-    for (WideColumn* column : {&made_wide_, &reference_wide_, &stated_size_, &stated_usable_})
+    for (base::ByteSink* column : {&made_wide_, &reference_wide_, &stated_size_, &stated_usable_})
       column->clear();
   }
 
@@ -192,10 +193,10 @@ class AddressEncoder {
   std::uint32_t made_count_ = 0;
   std::uint32_t reference_count_ = 0;
   bool has_stated_ = false;
-  WideColumn made_wide_;
-  WideColumn reference_wide_;
-  WideColumn stated_size_;
-  WideColumn stated_usable_;
+  base::ByteSink made_wide_;
+  base::ByteSink reference_wide_;
+  base::ByteSink stated_size_;
+  base::ByteSink stated_usable_;
   CodeColumn made_;
   CodeColumn reference_;
   std::array<std::uint64_t, max_events_per_chunk> sizes_;  // of what making events made

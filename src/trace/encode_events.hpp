@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/byte_sink.hpp"
 #include "trace/block.hpp"
 #include "trace/encode_addresses.hpp"
 #include "trace/encoder_columns.hpp"
@@ -84,7 +85,7 @@ class EventEncoder {
   }
 
   // A number and, when it is too large for a code, what is beyond.
-  [[gnu::always_inline]] static std::uint8_t code_of_number(std::uint64_t value, WideColumn& wide) {
+  [[gnu::always_inline]] static std::uint8_t code_of_number(std::uint64_t value, base::ByteSink& wide) {
     if (value < code_wide) [[likely]]
       return static_cast<std::uint8_t>(value);
     wide.put(value - code_wide);
@@ -96,12 +97,12 @@ class EventEncoder {
   std::uint64_t first_begin_quanta_ = 0;
   std::uint64_t last_begin_quanta_ = 0;
   std::uint64_t last_end_ns_ = 0;  // of the events that have a duration
-  WideColumn begin_wide_;
-  WideColumn duration_wide_;
-  WideColumn stack_wide_;
-  WideColumn size_wide_;
-  WideColumn usable_wide_;
-  WideColumn alignment_;
+  base::ByteSink begin_wide_;
+  base::ByteSink duration_wide_;
+  base::ByteSink stack_wide_;
+  base::ByteSink size_wide_;
+  base::ByteSink usable_wide_;
+  base::ByteSink alignment_;
   StackPredictor stacks_;
   SizePredictor sizes_;
   AddressEncoder addresses_;

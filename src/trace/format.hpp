@@ -32,6 +32,7 @@ inline constexpr std::uint32_t max_payload_bytes = 1U << 26U;
 inline constexpr std::uint32_t max_table_bytes = 1U << 24U;   // of one chunk, unpacked
 inline constexpr std::uint32_t max_tables_bytes = 1U << 27U;  // of all chunks but events and index, unpacked
 inline constexpr std::uint32_t max_index_bytes = 1U << 28U;   // unpacked
+inline constexpr std::size_t max_events_per_chunk = 32768;
 inline constexpr std::uint32_t max_records_per_chunk = 1U << 16U;
 inline constexpr std::uint32_t max_frames = 1U << 22U;
 inline constexpr std::uint32_t max_stacks = 1U << 25U;

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "trace/reader.hpp"
+#include "trace/damage.hpp"
 
 namespace heapwright::trace {
 

@@ -22,19 +22,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "trace/damage.hpp"
 #include "trace/event.hpp"
 #include "trace/records.hpp"
 
 namespace heapwright::trace {
-
-class TraceError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // Where a chunk of events lies and what it spans. Chunks of one thread are
 // in order of first_sequence. Times are exactly those of the decoded events,
@@ -47,12 +42,6 @@ struct EventChunk {
   std::uint64_t first_sequence = 0;  // number of the first event within its thread
   std::uint64_t first_begin_ns = 0;
   std::uint64_t last_end_ns = 0;  // largest begin + duration
-};
-
-// Something missing or unreadable, in words for the report.
-struct Damage {
-  std::uint64_t file_offset = 0;
-  std::string what;
 };
 
 // Reusable memory for decode(); one per decoding thread.

@@ -10,9 +10,9 @@
 #include <array>
 #include <cstdint>
 
+#include "base/byte_sink.hpp"
 #include "base/hashing.hpp"
 #include "base/varint.hpp"
-#include "trace/encoder_columns.hpp"
 #include "trace/event_kind.hpp"
 
 namespace heapwright::trace {
@@ -38,7 +38,7 @@ class StackPredictor {
     recent_.fill(0);
   }
 
-  std::uint8_t encode(EventKind kind, std::uint32_t stack, Position& at, WideColumn& wide) {
+  std::uint8_t encode(EventKind kind, std::uint32_t stack, Position& at, base::ByteSink& wide) {
     std::uint32_t& expected = following_[slot_of(at.previous, kind)];
     if (stack != 0) at.previous = stack;
     if (expected == stack) return code_predicted;
@@ -102,7 +102,7 @@ class SizePredictor {
     excess_.fill(0);
   }
 
-  Codes encode(std::uint32_t stack, Sizes sizes, WideColumn& size_wide, WideColumn& usable_wide) {
+  Codes encode(std::uint32_t stack, Sizes sizes, base::ByteSink& size_wide, base::ByteSink& usable_wide) {
     Sizes& last = of_stack_[slot_of(stack)];
     if (last == sizes) return {};
     Codes codes;
@@ -141,7 +141,7 @@ class SizePredictor {
 
   static std::uint32_t slot_of(std::uint32_t stack) noexcept { return stack & ((1U << stack_bits) - 1U); }
 
-  std::uint8_t encode_size(std::uint64_t size, WideColumn& wide) {
+  std::uint8_t encode_size(std::uint64_t size, base::ByteSink& wide) {
     const std::uint32_t slot = base::hash_to_limit(size, recent_slots);
     if (recent_[slot] == size) return static_cast<std::uint8_t>(slot + 1);
     recent_[slot] = size;
@@ -156,7 +156,7 @@ class SizePredictor {
     return size;
   }
 
-  static std::uint8_t encode_usable(std::uint64_t usable, std::uint64_t expected, WideColumn& wide) {
+  static std::uint8_t encode_usable(std::uint64_t usable, std::uint64_t expected, base::ByteSink& wide) {
     if (usable == expected) return code_predicted;
     if (usable == 0) return code_none;
     wide.put_signed(static_cast<std::int64_t>(usable - expected));

@@ -15,11 +15,10 @@
 #include <string>
 
 #include "trace/event.hpp"
+#include "trace/format.hpp"
 #include "trace/records.hpp"
 
 namespace heapwright::trace {
-
-inline constexpr std::size_t max_events_per_chunk = 32768;
 
 class EventEncoder;
 
