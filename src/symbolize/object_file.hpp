@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "symbolize/symbolize.hpp"
+#include "symbolize/symbols.hpp"
 
 namespace heapwright::symbolize {
 

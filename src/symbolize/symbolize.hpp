@@ -8,53 +8,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "symbolize/symbols.hpp"
 #include "trace/records.hpp"
 
 namespace heapwright::symbolize {
-
-// How much of an object is read. brief: nothing when it has debug info, which
-// takes long to read; its frames stay without locations.
-enum class Depth : std::uint8_t { full, brief, none };
-
-struct Options {
-  // By module; empty = all in full.
-  std::vector<Depth> depths;
-  // Looked through before the recorded paths: a copy of the recorded
-  // machine's file system, or a flat folder of objects. Empty = none.
-  std::string debug_root;
-  // Folders of separate debug files (<folder>/.build-id/ab/cdef.debug).
-  std::vector<std::string> debug_directories = {"/usr/lib/debug"};
-  // Called after each object with objects done and objects in all.
-  std::function<void(std::size_t, std::size_t)> on_progress;
-};
-
-// One source-level frame; strings are indexes into Symbols::strings.
-struct Location {
-  std::uint32_t function = 0;
-  std::uint32_t file = 0;  // 0 (the empty string) = unknown
-  std::uint32_t line = 0;  // 0 = unknown
-  std::uint32_t is_inlined = 0;
-};
-
-// The best source that was found for an object.
-enum class SymbolSource : std::uint8_t { none, dynamic_symbols, symbol_table, debug_info };
-
-struct Object {
-  std::string path;       // as recorded
-  std::string build_id;   // as recorded
-  std::string used_file;  // the file that was read; empty = none
-  SymbolSource source = SymbolSource::none;
-  std::string problem;  // one line when something is missing, else empty
-  std::uint64_t frames = 0;
-  std::uint64_t unnamed = 0;  // frames without a function name; 0 when not read
-};
 
 // Keeps each distinct string once; [0] is the empty string.
 class StringTable {
@@ -66,16 +29,6 @@ class StringTable {
  private:
   std::vector<std::string> strings_;
   std::unordered_map<std::string, std::uint32_t> index_;
-};
-
-struct Symbols {
-  std::vector<std::string> strings;
-  // Locations of frame i: [first_location[i], first_location[i + 1]), the
-  // innermost inlined call first. Empty only when the object was not read.
-  std::vector<std::uint32_t> first_location;
-  std::vector<Location> locations;
-  std::vector<std::uint32_t> object_of_module;  // index into objects
-  std::vector<Object> objects;                  // one per distinct path and build id
 };
 
 Symbols symbolize(std::span<const trace::Module> modules, std::span<const trace::Frame> frames,
