@@ -9,7 +9,6 @@
 #include "platform/clock.hpp"
 #include "platform/raw_syscall.hpp"
 #include "unwind/byte_cursor.hpp"
-#include "unwind/pc_table.hpp"
 
 // The public head of glibc's structures, declared here so that the library
 // builds where <dlfcn.h> does not have them yet.
@@ -134,6 +133,18 @@ bool is_loaded(const ModuleEntry& entry) {
 bool is_same(const ModuleEntry& entry, const LoadedObject& object, const BuildId& id) {
   return entry.start == object.tables.start && entry.end == object.tables.end && entry.bias == object.bias &&
          entry.build_id_bytes == id.size_bytes && std::memcmp(entry.build_id, id.bytes, id.size_bytes) == 0;
+}
+
+// Kills the program counters of [start, end).
+void kill_pcs(session::ProcessBlock& block, std::uint64_t start, std::uint64_t end) {
+  for (session::PcEntry& entry : block.pcs) {
+    const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
+    if (key == 0) continue;
+    // A return address may lie just behind the object's last byte.
+    const std::uint64_t pc = key & session::pc_mask;
+    const std::uint64_t inside = (key & session::pc_key_exact) != 0 ? pc : pc - 1;
+    if (inside >= start && inside < end) entry.key.fetch_or(session::pc_key_dead, std::memory_order_relaxed);
+  }
 }
 
 void retire(session::ProcessBlock& block, ModuleEntry& entry, bool ticks_are_tsc) {

@@ -47,15 +47,4 @@ KnownPc find_new_pc(session::ProcessBlock& block, std::uint64_t key, bool ticks_
   return {KnownPc::table_is_full, Rule{}};
 }
 
-void kill_pcs(session::ProcessBlock& block, std::uint64_t start, std::uint64_t end) noexcept {
-  for (PcEntry& entry : block.pcs) {
-    const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
-    if (key == 0) continue;
-    // A return address may lie just behind the object's last byte.
-    const std::uint64_t pc = key & session::pc_mask;
-    const std::uint64_t inside = (key & session::pc_key_exact) != 0 ? pc : pc - 1;
-    if (inside >= start && inside < end) entry.key.fetch_or(session::pc_key_dead, std::memory_order_relaxed);
-  }
-}
-
 }  // namespace heapwright::unwind

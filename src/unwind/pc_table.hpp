@@ -43,7 +43,4 @@ inline KnownPc find_pc(session::ProcessBlock& block, std::uint64_t key, bool tic
   return find_new_pc(block, key, ticks_are_tsc);
 }
 
-// Kills the program counters of [start, end).
-void kill_pcs(session::ProcessBlock& block, std::uint64_t start, std::uint64_t end) noexcept;
-
 }  // namespace heapwright::unwind
