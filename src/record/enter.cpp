@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Hooks that begin while another hook of the thread is under way, or seems to
-// be: the allocator's own calls, a new handler's, a signal handler's, and
-// those of code that an exception or longjmp took out of a hook.
+#include "record/enter.hpp"
+
 #include <atomic>
 #include <cstring>
 
-#include "record/lane.hpp"
+#include "record/link.hpp"
 #include "record/real_functions.hpp"
 
 extern "C" {
@@ -134,6 +133,14 @@ void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
   return &thread;
 }
 
+// Links the process if nobody has, and gives the calling thread a lane.
+[[gnu::cold, gnu::noinline]] ThreadRecorder* enter_first() noexcept {
+  if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active && !link_process()) return nullptr;
+  if (current_thread != nullptr)
+    return current_thread->activity == Activity::program ? current_thread : nullptr;
+  return claim_lane();
+}
+
 }  // namespace
 
 ThreadRecorder* enter_slow(const void* frame) noexcept {
@@ -175,6 +182,17 @@ void leave_operator_by_exception() noexcept {
   emit_failure(*thread, reinterpret_cast<const void*>(thread->hook_frame));
   std::atomic_signal_fence(std::memory_order_release);
   thread->activity = Activity::program;
+}
+
+void* find_operator_aside(const char* mangled_name) noexcept {
+  // The program's own, whose end belongs into the trace like its begin.
+  forget_failed_lookups();
+  ThreadRecorder* const thread = current_thread;
+  current_thread = &calling_libc;
+  void* found = find_operator(mangled_name);
+  // Unless a call inside linked a fork child, which forgets its parent's recorders.
+  if (current_thread == &calling_libc) current_thread = thread;
+  return found;
 }
 
 }  // namespace heapwright::record

@@ -10,7 +10,6 @@
 
 #include "platform/futex.hpp"
 #include "platform/raw_syscall.hpp"
-#include "record/real_functions.hpp"
 
 // Absent from libc (and from programs without libpthread) before glibc 2.34.
 extern "C" {
@@ -94,7 +93,7 @@ bool take_new_lane(std::uint32_t& index) noexcept {
   return lanes[next] != nullptr;
 }
 
-[[gnu::cold, gnu::noinline]] ThreadRecorder* claim_lane() noexcept {
+[[gnu::cold, gnu::noinline]] ThreadRecorder* take_lane() noexcept {
   std::uint32_t index = 0;
   if (!take_exited_lane(index) && !take_new_lane(index)) {
     process.block->dropped_without_lane.fetch_add(1, std::memory_order_relaxed);
@@ -156,27 +155,13 @@ void begin_lanes(bool in_fork_child) noexcept {
   }
 }
 
-ThreadRecorder* enter_first() noexcept {
-  if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active && !link_process()) return nullptr;
-  if (current_thread != nullptr)
-    return current_thread->activity == Activity::program ? current_thread : nullptr;
+ThreadRecorder* claim_lane() noexcept {
   const int saved_errno = errno;
   current_thread = &calling_libc;
-  ThreadRecorder* thread = claim_lane();
+  ThreadRecorder* thread = take_lane();
   current_thread = thread;
   errno = saved_errno;
   return thread;
-}
-
-void* find_operator_aside(const char* mangled_name) noexcept {
-  // The program's own, whose end belongs into the trace like its begin.
-  forget_failed_lookups();
-  ThreadRecorder* const thread = current_thread;
-  current_thread = &calling_libc;
-  void* found = find_operator(mangled_name);
-  // Unless a call inside linked a fork child, which forgets its parent's recorders.
-  if (current_thread == &calling_libc) current_thread = thread;
-  return found;
 }
 
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {

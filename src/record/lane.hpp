@@ -64,49 +64,16 @@ static_assert(sizeof(ThreadRecorder) <= 128);
 // what libc and the loader allocate meanwhile is not the program's.
 [[gnu::visibility("hidden")]] extern constinit ThreadRecorder calling_libc;
 
-// find_operator() that way.
-void* find_operator_aside(const char* mangled_name) noexcept;
-
 // Prepares lanes for this process image; `in_fork_child` forgets the parent's.
 void begin_lanes(bool in_fork_child) noexcept;
 
-// The slow part of enter(): links the process, claims a lane, recovers from
-// hooks that were left by an exception, counts what a signal handler calls.
-// nullptr: forward without recording.
-ThreadRecorder* enter_slow(const void* frame) noexcept;
-
-// After an operator new whose new handler made calls: the thread's recorder
-// is its own again. Returns the begin of the operator as it is to be recorded:
-// events of a thread begin in order, so it is later than the handler's calls.
-// 0: not taken.
-std::uint64_t resume_operator(ThreadRecorder& thread) noexcept;
-
-// While an exception passes through a hook of operator new: records the
-// failed call and makes the recorder idle.
-void leave_operator_by_exception() noexcept;
-
-// Links the process if nobody has, and gives the calling thread a lane.
-// nullptr: forward without recording. Keeps errno.
-ThreadRecorder* enter_first() noexcept;
+// Gives the calling thread, which has none, a lane. nullptr: there is none to
+// be had, and the call is counted as dropped. Keeps errno.
+ThreadRecorder* claim_lane() noexcept;
 
 // Makes room for `slots` more slots, waiting for the collector if it must.
 // False: the collector is gone and the event is counted as dropped.
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept;
-
-// Begins a hook. nullptr: forward without recording.
-[[gnu::always_inline]] inline ThreadRecorder* enter(const void* frame) noexcept {
-  ThreadRecorder* thread = current_thread;
-  if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active || thread == nullptr ||
-      thread->activity != Activity::program) [[unlikely]] {
-    thread = enter_slow(frame);
-    if (thread == nullptr) return nullptr;
-  }
-  if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]]
-    return nullptr;
-  thread->activity = Activity::real_call;
-  thread->hook_frame = reinterpret_cast<std::uintptr_t>(frame);
-  return thread;
-}
 
 // One finished call, before it becomes a slot.
 struct Call {

@@ -4,7 +4,7 @@
 
 #include "platform/dlopen_entry_point.hpp"
 #include "record/observe.hpp"
-#include "record/own_names.hpp"
+#include "record/own_name_bindings.hpp"
 
 namespace heapwright::record {
 namespace {

@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #include "platform/clock.hpp"
-#include "record/lane.hpp"
+#include "record/enter.hpp"
 #include "record/real_functions.hpp"
 #include "record/sampling.hpp"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the objects that define own names and leads their callers to us.
-//
-// All of it happens in callbacks of dl_iterate_phdr, which the loader lets
-// through one at a time: they need no lock among themselves.
+#include "record/own_name_bindings.hpp"
+
 #include <sys/mman.h>
 
 #include <atomic>
@@ -161,14 +159,6 @@ void bind_own_names() noexcept {
   if (dl_iterate_phdr(look_for_families, &look) != 0) return;
   seen = look.now;
   if (look.has_bound) dl_iterate_phdr(point_callers, nullptr);
-}
-
-bool is_code_of_own_names(const void* address) noexcept {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  for (const FamilyFacts& family : families) {
-    if (at - family.code_start < family.code_end - family.code_start) return true;
-  }
-  return false;
 }
 
 void* find_next_dlsym() noexcept {

@@ -8,7 +8,7 @@
 
 #include "record/early_pool.hpp"
 #include "record/observe_operator.hpp"
-#include "record/own_names.hpp"
+#include "record/own_name_families.hpp"
 
 namespace heapwright::record {
 

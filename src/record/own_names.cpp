@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // length: one table of names, and what each says
-// Which own names there are, and what a call of each says.
 #include "record/own_names.hpp"
 
 #include <cstring>
@@ -8,13 +7,6 @@
 #include "record/own_name_hooks.hpp"
 
 namespace heapwright::record {
-
-constinit FamilyFacts families[family_count] = {
-    {.anchor = "mi_malloc", .usable_name = "mi_usable_size"},
-    {.anchor = "mallocx", .usable_name = "malloc_usable_size"},
-    {.anchor = "je_mallocx", .usable_name = "je_malloc_usable_size"},
-    {.anchor = "tc_malloc", .usable_name = "tc_malloc_size"},
-};
 
 namespace {
 

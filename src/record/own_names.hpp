@@ -1,53 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The functions of mimalloc, jemalloc and tcmalloc that have names of their
-// own, where the program calls them through dynamic symbols.
-//
-// They are not exported: a program that asks whether such an allocator is
-// there (`if (mallocx)` of a weak symbol, dlsym) would find it everywhere.
-// When an object is loaded that defines them, its dynamic symbols are pointed
-// at our hooks, and so is every entry of a linkage table that was already
-// bound to it (docs/decisions/0009-own-names.md).
+// Which own names there are, and what a call of each says.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <span>
+
+#include "record/own_name_families.hpp"
 
 namespace heapwright::record {
 
-enum class Family : std::uint8_t { mimalloc, jemalloc, prefixed_jemalloc, tcmalloc };
-inline constexpr std::size_t family_count = 4;
-
-using UsableFunction = std::size_t (*)(const void*);
-
-struct FamilyFacts {
-  const char* anchor;       // an object that defines it is of the family
-  const char* usable_name;  // asks for a block's usable size
-  UsableFunction usable = nullptr;
-  // The object whose functions the hooks go on in; empty: none is loaded.
-  std::uintptr_t base = 0;
-  std::uintptr_t code_start = 0;
-  std::uintptr_t code_end = 0;
-  bool is_seen = false;  // in the current look at the loaded objects
-};
-[[gnu::visibility("hidden")]] extern constinit FamilyFacts families[family_count];
-
-struct OwnName {
-  const char* name;
-  Family family;
-  void* (*hook)() noexcept;  // gives the hook's address, which is no constant expression
-  void** next;               // the real function, once one is loaded
-};
 std::span<const OwnName> own_names() noexcept;
-
-// Binds what was loaded since the last look. Takes the loader's lock for a
-// moment: only from where the program itself is in the loader, or starts.
-void bind_own_names() noexcept;
-
-// Whether the code belongs to an allocator whose own names are hooked.
-bool is_code_of_own_names(const void* address) noexcept;
-
-// The next dlsym in the process. Takes the loader's lock for a moment.
-void* find_next_dlsym() noexcept;
 
 }  // namespace heapwright::record

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One process image's link to the session: found at its first heap call,
-// forgotten in a fork child (whose first heap call makes a link of its own).
+// One process image's link to the session: made at its first heap call
+// (record/link.hpp), forgotten in a fork child (whose first heap call makes a
+// link of its own).
 #pragma once
 
 #include <atomic>
@@ -37,13 +38,11 @@ struct Process {
   bool stacks;
   bool free_stacks;
   std::uint64_t sample_mean_bytes;
+  std::uint32_t block_index;
+  bool lanes_mapped_at_once;
+  bool collector_was_visible;
 };
 [[gnu::visibility("hidden")]] extern constinit Process process;
-
-// Links the calling process when nobody has yet. True when recording may go
-// on; false while this very thread is linking (a nested call) or when the
-// process is dormant. Other threads wait until the link is made.
-bool link_process() noexcept;
 
 // Makes a lane's memory accessible. nullptr when it cannot be had.
 session::Lane* map_lane(std::uint32_t index) noexcept;

@@ -11,7 +11,7 @@
 #include <cstdlib>
 
 #include "record/allocator_name.hpp"
-#include "record/own_names.hpp"
+#include "record/own_name_families.hpp"
 
 // Of glibc only.
 extern "C" {

@@ -8,22 +8,17 @@
 #include <cerrno>
 #include <thread>
 
-#include "record/real_functions.hpp"
-
 // What lanes want of the rest of the recorder.
 namespace heapwright::record {
 
 constinit WipedOnFork wiped_on_fork{};
 constinit Process process{};
 
-bool link_process() noexcept { return true; }
 bool is_collector_alive() noexcept { return false; }
 session::Lane* map_lane(std::uint32_t index) noexcept {
   errno = ENOMEM;  // as a failed system call inside would leave it
   return &process.block->lanes[index];
 }
-void* find_operator(const char*) noexcept { return nullptr; }
-void forget_failed_lookups() noexcept {}
 
 namespace {
 
@@ -59,7 +54,7 @@ class Lanes : public ::testing::Test {
   // fit, and nothing that waits for the collector is written over.
   static void fill(std::uint64_t ring) {
     for (std::uint64_t left = 0; left <= 2; ++left) {
-      ThreadRecorder& thread = *enter_first();
+      ThreadRecorder& thread = *claim_lane();
       session::Lane& lane = *thread.lane;
       ASSERT_EQ(thread.ring_mask + 1, ring);
       for (std::uint64_t i = 0; i + left < ring; ++i) emit_one(thread, 1000 + i);
@@ -101,7 +96,7 @@ TEST_F(Lanes, ASmallRingTakesAllItsSlotsAndNoMore) {
 
 TEST_F(Lanes, AReusedLaneForgetsWhatItsLastThreadDropped) {
   std::thread([] {
-    ThreadRecorder& thread = *enter_first();
+    ThreadRecorder& thread = *claim_lane();
     for (std::uint64_t i = 0; i <= thread.ring_mask; ++i) emit_one(thread, i);
     emit_one(thread, 1);
     thread.lane->dropped_reentrant.store(3);
@@ -113,7 +108,7 @@ TEST_F(Lanes, AReusedLaneForgetsWhatItsLastThreadDropped) {
   EXPECT_EQ(lane.state.load(), session::lane_exiting);
   lane.state.store(session::lane_unused);
   std::thread([&lane] {
-    ThreadRecorder& thread = *enter_first();
+    ThreadRecorder& thread = *claim_lane();
     EXPECT_EQ(thread.lane, &lane);
     for (const auto* counter : {&lane.dropped_full, &lane.dropped_reentrant, &lane.waits, &lane.waited_ticks,
                                 &lane.self_release_samples, &lane.head, &lane.tail}) {
@@ -125,7 +120,7 @@ TEST_F(Lanes, AReusedLaneForgetsWhatItsLastThreadDropped) {
 
 TEST_F(Lanes, TheFirstCallOfAThreadKeepsItsErrno) {
   errno = EXDEV;
-  EXPECT_NE(enter_first(), nullptr);
+  EXPECT_NE(claim_lane(), nullptr);
   EXPECT_EQ(errno, EXDEV);
 }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What happens when the recorder is loaded: before main.
+#include <cerrno>
+
+#include "record/enter.hpp"
+#include "record/environment.hpp"
+#include "record/link.hpp"
+#include "record/own_name_bindings.hpp"
+#include "record/session_link.hpp"
+#include "record/start_notes.hpp"
+
+extern char** environ;
+
+namespace heapwright::record {
+namespace {
+
+// The allocator may set itself up meanwhile: calls of its own.
+void tell_allocator() noexcept {
+  ThreadRecorder* thread = enter(__builtin_frame_address(0));
+  name_allocator();
+  if (thread != nullptr) thread->activity = Activity::program;
+}
+
+void prepare_starts() noexcept {
+  const int saved_errno = errno;
+  ThreadRecorder* thread = enter(__builtin_frame_address(0));
+  find_own_library();
+  find_real_starts();
+  if (thread != nullptr) thread->activity = Activity::program;
+  errno = saved_errno;
+}
+
+// Runs before main; earlier heap calls have linked already.
+__attribute__((constructor)) void at_load() {
+  const bool is_active = link_process();
+  if (is_active) {
+    tell_allocator();
+    bind_own_names();
+    prepare_starts();
+  }
+  const bool follows = is_active && (process.control->flags & session::follow_children) != 0;
+  if (!follows && environ != nullptr) leave_no_trace_in(environ);
+}
+
+}  // namespace
+
+}  // namespace heapwright::record

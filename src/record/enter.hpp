@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// How a hook begins: with its thread's recorder, or without recording. Most of
+// it is about hooks that begin while another one of the thread is under way, or
+// seems to be: the allocator's own calls, a new handler's, a signal handler's,
+// and those of code that an exception or longjmp took out of a hook.
+#pragma once
+
+#include <cstdint>
+
+#include "record/lane.hpp"
+#include "record/process.hpp"
+
+namespace heapwright::record {
+
+// The slow part of enter(): links the process, claims a lane, recovers from
+// hooks that were left by an exception, counts what a signal handler calls.
+// nullptr: forward without recording.
+ThreadRecorder* enter_slow(const void* frame) noexcept;
+
+// After an operator new whose new handler made calls: the thread's recorder
+// is its own again. Returns the begin of the operator as it is to be recorded:
+// events of a thread begin in order, so it is later than the handler's calls.
+// 0: not taken.
+std::uint64_t resume_operator(ThreadRecorder& thread) noexcept;
+
+// While an exception passes through a hook of operator new: records the
+// failed call and makes the recorder idle.
+void leave_operator_by_exception() noexcept;
+
+// Begins a hook. nullptr: forward without recording.
+[[gnu::always_inline]] inline ThreadRecorder* enter(const void* frame) noexcept {
+  ThreadRecorder* thread = current_thread;
+  if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active || thread == nullptr ||
+      thread->activity != Activity::program) [[unlikely]] {
+    thread = enter_slow(frame);
+    if (thread == nullptr) return nullptr;
+  }
+  if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]]
+    return nullptr;
+  thread->activity = Activity::real_call;
+  thread->hook_frame = reinterpret_cast<std::uintptr_t>(frame);
+  return thread;
+}
+
+// find_operator() while calling_libc stands in for the thread.
+void* find_operator_aside(const char* mangled_name) noexcept;
+
+}  // namespace heapwright::record

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "record/link.hpp"
+
+#include <signal.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "platform/clock.hpp"
+#include "platform/futex.hpp"
+#include "platform/raw_syscall.hpp"
+#include "record/allocator_name.hpp"
+#include "record/lane.hpp"
+#include "record/process.hpp"
+#include "record/real_functions.hpp"
+#include "record/sampling.hpp"
+#include "record/session_link.hpp"
+#include "record/start_notes.hpp"
+
+extern char** environ;
+
+namespace heapwright::record {
+
+using platform::raw_argument;
+using platform::raw_syscall;
+using session::Control;
+using session::ProcessBlock;
+
+namespace {
+
+constexpr std::size_t tables_bytes = offsetof(ProcessBlock, lanes);
+
+bool is_fork_child;
+char allocator_name[sizeof(ProcessBlock::allocator)];
+
+bool has_address_space_limit() noexcept {
+  rlimit limit{};
+  raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, raw_argument(&limit));
+  return limit.rlim_cur != RLIM_INFINITY;
+}
+
+// Claims a free block: the state word is the only thing processes race for.
+// nullptr, and the collector knows why: there is none, or no room for it.
+ProcessBlock* claim_block(Control& control, int file) noexcept {
+  const std::uint32_t first = control.next_process_hint.fetch_add(1, std::memory_order_relaxed);
+  process.lanes_mapped_at_once = !has_address_space_limit();
+  const std::size_t mapped_bytes = process.lanes_mapped_at_once ? sizeof(ProcessBlock) : tables_bytes;
+  for (std::uint32_t probe = 0; probe < session::max_processes; ++probe) {
+    const std::uint32_t index = (first + probe) % session::max_processes;
+    void* memory = map_part(control, file, session::process_offset(index), mapped_bytes);
+    if (memory == nullptr) {
+      tell_refusal(control, session::refused_no_memory);
+      return nullptr;
+    }
+    auto* block = static_cast<ProcessBlock*>(memory);
+    std::uint32_t expected = session::process_unused;
+    if (block->state.compare_exchange_strong(expected, session::process_claimed, std::memory_order_acq_rel)) {
+      process.block_index = index;
+      return block;
+    }
+    unmap_part(memory, mapped_bytes);
+  }
+  tell_refusal(control, session::refused_session_full);
+  return nullptr;
+}
+
+void copy_text(char* to, std::size_t capacity, const char* from) noexcept {
+  const std::size_t length = std::strlen(from);
+  const std::size_t taken = length < capacity ? length : capacity - 1;
+  std::memcpy(to, from, taken);
+  to[taken] = '\0';
+}
+
+void describe_process(ProcessBlock& block) noexcept {
+  block.process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
+  block.parent_process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
+  block.is_fork_child = is_fork_child ? 1 : 0;
+  block.start_ticks = platform::read_ticks(process.ticks_are_tsc);
+  const long length = raw_syscall(SYS_readlink, raw_argument("/proc/self/exe"),
+                                  raw_argument(block.executable), sizeof block.executable - 1);
+  block.executable[length > 0 ? length : 0] = '\0';
+  const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  copy_text(block.started_as, sizeof block.started_as, started_as == nullptr ? "" : started_as);
+  block.has_no_unwind_tables = can_find_objects() ? 0 : 1;
+  // Asked only when the allocator is surely not under way itself.
+  copy_text(block.allocator, sizeof block.allocator,
+            allocator_name[0] != '\0' ? allocator_name : allocator_path());
+}
+
+Mode link() noexcept {
+  if (real.malloc == nullptr) find_real_functions();
+  // A fork child has its parent's mapping, for which it needs no permission.
+  Control* control = is_fork_child ? noted_session() : nullptr;
+  if (is_fork_child && (control == nullptr || (control->flags & session::follow_children) == 0))
+    return Mode::dormant;
+  if (!find_session_text()) return Mode::dormant;
+  const bool has_limit = has_address_space_limit();
+  const int file = control == nullptr || has_limit ? open_session() : -1;
+  if (control == nullptr && file >= 0) control = map_control(file);
+  ProcessBlock* block = control == nullptr ? nullptr : claim_block(*control, file);
+  if (file >= 0) close_session(file);
+  if (block == nullptr) return Mode::dormant;
+  const std::uint32_t flags = control->flags;
+  process.control = control;
+  process.block = block;
+  process.ticks_are_tsc = (flags & session::clock_is_tsc) != 0;
+  process.durations = (flags & session::record_durations) != 0;
+  process.stacks = (flags & session::record_stacks) != 0;
+  process.free_stacks = process.stacks && (flags & session::record_free_stacks) != 0;
+  process.sample_mean_bytes = control->sample_mean_bytes;
+  process.tables = {
+      .block = block, .max_frames = control->max_frames, .ticks_are_tsc = process.ticks_are_tsc};
+  // Another user's process may not be signalled, but is there.
+  process.collector_was_visible = raw_syscall(SYS_kill, control->collector_process_id, 0) != -ESRCH;
+  describe_process(*block);
+  if (process.sample_mean_bytes != 0 && !prepare_sampling(process.sample_mean_bytes)) {
+    tell_refusal(*control, session::refused_no_memory);
+    return Mode::dormant;
+  }
+  begin_lanes(is_fork_child);
+  block->state.store(session::process_live, std::memory_order_release);
+  if (control->collector_sleeps.exchange(0) != 0) platform::futex_wake(control->collector_sleeps);
+  return Mode::active;
+}
+
+std::uint64_t this_thread() noexcept { return reinterpret_cast<std::uint64_t>(__builtin_thread_pointer()); }
+
+}  // namespace
+
+bool link_process() noexcept {
+  for (;;) {
+    Mode mode = wiped_on_fork.mode.load(std::memory_order_acquire);
+    if (mode == Mode::active) return true;
+    if (mode == Mode::dormant) return false;
+    if (mode == Mode::linking) {
+      if (wiped_on_fork.linking_thread.load(std::memory_order_relaxed) == this_thread()) return false;
+      raw_syscall(SYS_sched_yield);
+      continue;
+    }
+    // The loader allocates before libc has an environment: not the program's
+    // calls, and too early to look anything up.
+    if (environ == nullptr) return false;
+    if (!wiped_on_fork.mode.compare_exchange_strong(mode, Mode::linking, std::memory_order_acquire)) continue;
+    wiped_on_fork.linking_thread.store(this_thread(), std::memory_order_relaxed);
+    const int saved_errno = errno;
+    raw_syscall(SYS_madvise, raw_argument(&wiped_on_fork), sizeof wiped_on_fork, 18 /* MADV_WIPEONFORK */);
+    const Mode result = link();
+    is_fork_child = true;  // what a later fork child will read in its copy
+    errno = saved_errno;
+    wiped_on_fork.linking_thread.store(0, std::memory_order_relaxed);
+    wiped_on_fork.mode.store(result, std::memory_order_release);
+    return result == Mode::active;
+  }
+}
+
+void name_allocator() noexcept {
+  write_allocator_name(allocator_name, sizeof allocator_name);
+  std::memcpy(process.block->allocator, allocator_name, sizeof allocator_name);
+}
+
+}  // namespace heapwright::record
