@@ -2,6 +2,15 @@
 import pytest
 
 table = """# x
+| folder | kind |
+|---|---|
+| `include/heapwright/` | noun |
+| `src/base/` | noun |
+| `src/platform/` | noun |
+| `src/record/` | verb |
+| `src/trace/` | noun |
+| `python/heapwright/` | verb |
+
 ```layers
 base:
 platform: base
@@ -36,7 +45,7 @@ def test_a_tree_that_keeps_to_the_table_passes(run_check, write_tree):
         ("src/base/bits.hpp", '#include "platform/pages.hpp"\n', "base may not include platform/pages.hpp"),
         ("src/record/lane.cpp", '#include "trace/event.hpp"\n', "record may not include trace/event.hpp"),
         ("src/record/lane.cpp", '#include "lane.hpp"\n', "by its path from src/"),
-        ("src/trace/event_kind.hpp", '#include "trace/event.hpp"\n', "include cycle: "),
+        ("src/trace/event_kind.hpp", '#include "trace/event.hpp"\n', "circle of modules: "),
         ("src/extra/a.hpp", "", "folder extra has no row"),
         ("include/heapwright/arena.hpp", '#include "base/bits.hpp"\n', "public headers include only"),
         ("python/heapwright/cli/run.py", "import heapwright._native\n", "python/cli may not import _native"),
@@ -55,6 +64,72 @@ def test_a_missing_table_is_named(run_check, write_tree):
     result = run_check("check_layers.py", write_tree(good | {"ARCHITECTURE.md": "# x\n"}))
     assert result.returncode == 1
     assert "add the layer table" in result.stderr
+
+
+def test_a_circle_through_a_cpp_file_is_found_and_printed(run_check, write_tree):
+    circle = {
+        "src/trace/reader.hpp": "",
+        "src/trace/reader.cpp": '#include "trace/reader.hpp"\n#include "trace/block.hpp"\n',
+        "src/trace/block.hpp": '#include "trace/format.hpp"\n',
+        "src/trace/format.hpp": "",
+        "src/trace/format.cpp": '#include "trace/format.hpp"\n#include "trace/reader.hpp"\n',
+        "src/trace/tables.cpp": '#include "trace/reader.hpp"\n',  # reaches it, is not in it
+    }
+    result = run_check("check_layers.py", write_tree(good | circle))
+    assert result.returncode == 1
+    ring = "src/trace/block -> src/trace/format -> src/trace/reader -> src/trace/block"
+    assert f"circle of modules: {ring}\n" in result.stdout
+    assert ", 1 problems" in result.stdout
+
+
+def test_two_circles_are_two_problems(run_check, write_tree):
+    pair = {
+        f"src/{folder}/{name}.cpp": f'#include "{folder}/{other}.hpp"\n'
+        for folder in ("base", "trace")
+        for name, other in (("left", "right"), ("right", "left"))
+    }
+    headers = {name.replace(".cpp", ".hpp"): "" for name in pair}
+    result = run_check("check_layers.py", write_tree(good | pair | headers))
+    assert "circle of modules: src/base/left -> src/base/right -> src/base/left\n" in result.stdout
+    assert "circle of modules: src/trace/left -> src/trace/right -> src/trace/left\n" in result.stdout
+    assert ", 2 problems" in result.stdout
+
+
+def test_a_folder_within_a_folder_has_its_own_row(run_check, write_tree):
+    inner = {
+        "ARCHITECTURE.md": table.replace("record: ", "trace/codec: trace\nrecord: "),
+        "src/trace/codec/column.hpp": '#include "trace/event.hpp"\n',
+    }
+    assert run_check("check_layers.py", write_tree(good | inner)).returncode == 0
+    inner["src/record/lane.cpp"] = '#include "trace/codec/column.hpp"\n'
+    inner["src/trace/event.cpp"] = '#include "trace/codec/column.hpp"\n'
+    result = run_check("check_layers.py", write_tree(good | inner))
+    assert "src/record/lane.cpp: record may not include trace/codec/column.hpp" in result.stdout
+    assert "src/trace/event.cpp: trace may not include trace/codec/column.hpp" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"ARCHITECTURE.md": table.replace("| `src/trace/` | noun |\n", "")}, "does not list src/trace/"),
+        ({"fuzz/trace.cpp": ""}, "does not list fuzz/"),
+        ({"ARCHITECTURE.md": table.replace("`src/base/`", "`src/basis/`")}, "lists src/basis/, which is not"),
+        ({"ARCHITECTURE.md": table.replace("base:\n", "base:\nheap: base\n")}, "has a row for heap, which"),
+        (
+            {"ARCHITECTURE.md": table.replace("base:\n", "base:\npython/lab:\n")},
+            "a row for python/lab, which",
+        ),
+    ],
+)
+def test_the_tables_name_what_there_is(run_check, write_tree, changed, message):
+    result = run_check("check_layers.py", write_tree(good | changed))
+    assert result.returncode == 1
+    assert message in result.stdout
+
+
+def test_what_is_built_needs_no_row(run_check, write_tree):
+    built = {"build/release/x.o": "", ".venv/x.py": ""}
+    assert run_check("check_layers.py", write_tree(good | built)).returncode == 0
 
 
 def test_a_shared_header_is_no_cycle(run_check, write_tree):
