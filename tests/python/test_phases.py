@@ -63,7 +63,7 @@ def test_a_program_that_names_none_has_none(tmp_path: Path) -> None:
     made = MadeTrace().event(MALLOC, 0x1000, 100)
     document = explained(heapwright.open(made.write(tmp_path / "made.heapwright")))
     assert document["questions"]["phases"] == {"phases": []}
-    assert phases.show({"phases": []}) is None
+    assert phases.QUESTION.shown({"phases": []}, False) is None
 
 
 def test_ends_close_the_innermost_phase_of_their_thread() -> None:

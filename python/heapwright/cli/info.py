@@ -12,10 +12,10 @@ from rich.text import Text
 from heapwright.cli import options
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.output import hint, make_console, print_json
-from heapwright.explain import summary
-from heapwright.explain.tables import plain
+from heapwright.explain import first_screen, summary
 from heapwright.model import Trace
 from heapwright.report import units
+from heapwright.terminal.columns import Columns
 from heapwright.terminal.pairs import Pairs
 
 SCHEMA = "heapwright.info/1"
@@ -78,7 +78,7 @@ def show(document: dict[str, Any], console: Console) -> None:
     ]  # fmt: skip
     lines += [("not seen", line) for line in metadata["unseen"]]
     lines += [("note", note) for note in metadata["notes"]]
-    lines += [("processes", line) for line in summary.about_processes(document["processes"])]
+    lines += [("processes", line) for line in first_screen.about_processes(document["processes"])]
     lines += [
         ("damage", f"at byte {damage['file_offset']}: {damage['what']}") for damage in document["damage"]
     ]
@@ -101,7 +101,9 @@ def _show_threads(threads: list[dict[str, Any]], console: Console) -> None:
         for thread in busiest
     ]
     console.print()
-    console.print(plain(("thread", "id", "calls", "dropped", "first call", "exit"), rows, text_columns=(0,)))
+    console.print(
+        Columns(("thread", "id", "calls", "dropped", "first call", "exit"), rows, text_columns=(0,))
+    )
     if len(threads) > len(busiest):
         console.print(f"{units.counted(len(threads) - len(busiest), 'more thread')}: --json lists all")
 
@@ -120,4 +122,4 @@ def _show_modules(modules: list[dict[str, Any]], console: Console) -> None:
     ]
     console.print()
     headers = ("start", "size", "build id", "loaded", "unloaded", "path")
-    console.print(plain(headers, rows, text_columns=(5,), left_columns=(2,)))
+    console.print(Columns(headers, rows, text_columns=(5,), left_columns=(2,)))

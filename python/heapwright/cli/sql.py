@@ -19,9 +19,9 @@ from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
-from heapwright.explain.tables import plain
 from heapwright.model import Trace, extras
 from heapwright.model.tables import TABLES
+from heapwright.terminal.columns import Columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -161,6 +161,6 @@ def _print_table(columns: Sequence[str], result: DuckDBPyConnection, console: Co
     }
     shown = [["" if value is None else str(value) for value in row] for row in rows[:_SHOWN_ROWS]]
     text_columns = [i for i in range(len(columns)) if i not in numbers]
-    console.print(plain(columns, shown, text_columns=text_columns))
+    console.print(Columns(columns, shown, text_columns=text_columns))
     if len(rows) > _SHOWN_ROWS:
         console.print(f"first {_SHOWN_ROWS} rows; --csv and --json print all")

@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 
 from heapwright.explain import (
     calls,
     cross_thread,
     details,
     estimates,
+    first_screen,
     latency,
     leaks,
     lifetimes,
-    look,
     mappings,
     overhead,
     peak,
@@ -32,48 +31,54 @@ from heapwright.explain import (
     tree,
     volume,
 )
+from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report
 from heapwright.model.extras import MissingPackageError
+from heapwright.report import look
 
 SCHEMA = "heapwright.explain/1"
 
-QUESTIONS: tuple[ModuleType, ...] = (
-    timeline,
-    peak,
-    leaks,
-    volume,
-    calls,
-    temporaries,
-    time,
-    latency,
-    slow_calls,
-    sizes,
-    lifetimes,
-    overhead,
-    mappings,
-    realloc,
-    cross_thread,
-    threads,
-    phases,
-    pools,
-    recorder,
+QUESTIONS: tuple[Question, ...] = tuple(
+    module.QUESTION
+    for module in (
+        timeline,
+        peak,
+        leaks,
+        volume,
+        calls,
+        temporaries,
+        time,
+        latency,
+        slow_calls,
+        sizes,
+        lifetimes,
+        overhead,
+        mappings,
+        realloc,
+        cross_thread,
+        threads,
+        phases,
+        pools,
+        recorder,
+    )
 )
-NAMES: tuple[str, ...] = tuple(question.NAME for question in QUESTIONS)
+NAMES: tuple[str, ...] = tuple(question.name for question in QUESTIONS)
 
 
 def explain(report: Report, names: Sequence[str] = NAMES, shown: tree.Wanted | None = None) -> Answer:
     """The whole document: summary, the answers to the named questions, and the tree if one is wanted."""
     answers, missing = _answers(report)
-    for name, answer in answers.items():
-        details.complete(report, name, answer)
+    answered = [question for question in QUESTIONS if question.name in answers]
+    for question in answered:
+        details.complete(report, question.paths, answers[question.name])
     findings = [
-        finding
-        for question in QUESTIONS
-        if "not_answered" not in answers.get(question.NAME, {"not_answered": ""})
-        for finding in question.findings(answers[question.NAME])
+        finding._replace(question=question.name)
+        for question in answered
+        if "not_answered" not in answers[question.name]
+        for finding in question.findings(answers[question.name])
     ]
-    for name, answer in answers.items():
-        estimates.complete(report, name, answer)
+    for question in answered:
+        estimates.complete(report, question, answers[question.name])
     first = summary.answer(report, findings)
     first["notes"] += missing
     return {
@@ -91,44 +96,29 @@ def _answers(report: Report) -> tuple[dict[str, Answer], list[str]]:
     missing = []
     for question in QUESTIONS:
         try:
-            answers[question.NAME] = _answer(question, report)
+            answers[question.name] = question.answer(report)
         except MissingPackageError as error:
-            missing.append(f"{question.TITLE} [{question.NAME}] left out: {error}")
+            missing.append(f"{question.title} [{question.name}] left out: {error}")
     return answers, missing
-
-
-def _answer(question: ModuleType, report: Report) -> Answer:
-    if report.facts.spreads is not None and question.NAME in estimates.NOT_ANSWERED:
-        return {"not_answered": estimates.NOT_ANSWERED[question.NAME]}
-    answer: Answer = question.answer(report)
-    return answer
 
 
 def render(document: Answer, console: look.Console) -> None:
     """Prints the document for people."""
-    if "tree" in document and not document["questions"]:
-        console.print(summary.show_heading(document["summary"]))
-    else:
-        console.print(summary.show(document["summary"]))
+    first = document["summary"]
+    is_tree_alone = "tree" in document and not document["questions"]
+    console.print(first_screen.show_heading(first) if is_tree_alone else first_screen.show(first))
     for question in QUESTIONS:
-        answer = document["questions"].get(question.NAME)
-        shown = _shown(question, answer, document) if answer is not None else None
+        answer = document["questions"].get(question.name)
+        shown = question.shown(answer, first["sample_mean_bytes"] != 0) if answer is not None else None
         if shown is None:
             continue
         console.print()
-        titled = hasattr(question, "title") and "not_answered" not in answer
-        title = question.title(answer) if titled else question.TITLE
-        console.print(look.Text(title, style="bold"), look.Text(f"[{question.NAME}]", style="dim"))
+        heading = look.Text(question.heading(answer), style="bold")
+        console.print(heading, look.Text(f"[{question.name}]", style="dim"))
         console.print(shown)
     if "tree" in document:
         console.print()
         console.print(tree.show(document["tree"]))
-
-
-def _shown(question: ModuleType, answer: Answer, document: Answer) -> look.RenderableType | None:
-    is_sampled = document["summary"]["sample_mean_bytes"] != 0
-    shown = estimates.show(question.NAME, answer) if is_sampled else None
-    return shown if shown is not None else question.show(answer)
 
 
 __all__ = ["NAMES", "QUESTIONS", "SCHEMA", "Report", "explain", "render"]

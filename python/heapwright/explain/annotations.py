@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright.model import extras
 from heapwright.model.trace import KIND_NAMES, Trace
+from heapwright.report.columns import Column
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -56,6 +57,11 @@ def marks_of(rows: Iterable[tuple[int, int, str, int, int, int]]) -> list[Mark]:
 def has_any(report: Report, *kinds: str) -> bool:
     """Whether the trace holds one of these kinds of event; costs nothing."""
     return any(KIND_NAMES[row.kind] in kinds for row in report.facts.by_kind)
+
+
+def named(what: str) -> Column:
+    """The column of what the program named."""
+    return Column("name", "text", what, text=lambda row, _: row["name"] or "(no name)")
 
 
 class Annotations:

@@ -3,54 +3,44 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, share
+from heapwright.explain.tables import sites
+from heapwright.model import SiteFacts
 from heapwright.report import units
-
-NAME = "calls"
-TITLE = "Most allocations"
+from heapwright.report.columns import OPEN, Column
 
 
-def answer(report: Report) -> Answer:
-    """Allocations by site, and how long their blocks lived."""
-    total = report.facts.totals.allocations
-    return {
-        "allocations": total,
-        "sites": [
-            {
-                **site_record(site),
-                "allocations": facts.allocations,
-                "share": share(facts.allocations, total),
-                "bytes": facts.bytes,
-                "mean_lifetime_ns": facts.lifetime_sum_ns // facts.freed if facts.freed else None,
-            }
-            for site, facts in report.top_sites(lambda facts: facts.allocations)
-        ],
-    }
+def _mean_lifetime(site: SiteFacts, _: Answer) -> int | None:
+    return site.lifetime_sum_ns // site.freed if site.freed else None
 
 
-def show(answer: Answer) -> look.RenderableType | None:
-    """Most first."""
-
-    def lifetime(site: Answer) -> str:
-        mean = site["mean_lifetime_ns"]
-        return "not freed" if mean is None else units.duration(mean)
-
-    return tables.by_site(
-        answer,
-        [
-            ("calls", lambda site: units.count(site["allocations"])),
-            ("share", lambda site: units.percent(site["share"], 1)),
-            ("bytes", lambda site: units.size(site["bytes"])),
-            ("mean life", lifetime),
-        ],
-    )
+def _lifetime_text(site: Answer, _: Answer) -> str:
+    mean = site["mean_lifetime_ns"]
+    return "not freed" if mean is None else units.duration(mean)
 
 
-def findings(answer: Answer) -> list[Finding]:
+def _findings(answer: Answer) -> list[Finding]:
     """One site that makes a large part of all calls."""
     for site in answer["sites"][:1]:
         if site["share"] >= 0.25 and answer["allocations"] >= 10_000:
-            text = f"{units.percent(site['share'], 1)} of all allocations come from {site['name']}"
-            return [Finding(site["share"] * 0.6, text, NAME)]
+            text = f"{units.percent(site['share'])} of all allocations come from {site['name']}"
+            return [Finding(site["share"] * 0.6, text)]
     return []
+
+
+QUESTION = Question(
+    "calls",
+    "Most allocations",
+    (Column("allocations", value=lambda report, _: report.facts.totals.allocations, sampled="allocations"),),
+    (
+        sites(
+            Column("allocations", "count", "calls", sampled="allocations"),
+            Column("share", "share", "share", lambda site, of: share(site.allocations, of["allocations"])),
+            Column("bytes", "bytes", "bytes", sampled="bytes"),
+            Column("mean_lifetime_ns", "ns", "mean life", _mean_lifetime, _lifetime_text, sampled=OPEN),
+            most=lambda site: site.allocations,
+        ),
+    ),
+    findings=_findings,
+)

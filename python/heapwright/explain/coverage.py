@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _SHOWN_SPANS = 3
 
 AT_END, AT_STOP, AT_WINDOW_END = "end", "recording_stopped", "window_end"
+MOMENTS = (AT_END, AT_STOP, AT_WINDOW_END)
 _WHEN = {AT_END: "at the end", AT_STOP: "when recording stopped", AT_WINDOW_END: "at the window's end"}
 
 

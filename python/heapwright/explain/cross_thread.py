@@ -3,79 +3,95 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from typing import NamedTuple
+
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.tables import sites
+from heapwright.model import Site, SiteFacts
 from heapwright.report import units
-
-NAME = "cross_thread"
-TITLE = "Freed by another thread"
+from heapwright.report.columns import Column, Table
 
 
-def answer(report: Report) -> Answer:
-    """The pairs of threads and the sites."""
-    cells = report.facts.cross_thread
-    crossing = [cell for cell in cells if cell.allocating_thread != cell.freeing_thread]
-    freed = sum(cell.blocks for cell in cells)
-    blocks = sum(cell.blocks for cell in crossing)
-    names = {thread.index: thread.name for thread in report.trace.threads}
-    return {
-        "blocks": blocks,
-        "bytes": sum(cell.bytes for cell in crossing),
-        "share": share(blocks, freed),
-        "pairs": [
-            {
-                "allocating_thread": cell.allocating_thread,
-                "allocating_name": names.get(cell.allocating_thread, ""),
-                "freeing_thread": cell.freeing_thread,
-                "freeing_name": names.get(cell.freeing_thread, ""),
-                "blocks": cell.blocks,
-                "bytes": cell.bytes,
-            }
-            for cell in sorted(crossing, key=lambda cell: -cell.blocks)[: report.top]
-        ],
-        "sites": [
-            {
-                **site_record(site),
-                "blocks": facts.freed_by_other_thread,
-                "share_of_site": share(facts.freed_by_other_thread, facts.freed),
-            }
-            for site, facts in report.top_sites(lambda facts: facts.freed_by_other_thread)
-        ],
-    }
+class _Pair(NamedTuple):
+    allocating_thread: int
+    allocating_name: str
+    freeing_thread: int
+    freeing_name: str
+    blocks: int
+    bytes: int
 
 
-def show(answer: Answer) -> look.RenderableType | None:
-    """Pairs of threads, then sites."""
-    if not answer["pairs"]:
-        return None
-    pairs = tables.plain(
-        ("blocks", "bytes", "allocated by", "freed by"),
-        [
-            (
-                units.count(pair["blocks"]),
-                units.size(pair["bytes"]),
-                f"{pair['allocating_name']} #{pair['allocating_thread']}",
-                f"{pair['freeing_name']} #{pair['freeing_thread']}",
-            )
-            for pair in answer["pairs"]
-        ],
-        text_columns=(2, 3),
-    )
-    sites = tables.by_site(
-        answer,
-        [
-            ("blocks", lambda site: units.count(site["blocks"])),
-            ("of the site", lambda site: units.percent(site["share_of_site"], 1)),
-        ],
-    )
-    return pairs if sites is None else look.Group(pairs, look.Text(), sites)
+class _Crossing:
+    """The pairs of threads, most blocks first, and the sites."""
+
+    def __init__(self, report: Report) -> None:
+        names = {thread.index: thread.name for thread in report.trace.threads}
+        cells = report.facts.cross_thread
+        pairs = [
+            _Pair(one, names.get(one, ""), other, names.get(other, ""), blocks, size)
+            for one, other, blocks, size in cells
+            if one != other
+        ]
+        self.report = report
+        self.blocks = sum(pair.blocks for pair in pairs)
+        self.bytes = sum(pair.bytes for pair in pairs)
+        self.share = share(self.blocks, sum(cell.blocks for cell in cells))
+        self.pairs = sorted(pairs, key=lambda pair: -pair.blocks)[: report.top]
+
+    def sites(self) -> list[tuple[Site, SiteFacts]]:
+        return self.report.top_sites(lambda site: site.freed_by_other_thread)
 
 
-def findings(answer: Answer) -> list[Finding]:
+def _findings(answer: Answer) -> list[Finding]:
     """A pattern of producers and consumers."""
     if answer["share"] < 0.1 or answer["blocks"] < 1000:
         return []
-    text = f"{units.percent(answer['share'], 1)} of the freed blocks are freed by another thread"
+    text = f"{units.percent(answer['share'])} of the freed blocks are freed by another thread"
     if answer["sites"]:
         text += f", most from {answer['sites'][0]['name']}"
-    return [Finding(answer["share"] * 0.6, text, NAME)]
+    return [Finding(answer["share"] * 0.6, text)]
+
+
+QUESTION = Question(
+    "cross_thread",
+    "Freed by another thread",
+    (Column("blocks"), Column("bytes", "bytes"), Column("share", "share")),
+    (
+        Table(
+            "pairs",
+            (
+                Column("blocks", "count", "blocks"),
+                Column("bytes", "bytes", "bytes"),
+                Column(
+                    "allocating_name",
+                    "text",
+                    "allocated by",
+                    text=lambda row, _: f"{row['allocating_name']} #{row['allocating_thread']}",
+                ),
+                Column("allocating_thread"),
+                Column(
+                    "freeing_name",
+                    "text",
+                    "freed by",
+                    text=lambda row, _: f"{row['freeing_name']} #{row['freeing_thread']}",
+                ),
+                Column("freeing_thread"),
+            ),
+            lambda found: found.pairs,
+        ),
+        sites(
+            Column("blocks", "count", "blocks", lambda site, _: site.freed_by_other_thread),
+            Column(
+                "share_of_site",
+                "share",
+                "of the site",
+                lambda site, _: share(site.freed_by_other_thread, site.freed),
+            ),
+            rows=_Crossing.sites,
+        ),
+    ),
+    prepare=_Crossing,
+    findings=_findings,
+    unsampled="who frees whose blocks takes every call of both threads",
+)

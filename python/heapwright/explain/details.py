@@ -11,17 +11,14 @@ from heapwright.explain.report import Answer, Report, share
 from heapwright.model import Location
 from heapwright.model.call_tree import Callers, heaviest_paths
 
-# Tables with call paths: question -> the columns of the stacks that make a path's weight.
-PATHS: dict[str, tuple[str, ...]] = {
-    "peak": ("live_at_peak_bytes",),
-    "leaks": ("live_at_end_bytes",),
-    "time": ("allocator_ns", "release_ns"),
-}
 _PATHS_PER_SITE = 3
 
 
-def complete(report: Report, question: str, answer: Answer) -> None:
-    """Adds to the answer's sites: "paths" to the questions above, "frames" where sites are whole stacks."""
+def complete(report: Report, columns: Sequence[str], answer: Answer) -> None:
+    """Adds "frames" to the answer's sites where these are whole stacks, otherwise "paths".
+
+    columns: of the stacks; they make a path's weight together; none: no paths.
+    """
     records: list[Answer] = answer.get("sites", [])
     if report.sites.is_whole:
         for record in records:
@@ -29,8 +26,8 @@ def complete(report: Report, question: str, answer: Answer) -> None:
             record["frames"] = [location_record(location) for location in stack]
         return
     _tell_apart(report, records)
-    if question in PATHS:
-        _add_paths(report, records, PATHS[question])
+    if columns:
+        _add_paths(report, records, columns)
 
 
 def location_record(location: Location) -> Answer:

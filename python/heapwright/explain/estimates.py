@@ -11,47 +11,22 @@ would have left a sample in 39 of 40 recordings.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from heapwright.explain import look, tables
-from heapwright.model.spreads import Spread
-from heapwright.report import units
+from heapwright.model.spreads import Spread, Spreads
+from heapwright.report import look, units
+from heapwright.report.columns import OPEN, TEXT, WORD, Column, is_object
 
 if TYPE_CHECKING:
+    from heapwright.explain.question import Question
     from heapwright.explain.report import Answer, Report
 
 Interval = list[int]
 _Z = 1.959964  # of the normal distribution's 97.5 %
 _NOTHING_SEEN = 3.688879  # -ln 0.025
 
-_SLOW = "a sampled call is a slow one: its time says nothing about the others'"
-NOT_ANSWERED: Mapping[str, str] = {
-    "temporaries": "what a thread does between an allocation and its free takes every call",
-    "time": _SLOW,
-    "latency": _SLOW,
-    "slow_calls": _SLOW,
-    "lifetimes": "no interval is known for the single cells of the map",
-    "realloc": "how a buffer grew takes each of its reallocs",
-    "cross_thread": "who frees whose blocks takes every call of both threads",
-    "phases": "what a phase allocated is counted call by call",
-}
-# Fields of the answers that samples leave open: they are null.
-_OPEN: Mapping[str, tuple[str, ...]] = {
-    "timeline": ("live_usable_bytes", "live_blocks", "highest_live_bytes", "usable_at_highest_bytes",
-                 "releases", "allocator_ns"),
-    "peak": ("live_usable_bytes",),
-    "leaks": ("share_of_allocations", "may_be_freed_bytes", "may_be_freed_blocks", "suppressed_bytes",
-              "suppressed_blocks"),
-    "volume": ("mean_bytes",),
-    "calls": ("mean_lifetime_ns",),
-    "overhead": ("at_peak_bytes", "share_at_peak", "share_of_site", "mean_bytes"),
-    "threads": ("releases", "allocator_ns", "temporaries", "peak_live_bytes"),
-    "recorder": ("calls_ns",),
-}  # fmt: skip
-_OPEN_TOTALS = ("events", "releases", "reallocs", "failed", "null_frees", "usable_bytes", "zero_size",
-                "allocator_ns")  # fmt: skip
-_OPEN_SUMMARY = ("temporaries", "allocation_latency", "release_latency", "allocator_share")
+_MOST_SHOWN = 2  # more with their intervals do not fit a line
 PEAK_NOTE = "of what lived at the moment that the samples call the peak; the true peak may be another"
 
 
@@ -78,81 +53,72 @@ def _chi_square(freedom: float, normal: float) -> float:
     return freedom * max(0.0, 1 - step + normal * math.sqrt(step)) ** 3
 
 
-def complete(report: Report, question: str, answer: Answer) -> None:
+# The spread of this name.
+_SpreadOf = Callable[[str], Spread]
+
+
+def complete(report: Report, question: Question, answer: Answer) -> None:
     """Adds "intervals" to what a sampled trace estimates, and takes out what it leaves open."""
     spreads = report.facts.spreads
     if spreads is None or "not_answered" in answer:
         return
-    for part in (answer, *_rows_of(answer)):
-        part.update({name: None for name in _OPEN.get(question, ()) if name in part})
-    calls, live, mean = spreads.totals, spreads.total_live, report.trace.metadata.sample_mean_bytes
-    if question == "timeline":
-        for point, step in zip(answer["points"], spreads.steps, strict=True):
-            _add(point, mean, live_bytes=Spread(step.live_bytes, mean),
-                 allocations=Spread(step.allocations, math.sqrt(step.allocations)))  # fmt: skip
-    elif question == "peak":
-        _add(answer, mean, live_bytes=live.peak_bytes, live_blocks=live.peak_blocks)
+    mean = report.trace.metadata.sample_mean_bytes
+    complete_record(answer, question.figures, of_all(spreads), mean)
+    for table in question.tables:
+        for number, row in enumerate(answer[table.key]):
+            complete_record(row, table.columns, _spread_of_row(spreads, table.key, number, row, mean), mean)
+    if any(figure.key == "intervals_are" for figure in question.figures):
         answer["intervals_are"] = PEAK_NOTE
-        for row in answer["sites"]:
-            of = spreads.site_live[row["site"]]
-            _add(row, mean, live_bytes=of.peak_bytes, live_blocks=of.peak_blocks)
-    elif question == "leaks":
-        _add(answer, mean, live_bytes=live.end_bytes, live_blocks=live.end_blocks)
-        for row in [*answer["sites"], *answer["signs"]]:
-            of = spreads.site_live[row["site"]]
-            _add(row, mean, live_bytes=of.end_bytes, live_blocks=of.end_blocks)
-    elif question in ("volume", "calls", "overhead"):
-        _add_calls(answer, mean, calls)
-        for row in answer["sites"]:
-            _add_calls(row, mean, spreads.site_calls[row["site"]])
-    elif question == "threads":
-        for row in answer["threads"]:
-            _add_calls(row, mean, spreads.thread_calls[row["thread"]])
-    elif question == "sizes":
-        for row in answer["classes"]:
-            size_class = row["to_bytes"].bit_length()
-            of = spreads.class_live[size_class]
-            _add_calls(row, mean, spreads.class_calls[size_class])
-            _add(row, mean, live_at_peak_blocks=of.peak_blocks, live_at_peak_bytes=of.peak_bytes)
-        for row in answer["common"]:
-            weight = _weight(row["size_bytes"], mean)
-            spread = Spread(row["allocations"] * (weight - 1), math.sqrt(weight * (weight - 1)))
-            _add(row, mean, allocations=spread)
 
 
-def _add(part: Answer, mean: int, **spreads: Spread) -> None:
-    found = {name: interval(part[name], spread, mean) for name, spread in spreads.items() if name in part}
-    part["intervals"] = {**part.get("intervals", {}), **found}
+def complete_record(record: Answer, columns: Sequence[Column], spread_of: _SpreadOf, mean: int) -> None:
+    """The same of one row; mean: the sampling's."""
+    intervals = {}
+    for column in columns:
+        if column.sampled == OPEN:
+            record[column.key] = None
+        elif column.sampled:
+            intervals[column.key] = interval(record[column.key], spread_of(column.sampled), mean)
+        if is_object(column.unit):
+            complete_record(record[column.key], column.unit, spread_of, mean)
+    if intervals:
+        record["intervals"] = intervals
 
 
-def _add_calls(part: Answer, mean: int, of: object) -> None:
-    figures = {"allocations": "allocations", "bytes": "bytes", "requested_bytes": "bytes",
-               "overhead_bytes": "overhead"}  # fmt: skip
-    _add(part, mean, **{name: getattr(of, field) for name, field in figures.items()})
+def of_all(spreads: Spreads) -> _SpreadOf:
+    """Of the sums over all calls."""
+    return _named(spreads.totals, spreads.total_live)
 
 
-def _rows_of(answer: Answer) -> Iterable[Answer]:
-    for name in ("points", "sites", "threads", "classes", "common"):
-        yield from answer.get(name, [])
+def _named(*of: object) -> _SpreadOf:
+    """From the first of these that has it."""
+    return lambda name: next(getattr(part, name) for part in of if hasattr(part, name))
+
+
+def _spread_of_row(spreads: Spreads, table: str, number: int, row: Answer, mean: int) -> _SpreadOf:
+    if table == "points":
+        step = spreads.steps[number]
+        found = {
+            "live_bytes": Spread(step.live_bytes, mean),
+            "allocations": Spread(step.allocations, math.sqrt(step.allocations)),
+        }
+        return found.__getitem__
+    if table == "threads":
+        return _named(spreads.thread_calls[row["thread"]])
+    if table == "classes":
+        size_class = row["to_bytes"].bit_length()
+        return _named(spreads.class_calls[size_class], spreads.class_live[size_class])
+    if table == "common":
+        weight = _weight(row["size_bytes"], mean)
+        return lambda _: Spread(row["allocations"] * (weight - 1), math.sqrt(weight * (weight - 1)))
+    if "site" in row:
+        return _named(spreads.site_calls[row["site"]], spreads.site_live[row["site"]])
+    return _named()
 
 
 def _weight(size: int, mean: int) -> float:
     """What a sampled block of this size stands for."""
     return -1 / math.expm1(-max(size, 1) / mean)
-
-
-def complete_summary(report: Report, answer: Answer) -> None:
-    """The same for the first screen."""
-    spreads = report.facts.spreads
-    if spreads is None:
-        return
-    answer["totals"].update(dict.fromkeys(_OPEN_TOTALS))
-    answer.update(dict.fromkeys(_OPEN_SUMMARY))
-    answer["peak"]["live_usable_bytes"] = None
-    live, mean = spreads.total_live, report.trace.metadata.sample_mean_bytes
-    _add(answer["totals"], mean, allocations=spreads.totals.allocations, requested_bytes=spreads.totals.bytes)
-    _add(answer["peak"], mean, live_bytes=live.peak_bytes, live_blocks=live.peak_blocks)
-    _add(answer, mean, live_at_end_bytes=live.end_bytes, live_at_end_blocks=live.end_blocks)
 
 
 def shown(part: Answer, name: str, written: Callable[[int], str]) -> str:
@@ -171,41 +137,22 @@ def shown(part: Answer, name: str, written: Callable[[int], str]) -> str:
     return f"{written(value)} ({written(low)} to {written(high)})"
 
 
-_COLUMNS: Mapping[str, Sequence[tuple[str, str, Callable[[int], str]]]] = {
-    "peak": (("bytes", "live_bytes", units.size), ("blocks", "live_blocks", units.count)),
-    "leaks": (("bytes", "live_bytes", units.size), ("blocks", "live_blocks", units.count)),
-    "volume": (("bytes", "bytes", units.size), ("calls", "allocations", units.count)),
-    "calls": (("calls", "allocations", units.count), ("bytes", "bytes", units.size)),
-    "overhead": (("overhead", "overhead_bytes", units.size),),
-    "threads": (("allocations", "allocations", units.count), ("bytes", "bytes", units.size)),
-    "sizes": (("calls", "allocations", units.count), ("bytes", "bytes", units.size)),
-}
-
-
-def show(question: str, answer: Answer) -> look.RenderableType | None:
-    """The tables of a sampled trace; None where a question shows itself as always."""
-    if "not_answered" in answer:
-        return look.Text(f"not answered from samples: {answer['not_answered']}", style="dim")
-    columns = _COLUMNS.get(question)
-    if columns is None:
-        return None
-
-    def cell(name: str, written: Callable[[int], str]) -> Callable[[Answer], str]:
-        return lambda row: shown(row, name, written)
-
-    figures = [(header, cell(name, written)) for header, name, written in columns]
-    if "sites" in answer:
-        return tables.by_site(answer, figures, columns[0][2]) or look.Text("nothing was sampled", style="dim")
-    rows = answer["threads"] if question == "threads" else answer["classes"]
-    first = "thread" if question == "threads" else "size"
-    names = [
-        f"{row['name']} #{row['thread']}"
-        if question == "threads"
-        else f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}"
-        for row in rows
+def shown_columns(columns: Sequence[Column]) -> Sequence[Column]:
+    """What a sampled trace shows of a table: names, and the first that it estimates; all where it
+    estimates nothing."""
+    estimated = [column for column in columns if column.label and column.sampled not in ("", OPEN)]
+    if not estimated:
+        return columns
+    shown = estimated[:_MOST_SHOWN]
+    return [
+        column._replace(text=_with_interval(column)) if column in shown else column
+        for column in columns
+        if column.unit in (TEXT, WORD) or column in shown
     ]
-    cells = [[name, *(text(row) for _, text in figures)] for name, row in zip(names, rows, strict=True)]
-    return tables.plain((first, *(header for header, _ in figures)), cells, left_columns=(0,))
+
+
+def _with_interval(column: Column) -> Callable[[Answer, Answer], str]:
+    return lambda row, _: shown(row, column.key, units.WRITERS[column.unit])
 
 
 def figures(answer: Answer, live: str) -> list[tuple[str, look.Text]]:

@@ -3,85 +3,78 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report
-from heapwright.model import KIND_NAMES, Latency
+from typing import Any
+
+from heapwright.explain.question import A_SAMPLED_CALL_IS_SLOW, Question
+from heapwright.explain.report import Report
+from heapwright.explain.tables import size_range
+from heapwright.model import KIND_NAMES
 from heapwright.report import units
+from heapwright.report.columns import Column, Table
 
-NAME = "latency"
-TITLE = "How long the calls take"
-_PARTS = ("p50_ns", "p90_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns")
-_HEADERS = ("p50", "p90", "p99", "p99.9", "p99.99", "max")
-
-
-def answer(report: Report) -> Answer:
-    """Percentiles; empty when durations were not recorded."""
-    facts = report.facts
-    if not report.trace.metadata.durations_recorded:
-        return {"by_function": [], "by_size": []}
-    kinds = sorted(
-        (row for row in facts.by_kind if row.latency.calls > 0), key=lambda row: -row.latency.sum_ns
-    )
-    return {
-        "by_function": [
-            {"function": KIND_NAMES[row.kind], "calls": row.calls, "latency": row.latency._asdict()}
-            for row in kinds
-        ],
-        "by_size": [
-            {
-                "from_bytes": row.from_bytes,
-                "to_bytes": row.to_bytes,
-                "allocation": row.allocation_latency._asdict(),
-                "release": row.release_latency._asdict(),
-            }
-            for row in facts.by_size
-            if row.allocation_latency.calls > 0
-        ],
-    }
+_SHOWN = {
+    "sum_ns": "total",
+    "p50_ns": "p50",
+    "p90_ns": "p90",
+    "p99_ns": "p99",
+    "p999_ns": "p99.9",
+    "p9999_ns": "p99.99",
+    "max_ns": "max",
+}
 
 
-def show(answer: Answer) -> look.RenderableType | None:
-    """By function, then the allocations by size."""
-    if not answer["by_function"]:
-        return None
-    functions = tables.plain(
-        ("function", "calls", "total", *_HEADERS),
-        [
+def _by_function(report: Report) -> list[Any]:
+    """Longest in sum first; empty when durations were not recorded."""
+    rows = [row for row in report.facts.by_kind if row.latency.calls > 0]
+    return sorted(rows, key=lambda row: -row.latency.sum_ns) if _has_durations(report) else []
+
+
+def _by_size(report: Report) -> list[Any]:
+    rows = [row for row in report.facts.by_size if row.allocation_latency.calls > 0]
+    return rows if _has_durations(report) else []
+
+
+def _has_durations(report: Report) -> bool:
+    return report.trace.metadata.durations_recorded
+
+
+def _percentiles(key: str) -> tuple[Column, ...]:
+    """Columns that show the parts of a latency."""
+
+    def shown(part: str, label: str) -> Column:
+        return Column("", "ns", label, text=lambda row, _: units.duration(row[key][part]))
+
+    return tuple(shown(part, label) for part, label in _SHOWN.items())
+
+
+# The slowest calls speak for this: there are no findings.
+QUESTION = Question(
+    "latency",
+    "How long the calls take",
+    tables=(
+        Table(
+            "by_function",
             (
-                row["function"],
-                units.count(row["calls"]),
-                units.duration(row["latency"]["sum_ns"]),
-                *_percentiles(row["latency"]),
-            )
-            for row in answer["by_function"]
-        ],
-        left_columns=(0,),
-    )
-    sizes = tables.plain(
-        ("allocated size", "calls", "total", *_HEADERS),
-        [
+                Column("function", "word", "function", lambda row, _: KIND_NAMES[row.kind]),
+                Column("calls", "count", "calls"),
+                Column("latency", "latency", value=lambda row, _: row.latency._asdict()),
+                *_percentiles("latency"),
+            ),
+            _by_function,
+        ),
+        Table(
+            "by_size",
             (
-                f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}",
-                units.count(row["allocation"]["calls"]),
-                units.duration(row["allocation"]["sum_ns"]),
-                *_percentiles(row["allocation"]),
-            )
-            for row in answer["by_size"]
-        ],
-        left_columns=(0,),
-    )
-    return look.Group(functions, look.Text(), sizes)
-
-
-def _percentiles(latency: dict[str, int]) -> list[str]:
-    return [units.duration(latency[part]) for part in _PARTS]
-
-
-def findings(answer: Answer) -> list[Finding]:
-    """The slowest calls speak for this."""
-    return []
-
-
-def tail(latency: Latency) -> str:
-    """p50 / p99 / max in one phrase."""
-    return " / ".join(units.duration(value) for value in (latency.p50_ns, latency.p99_ns, latency.max_ns))
+                size_range("allocated size"),
+                Column("from_bytes", "bytes"),
+                Column("to_bytes", "bytes"),
+                Column("", "count", "calls", text=lambda row, _: units.count(row["allocation"]["calls"])),
+                Column("allocation", "latency", value=lambda row, _: row.allocation_latency._asdict()),
+                Column("release", "latency", value=lambda row, _: row.release_latency._asdict()),
+                *_percentiles("allocation"),
+            ),
+            _by_size,
+        ),
+    ),
+    unsampled=A_SAMPLED_CALL_IS_SLOW,
+)

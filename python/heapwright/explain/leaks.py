@@ -3,106 +3,102 @@
 
 from __future__ import annotations
 
-from heapwright.explain import coverage, leak_signs, look, tables
-from heapwright.explain.report import Answer, Finding, Report, share, site_record
-from heapwright.model import SiteFacts
-from heapwright.report import units
+from collections.abc import Iterable
+from typing import NamedTuple
 
-NAME = "leaks"
-TITLE = "Still live at the end"
+from heapwright.explain import coverage, leak_signs
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.tables import sites
+from heapwright.model import Site
+from heapwright.report import units
+from heapwright.report.columns import OPEN, Choice, Column
+
+_TITLE = "Still live at the end"
 _SIGNS = 3  # so many are told on the first screen
 
 
-def title(answer: Answer) -> str:
+def _title(answer: Answer) -> str:
     """Live at the end of the process only when that was recorded."""
-    return TITLE if answer["live_at"] == coverage.AT_END else f"Live {coverage.when(answer['live_at'])}"
+    return _TITLE if answer["live_at"] == coverage.AT_END else f"Live {coverage.when(answer['live_at'])}"
 
 
-def answer(report: Report) -> Answer:
-    """The blocks without a free, by site.
+class _Stayed(NamedTuple):
+    """The blocks of a site without a free.
 
-    share_of_allocations: of the site's blocks that were freed or stayed. With a
-    range of time these are more than it allocated: some were live before.
-    may_be_freed_*: of those, blocks whose free may lie outside of what was recorded; no leaks.
+    may_be_freed_*: of these, blocks whose free may lie outside of what was recorded; no leaks.
+    known_blocks: the site's blocks that were freed or stayed. With a range of time these are more
+    than it allocated: some were live before.
     """
-    moment = coverage.live_at(report)
-    is_end = moment == coverage.AT_END
 
-    def may_be_freed(facts: SiteFacts) -> Answer:
-        return {
-            "may_be_freed_bytes": facts.live_at_pause_bytes if is_end else facts.live_at_end_bytes,
-            "may_be_freed_blocks": facts.live_at_pause_blocks if is_end else facts.live_at_end_blocks,
-        }
-
-    found = leak_signs.staying(report)
-    sure = leak_signs.confidence(report, found)
-    stayed = found.sites
-    order = sorted((n for n in range(len(stayed)) if stayed[n].blocks), key=lambda n: -stayed[n].bytes)
-    unsure = [may_be_freed(facts) for facts in report.facts.sites]
-    # No sign of a leak where a free may lie outside of what was recorded.
-    signs = [n for n in order if n in sure and unsure[n]["may_be_freed_blocks"] == 0][: report.top]
-    total_bytes = sum(site.bytes for site in stayed)
-    return {
-        "live_at": moment,
-        "may_be_freed_bytes": sum(site["may_be_freed_bytes"] for site in unsure),
-        "may_be_freed_blocks": sum(site["may_be_freed_blocks"] for site in unsure),
-        "live_bytes": total_bytes,
-        "live_blocks": sum(site.blocks for site in stayed),
-        "suppressed_bytes": found.suppressed.bytes,
-        "suppressed_blocks": found.suppressed.blocks,
-        "share_of_peak": share(total_bytes, report.facts.peak.live_bytes),
-        "sites": [
-            {
-                **site_record(report.sites[n]),
-                "live_bytes": stayed[n].bytes,
-                "live_blocks": stayed[n].blocks,
-                **may_be_freed(report.facts.sites[n]),
-                "share": share(stayed[n].bytes, total_bytes),
-                "share_of_allocations": share(stayed[n].blocks, _known_blocks(report.facts.sites[n])),
-            }
-            for n in order[: report.top]
-        ],
-        "signs": [
-            {
-                **site_record(report.sites[n]),
-                "live_bytes": stayed[n].bytes,
-                "live_blocks": stayed[n].blocks,
-                "confidence": sure[n],
-            }
-            for n in signs
-        ],
-    }
+    live_bytes: int
+    live_blocks: int
+    may_be_freed_bytes: int
+    may_be_freed_blocks: int
+    known_blocks: int
+    confidence: str  # that it is a leak; "" = no sign of it
 
 
-def _known_blocks(facts: SiteFacts) -> int:
-    return facts.live_at_end_blocks + facts.freed
+class _Leaks:
+    """What stayed, by site."""
+
+    def __init__(self, report: Report) -> None:
+        self.live_at = coverage.live_at(report)
+        found = leak_signs.staying(report)
+        sure = leak_signs.confidence(report, found)
+        is_end = self.live_at == coverage.AT_END
+        self._report = report
+        self._stayed = [
+            _Stayed(
+                stayed.bytes,
+                stayed.blocks,
+                facts.live_at_pause_bytes if is_end else facts.live_at_end_bytes,
+                facts.live_at_pause_blocks if is_end else facts.live_at_end_blocks,
+                facts.live_at_end_blocks + facts.freed,
+                sure.get(number, ""),
+            )
+            for number, (stayed, facts) in enumerate(zip(found.sites, report.facts.sites, strict=True))
+        ]
+        self.may_be_freed_bytes = sum(site.may_be_freed_bytes for site in self._stayed)
+        self.may_be_freed_blocks = sum(site.may_be_freed_blocks for site in self._stayed)
+        self.live_bytes = sum(site.live_bytes for site in self._stayed)
+        self.live_blocks = sum(site.live_blocks for site in self._stayed)
+        self.suppressed_bytes = found.suppressed.bytes
+        self.suppressed_blocks = found.suppressed.blocks
+        self.share_of_peak = share(self.live_bytes, report.facts.peak.live_bytes)
+        stayed = [number for number, site in enumerate(self._stayed) if site.live_blocks]
+        self._order = sorted(stayed, key=lambda number: -self._stayed[number].live_bytes)
+
+    def sites(self) -> list[tuple[Site, _Stayed]]:
+        """Most bytes first."""
+        return self._first(self._order)
+
+    def signs(self) -> list[tuple[Site, _Stayed]]:
+        """None where a free may lie outside of what was recorded."""
+        sites = self._stayed
+        return self._first(n for n in self._order if sites[n].confidence and not sites[n].may_be_freed_blocks)
+
+    def _first(self, numbers: Iterable[int]) -> list[tuple[Site, _Stayed]]:
+        return [(self._report.sites[n], self._stayed[n]) for n in [*numbers][: self._report.top]]
 
 
-def show(answer: Answer) -> look.RenderableType | None:
-    """Largest first; the last number tells a leak from a cache."""
-    is_end = answer["live_at"] == coverage.AT_END
-    columns: list[tables.Column] = [
-        ("bytes", lambda site: units.size(site["live_bytes"])),
-        ("share", lambda site: units.percent(site["share"], 1)),
-        ("blocks", lambda site: units.count(site["live_blocks"])),
-        (
-            "never freed" if is_end else "not yet freed",
-            lambda site: units.percent(site["share_of_allocations"], 1),
-        ),
-    ]
-    if is_end and answer["may_be_freed_blocks"]:
-        columns.append(("live when paused", lambda site: units.size(site["may_be_freed_bytes"])))
-    table = tables.by_site(answer, columns, units.size)
+def _notes(answer: Answer) -> list[str]:
     if not answer["suppressed_blocks"]:
-        return table
-    known = (
-        f"{units.size(answer['suppressed_bytes'])} in {units.counted(answer['suppressed_blocks'], 'block')}"
-    )
-    line = look.Text(f"suppressed, known to stay: {known}", style="dim")
-    return look.Group(table, line) if table is not None else line
+        return []
+    blocks = units.counted(answer["suppressed_blocks"], "block")
+    return [f"suppressed, known to stay: {units.size(answer['suppressed_bytes'])} in {blocks}"]
 
 
-def findings(answer: Answer) -> list[Finding]:
+def _never_freed(answer: Answer) -> str:
+    return "never freed" if answer["live_at"] == coverage.AT_END else "not yet freed"
+
+
+def _when_paused(answer: Answer) -> str:
+    is_told = answer["live_at"] == coverage.AT_END and answer["may_be_freed_blocks"]
+    return "live when paused" if is_told else ""
+
+
+def _findings(answer: Answer) -> list[Finding]:
     """Memory that stayed, when it is a large part of the peak."""
     likely = [sign for sign in answer["signs"] if sign["confidence"] == leak_signs.LIKELY]
     found = [_sign(sign) for sign in likely[:_SIGNS] or answer["signs"][:1]]
@@ -114,7 +110,7 @@ def findings(answer: Answer) -> list[Finding]:
         f"({units.percent(answer['share_of_peak'], 1)} of the peak), most from {site['name']}"
     )
     weight = 0.9 if answer["live_at"] == coverage.AT_END else 0.3  # what still lives need not stay
-    return [*found, Finding(answer["share_of_peak"] * weight, text, NAME)]
+    return [*found, Finding(answer["share_of_peak"] * weight, text)]
 
 
 def _sign(sign: Answer) -> Finding:
@@ -124,4 +120,51 @@ def _sign(sign: Answer) -> Finding:
         "allocated throughout the run, none ever freed: "
         f"{'likely a leak' if is_likely else 'a leak, or a cache that only grows'}"
     )
-    return Finding(1.0 if is_likely else 0.5, text, NAME)
+    return Finding(1.0 if is_likely else 0.5, text)
+
+
+QUESTION = Question(
+    "leaks",
+    _TITLE,
+    (
+        Column("live_at", "live_at"),
+        Column("may_be_freed_bytes", "bytes", sampled=OPEN),
+        Column("may_be_freed_blocks", sampled=OPEN),
+        Column("live_bytes", "bytes", sampled="end_bytes"),
+        Column("live_blocks", sampled="end_blocks"),
+        Column("suppressed_bytes", "bytes", sampled=OPEN),
+        Column("suppressed_blocks", sampled=OPEN),
+        Column("share_of_peak", "share"),
+    ),
+    (
+        sites(
+            Column("live_bytes", "bytes", "bytes", sampled="end_bytes"),
+            Column("share", "share", "share", lambda site, of: share(site.live_bytes, of["live_bytes"])),
+            Column("live_blocks", "count", "blocks", sampled="end_blocks"),
+            # Tells a leak from a cache.
+            Column(
+                "share_of_allocations",
+                "share",
+                _never_freed,
+                lambda site, _: share(site.live_blocks, site.known_blocks),
+                sampled=OPEN,
+            ),
+            Column("may_be_freed_bytes", "bytes", _when_paused, sampled=OPEN),
+            Column("may_be_freed_blocks", sampled=OPEN),
+            rows=_Leaks.sites,
+        ),
+        sites(
+            Column("live_bytes", "bytes", sampled="end_bytes"),
+            Column("live_blocks", sampled="end_blocks"),
+            Column("confidence", Choice((leak_signs.LIKELY, leak_signs.POSSIBLE))),
+            rows=_Leaks.signs,
+            key="signs",
+            about="Sites whose blocks were allocated throughout the run and never freed.",
+        ),
+    ),
+    prepare=_Leaks,
+    findings=_findings,
+    title_of=_title,
+    notes=_notes,
+    paths=("live_at_end_bytes",),
+)

@@ -4,32 +4,38 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report
-from heapwright.report import units
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Report
+from heapwright.report import look, units
+from heapwright.report.columns import Column, Many, Table
 
-NAME = "lifetimes"
-TITLE = "Size × lifetime: blocks, darker is more"
 _SHADES = ("", "░", "▒", "▓", "█")
 _COLOURS = ("", "blue", "cyan", "yellow", "red")
 
 
-def answer(report: Report) -> Answer:
+class _Row(NamedTuple):
+    size_from_bytes: int
+    blocks: list[int]
+    bytes: list[int]
+
+
+class _Map:
     """The map; the last column of each row is "still live"."""
-    of = report.facts.lifetimes
-    columns = len(of.lifetime_from_ns) + 1
-    rows = []
-    for number, size in enumerate(of.size_from_bytes):
-        cells = slice(number * columns, (number + 1) * columns)
-        if any(of.blocks[cells]):
-            rows.append(
-                {"size_from_bytes": size, "blocks": list(of.blocks[cells]), "bytes": list(of.bytes[cells])}
-            )
-    return {"lifetime_from_ns": list(of.lifetime_from_ns), "rows": rows}
+
+    def __init__(self, report: Report) -> None:
+        of = report.facts.lifetimes
+        columns = len(of.lifetime_from_ns) + 1
+        self.lifetime_from_ns = list(of.lifetime_from_ns)
+        self.rows = []
+        for number, size in enumerate(of.size_from_bytes):
+            cells = slice(number * columns, (number + 1) * columns)
+            if any(of.blocks[cells]):
+                self.rows.append(_Row(size, list(of.blocks[cells]), list(of.bytes[cells])))
 
 
-def show(answer: Answer) -> look.RenderableType | None:
+def _show(answer: Answer) -> look.RenderableType | None:
     """A heat table; two half-decades are drawn as one column."""
     if not answer["rows"]:
         return None
@@ -44,7 +50,7 @@ def show(answer: Answer) -> look.RenderableType | None:
         ]
         for row in answer["rows"]
     ]
-    return tables.plain(("size from", *headers, "live"), rows, centred=True)
+    return look.Columns(("size from", *headers, "live"), rows, centred=True)
 
 
 def _merged(blocks: list[int], groups: list[range]) -> list[int]:
@@ -63,6 +69,22 @@ def _cell(blocks: int, largest: int) -> look.Styled:
     return look.Styled(_SHADES[level] * 4, style=_COLOURS[level])
 
 
-def findings(answer: Answer) -> list[Finding]:
-    """A map is for looking at."""
-    return []
+QUESTION = Question(
+    "lifetimes",
+    "Size × lifetime: blocks, darker is more",
+    (Column("lifetime_from_ns", Many("ns")),),
+    (
+        Table(
+            "rows",
+            (
+                Column("size_from_bytes", "bytes"),
+                Column("blocks", Many("count")),
+                Column("bytes", Many("bytes")),
+            ),
+            lambda found: found.rows,
+        ),
+    ),
+    prepare=_Map,
+    show=_show,
+    unsampled="no interval is known for the single cells of the map",
+)

@@ -3,51 +3,45 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report, share, site_record
-from heapwright.report import units
+from collections.abc import Callable
+from typing import Any
 
-NAME = "mappings"
-TITLE = "Mapped by the program itself: address space, not necessarily resident"
-
-
-def answer(report: Report) -> Answer:
-    """mmap and mremap by site, in whole pages; what stays is what no munmap and no later mapping ended."""
-    rows = report.facts.mappings
-    mapped = sum(row.bytes for row in rows)
-    return {
-        "calls": sum(row.calls for row in rows),
-        "mapped_bytes": mapped,
-        "unmapped_bytes": sum(row.unmapped_bytes for row in rows),
-        "at_end_bytes": sum(row.at_end_bytes for row in rows),
-        "sites": [
-            {
-                **site_record(report.sites[row.site]),
-                "calls": row.calls,
-                "mapped_bytes": row.bytes,
-                "share": share(row.bytes, mapped),
-                "unmapped_bytes": row.unmapped_bytes,
-                "at_end_bytes": row.at_end_bytes,
-            }
-            for row in rows[: report.top]
-        ],
-    }
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Report, share
+from heapwright.explain.tables import sites
+from heapwright.report.columns import Column
 
 
-def show(answer: Answer) -> look.RenderableType | None:
-    """Most bytes first."""
-    return tables.by_site(
-        answer,
-        [
-            ("mapped", lambda site: units.size(site["mapped_bytes"])),
-            ("share", lambda site: units.percent(site["share"], 1)),
-            ("calls", lambda site: units.count(site["calls"])),
-            ("unmapped", lambda site: units.size(site["unmapped_bytes"])),
-            ("at end", lambda site: units.size(site["at_end_bytes"])),
-        ],
-    )
+def _sum(field: str) -> Callable[[Report, Answer], Any]:
+    return lambda report, _: sum(getattr(row, field) for row in report.facts.mappings)
 
 
-def findings(answer: Answer) -> list[Finding]:
-    """Address space alone costs nothing."""
-    return []
+# mmap and mremap by site, in of pages; what stays is what no munmap and no later mapping ended.
+QUESTION = Question(
+    "mappings",
+    "Mapped by the program itself: address space, not necessarily resident",
+    (
+        Column("calls", value=_sum("calls")),
+        Column("mapped_bytes", "bytes", value=_sum("bytes")),
+        Column("unmapped_bytes", "bytes", value=_sum("unmapped_bytes")),
+        Column(
+            "at_end_bytes",
+            "bytes",
+            value=_sum("at_end_bytes"),
+            about="More than mapped minus unmapped when a range was asked for: what was mapped before it "
+            "stays.",
+        ),
+    ),
+    (
+        sites(
+            Column("mapped_bytes", "bytes", "mapped", lambda row, _: row.bytes),
+            Column("share", "share", "share", lambda row, of: share(row.bytes, of["mapped_bytes"])),
+            Column("calls", "count", "calls"),
+            Column("unmapped_bytes", "bytes", "unmapped"),
+            Column("at_end_bytes", "bytes", "at end"),
+            rows=lambda report: [
+                (report.sites[row.site], row) for row in report.facts.mappings[: report.top]
+            ],
+        ),
+    ),
+)

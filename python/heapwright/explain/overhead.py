@@ -3,52 +3,73 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.tables import sites
 from heapwright.report import units
-
-NAME = "overhead"
-TITLE = "Overhead: usable minus requested bytes"
+from heapwright.report.columns import OPEN, Column
 
 
-def answer(report: Report) -> Answer:
-    """Overhead over all allocations, by site."""
-    totals, peak = report.facts.totals, report.facts.peak
-    return {
-        "overhead_bytes": max(0, totals.usable_bytes - totals.requested_bytes),
-        "requested_bytes": totals.requested_bytes,
-        "at_peak_bytes": max(0, peak.live_usable_bytes - peak.live_bytes),
-        "share_at_peak": share(peak.live_usable_bytes - peak.live_bytes, peak.live_usable_bytes),
-        "sites": [
-            {
-                **site_record(site),
-                "overhead_bytes": facts.overhead_bytes,
-                "share_of_site": share(facts.overhead_bytes, facts.bytes + facts.overhead_bytes),
-                "mean_bytes": facts.overhead_bytes / max(1, facts.allocations),
-            }
-            for site, facts in report.top_sites(lambda facts: facts.overhead_bytes)
-        ],
-    }
+def _over_all(report: Report, _: Answer) -> int:
+    totals = report.facts.totals
+    return max(0, totals.usable_bytes - totals.requested_bytes)
 
 
-def show(answer: Answer) -> look.RenderableType | None:
-    """Largest first."""
-    return tables.by_site(
-        answer,
-        [
-            ("overhead", lambda site: units.size(site["overhead_bytes"])),
-            ("of the site", lambda site: units.percent(site["share_of_site"], 1)),
-            ("per block", lambda site: f"{site['mean_bytes']:.1f} B"),
-        ],
-    )
+def _at_peak(report: Report, _: Answer) -> int:
+    peak = report.facts.peak
+    return max(0, peak.live_usable_bytes - peak.live_bytes)
 
 
-def findings(answer: Answer) -> list[Finding]:
+def _share_at_peak(report: Report, _: Answer) -> float:
+    peak = report.facts.peak
+    return share(peak.live_usable_bytes - peak.live_bytes, peak.live_usable_bytes)
+
+
+def _findings(answer: Answer) -> list[Finding]:
     """Rounding that costs a visible part of the peak."""
     if answer["share_at_peak"] < 0.1:
         return []
     text = (
-        f"{units.size(answer['at_peak_bytes'])} of the peak ({units.percent(answer['share_at_peak'], 1)}) "
+        f"{units.size(answer['at_peak_bytes'])} of the peak ({units.percent(answer['share_at_peak'])}) "
         "is rounding up by the allocator"
     )
-    return [Finding(answer["share_at_peak"] * 0.8, text, NAME)]
+    return [Finding(answer["share_at_peak"] * 0.8, text)]
+
+
+QUESTION = Question(
+    "overhead",
+    "Overhead: usable minus requested bytes",
+    (
+        Column("overhead_bytes", "bytes", value=_over_all, sampled="overhead"),
+        Column(
+            "requested_bytes",
+            "bytes",
+            value=lambda report, _: report.facts.totals.requested_bytes,
+            sampled="bytes",
+        ),
+        Column("at_peak_bytes", "bytes", value=_at_peak, sampled=OPEN),
+        Column("share_at_peak", "share", value=_share_at_peak, sampled=OPEN),
+    ),
+    (
+        sites(
+            Column("overhead_bytes", "bytes", "overhead", sampled="overhead"),
+            Column(
+                "share_of_site",
+                "share",
+                "of the site",
+                lambda site, _: share(site.overhead_bytes, site.bytes + site.overhead_bytes),
+                sampled=OPEN,
+            ),
+            Column(
+                "mean_bytes",
+                "number",
+                "per block",
+                lambda site, _: site.overhead_bytes / max(1, site.allocations),
+                lambda site, _: f"{site['mean_bytes']:.1f} B",
+                sampled=OPEN,
+            ),
+            most=lambda site: site.overhead_bytes,
+        ),
+    ),
+    findings=_findings,
+)

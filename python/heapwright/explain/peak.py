@@ -3,51 +3,64 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, share
+from heapwright.explain.tables import sites
 from heapwright.report import units
-
-NAME = "peak"
-TITLE = "What lived at the peak"
+from heapwright.report.columns import OPEN, Column, added_later
 
 
-def answer(report: Report) -> Answer:
-    """The moment and its sites."""
-    peak = report.facts.peak
-    return {
-        "time_ns": peak.time_ns,
-        "live_bytes": peak.live_bytes,
-        "live_usable_bytes": peak.live_usable_bytes,
-        "live_blocks": peak.live_blocks,
-        "sites": [
-            {
-                **site_record(site),
-                "live_bytes": facts.live_at_peak_bytes,
-                "live_blocks": facts.live_at_peak_blocks,
-                "share": share(facts.live_at_peak_bytes, peak.live_bytes),
-            }
-            for site, facts in report.top_sites(lambda facts: facts.live_at_peak_bytes)
-        ],
-    }
-
-
-def show(answer: Answer) -> look.RenderableType | None:
-    """Largest first."""
-    return tables.by_site(
-        answer,
-        [
-            ("bytes", lambda site: units.size(site["live_bytes"])),
-            ("share", lambda site: units.percent(site["share"], 1)),
-            ("blocks", lambda site: units.count(site["live_blocks"])),
-        ],
-        units.size,
-    )
-
-
-def findings(answer: Answer) -> list[Finding]:
+def _findings(answer: Answer) -> list[Finding]:
     """One site that makes a large part of the peak."""
     for site in answer["sites"][:1]:
         if site["share"] >= 0.1:
-            text = f"{units.percent(site['share'], 1)} of the peak is held by {site['name']}"
-            return [Finding(site["share"], text, NAME)]
+            text = f"{units.percent(site['share'])} of the peak is held by {site['name']}"
+            return [Finding(site["share"], text)]
     return []
+
+
+QUESTION = Question(
+    "peak",
+    "What lived at the peak",
+    (
+        Column("time_ns", "ns", value=lambda report, _: report.facts.peak.time_ns),
+        Column(
+            "live_bytes", "bytes", value=lambda report, _: report.facts.peak.live_bytes, sampled="peak_bytes"
+        ),
+        Column(
+            "live_usable_bytes",
+            "bytes",
+            value=lambda report, _: report.facts.peak.live_usable_bytes,
+            sampled=OPEN,
+        ),
+        Column("live_blocks", value=lambda report, _: report.facts.peak.live_blocks, sampled="peak_blocks"),
+        Column("intervals_are", "text", value=added_later),
+    ),
+    (
+        sites(
+            Column(
+                "live_bytes",
+                "bytes",
+                "bytes",
+                lambda site, _: site.live_at_peak_bytes,
+                sampled="peak_bytes",
+            ),
+            Column(
+                "share",
+                "share",
+                "share",
+                lambda site, of: share(site.live_at_peak_bytes, of["live_bytes"]),
+            ),
+            Column(
+                "live_blocks",
+                "count",
+                "blocks",
+                lambda site, _: site.live_at_peak_blocks,
+                sampled="peak_blocks",
+            ),
+            most=lambda site: site.live_at_peak_bytes,
+        ),
+    ),
+    findings=_findings,
+    paths=("live_at_peak_bytes",),
+)

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from heapwright.explain import look, tables
-from heapwright.explain.annotations import Annotations, Mark, has_any
-from heapwright.explain.report import Answer, Finding, Report
+from heapwright.explain.annotations import Annotations, Mark, has_any, named
+from heapwright.explain.question import Question
+from heapwright.explain.report import Report
 from heapwright.model.trace import KIND_NAMES, Trace
-from heapwright.report import units
+from heapwright.report.columns import Column, Table
 
-NAME = "phases"
-TITLE = "Phases that the program named"
 _ALLOCATIONS = tuple(name for name in KIND_NAMES[1:32] if name != "?")
 
 _COSTS = f"""
@@ -36,24 +34,24 @@ class Phase:
         self.allocator_ns = 0
 
 
-def answer(report: Report) -> Answer:
+class _Sums:
+    """All runs of the phases with one name."""
+
+    def __init__(self, name: str, runs: list[Phase]) -> None:
+        self.name = name
+        self.times = len(runs)
+        self.duration_ns = sum(run.end_ns - run.begin_ns for run in runs)
+        self.allocations = sum(run.allocations for run in runs)
+        self.requested_bytes = sum(run.requested_bytes for run in runs)
+        self.allocator_ns = sum(run.allocator_ns for run in runs)
+
+
+def _phases(report: Report) -> list[_Sums]:
     """Costs by name, allocations of the phase's own thread alone. Phases within others count in both."""
     runs = _runs(report.trace) if has_any(report, "phase_begin") else []
     names = dict.fromkeys(run.name for run in runs)
-    found = [_sums(name, [run for run in runs if run.name == name]) for name in names]
-    found.sort(key=lambda phase: -phase["requested_bytes"])
-    return {"phases": found[: report.top]}
-
-
-def _sums(name: str, runs: list[Phase]) -> Answer:
-    return {
-        "name": name,
-        "times": len(runs),
-        "duration_ns": sum(run.end_ns - run.begin_ns for run in runs),
-        "allocations": sum(run.allocations for run in runs),
-        "requested_bytes": sum(run.requested_bytes for run in runs),
-        "allocator_ns": sum(run.allocator_ns for run in runs),
-    }
+    found = [_Sums(name, [run for run in runs if run.name == name]) for name in names]
+    return sorted(found, key=lambda phase: -phase.requested_bytes)[: report.top]
 
 
 def _runs(trace: Trace) -> list[Phase]:
@@ -82,25 +80,23 @@ def phases_of(marks: Iterable[Mark], end_ns: int) -> list[Phase]:
     return phases
 
 
-def show(answer: Answer) -> look.RenderableType | None:
-    """Most requested bytes first."""
-    if not answer["phases"]:
-        return None
-    rows = [
-        (
-            units.size(phase["requested_bytes"]),
-            units.count(phase["allocations"]),
-            units.duration(phase["allocator_ns"]),
-            units.count(phase["times"]),
-            units.duration(phase["duration_ns"]),
-            phase["name"] or "(no name)",
-        )
-        for phase in answer["phases"]
-    ]
-    headers = ("requested", "allocations", "in the allocator", "times", "lasted", "phase")
-    return tables.plain(headers, rows, text_columns=(5,))
-
-
-def findings(answer: Answer) -> list[Finding]:
-    """None: what a phase should cost, only the program's author knows."""
-    return []
+# What a phase should cost, only the program's author knows: there are no findings.
+QUESTION = Question(
+    "phases",
+    "Phases that the program named",
+    tables=(
+        Table(
+            "phases",
+            (
+                Column("requested_bytes", "bytes", "requested"),
+                Column("allocations", "count", "allocations"),
+                Column("allocator_ns", "ns", "in the allocator"),
+                Column("times", "count", "times"),
+                Column("duration_ns", "ns", "lasted"),
+                named("phase"),
+            ),
+            _phases,
+        ),
+    ),
+    unsampled="what a phase allocated is counted call by call",
+)

@@ -5,13 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from heapwright.explain import look, tables
-from heapwright.explain.annotations import Annotations, Mark, has_any
-from heapwright.explain.report import Answer, Finding, Report
-from heapwright.report import units
-
-NAME = "pools"
-TITLE = "Pools and regions that the program named"
+from heapwright.explain.annotations import Annotations, Mark, has_any, named
+from heapwright.explain.question import Question
+from heapwright.explain.report import Report
+from heapwright.report.columns import Column, Table
 
 # A change belongs to the pool last created at its address before it; one that
 # was created before the recording began has the number -1. A block taken twice
@@ -56,18 +53,44 @@ class Pool:
         self.live_bytes = 0
 
 
-def answer(report: Report) -> Answer:
-    """Pools and regions by name. A pool that was destroyed holds nothing."""
-    if not has_any(report, "pool_create", "pool_allocate", "region_named"):
-        return {"pools": [], "regions": []}
-    annotations = Annotations(report.trace)
-    marks = sorted(annotations.marks(), key=lambda mark: mark.begin_ns)
-    pools = pools_of(marks)
-    _fill(pools, annotations)
-    names = dict.fromkeys(pool.name for pool in pools)
-    found = [_sums(name, [pool for pool in pools if pool.name == name]) for name in names]
-    found.sort(key=lambda pool: -pool["peak_bytes"])
-    return {"pools": found[: report.top], "regions": regions_of(marks)[: report.top]}
+class _Sums:
+    """All pools of one name."""
+
+    def __init__(self, name: str, pools: list[Pool]) -> None:
+        self.name = name
+        self.pools = len(pools)
+        self.allocations = sum(pool.allocations for pool in pools)
+        self.requested_bytes = sum(pool.requested_bytes for pool in pools)
+        self.peak_bytes = max(pool.peak_bytes for pool in pools)
+        self.live_blocks = sum(pool.live_blocks for pool in pools)
+        self.live_bytes = sum(pool.live_bytes for pool in pools)
+
+
+class Region:
+    """The regions of one name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.regions = 0
+        self.bytes = 0
+
+
+class _Named:
+    """Pools by the most that one of them held, and regions. A pool that was destroyed holds nothing."""
+
+    def __init__(self, report: Report) -> None:
+        self.pools: list[_Sums] = []
+        self.regions: list[Region] = []
+        if not has_any(report, "pool_create", "pool_allocate", "region_named"):
+            return
+        annotations = Annotations(report.trace)
+        marks = sorted(annotations.marks(), key=lambda mark: mark.begin_ns)
+        pools = pools_of(marks)
+        _fill(pools, annotations)
+        names = dict.fromkeys(pool.name for pool in pools)
+        sums = [_Sums(name, [pool for pool in pools if pool.name == name]) for name in names]
+        self.pools = sorted(sums, key=lambda pool: -pool.peak_bytes)[: report.top]
+        self.regions = regions_of(marks)[: report.top]
 
 
 def pools_of(marks: Iterable[Mark]) -> list[Pool]:
@@ -83,15 +106,15 @@ def pools_of(marks: Iterable[Mark]) -> list[Pool]:
     return pools
 
 
-def regions_of(marks: Iterable[Mark]) -> list[Answer]:
+def regions_of(marks: Iterable[Mark]) -> list[Region]:
     """Names of regions, largest first; a region named again has its last name and size."""
     last = {mark.address: mark for mark in marks if mark.kind == "region_named"}
-    regions: dict[str, Answer] = {}
+    regions: dict[str, Region] = {}
     for mark in last.values():
-        region = regions.setdefault(mark.name, {"name": mark.name, "regions": 0, "bytes": 0})
-        region["regions"] += 1
-        region["bytes"] += mark.size
-    return sorted(regions.values(), key=lambda region: -region["bytes"])
+        region = regions.setdefault(mark.name, Region(mark.name))
+        region.regions += 1
+        region.bytes += mark.size
+    return sorted(regions.values(), key=lambda region: -region.bytes)
 
 
 def _fill(pools: list[Pool], annotations: Annotations) -> None:
@@ -108,49 +131,29 @@ def _fill(pools: list[Pool], annotations: Annotations) -> None:
             pool.live_blocks, pool.live_bytes = int(blocks), int(live_bytes)
 
 
-def _sums(name: str, pools: list[Pool]) -> Answer:
-    return {
-        "name": name,
-        "pools": len(pools),
-        "allocations": sum(pool.allocations for pool in pools),
-        "requested_bytes": sum(pool.requested_bytes for pool in pools),
-        "peak_bytes": max(pool.peak_bytes for pool in pools),
-        "live_blocks": sum(pool.live_blocks for pool in pools),
-        "live_bytes": sum(pool.live_bytes for pool in pools),
-    }
-
-
-def show(answer: Answer) -> look.RenderableType | None:
-    """Pools by the most that one of them held, then regions."""
-    shown = [table for table in (_pools_table(answer["pools"]), _regions_table(answer["regions"])) if table]
-    return look.Group(*shown) if shown else None
-
-
-def _pools_table(pools: list[Answer]) -> look.RenderableType | None:
-    headers = ("peak of one", "live at the end", "in blocks", "handed out", "requested", "pools", "pool")
-    rows = [
-        (
-            units.size(pool["peak_bytes"]),
-            units.size(pool["live_bytes"]),
-            units.count(pool["live_blocks"]),
-            units.count(pool["allocations"]),
-            units.size(pool["requested_bytes"]),
-            units.count(pool["pools"]),
-            pool["name"] or "(no name)",
-        )
-        for pool in pools
-    ]
-    return tables.plain(headers, rows, text_columns=(6,)) if rows else None
-
-
-def _regions_table(regions: list[Answer]) -> look.RenderableType | None:
-    rows = [
-        (units.size(region["bytes"]), units.count(region["regions"]), region["name"] or "(no name)")
-        for region in regions
-    ]
-    return tables.plain(("size", "regions", "region"), rows, text_columns=(2,)) if rows else None
-
-
-def findings(answer: Answer) -> list[Finding]:
-    """None: what a pool should hold, only the program's author knows."""
-    return []
+# What a pool should hold, only the program's author knows: there are no findings.
+QUESTION = Question(
+    "pools",
+    "Pools and regions that the program named",
+    tables=(
+        Table(
+            "pools",
+            (
+                Column("peak_bytes", "bytes", "peak of one"),
+                Column("live_bytes", "bytes", "live at the end"),
+                Column("live_blocks", "count", "in blocks"),
+                Column("allocations", "count", "handed out"),
+                Column("requested_bytes", "bytes", "requested"),
+                Column("pools", "count", "pools"),
+                named("pool"),
+            ),
+            lambda found: found.pools,
+        ),
+        Table(
+            "regions",
+            (Column("bytes", "bytes", "size"), Column("regions", "count", "regions"), named("region")),
+            lambda found: found.regions,
+        ),
+    ),
+    prepare=_Named,
+)

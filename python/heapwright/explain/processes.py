@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from heapwright.explain import look, tables
 from heapwright.explain.report import Answer
 from heapwright.explain.summary import end_in_words
 from heapwright.model.session import Session, facts_of, name_of
 from heapwright.model.trace import Trace
-from heapwright.report import units
+from heapwright.report import look, units
 
 SCHEMA = "heapwright.processes/1"
 _SUMMED = ("calls", "allocations", "requested_bytes", "live_at_end_bytes", "allocator_ns")
@@ -154,7 +153,7 @@ def _process_table(processes: Iterable[Answer]) -> look.RenderableType:
         "program",
         "end",
     )
-    return tables.plain(headers, rows, text_columns=(8, 9), left_columns=(1,))
+    return look.Columns(headers, rows, text_columns=(8, 9), left_columns=(1,))
 
 
 def _program_table(programs: Iterable[Answer]) -> look.RenderableType:
@@ -171,4 +170,4 @@ def _program_table(programs: Iterable[Answer]) -> look.RenderableType:
         for sums in programs
     ]
     headers = ("images", "calls", "bytes", "highest peak", "live at end", "allocator", "program")
-    return tables.plain(headers, rows, text_columns=(6,))
+    return look.Columns(headers, rows, text_columns=(6,))

@@ -3,57 +3,62 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.tables import sites
+from heapwright.model import Site
 from heapwright.report import units
-
-NAME = "realloc"
-TITLE = "Buffers that grow by realloc"
+from heapwright.report.columns import Column
 
 
-def answer(report: Report) -> Answer:
-    """Chains of reallocs, by the site of the last one."""
-    chains = sorted(report.facts.realloc_chains, key=lambda chain: (-chain.copied_bytes, -chain.steps))
-    copied = sum(chain.copied_bytes for chain in chains)
-    return {
-        "chains": sum(chain.chains for chain in chains),
-        "steps": sum(chain.steps for chain in chains),
-        "copied_bytes": copied,
-        "sites": [
-            {
-                **site_record(report.sites[chain.site]),
-                "chains": chain.chains,
-                "steps": chain.steps,
-                "moved": chain.moved,
-                "copied_bytes": chain.copied_bytes,
-                "longest_steps": chain.longest_steps,
-                "mean_final_bytes": chain.final_bytes // max(1, chain.chains),
-                "moved_share": share(chain.moved, chain.steps),
-            }
-            for chain in chains[: report.top]
-        ],
-    }
+def _sum(field: str) -> Callable[[Report, Answer], Any]:
+    return lambda report, _: sum(getattr(chain, field) for chain in report.facts.realloc_chains)
 
 
-def show(answer: Answer) -> look.RenderableType | None:
+def _rows(report: Report) -> Iterator[tuple[Site, Any]]:
     """Most copied bytes first."""
-    return tables.by_site(
-        answer,
-        [
-            ("copied", lambda site: units.size(site["copied_bytes"])),
-            ("buffers", lambda site: units.count(site["chains"])),
-            ("reallocs", lambda site: units.count(site["steps"])),
-            ("moved", lambda site: units.percent(site["moved_share"], 1)),
-            ("longest", lambda site: units.count(site["longest_steps"])),
-            ("final", lambda site: units.size(site["mean_final_bytes"])),
-        ],
-    )
+    chains = sorted(report.facts.realloc_chains, key=lambda chain: (-chain.copied_bytes, -chain.steps))
+    return ((report.sites[chain.site], chain) for chain in chains[: report.top])
 
 
-def findings(answer: Answer) -> list[Finding]:
+def _findings(answer: Answer) -> list[Finding]:
     """Much copying by one site whose buffers grow in many steps."""
     for site in answer["sites"][:1]:
         if site["copied_bytes"] >= 16 << 20 and site["steps"] >= 4 * site["chains"]:
             text = f"realloc copied {units.size(site['copied_bytes'])} for buffers grown by {site['name']}"
-            return [Finding(0.3, text, NAME)]
+            return [Finding(0.3, text)]
     return []
+
+
+# Chains of reallocs, by the site of the last one.
+QUESTION = Question(
+    "realloc",
+    "Buffers that grow by realloc",
+    (
+        Column("chains", value=_sum("chains")),
+        Column("steps", value=_sum("steps")),
+        Column("copied_bytes", "bytes", value=_sum("copied_bytes")),
+    ),
+    (
+        sites(
+            Column("copied_bytes", "bytes", "copied"),
+            Column("chains", "count", "buffers"),
+            Column("steps", "count", "reallocs"),
+            Column("moved_share", "share", "moved", lambda chain, _: share(chain.moved, chain.steps)),
+            Column("moved"),
+            Column("longest_steps", "count", "longest"),
+            Column(
+                "mean_final_bytes",
+                "bytes",
+                "final",
+                lambda chain, _: chain.final_bytes // max(1, chain.chains),
+            ),
+            rows=_rows,
+        ),
+    ),
+    findings=_findings,
+    unsampled="how a buffer grew takes each of its reallocs",
+)

@@ -3,33 +3,31 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look
-from heapwright.explain.report import Answer, Finding, Report
-from heapwright.report import units
-
-NAME = "recorder"
-TITLE = "What recording cost"
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Report
+from heapwright.report import look, units
+from heapwright.report.columns import OPEN, Column, Many
 
 
-def answer(report: Report) -> Answer:
+class _Cost:
     """Time, memory and disk the recorder took, and frames without names."""
-    cost, metadata = report.facts.recorder, report.trace.metadata
-    waits = [thread.waited_ns for thread in report.trace.threads if thread.waited_ns]
-    return {
-        "calls_ns": cost.calls_ns,
-        "waited_ns": cost.waited_ns,
-        "waiting_threads": len(waits),
-        "waited_longest_thread_ns": max(waits, default=0),
-        "peak_bytes": cost.peak_bytes,
-        "file_bytes": cost.file_bytes,
-        "bytes_per_event": cost.file_bytes / max(1, report.trace.event_count),
-        "self_cost_allocation_ns": metadata.self_cost_allocation_ns,
-        "self_cost_release_ns": metadata.self_cost_release_ns,
-        "symbol_problems": report.trace.symbols().problems(),
-    }
+
+    def __init__(self, report: Report) -> None:
+        cost, trace = report.facts.recorder, report.trace
+        waits = [thread.waited_ns for thread in trace.threads if thread.waited_ns]
+        self.calls_ns = cost.calls_ns
+        self.waited_ns = cost.waited_ns
+        self.waiting_threads = len(waits)
+        self.waited_longest_thread_ns = max(waits, default=0)
+        self.peak_bytes = cost.peak_bytes
+        self.file_bytes = cost.file_bytes
+        self.bytes_per_event = cost.file_bytes / max(1, trace.event_count)
+        self.self_cost_allocation_ns = trace.metadata.self_cost_allocation_ns
+        self.self_cost_release_ns = trace.metadata.self_cost_release_ns
+        self.symbol_problems = trace.symbols().problems()
 
 
-def show(answer: Answer) -> look.RenderableType | None:
+def _show(answer: Answer) -> look.RenderableType | None:
     """A few lines."""
     calls = "not measured with samples" if answer["calls_ns"] is None else units.duration(answer["calls_ns"])
     if answer["self_cost_allocation_ns"]:
@@ -55,6 +53,21 @@ def waited(answer: Answer) -> str:
     return f"{total} summed over {threads}, at most {longest} in one"
 
 
-def findings(answer: Answer) -> list[Finding]:
-    """The recorder is not the program."""
-    return []
+QUESTION = Question(
+    "recorder",
+    "What recording cost",
+    (
+        Column("calls_ns", "ns", sampled=OPEN),
+        Column("waited_ns", "ns"),
+        Column("waiting_threads"),
+        Column("waited_longest_thread_ns", "ns"),
+        Column("peak_bytes", "bytes"),
+        Column("file_bytes", "bytes"),
+        Column("bytes_per_event", "number"),
+        Column("self_cost_allocation_ns", "ns"),
+        Column("self_cost_release_ns", "ns"),
+        Column("symbol_problems", Many("text")),
+    ),
+    prepare=_Cost,
+    show=_show,
+)

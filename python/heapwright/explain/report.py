@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from heapwright.explain import look, site_names
+from heapwright.explain import site_names
 from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
 
 Answer = dict[str, Any]
@@ -53,23 +53,7 @@ class Finding(NamedTuple):
 
     weight: float
     text: str
-    question: str
-
-
-class Question(Protocol):
-    """A module of this package that answers one question."""
-
-    NAME: str
-    TITLE: str
-
-    def answer(self, report: Report) -> Answer:
-        """The answer as plain data: what --json prints."""
-
-    def show(self, answer: Answer) -> look.RenderableType | None:
-        """The same for people; None when there is nothing to show."""
-
-    def findings(self, answer: Answer) -> list[Finding]:
-        """What of it belongs on the first screen."""
+    question: str = ""  # put in by explain()
 
 
 def site_record(site: Site) -> Answer:

@@ -3,63 +3,28 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report, share
-from heapwright.report import units
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
-NAME = "sizes"
-TITLE = "Sizes"
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.tables import size_range
+from heapwright.report import units
+from heapwright.report.columns import BAR, Column, Table
+
 _BAR_CELLS = 12
 
 
-def answer(report: Report) -> Answer:
-    """Power-of-two classes, and the most frequent exact sizes."""
+def _classes(report: Report) -> list[SimpleNamespace]:
+    rows = report.facts.by_size
+    return _with_shares(report, [row for row in rows if row.allocations > 0 or row.live_at_peak_blocks > 0])
+
+
+def _with_shares(report: Report, rows: Sequence[Any]) -> list[SimpleNamespace]:
+    """Of all allocations."""
     total = report.facts.totals.allocations
-    return {
-        "classes": [
-            {
-                "from_bytes": row.from_bytes,
-                "to_bytes": row.to_bytes,
-                "allocations": row.allocations,
-                "share": share(row.allocations, total),
-                "bytes": row.bytes,
-                "overhead_bytes": row.overhead_bytes,
-                "live_at_peak_blocks": row.live_at_peak_blocks,
-                "live_at_peak_bytes": row.live_at_peak_bytes,
-            }
-            for row in report.facts.by_size
-            if row.allocations > 0 or row.live_at_peak_blocks > 0
-        ],
-        "common": [
-            {
-                "size_bytes": row.size_bytes,
-                "allocations": row.allocations,
-                "share": share(row.allocations, total),
-            }
-            for row in report.facts.common_sizes[: report.top]
-        ],
-    }
-
-
-def show(answer: Answer) -> look.RenderableType | None:
-    """A bar for each class; its length is the share of calls."""
-    if not answer["classes"]:
-        return None
-    largest = max(row["allocations"] for row in answer["classes"])
-    return tables.plain(
-        ("size", "calls", "", "bytes", "at peak"),
-        [
-            (
-                f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}",
-                units.count(row["allocations"]),
-                bar(row["allocations"], largest),
-                units.size(row["bytes"]),
-                units.size(row["live_at_peak_bytes"]),
-            )
-            for row in answer["classes"]
-        ],
-        left_columns=(0, 2),
-    )
+    return [SimpleNamespace(**row._asdict(), share=share(row.allocations, total)) for row in rows]
 
 
 def bar(value: int, largest: int) -> str:
@@ -75,11 +40,51 @@ def bar(value: int, largest: int) -> str:
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
-def findings(answer: Answer) -> list[Finding]:
+def _bar(row: Answer, answer: Answer) -> str:
+    """Its length is the share of calls."""
+    return bar(row["allocations"], max(row["allocations"] for row in answer["classes"]))
+
+
+def _findings(answer: Answer) -> list[Finding]:
     """One exact size that makes most of the calls: a pool would serve it."""
     for row in answer["common"][:1]:
         if row["share"] >= 0.5 and row["allocations"] >= 10_000:
             size = units.size(row["size_bytes"])
-            text = f"{units.percent(row['share'], 1)} of the allocations are of exactly {size}"
-            return [Finding(row["share"] * 0.4, text, NAME)]
+            text = f"{units.percent(row['share'])} of the allocations are of exactly {size}"
+            return [Finding(row["share"] * 0.4, text)]
     return []
+
+
+# Power-of-two classes, and the most frequent exact sizes.
+QUESTION = Question(
+    "sizes",
+    "Sizes",
+    tables=(
+        Table(
+            "classes",
+            (
+                size_range("size"),
+                Column("from_bytes", "bytes"),
+                Column("to_bytes", "bytes"),
+                Column("allocations", "count", "calls", sampled="allocations"),
+                Column("", BAR, " ", text=_bar),
+                Column("share", "share"),
+                Column("bytes", "bytes", "bytes", sampled="bytes"),
+                Column("overhead_bytes", "bytes", sampled="overhead"),
+                Column("live_at_peak_bytes", "bytes", "at peak", sampled="peak_bytes"),
+                Column("live_at_peak_blocks", sampled="peak_blocks"),
+            ),
+            _classes,
+        ),
+        Table(
+            "common",
+            (
+                Column("size_bytes", "bytes"),
+                Column("allocations", sampled="allocations"),
+                Column("share", "share"),
+            ),
+            lambda report: _with_shares(report, report.facts.common_sizes[: report.top]),
+        ),
+    ),
+    findings=_findings,
+)

@@ -1,59 +1,165 @@
 # SPDX-License-Identifier: MIT
-"""The first screen: what ran, whether the recording is whole, the totals, what stands out."""
+"""The report's first part: what ran, whether the recording is whole, the totals, what stands out."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
-from heapwright.explain import coverage, estimates, look
+from heapwright.explain import coverage, estimates
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
-from heapwright.model.records import End, Metadata
-from heapwright.report import units
+from heapwright.model.completeness import Span
+from heapwright.model.facts import Facts, Peak, Totals
+from heapwright.model.records import END_REASONS, End, Metadata
+from heapwright.report.columns import OPEN, Choice, Column, Many, fields_of, record
 
 _FINDINGS = 6
-_UNRECORDED = 5
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
             13: "SIGPIPE", 15: "SIGTERM"}  # fmt: skip
 
 
 def answer(report: Report, findings: Sequence[Finding]) -> Answer:
     """The summary as plain data."""
-    trace, facts = report.trace, report.facts
-    metadata = trace.metadata
-    document = {
-        "program": metadata.program,
-        "command": metadata.command,
-        "host": metadata.host,
-        "process_id": metadata.process_id,
-        "allocator": metadata.allocator,
-        "started": datetime.fromtimestamp(metadata.start_unix_ns / 1e9, UTC).isoformat(),
-        "duration_ns": trace.end.time_ns or facts.totals.span_ns,
-        "end": {"reason": trace.end.reason, "status": trace.end.status, "text": ended(report)},
-        "completeness": coverage.record(report),
-        "is_filtered": not report.chosen.is_everything,
-        "sample_mean_bytes": metadata.sample_mean_bytes,
-        "durations_recorded": metadata.durations_recorded,
-        "notes": list(metadata.notes),
-        **processes_of(metadata),
-        "threads": len(trace.threads),
-        "totals": facts.totals._asdict(),
-        "peak": facts.peak._asdict(),
-        "temporaries": facts.temporaries,
-        "live_at": coverage.live_at(report),
-        "live_at_end_bytes": sum(site.live_at_end_bytes for site in facts.sites),
-        "live_at_end_blocks": sum(site.live_at_end_blocks for site in facts.sites),
-        "allocation_latency": facts.allocation_latency._asdict(),
-        "release_latency": facts.release_latency._asdict(),
-        "allocator_share": share(facts.totals.allocator_ns, report.thread_time_ns),
-        "findings": [
-            {"text": finding.text, "question": finding.question} for finding in heaviest(findings, _FINDINGS)
-        ],
-    }
-    estimates.complete_summary(report, document)
-    return document
+    found = record(FIGURES, _Source(report, findings), {})
+    spreads = report.facts.spreads
+    if spreads is not None:
+        mean = report.trace.metadata.sample_mean_bytes
+        estimates.complete_record(found, FIGURES, estimates.of_all(spreads), mean)
+    return found
+
+
+class _Source(NamedTuple):
+    report: Report
+    findings: Sequence[Finding]
+
+
+def _of_facts(value: Callable[[Facts], Any]) -> Callable[[_Source, Answer], Any]:
+    return lambda source, _: value(source.report.facts)
+
+
+def _of_metadata(name: str) -> Callable[[_Source, Answer], Any]:
+    return lambda source, _: getattr(source.report.trace.metadata, name)
+
+
+def _end(source: _Source, _: Answer) -> Answer:
+    end = source.report.trace.end
+    return {"reason": end.reason, "status": end.status, "text": end_in_words(end)}
+
+
+def _started(source: _Source, _: Answer) -> str:
+    return datetime.fromtimestamp(source.report.trace.metadata.start_unix_ns / 1e9, UTC).isoformat()
+
+
+def _duration(source: _Source, _: Answer) -> int:
+    return source.report.trace.end.time_ns or source.report.facts.totals.span_ns
+
+
+def _heaviest(source: _Source, _: Answer) -> list[Answer]:
+    found = heaviest(source.findings, _FINDINGS)
+    return [{"text": finding.text, "question": finding.question} for finding in found]
+
+
+def _about_process(name: str) -> Callable[[_Source, Answer], Any]:
+    return lambda source, _: processes_of(source.report.trace.metadata)[name]
+
+
+_COMPLETENESS = (
+    Column("is_complete", "flag"),
+    Column(
+        "covers_whole_run",
+        "flag",
+        about="The process was recorded from its beginning to its end, without a pause.",
+    ),
+    Column(
+        "coverage",
+        Many(fields_of(Span)),
+        about="What of the chosen time was recorded. is_complete is about this.",
+    ),
+    Column("dropped"),
+    Column("sequence_gaps"),
+    Column("reasons", Many("text")),
+)
+_TOTALS = fields_of(
+    Totals,
+    allocations="allocations",
+    requested_bytes="bytes",
+    **dict.fromkeys(
+        (
+            "events",
+            "releases",
+            "reallocs",
+            "failed",
+            "null_frees",
+            "usable_bytes",
+            "zero_size",
+            "allocator_ns",
+        ),
+        OPEN,
+    ),
+)
+_PEAK = fields_of(Peak, live_bytes="peak_bytes", live_blocks="peak_blocks", live_usable_bytes=OPEN)
+_UNRECORDED = (Column("process_id"), Column("program", "text"), Column("reason", "text"))
+
+FIGURES = (
+    *(Column(name, "text", value=_of_metadata(name)) for name in ("program", "command", "host")),
+    Column("process_id", value=_of_metadata("process_id")),
+    Column("allocator", "text", value=_of_metadata("allocator")),
+    Column("started", "moment", value=_started),
+    Column(
+        "duration_ns", "ns", value=lambda of, _: of.report.trace.end.time_ns or of.report.facts.totals.span_ns
+    ),
+    Column(
+        "end",
+        (Column("reason", Choice(END_REASONS)), Column("status", "integer"), Column("text", "text")),
+        value=_end,
+    ),
+    Column("completeness", _COMPLETENESS, value=lambda of, _: coverage.record(of.report)),
+    Column("is_filtered", "flag", value=lambda of, _: not of.report.chosen.is_everything),
+    Column("sample_mean_bytes", "bytes", value=_of_metadata("sample_mean_bytes")),
+    Column("durations_recorded", "flag", value=_of_metadata("durations_recorded")),
+    Column("notes", Many("text"), value=lambda of, _: list(of.report.trace.metadata.notes)),
+    Column("is_fork_child", "flag", value=_about_process("is_fork_child")),
+    Column("parent_process_id", value=_about_process("parent_process_id")),
+    Column("unrecorded_processes", Many(_UNRECORDED), value=_about_process("unrecorded_processes")),
+    Column("children_left_alone", value=_about_process("children_left_alone")),
+    Column("threads", value=lambda of, _: len(of.report.trace.threads)),
+    Column("totals", _TOTALS, value=_of_facts(lambda facts: facts.totals._asdict())),
+    Column("peak", _PEAK, value=_of_facts(lambda facts: facts.peak._asdict())),
+    Column("temporaries", value=_of_facts(lambda facts: facts.temporaries), sampled=OPEN),
+    Column("live_at", "live_at", value=lambda of, _: coverage.live_at(of.report)),
+    Column(
+        "live_at_end_bytes",
+        "bytes",
+        value=_of_facts(lambda facts: sum(site.live_at_end_bytes for site in facts.sites)),
+        sampled="end_bytes",
+    ),
+    Column(
+        "live_at_end_blocks",
+        value=_of_facts(lambda facts: sum(site.live_at_end_blocks for site in facts.sites)),
+        sampled="end_blocks",
+    ),
+    Column(
+        "allocation_latency",
+        "latency",
+        value=_of_facts(lambda facts: facts.allocation_latency._asdict()),
+        sampled=OPEN,
+    ),
+    Column(
+        "release_latency",
+        "latency",
+        value=_of_facts(lambda facts: facts.release_latency._asdict()),
+        sampled=OPEN,
+    ),
+    Column(
+        "allocator_share",
+        "share",
+        value=lambda of, _: share(of.report.facts.totals.allocator_ns, of.report.thread_time_ns),
+        sampled=OPEN,
+    ),
+    Column("findings", Many((Column("text", "text"), Column("question", "text"))), value=_heaviest),
+)
 
 
 def processes_of(metadata: Metadata) -> Answer:
@@ -66,13 +172,8 @@ def processes_of(metadata: Metadata) -> Answer:
     }
 
 
-def ended(report: Report) -> str:
-    """How the recording ended, in words."""
-    return end_in_words(report.trace.end)
-
-
 def end_in_words(end: End) -> str:
-    """The same of an end mark."""
+    """How a recording ended."""
     signal = _SIGNALS.get(end.status, f"signal {end.status}")
     return {
         "missing": "the file has no end mark: it was cut, or the collector was killed",
@@ -87,182 +188,3 @@ def end_in_words(end: End) -> str:
         ),
         "stopped": "recording was stopped on request",
     }.get(end.reason, end.reason)
-
-
-def show(answer: Answer) -> look.RenderableType:
-    """One screen."""
-    return look.Group(
-        _headline(answer), *_warnings(answer), look.Text(), _figures(answer), *_findings(answer)
-    )
-
-
-def show_heading(answer: Answer) -> look.RenderableType:
-    """What ran, and whether the recording is whole."""
-    return look.Group(_headline(answer), *_warnings(answer))
-
-
-def _headline(answer: Answer) -> look.Text:
-    line = look.Text(answer["command"] or answer["program"], style="bold")
-    line.append(
-        f"   process {answer['process_id']}, {units.duration(answer['duration_ns'])}, "
-        f"{units.counted(answer['threads'], 'thread')}, "
-        f"{answer['allocator'] or 'allocator unknown'}, "
-        f"{answer['end']['text']}",
-        style="not bold",
-    )
-    return line
-
-
-def _warnings(answer: Answer) -> list[look.Text]:
-    lines = []
-    completeness = answer["completeness"]
-    if completeness["is_complete"]:
-        style = "green" if completeness["covers_whole_run"] else "yellow"
-        lines.append(look.Text(coverage.sentence(completeness, _which_calls(answer)), style=style))
-    else:
-        reasons = "; ".join(completeness["reasons"]) or "reason unknown"
-        lines.append(look.Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
-        if not completeness["covers_whole_run"]:
-            lines.append(look.Text(coverage.sentence(completeness, _which_calls(answer)), style="yellow"))
-    if not completeness["covers_whole_run"]:
-        lines.append(look.Text(coverage.consequence(completeness), style="yellow"))
-    if answer["is_filtered"]:
-        lines.append(look.Text("filtered: the figures are about the chosen part only", style="yellow"))
-    if answer["sample_mean_bytes"]:
-        mean = units.size(answer["sample_mean_bytes"])
-        lines.append(
-            look.Text(
-                f"sampled, one in {mean} allocated: counts and bytes are estimates with their 95 % intervals",
-                style="yellow",
-            )
-        )
-    lines += [look.Text(note, style="yellow") for note in answer["notes"]]
-    lines += [look.Text(line, style="yellow") for line in about_processes(answer)]
-    return lines
-
-
-def about_processes(answer: Answer) -> list[str]:
-    """What this process started and what of it was not recorded."""
-    lines = []
-    if answer["is_fork_child"]:
-        lines.append(f"forked from process {answer['parent_process_id']}: blocks from before are inherited")
-    groups = Counter((process["program"], process["reason"]) for process in answer["unrecorded_processes"])
-    for (program, reason), number in groups.most_common(_UNRECORDED):
-        was = "was" if number == 1 else "were"
-        name = f"{program}: " if program else ""
-        lines.append(f"{units.counted(number, 'process', 'processes')} {was} not recorded: {name}{reason}")
-    rest = sum(groups.values()) - sum(number for _, number in groups.most_common(_UNRECORDED))
-    if rest:
-        lines.append(f"{units.counted(rest, 'other process', 'other processes')} not recorded either")
-    alone = answer["children_left_alone"]
-    if alone:
-        lines.append(
-            f"{units.counted(alone, 'child process', 'child processes')} started without the recorder"
-            " (--children records them)"
-        )
-    return lines
-
-
-def _which_calls(answer: Answer) -> str:
-    calls = "every sampled call" if answer["sample_mean_bytes"] else "every call"
-    return f"{calls} but what is named below" if answer["notes"] else calls
-
-
-def _figures(answer: Answer) -> look.Pairs:
-    if answer["sample_mean_bytes"]:
-        sampled = estimates.figures(answer, coverage.when(answer["live_at"]))
-        if odd := _oddities(answer["totals"]):
-            sampled.append(("seen as well", look.Text(", ".join(odd))))
-        return look.Pairs(sampled, style="bold")
-    totals, peak = answer["totals"], answer["peak"]
-    rows: list[tuple[str, look.Text]] = []
-
-    def row(name: str, text: str) -> None:
-        rows.append((name, look.Text(text)))
-
-    at = units.percent(peak["time_ns"], max(answer["duration_ns"], peak["time_ns"]))
-    row(
-        "peak",
-        f"{units.size(peak['live_bytes'])} in {units.counted(peak['live_blocks'], 'block')} "
-        f"({units.size(peak['live_usable_bytes'])} usable), "
-        f"at {units.duration(peak['time_ns'])} ({at} of the time)",
-    )
-    live_blocks = units.counted(answer["live_at_end_blocks"], "block")
-    row(
-        f"live {coverage.when(answer['live_at'])}",
-        f"{units.size(answer['live_at_end_bytes'])} in {live_blocks}",
-    )
-    row(
-        "calls",
-        f"{units.counted(totals['allocations'], 'allocation')} of {units.size(totals['requested_bytes'])}, "
-        f"{units.counted(totals['releases'], 'free')}, {units.counted(totals['reallocs'], 'realloc')}, "
-        f"{units.counted(answer['temporaries'], 'temporary', 'temporaries')} "
-        f"({units.percent(answer['temporaries'], max(totals['allocations'], answer['temporaries']))})",
-    )
-    row("allocator", _allocator(answer))
-    odd = _oddities(totals)
-    if odd:
-        row("seen as well", ", ".join(odd))
-    return look.Pairs(rows, style="bold")
-
-
-def _allocator(answer: Answer) -> str:
-    if not answer["durations_recorded"]:
-        return "times were not recorded (--no-durations)"
-    text = (
-        f"{units.duration(answer['totals']['allocator_ns'])}, "
-        f"{units.percent(answer['allocator_share'], 1)} of the threads' time"
-    )
-    for name, key in (("allocate", "allocation_latency"), ("free", "release_latency")):
-        latency = answer[key]
-        if latency["calls"]:
-            text += (
-                f"; {name} p50 {units.duration(latency['p50_ns'])}, p99 {units.duration(latency['p99_ns'])}"
-            )
-            text += f", max {units.duration(latency['max_ns'])}"
-    return text
-
-
-def _oddities(totals: Answer) -> list[str]:
-    wording = (
-        ("failed", "failed allocation", "failed allocations"),
-        ("zero_size", "allocation of 0 bytes", "allocations of 0 bytes"),
-        ("null_frees", "free of NULL", "frees of NULL"),
-        (
-            "inherited_releases",
-            "free of an inherited block (from before the fork)",
-            "frees of inherited blocks (from before the fork)",
-        ),
-        ("unknown_releases", "free of a block not in the trace", "frees of blocks not in the trace"),
-        (
-            "releases_from_before",
-            "free of a block from before the window (or from a pause)",
-            "frees of blocks from before the window (or from a pause)",
-        ),
-        (
-            "releases_in_pauses",
-            "block freed while recording was paused",
-            "blocks freed while recording was paused",
-        ),
-        (
-            "reused_live_addresses",
-            "address handed out twice (a free was missed)",
-            "addresses handed out twice (a free was missed)",
-        ),
-        ("size_mismatches", "sized free with the wrong size", "sized frees with the wrong size"),
-    )
-    odd = [units.counted(totals[key], one, many) for key, one, many in wording if totals[key]]
-    if totals["mapped_bytes"]:
-        odd.append(f"{units.size(totals['mapped_bytes'])} mapped by the program itself")
-    return odd
-
-
-def _findings(answer: Answer) -> list[look.RenderableType]:
-    if not answer["findings"]:
-        return []
-    rows = []
-    for finding in answer["findings"]:
-        line = look.Text(finding["text"])
-        line.append(f"   [{finding['question']}]", style="dim")
-        rows.append(("  •", line))
-    return [look.Text(), look.Text("What stands out", style="bold"), look.Pairs(rows, gap=1)]

@@ -1,57 +1,63 @@
 # SPDX-License-Identifier: MIT
-"""The look of the tables: numbers to the right, the site last and cut to fit."""
+"""Tables of sites: the site's name last and cut to fit, its callers below."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
-from heapwright.explain import look
-from heapwright.explain.report import Answer
+from heapwright.explain import estimates
+from heapwright.explain.report import Answer, Report
+from heapwright.model import Site, SiteFacts
 from heapwright.model.names import short_name
-from heapwright.report import units
+from heapwright.report import look, terminal, units
+from heapwright.report.columns import TEXT, WORD, Column, Table
 
-if TYPE_CHECKING:
-    from heapwright.terminal.columns import Cell
-
-Column = tuple[str, Callable[[Answer], str]]
+_CALL_SITE = Column("name", TEXT, "call site")
 
 
-def plain(
-    headers: Sequence[str],
-    rows: Iterable[Sequence[Cell]],
-    *,
-    text_columns: Sequence[int] = (),
-    left_columns: Sequence[int] = (),
-    centred: bool = False,
-) -> look.Columns:
-    """A table of numbers, none of them ever cut.
+def sites(
+    *columns: Column,
+    most: Callable[[SiteFacts], int] | None = None,
+    rows: Callable[[Any], Iterable[tuple[Site, Any]]] | None = None,
+    key: str = "sites",
+    about: str = "",
+) -> Table:
+    """A table of sites: of those with the most of something, or of these rows."""
 
-    text_columns are aligned to the left, and cut in the middle where there is
-    no room; left_columns are never cut.
-    """
-    return look.Columns(headers, rows, text_columns=text_columns, left_columns=left_columns, centred=centred)
+    def with_most(report: Report) -> Iterable[tuple[Site, Any]]:
+        assert most is not None
+        return report.top_sites(most)
+
+    return Table(key, columns, rows or with_most, of_sites=True, about=about)
 
 
-def by_site(
-    answer: Answer, columns: Sequence[Column], weight: Callable[[int], str] | None = None
-) -> look.Columns | None:
-    """The answer's "sites" with the given columns and the site's name last.
+def size_range(heading: str) -> Column:
+    """The column that shows both ends of a class of sizes."""
 
-    weight: how a path's weight is written in the first column; its share of
-    the whole goes to the second.
-    """
-    sites: list[Answer] = answer["sites"]
-    if not sites:
+    def text(row: Answer, _: Answer) -> str:
+        return f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}"
+
+    return Column("", WORD, heading, text=text)
+
+
+def shown(table: Table, answer: Answer, is_sampled: bool) -> look.RenderableType | None:
+    """The table for people, sampled figures with their intervals; None where there is nothing to show."""
+    records: list[Answer] = answer[table.key]
+    columns = estimates.shown_columns(table.columns) if is_sampled else table.columns
+    if not terminal.headed(columns, answer):
         return None
-    headers = [header for header, _ in columns] + ["call site"]
-    rows = []
-    for site in sites:
-        rows.append([text(site) for _, text in columns] + [site["name"]])
-        if weight is not None:
-            rows += _path_rows(site, len(columns), weight)
-        rows += _stack_rows(site, len(columns))
-    return plain(headers, rows, text_columns=(len(columns),))
+    if not records:
+        return look.Text("nothing was sampled", style="dim") if columns is not table.columns else None
+    if not table.of_sites:
+        return terminal.table(columns, records, answer)
+    headed = terminal.headed((*columns, _CALL_SITE), answer)
+    rows: list[Sequence[str]] = []
+    for site in records:
+        rows.append([column.written(site, answer) for column, _ in headed])
+        rows += _path_rows(site, len(headed) - 1, lambda weight: units.number(weight, headed[0][0].unit))
+        rows += _stack_rows(site, len(headed) - 1)
+    return terminal.of_cells(headed, rows)
 
 
 class _Named(NamedTuple):
@@ -65,7 +71,7 @@ def _path_rows(site: Answer, columns: int, weight: Callable[[int], str]) -> list
     """Callers that several paths begin with in a row of their own, then each path with what is its own."""
     paths = []
     for path in site.get("paths", ()):
-        figures = [weight(path["weight"]), units.percent(path["share"] * site["share"], 1)]
+        figures = [weight(path["weight"]), units.percent(path["share"] * site["share"])]
         names = [short_name(caller["function"]) for caller in path["callers"]]
         paths.append(_Named(figures + [""] * (columns - 2), names + (["…"] if path["is_cut"] else [])))
     if len(paths) == 1 and site["paths"][0]["share"] > 0.9995:

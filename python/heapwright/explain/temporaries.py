@@ -3,58 +3,51 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report, share, site_record
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.tables import sites
 from heapwright.report import units
-
-NAME = "temporaries"
-TITLE = "Temporaries: freed before the same thread allocated again"
+from heapwright.report.columns import Column
 
 
-def answer(report: Report) -> Answer:
-    """Temporaries by site.
-
-    The shares' whole: the allocations; with a range of time the freed blocks
-    where these are more, since a temporary may be allocated before the range.
-    """
-    total = report.facts.temporaries
-    return {
-        "temporaries": total,
-        "share": share(total, max(report.facts.totals.allocations, _freed(report))),
-        "sites": [
-            {
-                **site_record(site),
-                "temporaries": facts.temporaries,
-                "share_of_site": share(facts.temporaries, max(facts.allocations, facts.freed)),
-                "time_ns": facts.allocator_ns + facts.release_ns,
-            }
-            for site, facts in report.top_sites(lambda facts: facts.temporaries)
-        ],
-    }
+def _share(report: Report, _: Answer) -> float:
+    """Of the allocations; with a range of time of the freed blocks where these are more, since a
+    temporary may be allocated before the range."""
+    freed = sum(site.freed for site in report.facts.sites)
+    return share(report.facts.temporaries, max(report.facts.totals.allocations, freed))
 
 
-def _freed(report: Report) -> int:
-    return sum(site.freed for site in report.facts.sites)
-
-
-def show(answer: Answer) -> look.RenderableType | None:
-    """Most first; the time is that of all the site's calls and frees."""
-    return tables.by_site(
-        answer,
-        [
-            ("temporaries", lambda site: units.count(site["temporaries"])),
-            ("of the site", lambda site: units.percent(site["share_of_site"], 1)),
-            ("site's time", lambda site: units.duration(site["time_ns"])),
-        ],
-    )
-
-
-def findings(answer: Answer) -> list[Finding]:
+def _findings(answer: Answer) -> list[Finding]:
     """Many temporaries."""
     if answer["share"] < 0.1 or answer["temporaries"] < 1000:
         return []
-    site = answer["sites"][0] if answer["sites"] else None
-    text = f"{units.percent(answer['share'], 1)} of the allocations are temporaries"
-    if site:
-        text += f", most from {site['name']}"
-    return [Finding(answer["share"] * 0.7, text, NAME)]
+    text = f"{units.percent(answer['share'])} of the allocations are temporaries"
+    if answer["sites"]:
+        text += f", most from {answer['sites'][0]['name']}"
+    return [Finding(answer["share"] * 0.7, text)]
+
+
+QUESTION = Question(
+    "temporaries",
+    "Temporaries: freed before the same thread allocated again",
+    (
+        Column("temporaries", value=lambda report, _: report.facts.temporaries),
+        Column("share", "share", value=_share),
+    ),
+    (
+        sites(
+            Column("temporaries", "count", "temporaries"),
+            Column(
+                "share_of_site",
+                "share",
+                "of the site",
+                lambda site, _: share(site.temporaries, max(site.allocations, site.freed)),
+            ),
+            # Of all the site's calls and frees.
+            Column("time_ns", "ns", "site's time", lambda site, _: site.allocator_ns + site.release_ns),
+            most=lambda site: site.temporaries,
+        ),
+    ),
+    findings=_findings,
+    unsampled="what a thread does between an allocation and its free takes every call",
+)

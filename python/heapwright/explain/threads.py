@@ -3,61 +3,44 @@
 
 from __future__ import annotations
 
-from heapwright.explain import look, tables
-from heapwright.explain.report import Answer, Finding, Report
-from heapwright.report import units
+from types import SimpleNamespace
 
-NAME = "threads"
-TITLE = "Threads"
-
-
-def answer(report: Report) -> Answer:
-    """The threads with the most calls."""
-    rows = list(zip(report.trace.threads, report.facts.threads, strict=False))
-    rows.sort(key=lambda row: -(row[1].allocations + row[1].releases))
-    return {
-        "count": len(report.trace.threads),
-        "threads": [
-            {
-                "thread": thread.index,
-                "thread_id": thread.thread_id,
-                "name": thread.name,
-                "first_ns": thread.first_ns,
-                "exit_ns": thread.exit_ns,
-                "allocations": facts.allocations,
-                "releases": facts.releases,
-                "bytes": facts.bytes,
-                "allocator_ns": facts.allocator_ns,
-                "temporaries": facts.temporaries,
-                "peak_live_bytes": facts.peak_live_bytes,
-                "dropped": thread.dropped,
-            }
-            for thread, facts in rows[: report.top]
-        ],
-    }
+from heapwright.explain.question import Question
+from heapwright.explain.report import Report
+from heapwright.report.columns import OPEN, Column, Table
 
 
-def show(answer: Answer) -> look.RenderableType | None:
-    """Most calls first."""
-    if not answer["threads"]:
-        return None
-    return tables.plain(
-        ("thread", "allocations", "frees", "bytes", "own peak", "allocator"),
-        [
+def _rows(report: Report) -> list[SimpleNamespace]:
+    """What the trace and the facts know of each thread; most calls first."""
+    pairs = zip(report.trace.threads, report.facts.threads, strict=False)
+    rows = [SimpleNamespace(**thread._asdict(), **facts._asdict()) for thread, facts in pairs]
+    rows.sort(key=lambda row: -(row.allocations + row.releases))
+    return rows[: report.top]
+
+
+# Threads are shown, not judged: there are no findings.
+QUESTION = Question(
+    "threads",
+    "Threads",
+    (Column("count", value=lambda report, _: len(report.trace.threads)),),
+    (
+        Table(
+            "threads",
             (
-                f"{row['name']} #{row['thread']}",
-                units.count(row["allocations"]),
-                units.count(row["releases"]),
-                units.size(row["bytes"]),
-                units.size(row["peak_live_bytes"]),
-                units.duration(row["allocator_ns"]),
-            )
-            for row in answer["threads"]
-        ],
-        text_columns=(0,),
-    )
-
-
-def findings(answer: Answer) -> list[Finding]:
-    """Threads are shown, not judged."""
-    return []
+                Column("name", "text", "thread", text=lambda row, _: f"{row['name']} #{row['thread']}"),
+                Column("thread", value=lambda row, _: row.index),
+                Column("thread_id"),
+                Column("first_ns", "ns"),
+                Column("exit_ns", "ns"),
+                Column("allocations", "count", "allocations", sampled="allocations"),
+                Column("releases", "count", "frees", sampled=OPEN),
+                Column("bytes", "bytes", "bytes", sampled="bytes"),
+                Column("peak_live_bytes", "bytes", "own peak", sampled=OPEN),
+                Column("allocator_ns", "ns", "allocator", sampled=OPEN),
+                Column("temporaries", sampled=OPEN),
+                Column("dropped"),
+            ),
+            _rows,
+        ),
+    ),
+)

@@ -5,24 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heapwright.explain import look
-from heapwright.explain.report import Answer, Finding, Report
-from heapwright.report import units
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer
+from heapwright.report import look, units
+from heapwright.report.columns import OPEN, Column, Table
 
-NAME = "timeline"
-TITLE = "Over time"
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _CELLS = 64
 _FEWEST_CELLS = 16
 _GAP = 2
 
 
-def answer(report: Report) -> Answer:
-    """The state at the end of each step, and the highest within it."""
-    return {"points": [point._asdict() for point in report.facts.timeline]}
-
-
-def show(answer: Answer) -> look.RenderableType | None:
+def _show(answer: Answer) -> look.RenderableType | None:
     """One line a measure, all byte measures on one scale.
 
     Requested and usable are those of one moment: the highest requested of the step.
@@ -98,6 +92,40 @@ def sparkline(values: Sequence[int], scale: int, cells: int = _CELLS) -> str:
     return "".join(bars)
 
 
-def findings(answer: Answer) -> list[Finding]:
-    """A heap that ends near its peak and never came down."""
-    return []
+QUESTION = Question(
+    "timeline",
+    "Over time",
+    tables=(
+        Table(
+            "points",
+            (
+                Column("time_ns", "ns"),
+                Column("live_bytes", "bytes", sampled="live_bytes"),
+                Column("live_usable_bytes", "bytes", sampled=OPEN),
+                Column("live_blocks", sampled=OPEN),
+                Column(
+                    "highest_live_bytes",
+                    "bytes",
+                    sampled=OPEN,
+                    about="Within the step; the other live figures are those at its end.",
+                ),
+                Column(
+                    "usable_at_highest_bytes",
+                    "bytes",
+                    sampled=OPEN,
+                    about="At the moment of highest_live_bytes.",
+                ),
+                Column(
+                    "resident_bytes", "bytes", about="Anonymous memory, of the latest sample; 0: none yet."
+                ),
+                Column("resident_file_bytes", "bytes"),
+                Column("resident_shared_bytes", "bytes", about="Without the recorder's own pages."),
+                Column("allocations", sampled="allocations"),
+                Column("releases", sampled=OPEN),
+                Column("allocator_ns", "ns", sampled=OPEN),
+            ),
+            lambda report: report.facts.timeline,
+        ),
+    ),
+    show=_show,
+)

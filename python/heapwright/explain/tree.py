@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from heapwright.explain import details, look, tables
+from heapwright.explain import details
 from heapwright.explain.report import Answer, Report, share
 from heapwright.model.call_tree import Branch, Callees, Callers
 from heapwright.model.sites import MARKS
-from heapwright.report import units
+from heapwright.report import look, units
 
 ENDS = ("callers", "allocation")
 
@@ -90,7 +90,7 @@ def show(answer: Answer) -> look.RenderableType:
         [units.percent(branch["share"], 1), measure.text(branch["weight"]), "  " * level + branch["name"]]
         for level, branch in _lines(answer["branches"], 0, 0)
     ]
-    return look.Group(title, tables.plain(["share", answer["measure"], "call"], rows, text_columns=(2,)))
+    return look.Group(title, look.Columns(["share", answer["measure"], "call"], rows, text_columns=(2,)))
 
 
 def _lines(branches: list[Answer], level: int, above: int) -> Iterator[tuple[int, Answer]]:

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""The summary for people: one screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from heapwright.explain import coverage, estimates
+from heapwright.explain.report import Answer
+from heapwright.report import look, units
+
+_MOST_UNRECORDED = 5
+
+
+def show(answer: Answer) -> look.RenderableType:
+    """One screen."""
+    return look.Group(
+        _headline(answer), *_warnings(answer), look.Text(), _figures(answer), *_findings(answer)
+    )
+
+
+def show_heading(answer: Answer) -> look.RenderableType:
+    """What ran, and whether the recording is whole."""
+    return look.Group(_headline(answer), *_warnings(answer))
+
+
+def _headline(answer: Answer) -> look.Text:
+    line = look.Text(answer["command"] or answer["program"], style="bold")
+    line.append(
+        f"   process {answer['process_id']}, {units.duration(answer['duration_ns'])}, "
+        f"{units.counted(answer['threads'], 'thread')}, "
+        f"{answer['allocator'] or 'allocator unknown'}, "
+        f"{answer['end']['text']}",
+        style="not bold",
+    )
+    return line
+
+
+def _warnings(answer: Answer) -> list[look.Text]:
+    lines = []
+    completeness = answer["completeness"]
+    if completeness["is_complete"]:
+        style = "green" if completeness["covers_whole_run"] else "yellow"
+        lines.append(look.Text(coverage.sentence(completeness, _which_calls(answer)), style=style))
+    else:
+        reasons = "; ".join(completeness["reasons"]) or "reason unknown"
+        lines.append(look.Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
+        if not completeness["covers_whole_run"]:
+            lines.append(look.Text(coverage.sentence(completeness, _which_calls(answer)), style="yellow"))
+    if not completeness["covers_whole_run"]:
+        lines.append(look.Text(coverage.consequence(completeness), style="yellow"))
+    if answer["is_filtered"]:
+        lines.append(look.Text("filtered: the figures are about the chosen part only", style="yellow"))
+    if answer["sample_mean_bytes"]:
+        mean = units.size(answer["sample_mean_bytes"])
+        lines.append(
+            look.Text(
+                f"sampled, one in {mean} allocated: counts and bytes are estimates with their 95 % intervals",
+                style="yellow",
+            )
+        )
+    lines += [look.Text(note, style="yellow") for note in answer["notes"]]
+    lines += [look.Text(line, style="yellow") for line in about_processes(answer)]
+    return lines
+
+
+def about_processes(answer: Answer) -> list[str]:
+    """What this process started and what of it was not recorded."""
+    lines = []
+    if answer["is_fork_child"]:
+        lines.append(f"forked from process {answer['parent_process_id']}: blocks from before are inherited")
+    groups = Counter((process["program"], process["reason"]) for process in answer["unrecorded_processes"])
+    for (program, reason), number in groups.most_common(_MOST_UNRECORDED):
+        was = "was" if number == 1 else "were"
+        name = f"{program}: " if program else ""
+        lines.append(f"{units.counted(number, 'process', 'processes')} {was} not recorded: {name}{reason}")
+    rest = sum(groups.values()) - sum(number for _, number in groups.most_common(_MOST_UNRECORDED))
+    if rest:
+        lines.append(f"{units.counted(rest, 'other process', 'other processes')} not recorded either")
+    alone = answer["children_left_alone"]
+    if alone:
+        lines.append(
+            f"{units.counted(alone, 'child process', 'child processes')} started without the recorder"
+            " (--children records them)"
+        )
+    return lines
+
+
+def _which_calls(answer: Answer) -> str:
+    calls = "every sampled call" if answer["sample_mean_bytes"] else "every call"
+    return f"{calls} but what is named below" if answer["notes"] else calls
+
+
+def _figures(answer: Answer) -> look.Pairs:
+    if answer["sample_mean_bytes"]:
+        sampled = estimates.figures(answer, coverage.when(answer["live_at"]))
+        if odd := _oddities(answer["totals"]):
+            sampled.append(("seen as well", look.Text(", ".join(odd))))
+        return look.Pairs(sampled, style="bold")
+    totals, peak = answer["totals"], answer["peak"]
+    rows: list[tuple[str, look.Text]] = []
+
+    def row(name: str, text: str) -> None:
+        rows.append((name, look.Text(text)))
+
+    at = units.percent(peak["time_ns"], max(answer["duration_ns"], peak["time_ns"]))
+    row(
+        "peak",
+        f"{units.size(peak['live_bytes'])} in {units.counted(peak['live_blocks'], 'block')} "
+        f"({units.size(peak['live_usable_bytes'])} usable), "
+        f"at {units.duration(peak['time_ns'])} ({at} of the time)",
+    )
+    live_blocks = units.counted(answer["live_at_end_blocks"], "block")
+    row(
+        f"live {coverage.when(answer['live_at'])}",
+        f"{units.size(answer['live_at_end_bytes'])} in {live_blocks}",
+    )
+    row(
+        "calls",
+        f"{units.counted(totals['allocations'], 'allocation')} of {units.size(totals['requested_bytes'])}, "
+        f"{units.counted(totals['releases'], 'free')}, {units.counted(totals['reallocs'], 'realloc')}, "
+        f"{units.counted(answer['temporaries'], 'temporary', 'temporaries')} "
+        f"({units.percent(answer['temporaries'], max(totals['allocations'], answer['temporaries']))})",
+    )
+    row("allocator", _allocator(answer))
+    odd = _oddities(totals)
+    if odd:
+        row("seen as well", ", ".join(odd))
+    return look.Pairs(rows, style="bold")
+
+
+def _allocator(answer: Answer) -> str:
+    if not answer["durations_recorded"]:
+        return "times were not recorded (--no-durations)"
+    text = (
+        f"{units.duration(answer['totals']['allocator_ns'])}, "
+        f"{units.percent(answer['allocator_share'], 1)} of the threads' time"
+    )
+    for name, key in (("allocate", "allocation_latency"), ("free", "release_latency")):
+        latency = answer[key]
+        if latency["calls"]:
+            text += (
+                f"; {name} p50 {units.duration(latency['p50_ns'])}, p99 {units.duration(latency['p99_ns'])}"
+            )
+            text += f", max {units.duration(latency['max_ns'])}"
+    return text
+
+
+def _oddities(totals: Answer) -> list[str]:
+    wording = (
+        ("failed", "failed allocation", "failed allocations"),
+        ("zero_size", "allocation of 0 bytes", "allocations of 0 bytes"),
+        ("null_frees", "free of NULL", "frees of NULL"),
+        (
+            "inherited_releases",
+            "free of an inherited block (from before the fork)",
+            "frees of inherited blocks (from before the fork)",
+        ),
+        ("unknown_releases", "free of a block not in the trace", "frees of blocks not in the trace"),
+        (
+            "releases_from_before",
+            "free of a block from before the window (or from a pause)",
+            "frees of blocks from before the window (or from a pause)",
+        ),
+        (
+            "releases_in_pauses",
+            "block freed while recording was paused",
+            "blocks freed while recording was paused",
+        ),
+        (
+            "reused_live_addresses",
+            "address handed out twice (a free was missed)",
+            "addresses handed out twice (a free was missed)",
+        ),
+        ("size_mismatches", "sized free with the wrong size", "sized frees with the wrong size"),
+    )
+    odd = [units.counted(totals[key], one, many) for key, one, many in wording if totals[key]]
+    if totals["mapped_bytes"]:
+        odd.append(f"{units.size(totals['mapped_bytes'])} mapped by the program itself")
+    return odd
+
+
+def _findings(answer: Answer) -> list[look.RenderableType]:
+    if not answer["findings"]:
+        return []
+    rows = []
+    for finding in answer["findings"]:
+        line = look.Text(finding["text"])
+        line.append(f"   [{finding['question']}]", style="dim")
+        rows.append(("  •", line))
+    return [look.Text(), look.Text("What stands out", style="bold"), look.Pairs(rows, gap=1)]

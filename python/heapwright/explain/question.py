@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""What a question is: figures, tables and how they are shown."""
+
+# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from heapwright.explain import tables
+from heapwright.explain.report import Answer, Finding, Report, site_record
+from heapwright.report import look
+from heapwright.report.columns import Column, Table, record
+
+A_SAMPLED_CALL_IS_SLOW = "a sampled call is a slow one: its time says nothing about the others'"
+
+
+def _the_report(report: Report) -> Any:
+    return report
+
+
+def _nothing(_answer: Answer) -> Sequence[Any]:
+    return ()
+
+
+class Question(NamedTuple):
+    """One question to a trace.
+
+    prepare: what the figures and tables are read from, made once of the report.
+    findings: what of the answer belongs on the first screen.
+    title_of: where the title depends on the answer. notes: lines below the tables.
+    show: what draws the answer, if not its tables; None when there is nothing to show.
+    paths: the columns of the stacks that make the weight of the sites' call paths;
+    they sum up to the first column of the table.
+    unsampled: why samples do not answer it; "" = they do.
+    """
+
+    name: str
+    title: str
+    figures: tuple[Column, ...] = ()
+    tables: tuple[Table, ...] = ()
+    prepare: Callable[[Report], Any] = _the_report
+    findings: Callable[[Answer], Sequence[Finding]] = _nothing
+    title_of: Callable[[Answer], str] | None = None
+    notes: Callable[[Answer], Sequence[str]] = _nothing
+    show: "Callable[[Answer], look.RenderableType | None] | None" = None
+    paths: tuple[str, ...] = ()
+    unsampled: str = ""
+
+    def answer(self, report: Report) -> Answer:
+        """The answer as plain data: what --json prints."""
+        if self.unsampled and report.facts.spreads is not None:
+            return {"not_answered": self.unsampled}
+        source = self.prepare(report)
+        found: Answer = {}
+        for figure in self.figures:
+            found |= record([figure], source, found)
+        for table in self.tables:
+            found[table.key] = [_record(table, row, found) for row in table.rows(source)]
+        return found
+
+    def shown(self, answer: Answer, is_sampled: bool) -> "look.RenderableType | None":
+        """The same for people; None when there is nothing to show."""
+        if "not_answered" in answer:
+            return look.Text(f"not answered from samples: {answer['not_answered']}", style="dim")
+        if self.show is not None:
+            return self.show(answer)
+        found = [tables.shown(table, answer, is_sampled) for table in self.tables]
+        parts = [part for part in found if part is not None]
+        parts[1:] = [part for following in parts[1:] for part in (look.Text(), following)]
+        parts += [look.Text(line, style="dim") for line in self.notes(answer)]
+        return look.Group(*parts) if parts else None
+
+    def heading(self, answer: Answer) -> str:
+        """The title over the answer."""
+        return self.title if self.title_of is None or "not_answered" in answer else self.title_of(answer)
+
+
+def _record(table: Table, row: Any, found: Answer) -> Answer:
+    if not table.of_sites:
+        return record(table.columns, row, found)
+    site, own = row
+    return {**site_record(site), **record(table.columns, own, found)}
+
+
+__all__ = ["A_SAMPLED_CALL_IS_SLOW", "Question"]

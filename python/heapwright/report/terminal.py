@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""Tables of columns for terminals: numbers to the right, names to the left, what is shown of them in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from heapwright.report import look
+from heapwright.report.columns import BAR, TEXT, WORD, Column, Record
+
+
+def table(columns: Sequence[Column], records: Iterable[Record], answer: Record | None = None) -> look.Columns:
+    """The columns that have a heading."""
+    around = answer or {}
+    shown = headed(columns, around)
+    rows = [[column.written(record, around) for column, _ in shown] for record in records]
+    return of_cells(shown, rows)
+
+
+def headed(columns: Sequence[Column], answer: Record) -> list[tuple[Column, str]]:
+    """The columns with their headings; a bar's is a space."""
+    return [(column, heading.strip()) for column in columns if (heading := column.heading(answer))]
+
+
+def of_cells(shown: Sequence[tuple[Column, str]], rows: Iterable[Sequence[str]]) -> look.Columns:
+    """The same from cells; text is cut where there is no room, figures and words never are."""
+
+    def places(*names: str) -> list[int]:
+        return [number for number, (column, _) in enumerate(shown) if column.unit in names]
+
+    headings = [heading for _, heading in shown]
+    return look.Columns(headings, rows, text_columns=places(TEXT), left_columns=places(WORD, BAR))
