@@ -32,7 +32,7 @@ def _findings(answer: Answer) -> list[Finding]:
 QUESTION = Question(
     "calls",
     "Most allocations",
-    (Column("allocations", value=lambda report, _: report.facts.totals.allocations, sampled="allocations"),),
+    (Column("allocations", value="facts.totals.allocations", sampled="allocations"),),
     (
         sites(
             Column("allocations", "count", "calls", sampled="allocations"),

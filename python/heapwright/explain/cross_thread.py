@@ -81,7 +81,7 @@ QUESTION = Question(
             lambda found: found.pairs,
         ),
         sites(
-            Column("blocks", "count", "blocks", lambda site, _: site.freed_by_other_thread),
+            Column("blocks", "count", "blocks", "freed_by_other_thread"),
             Column(
                 "share_of_site",
                 "share",

@@ -34,7 +34,7 @@ QUESTION = Question(
     ),
     (
         sites(
-            Column("mapped_bytes", "bytes", "mapped", lambda row, _: row.bytes),
+            Column("mapped_bytes", "bytes", "mapped", "bytes"),
             Column("share", "share", "share", lambda row, of: share(row.bytes, of["mapped_bytes"])),
             Column("calls", "count", "calls"),
             Column("unmapped_bytes", "bytes", "unmapped"),

@@ -41,12 +41,7 @@ QUESTION = Question(
     "Overhead: usable minus requested bytes",
     (
         Column("overhead_bytes", "bytes", value=_over_all, sampled="overhead"),
-        Column(
-            "requested_bytes",
-            "bytes",
-            value=lambda report, _: report.facts.totals.requested_bytes,
-            sampled="bytes",
-        ),
+        Column("requested_bytes", "bytes", value="facts.totals.requested_bytes", sampled="bytes"),
         Column("at_peak_bytes", "bytes", value=_at_peak, sampled=OPEN),
         Column("share_at_peak", "share", value=_share_at_peak, sampled=OPEN),
     ),

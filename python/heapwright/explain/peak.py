@@ -23,41 +23,19 @@ QUESTION = Question(
     "peak",
     "What lived at the peak",
     (
-        Column("time_ns", "ns", value=lambda report, _: report.facts.peak.time_ns),
-        Column(
-            "live_bytes", "bytes", value=lambda report, _: report.facts.peak.live_bytes, sampled="peak_bytes"
-        ),
-        Column(
-            "live_usable_bytes",
-            "bytes",
-            value=lambda report, _: report.facts.peak.live_usable_bytes,
-            sampled=OPEN,
-        ),
-        Column("live_blocks", value=lambda report, _: report.facts.peak.live_blocks, sampled="peak_blocks"),
+        Column("time_ns", "ns", value="facts.peak.time_ns"),
+        Column("live_bytes", "bytes", value="facts.peak.live_bytes", sampled="peak_bytes"),
+        Column("live_usable_bytes", "bytes", value="facts.peak.live_usable_bytes", sampled=OPEN),
+        Column("live_blocks", value="facts.peak.live_blocks", sampled="peak_blocks"),
         Column("intervals_are", "text", value=added_later),
     ),
     (
         sites(
+            Column("live_bytes", "bytes", "bytes", "live_at_peak_bytes", sampled="peak_bytes"),
             Column(
-                "live_bytes",
-                "bytes",
-                "bytes",
-                lambda site, _: site.live_at_peak_bytes,
-                sampled="peak_bytes",
+                "share", "share", "share", lambda site, of: share(site.live_at_peak_bytes, of["live_bytes"])
             ),
-            Column(
-                "share",
-                "share",
-                "share",
-                lambda site, of: share(site.live_at_peak_bytes, of["live_bytes"]),
-            ),
-            Column(
-                "live_blocks",
-                "count",
-                "blocks",
-                lambda site, _: site.live_at_peak_blocks,
-                sampled="peak_blocks",
-            ),
+            Column("live_blocks", "count", "blocks", "live_at_peak_blocks", sampled="peak_blocks"),
             most=lambda site: site.live_at_peak_bytes,
         ),
     ),

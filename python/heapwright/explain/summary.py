@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from heapwright.explain import coverage, estimates
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
 from heapwright.model.completeness import Span
-from heapwright.model.facts import Facts, Peak, Totals
+from heapwright.model.facts import Peak, Totals
 from heapwright.model.records import END_REASONS, End, Metadata
 from heapwright.report.columns import OPEN, Choice, Column, Many, fields_of, record
 
@@ -35,12 +35,8 @@ class _Source(NamedTuple):
     findings: Sequence[Finding]
 
 
-def _of_facts(value: Callable[[Facts], Any]) -> Callable[[_Source, Answer], Any]:
-    return lambda source, _: value(source.report.facts)
-
-
-def _of_metadata(name: str) -> Callable[[_Source, Answer], Any]:
-    return lambda source, _: getattr(source.report.trace.metadata, name)
+def _sum(field: str) -> Callable[[_Source, Answer], int]:
+    return lambda source, _: sum(getattr(site, field) for site in source.report.facts.sites)
 
 
 def _end(source: _Source, _: Answer) -> Answer:
@@ -103,9 +99,9 @@ _PEAK = fields_of(Peak, live_bytes="peak_bytes", live_blocks="peak_blocks", live
 _UNRECORDED = (Column("process_id"), Column("program", "text"), Column("reason", "text"))
 
 FIGURES = (
-    *(Column(name, "text", value=_of_metadata(name)) for name in ("program", "command", "host")),
-    Column("process_id", value=_of_metadata("process_id")),
-    Column("allocator", "text", value=_of_metadata("allocator")),
+    *(Column(name, "text", value=f"report.trace.metadata.{name}") for name in ("program", "command", "host")),
+    Column("process_id", value="report.trace.metadata.process_id"),
+    Column("allocator", "text", value="report.trace.metadata.allocator"),
     Column("started", "moment", value=_started),
     Column(
         "duration_ns", "ns", value=lambda of, _: of.report.trace.end.time_ns or of.report.facts.totals.span_ns
@@ -117,41 +113,22 @@ FIGURES = (
     ),
     Column("completeness", _COMPLETENESS, value=lambda of, _: coverage.record(of.report)),
     Column("is_filtered", "flag", value=lambda of, _: not of.report.chosen.is_everything),
-    Column("sample_mean_bytes", "bytes", value=_of_metadata("sample_mean_bytes")),
-    Column("durations_recorded", "flag", value=_of_metadata("durations_recorded")),
+    Column("sample_mean_bytes", "bytes", value="report.trace.metadata.sample_mean_bytes"),
+    Column("durations_recorded", "flag", value="report.trace.metadata.durations_recorded"),
     Column("notes", Many("text"), value=lambda of, _: list(of.report.trace.metadata.notes)),
     Column("is_fork_child", "flag", value=_about_process("is_fork_child")),
     Column("parent_process_id", value=_about_process("parent_process_id")),
     Column("unrecorded_processes", Many(_UNRECORDED), value=_about_process("unrecorded_processes")),
     Column("children_left_alone", value=_about_process("children_left_alone")),
     Column("threads", value=lambda of, _: len(of.report.trace.threads)),
-    Column("totals", _TOTALS, value=_of_facts(lambda facts: facts.totals._asdict())),
-    Column("peak", _PEAK, value=_of_facts(lambda facts: facts.peak._asdict())),
-    Column("temporaries", value=_of_facts(lambda facts: facts.temporaries), sampled=OPEN),
+    Column("totals", _TOTALS, value="report.facts.totals"),
+    Column("peak", _PEAK, value="report.facts.peak"),
+    Column("temporaries", value="report.facts.temporaries", sampled=OPEN),
     Column("live_at", "live_at", value=lambda of, _: coverage.live_at(of.report)),
-    Column(
-        "live_at_end_bytes",
-        "bytes",
-        value=_of_facts(lambda facts: sum(site.live_at_end_bytes for site in facts.sites)),
-        sampled="end_bytes",
-    ),
-    Column(
-        "live_at_end_blocks",
-        value=_of_facts(lambda facts: sum(site.live_at_end_blocks for site in facts.sites)),
-        sampled="end_blocks",
-    ),
-    Column(
-        "allocation_latency",
-        "latency",
-        value=_of_facts(lambda facts: facts.allocation_latency._asdict()),
-        sampled=OPEN,
-    ),
-    Column(
-        "release_latency",
-        "latency",
-        value=_of_facts(lambda facts: facts.release_latency._asdict()),
-        sampled=OPEN,
-    ),
+    Column("live_at_end_bytes", "bytes", value=_sum("live_at_end_bytes"), sampled="end_bytes"),
+    Column("live_at_end_blocks", value=_sum("live_at_end_blocks"), sampled="end_blocks"),
+    Column("allocation_latency", "latency", value="report.facts.allocation_latency", sampled=OPEN),
+    Column("release_latency", "latency", value="report.facts.release_latency", sampled=OPEN),
     Column(
         "allocator_share",
         "share",

@@ -31,7 +31,7 @@ QUESTION = Question(
     "temporaries",
     "Temporaries: freed before the same thread allocated again",
     (
-        Column("temporaries", value=lambda report, _: report.facts.temporaries),
+        Column("temporaries", value="facts.temporaries"),
         Column("share", "share", value=_share),
     ),
     (

@@ -28,7 +28,7 @@ QUESTION = Question(
             "threads",
             (
                 Column("name", "text", "thread", text=lambda row, _: f"{row['name']} #{row['thread']}"),
-                Column("thread", value=lambda row, _: row.index),
+                Column("thread", value="index"),
                 Column("thread_id"),
                 Column("first_ns", "ns"),
                 Column("exit_ns", "ns"),

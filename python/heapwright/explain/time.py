@@ -31,8 +31,8 @@ QUESTION = Question(
     "time",
     "Most time in the allocator",
     (
-        Column("durations_recorded", "flag", value=lambda of, _: of.trace.metadata.durations_recorded),
-        Column("allocator_ns", "ns", value=lambda of, _: of.facts.totals.allocator_ns),
+        Column("durations_recorded", "flag", value="trace.metadata.durations_recorded"),
+        Column("allocator_ns", "ns", value="facts.totals.allocator_ns"),
         Column("thread_time_ns", "ns"),
         Column("share", "share", value=lambda _, of: share(of["allocator_ns"], of["thread_time_ns"])),
     ),

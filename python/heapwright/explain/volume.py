@@ -12,7 +12,7 @@ from heapwright.report.columns import OPEN, Column
 QUESTION = Question(
     "volume",
     "Most bytes allocated",
-    (Column("bytes", "bytes", value=lambda report, _: report.facts.totals.requested_bytes, sampled="bytes"),),
+    (Column("bytes", "bytes", value="facts.totals.requested_bytes", sampled="bytes"),),
     (
         sites(
             Column("bytes", "bytes", "bytes", sampled="bytes"),

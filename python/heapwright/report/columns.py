@@ -7,6 +7,7 @@ One Column is all that JSON, its schema and the terminal know of a figure.
 # Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from heapwright.report import units
@@ -38,7 +39,8 @@ class Column(NamedTuple):
     unit: a name in units.WRITERS, TEXT (cut where there is no room), WORD (never cut), BAR (a drawing),
     "flag", "integer", "number", or a name of the schema's own; Many, Choice, or an object's columns.
     label: its heading; "" = in JSON, not shown.
-    value: from the row and the figures around its table; not given: the row's field of that name.
+    value: the row's field, with dots where it is a field's field, or a function of the row and the
+    figures around its table; not given: the row's field of that name.
     text: how it is written, from the row's record and the answer; not given: by the unit.
     sampled: in a sampled trace OPEN, or the name of its spread (model/spreads.py); "" = exact.
     about: for the schema.
@@ -47,14 +49,17 @@ class Column(NamedTuple):
     key: str
     unit: Any = "count"
     label: str | Callable[[Record], str] = ""
-    value: Callable[[Row, Record], Any] | None = None
+    value: str | Callable[[Row, Record], Any] = ""
     text: Callable[[Record, Record], str] | None = None
     sampled: str = ""
     about: str = ""
 
     def of(self, row: Row, around: Record) -> Any:
-        """The value."""
-        return getattr(row, self.key) if self.value is None else self.value(row, around)
+        """The value; a named tuple as plain data."""
+        if callable(self.value):
+            return self.value(row, around)
+        found = attrgetter(self.value or self.key)(row)
+        return found._asdict() if hasattr(found, "_asdict") else found
 
     def heading(self, answer: Record) -> str:
         """Of the table in this answer."""
