@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.lab import catalogue, findings, tables
-from heapwright.measure.experiment import Experiment, Part
+from heapwright.measure.experiment import Experiment
 from heapwright.report import markdown, units
 
 project = Path(__file__).resolve().parents[2]
@@ -25,26 +25,11 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 Record = Mapping[str, Any]
 
 
-def load_table(part: Part, record: Record) -> list[str]:
-    figures = [figure for figure in part.figures if figure.of_load]
-    rows = []
-    for case in record["cases"]:
-        summary = case["results"][0]["summary"]
-        values = [units.number(summary.get(f.key, {}).get("median"), f.unit) for f in figures]
-        rows.append([case["name"], *values])
-    return markdown.table(["", *(figure.label for figure in figures)], rows)
-
-
-def allocator_table(part: Part, record: Record, document: Record) -> list[str]:
-    columns = tables.columns_of(part, record)
-    rows = []
-    for allocator in document["allocators"]:
-        row = [f"{allocator['name']} {allocator['version']}"]
-        for _, case, figure in columns:
-            text, is_best = tables.cell(case, allocator["name"], figure)
-            row.append(f"**{text}**" if is_best else text)
-        rows.append(row)
-    return markdown.table(["", *(heading for heading, _, _ in columns)], rows)
+def in_markdown(shown: tables.Shown) -> list[str]:
+    rows = [
+        [row.name, *(f"**{text}**" if is_best else text for text, is_best in row.cells)] for row in shown.rows
+    ]
+    return markdown.table(["", *shown.headings], rows)
 
 
 def section(experiment: Experiment, document: Record, path: Path) -> list[str]:
@@ -56,13 +41,14 @@ def section(experiment: Experiment, document: Record, path: Path) -> list[str]:
     for part_record in record["parts"]:
         part = parts[part_record["name"]]
         lines += [f"*Seen here, {part.title}:* {findings.seen(part, part_record)}", ""]
-        if any(figure.of_load for figure in part.figures):
-            lines += load_table(part, part_record)
+        load = tables.of_load(part, part_record)
+        lines += in_markdown(load) if load else []
         shown = tables.shown_figure(part)
         noise = units.number(findings.noise_of(part_record, shown), "share")
         what = "" if len(part_record["cases"]) == 1 else f"{shown.label}; "
         lines += [f"{what}{part_record['runs']} runs, noise floor up to {noise}:", ""]
-        lines += allocator_table(part, part_record, document)
+        columns = tables.columns_of(part, part_record)
+        lines += in_markdown(tables.by_allocator(columns, document["allocators"]))
     return [*lines, f"*For your program:* {experiment.meaning}", ""]
 
 

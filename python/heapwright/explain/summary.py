@@ -103,9 +103,7 @@ FIGURES = (
     Column("process_id", value="report.trace.metadata.process_id"),
     Column("allocator", "text", value="report.trace.metadata.allocator"),
     Column("started", "moment", value=_started),
-    Column(
-        "duration_ns", "ns", value=lambda of, _: of.report.trace.end.time_ns or of.report.facts.totals.span_ns
-    ),
+    Column("duration_ns", "ns", value=_duration),
     Column(
         "end",
         (Column("reason", Choice(END_REASONS)), Column("status", "integer"), Column("text", "text")),

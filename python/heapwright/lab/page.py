@@ -84,48 +84,29 @@ def _part(part: Part, record: Record, document: Record) -> dict[str, Any]:
         "seen": findings.seen(part, record),
         "runs": record["runs"],
         "noise": f"{100 * findings.noise_of(record, figure):.2g} %",
-        "tables": [_load_table(part, record), *_allocator_tables(part, record, document)],
+        "tables": [
+            ("Whichever allocator serves", tables.of_load(part, record)),
+            *_by_allocator(part, record, document),
+        ],
         "figures": [plots.figure_of(plot, part, record, names) for plot in part.plots],
     }
 
 
-def _load_table(part: Part, record: Record) -> dict[str, Any] | None:
-    figures = [figure for figure in part.figures if figure.of_load]
-    if not figures:
-        return None
-    rows = []
-    for case in record["cases"]:
-        summary = case["results"][0]["summary"]
-        cells = [(units.number(summary.get(f.key, {}).get("median"), f.unit), False) for f in figures]
-        rows.append({"name": case["name"], "is_ours": "(ours)" in case["name"], "cells": cells})
-    headings = [figure.label for figure in figures]
-    return {"title": "Whichever allocator serves", "first": "", "headings": headings, "rows": rows}
-
-
-def _allocator_tables(part: Part, record: Record, document: Record) -> list[dict[str, Any]]:
-    """One table with all figures, or, where there are several cases, one per figure."""
+def _by_allocator(part: Part, record: Record, document: Record) -> list[tuple[str, tables.Shown]]:
+    """One table with all figures, or, where there are several cases, one per figure; with their titles."""
     figures = [figure for figure in part.figures if not figure.of_load]
-    cases = record["cases"]
+    cases, allocators = record["cases"], document["allocators"]
     if len(cases) == 1:
-        columns = [(f"{f.label} {_arrow(f)}", cases[0], f) for f in figures]
-        return [_table("", columns, document)]
+        columns = [(f"{figure.label} {_arrow(figure)}", cases[0], figure) for figure in figures]
+        return [("", tables.by_allocator(columns, allocators))]
     return [
-        _table(f"{figure.label} {_arrow(figure)}", [(case["name"], case, figure) for case in cases], document)
+        (
+            f"{figure.label} {_arrow(figure)}",
+            tables.by_allocator([(case["name"], case, figure) for case in cases], allocators),
+        )
         for figure in figures
     ]
 
 
 def _arrow(figure: Figure) -> str:
     return "(lower is better)" if figure.better == "lower" else "(higher is better)"
-
-
-def _table(title: str, columns: Sequence[tuple[str, Record, Figure]], document: Record) -> dict[str, Any]:
-    rows = [
-        {
-            "name": f"{allocator['name']} {allocator['version']}",
-            "is_ours": allocator["name"] == OURS,
-            "cells": [tables.cell(case, allocator["name"], figure) for _, case, figure in columns],
-        }
-        for allocator in document["allocators"]
-    ]
-    return {"title": title, "first": "allocator", "headings": [c[0] for c in columns], "rows": rows}

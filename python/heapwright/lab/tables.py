@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -49,40 +49,65 @@ def cell(case_record: Record, allocator: str, figure: Figure) -> tuple[str, bool
     return f"{units.number(summary['median'], figure.unit)}{spread}", is_best
 
 
-def _allocator_table(part: Part, part_record: Record, allocators: Sequence[Record]) -> Table:
-    columns = columns_of(part, part_record)
-    title = part.title if len(part_record["cases"]) == 1 else f"{part.title}: {shown_figure(part).label}"
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    table.add_column("allocator", no_wrap=True)
-    for heading, _, figure in columns:
-        arrow = "↓" if figure.better == "lower" else "↑"
-        table.add_column(f"{heading} {arrow}", justify="right")
-    for allocator in allocators:
-        is_ours = allocator["name"] == OURS
-        name = f"{allocator['name']} {allocator['version']}" + (" (ours)" if is_ours else "")
-        row = [Text(name, style="bold cyan" if is_ours else "")]
-        for _, case_record, figure in columns:
-            text, is_best = cell(case_record, allocator["name"], figure)
-            row.append(Text(f"{BEST} {text}" if is_best else text, style="bold green" if is_best else ""))
-        table.add_row(*row)
-    return table
+class Row(NamedTuple):
+    """An allocator's or a case's cells: the text, and whether it is best."""
+
+    name: str
+    is_ours: bool
+    cells: list[tuple[str, bool]]
 
 
-def _load_table(part: Part, part_record: Record) -> Table | None:
-    """What the load alone decides, by case."""
+class Shown(NamedTuple):
+    """A table, however it is written."""
+
+    first: str
+    headings: list[str]
+    rows: list[Row]
+
+
+def by_allocator(columns: Sequence[tuple[str, Record, Figure]], allocators: Sequence[Record]) -> Shown:
+    """A row for each allocator; columns: as of columns_of."""
+    rows = [
+        Row(
+            f"{allocator['name']} {allocator['version']}",
+            allocator["name"] == OURS,
+            [cell(case, allocator["name"], figure) for _, case, figure in columns],
+        )
+        for allocator in allocators
+    ]
+    return Shown("allocator", [heading for heading, _, _ in columns], rows)
+
+
+def of_load(part: Part, part_record: Record) -> Shown | None:
+    """What the load alone decides, by case; None where that is nothing."""
     figures = [figure for figure in part.figures if figure.of_load]
-    if not figures:
-        return None
-    table = Table(title=part.title, title_justify="left", title_style="bold", header_style="bold")
-    table.add_column("", no_wrap=True)
-    for figure in figures:
-        table.add_column(figure.label, justify="right")
+    rows = []
     for case in part_record["cases"]:
         summary = case["results"][0]["summary"]
-        values = [summary.get(figure.key, {}).get("median") for figure in figures]
-        texts = [units.number(value, figure.unit) for value, figure in zip(values, figures, strict=True)]
-        table.add_row(case["name"], *texts)
+        cells = [(units.number(summary.get(f.key, {}).get("median"), f.unit), False) for f in figures]
+        rows.append(Row(case["name"], "(ours)" in case["name"], cells))
+    return Shown("", [figure.label for figure in figures], rows) if figures else None
+
+
+def _drawn(title: str, shown: Shown) -> Table:
+    """For the terminal."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table.add_column(shown.first, no_wrap=True)
+    for heading in shown.headings:
+        table.add_column(heading, justify="right")
+    for row in shown.rows:
+        is_own = row.is_ours and "(ours)" not in row.name
+        name = Text(f"{row.name} (ours)" if is_own else row.name, style="bold cyan" if is_own else "")
+        cells = [
+            Text(f"{BEST} {text}" if is_best else text, style="bold green" if is_best else "")
+            for text, is_best in row.cells
+        ]
+        table.add_row(name, *cells)
     return table
+
+
+def _with_arrow(heading: str, figure: Figure) -> str:
+    return f"{heading} {'↓' if figure.better == 'lower' else '↑'}"
 
 
 def show(experiments: Sequence[Experiment], document: Record, console: Console) -> None:
@@ -96,10 +121,14 @@ def show(experiments: Sequence[Experiment], document: Record, console: Console) 
             console.print(Text(f"not run to its end: {record['problem']}", style="red"))
         for part_record in record["parts"]:
             part = parts[part_record["name"]]
-            load_table = _load_table(part, part_record)
-            if load_table:
-                console.print(load_table)
-            console.print(_allocator_table(part, part_record, document["allocators"]))
+            load = of_load(part, part_record)
+            if load:
+                console.print(_drawn(part.title, load))
+            columns = columns_of(part, part_record)
+            is_one = len(part_record["cases"]) == 1
+            title = part.title if is_one else f"{part.title}: {shown_figure(part).label}"
+            with_arrows = [(_with_arrow(heading, figure), case, figure) for heading, case, figure in columns]
+            console.print(_drawn(title, by_allocator(with_arrows, document["allocators"])))
             noise = findings.noise_of(part_record, shown_figure(part))
             console.print(Text(findings.seen(part, part_record)))
             meaning = f"{BEST} best, or equal to it within the noise (up to {100 * noise:.2g} %)"
