@@ -10,10 +10,48 @@ from heapwright.explain.report import Answer
 from heapwright.explain.summary import end_in_words
 from heapwright.model.session import Session, facts_of, name_of
 from heapwright.model.trace import Trace
-from heapwright.report import look, units
+from heapwright.report import look, terminal, units
+from heapwright.report.columns import TEXT, WORD, Column
 
 SCHEMA = "heapwright.processes/1"
 _SUMMED = ("calls", "allocations", "requested_bytes", "live_at_end_bytes", "allocator_ns")
+
+
+def _parent(process: Answer, _: Answer) -> str:
+    return f"{process['parent_process_id']}{' fork' if process['is_fork_child'] else ''}"
+
+
+def _lasted(process: Answer, _: Answer) -> str:
+    return units.duration(max(0, process["end_ns"] - process["first_ns"]))
+
+
+def _complete(process: Answer, _: Answer) -> str:
+    return "yes" if process["is_complete"] else "NO"
+
+
+_PROCESS = (
+    Column("process_id", "count", "process", text=lambda process, _: str(process["process_id"])),
+    Column("parent_process_id", WORD, "parent", text=_parent),
+    Column("first_ns", "ns", "from"),
+    Column("end_ns", "ns", "for", text=_lasted),
+    Column("calls", "count", "calls"),
+    Column("peak_bytes", "bytes", "peak"),
+    Column("live_at_end_bytes", "bytes", "live at end"),
+    Column(
+        "is_complete", "flag", "complete", text=lambda process, _: "yes" if process["is_complete"] else "NO"
+    ),
+    Column("name", TEXT, "program"),
+    Column("end", TEXT, "end"),
+)
+_PROGRAM = (
+    Column("images", "count", "images"),
+    Column("calls", "count", "calls"),
+    Column("requested_bytes", "bytes", "bytes"),
+    Column("highest_peak_bytes", "bytes", "highest peak"),
+    Column("live_at_end_bytes", "bytes", "live at end"),
+    Column("allocator_ns", "ns", "allocator"),
+    Column("program", TEXT, "program"),
+)
 
 
 def answer(session: Session) -> Answer:
@@ -87,11 +125,15 @@ def show(answer: Answer, top: int) -> look.RenderableType:
     """Warnings, the busiest processes, sums by program."""
     parts: list[look.RenderableType] = [look.Text(line, style=style) for line, style in _lines(answer)]
     busiest = sorted(answer["processes"], key=lambda process: -int(process["calls"]))[:top]
-    parts += [look.Text(), look.Text("Processes", style="bold"), _process_table(busiest)]
+    parts += [look.Text(), look.Text("Processes", style="bold"), terminal.table(_PROCESS, busiest)]
     rest = len(answer["processes"]) - len(busiest)
     if rest:
         parts.append(look.Text(f"{units.counted(rest, 'more process image')}: --top or --json lists all"))
-    parts += [look.Text(), look.Text("Programs", style="bold"), _program_table(answer["programs"][:top])]
+    parts += [
+        look.Text(),
+        look.Text("Programs", style="bold"),
+        terminal.table(_PROGRAM, answer["programs"][:top]),
+    ]
     return look.Group(*parts)
 
 
@@ -123,51 +165,3 @@ def _lines(answer: Answer) -> list[tuple[str, str]]:
         other = units.counted(answer["left_out"], "trace")
         lines.append((f"{other} of other recordings in this folder left out; this is the latest", ""))
     return lines
-
-
-def _process_table(processes: Iterable[Answer]) -> look.RenderableType:
-    rows = [
-        (
-            str(process["process_id"]),
-            str(process["parent_process_id"]) + (" fork" if process["is_fork_child"] else ""),
-            units.duration(process["first_ns"]),
-            units.duration(max(0, process["end_ns"] - process["first_ns"])),
-            units.count(process["calls"]),
-            units.size(process["peak_bytes"]),
-            units.size(process["live_at_end_bytes"]),
-            "yes" if process["is_complete"] else "NO",
-            process["name"],
-            process["end"],
-        )
-        for process in processes
-    ]
-    headers = (
-        "process",
-        "parent",
-        "from",
-        "for",
-        "calls",
-        "peak",
-        "live at end",
-        "complete",
-        "program",
-        "end",
-    )
-    return look.Columns(headers, rows, text_columns=(8, 9), left_columns=(1,))
-
-
-def _program_table(programs: Iterable[Answer]) -> look.RenderableType:
-    rows = [
-        (
-            units.count(sums["images"]),
-            units.count(sums["calls"]),
-            units.size(sums["requested_bytes"]),
-            units.size(sums["highest_peak_bytes"]),
-            units.size(sums["live_at_end_bytes"]),
-            units.duration(sums["allocator_ns"]),
-            sums["program"],
-        )
-        for sums in programs
-    ]
-    headers = ("images", "calls", "bytes", "highest peak", "live at end", "allocator", "program")
-    return look.Columns(headers, rows, text_columns=(6,))
