@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fuzzes the calls to the heap, heaps of one's own included, beside a reference
+// Fuzzes the calls to the heap, private heaps included, beside a reference
 // model (tests/heap_programs/heap_model.hpp). The input chooses the calls.
 #include <cstdlib>
 

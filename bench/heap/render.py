@@ -199,7 +199,7 @@ def render(path: Path) -> str:
         "every run is a process of its own with the allocator preloaded, the allocators take turns; figures",
         "are medians, the spread is the median distance from them (ours or the peer's, whichever is larger).",
         "Intrinsic latencies are minima over several runs of the same operations, and have no spread. Lower",
-        "is better but for operations. The loads are those of `heapwright lab` (docs/lab.md) and",
+        "is better except for operations. The loads are those of `heapwright lab` (docs/lab.md) and",
         "`bench/heap/pairs.cpp`.",
         "",
         sources.said([found]),

@@ -198,7 +198,7 @@ def render(results: dict[str, Any], analysis: dict[str, Any] | None, large: dict
         "## Slowdown of programs",
         "",
         "Wall time of the whole command, from its start to the prompt: writing the trace is in it, and so is",
-        "heaptrack's interpretation, but for cc1plus, whose file heaptrack 1.4.0 cannot interpret: there it",
+        "heaptrack's interpretation, except for cc1plus, whose file heaptrack 1.4.0 cannot interpret: there it",
         "only records (`--raw`).",
         "",
         *program_table(results),

@@ -41,7 +41,7 @@ def prepare(folder: Path, build: Path, scale: float, repeats: int = 1) -> list[W
     """Writes the inputs into `folder`.
 
     scale: 1 is a full run, smaller ones are for a look. repeats: makes the
-    recordings longer with the same data, but for cc1plus.
+    recordings longer with the same data, except for cc1plus.
     """
     sql = folder / "orders.sql"
     script_text = sql_script + repeated_sql * (repeats - 1)

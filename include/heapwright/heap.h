@@ -3,7 +3,7 @@
  *
  * The library is preloaded or linked and then serves the malloc family and
  * every operator new and delete; nothing of this header is needed for that.
- * Here is what those cannot say: heaps of one's own, statistics, and the work
+ * Here is what those cannot say: private heaps, statistics, and the work
  * that a heap puts off.
  *
  * Blocks: at least the size asked for, at most 16-byte steps up to 4 KiB and
@@ -91,7 +91,7 @@ HEAPWRIGHT_HEAP_API size_t heapwright_heap_maintain(size_t budget) HEAPWRIGHT_HE
  * grows with the heap, and no other thread may allocate or free meanwhile. */
 HEAPWRIGHT_HEAP_API int heapwright_heap_is_valid(void) HEAPWRIGHT_HEAP_NOEXCEPT;
 
-/* The counters page of this process (src/counters/layout.hpp) and its size. */
+/* The counters page of this process (src/counters/heap_section.hpp) and its size. */
 HEAPWRIGHT_HEAP_API const void* heapwright_heap_counters(size_t* bytes) HEAPWRIGHT_HEAP_NOEXCEPT;
 
 /* "0.1.0" */
@@ -107,7 +107,7 @@ HEAPWRIGHT_HEAP_API const char* heapwright_heap_version(void) HEAPWRIGHT_HEAP_NO
 
 namespace heapwright {
 
-// Owns a heap; its blocks go with it. Thread-safe but for destruction.
+// Owns a heap; its blocks go with it. Thread-safe except for destruction.
 class private_heap {
  public:
   // Throws std::bad_alloc.

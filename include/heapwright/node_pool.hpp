@@ -9,7 +9,7 @@
 //   | header | block | block | free -> | free | not yet touched ... |
 //
 // A block's page is found by its address. A page without a block in use goes
-// back upstream, but for one of each size. Not thread-safe.
+// back upstream, except for one of each size. Not thread-safe.
 #ifndef HEAPWRIGHT_NODE_POOL_HPP
 #define HEAPWRIGHT_NODE_POOL_HPP
 

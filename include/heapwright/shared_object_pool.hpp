@@ -25,7 +25,7 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// As object_pool. Thread-safe but for its construction and destruction;
+// As object_pool. Thread-safe except for its construction and destruction;
 // objects may come back on any thread. Factory is called by several threads.
 template <class T, class Factory = detail::default_factory<T>>
 class shared_object_pool {
@@ -154,7 +154,7 @@ class shared_object_pool {
   static constexpr std::size_t most_in_magazine = 32;
   static constexpr std::uint64_t returns_per_sweep = 8;
 
-  // Only its thread writes to it, but for `pool`, which the registry guards.
+  // Only its thread writes to it, except for `pool`, which the registry guards.
   struct magazine {
     magazine(shared_object_pool* owner, const pool_options& options, std::size_t room)
         : pool(owner), capacity(room), lessons(options) {}

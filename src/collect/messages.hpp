@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lines on standard error, each with the program's name in front,
-// but for what to type next.
+// except what to type next.
 #pragma once
 
 #include <string>

@@ -28,7 +28,7 @@ constexpr std::uint64_t first_name_pause_ns = 10'000'000;
 constexpr std::uint32_t most_threads = 1U << 20;
 constexpr int final_passes = 8;
 
-// The collector's own pages, but for the rings and tables that the program
+// The collector's own pages, except the rings and tables that the program
 // holds as well.
 std::uint64_t own_resident_bytes() {
   ProcessWatch self(static_cast<std::uint32_t>(getpid()));

@@ -34,7 +34,7 @@ struct Caches {
 };
 constinit Caches caches{};
 
-counters::LockCounters& lock_counters() noexcept { return counters_page->page.pool_lock; }
+counters::LockCounters& lock_counters() noexcept { return counters_page->heap.pool_lock; }
 
 ThreadCache* take_idle() noexcept {
   const LockGuard locked(caches.lock, lock_counters());
@@ -63,7 +63,7 @@ void on_thread_exit(void* value) {
   cache->is_tidy = false;
   note_waiting_memory();
   put_idle(cache);
-  counters::add(counters_page->page.threads, static_cast<std::uint64_t>(-1));
+  counters::add(counters_page->heap.threads, static_cast<std::uint64_t>(-1));
 }
 
 void ask_for_exit_notice(ThreadCache* cache) noexcept {
@@ -95,7 +95,7 @@ ThreadCache* make_cache() noexcept {
   if (cache == nullptr) return nullptr;
   cache->exit_rounds = 0;
   cache->count(counters::Reason::thread_attached);
-  counters::add(counters_page->page.threads, 1);
+  counters::add(counters_page->heap.threads, 1);
   current_cache = cache;
   ask_for_exit_notice(cache);
   start_due_maintenance();
@@ -156,6 +156,6 @@ void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noe
 
 Lock& caches_lock() noexcept { return caches.lock; }
 
-void forget_other_threads() noexcept { counters_page->page.threads.store(1, std::memory_order_relaxed); }
+void forget_other_threads() noexcept { counters_page->heap.threads.store(1, std::memory_order_relaxed); }
 
 }  // namespace heapwright::heap

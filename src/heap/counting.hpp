@@ -4,13 +4,14 @@
 
 #include <cstdint>
 
-#include "counters/layout.hpp"
+#include "counters/heap_section.hpp"
 #include "heap/size_class.hpp"
 
 namespace heapwright::heap {
 
 struct CountersPage {
-  counters::Page page;
+  counters::Head head;
+  counters::HeapSection heap;
   counters::ClassCounters classes[class_count];
 };
 
@@ -18,7 +19,7 @@ struct CountersPage {
 extern CountersPage* counters_page;
 
 inline void count_reason(counters::Reason reason) noexcept {
-  counters::add(counters_page->page.counted_reasons[static_cast<std::uint32_t>(reason)], 1);
+  counters::add(counters_page->heap.counted_reasons[static_cast<std::uint32_t>(reason)], 1);
 }
 
 // A step is one turn of any loop that a call can run through. The instrumented
@@ -34,7 +35,7 @@ class StepScope {
   StepScope() noexcept : before_(steps_of_call) {}
   ~StepScope() {
     const std::uint64_t steps = steps_of_call - before_;
-    counters::raise(counters_page->page.max_steps, steps);
+    counters::raise(counters_page->heap.max_steps, steps);
     if (steps > max_steps_per_call) __builtin_trap();
   }
   StepScope(const StepScope&) = delete;

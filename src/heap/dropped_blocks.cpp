@@ -34,7 +34,7 @@ struct Maps {
 };
 constinit Maps maps{};
 
-LockGuard guard() noexcept { return {maps.lock, counters_page->page.pool_lock}; }
+LockGuard guard() noexcept { return {maps.lock, counters_page->heap.pool_lock}; }
 
 DroppedMap* map_of(std::uint16_t number) noexcept {
   return maps.units[(number - 1U) / maps_per_unit] + (number - 1U) % maps_per_unit;
@@ -214,7 +214,7 @@ void PagePurge::end() noexcept {
     slab_->dropped = 0;
     give_map(map_);
   }
-  counters::add(counters_page->page.purged_bytes, dropped_bytes_);
+  counters::add(counters_page->heap.purged_bytes, dropped_bytes_);
   slab_ = nullptr;
 }
 
@@ -250,7 +250,7 @@ Chain carve_dropped(UnitLine* slab) noexcept {
   map->count -= carved.count;
   slab->carved = static_cast<std::uint16_t>(slab->carved + carved.count);
   add_unlisted(slab, static_cast<std::int32_t>(carved.count));
-  counters::add(counters_page->page.second_touch_pages, 1);
+  counters::add(counters_page->heap.second_touch_pages, 1);
   if (map->count == 0) free_dropped_map(slab);
   return carved;
 }

@@ -165,7 +165,7 @@ std::uint32_t carve_aligned(std::uint32_t found, std::uint32_t units,
 UnitLot take_clean_lot() noexcept {
   const std::uint32_t unit = source.clean.find(1);
   if (unit == 0) return {0, 0};
-  const bool is_shared = counters_page->page.threads.load(std::memory_order_relaxed) > 1;
+  const bool is_shared = counters_page->heap.threads.load(std::memory_order_relaxed) > 1;
   const std::uint32_t most = is_shared && source.limit_bytes == 0 ? lot_units - unit % lot_units : 1;
   const std::uint32_t units = std::min<std::uint32_t>(most, line_of(unit)->units);
   carve_run(unit, unit, units);

@@ -36,7 +36,7 @@ struct PageSource {
 };
 extern PageSource source;
 
-inline LockGuard guard() noexcept { return {source.lock, counters_page->page.page_source_lock}; }
+inline LockGuard guard() noexcept { return {source.lock, counters_page->heap.page_source_lock}; }
 inline bool is_dirty_run(const UnitLine* line) noexcept { return (line->flags & is_dirty) != 0; }
 
 // The first unit of the free run that ends before `unit`, 0: none does.

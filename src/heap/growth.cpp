@@ -101,7 +101,7 @@ Run grow(std::uint32_t wanted, std::uint32_t growth, std::uint32_t from = 0) noe
   const std::uint32_t unit = extend_region(growth, from);
   if (unit == 0) return {0, false};
   raise_used(std::size_t{unit + growth} << unit_shift);
-  counters::add(counters_page->page.committed_bytes, growth * unit_bytes);
+  counters::add(counters_page->heap.committed_bytes, growth * unit_bytes);
   count_reason(counters::Reason::region_grown);
   if (growth > wanted) {
     const LockGuard locked = guard();

@@ -196,7 +196,7 @@ void finish(char* begin) noexcept {
 bool let_surplus_go() noexcept {
   char* unfinished = nullptr;
   {
-    const LockGuard locked(quarantine.lock, counters_page->page.heap_lock);
+    const LockGuard locked(quarantine.lock, counters_page->heap.heap_lock);
     if (quarantine.count < most_quarantined && quarantine.bytes <= most_quarantined_bytes) return false;
     if (quarantine.count == 0) return false;
     unfinished = let_go(take_oldest());
@@ -209,7 +209,7 @@ bool let_surplus_go() noexcept {
 void let_oldest_go_if_of(const heapwright_heap* heap) noexcept {
   char* unfinished = nullptr;
   {
-    const LockGuard locked(quarantine.lock, counters_page->page.heap_lock);
+    const LockGuard locked(quarantine.lock, counters_page->heap.heap_lock);
     if (quarantine.count == 0) return;
     char* block = take_oldest();
     if (heap_of(head_line_of(block)) != heap) return add_newest(block);
@@ -221,7 +221,7 @@ void let_oldest_go_if_of(const heapwright_heap* heap) noexcept {
 void put_in_quarantine(char* begin) noexcept {
   for (;;) {
     if (let_surplus_go()) continue;
-    const LockGuard locked(quarantine.lock, counters_page->page.heap_lock);
+    const LockGuard locked(quarantine.lock, counters_page->heap.heap_lock);
     if (quarantine.count == most_quarantined) continue;
     return add_newest(begin);
   }

@@ -27,7 +27,7 @@ struct Heaps {
 };
 constinit Heaps heaps{};
 
-counters::LockCounters& lock_counters() noexcept { return counters_page->page.heap_lock; }
+counters::LockCounters& lock_counters() noexcept { return counters_page->heap.heap_lock; }
 
 heapwright_heap* take_reusable() noexcept {
   const LockGuard locked(heaps.lock, lock_counters());

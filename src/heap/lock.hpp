@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "counters/layout.hpp"
+#include "counters/heap_section.hpp"
 #include "heap/clock.hpp"
 #include "platform/futex.hpp"
 

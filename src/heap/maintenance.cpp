@@ -36,7 +36,7 @@ struct Maintenance {
 };
 constinit Maintenance maintenance{};
 
-LockGuard guard_pieces() noexcept { return {maintenance.lock, counters_page->page.heap_lock}; }
+LockGuard guard_pieces() noexcept { return {maintenance.lock, counters_page->heap.heap_lock}; }
 
 // What remains of a slab goes back to the pool, an empty one to the page
 // source. One that a notice is under way for stays until that has come.
@@ -150,7 +150,7 @@ Look look_after_memory(std::size_t most) noexcept {
 }
 
 MaintenancePause::MaintenancePause() noexcept {
-  maintenance.lock.lock(counters_page->page.heap_lock);
+  maintenance.lock.lock(counters_page->heap.heap_lock);
   while (go_on_purging()) {
   }
 }

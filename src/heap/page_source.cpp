@@ -181,7 +181,7 @@ namespace {
 // A run whose pages are being given back is in no bin.
 void drop_run(std::uint32_t unit, std::uint32_t units) noexcept {
   drop_pages(memory_of(unit), std::size_t{units} * unit_bytes);
-  counters::add(counters_page->page.purged_bytes, std::size_t{units} * unit_bytes);
+  counters::add(counters_page->heap.purged_bytes, std::size_t{units} * unit_bytes);
   free_run(unit, units, false);
   source.purges.fetch_add(1, std::memory_order_release);
 }

@@ -45,7 +45,7 @@ struct PartialPool {
 };
 constinit PartialPool pool{};
 
-LockGuard guard() noexcept { return {pool.lock, counters_page->page.pool_lock}; }
+LockGuard guard() noexcept { return {pool.lock, counters_page->heap.pool_lock}; }
 
 SlabList& list_of(const UnitLine* slab) noexcept {
   ClassPool& lists = pool.classes[slab->size_class];

@@ -69,13 +69,13 @@ void in_parent() {
 }
 
 void in_child() {
+  reopen_counters();  // first: until then what is counted goes to the parent's page
   for (const auto lock : inner_locks) lock().reset_in_child();
   for_each_heaps_lock([](Lock& lock, std::uint64_t) { lock.reset_in_child(); });
   for (const auto lock : outer_locks) lock().reset_in_child();
   forget_other_threads();
   forget_waiting_calls();
   forget_maintenance_thread();
-  reopen_counters();
 }
 
 // Early, so that handlers of libraries that allocate in theirs are run inside of these.
@@ -94,7 +94,7 @@ void in_child() {
 
 [[gnu::hot]] bool initialize_process() noexcept {
   if (is_started.load(std::memory_order_acquire)) return true;
-  const LockGuard locked(start_lock, counters_page->page.page_source_lock);
+  const LockGuard locked(start_lock, counters_page->heap.page_source_lock);
   if (is_started.load(std::memory_order_relaxed)) return true;
   find_clock();
   if (!place_region()) return false;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstring>
 
 #include "heap/caches.hpp"
 #include "heap/counting.hpp"
@@ -35,15 +36,40 @@ char file_name[48];
 long file_process = 0;
 
 void describe() noexcept {
-  counters::Page& page = counters_page->page;
-  page.version = counters::page_version;
-  page.page_bytes = sizeof(counters::Page);
-  page.class_count = class_count;
-  page.class_row_bytes = sizeof(counters::ClassCounters);
-  page.classes_offset = offsetof(CountersPage, classes);
-  page.reasons = counters::reason_count;
-  page.process = static_cast<std::uint64_t>(platform::raw_syscall(SYS_getpid));
-  page.magic = counters::page_magic;
+  counters::HeapSection& heap = counters_page->heap;
+  heap.class_count = class_count;
+  heap.class_row_bytes = sizeof(counters::ClassCounters);
+  heap.classes_offset = offsetof(CountersPage, classes);
+  heap.reasons = counters::reason_count;
+  counters::Head& head = counters_page->head;
+  head.version = counters::head_version;
+  head.page_bytes = sizeof(CountersPage);
+  head.sections[0] = {counters::SectionKind::heap, counters::heap_section_version, offsetof(CountersPage, heap),
+                      sizeof(CountersPage) - offsetof(CountersPage, heap)};
+  head.process = static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid));
+  head.magic = counters::page_magic;
+}
+
+// Field 22 of /proc/self/stat; the name before it, in parentheses, may hold anything.
+std::uint64_t process_start_ticks() noexcept {
+  const long file = platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument("/proc/self/stat"),
+                                          O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char text[512];
+  const long length = platform::raw_syscall(SYS_read, file, platform::raw_argument(text), sizeof text);
+  platform::raw_syscall(SYS_close, file);
+  long at = length;
+  while (at > 0 && text[at - 1] != ')') --at;
+  if (at <= 0) return 0;
+  for (int spaces = 0; spaces < 20; ++at) {
+    if (at == length) return 0;
+    spaces += text[at] == ' ' ? 1 : 0;
+  }
+  std::uint64_t ticks = 0;
+  for (; at < length && text[at] >= '0' && text[at] <= '9'; ++at) {
+    ticks = ticks * 10 + static_cast<std::uint64_t>(text[at] - '0');
+  }
+  return ticks;
 }
 
 void name_file(long process) noexcept {
@@ -56,15 +82,15 @@ void name_file(long process) noexcept {
   *end = '\0';
 }
 
+constexpr auto whole = static_cast<long>(mapped_bytes);
+
 // The page's present values go on in the file.
 bool map_file() noexcept {
-  file_process = platform::raw_syscall(SYS_getpid);
-  name_file(file_process);
+  name_file(platform::raw_syscall(SYS_getpid));
   platform::raw_syscall(SYS_unlink, platform::raw_argument(file_name));  // of an earlier process
   const long file = platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument(file_name),
                                           O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return false;
-  const auto whole = static_cast<long>(mapped_bytes);
   bool is_done = platform::raw_syscall(SYS_write, file, platform::raw_argument(&storage), whole) == whole;
   if (is_done) {
     const long mapped = platform::raw_syscall(SYS_mmap, platform::raw_argument(&storage), whole,
@@ -76,9 +102,25 @@ bool map_file() noexcept {
   return is_done;
 }
 
+// The child of a fork must not go on counting in its parent's file.
+void map_copy() noexcept {
+  const long copy = platform::raw_syscall(SYS_mmap, 0, whole, PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy < 0) return;
+  std::memcpy(reinterpret_cast<void*>(copy), &storage, mapped_bytes);
+  platform::raw_syscall(SYS_mremap, copy, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED,
+                        platform::raw_argument(&storage));
+}
+
 void publish_file() noexcept {
-  if (map_file()) return;
+  const bool is_in_parents_file = file_process != 0;
+  if (map_file()) {
+    file_process = platform::raw_syscall(SYS_getpid);
+    counters_page->head.process_start_ticks = process_start_ticks();
+    return;
+  }
   file_process = 0;
+  if (is_in_parents_file) map_copy();
   Line().text("no counters page: cannot make ").text(file_name).write();
 }
 
@@ -120,14 +162,15 @@ void open_counters() noexcept {
 }
 
 void publish_counters() noexcept {
-  counters::Page& page = counters_page->page;
-  page.dirty_bytes.store(dirty_bytes(), std::memory_order_relaxed);
+  counters::HeapSection& heap = counters_page->heap;
+  counters::begin_update(counters_page->head);
+  heap.dirty_bytes.store(dirty_bytes(), std::memory_order_relaxed);
   Sums sums{};
   for_each_cache(add_reasons, &sums);
   for (std::size_t i = 0; i < counters::reason_count; ++i) {
-    page.summed_reasons[i].store(sums.reasons[i], std::memory_order_relaxed);
+    heap.summed_reasons[i].store(sums.reasons[i], std::memory_order_relaxed);
   }
-  page.first_touch_pages.store(sums.first_touch_pages, std::memory_order_relaxed);
+  heap.first_touch_pages.store(sums.first_touch_pages, std::memory_order_relaxed);
   for (std::uint32_t c = 1; c < class_count; ++c) {
     Sums of_class{};
     of_class.size_class = c;
@@ -138,12 +181,15 @@ void publish_counters() noexcept {
     row.taken.store(of_class.taken, std::memory_order_relaxed);
     row.returned.store(of_class.returned, std::memory_order_relaxed);
   }
-  page.updated_ns.store(monotonic_ns(), std::memory_order_release);
+  counters::end_update(counters_page->head, monotonic_ns());
 }
 
 void reopen_counters() noexcept {
-  counters_page->page.process = static_cast<std::uint64_t>(platform::raw_syscall(SYS_getpid));
   if (file_process != 0) publish_file();
+  counters::Head& head = counters_page->head;
+  head.process = static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid));
+  ++head.generation;
+  head.sequence.store(0, std::memory_order_release);  // the thread that was writing sums is not here
 }
 
 void close_counters() noexcept {

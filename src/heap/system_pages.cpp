@@ -72,7 +72,7 @@ std::size_t address_space_limit_bytes() noexcept {
 }
 
 Mapping map_at(void* begin, std::size_t bytes) noexcept {
-  const TimedCall timed(counters_page->page.mapping);
+  const TimedCall timed(counters_page->heap.mapping);
   const long result = call_mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE);
   if (is_error(result)) return result == -EEXIST ? Mapping::occupied : Mapping::refused;
   if (reinterpret_cast<void*>(result) == begin) return Mapping::done;
@@ -110,13 +110,13 @@ bool make_writable(void* begin, std::size_t bytes) noexcept {
 }
 
 void drop_pages(void* begin, std::size_t bytes) noexcept {
-  const TimedCall timed(counters_page->page.purging);
+  const TimedCall timed(counters_page->heap.purging);
   platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes), MADV_DONTNEED);
 }
 
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept {
   if (is_refused()) return false;
-  const TimedCall timed(counters_page->page.mapping);
+  const TimedCall timed(counters_page->heap.mapping);
   constexpr int dont_unmap = 4;  // MREMAP_DONTUNMAP, Linux 5.7
   return !is_error(platform::raw_syscall(SYS_mremap, platform::raw_argument(from), static_cast<long>(bytes),
                                          static_cast<long>(bytes), MREMAP_MAYMOVE | MREMAP_FIXED | dont_unmap,
@@ -124,7 +124,7 @@ bool move_pages(void* from, void* to, std::size_t bytes) noexcept {
 }
 
 bool map_anew(void* begin, std::size_t bytes) noexcept {
-  const TimedCall timed(counters_page->page.mapping);
+  const TimedCall timed(counters_page->heap.mapping);
   return !is_error(platform::raw_syscall(SYS_mmap, platform::raw_argument(begin), static_cast<long>(bytes),
                                          PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
                                          0));

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "counters/layout.hpp"
+#include "counters/heap_section.hpp"
 #include "heap/messages.hpp"
 #include "heap/slab.hpp"
 

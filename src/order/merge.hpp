@@ -109,7 +109,7 @@ class Merge {
     if (row < near) {
       return row;
     }
-    // Keys rise, but for neighbours within a quantum.
+    // Keys rise, except for neighbours within a quantum.
     auto beyond = count;
     while (row < beyond) {
       const auto middle = row + (beyond - row) / 2;

@@ -34,7 +34,7 @@ class ForkLock : public testing::TestWithParam<NamedLock> {
     ASSERT_TRUE(initialize_process());
     settings.has_maintenance_thread = false;
   }
-  static counters::LockCounters& counted() { return counters_page->page.heap_lock; }
+  static counters::LockCounters& counted() { return counters_page->heap.heap_lock; }
 };
 
 void wait_for(pid_t child) {

@@ -82,7 +82,7 @@ TEST_F(Large, AMoveThatTheSystemRefusesLosesNothing) {
   free_large(hemmed.neighbour);
 }
 
-std::uint64_t purged_bytes() { return counters_page->page.purged_bytes.load(); }
+std::uint64_t purged_bytes() { return counters_page->heap.purged_bytes.load(); }
 
 TEST_F(Large, RunsGivenBackAreCounted) {
   while (purge_oldest_run(0, 0)) {

@@ -156,7 +156,7 @@ class Lots : public PageSource {
  protected:
   void SetUp() override {
     PageSource::SetUp();
-    ++counters_page->page.threads;
+    ++counters_page->heap.threads;
     const auto clean = allocate_run(clean_units);
     free_run(clean.unit, clean_units, false);
   }
@@ -168,7 +168,7 @@ class Lots : public PageSource {
       source.set_aside_units = source.set_aside_units - (lot.end - lot.unit);
     }
     source.limit_bytes = 0;
-    --counters_page->page.threads;
+    --counters_page->heap.threads;
     PageSource::TearDown();
   }
   heap::Run take(std::size_t lot) {
@@ -220,10 +220,10 @@ TEST_F(Lots, UnderAnAddressSpaceLimitNothingIsSetAside) {
 }
 
 TEST_F(Lots, WhileOneThreadAllocatesNothingIsSetAside) {
-  --counters_page->page.threads;
+  --counters_page->heap.threads;
   take(0);
   EXPECT_EQ(lots_[0].unit, lots_[0].end);
-  ++counters_page->page.threads;
+  ++counters_page->heap.threads;
 }
 
 TEST_F(PageSource, AlignedRunsAreAligned) {

@@ -1,39 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The heap's counters as other processes read them (docs/counters.md). All
-// numbers are unsigned 64-bit and only grow, unless they are called a level.
-// Fields are appended, never moved; a reader goes by `version` and the sizes.
+// What our heap counts of itself, as other processes read it
+// (docs/counters.md). All numbers are unsigned 64-bit and only grow, unless
+// they are called a level. Fields are appended, never moved.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "counters/head.hpp"
+
 namespace heapwright::counters {
 
-inline constexpr std::uint64_t page_magic = 0x31726E7463707768;  // "hwpcntr1"
-inline constexpr std::uint32_t page_version = 1;
-
-using Counter = std::atomic<std::uint64_t>;
-
-inline void add(Counter& counter, std::uint64_t amount) noexcept {
-  counter.fetch_add(amount, std::memory_order_relaxed);
-}
-// Only one thread writes this counter: no locked instruction.
-inline void add_owned(Counter& counter, std::uint64_t amount) noexcept {
-  counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-}
-inline void raise(Counter& most, std::uint64_t value) noexcept {
-  std::uint64_t seen = most.load(std::memory_order_relaxed);
-  while (seen < value && !most.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
-
-// Why a call left the straight path.
+// Why a call left the fast path.
 enum class Reason : std::uint32_t {
   refill_local,     // took blocks that this thread freed
   refill_remote,    // took blocks that other threads freed
   refill_carved,    // made blocks of memory that was not used before
-  refill_cold,      // a seldom size, served by a coarser class
+  refill_cold,      // a rare size, served by a coarser class
   slab_claimed,     // took over a slab from the pool
   slab_opened,      // a new slab
   slab_emptied,     // the last block of a slab came back
@@ -66,19 +49,16 @@ struct ClassCounters {
   Counter returned;  // blocks that came back, as of when their slab was last looked at
 };
 
-struct Page {
-  std::uint64_t magic;
-  std::uint32_t version;
-  std::uint32_t page_bytes;       // sizeof(Page)
-  std::uint32_t class_count;      // rows of `classes`
+inline constexpr std::uint32_t heap_section_version = 2;
+
+struct HeapSection {
+  std::uint32_t class_count;      // rows of the class table
   std::uint32_t class_row_bytes;  // sizeof(ClassCounters)
   std::uint32_t classes_offset;   // from the start of the page
   std::uint32_t reasons;          // entries of each of the two arrays at the end
-  std::uint64_t process;
-  Counter updated_ns;  // CLOCK_MONOTONIC of the last update of sums
   LockCounters page_source_lock;
   LockCounters pool_lock;
-  LockCounters heap_lock;      // of heaps of one's own
+  LockCounters heap_lock;      // of private heaps
   SystemCallCounters mapping;  // making memory writable, mremap
   SystemCallCounters purging;  // giving pages back
   Counter committed_bytes;     // level
@@ -90,7 +70,6 @@ struct Page {
   Counter threads;                        // level: caches in use
   Counter counted_reasons[reason_count];  // counted at once
   Counter summed_reasons[reason_count];   // counted by threads for themselves, summed up now and then
-  SystemCallCounters populating;          // of earlier versions, which faulted pages in ahead of use
 };
 
 }  // namespace heapwright::counters

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""The counters' file: whose it is, across forks too. Offsets are those of docs/counters.md."""
+
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from conftest import build
+
+library = build / "lib/libheapwright.so"
+fork_and_tell = """
+import os, sys
+kept = [bytearray(size) for size in range(1, 20000, 7)]
+child = os.fork()
+if child == 0:
+    kept += [bytearray(100000) for _ in range(50)]
+    print(os.getpid(), flush=True)
+    sys.stdin.readline()
+    sys.exit(0)
+sys.stdin.readline()
+os.waitpid(child, 0)
+"""
+
+
+class Page(NamedTuple):
+    magic: int
+    version: int
+    page_bytes: int
+    process: int
+    generation: int
+    process_start_ticks: int
+    sequence: int
+    updated_ns: int
+    heap_kind: int
+    heap_version: int
+    heap_offset: int
+    heap_bytes: int
+
+
+def file_of(process: int) -> Path:
+    return Path(f"/dev/shm/heapwright-{process}")
+
+
+def head_of(process: int) -> Page:
+    return Page(*struct.unpack_from("<QIIIIQQQIIII", file_of(process).read_bytes()))
+
+
+def threads_of(process: int) -> int:
+    page = head_of(process)
+    (threads,) = struct.unpack_from("<Q", file_of(process).read_bytes(), page.heap_offset + 168)
+    return int(threads)
+
+
+def start_ticks(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
+
+
+@pytest.fixture
+def parent() -> Iterator[subprocess.Popen[str]]:
+    environment = {**os.environ, "LD_PRELOAD": str(library), "HEAPWRIGHT_HEAP_COUNTERS": "1"}
+    running = subprocess.Popen(
+        [sys.executable, "-c", fork_and_tell],
+        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    yield running
+    running.communicate("\n\n", timeout=20)
+
+
+def test_parent_and_child_have_pages_of_their_own(parent: subprocess.Popen[str]) -> None:
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    for process, generation in ((parent.pid, 0), (child, 1)):
+        page = head_of(process)
+        assert page.magic == 0x32726E7463707768
+        assert (page.version, page.heap_kind, page.heap_version) == (2, 1, 2)
+        assert page.heap_offset + page.heap_bytes == page.page_bytes <= file_of(process).stat().st_size
+        assert (page.process, page.generation) == (process, generation)
+        assert page.process_start_ticks == start_ticks(process)
+        assert file_of(process).stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_child_does_is_not_counted_in_its_parent(parent: subprocess.Popen[str]) -> None:
+    assert parent.stdout is not None
+    before = threads_of(parent.pid)
+    parent.stdout.readline()
+    assert threads_of(parent.pid) == before
+
+
+def test_the_file_goes_with_the_process(parent: subprocess.Popen[str]) -> None:
+    assert parent.stdout is not None
+    parent.stdout.readline()
+    parent.communicate("\n\n", timeout=20)
+    assert not file_of(parent.pid).exists()
