@@ -105,8 +105,15 @@ fuzz: setup-test ## fuzz the trace decoder, the heap and the parts, FUZZ_SECONDS
 	@cmake --build --preset fuzz --target fuzzers -j $(JOBS) -- --quiet
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
-docs: setup ## check that every path, command and figure the documents name exists
+.venv/docs: pyproject.toml .venv/tools
+	@$(PIP) "$$(.venv/bin/python -c "import tomllib; \
+	  print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'])")"
+	@touch $@
+
+docs: setup ## check what the documents name, and make a site of them: build/site/index.html
 	@$(PYTHON) tools/check_docs.py
+	@$(MAKE) --no-print-directory .venv/docs
+	@.venv/bin/mkdocs build --quiet --strict
 
 clean: ## remove what was built
 	rm -rf build .venv

@@ -14,13 +14,15 @@ from typing import NamedTuple
 
 from heapwright.explain import coverage
 from heapwright.explain.report import Report
-from heapwright.model import SiteFacts
 from heapwright.model.suppressions import stacks_suppressed
 
 LIKELY, POSSIBLE = "likely", "possible"
 _LEAST_BLOCKS = 50
 _LEAST_PARTS = 16  # of 64 equal parts of the run
 _TIDY = 0.95  # so much of what other sites allocated was freed
+# A function leaks all that it allocates for one thing. Where many functions keep
+# all they make, the program does not mean to free.
+_FEW_FUNCTIONS = 3
 _LONG_RUN_NS = 10_000_000_000
 _PARTS_OF_GROWTH = 48
 
@@ -59,21 +61,30 @@ def confidence(report: Report, found: Staying) -> dict[int, str]:
     """The sites that show signs of a leak, and how sure that is."""
     if not _can_tell(report):
         return {}
-    blocks = sum(stayed.blocks for stayed in found.sites)
-    allocations = sum(facts.allocations for facts in report.facts.sites)
+    facts_of = report.facts.sites
+    suspects = [
+        site
+        for site, (stayed, facts) in enumerate(zip(found.sites, facts_of, strict=True))
+        if not facts.freed and stayed.blocks >= _LEAST_BLOCKS and stayed.parts.bit_count() >= _LEAST_PARTS
+    ]
+    functions = {report.sites[site].location.function or str(site) for site in suspects}
+    apart = suspects if len(functions) <= _FEW_FUNCTIONS else []
     signs = {}
-    for site, (stayed, facts) in enumerate(zip(found.sites, report.facts.sites, strict=True)):
-        if facts.freed or stayed.blocks < _LEAST_BLOCKS or stayed.parts.bit_count() < _LEAST_PARTS:
-            continue
-        others = allocations - facts.allocations
-        others_freed = 1 - (blocks - stayed.blocks) / others if others else 1.0
-        sure = _how_sure(report, stayed, facts, others_freed)
+    for site in suspects:
+        sure = _how_sure(report, found.sites[site], _freed_share(report, found, {site, *apart}))
         if sure:
             signs[site] = sure
     return signs
 
 
-def _how_sure(report: Report, stayed: Stayed, facts: SiteFacts, others_freed: float) -> str:
+def _freed_share(report: Report, found: Staying, apart: set[int]) -> float:
+    """Of what all sites but these allocated."""
+    rest = [site for site in range(len(found.sites)) if site not in apart]
+    allocations = sum(report.facts.sites[site].allocations for site in rest)
+    return 1 - sum(found.sites[site].blocks for site in rest) / allocations if allocations else 1.0
+
+
+def _how_sure(report: Report, stayed: Stayed, others_freed: float) -> str:
     if others_freed >= _TIDY:
         return LIKELY
     is_long = report.facts.totals.span_ns >= _LONG_RUN_NS
