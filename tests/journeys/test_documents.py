@@ -71,7 +71,8 @@ def test_the_tutorial(tmp_path: Path) -> None:
         for line in block.splitlines():
             done = run(["bash", "-c", line], tmp_path)
             assert done.returncode == 0, f"{line}\n{done.stderr}"
-            said[line.split("build/")[1].split(".heapwright")[0]] = done.stdout
+            trace = line.split("build/")[1].split(".heapwright")[0]
+            said[trace] = said.get(trace, "") + done.stdout
     assert "likely a leak" in said["climbing"]
     assert "note_visit" in said["climbing"]
     assert "likely a leak" not in said["bounded"]
