@@ -44,8 +44,8 @@ void describe() noexcept {
   counters::Head& head = counters_page->head;
   head.version = counters::head_version;
   head.page_bytes = sizeof(CountersPage);
-  head.sections[0] = {counters::SectionKind::heap, counters::heap_section_version, offsetof(CountersPage, heap),
-                      sizeof(CountersPage) - offsetof(CountersPage, heap)};
+  head.sections[0] = {counters::SectionKind::heap, counters::heap_section_version,
+                      offsetof(CountersPage, heap), sizeof(CountersPage) - offsetof(CountersPage, heap)};
   head.process = static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid));
   head.magic = counters::page_magic;
 }
@@ -104,8 +104,8 @@ bool map_file() noexcept {
 
 // The child of a fork must not go on counting in its parent's file.
 void map_copy() noexcept {
-  const long copy = platform::raw_syscall(SYS_mmap, 0, whole, PROT_READ | PROT_WRITE,
-                                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const long copy =
+      platform::raw_syscall(SYS_mmap, 0, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (copy < 0) return;
   std::memcpy(reinterpret_cast<void*>(copy), &storage, mapped_bytes);
   platform::raw_syscall(SYS_mremap, copy, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED,

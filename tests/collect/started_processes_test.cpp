@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <cstdio>
 #include <memory>
 
 namespace heapwright::collect {
@@ -26,7 +26,7 @@ class StartedProcessesClaims : public testing::Test {
     session::StartEntry& entry = control_->starts[number];
     entry.owner_process_id.store(owner_);
     entry.kind.store(kind);
-    std::strcpy(entry.program, program);
+    std::snprintf(entry.program, sizeof entry.program, "%s", program);
     entry.word.store(std::uint64_t{number + 1} << 32);
   }
 

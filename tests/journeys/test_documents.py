@@ -57,7 +57,9 @@ def test_sql_names_every_table_and_its_columns(folder: Path) -> None:
     assert len(rows) == 9  # with the head
     for table, columns in rows[1:]:
         names = ", ".join(name for name in columns.split(", ") if name != "…")
-        done = run(["heapwright", "sql", "sqlite3.heapwright", f"select {names} from {table} limit 1"], folder)
+        done = run(
+            ["heapwright", "sql", "sqlite3.heapwright", f"select {names} from {table} limit 1"], folder
+        )
         assert done.returncode == 0, f"{table}: {done.stderr}"
 
 
