@@ -53,7 +53,8 @@ Collector::Collector(const Options& options, const TickClock& clock, SessionMemo
       names_(std::move(names)),
       context_(std::move(context)),
       messages_(options.is_quiet),
-      started_(session.inode(), library),
+      ids_(session.control().pid_namespace),
+      started_(ids_, session.inode(), library),
       is_adopted_(session::max_processes) {
   if (!options.control_path.empty()) control_file_.emplace(options.control_path);
   Control& control = session_.control();
@@ -137,21 +138,24 @@ void Collector::adopt(std::uint32_t block_index) {
     stop(EndReason::write_failed, ENOMEM);
     return;
   }
+  const ProcessName name{ids_.here(block->pid_namespace, block->process_id),
+                         ids_.here(block->pid_namespace, block->parent_process_id),
+                         ids_.is_elsewhere(block->pid_namespace)};
   // The same process with a new image: the old one's memory is gone.
   for (LiveProcess& other : live_) {
-    if (other.recording->process_id() == block->process_id)
+    if (other.recording->process_id() == name.process_id)
       end_process(other, EndReason::replaced, 0, clock_.now_ns());
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
-  started_.set_recorded(block->process_id, block->start_ticks);
-  const std::string path = names_.choose(block->process_id, started_as(*block));
+  started_.set_recorded(name.process_id, block->start_ticks);
+  const std::string path = names_.choose(name.process_id, started_as(*block));
   if (path.empty()) {
     say_error("'" + options_.output_pattern + "' takes one recording, " + started_as(*block) +
               " is the second: the recording stops, the program goes on; name a file with --output");
     stop(EndReason::write_failed, EEXIST);
     return;
   }
-  auto recording = std::make_unique<ProcessRecording>(context_, *block, path);
+  auto recording = std::make_unique<ProcessRecording>(context_, *block, name, path);
   ProcessWatch& watch = recording->watch();
   const bool is_verified = watch.is_gone() || watch.maps_inode(session_.inode());
   live_.push_back({block_index, block, std::move(recording), is_verified, false});

@@ -15,6 +15,7 @@
 #include "collect/messages.hpp"
 #include "collect/options.hpp"
 #include "collect/output_names.hpp"
+#include "collect/process_ids.hpp"
 #include "collect/process_recording.hpp"
 #include "collect/session_memory.hpp"
 #include "collect/size_forecast.hpp"
@@ -75,6 +76,7 @@ class Collector {
   RecordingContext context_;
   Messages messages_;
   std::optional<ControlFile> control_file_;
+  ProcessIds ids_;
   StartedProcesses started_;
   std::vector<LiveProcess> live_;
   std::vector<bool> is_adopted_;  // by block

@@ -43,16 +43,20 @@ std::string interpreter_in(int file) {
   return interpreter;
 }
 
-std::string judge(int file) {
+// The loader minds what the program gains: nothing, where it is the user's own.
+bool changes_user(const struct stat& status, std::uint32_t user_id) {
+  return ((status.st_mode & S_ISUID) != 0 && status.st_uid != user_id) || (status.st_mode & S_ISGID) != 0;
+}
+
+std::string judge(int file, std::uint32_t user_id) {
   struct stat status {};
-  const bool has_mode = fstat(file, &status) == 0;
-  if (has_mode && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
+  if (fstat(file, &status) == 0 && changes_user(status, user_id))
     return "it is setuid or setgid: the loader ignores preloaded libraries in it";
-  if (fgetxattr(file, "security.capability", nullptr, 0) > 0)
+  if (user_id != 0 && fgetxattr(file, "security.capability", nullptr, 0) > 0)
     return "it has file capabilities: the loader ignores preloaded libraries in it";
   const ElfFacts facts = inspect_elf(file);
   if (!facts.is_elf) return "";
-  if (!facts.is_64_bit || (facts.is_readable && !facts.is_x86_64)) return "it is built for another processor";
+  if (!facts.is_64_bit || (facts.is_readable && !facts.is_x86_64)) return "it is not a 64-bit x86 program";
   if (facts.is_readable && facts.interpreter.empty())
     return "it is linked statically: no library can be preloaded";
   if (!facts.sanitizer.empty()) return "it is built with " + facts.sanitizer + ", which brings its own heap";
@@ -61,12 +65,12 @@ std::string judge(int file) {
 
 }  // namespace
 
-std::string why_never(const std::string& program, std::uint32_t process_id) {
+std::string why_never(const std::string& program, std::uint32_t process_id, std::uint32_t user_id) {
   std::string path = locate(program, process_id);
   for (int step = 0; step < most_interpreters && !path.empty(); ++step) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return "";
-    std::string reason = judge(file);
+    std::string reason = judge(file, user_id);
     path = interpreter_in(file);
     close(file);
     if (!reason.empty()) return reason;

@@ -8,9 +8,9 @@
 
 namespace heapwright::collect {
 
-// `program` as given to exec by process `process_id`, which may be gone.
-// Empty: the file says nothing against it, or cannot be found.
-std::string why_never(const std::string& program, std::uint32_t process_id);
+// `program` as given to exec by process `process_id` of user `user_id`, which
+// may be gone. Empty: the file says nothing against it, or cannot be found.
+std::string why_never(const std::string& program, std::uint32_t process_id, std::uint32_t user_id);
 
 // Whether every user may read the file.
 bool is_open_to_all(const std::string& path);

@@ -43,11 +43,12 @@ std::uint32_t mean_ns(std::uint64_t ticks, std::uint64_t samples, const TickConv
 
 }  // namespace
 
-ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& block, std::string path)
+ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& block, const ProcessName& name,
+                                   std::string path)
     : context_(context),
       block_(block),
-      process_id_(block.process_id),
-      watch_(process_id_),
+      name_(name),
+      watch_(name.process_id, name.is_elsewhere),
       file_(std::move(path), context.options.replace_existing, context.output_descriptor),
       definitions_(block, context.clock.conversion()),
       metadata_(describe()) {
@@ -62,8 +63,8 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.host = context_.host;
   metadata.allocator = text_of(block_.allocator);
   metadata.recorder_version = HEAPWRIGHT_VERSION;
-  metadata.process_id = process_id_;
-  metadata.parent_process_id = block_.parent_process_id;
+  metadata.process_id = name_.process_id;
+  metadata.parent_process_id = name_.parent_process_id;
   metadata.is_fork_child = block_.is_fork_child != 0;
   metadata.start_unix_ns = context_.clock.start_unix_ns();
   metadata.page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -77,7 +78,7 @@ trace::Metadata ProcessRecording::describe() const {
 std::string ProcessRecording::command_line() const {
   std::string text = watch_.command_line();
   // Gone already; of the program itself the arguments are known.
-  if (text.empty() && process_id_ == context_.program_process_id) {
+  if (text.empty() && name_.process_id == context_.program_process_id) {
     for (const std::string& word : context_.options.command) text += (text.empty() ? "" : " ") + word;
   }
   return text.empty() ? started_as(block_) : text;
@@ -311,7 +312,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   file_.finish(summary.end);
   summary.path = file_.path();
   summary.program = metadata_.program;
-  summary.process_id = process_id_;
+  summary.process_id = name_.process_id;
   summary.parent_process_id = metadata_.parent_process_id;
   summary.is_fork_child = block_.is_fork_child != 0;
   summary.start_ns = clock.since_epoch_ns(block_.start_ticks);

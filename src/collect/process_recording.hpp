@@ -65,12 +65,20 @@ struct DrainResult {
   }
 };
 
+// Who it is here; its block has the ids that it sees itself.
+struct ProcessName {
+  std::uint32_t process_id = 0;
+  std::uint32_t parent_process_id = 0;
+  bool is_elsewhere = false;  // in another PID namespace
+};
+
 class ProcessRecording {
  public:
   // `block` is mapped and at least process_live; both outlive the recording.
-  ProcessRecording(RecordingContext& context, session::ProcessBlock& block, std::string path);
+  ProcessRecording(RecordingContext& context, session::ProcessBlock& block, const ProcessName& name,
+                   std::string path);
 
-  std::uint32_t process_id() const noexcept { return process_id_; }
+  std::uint32_t process_id() const noexcept { return name_.process_id; }
   ProcessWatch& watch() noexcept { return watch_; }
   const TraceFile& file() const noexcept { return file_; }
   std::uint64_t waiting_events() const noexcept;
@@ -122,7 +130,7 @@ class ProcessRecording {
 
   RecordingContext& context_;
   session::ProcessBlock& block_;
-  std::uint32_t process_id_;
+  ProcessName name_;
   ProcessWatch watch_;
   TraceFile file_;
   StackDefinitions definitions_;

@@ -12,20 +12,12 @@
 #include <charconv>
 #include <climits>
 #include <fstream>
-#include <sstream>
 #include <string_view>
+
+#include "collect/proc_files.hpp"
 
 namespace heapwright::collect {
 namespace {
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  // A process that ends in between makes the read fail; << keeps that quiet,
-  // where an iterator would throw.
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // "RssAnon:\t     123 kB"
 std::uint64_t kilobytes_after(std::string_view text, std::string_view label) {
@@ -79,8 +71,8 @@ MemoryReading parse_memory(const std::string& status) {
   return reading;
 }
 
-ProcessWatch::ProcessWatch(std::uint32_t process_id)
-    : process_id_(process_id <= INT_MAX ? static_cast<pid_t>(process_id) : 0) {
+ProcessWatch::ProcessWatch(std::uint32_t process_id, bool is_elsewhere)
+    : process_id_(process_id <= INT_MAX ? static_cast<pid_t>(process_id) : 0), is_elsewhere_(is_elsewhere) {
   if (process_id_ <= 0) {
     is_gone_ = true;
     return;
@@ -135,14 +127,29 @@ bool ProcessWatch::maps_inode(std::uint64_t inode) const {
   return !is_readable;
 }
 
-bool ProcessWatch::has_thread(std::uint32_t thread_id) const noexcept {
-  if (is_gone_ || thread_id == 0 || thread_id > INT_MAX) return false;
-  return syscall(SYS_tgkill, process_id_, static_cast<pid_t>(thread_id), 0) == 0 || errno != ESRCH;
+std::uint32_t ProcessWatch::thread_here(std::uint32_t thread_id) {
+  if (!is_elsewhere_) return thread_id;
+  if (!threads_here_.contains(thread_id)) {
+    for (const std::uint32_t here : numbers_in(folder() + "/task")) {
+      const std::string status = read_file(folder() + "/task/" + std::to_string(here) + "/status");
+      threads_here_[own_number_in(status)] = here;
+    }
+  }
+  const auto found = threads_here_.find(thread_id);
+  return found == threads_here_.end() ? 0 : found->second;
 }
 
-std::string ProcessWatch::thread_name(std::uint32_t thread_id) const {
+bool ProcessWatch::has_thread(std::uint32_t thread_id) {
+  const std::uint32_t here = is_gone_ ? 0 : thread_here(thread_id);
+  if (here == 0 || here > INT_MAX) return false;
+  if (syscall(SYS_tgkill, process_id_, static_cast<pid_t>(here), 0) == 0 || errno != ESRCH) return true;
+  threads_here_.erase(thread_id);
+  return false;
+}
+
+std::string ProcessWatch::thread_name(std::uint32_t thread_id) {
   if (is_gone_) return "";
-  const std::string path = folder() + "/task/" + std::to_string(thread_id) + "/comm";
+  const std::string path = folder() + "/task/" + std::to_string(thread_here(thread_id)) + "/comm";
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return "";
   char name[64];

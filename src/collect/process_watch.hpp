@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 namespace heapwright::collect {
 
@@ -20,7 +21,8 @@ struct MemoryReading {
 
 class ProcessWatch {
  public:
-  explicit ProcessWatch(std::uint32_t process_id);
+  // `is_elsewhere`: its threads are told by their numbers in another PID namespace.
+  explicit ProcessWatch(std::uint32_t process_id, bool is_elsewhere = false);
   ~ProcessWatch();
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;
@@ -37,17 +39,22 @@ class ProcessWatch {
   // be known. Tells a recorded process from another one with its old id.
   bool maps_inode(std::uint64_t inode) const;
 
-  bool has_thread(std::uint32_t thread_id) const noexcept;
+  // By the id that the thread tells.
+  bool has_thread(std::uint32_t thread_id);
   // Empty when the thread is gone.
-  std::string thread_name(std::uint32_t thread_id) const;
+  std::string thread_name(std::uint32_t thread_id);
   bool read_memory(MemoryReading& reading);
   // Arguments separated by spaces; empty when they cannot be read.
   std::string command_line() const;
 
  private:
   std::string folder() const;
+  // 0 when there is none.
+  std::uint32_t thread_here(std::uint32_t thread_id);
 
   pid_t process_id_;
+  bool is_elsewhere_;
+  std::unordered_map<std::uint32_t, std::uint32_t> threads_here_;  // of one elsewhere, by the id it tells
   int process_file_ = -1;  // pidfd; -1: out of files, asked by id instead
   int status_file_ = -1;
   bool is_gone_ = false;

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <new>
 
+#include "collect/proc_files.hpp"
+
 namespace heapwright::collect {
 
 using session::Control;
@@ -55,6 +57,7 @@ SessionMemory::SessionMemory() {
   control_->magic = session::magic;
   control_->layout_bytes = sizeof(ProcessBlock) / page_bytes;
   control_->collector_process_id = static_cast<std::uint32_t>(getpid());
+  control_->pid_namespace = pid_namespace_of("self");
   first_pages_ = static_cast<unsigned char*>(pages);
   door_ = std::make_unique<SessionDoor>(file_);
 }
@@ -72,7 +75,7 @@ std::string SessionMemory::text() const {
   struct stat status {};
   fstat(file_, &status);
   return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file_) + ":" + door_->text() + ":" +
-         std::to_string(status.st_uid);
+         std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
 }
 
 std::uint64_t SessionMemory::inode() const noexcept {

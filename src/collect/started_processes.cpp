@@ -33,12 +33,6 @@ std::span<StartEntry> used_entries(Control& control) {
   return std::span(control.starts).first(std::min(claims, session::max_starts));
 }
 
-// A process that told of itself told of its parent as well.
-std::uint32_t parent_in(const StartEntry& entry, std::uint32_t process_id) {
-  const std::uint32_t owner = entry.owner_process_id.load(std::memory_order_relaxed);
-  return owner == process_id ? entry.parent_process_id : owner;
-}
-
 bool is_gone(std::uint32_t process_id) {
   return process_id == 0 || process_id > INT_MAX ||
          (kill(static_cast<pid_t>(process_id), 0) != 0 && errno == ESRCH);
@@ -46,14 +40,15 @@ bool is_gone(std::uint32_t process_id) {
 
 }  // namespace
 
-StartedProcesses::StartedProcesses(std::uint64_t session_inode, std::string library)
-    : session_inode_(session_inode), library_(std::move(library)) {}
+StartedProcesses::StartedProcesses(ProcessIds& ids, std::uint64_t session_inode, std::string library)
+    : ids_(ids), session_inode_(session_inode), library_(std::move(library)) {}
 
 StartedProcesses::~StartedProcesses() = default;
 
 // Entries are read in the order of their slots, told in any: what was told
 // late is put right by its ticks.
 void StartedProcesses::take(Control& control, std::uint64_t now_ns) {
+  ids_.forget_look();
   const std::uint32_t told_count = control.starts_told.load(std::memory_order_acquire);
   if (told_count == seen_told_) return;
   seen_told_ = told_count;
@@ -62,13 +57,28 @@ void StartedProcesses::take(Control& control, std::uint64_t now_ns) {
     const std::uint64_t word = entry.word.load(std::memory_order_acquire);
     const auto process_id = static_cast<std::uint32_t>(word);
     if (process_id == 0) continue;
-    told.push_back({static_cast<std::uint32_t>(word >> 32), process_id, parent_in(entry, process_id),
-                    entry.kind.load(std::memory_order_relaxed), entry.ticks, entry.user_id, entry.refusal,
-                    text_of(entry.program)});
+    told.push_back(read(entry, static_cast<std::uint32_t>(word >> 32), process_id));
     entry.word.store(0, std::memory_order_release);
   }
   std::sort(told.begin(), told.end(), [](const Told& a, const Told& b) { return a.number < b.number; });
   for (const Told& one : told) add(one, now_ns);
+}
+
+StartedProcesses::Told StartedProcesses::read(const StartEntry& entry, std::uint32_t number,
+                                              std::uint32_t process_id) {
+  // A process that told of itself told of its parent as well.
+  const std::uint32_t owner = entry.owner_process_id.load(std::memory_order_relaxed);
+  const std::uint32_t parent = owner == process_id ? entry.parent_process_id : owner;
+  const std::uint32_t space = entry.pid_namespace;
+  return {number,
+          ids_.here(space, process_id),
+          ids_.here(space, parent),
+          entry.kind.load(std::memory_order_relaxed),
+          entry.ticks,
+          entry.user_id,
+          entry.refusal,
+          entry.has_address_limit != 0,
+          text_of(entry.program)};
 }
 
 StartedProcesses::Process& StartedProcesses::open(std::uint32_t process_id, std::uint32_t parent,
@@ -101,6 +111,7 @@ void StartedProcesses::add(const Told& told, std::uint64_t now_ns) {
       Process& process = open(told.process_id, told.parent, now_ns);
       process.exec_ticks = told.ticks;
       process.user_id = told.user_id;
+      process.has_address_limit = told.has_address_limit;
       process.program = told.program;
       return;
     }
@@ -173,7 +184,7 @@ bool StartedProcesses::any_may_be_recorded(Control& control, std::uint64_t now_n
     if (process.refusal != 0) return false;
     // A new image is there when the old one's memory is not.
     if (process.exec_ticks != 0 && now_ns - process.seen_ns >= start_patience_ns &&
-        !why_never(process.program, entry.first).empty())
+        !why_never(process.program, entry.first, process.user_id).empty())
       return false;
     return now_ns - process.seen_ns < start_patience_ns || process.watch->maps_inode(session_inode_);
   });
@@ -187,7 +198,8 @@ void StartedProcesses::forget_claims(Control& control, bool all, std::uint64_t n
   for (StartEntry& entry : used_entries(control)) {
     std::uint64_t word = entry.word.load(std::memory_order_acquire);
     if (word == 0 || static_cast<std::uint32_t>(word) != 0) continue;
-    const std::uint32_t owner = entry.owner_process_id.load(std::memory_order_relaxed);
+    const std::uint32_t owner =
+        ids_.here(entry.pid_namespace, entry.owner_process_id.load(std::memory_order_relaxed));
     if (!all && !is_gone(owner)) continue;
     is_any_left = true;
     if (!all && !is_over) continue;
@@ -236,7 +248,8 @@ std::vector<std::string> StartedProcesses::unrecorded_of(std::uint32_t process_i
     const bool is_own = id == process_id || process.parent == process_id;
     if (!is_own || process.exec_ticks == 0) continue;
     const bool is_certain = process.is_gone || process.refusal != 0 || id == process_id;
-    const std::string reason = is_certain ? why_not(id, process) : why_never(process.program, id);
+    const std::string reason =
+        is_certain ? why_not(id, process) : why_never(process.program, id, process.user_id);
     if (!reason.empty()) add(id, process.program, reason);
   }
   return texts;
@@ -256,13 +269,16 @@ std::string StartedProcesses::why_not(std::uint32_t process_id, const Process& p
   }
   if (process.refusal == session::refused_no_memory)
     return "its address space has no room for the recorder (ulimit -v)";
-  std::string reason = why_never(process.program, process_id);
+  std::string reason = why_never(process.program, process_id, process.user_id);
   if (!reason.empty()) return reason;
   if (process.user_id != geteuid() && !is_open_to_all(library_)) {
     return "user " + std::to_string(process.user_id) + " may not read the recorder, " + library_;
   }
-  return "it came up without the recorder (LD_PRELOAD was not passed on), or ended before its first heap "
-         "call";
+  return process.has_address_limit
+             ? "it ended before its first heap call, or its address space has no room for the recorder "
+               "(ulimit -v)"
+             : "it came up without the recorder (LD_PRELOAD was not passed on, or a sandbox is in the way), "
+               "or ended before its first heap call";
 }
 
 }  // namespace heapwright::collect

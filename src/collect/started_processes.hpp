@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/process_ids.hpp"
 #include "collect/process_watch.hpp"
 #include "session/layout.hpp"
 
@@ -27,10 +28,10 @@ struct UnrecordedProcess {
 class StartedProcesses {
  public:
   // `library` is the recorder's path.
-  StartedProcesses(std::uint64_t session_inode, std::string library);
+  StartedProcesses(ProcessIds& ids, std::uint64_t session_inode, std::string library);
   ~StartedProcesses();
 
-  // Reads what was told since.
+  // Reads what was told since. Processes elsewhere are looked for anew.
   void take(session::Control& control, std::uint64_t now_ns);
   // A process image has a trace; `start_ticks` as in its block.
   void set_recorded(std::uint32_t process_id, std::uint64_t start_ticks);
@@ -61,6 +62,7 @@ class StartedProcesses {
     std::uint64_t ticks;
     std::uint32_t user_id;
     std::uint32_t refusal;
+    bool has_address_limit;
     std::string program;
   };
   // A process whose present image has no trace (yet).
@@ -73,6 +75,7 @@ class StartedProcesses {
     std::uint64_t exec_ticks = 0;    // 0: no exec told, or its image is recorded
     std::uint32_t user_id = 0;
     std::uint32_t refusal = 0;
+    bool has_address_limit = false;
     std::string program;  // of the exec
   };
   // Of every process id, the last image that was recorded, the last exec that failed.
@@ -81,6 +84,7 @@ class StartedProcesses {
     std::uint64_t failed_ticks = 0;
   };
 
+  Told read(const session::StartEntry& entry, std::uint32_t number, std::uint32_t process_id);
   void add(const Told& told, std::uint64_t now_ns);
   void add_refusal(const Told& told, std::uint64_t now_ns);
   Process& open(std::uint32_t process_id, std::uint32_t parent, std::uint64_t now_ns);
@@ -90,6 +94,7 @@ class StartedProcesses {
   void list(UnrecordedProcess process);
   std::string why_not(std::uint32_t process_id, const Process& process) const;
 
+  ProcessIds& ids_;
   std::uint64_t session_inode_;
   std::string library_;
   std::map<std::uint32_t, Process> open_;  // by process id

@@ -126,15 +126,17 @@ bool wait_for_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {
   Lane& lane = *thread.lane;
   const std::uint64_t since = platform::read_ticks(process.ticks_are_tsc);
   bool has_room = false;
+  std::uint64_t waited_ns = 0;
   for (std::uint64_t wait_ns = first_wait_ns;; wait_ns = std::min(2 * wait_ns, longest_wait_ns)) {
     lane.is_waiting.store(1, std::memory_order_seq_cst);
     const std::uint32_t seen = lane.space_futex.load(std::memory_order_acquire);
     has_room = thread.head - lane.tail.load(std::memory_order_seq_cst) + slots <= thread.ring_mask + 1;
-    if (has_room || !is_collector_alive()) break;
+    if (has_room || !is_collector_alive(waited_ns)) break;
     if (process.control->collector_sleeps.exchange(0) != 0) {
       platform::futex_wake(process.control->collector_sleeps);
     }
     platform::futex_wait(lane.space_futex, seen, wait_ns);
+    waited_ns += wait_ns;
   }
   lane.is_waiting.store(0, std::memory_order_relaxed);
   lane.waits.fetch_add(1, std::memory_order_relaxed);

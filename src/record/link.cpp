@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -36,12 +35,6 @@ constexpr std::size_t tables_bytes = offsetof(ProcessBlock, lanes);
 
 bool is_fork_child;
 char allocator_name[sizeof(ProcessBlock::allocator)];
-
-bool has_address_space_limit() noexcept {
-  rlimit limit{};
-  raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, raw_argument(&limit));
-  return limit.rlim_cur != RLIM_INFINITY;
-}
 
 // Claims a free block: the state word is the only thing processes race for.
 // nullptr, and the collector knows why: there is none, or no room for it.
@@ -79,6 +72,7 @@ void describe_process(ProcessBlock& block) noexcept {
   block.process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
   block.parent_process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
   block.is_fork_child = is_fork_child ? 1 : 0;
+  block.pid_namespace = own_pid_namespace();
   block.start_ticks = platform::read_ticks(process.ticks_are_tsc);
   const long length = raw_syscall(SYS_readlink, raw_argument("/proc/self/exe"),
                                   raw_argument(block.executable), sizeof block.executable - 1);
@@ -114,9 +108,10 @@ Mode link() noexcept {
   process.sample_mean_bytes = control->sample_mean_bytes;
   process.tables = {
       .block = block, .max_frames = control->max_frames, .ticks_are_tsc = process.ticks_are_tsc};
-  // Another user's process may not be signalled, but is there.
-  process.collector_was_visible = raw_syscall(SYS_kill, control->collector_process_id, 0) != -ESRCH;
   describe_process(*block);
+  // Another user's process may not be signalled, but is there.
+  process.collector_was_visible = block->pid_namespace == control->pid_namespace &&
+                                  raw_syscall(SYS_kill, control->collector_process_id, 0) != -ESRCH;
   if (process.sample_mean_bytes != 0 && !prepare_sampling(process.sample_mean_bytes)) {
     tell_refusal(*control, session::refused_no_memory);
     return Mode::dormant;

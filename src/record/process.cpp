@@ -12,6 +12,14 @@ namespace heapwright::record {
 constinit WipedOnFork wiped_on_fork{};
 constinit Process process{};
 
+namespace {
+
+// Where its id says nothing, a collector that took nothing for so long is gone.
+constexpr std::uint64_t unseen_patience_ns = 10'000'000'000;
+constinit std::atomic<bool> unseen_collector_is_lost{false};
+
+}  // namespace
+
 session::Lane* map_lane(std::uint32_t index) noexcept {
   if (process.lanes_mapped_at_once) return &process.block->lanes[index];
   const int file = open_session();
@@ -24,9 +32,12 @@ session::Lane* map_lane(std::uint32_t index) noexcept {
   return static_cast<session::Lane*>(lane);
 }
 
-bool is_collector_alive() noexcept {
+bool is_collector_alive(std::uint64_t waited_ns) noexcept {
   if (process.control->is_closed.load(std::memory_order_acquire) != 0) return false;
-  if (!process.collector_was_visible) return true;
+  if (!process.collector_was_visible) {
+    if (waited_ns >= unseen_patience_ns) unseen_collector_is_lost.store(true, std::memory_order_relaxed);
+    return !unseen_collector_is_lost.load(std::memory_order_relaxed);
+  }
   return platform::raw_syscall(SYS_kill, process.control->collector_process_id, 0) != -ESRCH;
 }
 

@@ -47,7 +47,8 @@ struct Process {
 // Makes a lane's memory accessible. nullptr when it cannot be had.
 session::Lane* map_lane(std::uint32_t index) noexcept;
 
-// False once the collector has died or said goodbye.
-bool is_collector_alive() noexcept;
+// False once the collector has died or said goodbye. `waited_ns`: for how long
+// it has taken nothing, which tells where its process cannot be seen.
+bool is_collector_alive(std::uint64_t waited_ns) noexcept;
 
 }  // namespace heapwright::record

@@ -31,7 +31,8 @@ struct Way {
   std::size_t door_length;
   const char* key;
   std::size_t key_length;
-  std::uint64_t user_id;
+  std::uint64_t device;
+  std::uint64_t inode;
 };
 
 char found_session_text[session_text_bytes];
@@ -93,6 +94,14 @@ const char* take_field(const char*& text, std::size_t& length) noexcept {
   return field;
 }
 
+std::uint64_t take_number(const char*& text) noexcept {
+  std::size_t length = 0;
+  const char* digits = take_field(text, length);
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < length; ++i) number = number * 10 + static_cast<std::uint64_t>(digits[i] - '0');
+  return number;
+}
+
 Way take_apart(const char* text) noexcept {
   Way way{};
   std::size_t length = 0;
@@ -100,15 +109,15 @@ Way take_apart(const char* text) noexcept {
   std::memcpy(way.path, path, length);
   way.door = take_field(text, way.door_length);
   way.key = take_field(text, way.key_length);
-  way.user_id = 0;
-  for (; *text >= '0' && *text <= '9'; ++text)
-    way.user_id = way.user_id * 10 + static_cast<std::uint64_t>(*text - '0');
+  way.device = take_number(text);
+  way.inode = take_number(text);
   return way;
 }
 
-bool is_file_of(int file, std::uint64_t user_id) noexcept {
+bool is_session(int file, const Way& way) noexcept {
   struct stat status {};
-  return raw_syscall(SYS_fstat, file, raw_argument(&status)) == 0 && status.st_uid == user_id;
+  return raw_syscall(SYS_fstat, file, raw_argument(&status)) == 0 && status.st_dev == way.device &&
+         status.st_ino == way.inode;
 }
 
 // The descriptor in a message, -1 when there is none.
@@ -194,10 +203,10 @@ int open_session() noexcept {
   const Way way = take_apart(found_session_text);
   auto file = static_cast<int>(
       raw_syscall(SYS_openat, AT_FDCWD, raw_argument(way.path), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (file >= 0 && is_file_of(file, way.user_id)) return file;
+  if (file >= 0 && is_session(file, way)) return file;
   if (file >= 0) close_session(file);
   file = ask_at_door(way);
-  if (file >= 0 && is_file_of(file, way.user_id)) return file;
+  if (file >= 0 && is_session(file, way)) return file;
   if (file >= 0) close_session(file);
   return -1;
 }

@@ -60,7 +60,7 @@ pid_t end_fork(const StartNote& note, pid_t result) noexcept {
   if (result < 0) {
     drop_note(note);
   } else if (result == 0) {
-    tell_note(note, own_process_id());
+    if (!is_first_of_namespace()) tell_note(note, own_process_id());
   } else {
     tell_note(note, result);
     count_child_left_alone();

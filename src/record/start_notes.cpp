@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "record/start_notes.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 #include <cstring>
 
 #include "platform/clock.hpp"
@@ -10,6 +14,7 @@
 
 namespace heapwright::record {
 
+using platform::raw_argument;
 using platform::raw_syscall;
 using session::Control;
 using session::StartEntry;
@@ -33,6 +38,8 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
     entry.ticks = platform::read_ticks((control.flags & session::clock_is_tsc) != 0);
     entry.user_id = static_cast<std::uint32_t>(raw_syscall(SYS_geteuid));
     entry.parent_process_id = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
+    entry.pid_namespace = own_pid_namespace();
+    entry.has_address_limit = has_address_space_limit() ? 1 : 0;
     entry.refusal = 0;
     entry.program[0] = '\0';
     // Last: a claim whose owner was killed before this says nothing.
@@ -43,7 +50,36 @@ StartNote claim(Control& control, session::StartKind kind) noexcept {
   return {};
 }
 
+// By a path that still leads there when the process is gone: its folder is put
+// in front, where there is room. A name without a slash is looked for in PATH.
+void write_program(char* to, std::size_t room, const char* program) noexcept {
+  const std::size_t length = std::strlen(program);
+  std::size_t used = 0;
+  if (program[0] != '/' && std::strchr(program, '/') != nullptr) {
+    const long bytes = raw_syscall(SYS_getcwd, raw_argument(to), static_cast<long>(room));
+    const bool fits = bytes > 1 && to[0] == '/' && static_cast<std::size_t>(bytes) + length < room;
+    if (fits) used = static_cast<std::size_t>(bytes);
+    if (fits) to[used - 1] = '/';
+  }
+  const std::size_t taken = length < room - used ? length : room - used - 1;
+  std::memcpy(to + used, program, taken);
+  to[used + taken] = '\0';
+}
+
 }  // namespace
+
+std::uint32_t own_pid_namespace() noexcept {
+  struct stat status {};
+  const long result =
+      raw_syscall(SYS_newfstatat, AT_FDCWD, raw_argument("/proc/self/ns/pid"), raw_argument(&status), 0);
+  return result == 0 ? static_cast<std::uint32_t>(status.st_ino) : 0;
+}
+
+bool has_address_space_limit() noexcept {
+  rlimit limit{};
+  raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, raw_argument(&limit));
+  return limit.rlim_cur != RLIM_INFINITY;
+}
 
 Control* noted_session() noexcept {
   Control* control = process.control;
@@ -55,10 +91,7 @@ StartNote begin_note(session::StartKind kind, const char* program) noexcept {
   if (control == nullptr) return {};
   const StartNote note = claim(*control, kind);
   if (note.entry == nullptr) return note;
-  const std::size_t length = std::strlen(program);
-  constexpr std::size_t room = sizeof note.entry->program - 1;
-  std::memcpy(note.entry->program, program, length < room ? length : room);
-  note.entry->program[length < room ? length : room] = '\0';
+  write_program(note.entry->program, sizeof note.entry->program, program);
   return note;
 }
 

@@ -27,6 +27,15 @@ session::Control* noted_session() noexcept;
 // Of the caller, asked of the kernel: libraries may keep a parent's.
 inline pid_t own_process_id() noexcept { return static_cast<pid_t>(platform::raw_syscall(SYS_getpid)); }
 
+// Whose numbers the caller's ids are: the inode of its PID namespace; 0 where
+// /proc does not say.
+std::uint32_t own_pid_namespace() noexcept;
+// A fork child that is the first of its PID namespace: the id that it sees
+// itself by is not its parent's for it.
+inline bool is_first_of_namespace() noexcept { return platform::raw_syscall(SYS_getppid) == 0; }
+
+bool has_address_space_limit() noexcept;
+
 // Before the fork or exec.
 StartNote begin_note(session::StartKind kind, const char* program = "") noexcept;
 // After it, in parent or child or both: it came about, as process `process_id`.

@@ -155,6 +155,7 @@ struct ProcessBlock {
   std::atomic<std::uint32_t> deepbind_count;        // dlopen(RTLD_DEEPBIND): those objects bypass the hooks
   std::atomic<std::uint32_t> children_left_alone;   // started by this process, without follow_children
   std::uint32_t has_no_unwind_tables;  // libc without _dl_find_object: stacks are one address, no modules
+  std::uint32_t pid_namespace;         // the inode of the one that its ids are numbers of; 0: not known
   char executable[512];                // /proc/self/exe
   char started_as[512];                // the path that was executed, links not followed
   char allocator[512];  // path of the object that has malloc; once loaded, its name and version as well
@@ -204,7 +205,9 @@ struct StartEntry {
   std::uint32_t user_id;                        // effective, of the owner
   std::uint32_t refusal;                        // StartRefusal of start_refused
   std::uint32_t parent_process_id;              // of the owner
-  char program[220];                            // of start_exec and start_spawned: as given; cut
+  std::uint32_t pid_namespace;                  // whose numbers these ids are; see ProcessBlock
+  std::uint32_t has_address_limit;              // RLIMIT_AS is set for the owner
+  char program[212];  // of start_exec and start_spawned: as given, relative paths made absolute; cut
 };
 static_assert(sizeof(StartEntry) == 256);
 inline constexpr std::uint32_t max_starts = 8192;  // told and not yet read
@@ -220,6 +223,7 @@ struct Control {
   std::uint64_t magic;
   std::uint32_t layout_bytes;  // sizeof(ProcessBlock) / 4096: both sides must agree
   std::uint32_t collector_process_id;
+  std::uint32_t pid_namespace;                  // of the collector
   std::uint32_t flags;                          // ControlFlag, fixed before the first process starts
   std::uint32_t max_frames;                     // <= 128
   std::uint64_t sample_mean_bytes;              // 0 = record every call
@@ -242,11 +246,13 @@ inline constexpr std::uint64_t process_offset(std::uint32_t index) {
 }
 inline constexpr std::uint64_t session_bytes = process_offset(max_processes);
 
-// The recorder finds its session here: "/proc/<pid>/fd/<n>:<door>:<key>:<uid>".
+// The recorder finds its session here:
+// "/proc/<pid>/fd/<n>:<door>:<key>:<device>:<inode>".
 // The path is for processes that may follow it. The others (another user, a
 // changed root) ask at the door, the abstract socket of that name, by a
-// datagram with the key, and are sent the descriptor. A file that is not
-// <uid>'s is not the session: its collector is gone and another has the name.
+// datagram with the key, and are sent the descriptor. Any other file than the
+// one of this device and inode is not the session: its collector is gone and
+// another has the name. (Not told by its owner: a user namespace renames him.)
 inline constexpr char session_variable[] = "HEAPWRIGHT_SESSION";
 
 }  // namespace heapwright::session

@@ -31,7 +31,8 @@ class StartedProcessesClaims : public testing::Test {
   }
 
   std::vector<UnrecordedProcess> listed() {
-    StartedProcesses started(1, "/recorder");
+    ProcessIds ids(0);
+    StartedProcesses started(ids, 1, "/recorder");
     started.finish(*control_, 1);
     return started.unrecorded();
   }

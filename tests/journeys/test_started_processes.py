@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: every way in which a process starts, and every reason why it is not recorded
 """Every process that a recorded one starts has a trace, or is named with the reason why it has none."""
 
 import json
@@ -6,12 +7,14 @@ import os
 import shutil
 import signal
 import stat
+import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Record, Recording, command, end_replaced, programs
+from conftest import Record, Recording, command, differences, end_replaced, programs
 
 nobody = ("--reuid=65534", "--regid=65534", "--clear-groups")
 
@@ -140,6 +143,147 @@ def test_a_setuid_child_is_named(record: Record, summary: Path) -> None:
     (named,) = read(summary)["unrecorded"]
     assert named["program"] == str(program) and "setuid" in named["reason"] and not named["made_no_call"]
     assert f"1 process was not recorded: '{program}': it is setuid" in recording.errors
+
+
+@pytest.fixture
+def open_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder that other users reach as well."""
+    path = Path("/tmp") / f"heapwright-started-{os.getpid()}"
+    path.mkdir(mode=0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@as_root
+def test_a_child_with_file_capabilities_is_named(record: Record, summary: Path, open_folder: Path) -> None:
+    """As another user's; to root they give nothing, and the loader takes the recorder."""
+    program = open_folder / "privileged"
+    shutil.copy(programs / "exits_with", program)
+    # vfs_cap_data, version 2, effective: CAP_NET_BIND_SERVICE permitted.
+    os.setxattr(program, "security.capability", struct.pack("<5I", 0x0200_0001, 1 << 10, 0, 0, 0))
+    recording = record("/bin/sh", "-c", f"{program} 0; exit 0", options=options(summary))
+    assert recording.status == 0, recording.errors
+    assert [Path(t.facts["program"]).name for t in recording.traces()].count("privileged") == 1
+    assert read(summary)["unrecorded"] == []
+    setpriv = shutil.which("setpriv") or ""
+    recording = record(setpriv, *nobody, "/bin/sh", "-c", f"{program} 0; exit 0", options=options(summary))
+    assert recording.status == 0, recording.errors
+    (named,) = read(summary)["unrecorded"]
+    assert named["program"] == str(program) and "it has file capabilities" in named["reason"]
+    assert f"1 process was not recorded: '{program}': it has file capabilities" in recording.errors
+
+
+@as_root
+def test_a_setuid_program_of_the_user_himself_is_recorded(record: Record, summary: Path) -> None:
+    program = shutil.which("su") or ""
+    recording = record("/bin/sh", "-c", f"{program} --version; exit 0", options=options(summary))
+    assert recording.status == 0, recording.errors
+    assert Path(program).resolve() in [Path(t.facts["program"]) for t in recording.traces()]
+    assert read(summary)["unrecorded"] == []
+
+
+def write_foreign_program(path: Path) -> None:
+    """A 32-bit x86 program that exits with 0: one header, one segment, mov eax, 1; xor ebx, ebx; int 0x80."""
+    code = b"\xb8\x01\x00\x00\x00\x31\xdb\xcd\x80"
+    base, headers = 0x08048000, 52 + 32
+    identity = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9)
+    header = struct.pack("<HHIIIIIHHHHHH", 2, 3, 1, base + headers, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    segment = struct.pack("<8I", 1, 0, base, base, headers + len(code), headers + len(code), 5, 4096)
+    path.write_bytes(identity + header + segment + code)
+    path.chmod(0o755)
+
+
+def test_a_child_of_another_architecture_is_named(record: Record, summary: Path, tmp_path: Path) -> None:
+    program = tmp_path / "foreign"
+    write_foreign_program(program)
+    try:
+        subprocess.run([program], check=True)
+    except OSError:
+        pytest.skip("this kernel runs no 32-bit programs")
+    recording = record("/bin/sh", "-c", f"{program}; exit 0", options=options(summary))
+    assert recording.status == 0, recording.errors
+    (named,) = read(summary)["unrecorded"]
+    assert named["program"] == str(program) and named["reason"] == "it is not a 64-bit x86 program"
+    assert not named["made_no_call"]
+
+
+def test_more_processes_than_a_session_holds_are_named(record: Record, summary: Path) -> None:
+    recording = record("fills_session", options=options(summary))
+    assert recording.status == 0, recording.output + recording.errors
+    traces = recording.traces()
+    assert sum(t.count("allocated", "malloc", 3019) for t in traces) == 1, "the fourth child"
+    named = read(summary)["unrecorded"]
+    assert len(named) == 3 and not any(process["made_no_call"] for process in named)
+    assert {process["reason"] for process in named} == {"more than 4096 processes ran at once"}
+    assert "3 processes were not recorded: more than 4096 processes ran at once" in recording.errors
+    parent = next(t for t in traces if t.count("allocated", "malloc", 3001))
+    assert "more than 4096 processes ran at once" in said("info", parent.path)
+
+
+@pytest.mark.parametrize("kilobytes", [5_000, 10_000, 40_000])
+def test_a_child_whose_address_space_is_too_small_is_named(
+    record: Record, summary: Path, kilobytes: int
+) -> None:
+    """From hardly enough for itself to hardly enough for the recorder."""
+    line = f"(ulimit -S -v {kilobytes}; exec {programs}/exits_with 3); exit $?"
+    alone = subprocess.run(["/bin/sh", "-c", line], check=False)
+    recording = record("/bin/sh", "-c", line, options=options(summary))
+    assert recording.status == alone.returncode == 3, recording.errors
+    assert not [t for t in recording.traces() if t.facts["program"].endswith("/exits_with")]
+    (named,) = [process for process in read(summary)["unrecorded"] if not process["made_no_call"]]
+    assert named["program"].endswith("/exits_with") and "ulimit -v" in named["reason"]
+
+
+def test_a_relative_path_is_found_when_its_process_is_gone(record: Record, summary: Path) -> None:
+    recording = record(
+        "/bin/sh", "-c", f"cd {programs}; ./static_program 0; exit 0", options=options(summary)
+    )
+    assert recording.status == 0, recording.errors
+    (named,) = read(summary)["unrecorded"]
+    assert named["program"] == f"{programs}/./static_program" and "statically" in named["reason"]
+
+
+def unshare(*options_given: str) -> list[str]:
+    """The program with these options; skips where the kernel or a container forbids it."""
+    line = [shutil.which("unshare") or "unshare", *options_given]
+    if shutil.which("unshare") is None or subprocess.run([*line, "true"], check=False).returncode != 0:
+        pytest.skip(f"no {' '.join(options_given)} here")
+    return line
+
+
+@pytest.mark.parametrize("mounts", [[], ["--mount-proc"]])
+def test_a_pid_namespace_is_recorded_whole(record: Record, summary: Path, mounts: list[str]) -> None:
+    """Its processes know themselves as 1, 2, 3: numbers of others out here."""
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    line = unshare(*user, "--pid", "--fork", *mounts)
+    script = f"{programs}/fork_storm 30 & {programs}/threads_come_and_go & wait; {programs}/exits_with 0"
+    recording = record(*line, "/bin/sh", "-c", script, options=options(summary), seconds=240)
+    assert recording.status == 0, recording.errors
+    assert "dropped" in recording.errors and "not recorded" not in recording.errors
+    traces = recording.traces()
+    assert all(trace.problems() == [] for trace in traces)
+    names = [Path(t.facts["program"]).name for t in traces]
+    assert names.count("fork_storm") == 31 and names.count("exits_with") == 1
+    storm = [t for t in traces if Path(t.facts["program"]).name == "fork_storm"]
+    parents = [t for t in storm if t.count("allocated", "malloc", 3001)]
+    others = [t for t in traces if t not in storm]
+    assert differences(recording.said, [*parents, *others]) == []
+    assert {t.facts["parent_process_id"] for t in storm if t not in parents} == {
+        parents[0].facts["process_id"]
+    }
+    ids_here = {trace.facts["process_id"] for trace in traces}
+    assert len(ids_here) == 1 + 1 + 31 + 1 + 1, "unshare, the shell and what it ran"
+    assert min(ids_here) > 1, "as they are known here"
+    assert [process for process in read(summary)["unrecorded"] if not process["made_no_call"]] == []
+
+
+def test_a_user_namespace_is_recorded(record: Record, summary: Path) -> None:
+    """In it, the owner of the session's file has another number, or none."""
+    for options_given in (["--user", "--map-root-user"], ["--user"]):
+        recording = record(*unshare(*options_given), programs / "exits_with", 0, options=options(summary))
+        assert recording.status == 0, recording.errors
+        assert "exits_with" in [Path(t.facts["program"]).name for t in recording.traces()]
+        assert read(summary)["unrecorded"] == []
 
 
 def test_static_children_are_named(record: Record, summary: Path) -> None:

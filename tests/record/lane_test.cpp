@@ -14,7 +14,7 @@ namespace heapwright::record {
 constinit WipedOnFork wiped_on_fork{};
 constinit Process process{};
 
-bool is_collector_alive() noexcept { return false; }
+bool is_collector_alive(std::uint64_t) noexcept { return false; }
 session::Lane* map_lane(std::uint32_t index) noexcept {
   errno = ENOMEM;  // as a failed system call inside would leave it
   return &process.block->lanes[index];
