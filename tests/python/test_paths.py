@@ -12,7 +12,9 @@ import heapwright
 import jsonschema
 import pytest
 from heapwright import explain
+from heapwright.explain import tables
 from heapwright.model import Filter, SiteOptions
+from heapwright.report.columns import Column
 from heapwright.terminal import columns
 from rich.console import Console
 from test_explain import SCHEMA, printed
@@ -76,6 +78,29 @@ def test_paths_are_printed_under_their_site(file: Path) -> None:
     assert lines[row + 2] == ["300", "B", "30.0", "%", "<", RELOAD, "<", MAIN]
     assert lines[row + 3] == ["100", "B", "10.0", "%", "1", COPY]
     assert lines[row + 4] == ["<", MAIN]
+
+
+def test_callers_with_one_short_name_stay_apart() -> None:
+    """Overloads, and static functions of two files."""
+
+    def path(*callers: tuple[str, str]) -> dict[str, Any]:
+        places = [{"function": function, "file": file, "library": "app"} for function, file in callers]
+        return {"weight": 10, "share": 0.5, "is_cut": False, "callers": places}
+
+    def rows(*paths: dict[str, Any]) -> list[str]:
+        site = {"name": "site", "share": 1.0, "bytes": 20, "paths": list(paths)}
+        columns = (Column("bytes", "bytes", "bytes"), Column("share", "share", "share"))
+        table = tables.shown(tables.sites(*columns, rows=lambda _: ()), {"sites": [site]}, is_sampled=False)
+        console = Console(file=io.StringIO(), width=100)
+        console.print(table)
+        return [line.rpartition("  < ")[2] for line in console.file.getvalue().splitlines() if "  < " in line]  # type: ignore[attr-defined]
+
+    main = ("main()", "main.c")
+    overloads = rows(path(("f(int)", "a.cpp"), main), path(("f(long)", "a.cpp"), main))
+    assert overloads == ["f(int) < main", "f(long) < main"]
+    statics = rows(path(("f(int)", "a.cpp"), main), path(("f(int)", "b.cpp"), main))
+    assert statics == ["f(int) [a.cpp, app] < main", "f(int) [b.cpp, app] < main"]
+    assert rows(path(("g(int)", "a.cpp"), main), path(("h(int)", "a.cpp"), main)) == ["g < main", "h < main"]
 
 
 def test_full_stacks_are_whole(file: Path) -> None:

@@ -103,6 +103,38 @@ def test_in_ascii(command: Command, extremes: Path, name: str) -> None:
     assert said.out.isascii()
 
 
+ALIKE = "/opt/lib/libwarehouse-inventory-of-the-{}-halls-in-all-countries-2024.so"
+
+
+def trace_of_alike_callers() -> MadeTrace:
+    """Sites, and callers of one site, whose long names differ in the middle only."""
+    made = MadeTrace()
+    names = [ALIKE.format(word) for word in ("northern", "southern")]
+    for number, path in enumerate(("/opt/app", *names, "/opt/bin/main")):
+        start = 0x400000 + 0x100000 * number
+        made.line("module", start, start + 0x100000, start, path, "aabbcc")
+        made.line("frame", start + 0x1234, number)
+    made.line("thread", 0, 100, "main", 0, 0)
+    # 1 main, 2 north, 3 app, 4 south, 5 app
+    for parent, frame in ((0, 3), (1, 1), (2, 0), (1, 2), (4, 0)):
+        made.line("stack", parent, frame)
+    for number, stack in enumerate((3, 5, 2, 4)):
+        made.event(MALLOC, 0x1000 * (number + 1), 1000, stack=stack)
+    return made
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_names_that_differ_in_the_middle_stay_apart(command: Command, tmp_path: Path, columns: int) -> None:
+    trace = trace_of_alike_callers().write(tmp_path / "alike.heapwright")
+    said = command("explain", trace, "--question", "peak", environment=[("COLUMNS", str(columns))])
+    assert said.code == 0, said.err
+    compare(f"alike-{columns}", said.out)
+    rows = [line for line in said.out.splitlines() if "libwarehouse" in line]
+    assert len(rows) >= 4
+    for word in ("northern", "southern"):
+        assert said.out.replace("\n", "").replace(" ", "").count(f"-{word}-halls") == 2
+
+
 def test_in_a_pipe_lines_have_100_columns_and_wide_cuts_nothing(command: Command, extremes: Path) -> None:
     environment = [("COLUMNS", "")]
     narrow = command("explain", extremes, "--question", "peak", environment=environment)

@@ -70,13 +70,37 @@ class _Named(NamedTuple):
 def _path_rows(site: Answer, columns: int, weight: Callable[[int], str]) -> list[list[str]]:
     """Callers that several paths begin with in a row of their own, then each path with what is its own."""
     paths = []
+    told_apart = _told_apart([caller for path in site.get("paths", ()) for caller in path["callers"]])
     for path in site.get("paths", ()):
         figures = [weight(path["weight"]), units.percent(path["share"] * site["share"])]
-        names = [short_name(caller["function"]) for caller in path["callers"]]
+        names = [told_apart[_identity(caller)] for caller in path["callers"]]
         paths.append(_Named(figures + [""] * (columns - 2), names + (["…"] if path["is_cut"] else [])))
     if len(paths) == 1 and site["paths"][0]["share"] > 0.9995:
         paths = [_Named([""] * columns, paths[0].names)]
     return _folded(paths, columns, 1)
+
+
+_Identity = tuple[str, str, str]
+
+
+def _identity(caller: Answer) -> _Identity:
+    return caller["function"], caller["file"], caller["library"]
+
+
+def _told_apart(callers: Sequence[Answer]) -> dict[_Identity, str]:
+    """Their names, short where no other (an overload, a static function elsewhere) has the same."""
+    groups: dict[str, list[_Identity]] = {}
+    for identity in dict.fromkeys(map(_identity, callers)):
+        groups.setdefault(short_name(identity[0]), []).append(identity)
+    names = {}
+    for short, group in groups.items():
+        functions = [function for function, _, _ in group]
+        for function, file, library in group:
+            name = short if len(group) == 1 else function
+            place = ", ".join(filter(None, (file, library)))
+            is_several = functions.count(function) > 1
+            names[function, file, library] = f"{name} [{place}]" if is_several else name
+    return names
 
 
 def _folded(paths: list[_Named], columns: int, level: int) -> list[list[str]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -67,7 +68,7 @@ def _records(
     branches: Callers | Callees, above: Branch, whole: int, least: float, depth: int
 ) -> list[Answer]:
     found = branches.of(above) if depth else []
-    return [
+    records = [
         {
             **details.location_record(branch.location),
             "weight": branch.weight,
@@ -77,6 +78,11 @@ def _records(
         for branch in found
         if branch.location is not None and branch.weight >= least
     ]
+    seen = Counter(record["name"] for record in records)
+    for record in records:
+        if seen[record["name"]] > 1:  # overloads
+            record["name"] = ", ".join(filter(None, (record["function"], record["file"], record["library"])))
+    return records
 
 
 def show(answer: Answer) -> look.RenderableType:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: one layout, from the columns' widths to names that are cut or broken
 """Tables: columns of figures keep their width, columns of text are cut in the middle to fit."""
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class Columns:
     def _row(
         self, table: _Table, part: _Part, cells: Sequence[str], styles: Sequence[str], width: int
     ) -> Iterator[Text]:
-        texts = [table.fitted(i, cells[i], part.widths[at]) for at, i in enumerate(part.columns)]
+        texts = [table.lines(i, cells[i], part.widths[at]) for at, i in enumerate(part.columns)]
         for number in range(max(map(len, texts)) if any(map(any, texts)) else 0):
             line = _line("")
             for at, i in enumerate(part.columns):
@@ -104,7 +105,7 @@ class Columns:
                 line.append(self._aligned(i, text, part.widths[at]), style)
             yield _trimmed(line)
         if part.below is not None:
-            for text in table.fitted(part.below, cells[part.below], max(_LEAST_TEXT, width - _INDENT)):
+            for text in table.lines(part.below, cells[part.below], max(_LEAST_TEXT, width - _INDENT)):
                 line = _line(" " * _INDENT)
                 line.append(text, "cyan")
                 yield line
@@ -140,6 +141,7 @@ class _Table:
         self._text = text
         self._ellipsis = ellipsis
         self._names_rows = names_rows  # the first column does
+        self._alike: dict[tuple[int, int], set[str]] = {}
 
     def parts(self, width: int) -> list[_Part]:
         """One part if all fits; else the last text in lines of its own; else several parts in turn."""
@@ -200,8 +202,20 @@ class _Table:
         is_name = column == len(self.headers) - 1
         return min(natural, _LEAST_NAME if is_name else _LEAST_TEXT)
 
-    def fitted(self, column: int, text: str, width: int) -> list[str]:
-        """The cell's lines; only text is ever cut."""
+    def lines(self, column: int, text: str, width: int) -> list[str]:
+        """The cell's lines; only text is ever cut, and only where no other then looks the same."""
+        alike = self._alike.get((column, width))
+        if alike is None:
+            alike = self._alike[column, width] = self._alike_when_cut(column, width)
+        return broken(text, width) if text in alike else self._fitted(column, text, width)
+
+    def _alike_when_cut(self, column: int, width: int) -> set[str]:
+        texts: dict[tuple[str, ...], set[str]] = {}
+        for row in self.rows:
+            texts.setdefault(tuple(self._fitted(column, row[column], width)), set()).add(row[column])
+        return {text for same in texts.values() if len(same) > 1 for text in same}
+
+    def _fitted(self, column: int, text: str, width: int) -> list[str]:
         if column not in self._text or cell_len(text) <= width:
             return [text]
         if text.startswith(CALLERS):
@@ -240,6 +254,23 @@ def cut_callers(text: str, width: int, ellipsis: str = "…") -> str:
         if cell_len(shorter) <= width:
             return shorter
     return cut_middle(text, width, ellipsis)
+
+
+def broken(text: str, width: int) -> list[str]:
+    """The whole text on several lines, where it can be between two callers.
+
+    >>> broken("  < parse_json < load_settings < main", 24)
+    ['  < parse_json', '      < load_settings', '      < main']
+    """
+    indent = min(len(text) - len(text.lstrip(" ")) + _INDENT, width // 2)
+    lines = []
+    while cell_len(text) > width:
+        head = len(_first_cells(text, width))
+        at = text.rfind(PATH_MARK, indent, head + len(PATH_MARK))
+        at = at if at > indent else head
+        lines.append(text[:at])
+        text = " " * indent + text[at:].lstrip(" ")
+    return [*lines, text]
 
 
 def _first_cells(text: str, width: int) -> str:
