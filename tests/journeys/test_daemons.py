@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Servers that put themselves into the background and give up root: every process has a whole trace.
+"""Servers that put themselves into the background, give up root and have workers: every process has a whole trace.
 
 Started as an administrator starts them. What each does is asked of it over its socket, and how many
 processes it has is read from /proc.
@@ -77,11 +77,19 @@ def record_server(folder: Path, line: list[str], question: bytes) -> tuple[set[i
         assert recording.wait(timeout=60) == 0
     finally:
         recording.kill()
+    return processes, told_of(folder)["processes"]
+
+
+def told_of(folder: Path) -> dict[str, Any]:
+    """What explain says of a whole recording; its processes by their ids."""
     for path in (folder / "traces").glob("*.heapwright"):
         assert read_trace(path).problems() == []
     explain = [command, "explain", folder / "traces", "--json"]
-    document = json.loads(subprocess.run(explain, capture_output=True, check=True, timeout=120).stdout)
-    return processes, {process["process_id"]: process for process in document["processes"]}
+    document: dict[str, Any] = json.loads(
+        subprocess.run(explain, capture_output=True, check=True, timeout=120).stdout
+    )
+    document["processes"] = {process["process_id"]: process for process in document["processes"]}
+    return document
 
 
 def check_all_are_there(processes: set[int], told: dict[int, Any]) -> None:
@@ -110,3 +118,48 @@ def test_memcached_in_the_background(folder: Path) -> None:
     assert len(processes) == 1
     check_all_are_there(processes, told)
     assert len(told) == 2
+
+
+def postgres_programs() -> Path | None:
+    """Debian keeps them out of PATH."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+@pytest.mark.skipif(postgres_programs() is None, reason="postgres is not installed")
+def test_postgres_under_runuser(folder: Path) -> None:
+    """A server as root starts it: its helpers, and a backend for each of three clients at once."""
+    programs = postgres_programs()
+    assert programs is not None
+    user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    data = folder / "data"
+    run = {"check": True, "capture_output": True, "timeout": 120, "cwd": "/tmp"}
+    subprocess.run([*user, programs / "initdb", "-D", data, "--no-sync", "--auth=trust"], **run)  # type: ignore[call-overload]
+    output = folder / "traces" / "t.%p.heapwright"
+    server = [programs / "postgres", "-D", data, "-k", folder, "-h", "", "-F", "-c", "shared_buffers=16MB"]
+    recording = subprocess.Popen(
+        [command, "record", "--children", "--output", output, "--", *user, *server],
+        cwd="/tmp", stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        ready = [*user, programs / "pg_isready", "-q", "-h", folder]
+        wait_for(lambda: subprocess.run(ready, check=False, cwd="/tmp").returncode == 0)
+        client = ["-h", folder, "postgres"]
+        subprocess.run([*user, programs / "pgbench", "-i", "-q", *client], **run)  # type: ignore[call-overload]
+        bench = [*user, programs / "pgbench", "-c", "3", "-t", "50", *client]
+        running = subprocess.Popen(bench, cwd="/tmp", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        postmaster = int((data / "postmaster.pid").read_text().split()[0])
+        processes: set[int] = set()
+        while running.poll() is None:
+            processes |= process_ids(postmaster)
+        assert running.stdout is not None and b"150/150" in running.stdout.read()
+        os.kill(postmaster, signal.SIGINT)
+        assert recording.wait(timeout=60) == 0
+    finally:
+        recording.kill()
+    told = told_of(folder)
+    assert len(processes) >= 1 + 5 + 1, "the postmaster, its helpers and clients' backends"
+    check_all_are_there(processes, told["processes"])
+    assert told["not_recorded"] == []
+    queries = [one["calls"] for one in told["processes"].values() if one["name"] == "postgres"]
+    assert len(queries) >= len(processes)

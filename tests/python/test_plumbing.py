@@ -35,6 +35,8 @@ def at(function: str, library: str = "app", file: str = "") -> Location:
         at("sqlite3DbMallocRaw"),
         at("xstrdup"),
         at("PyMem_Malloc"),
+        at("x264_malloc"),
+        at("g_malloc0"),
         at("anything", file="/usr/include/c++/12/bits/stl_vector.h"),
     ],
 )
