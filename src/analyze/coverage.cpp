@@ -89,4 +89,8 @@ Coverage RecordedSpans::within(std::uint64_t from_ns, std::uint64_t to_ns) const
   return coverage;
 }
 
+Coverage coverage_of(const trace::Reader& reader) {
+  return RecordedSpans(*order::make_source(reader)).within(0, UINT64_MAX);
+}
+
 }  // namespace heapwright::analyze

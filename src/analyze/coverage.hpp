@@ -33,4 +33,7 @@ class RecordedSpans {
   bool has_end_ = true;
 };
 
+// Of the whole run, without its calls.
+Coverage coverage_of(const trace::Reader& reader);
+
 }  // namespace heapwright::analyze

@@ -20,14 +20,14 @@ class SamplingWeight {
   bool is_sampled() const noexcept { return mean_bytes_ != 0; }
   // What a call that is surely recorded weighs.
   std::uint64_t unit() const noexcept { return is_sampled() ? units_of_one : 1; }
-  // 1 / p in units.
+  // 1 / p of a sampled block.
+  double real(std::uint64_t size_bytes) const noexcept;
+  // The same in units.
   std::uint64_t of(std::uint64_t size_bytes) const noexcept;
   // (1 - p) / p^2: what the block adds to the variance of an estimated count.
   double variance_term(std::uint64_t size_bytes) const noexcept;
 
  private:
-  double real(std::uint64_t size_bytes) const noexcept;
-
   std::uint64_t mean_bytes_;
 };
 

@@ -47,7 +47,7 @@ namespace heapwright::python_module {
 using Words = std::vector<std::string>;
 
 // A column's type. `format` is Arrow's: "C" uint8, "I" uint32, "L" uint64,
-// "i" int32, "b" bool (bits), "u" text. With a dictionary the column's
+// "i" int32, "g" double, "b" bool (bits), "u" text. With a dictionary the column's
 // values are indexes of that (integer) format into its words.
 struct ColumnType {
   std::string name;

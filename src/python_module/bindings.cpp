@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/coverage.hpp"
 #include "analyze/facts.hpp"
 #include "analyze/funnels.hpp"
 #include "analyze/stack_sites.hpp"
@@ -287,6 +288,22 @@ nb::dict lifetimes(const analyze::Facts& facts) {
   return values;
 }
 
+void put_coverage(nb::dict& values, const analyze::Coverage& of) {
+  nb::list spans;
+  for (const analyze::Span& span : of.spans) spans.append(nb::make_tuple(span.from_ns, span.to_ns));
+  values["coverage"] = spans;
+  values["has_start"] = of.has_start;
+  values["has_end"] = of.has_end;
+  values["pauses"] = of.pauses;
+}
+
+// Of the whole run, without its calls.
+nb::dict coverage(const trace::Reader& reader) {
+  nb::dict values;
+  put_coverage(values, analyze::coverage_of(reader));
+  return values;
+}
+
 nb::dict completeness(const analyze::Facts& facts) {
   const analyze::Completeness& of = facts.completeness;
   nb::dict values;
@@ -294,13 +311,7 @@ nb::dict completeness(const analyze::Facts& facts) {
   values["dropped"] = of.dropped;
   values["sequence_gaps"] = of.sequence_gaps;
   values["reasons"] = texts(of.reasons);
-  nb::list spans;
-  for (const analyze::Span& span : facts.coverage.spans)
-    spans.append(nb::make_tuple(span.from_ns, span.to_ns));
-  values["coverage"] = spans;
-  values["has_start"] = facts.coverage.has_start;
-  values["has_end"] = facts.coverage.has_end;
-  values["pauses"] = facts.coverage.pauses;
+  put_coverage(values, facts.coverage);
   return values;
 }
 
@@ -335,6 +346,7 @@ void bind_trace(nb::module_& module) {
       .def("stacks", [](const ReaderHandle& of) { return stacks(*of); })
       .def("frames", [](const ReaderHandle& of) { return frames(*of); })
       .def("damage", [](const ReaderHandle& of) { return damage(*of); })
+      .def("coverage", [](const ReaderHandle& of) { return coverage(*of); })
       .def("file_bytes", [](const ReaderHandle& of) { return of->file_bytes(); })
       .def("event_count", [](const ReaderHandle& of) { return of->event_count(); })
       .def("chunk_count", [](const ReaderHandle& of) { return of->event_chunks().size(); });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyze/events_table.hpp"
+#include "analyze/sampling_weight.hpp"
 #include "trace/event.hpp"
 
 namespace heapwright::python_module {
@@ -15,6 +16,7 @@ using analyze::EventColumns;
 
 ColumnType u32(const char* name) { return {name, "I", nullptr, false}; }
 ColumnType u64(const char* name) { return {name, "L", nullptr, false}; }
+ColumnType f64(const char* name) { return {name, "g", nullptr, false}; }
 ColumnType flag(const char* name) { return {name, "b", nullptr, false}; }
 
 ColumnType nullable(ColumnType type) {
@@ -59,6 +61,51 @@ ColumnData where(const ColumnData& present, std::int64_t null_count, std::vector
   return column;
 }
 
+// A column that the recording says nothing about.
+ColumnData missing(ColumnData column, std::int64_t rows) {
+  struct Both {
+    std::shared_ptr<const void> values;
+    std::vector<std::uint8_t> none;
+  };
+  auto both = std::make_shared<Both>(
+      Both{std::move(column.owner), std::vector<std::uint8_t>((static_cast<std::size_t>(rows) + 7) / 8)});
+  column.validity = both->none.data();
+  column.null_count = rows;
+  column.owner = std::move(both);
+  return column;
+}
+
+// How many calls or blocks a row stands for, where the row itself tells.
+class Weights {
+ public:
+  explicit Weights(const trace::Reader& reader) : weight_(reader.metadata().sample_mean_bytes) {}
+
+  bool is_sampled() const noexcept { return weight_.is_sampled(); }
+
+  ColumnData of(const BlockColumns& rows) const {
+    std::vector<double> weights(rows.count(), 1);
+    for (std::size_t i = 0; is_sampled() && i < weights.size(); ++i) weights[i] = weight_.real(rows.size[i]);
+    return column_of(std::move(weights));
+  }
+
+  // A free stands for as many as its block, which another row has.
+  ColumnData of(const EventColumns& rows) const {
+    std::vector<double> weights(rows.count(), 1);
+    std::vector<std::uint8_t> is_known(rows.count(), 1);
+    std::int64_t unknown = 0;
+    for (std::size_t i = 0; is_sampled() && i < weights.size(); ++i) {
+      const auto kind = static_cast<trace::EventKind>(rows.kind[i]);
+      if (trace::is_allocation(kind)) weights[i] = weight_.real(rows.size[i]);
+      if (trace::is_release(kind)) is_known[i] = 0;
+      unknown += trace::is_release(kind) ? 1 : 0;
+    }
+    return where(bits_of(is_known), unknown, std::move(weights));
+  }
+
+ private:
+  analyze::SamplingWeight weight_;
+};
+
 std::vector<std::uint32_t> sites_of(const std::vector<std::uint32_t>& stacks,
                                     const SiteOfStack& site_of_stack) {
   std::vector<std::uint32_t> sites;
@@ -72,7 +119,7 @@ std::vector<std::uint32_t> sites_of(const std::vector<std::uint32_t>& stacks,
 class EventSource : public BatchSource {
  public:
   EventSource(std::shared_ptr<const trace::Reader> reader, SiteOfStack sites)
-      : reader_(std::move(reader)), sites_(std::move(sites)), table_(*reader_) {}
+      : reader_(std::move(reader)), sites_(std::move(sites)), weights_(*reader_), table_(*reader_) {}
 
   const std::vector<ColumnType>& schema() const override { return types_; }
 
@@ -81,29 +128,40 @@ class EventSource : public BatchSource {
     if (!table_.next(rows)) return false;
     batch.rows = static_cast<std::int64_t>(rows.count());
     auto sites = sites_of(rows.stack, sites_);
-    batch.columns = {column_of(std::move(rows.thread)),      column_of(std::move(rows.sequence)),
-                     column_of(std::move(rows.kind)),        column_of(std::move(rows.begin_ns)),
-                     column_of(std::move(rows.duration_ns)), column_of(std::move(rows.size)),
-                     column_of(std::move(rows.usable)),      column_of(std::move(rows.alignment)),
-                     column_of(std::move(rows.address)),     column_of(std::move(rows.old_address)),
-                     column_of(std::move(rows.stack)),       column_of(std::move(sites))};
+    auto weights = weights_.of(rows);
+    auto durations = column_of(std::move(rows.duration_ns));
+    if (!reader_->metadata().durations_recorded) durations = missing(std::move(durations), batch.rows);
+    batch.columns = {column_of(std::move(rows.thread)),
+                     column_of(std::move(rows.sequence)),
+                     column_of(std::move(rows.kind)),
+                     column_of(std::move(rows.begin_ns)),
+                     std::move(durations),
+                     column_of(std::move(rows.size)),
+                     column_of(std::move(rows.usable)),
+                     column_of(std::move(rows.alignment)),
+                     column_of(std::move(rows.address)),
+                     column_of(std::move(rows.old_address)),
+                     column_of(std::move(rows.stack)),
+                     column_of(std::move(sites)),
+                     std::move(weights)};
     return true;
   }
 
  private:
   std::shared_ptr<const trace::Reader> reader_;
   SiteOfStack sites_;
+  Weights weights_;
   analyze::EventTable table_;
-  std::vector<ColumnType> types_ = {u32("thread"),      u64("sequence"),    kind_column("kind"),
-                                    u64("begin_ns"),    u32("duration_ns"), u64("size"),
-                                    u64("usable"),      u64("alignment"),   u64("address"),
-                                    u64("old_address"), u32("stack"),       u32("site")};
+  std::vector<ColumnType> types_ = {
+      u32("thread"), u64("sequence"), kind_column("kind"),    u64("begin_ns"), nullable(u32("duration_ns")),
+      u64("size"),   u64("usable"),   u64("alignment"),       u64("address"),  u64("old_address"),
+      u32("stack"),  u32("site"),     nullable(f64("weight"))};
 };
 
 class BlockSource : public BatchSource {
  public:
   BlockSource(std::shared_ptr<const trace::Reader> reader, SiteOfStack sites)
-      : reader_(std::move(reader)), sites_(std::move(sites)), table_(*reader_) {}
+      : reader_(std::move(reader)), sites_(std::move(sites)), weights_(*reader_), table_(*reader_) {}
 
   const std::vector<ColumnType>& schema() const override { return types_; }
 
@@ -119,6 +177,10 @@ class BlockSource : public BatchSource {
       lifetimes[i] = has_lifetime ? rows.end_ns[i] - rows.begin_ns[i] : 0;
     }
     const ColumnData freed = bits_of(rows.is_freed);
+    auto weights = weights_.of(rows);
+    // What a thread does between an allocation and its free takes every call.
+    auto temporary = bits_of(rows.is_temporary);
+    if (weights_.is_sampled()) temporary = missing(std::move(temporary), batch.rows);
     auto sites = sites_of(rows.stack, sites_);
     batch.columns = {column_of(std::move(rows.address)),
                      column_of(std::move(rows.size)),
@@ -135,13 +197,15 @@ class BlockSource : public BatchSource {
                      where(freed, live, std::move(rows.free_thread)),
                      where(freed, live, std::move(rows.free_kind)),
                      where(freed, live, std::move(rows.free_stack)),
-                     bits_of(rows.is_temporary)};
+                     std::move(temporary),
+                     std::move(weights)};
     return true;
   }
 
  private:
   std::shared_ptr<const trace::Reader> reader_;
   SiteOfStack sites_;
+  Weights weights_;
   analyze::BlockTable table_;
   std::vector<ColumnType> types_ = {u64("address"),
                                     u64("size"),
@@ -158,7 +222,8 @@ class BlockSource : public BatchSource {
                                     nullable(u32("free_thread")),
                                     nullable(kind_column("free_kind")),
                                     nullable(u32("free_stack")),
-                                    flag("is_temporary")};
+                                    nullable(flag("is_temporary")),
+                                    f64("weight")};
 };
 
 }  // namespace

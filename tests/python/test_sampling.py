@@ -139,3 +139,80 @@ def test_intervals_hold(seed: int, blocks: int, chance: float) -> None:
         low, high = interval(taken * w, Spread(taken * w * (w - 1), math.sqrt(w * (w - 1))))
         held += low <= blocks <= high
     assert held >= 0.93 * runs, f"seed {seed}"
+
+
+def rows_of(command: Command, path: Path, query: str) -> list[list[float]]:
+    said = command("sql", path, query, "--json")
+    assert said.code == 0, said.err
+    rows: list[list[float]] = json.loads(said.out)["rows"]
+    return rows
+
+
+def test_tables_of_samples_have_their_weights(command: Command, path: Path) -> None:
+    """Every row tells how many it stands for; where it cannot, nothing."""
+    blocks = "select sum(weight), sum(size * weight) from block"
+    ((number, size),) = rows_of(command, path, blocks)
+    assert number == pytest.approx(4 * weight(1000) + weight(100_000))
+    assert size == pytest.approx(4000 * weight(1000) + 100_000 * weight(100_000))
+    ((number, size),) = rows_of(command, path, "select sum(weight), sum(size * weight) from event")
+    assert number == pytest.approx(4 * weight(1000) + weight(100_000))
+    assert rows_of(command, path, "select weight, duration_ns from event where kind = 'free'") == [
+        [None, None]
+    ]
+    assert rows_of(command, path, "select distinct is_temporary from block") == [[None]]
+    document = json.loads(command("explain", path, "--json", "--question", "volume").out)
+    assert document["summary"]["totals"]["requested_bytes"] == pytest.approx(size, rel=2e-4)
+
+
+def test_rows_of_whole_recordings_stand_for_themselves(command: Command, tmp_path: Path) -> None:
+    path = small_trace().write(tmp_path / "whole.heapwright")
+    for table in ("event", "block"):
+        assert rows_of(command, path, f"select distinct weight from {table}") == [[1]]
+    assert rows_of(command, path, "select count(*) from event where duration_ns is null") == [[0]]
+    said = command("sql", path, "select count(*) from event")
+    assert "sampled" not in said.err
+    assert "sampled" not in json.loads(command("sql", path, "select 1 from event", "--json").out)
+
+
+@pytest.mark.parametrize("options", [[], ["--csv"]])
+def test_sql_says_that_rows_are_samples(command: Command, path: Path, options: list[str]) -> None:
+    said = command("sql", path, "select count(*) from event", *options)
+    assert "sampled trace: each row of event and block is a sample" in said.err
+    assert "sum(weight) and sum(size * weight) are the estimates, count(*) and sum(size) are not" in said.err
+    assert "sampled" not in said.out
+    said = command("sql", path, "select count(*) from event", "--json")
+    assert json.loads(said.out)["sampled"].startswith("sampled trace: each row")
+    assert "sampled" not in command("sql", path, "select count(*) from module").err
+
+
+def test_the_table_of_sites_is_estimated(command: Command, path: Path) -> None:
+    ((allocations, size),) = rows_of(command, path, "select sum(allocations), sum(bytes) from site")
+    assert allocations == pytest.approx(4 * weight(1000) + weight(100_000), abs=2)
+    assert size == pytest.approx(4000 * weight(1000) + 100_000 * weight(100_000), rel=2e-4)
+    for column in ("temporaries", "allocator_ns", "reallocs", "own_peak_bytes"):
+        said = command("sql", path, f"select sum({column}) from site")
+        assert said.code == 2
+        assert said.err.startswith(f"heapwright: this recording cannot tell {column}")
+
+
+def test_exports_of_samples_say_so(command: Command, path: Path) -> None:
+    said = command("export", path, "--to", "parquet", "-o", path.with_name("event.parquet"))
+    assert "sampled trace: each row of event" in said.err
+    said = command(
+        "export", path, "--to", "parquet", "-o", path.with_name("b.parquet"), "--table", "block", "--json"
+    )
+    assert json.loads(said.out)["sampled"].startswith("sampled trace")
+    for measure in ("time", "temporaries"):
+        for line in (["export", path, "--to", "folded"], ["explain", path, "--tree", "callers"]):
+            said = command(*line, "--measure", measure)
+            assert said.code == 2
+            assert said.err.startswith(f"heapwright: {measure}: not answered from samples: ")
+
+
+def test_times_that_were_not_recorded_are_not_summed(command: Command, tmp_path: Path) -> None:
+    trace = small_trace().meta("durations_recorded", 0)
+    path = trace.write(tmp_path / "untimed.heapwright")
+    assert rows_of(command, path, "select count(duration_ns) from event") == [[0]]
+    assert command("sql", path, "select allocator_ns from site").code == 2
+    said = command("export", path, "--to", "folded", "--measure", "time")
+    assert said.err == "heapwright: time: was not recorded (--no-durations)\n"

@@ -122,3 +122,27 @@ def test_a_recording_that_was_off_all_the_time_says_so(command: Command, tmp_pat
     path = trace.write(tmp_path / "x.heapwright")
     assert explained(command, path)["summary"]["completeness"]["coverage"] == []
     assert "nothing was recorded: recording was off all the time" in command("explain", path).out
+
+
+def test_info_shows_what_is_covered(command: Command, tmp_path: Path) -> None:
+    """The same spans that explain shows, without reading a call."""
+
+    def told(trace: MadeTrace, name: str) -> tuple[dict, str]:
+        path = trace.write(tmp_path / name)
+        document = json.loads(command("info", path, "--json").out)
+        completeness = explained(command, path)["summary"]["completeness"]
+        assert document["coverage"] == completeness["coverage"]
+        assert document["covers_whole_run"] == completeness["covers_whole_run"]
+        return document, command("info", path).out
+
+    document, said = told(made(), "whole")
+    assert document["covers_whole_run"] and "the whole run" in said
+    document, said = told(paused(made()), "paused")
+    assert not document["covers_whole_run"]
+    assert "a part of the run: 1.00 ms to 4.00 ms, 5.00 ms to 10.0 ms (8.00 ms)" in said
+    document, said = told(made(END_DURATION), "stopped")
+    assert not document["covers_whole_run"] and "a part of the run: 0 ns to 10.0 ms (10.0 ms)" in said
+    off = made()
+    off.lines = [line for line in off.lines if not line.startswith("event")]
+    document, said = told(off.line("switch", 0, 0), "off")
+    assert document["coverage"] == [] and "nothing: recording was off" in said

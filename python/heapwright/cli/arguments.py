@@ -42,6 +42,17 @@ def checked_pattern(option: str, text: str) -> str:
     return text
 
 
+def check_answered(trace: Trace, measure: str) -> None:
+    """Refuses a sum that the recording cannot tell; measure: as exports and trees name it, or empty."""
+    from heapwright.explain import QUESTIONS  # only where something is summed
+
+    for question in QUESTIONS if trace.metadata.sample_mean_bytes else ():
+        if question.name == measure and question.unsampled:
+            raise InputError(f"{measure}: not answered from samples: {question.unsampled}")
+    if measure == "time" and not trace.metadata.durations_recorded:
+        raise InputError("time: was not recorded (--no-durations)")
+
+
 def one_of(what: str, text: str, names: Iterable[str]) -> str:
     """The name, or an error that tells the nearest."""
     known = list(names)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright import explain as explaining
-from heapwright.cli.arguments import one_of
+from heapwright.cli.arguments import check_answered, one_of
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
@@ -79,6 +79,7 @@ def make_tree(begin: str, measure: str, min_share: str) -> tree.Wanted | None:
 
 def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wishes: Wishes) -> None:
     """Reads the trace and prints the explanation."""
+    check_answered(trace, wishes.tree.measure if wishes.tree else "")
     with progress("reading symbols") as report:
         trace.symbols(report)
     _check_site_filter(trace, chosen, sites)

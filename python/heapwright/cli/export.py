@@ -10,14 +10,14 @@ from typing import Annotated
 import typer
 
 from heapwright.cli import options
-from heapwright.cli.arguments import make_filter, one_of, open_trace
+from heapwright.cli.arguments import check_answered, make_filter, one_of, open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import check_output, hint, is_stdout, print_json, write_by_name, write_file
 from heapwright.cli.progress import progress
 from heapwright.cli.streams import say
 from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, write_table
 from heapwright.model import Filter, Trace
-from heapwright.model.tables import TABLES
+from heapwright.model.tables import TABLES, about_samples
 from heapwright.report import units
 
 To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")]
@@ -55,6 +55,7 @@ def export(
     _check_measure(to, form, measure)
     table = _checked_table(to, form, table)
     trace = open_trace(file, debug_root)
+    check_answered(trace, measure)
     of_table = f".{table}" if form.write is None else ""
     target = output or Path(file.with_suffix("").name + of_table + form.suffix)
     check_output(target, force)
@@ -71,9 +72,13 @@ def export(
         size = _write_parquet(trace, table, target, force, chosen)
     else:
         size = _write_profile(trace, chosen, form, target, force, measure)
+    sampled = about_samples(trace, [table]) if form.write is None else ""
     if json:
-        print_json({"schema": "heapwright.export/1", "format": to, "file": str(target), "bytes": size})
+        document = {"schema": "heapwright.export/1", "format": to, "file": str(target), "bytes": size}
+        print_json(document | ({"sampled": sampled} if sampled else {}))
         return
+    if sampled:
+        say(sampled)
     if is_stdout(target):
         say(f"standard output  {units.size(size)}")
         return

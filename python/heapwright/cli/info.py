@@ -12,7 +12,7 @@ from rich.text import Text
 from heapwright.cli import options
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.output import hint, make_console, print_json
-from heapwright.explain import first_screen, summary
+from heapwright.explain import coverage, first_screen, summary
 from heapwright.model import Trace
 from heapwright.report import units
 from heapwright.terminal.columns import Columns
@@ -46,6 +46,8 @@ def describe(trace: Trace) -> dict[str, Any]:
         "metadata": trace.metadata._asdict(),
         "processes": summary.processes_of(trace.metadata),
         "end": trace.end._asdict(),
+        "covers_whole_run": trace.coverage.covers_whole_run,
+        "coverage": [span._asdict() for span in trace.coverage.coverage],
         "damage": [damage._asdict() for damage in trace.damage],
         "modules": [module._asdict() for module in trace.modules],
         "threads": [thread._asdict() for thread in trace.threads],
@@ -69,6 +71,7 @@ def show(document: dict[str, Any], console: Console) -> None:
         ("process", f"{metadata['process_id']} of {metadata['parent_process_id']} on {metadata['host']}"),
         ("started", started.strftime("%Y-%m-%d %H:%M:%S UTC")),
         ("ended", f"{end['reason']} {end['status']} after {units.duration(end['time_ns'])}"),
+        ("covers", _covered(document)),
         ("allocator", metadata["allocator"]),
         ("recorded", f"{', '.join(recorded)}, by recorder {metadata['recorder_version']}"),
         ("file", f"{units.size(document['file_bytes'])}, {units.counted(document['events'], 'call')} in "
@@ -85,6 +88,13 @@ def show(document: dict[str, Any], console: Console) -> None:
     console.print(Pairs([(name, Text(text)) for name, text in lines], style="bold"))
     _show_threads(document["threads"], console)
     _show_modules(document["modules"], console)
+
+
+def _covered(document: dict[str, Any]) -> str:
+    if document["covers_whole_run"]:
+        return "the whole run"
+    spans = document["coverage"]
+    return f"a part of the run: {coverage.spans_in_words(spans)}" if spans else "nothing: recording was off"
 
 
 def _show_threads(threads: list[dict[str, Any]], console: Console) -> None:

@@ -19,8 +19,9 @@ from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
+from heapwright.cli.streams import say
 from heapwright.model import Trace, extras
-from heapwright.model.tables import TABLES
+from heapwright.model.tables import TABLES, about_samples, columns_left_out
 from heapwright.terminal.columns import Columns
 
 if TYPE_CHECKING:
@@ -49,11 +50,16 @@ def sql(
         raise InputError("--csv and --json exclude each other; give one of them")
     extras.duckdb()
     trace = open_trace(file, debug_root)
-    result = run_query(trace, _as_text(query))
+    text = _as_text(query)
+    result = run_query(trace, text)
     columns = [column[0] for column in result.description or []]
+    sampled = about_samples(trace, tables_in(text))
+    if sampled and not json:
+        say(sampled)
     if json:
         rows = [list(row) for row in _rows(result)]
-        print_json({"schema": "heapwright.sql/1", "columns": columns, "rows": rows})
+        document = {"schema": "heapwright.sql/1", "columns": columns, "rows": rows}
+        print_json(document | ({"sampled": sampled} if sampled else {}))
     elif csv:
         writer = csv_format.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
@@ -76,7 +82,7 @@ def run_query(trace: Trace, query: str) -> DuckDBPyConnection:
     duckdb = extras.duckdb()
     connection = duckdb.connect()
     connection.execute("set enable_progress_bar = false")
-    mentioned = _tables_in(connection, query)
+    mentioned = tables_in(query)
     if mentioned:
         with progress("reading symbols") as report:
             trace.symbols(report)
@@ -102,10 +108,12 @@ def _execute(connection: DuckDBPyConnection, query: str) -> DuckDBPyConnection |
             raise
 
 
-def _tables_in(connection: DuckDBPyConnection, query: str) -> list[str]:
-    error = extras.duckdb().Error
+def tables_in(query: str) -> list[str]:
+    """The trace's tables that it names."""
+    duckdb = extras.duckdb()
+    error = duckdb.Error
     try:
-        names = {name.lower() for name in connection.get_table_names(query)}
+        names = {name.lower() for name in duckdb.connect().get_table_names(query)}
         return [name for name in TABLES if name in names]
     except error:  # not a select (describe, copy), or not SQL
         return [name for name in TABLES if re.search(rf"\b{name}\b", query, re.IGNORECASE)]
@@ -119,6 +127,8 @@ def explain_error(message: str, query: str, trace: Trace, mentioned: Sequence[st
         name = quoted[1] if quoted else "?"
         if "does not have a column named" in first and len(_QUOTED.findall(first)) > 1:
             name = _QUOTED.findall(first)[1]
+        if "site" in mentioned and name in columns_left_out(trace):
+            return f"this recording cannot tell {name}: it has samples only, or no times"
         known = _columns(trace, mentioned)
         return f"unknown column {name}; {_nearest(name, known)}"
     missing = re.search(r"Table with name (\S+) does not exist", first)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from heapwright.report import units
@@ -54,14 +55,20 @@ def sentence(completeness: Answer, which: str) -> str:
     spans = completeness["coverage"]
     if not spans:
         return "nothing was recorded: recording was off all the time"
+    return f"recorded a part of the run: {spans_in_words(spans)}; of that {which} is in the trace"
+
+
+def spans_in_words(spans: Sequence[Answer]) -> str:
+    """When recording was on, and for how long.
+
+    >>> spans_in_words([{"from_ns": 0, "to_ns": 1000}, {"from_ns": 3000, "to_ns": 4000}])
+    '0 ns to 1.00 µs, 3.00 µs to 4.00 µs (2.00 µs)'
+    """
     shown = [f"{units.duration(s['from_ns'])} to {units.duration(s['to_ns'])}" for s in spans[:_SHOWN_SPANS]]
     if len(spans) > _SHOWN_SPANS:
-        shown.append(f"{len(spans) - _SHOWN_SPANS} more times")
+        shown.append(units.counted(len(spans) - _SHOWN_SPANS, "more time"))
     covered = sum(span["to_ns"] - span["from_ns"] for span in spans)
-    return (
-        f"recorded a part of the run: {', '.join(shown)} ({units.duration(covered)}); "
-        f"of that {which} is in the trace"
-    )
+    return f"{', '.join(shown)} ({units.duration(covered)})"
 
 
 def consequence(completeness: Answer) -> str:

@@ -14,7 +14,7 @@ from heapwright.report.columns import Column, Table
 _ALLOCATIONS = tuple(name for name in KIND_NAMES[1:32] if name != "?")
 
 _COSTS = f"""
-select phase.number, count(*), sum(event.size), sum(event.duration_ns) from event join phase
+select phase.number, count(*), sum(event.size), coalesce(sum(event.duration_ns), 0) from event join phase
 on event.thread = phase.thread and event.begin_ns >= phase.begin_ns and event.begin_ns < phase.end_ns
 where event.address <> 0 and event.kind in {_ALLOCATIONS!r}
 group by phase.number

@@ -43,9 +43,10 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
     """measure chooses the value pprof shows first: the peak's without one. inuse is what lives at the end."""
     strings = _Strings()
     body = bytearray()
-    for name, unit, _ in _VALUES:
+    values = _values_of(source)
+    for name, unit, _ in values:
         body += _message(_SAMPLE_TYPE, _number(1, strings.of(name)) + _number(2, strings.of(unit)))
-    _add_samples(source, body)
+    _add_samples(source, [names for _, _, names in values], body)
     _add_mappings(source, strings, body)
     _add_locations(source, strings, body)
     metadata = source.trace.metadata
@@ -60,17 +61,23 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
         packed.write(bytes(body))
 
 
-def _add_samples(source: Source, body: bytearray) -> None:
+def _values_of(source: Source) -> list[tuple[str, str, tuple[str, ...]]]:
+    """The time only where it was recorded."""
+    is_timed = source.trace.metadata.durations_recorded
+    return [value for value in _VALUES if is_timed or value[0] != "time"]
+
+
+def _add_samples(source: Source, values: Sequence[tuple[str, ...]], body: bytearray) -> None:
     tree = source.trace.stack_columns
     parents, frames = tree["parent"], tree["frame"]
-    columns = [source.sums(names) for _, _, names in _VALUES]
+    columns = [source.sums(names) for names in values]
     places = [b""] * len(parents)
     own = {frame: _varint(_location_id(source, frame)) for frame in set(frames)}
     for stack in range(1, len(parents)):
         places[stack] = own[frames[stack]] + places[parents[stack]]
-    for stack, values in enumerate(zip(*columns, strict=True)):
-        if any(values):
-            packed = b"".join(_varint(value) for value in values)
+    for stack, row in enumerate(zip(*columns, strict=True)):
+        if any(row):
+            packed = b"".join(_varint(value) for value in row)
             body += _message(_SAMPLE, _message(1, places[stack]) + _message(2, packed))
 
 

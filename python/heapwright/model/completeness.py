@@ -13,6 +13,20 @@ class Span(NamedTuple):
     to_ns: int
 
 
+class Coverage(NamedTuple):
+    """What of the run was recorded, whether or not every call of that is in the trace; see Completeness."""
+
+    coverage: tuple[Span, ...]
+    has_start: bool
+    has_end: bool
+    pauses: int
+
+    @property
+    def covers_whole_run(self) -> bool:
+        """True when the process was recorded from its beginning to its end."""
+        return self.has_start and self.has_end and self.pauses == 0
+
+
 class Completeness(NamedTuple):
     """Whether every call of the times covered is in the trace, and if not, why.
 
@@ -32,4 +46,4 @@ class Completeness(NamedTuple):
     @property
     def covers_whole_run(self) -> bool:
         """True when the process was recorded from its beginning to its end."""
-        return self.has_start and self.has_end and self.pauses == 0
+        return Coverage(self.coverage, self.has_start, self.has_end, self.pauses).covers_whole_run

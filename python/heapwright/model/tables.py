@@ -8,7 +8,7 @@ the file batch by batch; the others are small and made in memory.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heapwright.model import native
@@ -19,7 +19,9 @@ from heapwright.model.symbols import Location
 if TYPE_CHECKING:
     from heapwright.model.trace import Trace
 
-_SITE_COLUMNS = SiteFacts._fields
+_TIMES = ("allocator_ns", "release_ns")
+# What a site did that samples of its blocks do not tell.
+_NOT_SAMPLED = ("reallocs", "temporaries", "freed_by_other_thread", "live_at_end_parts", "own_peak_bytes")
 
 
 def _event(trace: Trace) -> Any:
@@ -36,9 +38,34 @@ def _site(trace: Trace) -> Any:
     _add_numbers(table, "site", range(len(sites)))
     _add_locations(table, [site.location for site in sites])
     columns = list(zip(*facts.sites, strict=True))
-    for number, name in enumerate(_SITE_COLUMNS):
-        _add_numbers(table, name, columns[number] if columns else [])
+    left_out = columns_left_out(trace)
+    for number, name in enumerate(SiteFacts._fields):
+        if name not in left_out:
+            _add_numbers(table, name, columns[number] if columns else [])
     return table
+
+
+def columns_left_out(trace: Trace) -> tuple[str, ...]:
+    """Of the table site: what this recording cannot tell."""
+    untold = () if trace.metadata.durations_recorded else _TIMES
+    return (*untold, *_NOT_SAMPLED) if trace.metadata.sample_mean_bytes else untold
+
+
+def about_samples(trace: Trace, tables: Sequence[str]) -> str:
+    """What to know before rows of these tables are summed; empty when each is one call or block."""
+    if not trace.metadata.sample_mean_bytes:
+        return ""
+    parts = []
+    if {"event", "block"} & set(tables):
+        parts.append(
+            "each row of event and block is a sample that stands for `weight` calls or blocks: "
+            "sum(weight) and sum(size * weight) are the estimates, count(*) and sum(size) are not"
+        )
+    if "site" in tables:
+        parts.append("the figures of site are estimates")
+    if "thread" in tables:
+        parts.append("the events of thread are those recorded")
+    return f"sampled trace: {'; '.join(parts)}" if parts else ""
 
 
 def _stack(trace: Trace) -> Any:

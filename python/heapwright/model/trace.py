@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.model import native
 from heapwright.model import sites as site_groups
+from heapwright.model.completeness import Coverage, Span
 from heapwright.model.reading import Reading
 from heapwright.model.records import (
     END_REASONS,
@@ -121,6 +122,12 @@ class Trace:
     def damage(self) -> tuple[Damage, ...]:
         """What in the file is missing or unreadable."""
         return tuple(Damage(offset, clean(what)) for offset, what in self._reader.damage())
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """What of the run was recorded."""
+        values = self._reader.coverage()
+        return Coverage(tuple(Span(*span) for span in values.pop("coverage")), **values)
 
     @property
     def file_bytes(self) -> int:
