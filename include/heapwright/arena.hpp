@@ -24,9 +24,12 @@
 #include <utility>
 
 #include "heapwright/detail/arena_blocks.hpp"
+#include "heapwright/detail/arena_usage.hpp"
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/decayed_histogram.hpp"
 #include "heapwright/detail/heap_hook.hpp"
+#include "heapwright/detail/pool_annotation.hpp"
+#include "heapwright/detail/thread_owned.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
@@ -34,18 +37,7 @@ struct arena_options {
   std::size_t first_block_bytes = 4096;           // both below 4 GiB
   std::size_t largest_block_bytes = 64 * 1024;    // heaps return larger blocks to the kernel at once
   std::pmr::memory_resource* upstream = nullptr;  // null: std::pmr::new_delete_resource()
-};
-
-// Where the bytes of an arena are. used = requested + registry + padding + tail.
-struct arena_usage {
-  std::size_t requested_bytes;  // asked for since the last reset
-  std::size_t registry_bytes;   // notes for destructors
-  std::size_t padding_bytes;    // lost to alignment
-  std::size_t tail_bytes;       // left over at the ends of full blocks
-  std::size_t large_bytes;      // in blocks of their own, part of used_bytes
-  std::size_t used_bytes;
-  std::size_t retained_bytes;  // held from upstream, used or not
-  std::uint64_t upstream_allocations;
+  const char* name = "arena";                     // for a recorder (annotate.h), as long as the program
 };
 
 class arena : public std::pmr::memory_resource {
@@ -60,11 +52,13 @@ class arena : public std::pmr::memory_resource {
     std::size_t position = 0;
     std::size_t requested = 0;
     std::uint32_t generation = 0;
+    [[no_unique_address]] detail::arena_annotation::position said{};
   };
 
   arena() noexcept : arena(arena_options{}) {}
   explicit arena(const arena_options& options) noexcept
-      : upstream_(options.upstream != nullptr ? options.upstream : std::pmr::new_delete_resource()) {
+      : upstream_(options.upstream != nullptr ? options.upstream : std::pmr::new_delete_resource()),
+        annotation_(this, options.name) {
     HEAPWRIGHT_CHECK(options.first_block_bytes != 0 && options.largest_block_bytes != 0, "arena",
                      "a block size must not be zero");
     first_block_bytes_ = block_size(std::max(options.first_block_bytes, least_block_bytes));
@@ -90,19 +84,10 @@ class arena : public std::pmr::memory_resource {
 
   // Raw memory until the next reset or rewind. Throws what upstream throws.
   void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) {
-    HEAPWRIGHT_CHECK((alignment & (alignment - 1)) == 0 && alignment != 0, "arena",
-                     "the alignment must be a power of two");
-    bytes += bytes == 0;
-    const auto at = (reinterpret_cast<std::uintptr_t>(cursor_) + alignment - 1) & ~(alignment - 1);
-    const auto limit = reinterpret_cast<std::uintptr_t>(limit_);
-    if (at > limit || limit - at < bytes + red_zone_bytes || bytes > most_bytes) [[unlikely]] {
-      return allocate_slow(bytes, alignment);
-    }
-    auto* found = cursor_ + (at - reinterpret_cast<std::uintptr_t>(cursor_));
-    cursor_ = found + bytes + red_zone_bytes;
-    requested_ += bytes;
-    detail::unpoison(found, bytes);
-    return found;
+    const std::size_t front = detail::arena_annotation::front_bytes(alignment);
+    void* memory = take(bytes > most_bytes ? bytes : bytes + front, alignment);
+    requested_ -= front;
+    return annotation_.took(memory, front, bytes);
   }
 
   // Destroyed by reset(), by a rewind below it or with the arena, in reverse
@@ -142,6 +127,7 @@ class arena : public std::pmr::memory_resource {
     here.position = position();
     here.requested = requested_;
     here.generation = generation_;
+    here.said = annotation_.now();
     return here;
   }
 
@@ -153,6 +139,7 @@ class arena : public std::pmr::memory_resource {
                      "rewind() needs a marker that was not rewound below");
     wanted_ = std::max(wanted_, used());
     destroy_down_to(to.notes);
+    annotation_.gave_since(to.said);
     while (large_ != nullptr && large_->in_use != to.large) retire_large();
     current_ = to.block;
     cursor_ = to.cursor;
@@ -167,6 +154,7 @@ class arena : public std::pmr::memory_resource {
   void reset() noexcept {
     wanted_ = std::max(wanted_ - wanted_ / 16 * 3, used());
     destroy_down_to(nullptr);
+    annotation_.gave_since({});
     while (large_ != nullptr && large_->in_use != nullptr) retire_large();
     ++generation_;
     requested_ = 0;
@@ -203,13 +191,7 @@ class arena : public std::pmr::memory_resource {
     return result;
   }
   // One line for logs: where the bytes went.
-  std::string report() const {
-    const arena_usage u = usage();
-    return std::to_string(u.requested_bytes) + " bytes requested, " + std::to_string(u.padding_bytes) +
-           " lost to alignment, " + std::to_string(u.tail_bytes) + " at block ends, " +
-           std::to_string(u.registry_bytes) + " for destructors, " + std::to_string(u.retained_bytes) +
-           " held, " + std::to_string(u.upstream_allocations) + " upstream allocations";
-  }
+  std::string report() const { return detail::arena_report(usage()); }
 
   // From here on, an object that allocates outside the arena in its constructor
   // or releases such memory in its destructor ends the program with its type's
@@ -238,6 +220,22 @@ class arena : public std::pmr::memory_resource {
   }
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
+  void* take(std::size_t bytes, std::size_t alignment) {
+    HEAPWRIGHT_CHECK((alignment & (alignment - 1)) == 0 && alignment != 0, "arena",
+                     "the alignment must be a power of two");
+    bytes += bytes == 0;
+    const auto at = (reinterpret_cast<std::uintptr_t>(cursor_) + alignment - 1) & ~(alignment - 1);
+    const auto limit = reinterpret_cast<std::uintptr_t>(limit_);
+    if (at > limit || limit - at < bytes + red_zone_bytes || bytes > most_bytes) [[unlikely]] {
+      return allocate_slow(bytes, alignment);
+    }
+    auto* found = cursor_ + (at - reinterpret_cast<std::uintptr_t>(cursor_));
+    cursor_ = found + bytes + red_zone_bytes;
+    requested_ += bytes;
+    detail::unpoison(found, bytes);
+    return found;
+  }
+
   std::byte* current_begin() const noexcept {
     return current_ != nullptr ? current_->begin() : buffer_.data();
   }
@@ -265,7 +263,7 @@ class arena : public std::pmr::memory_resource {
     if (wanted > largest_block_bytes_ / 4) return allocate_large(bytes, alignment, wanted);
     do next_block(wanted);
     while (static_cast<std::size_t>(limit_ - cursor_) < wanted);
-    return allocate(bytes, alignment);
+    return take(bytes, alignment);
   }
 
   // Moves on to the next block, a retained one or a new one.
@@ -367,7 +365,7 @@ class arena : public std::pmr::memory_resource {
   }
 
   detail::destructor_note* new_note() {
-    void* memory = allocate(sizeof(detail::destructor_note), alignof(detail::destructor_note));
+    void* memory = take(sizeof(detail::destructor_note), alignof(detail::destructor_note));
     return static_cast<detail::destructor_note*>(memory);
   }
   void register_note(detail::destructor_note* note, const detail::destructor_kind* kind, void* first,
@@ -411,6 +409,7 @@ class arena : public std::pmr::memory_resource {
   std::uint32_t generation_ = 0;
   std::uint32_t upstream_allocations_ : 31 = 0;
   std::uint32_t forbids_foreign_memory_ : 1 = false;
+  [[no_unique_address]] detail::arena_annotation annotation_;
 };
 
 // std::allocator's interface over an arena, without a virtual call.
@@ -478,16 +477,13 @@ class scratch {
 
  private:
   struct counted_arena {
-    arena memory;
+    arena memory{arena_options{.name = "scratch"}};
     unsigned depth = 0;
   };
   struct thread_state {
     counted_arena arenas[2];
   };
-  static thread_state& of_thread() noexcept {
-    thread_local thread_state state;
-    return state;
-  }
+  static thread_state& of_thread() noexcept { return detail::thread_owned<thread_state>::always(); }
   explicit scratch(counted_arena& own) noexcept : own_(own), start_(own.memory.mark()), depth_(++own.depth) {}
 
   counted_arena& own_;

@@ -19,6 +19,7 @@
 
 #include "heapwright/detail/buffer_policies.hpp"
 #include "heapwright/detail/check.hpp"
+#include "heapwright/detail/thread_owned.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
@@ -155,15 +156,12 @@ class thread_buffer_cache {
  private:
   struct owner {
     cache buffers{limits_};
-    ~owner() { has_ended_ = true; }
   };
   static cache* of_thread() {
-    if (has_ended_) return nullptr;
-    thread_local owner own;
-    return &own.buffers;
+    owner* own = detail::thread_owned<owner>::get();
+    return own != nullptr ? &own->buffers : nullptr;
   }
   static inline cache_limits limits_{1024 * 1024, 256};
-  static inline thread_local bool has_ended_ = false;
 };
 
 // A recorded sequence of sizes: a request, or the release of an earlier one.

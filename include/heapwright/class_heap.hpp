@@ -4,8 +4,6 @@
 #ifndef HEAPWRIGHT_CLASS_HEAP_HPP
 #define HEAPWRIGHT_CLASS_HEAP_HPP
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -17,6 +15,9 @@
 
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/heap_api.hpp"
+#include "heapwright/detail/pool_annotation.hpp"
+#include "heapwright/detail/thread_owned.hpp"
+#include "heapwright/detail/type_name.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
@@ -92,11 +93,9 @@ class class_heap {
  private:
   static constexpr std::size_t default_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
-  static constexpr const char* name() noexcept { return __PRETTY_FUNCTION__; }
-
   static heapwright_heap* own_heap() noexcept {
     if (!detail::has_heap_api()) return nullptr;
-    static heapwright_heap* const heap = heapwright_heap_create(name());
+    static heapwright_heap* const heap = heapwright_heap_create(detail::type_name<T>::value);
     return heap;
   }
 
@@ -115,10 +114,12 @@ class class_heap {
       if (block == nullptr) return nullptr;
     }
     count(own, 1, static_cast<std::int64_t>(bytes));
+    detail::lasting_annotation<T>(&live_).took(block, bytes);
     return block;
   }
   static void release(void* block, std::size_t bytes, std::size_t alignment) noexcept {
     if (block == nullptr) return;
+    detail::lasting_annotation<T>(&live_).gave(block);
     thread_cache* own = of_thread();
     count(own, -1, -static_cast<std::int64_t>(bytes));
     if (own == nullptr || !is_cached_size(bytes, alignment)) return release_below(block, alignment);
@@ -149,6 +150,22 @@ class class_heap {
 
   // Written by its thread only, the counts read by all.
   struct thread_cache {
+    thread_cache() noexcept {
+      const std::scoped_lock lock(registry_);
+      next = std::exchange(caches_, this);
+    }
+    thread_cache(const thread_cache&) = delete;
+    thread_cache& operator=(const thread_cache&) = delete;
+    ~thread_cache() {
+      empty(*this, block_count);
+      const std::scoped_lock lock(registry_);
+      flush(*this);
+      past_.objects += objects.load(std::memory_order_relaxed);
+      past_.bytes += bytes.load(std::memory_order_relaxed);
+      thread_cache** link = &caches_;
+      while (*link != this) link = &(*link)->next;
+      *link = next;
+    }
     std::size_t block_count = 0;
     std::array<void*, most_cached> blocks{};
     std::atomic<std::int64_t> unflushed{0};       // live objects not yet in live_
@@ -169,46 +186,7 @@ class class_heap {
       bytes += own.bytes.load(std::memory_order_relaxed);
     }
   };
-  // Runs leave() when a thread ends. A thread_local object with a destructor
-  // would do, but registering one ends the program when memory has run out.
-  struct exit_key {
-    pthread_key_t key{};
-    bool is_made = pthread_key_create(&key, leave) == 0;
-    exit_key() noexcept = default;
-    exit_key(const exit_key&) = delete;
-    exit_key& operator=(const exit_key&) = delete;
-    ~exit_key() {
-      if (is_made) pthread_key_delete(key);
-    }
-  };
-  static void leave(void* cache) noexcept {
-    auto& own = *static_cast<thread_cache*>(cache);
-    of_this_thread_ = nullptr;
-    has_ended_ = true;
-    empty(own, own.block_count);
-    const std::scoped_lock lock(registry_);
-    flush(own);
-    past_.objects += own.objects.load(std::memory_order_relaxed);
-    past_.bytes += own.bytes.load(std::memory_order_relaxed);
-    thread_cache** link = &caches_;
-    while (*link != &own) link = &(*link)->next;
-    *link = own.next;
-  }
-
-  // Null when the thread is about to end, or there is no memory to be told of its end.
-  static thread_cache* of_thread() noexcept {
-    if (of_this_thread_ != nullptr) [[likely]]
-      return of_this_thread_;
-    return make_cache();
-  }
-  [[gnu::noinline]] static thread_cache* make_cache() noexcept {
-    if (has_ended_) return nullptr;
-    static const exit_key at_exit;
-    if (!at_exit.is_made || pthread_setspecific(at_exit.key, &cache_of_thread_) != 0) return nullptr;
-    const std::scoped_lock lock(registry_);
-    cache_of_thread_.next = std::exchange(caches_, &cache_of_thread_);
-    return of_this_thread_ = &cache_of_thread_;
-  }
+  static thread_cache* of_thread() noexcept { return detail::thread_owned<thread_cache>::get(); }
   static void empty(thread_cache& own, std::size_t count) noexcept {
     for (; count != 0; --count) release_below(own.blocks[--own.block_count], default_alignment);
   }
@@ -256,9 +234,6 @@ class class_heap {
   static inline constinit std::mutex registry_;
   static inline constinit thread_cache* caches_ = nullptr;
   static inline constinit totals past_{};
-  static inline constinit thread_local thread_cache cache_of_thread_{};
-  static inline constinit thread_local thread_cache* of_this_thread_ = nullptr;
-  static inline constinit thread_local bool has_ended_ = false;
   static inline constinit std::atomic<std::int64_t> live_{0};
   static inline constinit std::atomic<std::int64_t> peak_{0};
 #if HEAPWRIGHT_CHECKED

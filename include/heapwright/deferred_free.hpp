@@ -22,12 +22,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/exit_policy.hpp"
+#include "heapwright/detail/thread_owned.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
@@ -64,14 +66,7 @@ class deferred_free {
   using destroy_function = void (*)(void* object);
 
   explicit deferred_free(const deferred_options& options = {})
-      : options_(options),
-        mask_(std::bit_ceil(options.entries) - 1),
-        entries_(new entry[mask_ + 1]),
-        owner_(std::this_thread::get_id()) {
-    HEAPWRIGHT_CHECK(options.entries != 0, "deferred_free", "the number of entries must not be zero");
-    enlist();
-    if (options.has_background_thread) start_background();
-  }
+      : deferred_free(options, std::make_unique<entry[]>(std::bit_ceil(options.entries))) {}
   deferred_free(const deferred_free&) = delete;
   deferred_free& operator=(const deferred_free&) = delete;
   // Frees what is pending. Not called by an object that this queue frees.
@@ -139,8 +134,10 @@ class deferred_free {
     return {tail - head, tail, freed_at_once_, drained_by_caller_, head};
   }
 
-  // The calling thread's queue, drained when the thread ends; null after that.
-  static deferred_free* of_thread();
+  // The calling thread's queue, drained when the thread ends; null after that,
+  // and while there is no memory for it. The thread that calls exit() drains
+  // its queue among the static objects' ends.
+  static deferred_free* of_thread() noexcept;
 
  private:
   struct entry {
@@ -149,6 +146,16 @@ class deferred_free {
   };
   struct thread_queue;
   static constexpr std::size_t caller_batch = 64;
+
+  deferred_free(const deferred_options& options, std::unique_ptr<entry[]> entries)
+      : options_(options),
+        mask_(std::bit_ceil(options.entries) - 1),
+        entries_(std::move(entries)),
+        owner_(std::this_thread::get_id()) {
+    HEAPWRIGHT_CHECK(options.entries != 0, "deferred_free", "the number of entries must not be zero");
+    enlist();
+    if (options.has_background_thread) start_background();
+  }
 
   class deadline {
    public:
@@ -329,7 +336,6 @@ class deferred_free {
   static inline std::mutex list_mutex_;
   static inline deferred_free* queues_ = nullptr;
   static inline thread_local active_drain* draining_ = nullptr;
-  static inline thread_local bool thread_has_ended_ = false;
 
   const deferred_options options_;
   const std::size_t mask_;
@@ -349,18 +355,20 @@ class deferred_free {
 };
 
 struct deferred_free::thread_queue {
+  explicit thread_queue(std::unique_ptr<entry[]>&& entries) noexcept : queue({}, std::move(entries)) {}
   deferred_free queue;
-  ~thread_queue() { thread_has_ended_ = true; }
 };
 
-inline deferred_free* deferred_free::of_thread() {
-  if (thread_has_ended_) return nullptr;
-  thread_local thread_queue own;
-  return &own.queue;
+inline deferred_free* deferred_free::of_thread() noexcept {
+  using owned = detail::thread_owned<thread_queue>;
+  if (thread_queue* own = owned::current()) return &own->queue;
+  std::unique_ptr<entry[]> entries(new (std::nothrow) entry[std::bit_ceil(deferred_options{}.entries)]);
+  thread_queue* own = entries != nullptr ? owned::make(std::move(entries)) : nullptr;
+  return own != nullptr ? &own->queue : nullptr;
 }
 
 // Lets the thread that drops the last reference go on at once: it defers the
-// object to its own queue. Frees at once when the thread is about to end.
+// object to its own queue. Frees at once where there is none.
 struct deferring_deleter {
   template <class T>
   void operator()(T* object) const {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "heapwright/detail/check.hpp"
+#include "heapwright/detail/thread_owned.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
@@ -102,15 +103,9 @@ class control_block_list {
         unpoison(block, Bytes);
         ::operator delete (block, std::align_val_t{Alignment});
       }
-      has_ended = true;
     }
   };
-  static inline thread_local bool has_ended = false;
-  static state* of_thread() noexcept {
-    if (has_ended) return nullptr;
-    thread_local state own;
-    return &own;
-  }
+  static state* of_thread() noexcept { return thread_owned<state>::get(); }
 };
 
 template <class T>

@@ -8,8 +8,10 @@
 //
 //   | header | block | block | free -> | free | not yet touched ... |
 //
-// A block's page is found by its address. A page without a block in use goes
-// back upstream, except for one of each size. Not thread-safe.
+// A block's page is found by its address. The block that came back last goes out
+// first, then those of the ready list of its size: what a page had free, moved
+// there at once. A page without a block in use goes back upstream, except for the
+// pages of these, at most two of each size. Not thread-safe.
 #ifndef HEAPWRIGHT_NODE_POOL_HPP
 #define HEAPWRIGHT_NODE_POOL_HPP
 
@@ -20,54 +22,26 @@
 #include <cstdint>
 #include <memory>
 #include <memory_resource>
+#include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "heapwright/detail/check.hpp"
+#include "heapwright/detail/node_pages.hpp"
+#include "heapwright/detail/node_statistics.hpp"
+#include "heapwright/detail/pool_annotation.hpp"
+#include "heapwright/detail/type_name.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
 struct node_pool_options {
   std::size_t page_bytes = 16 * 1024;             // a power of two from 4 KiB to 1 MiB
   std::pmr::memory_resource* upstream = nullptr;  // null: std::pmr::new_delete_resource()
+  const char* name = nullptr;                     // see totals(); as long as the program
 };
-
-struct node_pool_statistics {
-  std::size_t live_blocks;     // in pages
-  std::size_t live_bytes;      // of these blocks, as rounded up to 8
-  std::size_t large_blocks;    // beyond node_pool::largest_node, or of a larger alignment than 16
-  std::size_t retained_bytes;  // held from upstream, all together
-  std::size_t pages;
-};
-
-namespace detail {
-
-struct node_block {
-  node_block* next;
-};
-
-struct alignas(16) node_page {
-  node_page* previous;  // among those of its size that have a free block
-  node_page* next;
-  node_page* previous_of_all;
-  node_page* next_of_all;
-  node_block* free;
-  std::byte* untouched;
-  std::uint32_t live;
-  std::uint32_t capacity;
-  std::uint32_t block_bytes;
-};
-
-struct alignas(16) large_node {
-  large_node* previous;
-  large_node* next;
-  std::size_t bytes;  // with this header
-  std::size_t alignment;
-};
-
-}  // namespace detail
 
 class node_pool final : public std::pmr::memory_resource {
  public:
@@ -76,69 +50,64 @@ class node_pool final : public std::pmr::memory_resource {
   node_pool() noexcept : node_pool(node_pool_options{}) {}
   explicit node_pool(const node_pool_options& options) noexcept
       : upstream_(options.upstream != nullptr ? options.upstream : std::pmr::new_delete_resource()),
-        page_bytes_(options.page_bytes) {
-    HEAPWRIGHT_CHECK(std::has_single_bit(page_bytes_) && page_bytes_ >= 4096 && page_bytes_ <= 1 << 20,
+        page_mask_(options.page_bytes - 1),
+        name_(options.name),
+        annotation_(this, options.name != nullptr ? options.name : "node_pool") {
+    HEAPWRIGHT_CHECK(std::has_single_bit(options.page_bytes) && options.page_bytes >= 4096 &&
+                         options.page_bytes <= 1 << 20,
                      "node_pool", "page_bytes must be a power of two from 4 KiB to 1 MiB");
+    if (name_ != nullptr) enlist();
   }
   node_pool(const node_pool&) = delete;
   node_pool& operator=(const node_pool&) = delete;
   // Takes all memory back, whatever is in use.
-  ~node_pool() override { release(); }
+  ~node_pool() override {
+    if (name_ != nullptr) delist();
+    take_all_back();
+  }
 
   void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) {
     const std::size_t index = size_index(bytes, alignment);
-    if (index > largest_index) [[unlikely]]
-      return allocate_large(bytes, alignment);
-    detail::node_page* page = partial_[index];
-    if (page == nullptr) [[unlikely]]
-      page = add_page(index);
-    detail::node_block* block = page->free;
-    if (block != nullptr) {
-      detail::unpoison(block, index * step);
-      page->free = block->next;
-    } else {
-      block = reinterpret_cast<detail::node_block*>(page->untouched);
-      page->untouched += index * step;
-      detail::unpoison(block, index * step);
-    }
-    if (++page->live == page->capacity) [[unlikely]]
-      unlink_partial(index, page);
-    return block;
+    void* given = index > largest_index ? allocate_large(bytes, alignment) : take(sizes_[index], index);
+    annotation_.took(given, bytes);
+    return given;
   }
 
   // With the size and alignment it was allocated with.
   void deallocate(void* first, std::size_t bytes,
                   std::size_t alignment = alignof(std::max_align_t)) noexcept {
+    annotation_.gave(first);
     const std::size_t index = size_index(bytes, alignment);
     if (index > largest_index) [[unlikely]]
       return deallocate_large(first);
+    one_size& size = sizes_[index];
     detail::node_page* page = page_of(first);
-    HEAPWRIGHT_CHECK(page->live != 0, "node_pool", "deallocate() of a block that is already back");
-    auto* block = ::new (first) detail::node_block{page->free};
-    page->free = block;
-    detail::poison(first, index * step);
-    if (page->live-- == page->capacity) [[unlikely]]
-      link_partial(index, page);
+    HEAPWRIGHT_CHECK(page->live != 0 && page->free != first && size.last != first, "node_pool",
+                     "deallocate() of a block that is already back");
+    if (size.last == nullptr) {
+      size.last = detail::put_block(first, index * step, nullptr);
+      return;
+    }
+    give(size, page, first, index * step);
     if (page->live == 0) [[unlikely]]
-      retire(index, page);
+      retire(size, page);
   }
 
   // Takes back every block at once, in the time of their pages: for containers
   // whose nodes need no destruction and that are not used any more.
   void release() noexcept {
-    while (pages_ != nullptr) free_page(pages_);
-    while (large_ != nullptr) free_large(large_);
-    partial_.fill(nullptr);
-    spare_.fill(nullptr);
+    take_all_back();
+    sizes_.fill({});
+    annotation_.gave_all();
   }
 
   // Gives the pages back that no block uses.
   void shrink() noexcept {
-    for (std::size_t index = 0; index <= largest_index; ++index) {
-      detail::node_page* page = std::exchange(spare_[index], nullptr);
-      if (page == nullptr || page->live != 0) continue;
-      unlink_partial(index, page);
-      free_page(page);
+    for (std::size_t index = 1; index <= largest_index; ++index) {
+      one_size& size = sizes_[index];
+      put_back(size, std::exchange(size.last, nullptr), index * step);
+      put_back(size, std::exchange(size.ready, nullptr), index * step);
+      if (size.spare != nullptr) free_if_unused(size, size.spare);
     }
   }
 
@@ -150,21 +119,42 @@ class node_pool final : public std::pmr::memory_resource {
       result.live_bytes += std::size_t{page->live} * page->block_bytes;
       ++result.pages;
     }
+    for (std::size_t index = 1; index <= largest_index; ++index) {
+      const std::size_t waiting =
+          detail::length_of(sizes_[index].last) + detail::length_of(sizes_[index].ready);
+      result.live_blocks -= waiting;
+      result.live_bytes -= waiting * index * step;
+    }
     for (const auto* large = large_; large != nullptr; large = large->next) ++result.large_blocks;
     result.retained_bytes = retained_;
     return result;
   }
   // "1000 nodes of 40000 bytes in 3 pages, 1 large block, 49152 bytes held"
-  std::string report() const {
-    const node_pool_statistics s = statistics();
-    return std::to_string(s.live_blocks) + " nodes of " + std::to_string(s.live_bytes) + " bytes in " +
-           std::to_string(s.pages) + " pages, " + std::to_string(s.large_blocks) + " large blocks, " +
-           std::to_string(s.retained_bytes) + " bytes held";
+  std::string report() const { return detail::node_report(statistics()); }
+
+  // The sums of all pools that were given this name. Looks at each page;
+  // requires that no thread uses one of these pools meanwhile.
+  static node_pool_totals totals(std::string_view name) noexcept {
+    node_pool_totals result{};
+    const std::scoped_lock lock(named_mutex_);
+    for (const node_pool* pool = named_; pool != nullptr; pool = pool->next_named_) {
+      if (pool->name_ != name) continue;
+      ++result.pools;
+      detail::add_statistics(result.sum, pool->statistics());
+    }
+    return result;
   }
 
  private:
   static constexpr std::size_t step = 8;
   static constexpr std::size_t largest_index = largest_node / step;
+  // The blocks of `last` and `ready` count as in use for their pages.
+  struct one_size {
+    detail::node_block* last = nullptr;   // came back last: goes out first
+    detail::node_block* ready = nullptr;  // of one page
+    detail::page_ring partial;            // pages that have blocks to give
+    detail::node_page* spare = nullptr;   // the last one that was left without a block in use
+  };
   // A heap's own header in front of the next page keeps pages side by side.
   static constexpr std::size_t left_to_the_heap = 64;
 
@@ -181,53 +171,97 @@ class node_pool final : public std::pmr::memory_resource {
     const std::size_t index = std::max<std::size_t>((bytes + step - 1) / step, 1);
     return alignment > step ? (index + 1) & ~std::size_t{1} : index;
   }
-  std::size_t room() const noexcept { return page_bytes_ - left_to_the_heap - sizeof(detail::node_page); }
+  std::size_t page_bytes() const noexcept { return page_mask_ + 1 - left_to_the_heap; }
+  std::size_t room() const noexcept { return page_bytes() - sizeof(detail::node_page); }
   detail::node_page* page_of(void* block) const noexcept {
-    const auto inside = reinterpret_cast<std::uintptr_t>(block) & (page_bytes_ - 1);
+    const auto inside = reinterpret_cast<std::uintptr_t>(block) & page_mask_;
     return reinterpret_cast<detail::node_page*>(static_cast<std::byte*>(block) - inside);
   }
 
-  [[gnu::noinline]] detail::node_page* add_page(std::size_t index) {
-    void* memory = upstream_->allocate(page_bytes_ - left_to_the_heap, page_bytes_);
-    retained_ += page_bytes_ - left_to_the_heap;
+  void* take(one_size& size, std::size_t index) {
+    if (size.last != nullptr) {
+      detail::unpoison(size.last, index * step);
+      return std::exchange(size.last, nullptr);
+    }
+    detail::node_block* block = size.ready;
+    if (block == nullptr) [[unlikely]]
+      block = make_ready(size, index);
+    detail::unpoison(block, index * step);
+    size.ready = block->next;
+    return block;
+  }
+  static void give(one_size& size, detail::node_page* page, void* first, std::size_t bytes) noexcept {
+    detail::node_block* others = page->free;
+    page->free = detail::put_block(first, bytes, others);
+    --page->live;
+    if (others == nullptr) [[unlikely]]
+      offer(size, page);
+  }
+  [[gnu::noinline]] detail::node_block* make_ready(one_size& size, std::size_t index) {
+    if (size.partial.first() == nullptr) add_page(size, index);
+    detail::node_page* page = size.partial.first();
+    detail::node_block* first = page->take_blocks();
+    if (!page->has_blocks()) size.partial.remove(page);
+    return first;
+  }
+  // A page with its first free block; it may be on offer for what is not touched.
+  [[gnu::noinline]] static void offer(one_size& size, detail::node_page* page) noexcept {
+    if (page->touched == page->capacity) size.partial.add(page);
+  }
+  // Blocks of one page, to their page, which goes when nothing of it is in use.
+  void put_back(one_size& size, detail::node_block* list, std::size_t bytes) noexcept {
+    if (list == nullptr) return;
+    detail::node_page* page = page_of(list);
+    while (list != nullptr) give(size, page, std::exchange(list, detail::block_after(list)), bytes);
+    free_if_unused(size, page);
+  }
+
+  void add_page(one_size& size, std::size_t index) {
+    void* memory = upstream_->allocate(page_bytes(), page_mask_ + 1);
+    retained_ += page_bytes();
     auto* page = ::new (memory) detail::node_page{};
-    page->untouched = reinterpret_cast<std::byte*>(page + 1);
     page->block_bytes = static_cast<std::uint32_t>(index * step);
     page->capacity = static_cast<std::uint32_t>(room()) / page->block_bytes;
     page->next_of_all = pages_;
     if (pages_ != nullptr) pages_->previous_of_all = page;
     pages_ = page;
-    detail::poison(page->untouched, room());
-    link_partial(index, page);
-    return page;
+    detail::poison(page->begin(), room());
+    size.partial.add(page);
   }
   void free_page(detail::node_page* page) noexcept {
     (page->previous_of_all != nullptr ? page->previous_of_all->next_of_all : pages_) = page->next_of_all;
     if (page->next_of_all != nullptr) page->next_of_all->previous_of_all = page->previous_of_all;
-    detail::unpoison(page + 1, room());
-    retained_ -= page_bytes_ - left_to_the_heap;
-    upstream_->deallocate(page, page_bytes_ - left_to_the_heap, page_bytes_);
+    detail::unpoison(page->begin(), room());
+    retained_ -= page_bytes();
+    upstream_->deallocate(page, page_bytes(), page_mask_ + 1);
   }
-  // A page without a block in use: one of each size waits, others go.
-  [[gnu::noinline]] void retire(std::size_t index, detail::node_page* page) noexcept {
-    detail::node_page* spare = spare_[index];
-    if (spare == page) return;
-    if (spare == nullptr || spare->live != 0) {
-      spare_[index] = page;
-      return;
-    }
-    unlink_partial(index, page);
+  // A page without a block in use: it waits if no other of its size does.
+  [[gnu::noinline]] void retire(one_size& size, detail::node_page* page) noexcept {
+    const bool another_waits = size.spare != nullptr && size.spare != page && size.spare->live == 0;
+    if (size.ready != nullptr || another_waits) return free_if_unused(size, page);
+    size.spare = page;
+  }
+  void free_if_unused(one_size& size, detail::node_page* page) noexcept {
+    if (page->live != 0) return;
+    if (size.spare == page) size.spare = nullptr;
+    size.partial.remove(page);
     free_page(page);
   }
-  void link_partial(std::size_t index, detail::node_page* page) noexcept {
-    page->previous = nullptr;
-    page->next = partial_[index];
-    if (page->next != nullptr) page->next->previous = page;
-    partial_[index] = page;
+  void take_all_back() noexcept {
+    while (pages_ != nullptr) free_page(pages_);
+    while (large_ != nullptr) free_large(large_);
   }
-  void unlink_partial(std::size_t index, detail::node_page* page) noexcept {
-    (page->previous != nullptr ? page->previous->next : partial_[index]) = page->next;
-    if (page->next != nullptr) page->next->previous = page->previous;
+
+  // Pools with a name, of all threads.
+  void enlist() noexcept {
+    const std::scoped_lock lock(named_mutex_);
+    next_named_ = std::exchange(named_, this);
+    if (next_named_ != nullptr) next_named_->previous_named_ = this;
+  }
+  void delist() noexcept {
+    const std::scoped_lock lock(named_mutex_);
+    (previous_named_ != nullptr ? previous_named_->next_named_ : named_) = next_named_;
+    if (next_named_ != nullptr) next_named_->previous_named_ = previous_named_;
   }
 
   [[gnu::noinline]] void* allocate_large(std::size_t bytes, std::size_t alignment) {
@@ -256,13 +290,19 @@ class node_pool final : public std::pmr::memory_resource {
     upstream_->deallocate(reinterpret_cast<std::byte*>(header + 1) - front, bytes, alignment);
   }
 
+  static inline constinit std::mutex named_mutex_;
+  static inline constinit node_pool* named_ = nullptr;
+
   std::pmr::memory_resource* upstream_;
-  std::size_t page_bytes_;
+  std::size_t page_mask_;
   std::size_t retained_ = 0;
   detail::node_page* pages_ = nullptr;
   detail::large_node* large_ = nullptr;
-  std::array<detail::node_page*, largest_index + 1> partial_{};
-  std::array<detail::node_page*, largest_index + 1> spare_{};
+  const char* name_;
+  node_pool* previous_named_ = nullptr;
+  node_pool* next_named_ = nullptr;
+  std::array<one_size, largest_index + 1> sizes_{};
+  [[no_unique_address]] detail::pool_annotation annotation_;
 };
 
 // std::allocator's interface over a node_pool, without a virtual call:
@@ -296,17 +336,18 @@ class node_allocator {
 
 // A container with a pool of its own. Where its elements need no destruction,
 // its end and clear() take all nodes back at once instead of one by one.
-// Container is constructible from (arguments..., allocator over a node_pool).
+// Container is constructible from an allocator over a node_pool. The pool's
+// name is the container's type, unless the options have one.
 template <class Container>
 class pooled {
   static constexpr bool is_released = std::is_trivially_destructible_v<typename Container::value_type>;
 
  public:
   pooled() : pooled(node_pool_options{}) {}
-  explicit pooled(const node_pool_options& options) : pool_(options) { make(); }
+  explicit pooled(const node_pool_options& options) : pool_(named(options)) { make(); }
   pooled(const pooled&) = delete;
   pooled& operator=(const pooled&) = delete;
-  ~pooled() { end(); }
+  ~pooled() { end_container(); }
 
   Container& operator*() noexcept { return container_; }
   const Container& operator*() const noexcept { return container_; }
@@ -315,17 +356,23 @@ class pooled {
 
   // All elements at once; the container starts anew.
   void clear() {
-    end();
+    end_container();
+    pool_.release();
     make();
   }
   node_pool& pool() noexcept { return pool_; }
   node_pool_statistics statistics() const noexcept { return pool_.statistics(); }
+  // Of all containers of this type together; see node_pool::totals().
+  static node_pool_totals totals() noexcept { return node_pool::totals(detail::type_name<Container>::value); }
 
  private:
+  static node_pool_options named(node_pool_options options) noexcept {
+    if (options.name == nullptr) options.name = detail::type_name<Container>::value;
+    return options;
+  }
   void make() { std::construct_at(&container_, typename Container::allocator_type(pool_)); }
-  void end() noexcept {
+  void end_container() noexcept {
     if constexpr (!is_released) std::destroy_at(&container_);
-    pool_.release();
   }
 
   node_pool pool_;

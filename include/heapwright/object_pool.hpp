@@ -17,7 +17,9 @@
 #include <vector>
 
 #include "heapwright/detail/check.hpp"
+#include "heapwright/detail/pool_annotation.hpp"
 #include "heapwright/detail/pool_learner.hpp"
+#include "heapwright/detail/type_name.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
@@ -36,7 +38,10 @@ class object_pool {
   using handle = std::unique_ptr<T, returner>;
 
   explicit object_pool(const pool_options& options, Factory factory = Factory())
-      : options_(options), factory_(std::move(factory)), learner_(options) {
+      : options_(options),
+        factory_(std::move(factory)),
+        learner_(options),
+        annotation_(this, options.name != nullptr ? options.name : detail::type_name<T>::value) {
     HEAPWRIGHT_CHECK(options.max_idle != 0, "object_pool", "max_idle must not be zero");
     idle_.reserve(options.max_idle);
   }
@@ -64,6 +69,7 @@ class object_pool {
     }
     ++acquired_;
     ++outstanding_;
+    annotation_.took(&taken->object, sizeof(T));
     return &taken->object;
   }
 
@@ -73,6 +79,7 @@ class object_pool {
     HEAPWRIGHT_CHECK(back->pool == this, "object_pool", "release() of an object of another pool");
     HEAPWRIGHT_CHECK(!back->is_idle, "object_pool", "release() of an object that is already back");
     learner_.record_and_clear(back->object);  // may release others
+    annotation_.gave(object);
     --outstanding_;
     if (idle_.size() == options_.max_idle) {
       ++dropped_;
@@ -145,6 +152,7 @@ class object_pool {
   std::uint64_t acquired_ = 0;
   std::uint64_t created_ = 0;
   std::uint64_t dropped_ = 0;
+  [[no_unique_address]] detail::pool_annotation annotation_;
 };
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI

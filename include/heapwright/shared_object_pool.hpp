@@ -16,12 +16,16 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "heapwright/detail/check.hpp"
+#include "heapwright/detail/pool_annotation.hpp"
 #include "heapwright/detail/pool_learner.hpp"
+#include "heapwright/detail/thread_owned.hpp"
+#include "heapwright/detail/type_name.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
@@ -40,7 +44,10 @@ class shared_object_pool {
   using handle = std::unique_ptr<T, returner>;
 
   explicit shared_object_pool(const pool_options& options, Factory factory = Factory())
-      : options_(options), factory_(std::move(factory)), depot_limit_(options.max_idle) {
+      : options_(options),
+        factory_(std::move(factory)),
+        depot_limit_(options.max_idle),
+        annotation_(this, options.name != nullptr ? options.name : detail::type_name<T>::value) {
     HEAPWRIGHT_CHECK(options.max_idle != 0, "object_pool", "max_idle must not be zero");
     depot_.reserve(options.max_idle);
   }
@@ -53,7 +60,7 @@ class shared_object_pool {
     node_list all;
     {
       const std::scoped_lock lock(registry_);
-      for (magazine* own : magazines_) {
+      for (magazine* own = magazines_; own != nullptr; own = own->next_of_pool) {
         while (own->count != 0) all.add(own->idle[--own->count]);
         own->pool = nullptr;  // the thread frees it
       }
@@ -68,14 +75,9 @@ class shared_object_pool {
   // As acquire(), for those who pair it with release() themselves.
   T* take() {
     magazine* own = of_thread();
-    if (own == nullptr || own->count == 0) [[unlikely]]
-      return take_slow(own);
-    node* taken = own->idle[--own->count];
-    add(own->retained_bytes, -taken->counted_bytes);
-    add(own->idle_objects, std::uint64_t(-1));
-    add(own->acquired, 1);
-    taken->is_idle = false;
-    return &taken->object;
+    T* taken = own == nullptr || own->count == 0 ? take_slow(own) : take_kept(*own);
+    annotation_.took(taken, sizeof(T));
+    return taken;
   }
 
   // Never throws: an object that cannot be trimmed is destroyed.
@@ -83,6 +85,7 @@ class shared_object_pool {
     node* back = node::of(object);
     HEAPWRIGHT_CHECK(back->pool == this, "object_pool", "release() of an object of another pool");
     HEAPWRIGHT_CHECK(!back->is_idle, "object_pool", "release() of an object that is already back");
+    annotation_.gave(object);
     magazine* own = of_thread();
     if (own == nullptr) [[unlikely]] {  // the thread is about to end
       drop(back);
@@ -130,7 +133,7 @@ class shared_object_pool {
     s.idle_objects = depot_.size();
     s.retained_bytes = depot_bytes_;
     counts sum = past_;
-    for (const magazine* own : magazines_) {
+    for (const magazine* own = magazines_; own != nullptr; own = own->next_of_pool) {
       sum.add(*own);
       s.idle_objects += static_cast<std::size_t>(own->idle_objects.load(std::memory_order_relaxed));
       s.retained_bytes += static_cast<std::size_t>(own->retained_bytes.load(std::memory_order_relaxed));
@@ -156,11 +159,14 @@ class shared_object_pool {
 
   // Only its thread writes to it, except for `pool`, which the registry guards.
   struct magazine {
-    magazine(shared_object_pool* owner, const pool_options& options, std::size_t room)
-        : pool(owner), capacity(room), lessons(options) {}
+    explicit magazine(shared_object_pool* owner) noexcept
+        : pool(owner), pool_id(owner->id_), lessons(owner->options_) {}
     shared_object_pool* pool;
+    std::uint64_t pool_id;
+    magazine* next_of_thread = nullptr;
+    magazine* next_of_pool = nullptr;
     std::size_t count = 0;
-    std::size_t capacity;
+    std::size_t capacity = 0;
     std::size_t next_swept = 0;
     std::uint64_t trim_requests_seen = 0;
     std::array<node*, most_in_magazine> idle{};
@@ -195,11 +201,25 @@ class shared_object_pool {
   };
   // A thread's magazines of all pools of this type. Its end gives them back.
   struct thread_magazines {
-    std::vector<std::pair<std::uint64_t, magazine*>> all;
+    magazine* first = nullptr;
+    thread_magazines() noexcept = default;
+    thread_magazines(const thread_magazines&) = delete;
+    thread_magazines& operator=(const thread_magazines&) = delete;
     ~thread_magazines() {
-      has_ended_ = true;
       last_used_ = {};
-      for (const auto& [id, own] : all) retire(own);
+      while (first != nullptr) retire(std::exchange(first, first->next_of_thread));
+    }
+    // Under the registry's lock: deletes those whose pool is no more.
+    void forget_past_pools() noexcept {
+      for (magazine** link = &first; *link != nullptr;) {
+        magazine* one = *link;
+        if (one->pool != nullptr) {
+          link = &one->next_of_thread;
+        } else {
+          *link = one->next_of_thread;
+          delete one;
+        }
+      }
     }
   };
   struct found {
@@ -212,35 +232,32 @@ class shared_object_pool {
     to.store(to.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
   }
 
-  // Null when the thread is about to end.
-  magazine* of_thread() {
+  // Null when the thread is about to end, or there is no memory for a magazine.
+  magazine* of_thread() noexcept {
     if (last_used_.pool_id == id_) [[likely]]
       return last_used_.own;
     return find_magazine();
   }
-  [[gnu::noinline]] magazine* find_magazine() {
-    if (has_ended_) return nullptr;
-    thread_local thread_magazines own;
-    for (const auto& [id, one] : own.all) {
-      if (id == id_) return (last_used_ = {id, one}).own;
-    }
-    own.all.reserve(own.all.size() + 1);
-    auto fresh = std::make_unique<magazine>(this, options_, 0);
-    {
-      const std::scoped_lock lock(registry_, mutex_);
-      std::erase_if(own.all, [](const auto& entry) {
-        const bool is_of_the_past = entry.second->pool == nullptr;
-        if (is_of_the_past) delete entry.second;
-        return is_of_the_past;
-      });
-      magazines_.push_back(fresh.get());
-      const std::size_t wanted = std::clamp<std::size_t>(options_.max_idle / 8, 1, most_in_magazine);
-      fresh->capacity = std::min(wanted, depot_limit_ - std::min(depot_limit_, depot_.size()));
-      depot_limit_ -= fresh->capacity;
-    }
-    own.all.emplace_back(id_, fresh.get());
-    last_used_ = {id_, fresh.release()};
-    return last_used_.own;
+  [[gnu::noinline]] magazine* find_magazine() noexcept {
+    auto* all = detail::thread_owned<thread_magazines>::get();
+    if (all == nullptr) return nullptr;
+    magazine* own = all->first;
+    while (own != nullptr && own->pool_id != id_) own = own->next_of_thread;
+    if (own == nullptr) own = new_magazine(*all);
+    if (own != nullptr) last_used_ = {id_, own};
+    return own;
+  }
+  magazine* new_magazine(thread_magazines& all) noexcept {
+    auto* fresh = new (std::nothrow) magazine(this);
+    if (fresh == nullptr) return nullptr;
+    const std::scoped_lock lock(registry_, mutex_);
+    all.forget_past_pools();
+    fresh->next_of_thread = std::exchange(all.first, fresh);
+    fresh->next_of_pool = std::exchange(magazines_, fresh);
+    const std::size_t wanted = std::clamp<std::size_t>(options_.max_idle / 8, 1, most_in_magazine);
+    fresh->capacity = std::min(wanted, depot_limit_ - std::min(depot_limit_, depot_.size()));
+    depot_limit_ -= fresh->capacity;
+    return fresh;
   }
   // At the thread's end: what it holds goes to the depot, if the pool lives.
   static void retire(magazine* own) noexcept {
@@ -257,9 +274,17 @@ class shared_object_pool {
     depot_limit_ += own.capacity;
     while (own.count != 0) put_in_depot(unkeep(own), surplus);
     past_.add(own);
-    std::erase(magazines_, &own);
+    magazine** link = &magazines_;
+    while (*link != &own) link = &(*link)->next_of_pool;
+    *link = own.next_of_pool;
   }
 
+  T* take_kept(magazine& own) noexcept {
+    node* taken = unkeep(own);
+    add(own.acquired, 1);
+    taken->is_idle = false;
+    return &taken->object;
+  }
   [[gnu::noinline]] T* take_slow(magazine* own) {
     node* taken = nullptr;
     {
@@ -380,7 +405,6 @@ class shared_object_pool {
   static inline std::mutex registry_;
   static inline std::atomic<std::uint64_t> pools_made_{0};
   static inline constinit thread_local found last_used_{};
-  static inline constinit thread_local bool has_ended_ = false;
 
   const std::uint64_t id_ = pools_made_.fetch_add(1, std::memory_order_relaxed) + 1;
   const pool_options options_;
@@ -396,7 +420,8 @@ class shared_object_pool {
   std::size_t depot_bytes_ = 0;
   std::size_t next_swept_ = 0;
   counts past_;  // of threads that have ended
-  std::vector<magazine*> magazines_;
+  magazine* magazines_ = nullptr;
+  [[no_unique_address]] detail::pool_annotation annotation_;
 };
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI

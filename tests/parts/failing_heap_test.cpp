@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one use of each part, and what a thread meets first
 // Every allocation of a use of each part fails once, and every constructor
 // throws once: nothing may leak, and what was there before must still be whole.
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "heapwright/arena.hpp"
@@ -16,6 +18,7 @@
 #include "heapwright/heap_budget.hpp"
 #include "heapwright/make_shared_private.hpp"
 #include "heapwright/object_pool.hpp"
+#include "heapwright/shared_object_pool.hpp"
 #include "heapwright/small_vector.hpp"
 
 namespace {
@@ -270,6 +273,75 @@ TEST(FailingHeap, ClassHeap) {
   EXPECT_THROW(delete new Wide, std::bad_alloc);
   EXPECT_EQ(new (std::nothrow) Wide, nullptr);
   EXPECT_EQ(Wide::heap_statistics().total_objects, 0U);
+}
+
+// In a new thread, whose own state of each part is not made yet. The C library
+// ends a program whose destructor of a thread_local object finds no memory to
+// be registered with.
+template <class Use>
+void in_a_thread_without_memory(Use use) {
+  std::thread([&use] {
+    const heapwright::heap_failures every(1);
+    use();
+  }).join();
+}
+
+TEST(FailingHeap, AThreadsFirstScratchThrows) {
+  in_a_thread_without_memory([] {
+    const heapwright::scratch s;
+    EXPECT_THROW(s->allocate(100), std::bad_alloc);
+  });
+}
+
+TEST(FailingHeap, AThreadsFirstBufferGoesBack) {
+  using buffers = heapwright::thread_buffer_cache<struct tag_of_this_test>;
+  std::byte* made_here = buffers::allocate(100);
+  in_a_thread_without_memory([&] {
+    buffers::release(made_here);
+    EXPECT_EQ(buffers::allocate(100), made_here) << "kept by the thread that has no memory";
+    EXPECT_THROW(buffers::allocate(200), std::bad_alloc);
+    buffers::release(made_here);
+  });
+}
+
+TEST(FailingHeap, AThreadsFirstDeferredObjectIsFreedAtOnce) {
+  auto object = std::shared_ptr<Fragile>(new Fragile(1), heapwright::deferring_deleter{});
+  std::weak_ptr<Fragile> watch = object;
+  std::thread([&] {
+    {
+      const heapwright::heap_failures every(1);
+      EXPECT_EQ(heapwright::deferred_free::of_thread(), nullptr);
+      object.reset();
+      EXPECT_TRUE(watch.expired());
+    }
+    ASSERT_NE(heapwright::deferred_free::of_thread(), nullptr) << "memory is back";
+    EXPECT_EQ(heapwright::deferred_free::of_thread()->statistics().deferred, 0U);
+  }).join();
+}
+
+TEST(FailingHeap, AThreadsFirstPooledPointerGoesBack) {
+  auto made_here = heapwright::make_shared_pooled<std::array<int, 60>>();
+  in_a_thread_without_memory([&] {
+    made_here.reset();
+    made_here = heapwright::make_shared_pooled<std::array<int, 60>>();  // the block of the first
+    EXPECT_THROW((heapwright::make_shared_pooled<std::array<int, 60>>()), std::bad_alloc);
+  });
+}
+
+TEST(FailingHeap, AThreadsFirstPoolObjectGoesBack) {
+  heapwright::shared_object_pool<Request> pool({.max_idle = 8});
+  auto made_here = pool.acquire();
+  in_a_thread_without_memory([&] {
+    made_here.reset();
+    EXPECT_THROW(pool.acquire(), std::bad_alloc);
+  });
+  EXPECT_TRUE(pool.has_all_back());
+  EXPECT_EQ(pool.statistics().acquired, 1U);
+}
+
+TEST(FailingHeap, AThreadsFirstObjectOfAClassThrows) {
+  in_a_thread_without_memory([] { EXPECT_THROW(delete new Order, std::bad_alloc); });
+  EXPECT_EQ(Order::heap_statistics().live_objects, 0U);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 // and the rule; an unchecked build evaluates nothing.
 //
 // Everything lies in an inline namespace that says which build it is. Files of
-// both kinds may be in one program, but a part that passes between them is an
+// several kinds may be in one program, but a part that passes between them is an
 // undefined reference for the linker: its layout and its promises differ.
 #ifndef HEAPWRIGHT_DETAIL_CHECK_HPP
 #define HEAPWRIGHT_DETAIL_CHECK_HPP
@@ -41,15 +41,30 @@
 #define HEAPWRIGHT_ASAN 0
 #endif
 
-#if HEAPWRIGHT_CHECKED && HEAPWRIGHT_ASAN
-#define HEAPWRIGHT_ABI checked_with_asan
-#elif HEAPWRIGHT_CHECKED
-#define HEAPWRIGHT_ABI checked
-#elif HEAPWRIGHT_ASAN
-#define HEAPWRIGHT_ABI unchecked_with_asan
-#else
-#define HEAPWRIGHT_ABI unchecked
+// 1: arenas and pools tell a recorder of their blocks (annotate.h).
+#ifndef HEAPWRIGHT_ANNOTATE
+#define HEAPWRIGHT_ANNOTATE 0
 #endif
+
+#if HEAPWRIGHT_CHECKED
+#define HEAPWRIGHT_ABI_CHECKED checked
+#else
+#define HEAPWRIGHT_ABI_CHECKED unchecked
+#endif
+#if HEAPWRIGHT_ASAN
+#define HEAPWRIGHT_ABI_ASAN _with_asan
+#else
+#define HEAPWRIGHT_ABI_ASAN
+#endif
+#if HEAPWRIGHT_ANNOTATE
+#define HEAPWRIGHT_ABI_ANNOTATED _annotated
+#else
+#define HEAPWRIGHT_ABI_ANNOTATED
+#endif
+#define HEAPWRIGHT_JOIN(a, b, c) a##b##c
+#define HEAPWRIGHT_JOIN_VALUES(a, b, c) HEAPWRIGHT_JOIN(a, b, c)
+#define HEAPWRIGHT_ABI \
+  HEAPWRIGHT_JOIN_VALUES(HEAPWRIGHT_ABI_CHECKED, HEAPWRIGHT_ABI_ASAN, HEAPWRIGHT_ABI_ANNOTATED)
 
 #if HEAPWRIGHT_ASAN
 extern "C" {

@@ -47,6 +47,7 @@ struct pool_options {
   std::size_t max_idle;                    // returned objects beyond it are destroyed; not zero
   double retained_percentile = 90;         // of the recent uses of each container
   std::size_t always_retained_bytes = 64;  // a container is not trimmed below it
+  const char* name = nullptr;              // for a recorder (annotate.h); null: the objects' type
 };
 
 struct pool_statistics {

@@ -269,7 +269,9 @@ class vector_growth : public Storage {
     if (count == 0) return data() + at;
     if (count > capacity() - size()) [[unlikely]]
       return grow_insert(at, count, source);
-    if constexpr (relocates_safely()) {
+    if (at == size()) {  // nothing has to move
+      append_within(count, source);
+    } else if constexpr (relocates_safely()) {
       gap places(*this, at, count);
       source.construct(places.guard, count);
       places.filled();
@@ -289,10 +291,11 @@ class vector_growth : public Storage {
   }
   template <class Source>
   constexpr void append_within(size_type count, Source& source) {
-    guard_type guard(storage::allocator_(), data() + size());
+    const size_type before = size();
+    guard_type guard(storage::allocator_(), data() + before);
     source.construct(guard, count);
     guard.dismiss();
-    storage::set_size_(size() + count);
+    storage::set_size_(before + count);
   }
   template <class Source>
   [[gnu::noinline]] constexpr pointer grow_insert(size_type at, size_type count, Source& source) {

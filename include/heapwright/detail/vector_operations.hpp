@@ -260,7 +260,8 @@ class vector_operations : public vector_growth<Storage> {
     temporary copy(storage::allocator_(), value);
     if constexpr (std::is_trivially_copyable_v<value_type> && guard_type::is_plain) {
       clear();
-      growth::append_counted(count, copies_source<value_type>{copy.get()});
+      copies_source<value_type> copies{copy.get()};
+      growth::append_within(count, copies);
     } else {
       std::fill_n(data(), std::min(count, size()), copy.get());
       count < size() ? growth::destroy_from(data() + count) : resize(count, copy.get());

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// What a node_pool's memory is made of: pages of blocks of one size, and what
+// is too large for a page.
+#ifndef HEAPWRIGHT_DETAIL_NODE_PAGES_HPP
+#define HEAPWRIGHT_DETAIL_NODE_PAGES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+#include "heapwright/detail/check.hpp"
+
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
+
+struct node_block {
+  node_block* next;
+};
+
+// A free block is poisoned, its link as well.
+inline node_block* put_block(void* first, std::size_t bytes, node_block* next) noexcept {
+  unpoison(first, sizeof(node_block));
+  auto* block = ::new (first) node_block{next};
+  poison(first, bytes);
+  return block;
+}
+inline node_block* block_after(node_block* block) noexcept {
+  unpoison(block, sizeof(*block));
+  node_block* next = block->next;
+  poison(block, sizeof(*block));
+  return next;
+}
+
+inline std::size_t length_of(node_block* list) noexcept {
+  std::size_t length = 0;
+  for (; list != nullptr; list = block_after(list)) ++length;
+  return length;
+}
+
+struct alignas(16) node_page {
+  node_page* previous;  // in the ring of those of its size that have a block to give
+  node_page* next;
+  node_page* previous_of_all;
+  node_page* next_of_all;
+  node_block* free;
+  std::uint32_t live;     // in use, or ready to be given out next
+  std::uint32_t touched;  // ever given out or in a list: the first of the page
+  std::uint32_t capacity;
+  std::uint32_t block_bytes;
+
+  std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  bool has_blocks() const noexcept { return free != nullptr || touched != capacity; }
+
+  // All free blocks, or else some of those that nothing has touched. Never none.
+  node_block* take_blocks() noexcept {
+    if (free != nullptr) {
+      live = touched;
+      return std::exchange(free, nullptr);
+    }
+    const std::uint32_t batch = 1024 / block_bytes;
+    const std::uint32_t last = capacity - touched < batch ? capacity : touched + batch;
+    node_block* first = nullptr;
+    for (std::uint32_t i = last; i-- > touched;) {
+      first = put_block(begin() + std::size_t{i} * block_bytes, block_bytes, first);
+    }
+    live += last - touched;
+    touched = last;
+    return first;
+  }
+};
+
+// Pages of one size in the order they came.
+class page_ring {
+ public:
+  node_page* first() const noexcept { return first_; }
+  void add(node_page* page) noexcept {
+    page->next = first_ != nullptr ? first_ : page;
+    page->previous = first_ != nullptr ? first_->previous : page;
+    page->previous->next = page->next->previous = page;
+    if (first_ == nullptr) first_ = page;
+  }
+  void remove(node_page* page) noexcept {
+    page->previous->next = page->next;
+    page->next->previous = page->previous;
+    if (first_ == page) first_ = page->next != page ? page->next : nullptr;
+  }
+
+ private:
+  node_page* first_ = nullptr;
+};
+
+struct alignas(16) large_node {
+  large_node* previous;
+  large_node* next;
+  std::size_t bytes;  // with this header
+  std::size_t alignment;
+};
+
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// What node pools say of their memory.
+#ifndef HEAPWRIGHT_DETAIL_NODE_STATISTICS_HPP
+#define HEAPWRIGHT_DETAIL_NODE_STATISTICS_HPP
+
+#include <cstddef>
+#include <string>
+
+#include "heapwright/detail/check.hpp"
+
+namespace heapwright::inline HEAPWRIGHT_ABI {
+
+struct node_pool_statistics {
+  std::size_t live_blocks;     // in pages
+  std::size_t live_bytes;      // of these blocks, as rounded up to 8
+  std::size_t large_blocks;    // beyond node_pool::largest_node, or of a larger alignment than 16
+  std::size_t retained_bytes;  // held from upstream, all together
+  std::size_t pages;
+};
+
+// The pools that have one name.
+struct node_pool_totals {
+  std::size_t pools;
+  node_pool_statistics sum;
+};
+
+}  // namespace heapwright::inline HEAPWRIGHT_ABI
+
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
+
+inline void add_statistics(node_pool_statistics& sum, const node_pool_statistics& s) noexcept {
+  sum.live_blocks += s.live_blocks;
+  sum.live_bytes += s.live_bytes;
+  sum.large_blocks += s.large_blocks;
+  sum.retained_bytes += s.retained_bytes;
+  sum.pages += s.pages;
+}
+
+inline std::string node_report(const node_pool_statistics& s) {
+  return std::to_string(s.live_blocks) + " nodes of " + std::to_string(s.live_bytes) + " bytes in " +
+         std::to_string(s.pages) + " pages, " + std::to_string(s.large_blocks) + " large blocks, " +
+         std::to_string(s.retained_bytes) + " bytes held";
+}
+
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// What arenas and pools tell a recorder of their blocks, in files compiled with
+// HEAPWRIGHT_ANNOTATE=1. In others these classes are empty and say nothing.
+#ifndef HEAPWRIGHT_DETAIL_POOL_ANNOTATION_HPP
+#define HEAPWRIGHT_DETAIL_POOL_ANNOTATION_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+
+#include "heapwright/detail/check.hpp"
+#if HEAPWRIGHT_ANNOTATE
+#include "heapwright/annotate.h"
+#include "heapwright/detail/type_name.hpp"
+#endif
+
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
+
+#if HEAPWRIGHT_ANNOTATE
+
+// The member of a pool that speaks for it, from its construction to its end.
+class pool_annotation {
+ public:
+  pool_annotation(const void* pool, const char* name) noexcept : pool_(pool), name_(name) {
+    heapwright_pool_created(pool_, name_);
+  }
+  pool_annotation(const pool_annotation&) = delete;
+  pool_annotation& operator=(const pool_annotation&) = delete;
+  ~pool_annotation() { heapwright_pool_destroyed(pool_); }
+  void took(const void* block, std::size_t bytes) const noexcept {
+    heapwright_pool_allocated(pool_, block, bytes);
+  }
+  void gave(const void* block) const noexcept { heapwright_pool_freed(pool_, block); }
+  // All blocks at once: the end of one pool and the begin of another.
+  void gave_all() const noexcept {
+    heapwright_pool_destroyed(pool_);
+    heapwright_pool_created(pool_, name_);
+  }
+
+ private:
+  const void* pool_;
+  const char* name_;
+};
+
+// Of a pool of T's that ends with the process only: it outlives static objects.
+template <class T>
+const pool_annotation& lasting_annotation(const void* pool) noexcept {
+  alignas(pool_annotation) static std::byte room[sizeof(pool_annotation)];
+  static const auto* const said = ::new (static_cast<void*>(room)) pool_annotation(pool, type_name<T>::value);
+  return *said;
+}
+
+// As pool_annotation, for an arena, which does not know its blocks: the address of each is
+// kept in front of the next, so that a rewind can say which are gone.
+class arena_annotation {
+  struct block {
+    const block* older;
+  };
+
+ public:
+  using position = const block*;
+  arena_annotation(const void* arena, const char* name) noexcept : pool_(arena, name) {}
+  // How much longer an allocation has to be.
+  static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {
+    return std::max(alignment, sizeof(block));
+  }
+  void* took(void* memory, std::size_t front, std::size_t bytes) noexcept {
+    std::byte* first = static_cast<std::byte*>(memory) + front;
+    newest_ = ::new (first - sizeof(block)) block{newest_};
+    pool_.took(first, bytes);
+    return first;
+  }
+  position now() const noexcept { return newest_; }
+  void gave_since(position earlier) noexcept {
+    for (; newest_ != earlier; newest_ = newest_->older) pool_.gave(newest_ + 1);
+  }
+
+ private:
+  pool_annotation pool_;
+  position newest_ = nullptr;
+};
+
+#else
+
+class pool_annotation {
+ public:
+  pool_annotation(const void*, const char*) noexcept {}
+  void took(const void*, std::size_t) const noexcept {}
+  void gave(const void*) const noexcept {}
+  void gave_all() const noexcept {}
+};
+
+template <class>
+pool_annotation lasting_annotation(const void*) noexcept {
+  return {nullptr, nullptr};
+}
+
+class arena_annotation {
+ public:
+  struct position {};
+  arena_annotation(const void*, const char*) noexcept {}
+  static constexpr std::size_t front_bytes(std::size_t) noexcept { return 0; }
+  void* took(void* memory, std::size_t, std::size_t) noexcept { return memory; }
+  position now() const noexcept { return {}; }
+  void gave_since(position) noexcept {}
+};
+
+#endif
+
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Compiled with HEAPWRIGHT_ANNOTATE=1, with a recorder played by this file: it
+// keeps every pool and block by what it was told, and takes no contradiction.
+#include <gtest/gtest.h>
+
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "heapwright/annotate.h"
+#include "heapwright/arena.hpp"
+#include "heapwright/class_heap.hpp"
+#include "heapwright/node_pool.hpp"
+#include "heapwright/object_pool.hpp"
+#include "heapwright/shared_object_pool.hpp"
+
+namespace {
+
+struct Pool {
+  std::string name;
+  std::map<const void*, std::size_t> blocks;
+};
+std::mutex mutex;
+std::map<const void*, Pool> pools;
+std::vector<std::string> contradictions;
+
+// Bytes live in the pools of this name, and in how many of them.
+struct Told {
+  std::size_t pools = 0;
+  std::size_t blocks = 0;
+  std::size_t bytes = 0;
+  bool operator==(const Told&) const = default;
+};
+[[maybe_unused]] std::ostream& operator<<(std::ostream& to, const Told& told) {
+  return to << told.pools << " pools, " << told.blocks << " blocks, " << told.bytes << " bytes";
+}
+Told told_of(const std::string& name) {
+  const std::scoped_lock lock(mutex);
+  Told told;
+  for (const auto& [address, pool] : pools) {
+    if (pool.name != name) continue;
+    ++told.pools;
+    told.blocks += pool.blocks.size();
+    for (const auto& [block, bytes] : pool.blocks) told.bytes += bytes;
+  }
+  return told;
+}
+
+void require(bool is_true, const char* what) {
+  if (!is_true) contradictions.emplace_back(what);
+}
+
+}  // namespace
+
+extern "C" {
+void heapwright_annotate_pool_create(const void* pool, const char* name) noexcept {
+  const std::scoped_lock lock(mutex);
+  require(pools.emplace(pool, Pool{name, {}}).second, "a pool is created twice");
+}
+void heapwright_annotate_pool_destroy(const void* pool) noexcept {
+  const std::scoped_lock lock(mutex);
+  require(pools.erase(pool) == 1, "a pool that never was is destroyed");
+}
+void heapwright_annotate_pool_allocate(const void* pool, const void* block, size_t bytes) noexcept {
+  const std::scoped_lock lock(mutex);
+  require(pools.contains(pool), "a block of a pool that is not");
+  require(pools[pool].blocks.emplace(block, bytes).second, "a block is taken twice");
+}
+void heapwright_annotate_pool_free(const void* pool, const void* block) noexcept {
+  const std::scoped_lock lock(mutex);
+  require(pools.contains(pool), "a block goes back to a pool that is not");
+  require(pools[pool].blocks.erase(block) == 1, "a block that was not taken goes back");
+}
+void heapwright_annotate_phase_begin(const char*) noexcept {}
+void heapwright_annotate_phase_end(const char*) noexcept {}
+void heapwright_annotate_region(const void*, size_t, const char*) noexcept {}
+}
+
+namespace {
+
+class AnnotatedParts : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_EQ(contradictions, std::vector<std::string>{}); }
+};
+
+TEST_F(AnnotatedParts, AnArenaTellsOfBlocksRewindAndReset) {
+  {
+    heapwright::arena memory({.first_block_bytes = 256, .name = "requests"});
+    EXPECT_EQ(told_of("requests"), (Told{1, 0, 0}));
+    memory.allocate(40);
+    memory.allocate(3, 1);
+    const auto here = memory.mark();
+    for (int i = 0; i < 50; ++i) memory.create<std::string>("text");
+    memory.allocate(100000, 64);
+    EXPECT_EQ(told_of("requests"), (Told{1, 53, 100043 + 50 * sizeof(std::string)}));
+    EXPECT_EQ(memory.usage().requested_bytes, 100043 + 50 * sizeof(std::string));
+    memory.rewind(here);
+    EXPECT_EQ(told_of("requests"), (Told{1, 2, 43}));
+    memory.reset();
+    EXPECT_EQ(told_of("requests"), (Told{1, 0, 0}));
+    memory.allocate(7);
+    EXPECT_EQ(told_of("requests"), (Told{1, 1, 7}));
+    EXPECT_THROW(memory.allocate(SIZE_MAX), std::bad_alloc);
+    EXPECT_THROW(memory.allocate(SIZE_MAX - 3, 64), std::bad_alloc);
+  }
+  EXPECT_EQ(told_of("requests").pools, 0U);
+}
+
+TEST_F(AnnotatedParts, BlocksOfAnAnnotatedArenaAreAligned) {
+  heapwright::arena memory;
+  for (std::size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+    for (const std::size_t bytes : {1U, 24U, 5000U, 40000U}) {
+      const auto address = reinterpret_cast<std::uintptr_t>(memory.allocate(bytes, alignment));
+      EXPECT_EQ(address % alignment, 0U);
+    }
+  }
+}
+
+TEST_F(AnnotatedParts, AScratchIsAnArenaOfItsThread) {
+  std::thread([] {
+    {
+      const heapwright::scratch outer;
+      outer->allocate(10);
+      {
+        const heapwright::scratch inner;
+        inner->allocate(20);
+        EXPECT_EQ(told_of("scratch").bytes, 30U);
+      }
+      EXPECT_EQ(told_of("scratch").bytes, 10U);
+    }
+    EXPECT_EQ(told_of("scratch"), (Told{2, 0, 0}));
+  }).join();
+  EXPECT_EQ(told_of("scratch").pools, 0U);
+}
+
+TEST_F(AnnotatedParts, ANodePoolTellsOfNodesAndTheirEnd) {
+  heapwright::node_pool pool({.name = "nodes"});
+  {
+    std::list<int, heapwright::node_allocator<int>> list(pool);
+    for (int i = 0; i < 1000; ++i) list.push_back(i);
+    EXPECT_EQ(told_of("nodes"), (Told{1, 1000, 24000}));
+    for (int i = 0; i < 400; ++i) list.pop_front();
+    EXPECT_EQ(told_of("nodes"), (Told{1, 600, 14400}));
+    pool.deallocate(pool.allocate(5000), 5000);
+  }
+  EXPECT_EQ(told_of("nodes"), (Told{1, 0, 0}));
+  pool.allocate(30);
+  pool.release();
+  EXPECT_EQ(told_of("nodes"), (Told{1, 0, 0}));
+}
+
+TEST_F(AnnotatedParts, APooledContainerHasItsTypesName) {
+  using Set = std::set<short, std::less<>, heapwright::node_allocator<short>>;
+  heapwright::pooled<Set> set;
+  set->insert(1);
+  set.clear();
+  set->insert(2);
+  const std::scoped_lock lock(mutex);
+  const auto& [address, pool] = *pools.begin();
+  EXPECT_EQ(pools.size(), 1U);
+  EXPECT_EQ(pool.name.find("std::set<short int"), 0U) << pool.name;
+  EXPECT_EQ(pool.blocks.size(), 1U);
+}
+
+struct Order : heapwright::class_heap<Order> {
+  int number = 0;
+};
+TEST_F(AnnotatedParts, AClassHeapTellsOfObjectsThatItsThreadKeeps) {
+  std::vector<std::unique_ptr<Order>> orders;
+  for (int i = 0; i < 100; ++i) orders.push_back(std::make_unique<Order>());
+  EXPECT_EQ(told_of("{anonymous}::Order"), (Told{1, 100, 100 * sizeof(Order)}));
+  orders.resize(30);
+  EXPECT_EQ(told_of("{anonymous}::Order"), (Told{1, 30, 30 * sizeof(Order)}));
+  std::thread([&] { orders.clear(); }).join();
+  EXPECT_EQ(told_of("{anonymous}::Order"), (Told{1, 0, 0}));
+  const std::scoped_lock lock(mutex);
+  pools.clear();  // this one lasts
+}
+
+struct Request {
+  std::string path;
+  static constexpr auto pool_members = heapwright::members(&Request::path);
+};
+TEST_F(AnnotatedParts, ObjectPoolsTellWhoIsOut) {
+  heapwright::object_pool<Request> pool({.max_idle = 4});
+  heapwright::shared_object_pool<Request> shared({.max_idle = 4, .name = "shared"});
+  {
+    const auto first = pool.acquire();
+    auto second = shared.acquire();
+    EXPECT_EQ(told_of("{anonymous}::Request"), (Told{1, 1, sizeof(Request)}));
+    EXPECT_EQ(told_of("shared"), (Told{1, 1, sizeof(Request)}));
+    second.reset();
+    second = shared.acquire();
+    EXPECT_EQ(told_of("shared"), (Told{1, 1, sizeof(Request)}));
+  }
+  EXPECT_EQ(told_of("{anonymous}::Request"), (Told{1, 0, 0}));
+  EXPECT_EQ(told_of("shared"), (Told{1, 0, 0}));
+}
+
+}  // namespace
