@@ -186,6 +186,8 @@ def _findings(answer: Answer) -> list[look.RenderableType]:
     rows = []
     for finding in answer["findings"]:
         line = look.Text(finding["text"])
+        if finding["parts"]:
+            line.append(f"; parts for it: {', '.join(finding['parts'])}")
         line.append(f"   [{finding['question']}]", style="dim")
         rows.append(("  •", line))
     return [look.Text(), look.Text("What stands out", style="bold"), look.Pairs(rows, gap=1)]

@@ -54,6 +54,7 @@ class Finding(NamedTuple):
     weight: float
     text: str
     question: str = ""  # put in by explain()
+    parts: tuple[str, ...] = ()  # of docs/parts, where they answer it
 
 
 def site_record(site: Site) -> Answer:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from heapwright.explain import parts
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.tables import size_range
@@ -51,7 +52,7 @@ def _findings(answer: Answer) -> list[Finding]:
         if row["share"] >= 0.5 and row["allocations"] >= 10_000:
             size = units.size(row["size_bytes"])
             text = f"{units.percent(row['share'])} of the allocations are of exactly {size}"
-            return [Finding(row["share"] * 0.4, text)]
+            return [Finding(row["share"] * 0.4, text, parts=parts.of_many_blocks(row["size_bytes"]))]
     return []
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from heapwright.explain import parts
 from heapwright.explain.question import A_SAMPLED_CALL_IS_SLOW, Question
 from heapwright.explain.report import Answer, Finding, Report
 from heapwright.explain.tables import sites
@@ -32,7 +33,9 @@ def _findings(answer: Answer) -> list[Finding]:
                 f"one {call['kind']} of {units.size(call['size_bytes'])} took "
                 f"{units.duration(call['duration_ns'])} in {call['name']}"
             )
-            return [Finding(min(0.5, call["duration_ns"] / 1e8), text)]
+            is_free = call["kind"] == "free" or call["kind"].startswith("operator delete")
+            answers = parts.SLOW_FREES if is_free else ()
+            return [Finding(min(0.5, call["duration_ns"] / 1e8), text, parts=answers)]
     return []
 
 

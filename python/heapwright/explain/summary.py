@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from heapwright.explain import coverage, estimates
+from heapwright.explain import coverage, estimates, parts
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
 from heapwright.model.completeness import Span
 from heapwright.model.facts import Peak, Totals
@@ -53,8 +53,15 @@ def _duration(source: _Source, _: Answer) -> int:
 
 
 def _heaviest(source: _Source, _: Answer) -> list[Answer]:
-    found = heaviest(source.findings, _FINDINGS)
-    return [{"text": finding.text, "question": finding.question} for finding in found]
+    names_parts = parts.are_usable(source.report)
+    return [
+        {
+            "text": finding.text,
+            "question": finding.question,
+            "parts": list(finding.parts) if names_parts else [],
+        }
+        for finding in heaviest(source.findings, _FINDINGS)
+    ]
 
 
 def _about_process(name: str) -> Callable[[_Source, Answer], Any]:
@@ -133,7 +140,11 @@ FIGURES = (
         value=lambda of, _: share(of.report.facts.totals.allocator_ns, of.report.thread_time_ns),
         sampled=OPEN,
     ),
-    Column("findings", Many((Column("text", "text"), Column("question", "text"))), value=_heaviest),
+    Column(
+        "findings",
+        Many((Column("text", "text"), Column("question", "text"), Column("parts", Many("text")))),
+        value=_heaviest,
+    ),
 )
 
 

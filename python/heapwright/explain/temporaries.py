@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from heapwright.explain import parts
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.tables import sites
@@ -24,7 +25,7 @@ def _findings(answer: Answer) -> list[Finding]:
     text = f"{units.percent(answer['share'])} of the allocations are temporaries"
     if answer["sites"]:
         text += f", most from {answer['sites'][0]['name']}"
-    return [Finding(answer["share"] * 0.7, text)]
+    return [Finding(answer["share"] * 0.7, text, parts=parts.TEMPORARIES)]
 
 
 QUESTION = Question(

@@ -24,7 +24,7 @@ _ALLOCATOR_FUNCTION = re.compile(
 # Language run times and the C library.
 _RUNTIME_NAME = re.compile(
     r"(?:std|__gnu_cxx|__cxxabiv1|__gnu_debug|abi)::|(?:alloc|core|hashbrown)::|<(?:alloc|core|std|hashbrown)::"
-    r"|__cxa_|__gnu_"
+    r"|__cxa_|__gnu_|heapwright::(?:un)?checked\w*::"  # the C++ parts
 )
 _RUNTIME_FILE = re.compile(r"/include/c\+\+/|/c\+\+/v\d/|/rustc/|/libstdc\+\+-v3/")
 
