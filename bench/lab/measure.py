@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs all experiments and keeps the raw results, one file each: bench/results/lab-NAME.json.
+"""Runs all experiments, or the one named first, and keeps the raw results: bench/results/lab-NAME.json.
 
 Run it with .venv/bin/python on a quiet machine; options are handed on to
 `heapwright lab`, for example --on glibc,jemalloc.
@@ -23,7 +23,10 @@ results = project / "bench/results"
 def main() -> int:
     stamp = sources.stamp("lab")
     heapwright = Path(sys.executable).with_name("heapwright")
-    command = [str(heapwright), "lab", "all", "--json", *sys.argv[1:]]
+    words = sys.argv[1:]
+    if not words or words[0].startswith("-"):
+        words.insert(0, "all")
+    command = [str(heapwright), "lab", *words, "--json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if not done.stdout:
         return done.returncode

@@ -27,6 +27,7 @@ import sources  # noqa: E402
 here = Path(__file__).resolve().parent
 llvm = Path("/usr/lib/llvm-19")
 flags = ["-std=c++20", "-O2", "-DNDEBUG", f"-I{project / 'include'}", f"-I{project / 'tests/parts'}"]
+flags.append(f'-DPROJECT="{project}"')
 includes: dict[str, list[str]] = {
     "llvm": ["-isystem", str(llvm / "include")],
     "foonathan": ["-isystem", "/usr/include/foonathan_memory"],
@@ -47,6 +48,7 @@ programs = {
     "nodes": ["all"],
     "shared_pool": ["all"],
     "class_objects": ["all"],
+    "strings": ["all"],
     "objects": ["std", "heapwright", "pmr", "boost", "llvm", "foonathan"],
     "buffers": ["std", "heapwright"],
     "deferred": ["heapwright", "moodycamel", "urcu"],
@@ -155,6 +157,7 @@ def figures(work: Path) -> dict[str, Any]:
     run_all = [*includes["all"], str(here / "nodes.cpp"), *links["all"], "-lbenchmark", "-lpthread"]
     run(["g++", *flags, *run_all, "-o", str(work / "nodes_memory")])
     result["map_bytes"] = json.loads(run([str(work / "nodes_memory"), "memory"]))
+    result["string_lengths"] = json.loads(run([str(build("strings", "all", work)), "lengths"]))
     result["caches"] = [row for row in result["caches"] if row]
     few, many = (instructions(program, count, work) for count in (1000, 51000))
     result["defer_instructions"] = (many - few) / 50000

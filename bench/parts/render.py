@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
+# length: one document, section by section
 """Makes docs/parts/performance.md from bench/results/parts-*.json; no figure in it is typed by hand.
 
 Options as in bench/documents.py.
@@ -38,7 +39,7 @@ vector_text = {
 bulk_text = {
     "copy_1000": "copy 1,000 numbers",
     "copy_assign_1000": "assign 1,000 numbers to as many",
-    "append_64_chars": "append 64 bytes",
+    "append_61_chars": "append 61 bytes",
     "insert_16_in_the_middle": "insert 16 numbers in the middle of 64",
     "insert_8_strings": "insert 8 strings in the middle of 24",
     "assign_200_chars": "assign 200 equal bytes",
@@ -146,6 +147,13 @@ pool_text = {
     "one_thread": "one thread",
     "two_threads": "two threads; CPU time of each",
 }
+string_text = {
+    "package_database": "Debian's package database",
+    "json_strings": "strings of JSON",
+    "identifiers": "identifiers of C++",
+    "paths": "paths of files",
+}
+string_work = {"make": "made and ended", "table": "counted in a hash table", "sort": "copied and sorted"}
 class_text = {
     "class_one": "one object, made and deleted",
     "class_32": "32 made, 32 deleted; per object",
@@ -198,6 +206,29 @@ def compile_lines(rows: Rows) -> list[str]:
     text = medians(rows, "text_bytes")[""]
     body = [[x, f"{seconds[x]:.2f}", f"{text[x]:.0f}"] for x in seconds]
     return markdown.table(["library", "CPU seconds to compile", "bytes of code"], body)
+
+
+def string_lines(lengths: dict[str, dict[str, int]]) -> list[str]:
+    """How long the strings of real texts are, and whether more inline room is worth it."""
+    body = []
+    for text, said in string_text.items():
+        row = lengths[text]
+        shares = [100 * row[f"up_to_{n}"] / row["strings"] for n in (15, 23, 55)]
+        body.append([said, f"{row['strings']:,}", *(f"{share:.1f}" for share in shares)])
+    names = {
+        f"{work}_{t}": f"{said}, {what}"
+        for t, said in string_text.items()
+        for work, what in string_work.items()
+    }
+    return [
+        "## Strings with more inline room",
+        "",
+        "`inline 24` is `small_vector<char, 24>`, as large as `std::string` (32 bytes) and without a",
+        "terminating zero: no `small_string` of that size could hold more. `inline 56` takes 64 bytes.",
+        "",
+        *markdown.table(["text", "strings", "up to 15 bytes, %", "up to 23, %", "up to 55, %"], body),
+        *row_lines(load("strings")[1], "ns per string, median", names, ours=""),
+    ]
 
 
 def pool_sections(found: dict[str, Any]) -> list[str]:
@@ -259,6 +290,7 @@ def render() -> str:
         "One function that pushes, inserts, erases and resizes.",
         "",
         *compile_lines(load("compile")[1]),
+        *string_lines(found["string_lengths"]),
         "## arena",
         "",
         "100,000 objects of 104 bytes, made and then freed together.",

@@ -4,7 +4,9 @@
 // --method new: one new and one delete each. --method buffer: placed into one
 // buffer of exactly their size. --method monotonic:
 // std::pmr::monotonic_buffer_resource, which grows as it needs. --method
-// arena: heapwright's arena, reset between rounds.
+// arena: heapwright's arena, reset between rounds; arena-huge: the same, its
+// blocks from huge pages. --method construct: the objects alone, in pages that
+// are there: what no allocator can take away.
 // Figures: time to make an object in the first round (pages fault in), the
 // median over the later ones, and the same for ending it.
 #include <algorithm>
@@ -18,6 +20,7 @@
 
 #if __has_include("heapwright/arena.hpp")
 #include "heapwright/arena.hpp"
+#include "heapwright/huge_pages.hpp"
 #define HEAPWRIGHT_LAB_HAS_ARENA
 #endif
 
@@ -57,6 +60,20 @@ class Buffer {
   Object* next_ = nullptr;
 };
 
+class Construction {
+ public:
+  explicit Construction(std::uint64_t objects) : places_(objects) {}
+  Object* make(std::uint64_t number) { return new (&places_[number]) Object(number); }
+  void end(Object* const*, std::uint64_t) {}
+
+ private:
+  union Place {
+    char nothing;
+    Object object;
+  };
+  MappedArray<Place> places_;
+};
+
 struct Monotonic {
   std::pmr::monotonic_buffer_resource resource;
   Object* make(std::uint64_t number) {
@@ -68,6 +85,7 @@ struct Monotonic {
 #ifdef HEAPWRIGHT_LAB_HAS_ARENA
 struct Arena {
   heapwright::arena objects;
+  explicit Arena(const heapwright::arena_options& options) : objects(options) {}
   Object* make(std::uint64_t number) { return objects.create<Object>(number); }
   void end(Object* const*, std::uint64_t) { objects.reset(); }
 };
@@ -105,7 +123,8 @@ void measure(const Options& options, Report& report, Store& store) {
 std::uint64_t needed_bytes(const Options& options) { return options.count("objects") * sizeof(Object) * 4; }
 
 void run(const Options& options, Report& report) {
-  const std::size_t method = options.choice("method", {"new", "buffer", "monotonic", "arena"});
+  const std::size_t method =
+      options.choice("method", {"new", "buffer", "monotonic", "construct", "arena", "arena-huge"});
   if (method == 0) {
     OneByOne store;
     measure(options, report, store);
@@ -115,9 +134,17 @@ void run(const Options& options, Report& report) {
   } else if (method == 2) {
     Monotonic store;
     measure(options, report, store);
+  } else if (method == 3) {
+    Construction store(options.count("objects"));
+    measure(options, report, store);
   } else {
 #ifdef HEAPWRIGHT_LAB_HAS_ARENA
-    Arena store;
+    const heapwright::arena_options huge{
+        .first_block_bytes = 2 << 20,
+        .largest_block_bytes = 8 << 20,
+        .upstream = heapwright::huge_page_resource::instance(),
+    };
+    Arena store(method == 4 ? heapwright::arena_options{} : huge);
     measure(options, report, store);
 #else
     refuse("this build has no arena");

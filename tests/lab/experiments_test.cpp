@@ -82,7 +82,7 @@ TEST(Latency, EachPartHasItsFigures) {
 }
 
 TEST(Arena, OneBufferIsMeasuredLikeOneByOne) {
-  for (const std::string method : {"new", "buffer", "monotonic", "arena"}) {
+  for (const std::string method : {"new", "buffer", "monotonic", "construct", "arena", "arena-huge"}) {
     const std::string report = run(arena_experiment, {"--method", method, "--objects", "1000"});
     EXPECT_GT(figure(report, "later_ns"), 0) << method;
     EXPECT_GT(figure(report, "first_ns"), 0) << method;
