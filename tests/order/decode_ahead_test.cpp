@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "memory_pieces.hpp"
 
@@ -52,6 +54,23 @@ TEST_P(DecodesAhead, GivesPiecesInOrderAndFinishesEachOnce) {
   ahead.finish();
   EXPECT_EQ(made, calls);
   EXPECT_EQ(finished, calls);
+}
+
+TEST_P(DecodesAhead, StopsAheadOfAConsumerThatTakesNothing) {
+  constexpr std::size_t window = 32;
+  std::atomic<std::size_t> made = 0;
+  const DecodeAhead<MemoryPiece> ahead(
+      schedule_, GetParam(),
+      [&](unsigned, const ScheduledChunk&, std::uint32_t first, MemoryPiece& piece) {
+        fill(piece, trace_, first, 1);
+        ++made;
+      },
+      [](unsigned, MemoryPiece&) {});
+  const std::size_t wanted = GetParam() == 0 ? 0 : window;
+  while (made < wanted) std::this_thread::yield();
+  // Time enough for what must not happen.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(made, wanted);
 }
 
 TEST_P(DecodesAhead, TheConsumerGetsAWorkersFailure) {
