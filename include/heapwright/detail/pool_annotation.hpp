@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <new>
 
 #include "heapwright/detail/check.hpp"
@@ -51,28 +52,29 @@ const pool_annotation& lasting_annotation(const void* pool) noexcept {
 }
 
 // As pool_annotation, for an arena, which does not know its blocks: the address of each is
-// kept in front of the next, so that a rewind can say which are gone.
+// kept in front of the next, so that a rewind can say which are gone. Blocks may lie at any
+// address, so these are copied byte by byte.
 class arena_annotation {
-  struct block {
-    const block* older;
-  };
-
  public:
-  using position = const block*;
+  using position = const std::byte*;  // the newest block
   arena_annotation(const void* arena, const char* name) noexcept : pool_(arena, name) {}
   // How much longer an allocation has to be.
   static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {
-    return std::max(alignment, sizeof(block));
+    return std::max(alignment, sizeof(position));
   }
   void* took(void* memory, std::size_t front, std::size_t bytes) noexcept {
-    std::byte* first = static_cast<std::byte*>(memory) + front;
-    newest_ = ::new (first - sizeof(block)) block{newest_};
+    std::byte* const first = static_cast<std::byte*>(memory) + front;
+    std::memcpy(first - sizeof newest_, &newest_, sizeof newest_);
+    newest_ = first;
     pool_.took(first, bytes);
     return first;
   }
   position now() const noexcept { return newest_; }
   void gave_since(position earlier) noexcept {
-    for (; newest_ != earlier; newest_ = newest_->older) pool_.gave(newest_ + 1);
+    while (newest_ != earlier) {
+      pool_.gave(newest_);
+      std::memcpy(&newest_, newest_ - sizeof newest_, sizeof newest_);
+    }
   }
 
  private:
