@@ -9,20 +9,17 @@
 // are there: what no allocator can take away.
 // Figures: time to make an object in the first round (pages fault in), the
 // median over the later ones, and the same for ending it.
+#include "heapwright/arena.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <memory_resource>
 #include <new>
 
+#include "heapwright/huge_pages.hpp"
 #include "lab/experiment.hpp"
 #include "lab/mapped_array.hpp"
 #include "lab/process_figures.hpp"
-
-#if __has_include("heapwright/arena.hpp")
-#include "heapwright/arena.hpp"
-#include "heapwright/huge_pages.hpp"
-#define HEAPWRIGHT_LAB_HAS_ARENA
-#endif
 
 namespace heapwright::lab {
 namespace {
@@ -82,14 +79,12 @@ struct Monotonic {
   void end(Object* const*, std::uint64_t) { resource.release(); }
 };
 
-#ifdef HEAPWRIGHT_LAB_HAS_ARENA
 struct Arena {
   heapwright::arena objects;
   explicit Arena(const heapwright::arena_options& options) : objects(options) {}
   Object* make(std::uint64_t number) { return objects.create<Object>(number); }
   void end(Object* const*, std::uint64_t) { objects.reset(); }
 };
-#endif
 
 template <typename Store>
 void measure(const Options& options, Report& report, Store& store) {
@@ -138,7 +133,6 @@ void run(const Options& options, Report& report) {
     Construction store(options.count("objects"));
     measure(options, report, store);
   } else {
-#ifdef HEAPWRIGHT_LAB_HAS_ARENA
     const heapwright::arena_options huge{
         .first_block_bytes = 2 << 20,
         .largest_block_bytes = 8 << 20,
@@ -146,9 +140,6 @@ void run(const Options& options, Report& report) {
     };
     Arena store(method == 4 ? heapwright::arena_options{} : huge);
     measure(options, report, store);
-#else
-    refuse("this build has no arena");
-#endif
   }
 }
 

@@ -15,12 +15,8 @@
 #include "lab/experiment.hpp"
 #include "lab/loads.hpp"
 #include "lab/mapped_array.hpp"
-#include "lab/process_figures.hpp"
-
-#if __has_include("heapwright/buffer_cache.hpp")
 #include "lab/own_buffer_source.hpp"
-#define HEAPWRIGHT_LAB_HAS_BUFFER_CACHE
-#endif
+#include "lab/process_figures.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -144,12 +140,8 @@ void run(const Options& options, Report& report) {
     BufferSource source(static_cast<BufferPolicy>(policy), options.count("entries"), options.count("cutoff"));
     return measure(options, report, source);
   }
-#ifdef HEAPWRIGHT_LAB_HAS_BUFFER_CACHE
   OwnBufferSource source;
   measure(options, report, source);
-#else
-  refuse("this build has no buffer_cache");
-#endif
 }
 
 }  // namespace

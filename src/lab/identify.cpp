@@ -7,8 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "lab/parts.hpp"
-
 namespace heapwright::lab {
 namespace {
 
@@ -48,7 +46,6 @@ void identify(Report& report) {
   report.text("malloc_from", is_known ? object.dli_fname : "");
   report.text("version", version_of_allocator(text));
   report.text("libc", gnu_get_libc_version());
-  report.text("parts", known_parts);
 }
 
 }  // namespace heapwright::lab

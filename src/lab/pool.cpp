@@ -92,12 +92,8 @@ void run(const Options& options, Report& report) {
     FixedPool pool(objects, keep);
     return measure(options, report, pool);
   }
-#ifdef HEAPWRIGHT_LAB_HAS_OBJECT_POOL
   OwnPool pool(objects);
   measure(options, report, pool);
-#else
-  refuse("this build has no object_pool");
-#endif
 }
 
 }  // namespace

@@ -8,12 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "lab/mapped_array.hpp"
-
-#if __has_include("heapwright/object_pool.hpp")
 #include "heapwright/object_pool.hpp"
-#define HEAPWRIGHT_LAB_HAS_OBJECT_POOL
-#endif
+#include "lab/mapped_array.hpp"
 
 namespace heapwright::lab {
 
@@ -23,9 +19,7 @@ struct Element {
 
 struct PooledObject {
   std::vector<Element> elements;
-#ifdef HEAPWRIGHT_LAB_HAS_OBJECT_POOL
   static constexpr auto pool_members = heapwright::members(&PooledObject::elements);
-#endif
 };
 
 // Objects live in mapped memory; their vectors' buffers are in the heap. What
@@ -61,7 +55,6 @@ class FixedPool {
   std::uint64_t count_ = 0;
 };
 
-#ifdef HEAPWRIGHT_LAB_HAS_OBJECT_POOL
 // heapwright's pool; which object it hands out is its own choice.
 class OwnPool {
  public:
@@ -79,6 +72,5 @@ class OwnPool {
  private:
   object_pool<PooledObject> pool_;
 };
-#endif
 
 }  // namespace heapwright::lab

@@ -10,15 +10,11 @@
 #include <memory>
 #include <new>
 
+#include "heapwright/make_shared_private.hpp"
 #include "lab/counting_allocator.hpp"
 #include "lab/experiment.hpp"
 #include "lab/mapped_array.hpp"
 #include "lab/process_figures.hpp"
-
-#if __has_include("heapwright/make_shared_private.hpp")
-#include "heapwright/make_shared_private.hpp"
-#define HEAPWRIGHT_LAB_HAS_MAKE_SHARED_PRIVATE
-#endif
 
 namespace heapwright::lab {
 namespace {
@@ -46,14 +42,12 @@ class Guarded {
   std::uint64_t values_[5];
 };
 
-#ifdef HEAPWRIGHT_LAB_HAS_MAKE_SHARED_PRIVATE
 class Befriended {
   friend class heapwright::private_access;
   explicit Befriended(std::uint64_t number) noexcept : values_{number} {}
   std::uint64_t values_[5];
 };
 static_assert(sizeof(Befriended) == sizeof(Plain));
-#endif
 
 template <typename Make>
 void measure(const Options& options, Report& report, const Make& make) {
@@ -110,12 +104,8 @@ void run(const Options& options, Report& report) {
       report_requests(report, count_make());
       return measure(options, report, [](std::uint64_t i) { return Guarded::create(i); });
     default:
-#ifdef HEAPWRIGHT_LAB_HAS_MAKE_SHARED_PRIVATE
       report_requests(report, count_make());  // allocate_shared too, with an allocator as empty
       return measure(options, report, [](std::uint64_t i) { return make_shared_private<Befriended>(i); });
-#else
-      refuse("this build has no make_shared_private");
-#endif
   }
 }
 

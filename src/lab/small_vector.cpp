@@ -9,6 +9,8 @@
 // std::vector.
 // Figures: time per vector in the later rounds, bytes of the vector itself,
 // allocator calls and bytes requested per vector, resident bytes per vector.
+#include "heapwright/small_vector.hpp"
+
 #include <algorithm>
 #include <new>
 #include <vector>
@@ -18,11 +20,6 @@
 #include "lab/loads.hpp"
 #include "lab/mapped_array.hpp"
 #include "lab/process_figures.hpp"
-
-#if __has_include("heapwright/small_vector.hpp")
-#include "heapwright/small_vector.hpp"
-#define HEAPWRIGHT_LAB_HAS_SMALL_VECTOR
-#endif
 
 namespace heapwright::lab {
 namespace {
@@ -116,7 +113,6 @@ void run(const Options& options, Report& report) {
     measure<std::vector<void*>>(options, report, counts, is_local);
     return report_requests<std::vector<void*, CountingAllocator<void*>>>(report, counts, is_local);
   }
-#ifdef HEAPWRIGHT_LAB_HAS_SMALL_VECTOR
   if (is_local) {
     measure<small_vector<void*, local_elements>>(options, report, counts, true);
     report_requests<small_vector<void*, local_elements, CountingAllocator<void*>>>(report, counts, true);
@@ -124,9 +120,6 @@ void run(const Options& options, Report& report) {
     measure<small_vector<void*, 1>>(options, report, counts, false);
     report_requests<small_vector<void*, 1, CountingAllocator<void*>>>(report, counts, false);
   }
-#else
-  refuse("this build has no small_vector");
-#endif
 }
 
 }  // namespace
