@@ -8,17 +8,17 @@
 #include <chrono>
 #include <thread>
 
-#include "heap/caches.hpp"
-#include "heap/counting.hpp"
-#include "heap/dropped_blocks.hpp"
-#include "heap/hardened.hpp"
-#include "heap/heap_object.hpp"
-#include "heap/lock.hpp"
-#include "heap/maintenance.hpp"
-#include "heap/page_source.hpp"
-#include "heap/partial_pool.hpp"
-#include "heap/process.hpp"
-#include "heap/settings.hpp"
+#include "heap/base/counting.hpp"
+#include "heap/base/lock.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/front/hardened.hpp"
+#include "heap/pages/page_source.hpp"
+#include "heap/service/maintenance.hpp"
+#include "heap/service/process.hpp"
+#include "heap/slabs/dropped_blocks.hpp"
+#include "heap/slabs/partial_pool.hpp"
+#include "heap/threads/caches.hpp"
+#include "heap/threads/heap_object.hpp"
 
 namespace heapwright::heap {
 namespace {

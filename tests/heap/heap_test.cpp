@@ -12,12 +12,12 @@
 #include <thread>
 #include <vector>
 
-#include "heap/allocate.hpp"
-#include "heap/counting.hpp"
-#include "heap/large.hpp"
-#include "heap/maintenance.hpp"
-#include "heap/settings.hpp"
-#include "heap/system_pages.hpp"
+#include "heap/base/counting.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/base/system_pages.hpp"
+#include "heap/front/allocate.hpp"
+#include "heap/pages/large.hpp"
+#include "heap/service/maintenance.hpp"
 #include "held_memory.hpp"
 
 namespace heapwright::heap {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "heap/page_source.hpp"
-#include "heap/system_pages.hpp"
+#include "heap/base/system_pages.hpp"
+#include "heap/pages/page_source.hpp"
 
 namespace heapwright::heap {
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Large blocks that are moved, and what is counted of memory given back.
-#include "heap/large.hpp"
+#include "heap/pages/large.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "heap/counting.hpp"
-#include "heap/dropped_blocks.hpp"
-#include "heap/free_runs.hpp"
-#include "heap/page_source.hpp"
-#include "heap/process.hpp"
-#include "heap/settings.hpp"
-#include "heap/slab.hpp"
-#include "heap/system_pages.hpp"
-#include "heap/thread_cache.hpp"
+#include "heap/base/counting.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/base/system_pages.hpp"
+#include "heap/pages/free_runs.hpp"
+#include "heap/pages/page_source.hpp"
+#include "heap/service/process.hpp"
+#include "heap/slabs/page_purge.hpp"
+#include "heap/slabs/slab.hpp"
+#include "heap/threads/thread_cache.hpp"
 
 namespace heapwright::heap {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // length: one fixture for all that the page source promises
-#include "heap/page_source.hpp"
+#include "heap/pages/page_source.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "heap/free_runs.hpp"
-#include "heap/process.hpp"
-#include "heap/settings.hpp"
-#include "heap/system_pages.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/base/system_pages.hpp"
+#include "heap/pages/free_runs.hpp"
+#include "heap/service/process.hpp"
 #include "held_memory.hpp"
 
 namespace heapwright::heap {

@@ -2,7 +2,7 @@
 // Every interleaving of frees by two threads with an owner that watches,
 // takes and unwatches. Each step is one atomic operation on the word, as in
 // the heap; the model's truth is kept beside it.
-#include "heap/remote_word.hpp"
+#include "heap/slabs/remote_word.hpp"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ struct Model {
         break;
       case Step::unwatch:
         if (is_watching && word.is_armed()) {
-          word = word.disarmed();
+          word.bits &= ~RemoteWord::armed_bit;
           is_watching = false;
         }
         break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "heap/size_class.hpp"
+#include "heap/base/size_class.hpp"
 
 #include <gtest/gtest.h>
 

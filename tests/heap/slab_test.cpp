@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "heap/slab.hpp"
+#include "heap/slabs/slab.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,11 @@
 #include <set>
 #include <vector>
 
-#include "heap/dropped_blocks.hpp"
-#include "heap/process.hpp"
-#include "heap/remote_free.hpp"
-#include "heap/thread_cache.hpp"
+#include "heap/pages/page_source.hpp"
+#include "heap/service/process.hpp"
+#include "heap/slabs/page_purge.hpp"
+#include "heap/threads/remote_free.hpp"
+#include "heap/threads/thread_cache.hpp"
 
 namespace heapwright::heap {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What others freed is handed out from a list of the cache's own, so that the
 // slab's line is theirs alone meanwhile.
-#include "heap/thread_cache.hpp"
+#include "heap/threads/thread_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "heap/allocate.hpp"
-#include "heap/maintenance.hpp"
+#include "heap/front/allocate.hpp"
+#include "heap/service/maintenance.hpp"
+#include "heap/threads/cache_check.hpp"
+#include "heap/threads/slab_events.hpp"
 #include "heapwright/heap.h"
 
 namespace heapwright::heap {

@@ -3,7 +3,7 @@
 // fuzzer, a sanitizer.
 #pragma once
 
-#include "heap/allocate.hpp"
+#include "heap/front/allocate.hpp"
 #include "heap_model.hpp"
 
 namespace heap_model {

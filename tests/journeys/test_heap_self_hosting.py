@@ -54,8 +54,8 @@ def test_the_heap_builds_itself(tmp_path: Path) -> None:
     run(["cmake", "--build", built, "-j", "2", "--target", "heapwright"], library)
     made = built / "lib/libheapwright.so"
 
-    compile_anew(built, "src/heap/thread_cache.cpp", tmp_path / "without.o")
-    with_heap = next(built.rglob("heapwright_heap.dir/thread_cache.cpp.o"))
+    compile_anew(built, "src/heap/threads/refill.cpp", tmp_path / "without.o")
+    with_heap = next(built.rglob("heapwright_heap.dir/threads/refill.cpp.o"))
     assert (tmp_path / "without.o").read_bytes() == with_heap.read_bytes()
 
     (tmp_path / "program.cpp").write_text(

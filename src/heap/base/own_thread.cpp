@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "heap/base/own_thread.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "heap/base/rights.hpp"
+#include "heap/base/size_class.hpp"
+#include "heap/base/system_pages.hpp"
+#include "platform/futex.hpp"
+#include "platform/raw_syscall.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+// lost: the parent of this process had one; left: it ended because nothing waited.
+enum State : std::uint32_t { absent, starting, present, lost, left, forbidden };
+
+struct Thread {
+  std::atomic<std::uint32_t> state;
+  std::atomic<std::uint32_t> alive;  // its id; the kernel clears it when it is gone
+  std::atomic<std::uint32_t> bell;   // counted up to wake it
+  std::atomic<bool> is_to_end;
+  char* mapping;
+};
+constinit Thread thread{};
+constinit ThreadWork work{};
+
+// Each part a unit, with one that cannot be reached before, between and behind.
+constexpr std::size_t part_bytes = unit_bytes;
+constexpr std::size_t mapping_bytes = 5 * part_bytes;
+char* stack_of(char* mapping) noexcept { return mapping + part_bytes; }
+char* storage_of(char* mapping) noexcept { return mapping + 3 * part_bytes; }
+
+[[noreturn]] void begin() noexcept {
+  platform::raw_syscall(SYS_prctl, PR_SET_NAME, platform::raw_argument("heapwright"));
+  give_up_rights();
+  work.run();
+  for (;;) platform::raw_syscall(SYS_exit, 0);
+}
+
+// A thread pointer of its own, which locks know their holder by, with the
+// thread's variable below it where libc's threads have theirs.
+void* prepare_storage(char* storage) noexcept {
+  auto* pointer = reinterpret_cast<void**>(storage + part_bytes - 1024);
+  *pointer = pointer;
+  char* const place = reinterpret_cast<char*>(pointer) + work.variable_offset;
+  if (place < storage || place >= storage + part_bytes) return nullptr;
+  *reinterpret_cast<void**>(place) = work.variable;
+  return pointer;
+}
+
+bool map_parts() noexcept {
+  if (thread.mapping != nullptr) return true;
+  auto* mapping = static_cast<char*>(map_out_of_reach(mapping_bytes));
+  if (mapping == nullptr) return false;
+  if (!make_writable(stack_of(mapping), part_bytes) || !make_writable(storage_of(mapping), part_bytes)) {
+    unmap(mapping, mapping_bytes);
+    return false;
+  }
+  thread.mapping = mapping;
+  return true;
+}
+
+long clone_thread(void* stack_top, void* pointer) noexcept {
+  constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                         CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  long result = SYS_clone;
+  register long r10 asm("r10") = platform::raw_argument(&thread.alive);
+  register long r8 asm("r8") = platform::raw_argument(pointer);
+  register void (*entry)() asm("r9") = [] { begin(); };
+  asm volatile(
+      "syscall\n\t"
+      "test %%rax, %%rax\n\t"
+      "jnz 1f\n\t"
+      "xor %%ebp, %%ebp\n\t"
+      "and $-16, %%rsp\n\t"
+      "call *%%r9\n\t"
+      "ud2\n"
+      "1:"
+      : "+a"(result)
+      : "D"(flags), "S"(stack_top), "d"(&thread.alive), "r"(r10), "r"(r8), "r"(entry)
+      : "rcx", "r11", "memory");
+  return result;
+}
+
+// The one before has ended, or is on its last instructions.
+bool await_end() noexcept {
+  constexpr std::uint64_t look_ns = 10'000'000;
+  for (int i = 0; i < 200; ++i) {
+    const std::uint32_t id = thread.alive.load(std::memory_order_acquire);
+    if (id == 0) return true;
+    platform::futex_wait(thread.alive, id, look_ns);
+  }
+  return false;
+}
+
+bool start_thread() noexcept {
+  if (!map_parts() || !await_end()) return false;
+  void* const pointer = prepare_storage(storage_of(thread.mapping));
+  if (pointer == nullptr) return false;
+  std::uint64_t all = ~std::uint64_t{0};
+  std::uint64_t before = 0;
+  platform::raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, platform::raw_argument(&all),
+                        platform::raw_argument(&before), sizeof(all));
+  const long id = clone_thread(stack_of(thread.mapping) + part_bytes, pointer);
+  platform::raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, platform::raw_argument(&before), 0, sizeof(before));
+  return id > 0;
+}
+
+bool start_from(std::uint32_t state) noexcept {
+  if (work.run == nullptr) return false;
+  if (!thread.state.compare_exchange_strong(state, starting, std::memory_order_seq_cst)) return false;
+  update_tick();
+  const bool is_started = start_thread();
+  // Refused: nobody asks again. Forbidden meanwhile: it has been told to end.
+  std::uint32_t expected = starting;
+  thread.state.compare_exchange_strong(expected, is_started ? present : forbidden, std::memory_order_seq_cst);
+  return is_started;
+}
+
+}  // namespace
+
+void set_thread_work(const ThreadWork& of_thread) noexcept { work = of_thread; }
+
+void start_maintenance() noexcept {
+  if (thread.state.load(std::memory_order_relaxed) == absent) start_from(absent);
+}
+
+[[gnu::hot]] void restart_maintenance() noexcept {
+  if (thread.state.load(std::memory_order_relaxed) == lost) start_from(lost);
+}
+
+bool restart_idle_thread() noexcept {
+  return thread.state.load(std::memory_order_relaxed) == left && start_from(left);
+}
+
+std::uint32_t thread_bell() noexcept { return thread.bell.load(); }
+bool is_thread_to_end() noexcept { return thread.is_to_end; }
+void sleep_until_rung(std::uint32_t seen, std::uint64_t most_ns) noexcept {
+  platform::futex_wait(thread.bell, seen, most_ns);
+}
+
+bool leave_thread() noexcept {
+  std::uint32_t expected = present;
+  thread.state.compare_exchange_strong(expected, left, std::memory_order_seq_cst);
+  if (thread.is_to_end || waiting.is_there.load(std::memory_order_seq_cst) == 0) return true;
+  expected = left;
+  return !thread.state.compare_exchange_strong(expected, present, std::memory_order_seq_cst);
+}
+
+void announce_waiting_memory() noexcept {
+  update_tick();
+  if (waiting.is_there.exchange(1, std::memory_order_seq_cst) != 0 || !is_maintenance_thread_there()) return;
+  thread.bell.fetch_add(1, std::memory_order_seq_cst);
+  platform::futex_wake(thread.bell);
+}
+
+bool is_maintenance_thread_there() noexcept {
+  const std::uint32_t state = thread.state.load(std::memory_order_seq_cst);
+  return state == present || state == starting;
+}
+
+void forbid_maintenance_thread() noexcept {
+  thread.is_to_end = true;
+  while (thread.state.load(std::memory_order_seq_cst) == starting) sched_yield();
+  thread.state.store(forbidden, std::memory_order_seq_cst);
+  thread.bell.fetch_add(1, std::memory_order_seq_cst);
+  platform::futex_wake(thread.bell);
+  await_end();
+}
+
+bool is_maintenance_thread() noexcept {
+  const auto* here = static_cast<const char*>(__builtin_frame_address(0));
+  const char* stack = thread.mapping == nullptr ? nullptr : stack_of(thread.mapping);
+  return stack != nullptr && here >= stack && here < stack + part_bytes;
+}
+
+void forget_maintenance_thread() noexcept {
+  thread.alive.store(0, std::memory_order_relaxed);
+  const std::uint32_t state = thread.state.load(std::memory_order_relaxed);
+  if (state == present || state == starting) thread.state.store(lost, std::memory_order_relaxed);
+}
+
+}  // namespace heapwright::heap

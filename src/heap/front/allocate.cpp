@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "heap/front/allocate.hpp"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "heap/base/checked_size.hpp"
+#include "heap/base/counting.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/front/foreign.hpp"
+#include "heap/front/hardened.hpp"
+#include "heap/pages/large.hpp"
+#include "heap/service/maintenance.hpp"
+#include "heap/service/process.hpp"
+#include "heap/slabs/misuse.hpp"
+#include "heap/threads/heap_object.hpp"
+#include "heap/threads/refill.hpp"
+#include "heap/threads/remote_free.hpp"
+#include "heap/threads/slab_events.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+void* no_memory() noexcept {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+// For threads whose cache is gone, and for those that get none.
+void* allocate_late(std::size_t bytes, std::size_t alignment) noexcept {
+  static std::atomic<heapwright_heap*> late{nullptr};
+  heapwright_heap* heap = late.load(std::memory_order_acquire);
+  if (heap == nullptr) {
+    heapwright_heap* made = create_heap("late");
+    if (made == nullptr) return nullptr;
+    if (late.compare_exchange_strong(heap, made, std::memory_order_acq_rel)) {
+      heap = made;
+    } else {
+      destroy_heap(made);
+    }
+  }
+  return allocate_in(heap, bytes, alignment);
+}
+
+void* allocate_first(std::size_t bytes) noexcept {
+  ThreadCache* cache = attach();
+  return cache == nullptr ? allocate_late(bytes, 16) : take_block(cache, class_of(bytes));
+}
+
+}  // namespace
+
+[[gnu::hot]] void* allocate_slowly(std::size_t bytes) noexcept {
+  const StepScope scope;
+  ThreadCache* cache = current_cache;
+  void* block = nullptr;
+  give_back_if_due();
+  // A thread has a cache only in a process that is initialized and not hardened.
+  if (bytes <= slab_limit_bytes && cache != &unattached && cache != &detached) {
+    block = take_block(cache, class_of(bytes));
+    return block != nullptr ? block : no_memory();
+  }
+  if (!initialize_process()) return no_memory();
+  if (settings.is_hardened) return hardened_allocate(bytes, 16);
+  if (bytes > slab_limit_bytes) {
+    count_reason(counters::Reason::large_allocate);
+    block = allocate_large(bytes, 1, nullptr).memory;
+  } else {
+    block = allocate_first(bytes);
+  }
+  return block != nullptr ? block : no_memory();
+}
+
+void* allocate_zeroed(std::size_t bytes) noexcept {
+  if (bytes > slab_limit_bytes && initialize_process() && !settings.is_hardened) {
+    const LargeBlock block = allocate_large(bytes, 1, nullptr);
+    if (block.memory == nullptr) return no_memory();
+    return block.is_zeroed ? block.memory : std::memset(block.memory, 0, bytes);
+  }
+  void* block = allocate(bytes);
+  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+}
+
+void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  const StepScope scope;
+  if (!initialize_process()) return no_memory();
+  if (settings.is_hardened) return hardened_allocate(bytes, alignment);
+  const std::size_t needed = aligned_bytes(bytes, alignment);
+  void* block = nullptr;
+  if (needed == 0) {
+    block = allocate_large(bytes, alignment, nullptr).memory;
+  } else if (ThreadCache* cache = attach()) {
+    block = take_block(cache, class_of(needed));
+  } else {
+    block = allocate_late(bytes, alignment);
+  }
+  return block != nullptr ? block : no_memory();
+}
+
+namespace {
+
+// The first line of the slab or large block that a block begins in.
+UnitLine* require_line(const char* function, const void* pointer) noexcept {
+  UnitLine* line = head_line_of(pointer);
+  if (line == nullptr) stop_for_pointer(function, pointer);
+  if (line->kind == UnitKind::slab) {
+    require_block(function, line, pointer);
+  } else if (pointer != memory_of(unit_of(line))) {
+    stop_for_pointer(function, pointer);
+  }
+  return line;
+}
+
+}  // namespace
+
+// Not this thread's, not small, not a block, or not ours at all.
+void release_slowly(void* block) noexcept {
+  const StepScope scope;
+  if (block == nullptr) return;
+  if (!is_in_region(block)) return release_foreign(block);
+  if (settings.is_hardened) return hardened_release(block);
+  UnitLine* line = require_line("free", block);
+  if (line->kind == UnitKind::large) {
+    count_reason(counters::Reason::large_free);
+    free_large(line);
+    return give_back_if_due();
+  }
+  ThreadCache* cache = current_cache;
+  if (line->owner.load(std::memory_order_relaxed) == cache) {
+    free_listed(cache, line, block);
+  } else {
+    cache->count(counters::Reason::remote_free);
+    free_remote(line, block);
+  }
+  give_back_if_due();
+}
+
+void on_due_event(ThreadCache* cache, UnitLine* slab) noexcept {
+  const StepScope scope;
+  on_event(cache, slab);
+  give_back_if_due();
+}
+
+void release_sized_slowly(void* block, std::size_t bytes) noexcept {
+  if (block != nullptr && settings.is_hardened) return hardened_release_sized(block, bytes);
+  release_slowly(block);
+}
+
+std::size_t usable_bytes_slowly(void* block) noexcept {
+  if (block == nullptr) return 0;
+  if (!is_in_region(block)) return usable_bytes_of_foreign(block);
+  if (settings.is_hardened) return hardened_usable_bytes(block);
+  const UnitLine* line = require_line("malloc_usable_size", block);
+  return line->kind == UnitKind::large ? line->large_bytes : class_of_slab(line).block_bytes;
+}
+
+namespace {
+
+void* copy_to(std::size_t bytes, void* block, std::size_t old_bytes) noexcept {
+  const bool is_large_growth = bytes > old_bytes && bytes > slab_limit_bytes;
+  void* moved = is_large_growth ? allocate_grown(bytes) : allocate(bytes);
+  if (moved == nullptr) return is_large_growth ? no_memory() : nullptr;
+  std::memcpy(moved, block, std::min(bytes, old_bytes));
+  release(block);
+  return moved;
+}
+
+}  // namespace
+
+void* reallocate(void* block, std::size_t bytes) noexcept {
+  if (!is_in_region(block)) return reallocate_foreign(block, bytes);
+  if (settings.is_hardened) return hardened_reallocate(block, bytes);
+  UnitLine* line = require_line("realloc", block);
+  if (line->kind == UnitKind::large) {
+    if (void* resized = resize_large(line, bytes)) return resized;
+    return copy_to(bytes, block, line->large_bytes);
+  }
+  const std::size_t usable = class_of_slab(line).block_bytes;
+  // Stays as long as it fits and does not waste half of the block.
+  if (bytes <= usable && (bytes >= usable / 2 || usable <= 32)) return block;
+  return copy_to(bytes, block, usable);
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// malloc and free, by their own names in namespace heap: allocate() and
+// release(). The straight paths are here, on one screen; src/heap/README.md
+// walks through them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/base/settings.hpp"
+#include "heap/slabs/slab_line.hpp"
+#include "heap/threads/caches.hpp"
+
+// Of an entry point that is little more than a straight path: one or two lines
+// of the instruction cache, not three.
+#define HEAPWRIGHT_HOT_ENTRY __attribute__((hot, aligned(64)))
+
+namespace heapwright::heap {
+
+// What the straight paths leave to others. All keep errno but for ENOMEM.
+void* allocate_slowly(std::size_t bytes) noexcept;
+void release_slowly(void* block) noexcept;
+// The slab's countdown has reached 0.
+void on_due_event(ThreadCache* cache, UnitLine* slab) noexcept;
+void release_sized_slowly(void* block, std::size_t bytes) noexcept;
+
+// Null: not on the straight path.
+[[gnu::always_inline]] inline void* allocate_straight(std::size_t bytes) noexcept {
+  if (bytes > small_limit_bytes) [[unlikely]]
+    return nullptr;
+  BlockList* const list = current_list(current_cache, step_of(bytes));
+  Block* const block = list->free_list;
+  return block == nullptr ? nullptr : pop(list, block);
+}
+
+// Null, errno = ENOMEM: no memory.
+[[gnu::always_inline]] inline void* allocate(std::size_t bytes) noexcept {
+  void* const block = allocate_straight(bytes);
+  return block != nullptr ? block : allocate_slowly(bytes);
+}
+
+// `otherwise` is called with a pointer that is not for the straight path.
+[[gnu::always_inline]] inline void release_or(void* pointer, auto otherwise) noexcept {
+  const std::uintptr_t base = region.base;
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - base;
+  if (!is_used_offset(offset)) [[unlikely]]
+    return otherwise(pointer);
+  auto* const line = reinterpret_cast<UnitLine*>(base + (offset >> unit_shift) * line_bytes);
+  if (line->owner.load(std::memory_order_relaxed) != current_cache) [[unlikely]]
+    return otherwise(pointer);
+  auto* const block = static_cast<Block*>(pointer);
+  Block* const last = line->free_list;
+  if (last == block) [[unlikely]]
+    return otherwise(pointer);  // twice in a row
+  if (push(line, block, last)) [[unlikely]]
+    return on_due_event(line->owner.load(std::memory_order_relaxed), line);
+}
+
+[[gnu::always_inline]] inline void release(void* pointer) noexcept { release_or(pointer, release_slowly); }
+// In hardened mode no block is on the straight path, so only what leaves it looks at `bytes`.
+[[gnu::always_inline]] inline void release_sized(void* pointer, std::size_t bytes) noexcept {
+  release_or(pointer, [bytes](void* block) { release_sized_slowly(block, bytes); });
+}
+
+std::size_t usable_bytes_slowly(void* block) noexcept;
+
+// Some programs ask for every block (redis does).
+[[gnu::always_inline]] inline std::size_t usable_bytes(void* block) noexcept {
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(block) - region.base;
+  if (offset >= region.used_bytes.load(std::memory_order_relaxed)) [[unlikely]]
+    return usable_bytes_slowly(block);
+  const auto* line = reinterpret_cast<UnitLine*>(region.base + (offset >> unit_shift) * line_bytes);
+  if (line->kind != UnitKind::slab || settings.is_hardened) [[unlikely]]
+    return usable_bytes_slowly(block);
+  return class_of_slab(line).block_bytes;
+}
+
+// As calloc, memalign and realloc; sizes are checked by the caller, alignments
+// are powers of two.
+void* allocate_zeroed(std::size_t bytes) noexcept;
+void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
+void* reallocate(void* block, std::size_t bytes) noexcept;
+
+}  // namespace heapwright::heap

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Calls by which a process changes who it is or what it may: each goes on to
+// the C library's once the maintenance thread is gone, which would keep the old
+// rights, escape the new bounds, or be why the kernel refuses.
+#include <dlfcn.h>
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "heap/base/own_thread.hpp"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+template <class Function, class... Arguments>
+int call_next(const char* name, Arguments... arguments) noexcept {
+  heapwright::heap::forbid_maintenance_thread();
+  auto* next = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  if (next != nullptr) return next(arguments...);
+  errno = ENOSYS;
+  return -1;
+}
+
+}  // namespace
+
+EXPORT int unshare(int flags) noexcept { return call_next<int(int)>("unshare", flags); }
+EXPORT int setns(int file, int kind) noexcept { return call_next<int(int, int)>("setns", file, kind); }
+EXPORT int setuid(uid_t user) noexcept { return call_next<int(uid_t)>("setuid", user); }
+EXPORT int seteuid(uid_t user) noexcept { return call_next<int(uid_t)>("seteuid", user); }
+EXPORT int setreuid(uid_t real, uid_t effective) noexcept {
+  return call_next<int(uid_t, uid_t)>("setreuid", real, effective);
+}
+EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved) noexcept {
+  return call_next<int(uid_t, uid_t, uid_t)>("setresuid", real, effective, saved);
+}
+EXPORT int setgid(gid_t group) noexcept { return call_next<int(gid_t)>("setgid", group); }
+EXPORT int setegid(gid_t group) noexcept { return call_next<int(gid_t)>("setegid", group); }
+EXPORT int setregid(gid_t real, gid_t effective) noexcept {
+  return call_next<int(gid_t, gid_t)>("setregid", real, effective);
+}
+EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved) noexcept {
+  return call_next<int(gid_t, gid_t, gid_t)>("setresgid", real, effective, saved);
+}
+EXPORT int setgroups(size_t count, const gid_t* groups) noexcept {
+  return call_next<int(size_t, const gid_t*)>("setgroups", count, groups);
+}
+EXPORT int capset(cap_user_header_t header, const cap_user_data_t data) noexcept {
+  return call_next<int(cap_user_header_t, cap_user_data_t)>("capset", header, data);
+}
+
+EXPORT int prctl(int option, ...) noexcept {
+  va_list list;
+  va_start(list, option);
+  unsigned long given[4];
+  for (unsigned long& argument : given) argument = va_arg(list, unsigned long);
+  va_end(list);
+  using Function = int(int, ...);
+  if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+    return call_next<Function>("prctl", option, given[0], given[1], given[2], given[3]);
+  static constinit Function* next = nullptr;
+  Function* found = __atomic_load_n(&next, __ATOMIC_RELAXED);
+  if (found == nullptr) {
+    found = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, "prctl"));
+    __atomic_store_n(&next, found, __ATOMIC_RELAXED);
+  }
+  return found(option, given[0], given[1], given[2], given[3]);
+}

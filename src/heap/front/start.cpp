@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// What happens at the start of the library, at forks and at the end.
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "heap/base/counting.hpp"
+#include "heap/base/lock.hpp"
+#include "heap/base/own_thread.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/front/allocate.hpp"
+#include "heap/front/hardened.hpp"
+#include "heap/pages/page_source.hpp"
+#include "heap/service/maintenance.hpp"
+#include "heap/service/process.hpp"
+#include "heap/service/publish.hpp"
+#include "heap/slabs/dropped_blocks.hpp"
+#include "heap/slabs/partial_pool.hpp"
+#include "heap/threads/caches.hpp"
+#include "heap/threads/heap_object.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+// Outer ones first.
+constexpr Lock& (*outer_locks[])() noexcept = {maintenance_lock, quarantine_lock, heaps_lock};
+constexpr Lock& (*inner_locks[])() noexcept = {caches_lock, pool_lock, dropped_maps_lock, page_source_lock};
+
+// The heaps' own ones, if the list of heaps can be walked.
+void for_each_heaps_lock(void (*visit)(Lock&, std::uint64_t), std::uint64_t argument = 0) noexcept {
+  if (heaps_lock().is_interrupted() || heaps_lock().is_held_for_fork()) for_each_heap_lock(visit, argument);
+}
+
+// A signal handler that forks may have interrupted a call of its own thread.
+bool has_interrupted_call() noexcept {
+  for (const auto lock : outer_locks) {
+    if (lock().is_interrupted()) return true;
+  }
+  for (const auto lock : inner_locks) {
+    if (lock().is_interrupted()) return true;
+  }
+  return false;
+}
+
+// So that the child finds nothing half done. Who holds a lock for longer than a
+// few instructions or one madvise waits for one that this thread has interrupted;
+// the child of such a fork may call only what a signal handler may.
+void before_fork() {
+  constexpr std::uint64_t patient_ns = 2'000'000'000;
+  constexpr std::uint64_t impatient_ns = 5'000'000;
+  const std::uint64_t most_ns = has_interrupted_call() ? impatient_ns : patient_ns;
+  for (const auto lock : outer_locks) lock().lock_for_fork(most_ns);
+  for_each_heaps_lock([](Lock& lock, std::uint64_t ns) { lock.lock_for_fork(ns); }, most_ns);
+  for (const auto lock : inner_locks) lock().lock_for_fork(most_ns);
+}
+
+void in_parent() {
+  for (const auto lock : inner_locks) lock().unlock_after_fork();
+  for_each_heaps_lock([](Lock& lock, std::uint64_t) { lock.unlock_after_fork(); });
+  for (const auto lock : outer_locks) lock().unlock_after_fork();
+}
+
+void in_child() {
+  reopen_counters();  // first: until then what is counted goes to the parent's page
+  for (const auto lock : inner_locks) lock().reset_in_child();
+  for_each_heaps_lock([](Lock& lock, std::uint64_t) { lock.reset_in_child(); });
+  for (const auto lock : outer_locks) lock().reset_in_child();
+  forget_other_threads();
+  forget_waiting_calls();
+  forget_maintenance_thread();
+}
+
+// Early, so that handlers of libraries that allocate in theirs are run inside of these.
+[[gnu::constructor(101)]] void start() {
+  pthread_atfork(before_fork, in_parent, in_child);
+  if (!initialize_process()) return;
+  // Here, and not in a call that the program may be timing: the first block's
+  // way touches most pages of code and tables.
+  release(allocate(1));
+  if (settings.starts_thread_early || settings.publishes_counters) start_maintenance();
+}
+
+[[gnu::destructor]] void end_process() { close_counters(); }
+
+}  // namespace
+
+}  // namespace heapwright::heap

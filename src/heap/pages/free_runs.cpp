@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+#include "heap/pages/free_runs.hpp"
+
+#include <algorithm>
+
+#include "heap/base/waiting.hpp"
+
+namespace heapwright::heap {
+
+constinit PageSource source{};
+
+namespace {
+
+// A block that has grown grows again: it moves to where it has room for this
+// many times its length.
+constexpr std::uint32_t growth_room = 4;
+
+void mark_ends(std::uint32_t unit, std::uint32_t units, UnitKind first, UnitKind last) noexcept {
+  UnitLine* head = line_of(unit);
+  head->kind = first;
+  head->units = units;
+  if (units > 1) {
+    UnitLine* tail = line_of(unit + units - 1);
+    tail->kind = last;
+    tail->units = units - 1;
+  }
+}
+
+void insert_run(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept {
+  mark_ends(unit, units, UnitKind::free_run, UnitKind::free_run_last);
+  UnitLine* line = line_of(unit);
+  line->flags = dirty ? is_dirty : 0;
+  (dirty ? source.dirty : source.clean).insert(unit);
+  if (!dirty) {
+    source.clean_units += units;
+    return;
+  }
+  line->stamp = current_tick();
+  line->second_next = 0;
+  line->second_prev = source.newest;
+  (source.newest != 0 ? line_of(source.newest)->second_next : source.oldest) = unit;
+  source.newest = unit;
+  source.dirty_units += units;
+}
+
+void remove_run(std::uint32_t unit) noexcept {
+  UnitLine* line = line_of(unit);
+  const bool dirty = is_dirty_run(line);
+  (dirty ? source.dirty : source.clean).remove(unit);
+  if (dirty) {
+    (line->second_next != 0 ? line_of(line->second_next)->second_prev : source.newest) = line->second_prev;
+    (line->second_prev != 0 ? line_of(line->second_prev)->second_next : source.oldest) = line->second_next;
+    source.dirty_units -= line->units;
+  } else {
+    source.clean_units -= line->units;
+  }
+  mark_ends(unit, line->units, UnitKind::inside, UnitKind::inside);
+}
+
+}  // namespace
+
+std::uint32_t free_run_before(std::uint32_t unit) noexcept {
+  const UnitLine* before = line_of(unit - 1);
+  if (before->kind == UnitKind::free_run_last) return unit - 1 - before->units;
+  return before->kind == UnitKind::free_run && before->units == 1 ? unit - 1 : 0;
+}
+
+std::uint32_t free_units_at(std::uint32_t unit) noexcept {
+  if (unit >= source.frontier.load(std::memory_order_relaxed)) return 0;
+  const UnitLine* line = line_of(unit);
+  return line->kind == UnitKind::free_run ? line->units : 0;
+}
+
+void insert_joined(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept {
+  const std::uint32_t after = unit + units;
+  if (after < source.frontier.load(std::memory_order_relaxed)) {
+    const UnitLine* next = line_of(after);
+    if (next->kind == UnitKind::free_run && is_dirty_run(next) == dirty) {
+      units += next->units;
+      remove_run(after);
+    }
+  }
+  const std::uint32_t joined = free_run_before(unit);
+  if (joined != 0 && is_dirty_run(line_of(joined)) == dirty) {
+    units += line_of(joined)->units;
+    remove_run(joined);
+    unit = joined;
+  }
+  insert_run(unit, units, dirty);
+}
+
+void carve_run(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t units) noexcept {
+  const std::uint32_t end = free_unit + line_of(free_unit)->units;
+  const bool dirty = is_dirty_run(line_of(free_unit));
+  const std::uint16_t stamp = line_of(free_unit)->stamp;
+  remove_run(free_unit);
+  if (unit > free_unit) insert_run(free_unit, unit - free_unit, dirty);
+  if (end > unit + units) insert_run(unit + units, end - unit - units, dirty);
+  if (dirty && end > unit + units) line_of(unit + units)->stamp = stamp;
+}
+
+void add_recent(std::uint32_t unit, std::uint32_t units) noexcept {
+  UnitLine* line = line_of(unit);
+  line->units = units;
+  line->stamp = current_tick();
+  source.recent.add(unit);
+  source.dirty_units += units;
+}
+
+namespace {
+
+std::uint32_t take_recent(std::uint32_t units) noexcept {
+  const std::uint32_t unit = source.recent.take(units);
+  if (unit != 0) source.dirty_units -= units;
+  return unit;
+}
+
+}  // namespace
+
+void join_oldest_recent() noexcept {
+  const std::uint32_t unit = source.recent.take_at(0);
+  const std::uint32_t units = line_of(unit)->units;
+  const std::uint16_t stamp = line_of(unit)->stamp;
+  source.dirty_units -= units;
+  insert_joined(unit, units, true);
+  line_of(source.newest)->stamp = stamp;
+}
+
+void join_recent() noexcept {
+  while (source.recent.count != 0) join_oldest_recent();
+}
+
+namespace {
+
+// `found` is at least units + alignment_units - 1 long, or 0.
+std::uint32_t carve_aligned(std::uint32_t found, std::uint32_t units,
+                            std::uint32_t alignment_units) noexcept {
+  if (found == 0) return 0;
+  const std::uint32_t unit = aligned_unit(found, alignment_units);
+  carve_run(found, unit, units);
+  return unit;
+}
+
+}  // namespace
+
+[[gnu::hot]] Run take_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  if (alignment_units == 1) {
+    const std::uint32_t recent = take_recent(units);
+    if (recent != 0) return {recent, false};
+  }
+  const std::uint32_t searched = units + alignment_units - 1;
+  std::uint32_t found = source.dirty.find(searched);
+  if (found == 0 && source.recent.count != 0) {
+    join_recent();
+    found = source.dirty.find(searched);
+  }
+  return {carve_aligned(found, units, alignment_units), false};
+}
+
+[[gnu::hot]] Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  const Run run = take_dirty_run(units, alignment_units);
+  if (run.unit != 0) return run;
+  const std::uint32_t found = source.clean.find(units + alignment_units - 1);
+  return {carve_aligned(found, units, alignment_units), true};
+}
+
+UnitLot take_clean_lot() noexcept {
+  const std::uint32_t unit = source.clean.find(1);
+  if (unit == 0) return {0, 0};
+  const bool is_shared = counters_page->heap.threads.load(std::memory_order_relaxed) > 1;
+  const std::uint32_t most = is_shared && source.limit_bytes == 0 ? lot_units - unit % lot_units : 1;
+  const std::uint32_t units = std::min<std::uint32_t>(most, line_of(unit)->units);
+  carve_run(unit, unit, units);
+  source.set_aside_units = source.set_aside_units + units;
+  return {unit, unit + units};
+}
+
+void carve_across(std::uint32_t unit, std::uint32_t units) noexcept {
+  for (std::uint32_t taken = 0; taken < units;) {
+    count_steps();
+    const std::uint32_t more = std::min<std::uint32_t>(line_of(unit + taken)->units, units - taken);
+    carve_run(unit + taken, unit + taken, more);
+    taken += more;
+  }
+}
+
+// A place with free units behind it, best where a block that grew was freed
+// before. The first one begins a quarter into the longest clean run: what is
+// before it serves shorter requests.
+Run take_run_with_room(std::uint32_t units) noexcept {
+  const std::uint32_t with_room = units * growth_room;
+  join_recent();
+  const std::uint32_t clean = source.clean.find_longest();
+  const std::uint32_t clean_units = clean == 0 ? 0 : line_of(clean)->units;
+  const std::uint32_t before = clean == 0 ? 0 : free_run_before(clean);
+  if (before != 0 && line_of(before)->units + clean_units >= with_room) {
+    carve_across(before, units);
+    return {before, false};
+  }
+  const std::uint32_t dirty = source.dirty.find(with_room);
+  if (dirty != 0) {
+    carve_run(dirty, dirty, units);
+    return {dirty, false};
+  }
+  if (clean_units < with_room) return {0, false};
+  const std::uint32_t unit = clean + clean_units / 4;
+  carve_run(clean, unit, units);
+  return {unit, true};
+}
+
+namespace {
+
+// Where the free runs begin that lie beside this one, 0: they are shorter in all.
+std::uint32_t find_across(std::uint32_t unit, std::uint32_t units) noexcept {
+  constexpr int most_neighbours = 32;
+  if (unit == 0) return 0;
+  std::uint32_t end = unit;
+  for (int i = 0; i < most_neighbours && free_units_at(end) != 0; ++i) {
+    count_steps();
+    end += free_units_at(end);
+  }
+  for (int i = 0; i < most_neighbours && free_run_before(unit) != 0; ++i) {
+    count_steps();
+    unit = free_run_before(unit);
+  }
+  return end - unit >= units ? unit : 0;
+}
+
+}  // namespace
+
+Run take_across(std::uint32_t units) noexcept {
+  join_recent();
+  std::uint32_t unit = find_across(source.clean.find_longest(), units);
+  if (unit == 0) unit = find_across(source.dirty.find_longest(), units);
+  if (unit != 0) carve_across(unit, units);
+  return {unit, false};
+}
+
+std::uint32_t unit_frontier() noexcept {
+  const std::uintptr_t lines_end = source.lines_end.load(std::memory_order_acquire);
+  const std::uint32_t frontier = source.frontier.load(std::memory_order_acquire);
+  return static_cast<std::uint32_t>(
+      std::min<std::uintptr_t>(frontier, (lines_end - region.base) / line_bytes));
+}
+std::uint32_t first_unit() noexcept { return source.first_unit; }
+
+namespace {
+
+bool list_is_valid(const Bins& bins, std::uint32_t bin, bool dirty, std::uint64_t* units) noexcept {
+  std::uint32_t previous = 0;
+  for (std::uint32_t unit = bins.first[bin]; unit != 0; unit = line_of(unit)->next) {
+    const UnitLine* line = line_of(unit);
+    if (line->kind != UnitKind::free_run || bin_of(line->units) != bin || line->prev != previous)
+      return false;
+    if (is_dirty_run(line) != dirty) return false;
+    const UnitLine* last = line_of(unit + line->units - 1);
+    if (line->units > 1 && (last->kind != UnitKind::free_run_last || last->units != line->units - 1))
+      return false;
+    const std::uint32_t after = unit + line->units;
+    if (dirty && after < unit_frontier() && line_of(after)->kind == UnitKind::free_run &&
+        is_dirty_run(line_of(after))) {
+      return false;
+    }
+    *units += line->units;
+    previous = unit;
+  }
+  return (bins.first[bin] != 0) == ((bins.filled[bin / 64] >> bin % 64 & 1) != 0);
+}
+
+}  // namespace
+
+bool page_source_is_valid() noexcept {
+  const LockGuard locked = guard();
+  std::uint64_t clean_units = 0;
+  std::uint64_t dirty_units = 0;
+  for (std::uint32_t bin = 0; bin < bin_count; ++bin) {
+    if (!list_is_valid(source.clean, bin, false, &clean_units)) return false;
+    if (!list_is_valid(source.dirty, bin, true, &dirty_units)) return false;
+  }
+  std::uint64_t aged_units = 0;
+  for (std::uint32_t unit = source.oldest; unit != 0; unit = line_of(unit)->second_next) {
+    aged_units += line_of(unit)->units;
+  }
+  for (std::uint32_t i = 0; i < source.recent.count; ++i) {
+    const UnitLine* line = line_of(source.recent.first_units[i]);
+    if (line->kind != UnitKind::inside) return false;
+    aged_units += line->units;
+    dirty_units += line->units;
+  }
+  return dirty_units == source.dirty_units && aged_units == dirty_units && clean_units == source.clean_units;
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+#include "heap/pages/growth.hpp"
+
+#include <sys/personality.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "heap/base/counting.hpp"
+#include "heap/base/random.hpp"
+#include "heap/base/system_pages.hpp"
+#include "heap/pages/free_runs.hpp"
+#include "platform/raw_syscall.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+constexpr std::size_t full_span_bytes = std::size_t{1} << 40;
+constexpr std::size_t least_span_bytes = std::size_t{1} << 26;
+// A growth costs as much as many calls, so the first one is enough for most
+// programs; under a limit every page of it counts.
+constexpr std::uint32_t least_growth_units = 512;
+constexpr std::uint32_t least_limited_units = 64;
+constexpr std::uint32_t most_growth_units = 2048;
+static_assert(bin_of(full_span_bytes >> unit_shift) < bin_count);
+
+// Lines up to those of the unit, and one more, which joining looks at; also those of
+// units that another call is about to add before these, so that all below lines_end
+// can be read. Whole MiB, so that most growths find theirs done. Two threads may map
+// the same ones: the second finds them there.
+bool map_lines(std::uint32_t unit) noexcept {
+  constexpr std::uintptr_t step = std::uintptr_t{1} << 20;
+  const auto last = reinterpret_cast<std::uintptr_t>(line_of(unit + 1));
+  const std::uintptr_t end = std::min(region.base + (last - region.base + step - 1) / step * step,
+                                      reinterpret_cast<std::uintptr_t>(memory_of(source.first_unit)));
+  std::uintptr_t seen = source.lines_end.load(std::memory_order_acquire);
+  for (std::uintptr_t at = seen; at < end;) {
+    const std::uintptr_t next = std::min(end, region.base + ((at - region.base) / step + 1) * step);
+    if (map_at(reinterpret_cast<void*>(at), next - at) == Mapping::refused) return false;
+    at = next;
+  }
+  while (seen < end && !source.lines_end.compare_exchange_weak(seen, end, std::memory_order_release)) {
+  }
+  return true;
+}
+
+Mapping map_range(std::uint32_t unit, std::uint32_t units) noexcept {
+  if (!map_lines(unit + units)) return Mapping::refused;
+  return map_at(memory_of(unit), std::size_t{units} * unit_bytes);
+}
+
+// Under a limit of the address space an eighth of it is left to stacks and
+// mappings of others.
+bool is_beyond_limit(std::uint32_t end) noexcept {
+  if (source.limit_bytes == 0) return false;
+  return std::size_t{end - source.first_unit} * unit_bytes > source.limit_bytes - source.limit_bytes / 8;
+}
+
+// Moves the frontier up by `units`, at `from`; where `from` is not 0, only if
+// it is there. The range is the caller's alone.
+bool claim_frontier(std::uint32_t units, std::uint32_t* from) noexcept {
+  std::uint32_t old = source.frontier.load(std::memory_order_relaxed);
+  do {
+    if (*from != 0 && *from != old) return false;
+    if (units > source.span_units - old || is_beyond_limit(old + units)) return false;
+  } while (!source.frontier.compare_exchange_weak(old, old + units, std::memory_order_relaxed));
+  *from = old;
+  return true;
+}
+
+void raise_used(std::size_t bytes) noexcept {
+  std::size_t seen = region.used_bytes.load(std::memory_order_relaxed);
+  while (seen < bytes && !region.used_bytes.compare_exchange_weak(seen, bytes, std::memory_order_release)) {
+  }
+}
+
+// Units at the frontier that are mapped now; 0: refused. What cannot be mapped
+// is given back, or left out for good when the frontier has moved on meanwhile
+// or another mapping lies there.
+std::uint32_t extend_region(std::uint32_t units, std::uint32_t from) noexcept {
+  constexpr int most_obstacles = 64;
+  const bool is_exact = from != 0;
+  for (int i = 0; i < most_obstacles; ++i) {
+    count_steps();
+    if (!claim_frontier(units, &from)) return 0;
+    const Mapping result = map_range(from, units);
+    if (result == Mapping::done) return from;
+    if (result == Mapping::refused) {
+      std::uint32_t expected = from + units;
+      source.frontier.compare_exchange_strong(expected, from, std::memory_order_relaxed);
+      return 0;
+    }
+    if (is_exact) return 0;
+    from = 0;
+  }
+  return 0;
+}
+
+Run grow(std::uint32_t wanted, std::uint32_t growth, std::uint32_t from = 0) noexcept {
+  const std::uint32_t unit = extend_region(growth, from);
+  if (unit == 0) return {0, false};
+  raise_used(std::size_t{unit + growth} << unit_shift);
+  counters::add(counters_page->heap.committed_bytes, growth * unit_bytes);
+  count_reason(counters::Reason::region_grown);
+  if (growth > wanted) {
+    const LockGuard locked = guard();
+    insert_joined(unit + wanted, growth - wanted, false);
+  }
+  return {unit, true};
+}
+
+// What is free below the frontier is too short, but with what comes behind it
+// long enough: where every page that can be written counts, nothing is left
+// unused between long blocks.
+Run grow_behind_rest(std::uint32_t wanted, std::uint32_t step) noexcept {
+  const std::uint32_t end = unit_frontier();
+  std::uint32_t rest = 0;
+  bool is_zeroed = false;
+  {
+    const LockGuard locked = guard();
+    rest = free_run_before(end);
+    if (rest == 0) return {0, false};
+    is_zeroed = !is_dirty_run(line_of(rest));
+    carve_run(rest, rest, std::min(wanted, end - rest));
+  }
+  if (end - rest >= wanted) return {rest, is_zeroed};  // in a bin with shorter ones
+  const std::uint32_t missing = wanted - (end - rest);
+  Run grown = grow(missing, std::max(missing, step), end);
+  if (grown.unit == 0 && missing < step) grown = grow(missing, missing, end);
+  if (grown.unit != 0) return {rest, is_zeroed};
+  const LockGuard locked = guard();
+  insert_joined(rest, end - rest, !is_zeroed);
+  return {0, false};
+}
+
+// At `base` nothing is mapped where lines and the first units will be, and the first lines are now.
+bool place_at(std::uintptr_t base, std::size_t span_bytes) noexcept {
+  const std::size_t looked_at_bytes = span_bytes / (unit_bytes / line_bytes) * 2;
+  if (!is_unmapped(reinterpret_cast<void*>(base), looked_at_bytes)) return false;
+  const std::size_t own_bytes =
+      std::max(span_bytes >> (2 * (unit_shift - std::countr_zero(line_bytes))), unit_bytes);
+  if (map_at(reinterpret_cast<void*>(base), own_bytes) != Mapping::done) return false;
+  region.base = base;
+  region.span_bytes = span_bytes;
+  source.span_units = static_cast<std::uint32_t>(span_bytes >> unit_shift);
+  source.first_unit = static_cast<std::uint32_t>(source.span_units / (unit_bytes / line_bytes));
+  source.frontier.store(source.first_unit, std::memory_order_relaxed);
+  // The lines of the lines: no block has them, but free() of a wild pointer reads them.
+  source.lines_end.store(base + own_bytes, std::memory_order_release);
+  return true;
+}
+
+// The middle of the address space, where neither a program's own mappings nor the
+// kernel's choice lie: of 128 TiB, 48 from 32 on, which is 29 bits of randomness.
+// A debugger, and who else switches randomness off, gets the same place each time.
+std::uintptr_t draw_place() noexcept {
+  const int on_stack = 0;
+  const std::uintptr_t top = std::bit_ceil(reinterpret_cast<std::uintptr_t>(&on_stack));
+  const long flags = platform::raw_syscall(SYS_personality, 0xffffffff);
+  const bool is_fixed = flags > 0 && (flags & ADDR_NO_RANDOMIZE) != 0;
+  const std::uintptr_t places = std::max<std::uintptr_t>(top / 8 * 3 / unit_bytes, 1);
+  return top / 4 + (is_fixed ? 0 : random_word() % places) * unit_bytes;
+}
+
+// Sanitizers keep their own records in that middle.
+#if defined(__SANITIZE_THREAD__)
+constexpr int most_draws = 0;
+#else
+constexpr int most_draws = 16;
+#endif
+
+bool place_anywhere(std::size_t span_bytes) noexcept {
+  for (int i = 0; i < most_draws; ++i) {
+    const std::uintptr_t drawn = draw_place();
+    for (std::uintptr_t next = 0; next < 4; ++next) {
+      if (place_at(drawn + next * full_span_bytes, span_bytes)) return true;
+    }
+  }
+  const auto chosen = reinterpret_cast<std::uintptr_t>(find_unmapped(span_bytes + unit_bytes));
+  return chosen != 0 && place_at((chosen + unit_bytes - 1) / unit_bytes * unit_bytes, span_bytes);
+}
+
+}  // namespace
+
+bool place_region() noexcept {
+  const std::size_t limit = address_space_limit_bytes();
+  std::size_t span_bytes = full_span_bytes;
+  if (limit != 0 && limit < full_span_bytes) {
+    span_bytes = std::max(std::bit_ceil(limit), least_span_bytes);
+    source.limit_bytes = limit;
+  }
+  while (!place_anywhere(span_bytes)) {
+    span_bytes /= 2;
+    if (span_bytes < least_span_bytes) return false;
+  }
+  return true;
+}
+
+Run grow_for(std::uint32_t units) noexcept {
+  const std::uint32_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
+  const std::uint32_t least = source.limit_bytes == 0 ? least_growth_units : least_limited_units;
+  const std::uint32_t step = std::clamp(committed / 2, least, most_growth_units);
+  Run run = grow_behind_rest(units, step);
+  if (run.unit == 0) run = grow(units, std::max(units, step));
+  if (run.unit == 0 && units < step) run = grow(units, units);
+  return run;
+}
+
+}  // namespace heapwright::heap

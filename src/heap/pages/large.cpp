@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "heap/pages/large.hpp"
+
+#include <atomic>
+
+#include "heap/base/checked_size.hpp"
+#include "heap/base/counting.hpp"
+#include "heap/base/system_pages.hpp"
+#include "heap/pages/page_source.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+// Below this copying is faster than having the kernel move pages: what it takes
+// them from, and what it puts them in place of, is zeros then, and each page of
+// it costs a fault when it is used again.
+constexpr std::size_t least_moved_bytes = std::size_t{4} << 20;
+// A moved block splits the region's mapping, and mappings are limited.
+constexpr std::uint32_t most_moved = 1024;
+std::atomic<std::uint32_t> moved_blocks{0};
+
+std::size_t in_pages(std::size_t bytes) noexcept { return checked_round_up(bytes, system_page_bytes()); }
+
+std::uint32_t units_for(std::size_t bytes) noexcept {
+  return static_cast<std::uint32_t>(checked_round_up(bytes, unit_bytes) / unit_bytes);
+}
+
+void describe(std::uint32_t unit, std::uint32_t units, std::size_t bytes, std::uint8_t flags,
+              ThreadCache* owner) noexcept {
+  UnitLine* line = line_of(unit);
+  line->large_bytes = bytes;
+  line->units = units;
+  line->flags = flags;
+  line->kind = UnitKind::large;
+  line->owner.store(owner, std::memory_order_release);
+}
+
+bool is_allowed(std::size_t bytes, std::size_t alignment) noexcept {
+  return bytes <= region.span_bytes && alignment <= region.span_bytes;
+}
+
+// The run's pages come back as zeros, or stay dirty.
+void free_pages(std::uint32_t unit, std::uint32_t units, bool moved) noexcept {
+  const std::size_t bytes = std::size_t{units} * unit_bytes;
+  bool dirty = true;
+  if (moved) {
+    dirty = !map_anew(memory_of(unit), bytes);
+    moved_blocks.fetch_sub(1, std::memory_order_relaxed);
+  } else if (bytes > huge_bytes) {
+    drop_pages(memory_of(unit), bytes);
+    dirty = false;
+  }
+  free_run(unit, units, dirty);
+}
+
+void* resize_in_place(UnitLine* line, std::uint32_t units, std::size_t bytes) noexcept {
+  const std::uint32_t unit = unit_of(line);
+  if (units < line->units) {
+    const std::uint32_t surplus = line->units - units;
+    const std::size_t surplus_bytes = std::size_t{surplus} * unit_bytes;
+    const bool is_given_back = surplus_bytes > huge_bytes;
+    if (is_given_back) drop_pages(memory_of(unit + units), surplus_bytes);
+    line->units = units;
+    free_run(unit + units, surplus, !is_given_back);
+  } else if (units > line->units) {
+    if (!extend_run(unit, line->units, units - line->units)) return nullptr;
+    line->units = units;
+  }
+  line->large_bytes = bytes;
+  return memory_of(unit);
+}
+
+void* move_block(UnitLine* line, std::uint32_t units, std::size_t bytes) noexcept {
+  if (moved_blocks.load(std::memory_order_relaxed) >= most_moved) return nullptr;
+  const std::uint32_t unit = unit_of(line);
+  const Run run = allocate_run_with_room(units);
+  if (run.unit == 0) return nullptr;
+  if (!move_pages(memory_of(unit), memory_of(run.unit), line->large_bytes)) {
+    free_run(run.unit, units, !run.is_zeroed);
+    return nullptr;
+  }
+  ThreadCache* owner = line->owner.load(std::memory_order_relaxed);
+  const std::uint32_t old_units = line->units;
+  const bool was_moved = (line->flags & is_moved_large) != 0;
+  if (!was_moved) moved_blocks.fetch_add(1, std::memory_order_relaxed);
+  line->owner.store(nullptr, std::memory_order_relaxed);
+  line->kind = UnitKind::inside;
+  describe(run.unit, units, bytes, is_moved_large, owner);
+  // The old place: zeros up to the block's end, and perhaps old bytes behind.
+  const bool dirty = was_moved && !map_anew(memory_of(unit), std::size_t{old_units} * unit_bytes);
+  free_run(unit, old_units, dirty || !was_moved);
+  return memory_of(run.unit);
+}
+
+}  // namespace
+
+LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept {
+  if (!is_allowed(bytes, alignment)) return {nullptr, false};
+  const std::uint32_t units = bytes == 0 ? 1 : units_for(bytes);
+  const std::uint32_t alignment_units = alignment <= unit_bytes ? 1 : units_for(alignment);
+  const Run run = allocate_run(units, alignment_units);
+  if (run.unit == 0) return {nullptr, false};
+  describe(run.unit, units, in_pages(bytes == 0 ? 1 : bytes), 0, owner);
+  start_due_maintenance();
+  return {memory_of(run.unit), run.is_zeroed};
+}
+
+void* allocate_grown(std::size_t bytes) noexcept {
+  if (!is_allowed(bytes, 1)) return nullptr;
+  const std::uint32_t units = units_for(bytes);
+  const Run run = allocate_run_with_room(units);
+  if (run.unit == 0) return nullptr;
+  describe(run.unit, units, in_pages(bytes), 0, nullptr);
+  return memory_of(run.unit);
+}
+
+void free_large(UnitLine* line) noexcept {
+  const bool moved = (line->flags & is_moved_large) != 0;
+  line->owner.store(nullptr, std::memory_order_relaxed);
+  line->kind = UnitKind::inside;
+  free_pages(unit_of(line), line->units, moved);
+}
+
+void* resize_large(UnitLine* line, std::size_t bytes) noexcept {
+  if (bytes <= slab_limit_bytes || !is_allowed(bytes, 1)) return nullptr;
+  const std::uint32_t units = units_for(bytes);
+  const std::size_t usable_bytes = in_pages(bytes);
+  if (void* memory = resize_in_place(line, units, usable_bytes)) return memory;
+  return line->large_bytes >= least_moved_bytes ? move_block(line, units, usable_bytes) : nullptr;
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Blocks above slab_limit_bytes: a run of units each, of which only the pages
+// asked for are ever touched.
+#pragma once
+
+#include <cstddef>
+
+#include "heap/pages/region.hpp"
+
+namespace heapwright::heap {
+
+// A free of more than this gives the pages back at once.
+inline constexpr std::size_t huge_bytes = std::size_t{16} << 20;
+
+struct LargeBlock {
+  void* memory;  // null: no memory
+  bool is_zeroed;
+};
+
+// `alignment` is a power of two; `owner` is the cache of a heap of one's own or null.
+LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;
+// For realloc, which makes a block of more than slab_limit_bytes longer: where
+// it can be made longer again in its place, if there is room. Null: no memory.
+void* allocate_grown(std::size_t bytes) noexcept;
+// `line` describes a large block.
+void free_large(UnitLine* line) noexcept;
+
+// The block at another size, at the same place or with its pages moved. Null,
+// and nothing changed: allocate, copy and free.
+void* resize_large(UnitLine* line, std::size_t bytes) noexcept;
+
+}  // namespace heapwright::heap

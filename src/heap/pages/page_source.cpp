@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "heap/pages/page_source.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "heap/base/counting.hpp"
+#include "heap/base/own_thread.hpp"
+#include "heap/base/system_pages.hpp"
+#include "heap/pages/free_runs.hpp"
+#include "heap/pages/growth.hpp"
+#include "platform/futex.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+Run find_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  const LockGuard locked = guard();
+  return take_free_run(units, alignment_units);
+}
+
+void raise_reached(std::uint32_t end) noexcept {
+  std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
+  while (reached < end && !source.reached.compare_exchange_weak(reached, end, std::memory_order_relaxed)) {
+  }
+}
+
+Run grow_aligned(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  const std::uint64_t needed = std::uint64_t{units} + alignment_units - 1;
+  if (needed > source.span_units) return {0, false};
+  const Run grown = grow_for(static_cast<std::uint32_t>(needed));
+  if (grown.unit == 0 || alignment_units == 1) return grown;
+  const std::uint32_t unit = aligned_unit(grown.unit, alignment_units);
+  const std::uint32_t before = unit - grown.unit;
+  const std::uint32_t after = static_cast<std::uint32_t>(needed) - units - before;
+  const LockGuard locked = guard();
+  if (before != 0) insert_joined(grown.unit, before, false);
+  if (after != 0) insert_joined(unit + units, after, false);
+  return {unit, true};
+}
+
+// False: there has been none since.
+bool await_purge(std::uint32_t purges_before) noexcept {
+  constexpr int most_looks = 2000;
+  constexpr std::uint64_t look_ns = 50'000;
+  for (int i = 0; i < most_looks; ++i) {
+    const std::uint32_t purges = source.purges.load(std::memory_order_acquire);
+    if (purges % 2 == 0) return purges != purges_before;
+    platform::futex_wait(source.purges, purges, look_ns);
+  }
+  return true;
+}
+
+void change_awaiting(std::uint32_t by) noexcept {
+  const LockGuard locked = guard();
+  source.awaiting += by;
+}
+
+Run find_across_runs(std::uint32_t units) noexcept {
+  const LockGuard locked = guard();
+  return take_across(units);
+}
+
+[[gnu::hot]] Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  const Run run = find_free_run(units, alignment_units);
+  return run.unit != 0 ? run : grow_aligned(units, alignment_units);
+}
+
+void hand_out(Run run, std::uint32_t units) noexcept {
+  raise_reached(run.unit + units);
+  restart_maintenance();
+}
+
+}  // namespace
+
+[[gnu::hot]] Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  const std::uint32_t purges = source.purges.load(std::memory_order_acquire);
+  const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
+  Run run = find_or_grow(units, alignment_units);
+  if (run.unit == 0) {
+    // Before memory is refused: a run whose pages are being given back is in
+    // no bin and is waited for, and clean and dirty runs may do together.
+    change_awaiting(1);
+    if (await_purge(purges)) run = find_or_grow(units, alignment_units);
+    if (run.unit == 0 && alignment_units == 1) run = find_across_runs(units);
+    change_awaiting(0 - 1U);
+  }
+  if (run.unit == 0) return run;
+  hand_out(run, units);
+  if (run.unit + units > frontier) start_due_maintenance();
+  return run;
+}
+
+[[gnu::hot]] Run allocate_unit(UnitLot* lot) noexcept {
+  Run run{0, false};
+  {
+    const LockGuard locked = guard();
+    run = take_dirty_run(1, 1);
+    if (run.unit == 0 && lot->unit == lot->end) *lot = take_clean_lot();
+    if (run.unit == 0 && lot->unit != lot->end) {
+      run = {lot->unit++, true};
+      source.set_aside_units = source.set_aside_units - 1;
+    }
+  }
+  if (run.unit == 0) return allocate_run(1);
+  hand_out(run, 1);
+  return run;
+}
+
+Run allocate_run_with_room(std::uint32_t units) noexcept {
+  Run run{0, false};
+  {
+    const LockGuard locked = guard();
+    run = take_run_with_room(units);
+  }
+  if (run.unit == 0) return allocate_run(units);
+  raise_reached(run.unit + units);
+  start_due_maintenance();
+  return run;
+}
+
+void prefetch_run() noexcept {
+  __builtin_prefetch(&source.lock, 1);
+  __builtin_prefetch(&source.recent, 1);
+  __builtin_prefetch(&source.dirty_units, 1);
+}
+
+Run take_run(std::uint32_t units) noexcept {
+  const Run run = find_free_run(units, 1);
+  if (run.unit != 0) raise_reached(run.unit + units);
+  return run;
+}
+
+bool has_outgrown_start() noexcept {
+  constexpr std::uint32_t least_units = 128;
+  const std::uint32_t reached = source.reached.load(std::memory_order_relaxed);
+  return reached != 0 && reached - source.first_unit >= least_units + source.set_aside_units;
+}
+
+void start_due_maintenance() noexcept {
+  if (has_outgrown_start()) start_maintenance();
+}
+
+void free_run(std::uint32_t unit, std::uint32_t units, bool is_dirty_now) noexcept {
+  if (is_dirty_now) note_waiting_memory();
+  const LockGuard locked = guard();
+  if (!is_dirty_now) return insert_joined(unit, units, false);
+  if (source.recent.count == RecentRuns::capacity) join_oldest_recent();
+  add_recent(unit, units);
+}
+
+bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noexcept {
+  const LockGuard locked = guard();
+  const std::uint32_t after = unit + units;
+  // What follows may be one of these.
+  if (free_units_at(after) < more && source.recent.count != 0) join_recent();
+  // A clean run may follow a dirty one, or the other way round.
+  const std::uint32_t first = std::min(free_units_at(after), more);
+  if (first == 0) return false;
+  if (first < more && free_units_at(after + first) < more - first) return false;
+  carve_across(after, more);
+  return true;
+}
+
+namespace {
+
+// Under the lock.
+std::uint64_t used_units() noexcept {
+  const std::uint64_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
+  return committed - source.dirty_units - source.clean_units - source.set_aside_units;
+}
+
+}  // namespace
+
+namespace {
+
+// A run whose pages are being given back is in no bin.
+void drop_run(std::uint32_t unit, std::uint32_t units) noexcept {
+  drop_pages(memory_of(unit), std::size_t{units} * unit_bytes);
+  counters::add(counters_page->heap.purged_bytes, std::size_t{units} * unit_bytes);
+  free_run(unit, units, false);
+  source.purges.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace
+
+bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t most_units) noexcept {
+  std::uint32_t unit = 0;
+  std::uint32_t units = 0;
+  {
+    const LockGuard locked = guard();
+    const auto is_due = [&](std::uint32_t first) {
+      return static_cast<std::uint16_t>(now - line_of(first)->stamp) >= least_age;
+    };
+    while (source.recent.count != 0 && is_due(source.recent.first_units[0])) join_oldest_recent();
+    unit = source.oldest;
+    if (unit == 0 || !is_due(unit) || source.awaiting != 0) return false;
+    units = std::min<std::uint32_t>(line_of(unit)->units, most_units);
+    carve_run(unit, unit, units);
+    source.purges.fetch_add(1, std::memory_order_release);
+  }
+  drop_run(unit, units);
+  return true;
+}
+
+bool has_dirty_runs() noexcept {
+  const LockGuard locked = guard();
+  return source.dirty_units != 0;
+}
+
+bool has_surplus() noexcept {
+  const LockGuard locked = guard();
+  return source.dirty_units * surplus_share > used_units();
+}
+
+std::size_t dirty_bytes() noexcept {
+  const LockGuard locked = guard();
+  return source.dirty_units * unit_bytes;
+}
+std::size_t committed_bytes() noexcept {
+  return std::size_t{unit_frontier() - source.first_unit} * unit_bytes;
+}
+Lock& page_source_lock() noexcept { return source.lock; }
+void forget_waiting_calls() noexcept { source.awaiting = 0; }
+
+}  // namespace heapwright::heap

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "heap/service/maintenance.hpp"
+
+#include "heap/base/clock.hpp"
+#include "heap/base/counting.hpp"
+#include "heap/base/lock.hpp"
+#include "heap/base/own_thread.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/pages/page_source.hpp"
+#include "heap/slabs/page_purge.hpp"
+#include "heap/slabs/partial_pool.hpp"
+#include "heap/threads/caches.hpp"
+#include "heap/threads/heap_object.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+// Of one piece: what is given back at once (124 us for 2 MiB, 4 us for 64 KiB, which
+// a call can bear), and looks for a pooled slab, of classes_per_look each.
+struct Effort {
+  std::uint32_t units;
+  std::uint32_t looks;
+};
+constexpr Effort of_thread{32, class_count / classes_per_look + 1};
+constexpr Effort of_call{1, 2};
+constexpr std::uint64_t ns_between_pieces = 4'000'000;
+
+struct Maintenance {
+  Lock lock;
+  std::atomic<std::uint64_t> last_piece;  // by a call, in ns_between_pieces
+  PagePurge purge;                        // of a slab of `cache`, between two of its pieces
+  ThreadCache cache;  // owner of the slab that is looked at; only told, never allocated from
+};
+constinit Maintenance maintenance{};
+
+LockGuard guard_pieces() noexcept { return {maintenance.lock, counters_page->heap.heap_lock}; }
+
+// What remains of a slab goes back to the pool, an empty one to the page
+// source. One that a notice is under way for stays until that has come.
+void put_back(UnitLine* slab, bool purged) noexcept {
+  if (!unwatch(slab)) return;
+  if (is_empty(slab)) return close_slab(slab);
+  if (!(purged ? pool_purged(slab) : pool_slab(slab))) close_slab(slab);
+}
+
+bool collect_own_notice() noexcept {
+  ThreadCache& own = maintenance.cache;
+  if (own.pending == 0) own.pending = own.notified.exchange(0, std::memory_order_acquire);
+  if (own.pending == 0) return false;
+  UnitLine* slab = line_of(own.pending);
+  own.pending = slab->second_next;
+  clear_flag(slab, is_watched);
+  put_back(slab, false);
+  return true;
+}
+
+bool go_on_purging() noexcept {
+  UnitLine* slab = maintenance.purge.slab();
+  if (slab == nullptr) return false;
+  if (!maintenance.purge.step()) put_back(slab, true);
+  return true;
+}
+
+bool purge_pooled_slab(std::uint16_t now, std::uint16_t least_age, std::uint32_t looks) noexcept {
+  for (std::uint32_t look = 0; look < looks; ++look) {
+    count_steps(classes_per_look);
+    UnitLine* slab = claim_unpurged(now, least_age, &maintenance.cache);
+    if (slab == nullptr) continue;
+    if (!unwatch(slab)) return true;
+    if (is_empty(slab) || !maintenance.purge.begin(slab)) {
+      put_back(slab, true);
+      return true;
+    }
+    return go_on_purging();
+  }
+  return false;
+}
+
+// One piece, of the steps of a call.
+bool do_piece(std::uint16_t now, std::uint16_t least_age, Effort most) noexcept {
+  return collect_own_notice() || go_on_purging() || purge_oldest_run(now, least_age, most.units) ||
+         purge_pooled_slab(now, least_age, most.looks) || tidy_idle_cache(now, least_age) || dismantle_heap();
+}
+
+// Free runs beyond what a program of this size needs between two of its peaks
+// rest less, but go in small pieces, 16 MiB a second: faulting them in again
+// must not be felt where they are wanted after all.
+bool give_back_surplus(std::uint32_t units) noexcept {
+  constexpr std::uint16_t share_of_age = 16;
+  if (!has_surplus()) return false;
+  const auto age = static_cast<std::uint16_t>((decay_ticks() + share_of_age - 1) / share_of_age);
+  purge_oldest_run(current_tick(), age, units);
+  return true;
+}
+
+// Whoever adds something afterwards sets it again.
+void check_waiting() noexcept {
+  waiting.is_there.store(0, std::memory_order_seq_cst);
+  const bool waits = maintenance.purge.slab() != nullptr || maintenance.cache.pending != 0 ||
+                     has_dirty_runs() || has_unpurged_slabs() || has_untidy_caches() || has_destroyed_heaps();
+  if (waits) waiting.is_there.store(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept {
+  std::size_t done = 0;
+  for (; done < budget; ++done) {
+    // Not longer than a piece, so that a fork need not wait for more.
+    const LockGuard locked = guard_pieces();
+    if (!do_piece(current_tick(), least_age, of_thread)) break;
+  }
+  return done;
+}
+
+std::uint16_t decay_ticks() noexcept {
+  return static_cast<std::uint16_t>((settings.decay_ms * 1'000'000ULL + tick_ns - 1) / tick_ns);
+}
+
+[[gnu::cold, gnu::noinline]] void give_back_piece() noexcept {
+  if (!settings.gives_back_on_calls || !has_outgrown_start()) return;
+  const std::uint64_t now = coarse_ns() / ns_between_pieces;
+  if (maintenance.last_piece.load(std::memory_order_relaxed) == now) return;
+  if (maintenance.last_piece.exchange(now, std::memory_order_relaxed) == now) return;
+  if (is_maintenance_thread_there()) return;
+  if (restart_idle_thread()) return;
+  update_tick();
+  if (!maintenance.lock.try_lock()) return;
+  if (!do_piece(current_tick(), decay_ticks(), of_call) && !give_back_surplus(of_call.units)) check_waiting();
+  maintenance.lock.unlock();
+}
+
+Look look_after_memory(std::size_t most) noexcept {
+  update_tick();
+  const std::size_t pieces = maintain(most, decay_ticks());
+  const LockGuard locked = guard_pieces();
+  const bool has_surplus_now = give_back_surplus(8);
+  if (pieces == 0) check_waiting();
+  return {pieces, waiting.is_there.load(std::memory_order_relaxed) != 0, has_surplus_now};
+}
+
+MaintenancePause::MaintenancePause() noexcept {
+  maintenance.lock.lock(counters_page->heap.heap_lock);
+  while (go_on_purging()) {
+  }
+}
+MaintenancePause::~MaintenancePause() { maintenance.lock.unlock(); }
+
+Lock& maintenance_lock() noexcept { return maintenance.lock; }
+
+}  // namespace heapwright::heap

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "heap/service/maintenance_thread.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/base/own_thread.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/service/maintenance.hpp"
+#include "heap/service/publish.hpp"
+#include "heap/threads/caches.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+// With work left, a short pause lets others at the locks and the CPU. While
+// memory rests, a few looks during that time will do.
+std::uint64_t pause_after(const Look& look, std::size_t slice) noexcept {
+  constexpr std::uint64_t linger_ns = 5'000'000'000;
+  if (look.pieces == slice) return tick_ns / 16;
+  if (look.has_surplus || look.pieces != 0) return 2 * tick_ns;
+  if (settings.publishes_counters) return 8 * tick_ns;
+  return look.is_waiting ? (decay_ticks() / 8 + 2) * tick_ns : linger_ns;
+}
+
+void run() noexcept {
+  constexpr std::size_t slice = 64;
+  // At first, let the call go on that started the thread.
+  sleep_until_rung(thread_bell(), tick_ns / 16);
+  std::uint32_t last_bell = thread_bell() - 1;
+  while (!is_thread_to_end()) {
+    const std::uint32_t bell = thread_bell();
+    const Look look = look_after_memory(slice);
+    if (settings.publishes_counters) publish_counters();
+    const bool is_idle = look.pieces == 0 && !look.is_waiting && !settings.publishes_counters;
+    if (is_idle && bell == last_bell && leave_thread()) return;
+    last_bell = bell;
+    if (!is_thread_to_end()) sleep_until_rung(bell, pause_after(look, slice));
+  }
+}
+
+}  // namespace
+
+void allow_maintenance_thread() noexcept {
+  const auto offset =
+      reinterpret_cast<char*>(&current_cache) - static_cast<char*>(__builtin_thread_pointer());
+  set_thread_work({run, offset, &detached});
+}
+
+}  // namespace heapwright::heap

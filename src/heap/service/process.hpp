@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// What happens once in a process.
+#pragma once
+
+namespace heapwright::heap {
+
+// Reserves the region and reads the settings. False: no memory; may be called again.
+bool initialize_process() noexcept;
+
+}  // namespace heapwright::heap

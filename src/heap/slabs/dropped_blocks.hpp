@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Blocks of a slab whose pages were given back to the system. They cannot be
+// in a list, for a list would live in those pages; a bit map holds them.
+#pragma once
+
+#include <cstdint>
+
+#include "heap/base/lock.hpp"
+#include "heap/slabs/slab_line.hpp"
+
+namespace heapwright::heap {
+
+struct DroppedMap {
+  std::uint64_t words[slab_map_words];
+  DroppedMap* next_free;
+  std::uint32_t count;
+  std::uint32_t hint;  // no bit is set in the words before
+};
+
+// By number from 1, as in UnitLine::dropped.
+DroppedMap* map_of(std::uint16_t number) noexcept;
+std::uint16_t number_of(const DroppedMap* map) noexcept;
+// One that no slab has. Null: no memory.
+DroppedMap* take_map() noexcept;
+void give_map(DroppedMap* map) noexcept;
+
+// A batch of dropped blocks in one page; slab->dropped is 0 after the last.
+Chain carve_dropped(UnitLine* slab) noexcept;
+
+std::uint32_t dropped_count(const UnitLine* slab) noexcept;
+void free_dropped_map(UnitLine* slab) noexcept;
+
+Lock& dropped_maps_lock() noexcept;
+
+}  // namespace heapwright::heap

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "heap/slabs/partial_pool.hpp"
+
+#include <atomic>
+
+#include "heap/base/counting.hpp"
+#include "heap/base/lock.hpp"
+#include "heap/base/own_thread.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+// Slabs linked by next and prev.
+struct SlabList {
+  std::uint32_t first;
+  std::uint32_t last;
+
+  void append(UnitLine* slab) noexcept {
+    const std::uint32_t unit = unit_of(slab);
+    slab->next = 0;
+    slab->prev = last;
+    (last != 0 ? line_of(last)->next : first) = unit;
+    last = unit;
+  }
+  void remove(UnitLine* slab) noexcept {
+    (slab->next != 0 ? line_of(slab->next)->prev : last) = slab->prev;
+    (slab->prev != 0 ? line_of(slab->prev)->next : first) = slab->next;
+  }
+};
+
+// `unpurged` of all classes together would lose the class's own order, so each
+// class has both lists; a count of unpurged slabs says whether to look.
+struct ClassPool {
+  std::atomic<std::uint32_t> slabs;
+  SlabList unpurged;
+  SlabList purged;
+};
+
+struct PartialPool {
+  Lock lock;
+  std::uint32_t unpurged_count;
+  std::uint32_t cursor;  // the class that claim_unpurged() looks at next
+  ClassPool classes[class_count];
+};
+constinit PartialPool pool{};
+
+LockGuard guard() noexcept { return {pool.lock, counters_page->heap.pool_lock}; }
+
+SlabList& list_of(const UnitLine* slab) noexcept {
+  ClassPool& lists = pool.classes[slab->size_class];
+  return has_flag(slab, is_purged) ? lists.purged : lists.unpurged;
+}
+
+// False: the slab's last block came back meanwhile.
+bool insert(UnitLine* slab) noexcept {
+  // Without an owner before it is watched: whoever then has to tell comes here,
+  // and waits for the lock.
+  ThreadCache* before = slab->owner.exchange(nullptr, std::memory_order_acq_rel);
+  if (!watch(slab, unlisted_count(slab))) {
+    slab->owner.store(before, std::memory_order_release);
+    return false;
+  }
+  set_flag(slab, is_pooled);
+  // First of all a write: a page that is read first costs two page faults.
+  pool.classes[slab->size_class].slabs.fetch_add(1, std::memory_order_relaxed);
+  list_of(slab).append(slab);
+  if (!has_flag(slab, is_purged)) ++pool.unpurged_count;
+  return true;
+}
+
+void remove(UnitLine* slab, ThreadCache* owner) noexcept {
+  list_of(slab).remove(slab);
+  if (!has_flag(slab, is_purged)) --pool.unpurged_count;
+  pool.classes[slab->size_class].slabs.fetch_sub(1, std::memory_order_relaxed);
+  clear_flag(slab, is_pooled);
+  clear_flag(slab, is_purged);
+  slab->owner.store(owner, std::memory_order_release);
+}
+
+}  // namespace
+
+bool pool_slab(UnitLine* slab) noexcept {
+  note_waiting_memory();
+  const LockGuard locked = guard();
+  slab->stamp = current_tick();
+  clear_flag(slab, is_purged);
+  return insert(slab);
+}
+
+void prefetch_claim(std::uint32_t size_class) noexcept { __builtin_prefetch(&pool.classes[size_class], 1); }
+
+[[gnu::hot]] UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
+  // Adds nothing, but writes: whoever opens a slab takes the page fault that pooling it would take.
+  if (pool.classes[size_class].slabs.fetch_add(0, std::memory_order_relaxed) == 0) return nullptr;
+  const LockGuard locked = guard();
+  const ClassPool& lists = pool.classes[size_class];
+  const std::uint32_t unit = lists.unpurged.last != 0 ? lists.unpurged.last : lists.purged.last;
+  if (unit == 0) return nullptr;
+  UnitLine* slab = line_of(unit);
+  remove(slab, owner);
+  return slab;
+}
+
+bool claim_this_slab(UnitLine* slab) noexcept {
+  const LockGuard locked = guard();
+  if (slab->owner.load(std::memory_order_relaxed) != nullptr) return false;
+  remove(slab, nullptr);
+  return true;
+}
+
+UnitLine* claim_unpurged(std::uint16_t now, std::uint16_t least_age, ThreadCache* owner) noexcept {
+  const LockGuard locked = guard();
+  if (pool.unpurged_count == 0) return nullptr;
+  for (std::uint32_t i = 0; i < classes_per_look; ++i) {
+    const std::uint32_t unit = pool.classes[pool.cursor].unpurged.first;
+    if (unit != 0) {
+      UnitLine* slab = line_of(unit);
+      if (static_cast<std::uint16_t>(now - slab->stamp) >= least_age) {
+        remove(slab, owner);
+        return slab;
+      }
+    }
+    pool.cursor = (pool.cursor + 1) % class_count;
+  }
+  return nullptr;
+}
+
+bool pool_purged(UnitLine* slab) noexcept {
+  const LockGuard locked = guard();
+  set_flag(slab, is_purged);
+  return insert(slab);
+}
+
+bool has_unpurged_slabs() noexcept {
+  const LockGuard locked = guard();
+  return pool.unpurged_count != 0;
+}
+
+Lock& pool_lock() noexcept { return pool.lock; }
+
+bool pool_is_valid() noexcept {
+  const LockGuard locked = guard();
+  for (std::uint32_t c = 0; c < class_count; ++c) {
+    std::uint32_t count = 0;
+    for (const SlabList* list : {&pool.classes[c].unpurged, &pool.classes[c].purged}) {
+      for (std::uint32_t unit = list->first; unit != 0; unit = line_of(unit)->next) {
+        const UnitLine* slab = line_of(unit);
+        const bool is_purged_list = list == &pool.classes[c].purged;
+        if (slab->kind != UnitKind::slab || slab->size_class != c || !has_flag(slab, is_pooled)) return false;
+        if (has_flag(slab, is_purged) != is_purged_list || slab->owner.load() != nullptr) return false;
+        ++count;
+      }
+    }
+    if (count != pool.classes[c].slabs.load(std::memory_order_relaxed)) return false;
+  }
+  return true;
+}
+
+}  // namespace heapwright::heap

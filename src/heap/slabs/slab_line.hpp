@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// A slab: blocks of one class in a run of units, described by the line of its
+// first unit. Everything here is for the slab's owner (a thread's cache, a
+// heap, or whoever holds the pool's lock).
+//
+//   carved + blocks never carved + blocks dropped = capacity
+//   countdown() = taken - freed
+//   carved = blocks in free_list + countdown() + rest      (modulo 2^32)
+//   countdown() + rest = blocks handed out + detached + in the remote list
+//   blocks freed since they were counted = taken + counted - (countdown() + rest)
+#pragma once
+
+#include <cstdint>
+
+#include "heap/pages/region.hpp"
+#include "heap/slabs/remote_word.hpp"
+
+namespace heapwright::heap {
+
+// A bit for each block that a slab can have.
+inline constexpr std::uint32_t slab_map_words = 8192 / 64;
+
+inline const SizeClass& class_of_slab(const UnitLine* slab) noexcept {
+  return size_classes[slab->size_class];
+}
+inline char* begin_of_slab(const UnitLine* slab) noexcept { return memory_of(unit_of(slab)); }
+inline std::uint32_t unlisted_count(const UnitLine* slab) noexcept {
+  return slab->countdown() + static_cast<std::uint32_t>(std::int32_t{slab->rest});
+}
+inline void add_unlisted(UnitLine* slab, std::int32_t blocks) noexcept {
+  slab->rest = static_cast<std::int16_t>(slab->rest + blocks);
+}
+inline std::uint32_t listed_count(const UnitLine* slab) noexcept {
+  return slab->carved - unlisted_count(slab);
+}
+inline RemoteWord remote_of(const UnitLine* slab) noexcept {
+  return {slab->remote.load(std::memory_order_acquire)};
+}
+// Every block in circulation is free; `detached` of them are in a list of the owner's.
+inline bool is_empty(const UnitLine* slab, std::uint32_t detached = 0) noexcept {
+  return unlisted_count(slab) - detached == remote_of(slab).count();
+}
+// Live blocks up to which a slab is sparse: a sixth of them, or half where each
+// free block is worth a page to the system.
+inline std::uint32_t sparse_limit(const UnitLine* slab) noexcept {
+  return slab->carved / (class_of_slab(slab).block_bytes < carve_bytes ? 6 : 2);
+}
+inline bool is_sparse(const UnitLine* slab, std::uint32_t detached = 0) noexcept {
+  return unlisted_count(slab) - detached - remote_of(slab).count() <= sparse_limit(slab);
+}
+inline bool has_flag(const UnitLine* slab, SlabFlag flag) noexcept { return (slab->flags & flag) != 0; }
+inline void set_flag(UnitLine* slab, SlabFlag flag) noexcept {
+  slab->flags = static_cast<std::uint8_t>(slab->flags | flag);
+}
+inline void clear_flag(UnitLine* slab, SlabFlag flag) noexcept {
+  slab->flags = static_cast<std::uint8_t>(slab->flags & ~flag);
+}
+inline std::uint32_t capacity_of_slab(const UnitLine* slab) noexcept {
+  return capacity_of(slab->size_class, slab->units);
+}
+inline bool can_carve(const UnitLine* slab) noexcept {
+  return slab->fresh < capacity_of_slab(slab) || slab->dropped != 0;
+}
+
+// The next carving goes on in a page that has blocks already.
+inline bool carves_touched_page(const UnitLine* slab) noexcept {
+  const SizeClass& described = class_of_slab(slab);
+  return slab->dropped == 0 && slab->fresh < capacity_of_slab(slab) &&
+         slab->fresh * std::size_t{described.block_bytes} % carve_bytes >= described.block_bytes;
+}
+
+// A chain of blocks, the last one's `next` null.
+struct Chain {
+  Block* first;
+  std::uint32_t count;
+};
+
+// The first block of a list, which is not empty.
+[[gnu::always_inline]] inline Block* pop(BlockList* list, Block* first) noexcept {
+  list->free_list = first->next;
+  list->count_taken();
+  return first;
+}
+// A block in front of `last`, the first one. True: on_event() has to look.
+[[gnu::always_inline]] inline bool push(UnitLine* slab, Block* block, Block* last) noexcept {
+  block->next = last;  // NOLINT(clang-analyzer-core.NullDereference): null is in no region
+  slab->free_list = block;
+  return slab->count_freed();
+}
+// Puts a chain that was taken or carved into the free list, which is empty.
+inline void relist(UnitLine* slab, const Chain& chain) noexcept {
+  slab->free_list = chain.first;
+  add_unlisted(slab, -static_cast<std::int32_t>(chain.count));
+}
+
+inline std::uint32_t used_bytes(const UnitLine* slab) noexcept {
+  return slab->fresh * class_of_slab(slab).block_bytes;
+}
+
+inline bool has_blocks(const UnitLine* slab) noexcept {
+  return slab->free_list != nullptr || can_carve(slab) || remote_of(slab).has_blocks();
+}
+
+}  // namespace heapwright::heap

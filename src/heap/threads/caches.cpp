@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#include "heap/threads/caches.hpp"
+
+#include <pthread.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "heap/base/counting.hpp"
+#include "heap/base/lock.hpp"
+#include "heap/base/own_thread.hpp"
+#include "heap/pages/page_source.hpp"
+#include "heap/threads/slab_events.hpp"
+
+namespace heapwright::heap {
+
+constinit ThreadCache unattached{};
+constinit ThreadCache detached{};
+__thread ThreadCache* current_cache __attribute__((tls_model("initial-exec"))) = &unattached;
+
+static_assert(sizeof(ThreadCache) <= unit_bytes);
+// Two of the smallest pages for all that calls for up to 1 KiB use.
+static_assert(offsetof(ThreadCache, slots) + (class_of(1024) + 1) * sizeof(ClassSlot) <= 8192);
+
+namespace {
+
+struct Caches {
+  Lock lock;
+  ThreadCache* registry;
+  ThreadCache* idle;
+  pthread_key_t key;
+  bool has_key;
+};
+constinit Caches caches{};
+
+counters::LockCounters& lock_counters() noexcept { return counters_page->heap.pool_lock; }
+
+ThreadCache* take_idle() noexcept {
+  const LockGuard locked(caches.lock, lock_counters());
+  ThreadCache* cache = caches.idle;
+  if (cache != nullptr) caches.idle = cache->next_idle;
+  return cache;
+}
+
+void put_idle(ThreadCache* cache) noexcept {
+  const LockGuard locked(caches.lock, lock_counters());
+  cache->next_idle = caches.idle;
+  caches.idle = cache;
+}
+
+// Key destructors run in rounds, and those of others may still allocate and
+// free; the cache goes in the last round but one.
+void on_thread_exit(void* value) {
+  auto* cache = static_cast<ThreadCache*>(value);
+  if (current_cache != cache) return;
+  if (++cache->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
+    pthread_setspecific(caches.key, cache);
+    return;
+  }
+  current_cache = &detached;
+  cache->idle_stamp = current_tick();
+  cache->is_tidy = false;
+  note_waiting_memory();
+  put_idle(cache);
+  counters::add(counters_page->heap.threads, static_cast<std::uint64_t>(-1));
+}
+
+void ask_for_exit_notice(ThreadCache* cache) noexcept {
+  {
+    const LockGuard locked(caches.lock, lock_counters());
+    if (!caches.has_key) caches.has_key = pthread_key_create(&caches.key, on_thread_exit) == 0;
+  }
+  if (caches.has_key) pthread_setspecific(caches.key, cache);
+}
+
+}  // namespace
+
+ThreadCache* make_cache() noexcept {
+  const Run run = allocate_run(1);
+  if (run.unit == 0) return nullptr;
+  auto* cache = reinterpret_cast<ThreadCache*>(memory_of(run.unit));
+  if (!run.is_zeroed) std::memset(static_cast<void*>(cache), 0, sizeof(ThreadCache));
+  const LockGuard locked(caches.lock, lock_counters());
+  cache->next_in_registry = caches.registry;
+  caches.registry = cache;
+  return cache;
+}
+
+[[gnu::hot]] ThreadCache* attach() noexcept {
+  if (current_cache != &unattached) return current_cache == &detached ? nullptr : current_cache;
+  ThreadCache* cache = take_idle();
+  if (cache == nullptr) cache = make_cache();
+  if (cache == nullptr) return nullptr;
+  cache->exit_rounds = 0;
+  cache->count(counters::Reason::thread_attached);
+  counters::add(counters_page->heap.threads, 1);
+  current_cache = cache;
+  ask_for_exit_notice(cache);
+  start_due_maintenance();
+  return cache;
+}
+
+namespace {
+
+bool is_untidy(const ThreadCache* cache) noexcept {
+  return !cache->is_tidy || cache->notified.load(std::memory_order_relaxed) != 0 || cache->pending != 0;
+}
+
+// An idle cache with something to tidy, out of the list and the caller's.
+ThreadCache* take_untidy(std::uint16_t now, std::uint16_t least_age) noexcept {
+  constexpr int most_looked_at = 64;
+  const LockGuard locked(caches.lock, lock_counters());
+  ThreadCache** link = &caches.idle;
+  for (int i = 0; i < most_looked_at && *link != nullptr; ++i) {
+    count_steps();
+    ThreadCache* cache = *link;
+    if (static_cast<std::uint16_t>(now - cache->idle_stamp) >= least_age && is_untidy(cache)) {
+      *link = cache->next_idle;
+      return cache;
+    }
+    link = &cache->next_idle;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool tidy_idle_cache(std::uint16_t now, std::uint16_t least_age) noexcept {
+  ThreadCache* cache = take_untidy(now, least_age);
+  if (cache == nullptr) return false;
+  if (!collect_notices(cache, 4)) cache->is_tidy = !give_up_slab(cache);
+  put_idle(cache);
+  return true;
+}
+
+bool has_untidy_caches() noexcept {
+  const LockGuard locked(caches.lock, lock_counters());
+  for (const ThreadCache* cache = caches.idle; cache != nullptr; cache = cache->next_idle) {
+    if (is_untidy(cache)) return true;
+  }
+  return false;
+}
+
+void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noexcept {
+  ThreadCache* first = nullptr;
+  {
+    const LockGuard locked(caches.lock, lock_counters());
+    first = caches.registry;
+  }
+  for (const ThreadCache* cache = first; cache != nullptr; cache = cache->next_in_registry) {
+    visit(*cache, context);
+  }
+}
+
+Lock& caches_lock() noexcept { return caches.lock; }
+
+void forget_other_threads() noexcept { counters_page->heap.threads.store(1, std::memory_order_relaxed); }
+
+}  // namespace heapwright::heap

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Which cache a thread has: given at its first allocation, taken over by a
+// later thread when it ends. Caches are never unmapped, so a pointer to one
+// stays good whatever its thread does.
+#pragma once
+
+#include "heap/base/lock.hpp"
+#include "heap/threads/thread_cache.hpp"
+
+namespace heapwright::heap {
+
+// A thread that has not allocated yet: nothing is ready, nothing is owned.
+extern ThreadCache unattached;
+// A thread whose exit handlers have run.
+extern ThreadCache detached;
+
+// 8 bytes of static TLS, all that the library takes.
+extern __thread ThreadCache* current_cache __attribute__((tls_model("initial-exec")));
+
+// The thread's cache; where it has none it gets one, in a process that is
+// initialized. For `detached` threads and when there is no memory: null.
+ThreadCache* attach() noexcept;
+
+// A zeroed cache that no thread has. Null: no memory.
+ThreadCache* make_cache() noexcept;
+
+// One piece of work on caches whose threads ended `least_age` ticks ago or
+// more. False: nothing was left to do.
+bool tidy_idle_cache(std::uint16_t now, std::uint16_t least_age) noexcept;
+bool has_untidy_caches() noexcept;
+
+// Sums over all caches, of threads that live or not.
+void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noexcept;
+
+Lock& caches_lock() noexcept;
+// In the child of a fork: caches of threads that are gone may have been in the
+// middle of a call, so they are left alone for good.
+void forget_other_threads() noexcept;
+
+}  // namespace heapwright::heap

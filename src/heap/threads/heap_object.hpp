@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Heaps of one's own: a cache that no thread has, under a lock.
+#pragma once
+
+#include <cstddef>
+
+#include "heap/base/lock.hpp"
+#include "heap/threads/caches.hpp"
+
+struct heapwright_heap {
+  heapwright::heap::ThreadCache cache;
+  heapwright::heap::Lock lock;
+  const char* name;
+  heapwright_heap* next;  // of all heaps that live
+  heapwright_heap* previous;
+  heapwright_heap* next_destroyed;  // or ready to be used again
+  std::uint32_t cursor;             // destroyed: units below were looked at; else 0
+  // Hardened, under the lock: blocks of slabs that were freed and wait in quarantine.
+  std::uint64_t quarantined_blocks;
+  std::uint64_t quarantined_bytes;
+};
+
+namespace heapwright::heap {
+
+// In a process that is initialized.
+heapwright_heap* create_heap(const char* name) noexcept;
+void* allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignment) noexcept;
+// `slab` is the heap's own.
+void free_in(heapwright_heap* heap, UnitLine* slab, void* block) noexcept;
+// In hardened mode none of its blocks is in quarantine any more.
+void destroy_heap(heapwright_heap* heap) noexcept;
+
+// The heap that a slab or large block belongs to, where all belong to one: in
+// hardened mode.
+inline heapwright_heap* heap_of(const UnitLine* line) noexcept {
+  return reinterpret_cast<heapwright_heap*>(line->owner.load(std::memory_order_relaxed));
+}
+// Hardened: a block of the slab waits in quarantine now, or has left it.
+void note_quarantined(heapwright_heap* heap, const UnitLine* slab) noexcept;
+void free_quarantined(heapwright_heap* heap, UnitLine* slab, void* block) noexcept;
+
+// One piece of work on destroyed heaps: 16 units looked at. False: nothing was left.
+bool dismantle_heap() noexcept;
+
+// Under the heap's lock, or under each heap's.
+void with_heap(const heapwright_heap* heap, void (*visit)(const heapwright_heap&, void*),
+               void* context) noexcept;
+void for_each_heap(void (*visit)(const heapwright_heap&, void*), void* context) noexcept;
+
+bool has_destroyed_heaps() noexcept;
+
+Lock& heaps_lock() noexcept;
+// Under that lock.
+void for_each_heap_lock(void (*visit)(Lock&, std::uint64_t), std::uint64_t argument) noexcept;
+
+}  // namespace heapwright::heap

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "heap/threads/refill.hpp"
+
+#include "heap/base/counting.hpp"
+#include "heap/slabs/misuse.hpp"
+#include "heap/slabs/partial_pool.hpp"
+#include "heap/slabs/slab.hpp"
+#include "heap/threads/detached_blocks.hpp"
+#include "heap/threads/prefetch.hpp"
+#include "heap/threads/promotion.hpp"
+#include "heap/threads/slab_events.hpp"
+#include "heap/threads/slab_queue.hpp"
+
+namespace heapwright::heap {
+
+using counters::Reason;
+
+namespace {
+
+// Blocks of fresh memory.
+Chain make_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
+  unkeep(cache, slab);
+  const bool is_first_touch = has_flag(slab, is_zeroed) && slab->dropped == 0 && !carves_touched_page(slab);
+  if (is_first_touch) {
+    const std::uint64_t pages = (class_of_slab(slab).block_bytes + carve_bytes - 1) / carve_bytes;
+    counters::add_owned(cache->first_touch_pages, pages);
+  }
+  cache->count(Reason::refill_carved);
+  return carve(slab);
+}
+
+// The first block of what others freed; the rest is for the calls to come. The
+// slab is the first of its queue.
+Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
+  cache->count(Reason::refill_remote);
+  const Chain chain = take_remote(slab);
+  BlockList* list = chain.count == 1 ? slab : open_detached(cache, slab);
+  if (list == nullptr || list == slab) {
+    relist(slab, chain);
+    return pop(slab, chain.first);
+  }
+  list->free_list = chain.first;
+  list->set_countdown(0 - chain.count);
+  return pop(list, chain.first);
+}
+
+Block* take_made(ThreadCache* cache, UnitLine* slab) noexcept {
+  const Chain chain = make_blocks(cache, slab);
+  // A block that is alone may begin an untouched page, and has no link.
+  if (chain.count > 1) relist(slab, {chain.first->next, chain.count - 1});
+  slab->add_taken(1);
+  return chain.first;
+}
+
+// The slab is the first of its queue and has a block.
+Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
+  BlockList* list = ready_list(cache, slab);
+  Block* block = list->free_list;
+  clear_flag(slab, is_candidate);
+  if (block != nullptr) {
+    if (list == slab) check_list(slab, {block, listed_count(slab)});
+    pop(list, block);
+    cache->count(Reason::refill_local);
+    // An event that comes before the slab is empty stays where it is.
+    if (list == slab && slab->rest > 0) return block;
+  } else {
+    check_nothing_listed(slab);
+    block = remote_of(slab).has_blocks() ? take_freed_by_others(cache, slab) : take_made(cache, slab);
+  }
+  schedule_event(slab, detached_count(cache, slab));
+  return block;
+}
+
+Run find_run(ThreadCache* cache, std::uint32_t units) noexcept {
+  if (!cache->is_private) return units == 1 ? allocate_unit(&cache->lot) : allocate_run(units);
+  SpareRun& spare = cache->spare;
+  Run run = take_run(units);
+  if (run.unit == 0 && spare.units == units) {
+    run = spare.run;
+    spare.run = {};
+    spare.units = 0;
+  }
+  if (run.unit == 0) spare.lacking_units = units;
+  return run;
+}
+
+void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
+  cache->count(reason);
+  hold_units(cache, slab->size_class, slab->units);
+  join_queue(cache, slab);
+}
+
+// Of the pool. Null: it has none of the class.
+[[gnu::hot]] UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  UnitLine* slab = cache->is_private ? nullptr : claim_slab(size_class, cache);
+  if (slab == nullptr) return nullptr;
+  add_slab(cache, slab, Reason::slab_claimed);
+  schedule_event(slab);
+  return slab;
+}
+
+// Null: no memory.
+UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const std::uint32_t units =
+      has_slabs(cache, size_class) ? size_classes[size_class].units : first_slab_units;
+  const Run run = find_run(cache, units);
+  if (run.unit == 0) return nullptr;
+  UnitLine* slab = open_slab(run, size_class, units, cache);
+  add_slab(cache, slab, Reason::slab_opened);
+  return slab;
+}
+
+// Before a slab is fetched: one of the few that have waited longest and have
+// some blocks back, though too few for an event. Null: none.
+UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  constexpr int most_looked_at = 2;
+  ClassSlot& slot = cache->slots[size_class];
+  for (int i = 0; i < most_looked_at && slot.waiting != 0; ++i) {
+    count_steps();
+    UnitLine* slab = line_of(slot.waiting);
+    const std::uint32_t back = listed_count(slab) + remote_of(slab).count();
+    if (back > slab->carved / 16 && watch_rest(slab) != Watch::told) {
+      enlist(cache, slab);
+      schedule_event(slab);
+      return slab;
+    }
+    slot.waiting = slab->next;
+  }
+  return nullptr;
+}
+
+// A slab whose blocks would have to be made of fresh memory: others go first.
+bool is_to_be_carved(ThreadCache* cache, UnitLine* slab) noexcept {
+  return ready_list(cache, slab)->free_list == nullptr && !remote_of(slab).has_blocks();
+}
+
+// The first slab of the queue, with a block. Null: there is none.
+[[gnu::hot]] UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const ClassSlot& slot = cache->slots[size_class];
+  if (slot.first != 0) {
+    UnitLine* slab = line_of(slot.first);
+    if (!has_blocks(slab) && detached_count(cache, slab) == 0) {
+      prefetch_search(cache, size_class);
+      prefetch_waiting(cache, size_class);
+      retire(cache, slab);
+    } else if (slot.first != slot.last && is_to_be_carved(cache, slab)) {
+      leave_queue(cache, slab);
+      join_queue(cache, slab);
+    }
+  }
+  return slot.first != 0 ? line_of(slot.first) : find_waiting(cache, size_class);
+}
+
+// Before a class that has slabs of its own gets another one: a slab of its
+// coarser class with a block that was used before. Null: there is none.
+UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const std::uint32_t coarse = size_classes[size_class].coarse;
+  if (coarse == size_class) return nullptr;
+  UnitLine* slab = has_slabs(cache, coarse) ? first_slab(cache, coarse) : nullptr;
+  if (slab == nullptr) slab = claim_for(cache, coarse);
+  return slab == nullptr || is_to_be_carved(cache, slab) ? nullptr : slab;
+}
+
+// A block of `serving`, whose first slab has none ready, for a request of `size_class`.
+[[gnu::hot]] Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
+  count_steps();
+  counters::add_owned(cache->slots[serving].refills, 1);
+  if (cache->pending != 0 || cache->notified.load(std::memory_order_relaxed) != 0) collect_notices(cache, 4);
+  UnitLine* slab = first_slab(cache, serving);
+  if (slab == nullptr) {
+    if (serving != size_class && is_promoted(cache, size_class)) serving = size_class;
+    slab = claim_for(cache, serving);
+    if (slab == nullptr && serving == size_class) slab = find_coarser(cache, size_class);
+    if (slab == nullptr) slab = open_for(cache, serving);
+  }
+  if (slab == nullptr) return nullptr;
+  Block* block = take_from(cache, slab);
+  make_current(cache, slab, ready_list(cache, slab), size_class);
+  return block;
+}
+
+}  // namespace
+
+[[gnu::hot]] void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  if (size_class == 0) size_class = 1;
+  if (size_class <= last_small_class && cache->current[step_of(block_bytes_of(size_class))] == 0)
+    prefetch_search(cache, size_class);
+  const std::uint32_t serving = has_slabs(cache, size_class) ? size_class : size_classes[size_class].coarse;
+  cache->slots[serving].is_used = true;
+  const std::uint32_t first = cache->slots[serving].first;
+  if (first != 0) {
+    BlockList* list = ready_list(cache, line_of(first));
+    if (list->free_list != nullptr) {
+      make_current(cache, line_of(first), list, size_class);
+      return pop(list, list->free_list);
+    }
+  }
+  if (serving != size_class) {
+    cache->count(Reason::refill_cold);
+    vote(cache, size_class);
+  }
+  return take_of(cache, serving, size_class);
+}
+
+}  // namespace heapwright::heap

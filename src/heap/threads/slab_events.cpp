@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "heap/threads/slab_events.hpp"
+
+#include <bit>
+#include <iterator>
+
+#include "heap/base/counting.hpp"
+#include "heap/slabs/misuse.hpp"
+#include "heap/slabs/partial_pool.hpp"
+#include "heap/threads/detached_blocks.hpp"
+#include "heap/threads/slab_queue.hpp"
+
+namespace heapwright::heap {
+
+using counters::Reason;
+
+namespace {
+
+void close(ThreadCache* cache, UnitLine* slab) noexcept {
+  count_blocks(cache, slab, 0);
+  cache->count(Reason::slab_emptied);
+  close_slab(slab);
+}
+
+// The slab leaves the cache for the page source.
+void release(ThreadCache* cache, UnitLine* slab) noexcept {
+  unkeep(cache, slab);
+  leave_class(cache, slab);
+  close(cache, slab);
+}
+
+// The slab leaves the cache for the pool, unless a notice about it is under way.
+void give_to_pool(ThreadCache* cache, UnitLine* slab) noexcept {
+  if (cache->is_private || !attach_blocks(cache, slab) || !unwatch(slab))
+    return schedule_event(slab, detached_count(cache, slab));
+  leave_class(cache, slab);
+  unkeep(cache, slab);
+  clear_flag(slab, is_candidate);
+  cache->count(Reason::slab_pooled);
+  if (!pool_slab(slab)) close(cache, slab);
+}
+
+void on_empty(ThreadCache* cache, UnitLine* slab) noexcept {
+  if (!keep(cache, slab) && unwatch(slab)) return release(cache, slab);
+  schedule_event(slab, detached_count(cache, slab));  // the notice under way will come back to this
+}
+
+// Sparse slabs wait in a short ring, for most fill or empty soon; the one that
+// falls out of it goes to the pool.
+void on_sparse(ThreadCache* cache, UnitLine* slab) noexcept {
+  if (has_flag(slab, is_candidate) || keep(cache, slab))
+    return schedule_event(slab, detached_count(cache, slab));
+  if (is_only_one(cache, slab)) return give_to_pool(cache, slab);
+  set_flag(slab, is_candidate);
+  schedule_event(slab, detached_count(cache, slab));
+  std::uint32_t& place = cache->candidates[cache->next_candidate++ % candidate_count];
+  const std::uint32_t oldest = place;
+  place = unit_of(slab);
+  if (oldest == 0) return;
+  UnitLine* old = line_of(oldest);
+  const bool is_ours = old->kind == UnitKind::slab && old->owner.load(std::memory_order_relaxed) == cache;
+  if (!is_ours || old == slab || !has_flag(old, is_candidate)) return;
+  clear_flag(old, is_candidate);
+  if (is_sparse(old, detached_count(cache, old))) give_to_pool(cache, old);
+}
+
+// All of the slab is handed out: told about when an eighth is back, or by the
+// notice that is under way.
+void await_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
+  if (rewatch(slab, slab->carved / 8 + 1) == Watch::reached) enlist(cache, slab);
+}
+
+void consider(ThreadCache* cache, UnitLine* slab) noexcept {
+  const std::uint32_t detached = detached_count(cache, slab);
+  if (is_empty(slab, detached)) return on_empty(cache, slab);
+  if (!has_flag(slab, is_listed) && !has_blocks(slab)) {
+    // Taken again before the notice about it arrived.
+    await_blocks(cache, slab);
+    return schedule_event(slab);
+  }
+  if (!has_flag(slab, is_listed) && watch_rest(slab) != Watch::told) enlist(cache, slab);
+  if (has_flag(slab, is_listed) && is_sparse(slab, detached)) return on_sparse(cache, slab);
+  schedule_event(slab, detached);
+}
+
+// The first slab of a queue leaves it.
+void give_up(ThreadCache* cache, UnitLine* slab) noexcept {
+  const std::uint32_t detached = detached_count(cache, slab);
+  if (!has_blocks(slab) && detached == 0) return retire(cache, slab);
+  unkeep(cache, slab);
+  if (is_empty(slab, detached) && unwatch(slab)) return release(cache, slab);
+  give_to_pool(cache, slab);
+}
+
+}  // namespace
+
+Watch watch_rest(UnitLine* slab) noexcept {
+  const RemoteWord word = remote_of(slab);
+  if (has_flag(slab, is_watched) && word.is_armed() && word.count() == 0) return Watch::armed;
+  return rewatch(slab, unlisted_count(slab));
+}
+
+void retire(ThreadCache* cache, UnitLine* slab) noexcept {
+  check_nothing_listed(slab);
+  unkeep(cache, slab);
+  leave_queue(cache, slab);
+  join_ring(cache, slab);
+  await_blocks(cache, slab);
+  schedule_event(slab);
+}
+
+void on_event(ThreadCache* cache, UnitLine* slab) noexcept {
+  const StepScope scope;
+  check_last_free(slab);
+  consider(cache, slab);
+}
+
+bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept {
+  for (std::uint32_t i = 0; i < most; ++i) {
+    count_steps();
+    if (cache->pending == 0) cache->pending = cache->notified.exchange(0, std::memory_order_acquire);
+    if (cache->pending == 0) return false;
+    UnitLine* slab = line_of(cache->pending);
+    cache->pending = slab->second_next;
+    clear_flag(slab, is_watched);
+    if (has_flag(slab, is_listed)) watch_rest(slab);
+    consider(cache, slab);
+  }
+  return true;
+}
+
+bool give_up_slab(ThreadCache* cache) noexcept {
+  for (std::uint32_t word = 0; word < std::size(cache->with_slabs); ++word) {
+    for (std::uint64_t bits = cache->with_slabs[word]; bits != 0; bits &= bits - 1) {
+      count_steps();
+      const std::uint32_t unit =
+          cache->slots[word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits))].first;
+      if (unit == 0) continue;
+      give_up(cache, line_of(unit));
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace heapwright::heap

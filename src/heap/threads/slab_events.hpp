@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What happens to a cache's slabs when blocks have come back: a slab is closed,
+// kept, given to the pool or put into the queue again.
+#pragma once
+
+#include <cstdint>
+
+#include "heap/base/messages.hpp"
+#include "heap/slabs/slab.hpp"
+#include "heap/threads/thread_cache.hpp"
+
+namespace heapwright::heap {
+
+// What is to be done when the countdown of the slab has reached 0.
+void on_event(ThreadCache* cache, UnitLine* slab) noexcept;
+
+// `block` of `slab`, which `cache` owns.
+inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcept {
+  auto* freed = static_cast<Block*>(block);
+  if (slab->free_list == freed) [[unlikely]]
+    stop_for_double_free(freed, class_of_slab(slab).block_bytes);
+  if (push(slab, freed, slab->free_list)) [[unlikely]]
+    on_event(cache, slab);
+}
+
+// Looks at up to `most` slabs that others told about.
+bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept;
+
+// The first slab of a queue has nothing left. It may be back in the queue at
+// once, if others freed blocks meanwhile.
+void retire(ThreadCache* cache, UnitLine* slab) noexcept;
+
+// Told when all of the slab is back. As long as none of it comes from others, the
+// watch that there is will do: most slabs come and go by their owner's calls,
+// and a locked instruction waits for all that the program wrote before it.
+Watch watch_rest(UnitLine* slab) noexcept;
+
+// Of a cache whose thread has ended: one slab with a free block goes to the
+// pool. False: there was none.
+bool give_up_slab(ThreadCache* cache) noexcept;
+
+}  // namespace heapwright::heap

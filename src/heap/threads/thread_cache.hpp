@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// What a thread allocates from: a queue of its slabs that have blocks for each
+// class, and which of them malloc takes a small block from. Only its thread
+// touches it, but for `notified`. A heap of one's own has one as well, under
+// its lock.
+//
+//   current[step] = 0, or the list of the first slab of the queue of the class
+//                   that serves it, or the detached list of that slab
+//   every slab of a queue but the first has blocks
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "counters/heap_section.hpp"
+#include "heap/pages/run.hpp"
+#include "heap/slabs/slab_line.hpp"
+
+namespace heapwright::heap {
+
+struct ClassSlot {
+  Relaxed<std::uint32_t> first;  // queue of slabs that have blocks, linked by UnitLine::next
+  std::uint32_t last;
+  counters::Counter taken;     // blocks handed out
+  counters::Counter returned;  // blocks that came back
+  counters::Counter refills;
+  std::uint32_t waiting;     // ring of the other slabs, the longest out of the queue first
+  std::uint32_t held_units;  // of all its slabs
+  // `current` was set for steps from the first of these to the second only; 0: for none.
+  std::uint16_t least_step;
+  std::uint16_t most_step;
+  // Which of the classes that this one serves asks most (a majority vote): this
+  // class less so many, and its lead.
+  std::uint8_t favourite;
+  std::uint8_t votes;
+  // Written before anything is read: a page that is read first costs two page faults.
+  bool is_used;
+  // 1 + number of the list that holds blocks of the first slab; 0: none.
+  Relaxed<std::uint8_t> detached;
+};
+
+inline constexpr std::uint32_t candidate_count = 8;
+
+// Where one thread makes blocks and another frees them, both would write the
+// slab's line all the time. So what others freed is taken into a list here, and
+// the line is left to them until that list is used up. The blocks count as
+// handed out of the slab; countdown() is less than 2^32 by their number. A heap
+// of one's own, under its lock, has none.
+struct DetachedLists {
+  static constexpr std::uint32_t capacity = 24;
+  BlockList lists[capacity];
+  std::uint16_t size_classes[capacity];
+  std::uint32_t in_use;  // a bit for each
+};
+
+// A heap of one's own is used under a lock, and no lock is held while the
+// system is asked. So an opening that finds no free run says what it lacks; the
+// run is got without the lock and is here at the second attempt.
+struct SpareRun {
+  Run run;
+  std::uint32_t units;
+  std::uint32_t lacking_units;
+};
+
+// What every slow call uses comes first: each page that is touched for the
+// first time is a page fault within a call.
+struct ThreadCache {
+  BlockList nothing;  // has no block
+  counters::Counter reasons[counters::reason_count];
+  counters::Counter first_touch_pages;
+  std::uint32_t pending;  // notices taken over and not yet looked at
+  std::uint32_t kept_bytes;
+  std::uint32_t candidates[candidate_count];
+  std::uint32_t next_candidate;
+  std::uint32_t exit_rounds;      // runs of the thread's exit handler
+  ThreadCache* next_in_registry;  // all caches ever made
+  ThreadCache* next_idle;         // of threads that ended
+  union {
+    SpareRun spare;  // of a heap of one's own
+    UnitLot lot;     // of a thread's, for slabs of one unit
+  };
+  bool is_private;           // of a heap of one's own: slabs never go to the pool
+  std::uint16_t idle_stamp;  // maintenance tick of its thread's end
+  bool is_tidy;              // idle, and given up all it could
+  // A bit for each class that has slabs, for those classes whose slots were never written.
+  std::uint64_t with_slabs[(class_count + 63) / 64];
+  DetachedLists detached;
+  // First of the slabs that others tell about, linked by second_next: pushed
+  // to by anyone, taken as a whole by the owner.
+  alignas(64) std::atomic<std::uint32_t> notified;
+  // Distances of lists from this cache, so that zeroed memory means `nothing`.
+  alignas(64) std::uintptr_t current[step_count];
+  ClassSlot slots[class_count];
+
+  void count(counters::Reason reason) noexcept {
+    counters::add_owned(reasons[static_cast<std::uint32_t>(reason)], 1);
+  }
+};
+
+// Where malloc takes a block of this step from; `nothing` where it has to look further.
+[[gnu::always_inline]] inline BlockList* current_list(const ThreadCache* cache, std::size_t step) noexcept {
+  return reinterpret_cast<BlockList*>(reinterpret_cast<std::uintptr_t>(cache) + cache->current[step]);
+}
+
+inline bool has_slabs(const ThreadCache* cache, std::uint32_t size_class) noexcept {
+  return (cache->with_slabs[size_class / 64] >> size_class % 64 & 1) != 0;
+}
+
+}  // namespace heapwright::heap
