@@ -29,6 +29,7 @@ const char help_text[] =
   --control FILE      start and stop while FILE says "start" or "stop"
   --paused            do not record until told to start
   --keep-arguments    store the program's arguments in the trace
+  --no-settings       do not store the allocator's settings (MALLOC_ARENA_MAX ...)
   --library PATH      the recorder, libheapwright-record.so
   --json              print a summary as JSON on standard output at the end
   --summary FILE      write that summary to FILE
@@ -100,6 +101,7 @@ const std::map<std::string, SetFlag>& flags() {
       {"--no-durations", [](Options& o) { o.durations = false; }},
       {"--paused", [](Options& o) { o.starts_paused = true; }},
       {"--keep-arguments", [](Options& o) { o.keep_arguments = true; }},
+      {"--no-settings", [](Options& o) { o.keep_settings = false; }},
       {"--json", [](Options& o) { o.print_json = true; }},
       {"--quiet", [](Options& o) { o.is_quiet = true; }},
       {"--help", [](Options& o) { o.show_help = true; }},

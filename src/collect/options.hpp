@@ -29,6 +29,7 @@ struct Options {
   std::string control_path;
   bool starts_paused = false;
   bool keep_arguments = false;
+  bool keep_settings = true;  // of the allocator, from the environment
   std::string library_path;  // empty: beside this program
   bool print_json = false;
   std::string summary_path;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collect/conditions.hpp"
 #include "collect/recording_notes.hpp"
 #include "collect/session_text.hpp"
 
@@ -72,6 +73,7 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.durations_recorded = options.durations && options.sample_mean_bytes == 0;
   metadata.free_stacks_recorded = options.free_stacks;
   metadata.notes = context_.notes;
+  metadata.conditions = conditions_of(name_.process_id, options.keep_settings);
   return metadata;
 }
 

@@ -115,6 +115,7 @@ nb::dict metadata(const trace::Reader& reader) {
   values["is_fork_child"] = of.is_fork_child;
   values["unrecorded_processes"] = texts(of.unrecorded_processes);
   values["children_left_alone"] = of.children_left_alone;
+  values["conditions"] = texts(of.conditions);
   return values;
 }
 

@@ -57,6 +57,9 @@ void set_process_entry(Metadata& metadata, MetadataKey key, std::string_view val
     case MetadataKey::children_left_alone:
       metadata.children_left_alone = field(number);
       break;
+    case MetadataKey::condition:
+      if (metadata.conditions.size() < max_notes) metadata.conditions.emplace_back(value);
+      break;
     default:
       break;
   }

@@ -62,6 +62,7 @@ void encode_records(const Metadata& metadata, Bytes& out) {
     put_entry(out, MetadataKey::unrecorded_process, process);
   if (metadata.children_left_alone != 0)
     put_entry(out, MetadataKey::children_left_alone, metadata.children_left_alone);
+  for (const std::string& line : metadata.conditions) put_entry(out, MetadataKey::condition, line);
 }
 
 void encode_records(std::span<const Frame> frames, Bytes& out) {

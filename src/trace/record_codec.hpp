@@ -38,6 +38,7 @@ enum class MetadataKey : std::uint8_t {
   is_fork_child = 17,
   unrecorded_process = 18,  // once per process
   children_left_alone = 19,
+  condition = 20,  // once each: name, tab, value
 };
 
 // A chunk as the index knows it.

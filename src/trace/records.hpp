@@ -53,6 +53,9 @@ struct Metadata {
   // "PROCESS_ID\tPROGRAM\tREASON".
   std::vector<std::string> unrecorded_processes;
   std::uint64_t children_left_alone = 0;  // started while children were not followed
+  // What the heap's work depends on: "MALLOC_ARENA_MAX\t2", "cpus\t8". The
+  // allocator's settings are the only values of the environment in a trace.
+  std::vector<std::string> conditions;
 };
 
 // A loaded object, [start, end) in the process from `loaded_ns` to

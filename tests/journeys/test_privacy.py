@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from conftest import Record, collector, programs, read_trace
+from conftest import Record, Recording, collector, programs, read_trace
 
 secret = "correct-horse-battery-staple"
 
@@ -49,3 +49,21 @@ def test_children_see_neither_the_preload_nor_the_session(record: Record) -> Non
     assert recording.status == 0
     assert "HEAPWRIGHT_SESSION" not in recording.output
     assert "libheapwright" not in recording.output
+
+
+def conditions(recording: Recording) -> dict[str, str]:
+    return dict(line.split("\t", 1) for line in recording.trace().facts["conditions"])
+
+
+def test_only_settings_of_an_allocator_are_kept_of_the_environment(record: Record) -> None:
+    environment = {"MALLOC_ARENA_MAX": "3", "MALLOC_TRACE": secret, "MALLOC_ARENA_MAXIMUM": secret}
+    recording = record("exits_with", 0, environment=environment)
+    assert conditions(recording)["MALLOC_ARENA_MAX"] == "3"
+    assert secret not in everything_readable(recording.paths()[0])
+
+
+def test_settings_are_left_out_when_asked_for(record: Record) -> None:
+    recording = record("exits_with", 0, options=["--no-settings"], environment={"MALLOC_ARENA_MAX": "3"})
+    found = conditions(recording)
+    assert "MALLOC_ARENA_MAX" not in found
+    assert int(found["cpus"]) >= 1

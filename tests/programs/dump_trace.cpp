@@ -172,7 +172,10 @@ std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    result += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+    if (c == '\t')
+      result += "\\t";
+    else
+      result += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
   }
   return result + '"';
 }
@@ -229,6 +232,16 @@ void print_stack(const Reader& reader, std::uint32_t stack) {
   std::printf("]");
 }
 
+// Ends the list before it and begins this one.
+void print_texts(const char* name, const std::vector<std::string>& texts) {
+  std::printf("],\n\"%s\":[", name);
+  const char* separator = "";
+  for (const auto& text : texts) {
+    std::printf("%s%s", separator, quoted(text).c_str());
+    separator = ",";
+  }
+}
+
 void print_lists(const Reader& reader, const Totals& totals) {
   std::printf("\"threads\":[");
   const char* separator = "";
@@ -244,18 +257,9 @@ void print_lists(const Reader& reader, const Totals& totals) {
                 quoted(module.build_id).c_str(), module.unloaded_ns);
     separator = ",";
   }
-  std::printf("],\n\"notes\":[");
-  separator = "";
-  for (const auto& note : reader.metadata().notes) {
-    std::printf("%s%s", separator, quoted(note).c_str());
-    separator = ",";
-  }
-  std::printf("],\n\"unseen\":[");
-  separator = "";
-  for (const auto& line : reader.metadata().unseen) {
-    std::printf("%s%s", separator, quoted(line).c_str());
-    separator = ",";
-  }
+  print_texts("notes", reader.metadata().notes);
+  print_texts("unseen", reader.metadata().unseen);
+  print_texts("conditions", reader.metadata().conditions);
   std::printf("],\n\"annotations\":[");
   separator = "";
   for (const auto& said : totals.annotations) {

@@ -101,7 +101,8 @@ TEST(FormatDocument, NamesEveryMetadataKey) {
                                                    {Key::unseen, "unseen"},
                                                    {Key::is_fork_child, "is_fork_child"},
                                                    {Key::unrecorded_process, "unrecorded_process"},
-                                                   {Key::children_left_alone, "children_left_alone"}});
+                                                   {Key::children_left_alone, "children_left_alone"},
+                                                   {Key::condition, "condition"}});
 }
 
 TEST(FormatDocument, NamesEveryColumnAndBlockEncoding) {

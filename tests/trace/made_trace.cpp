@@ -134,6 +134,7 @@ void write_small_trace(const std::string& path, std::size_t chunks, std::size_t 
   metadata.is_fork_child = true;
   metadata.unrecorded_processes = {"77\t/usr/bin/su\tit is setuid"};
   metadata.children_left_alone = 3;
+  metadata.conditions = {"MALLOC_ARENA_MAX\t2", "cpus\t8"};
   metadata.self_cost_allocation_ns = 61;
   metadata.notes = {"a note", "another"};
   ASSERT_TRUE(writer->write(metadata));

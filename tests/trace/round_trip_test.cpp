@@ -147,6 +147,7 @@ TEST(RoundTrip, TablesComeBack) {
   EXPECT_EQ(reader.metadata().unrecorded_processes,
             std::vector<std::string>{"77\t/usr/bin/su\tit is setuid"});
   EXPECT_EQ(reader.metadata().children_left_alone, 3U);
+  EXPECT_EQ(reader.metadata().conditions, (std::vector<std::string>{"MALLOC_ARENA_MAX\t2", "cpus\t8"}));
   EXPECT_TRUE(reader.metadata().durations_recorded);
   EXPECT_EQ(reader.metadata().self_cost_allocation_ns, 61U);
   EXPECT_EQ(reader.metadata().notes, (std::vector<std::string>{"a note", "another"}));

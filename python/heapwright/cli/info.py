@@ -44,6 +44,9 @@ def describe(trace: Trace) -> dict[str, Any]:
         "stacks": max(0, len(trace.stack_columns["parent"]) - 1),
         "frames": len(trace.frame_columns["pc"]),
         "metadata": trace.metadata._asdict(),
+        "conditions": [
+            {"name": name, "value": value} for name, value in trace.metadata.condition_values.items()
+        ],
         "processes": summary.processes_of(trace.metadata),
         "end": trace.end._asdict(),
         "covers_whole_run": trace.coverage.covers_whole_run,
@@ -79,6 +82,8 @@ def show(document: dict[str, Any], console: Console) -> None:
                  f"{units.counted(document['stacks'], 'stack')}"),
         ("dropped", units.count(end["dropped"])),
     ]  # fmt: skip
+    if conditions := first_screen.conditions_in_words(document["conditions"]):
+        lines.append(("ran with", ", ".join(conditions)))
     lines += [("not seen", line) for line in metadata["unseen"]]
     lines += [("note", note) for note in metadata["notes"]]
     lines += [("processes", line) for line in first_screen.about_processes(document["processes"])]

@@ -40,6 +40,10 @@ Paused = Annotated[bool, typer.Option("--paused", help="Do not record until told
 KeepArguments = Annotated[
     bool, typer.Option("--keep-arguments", help="Store the program's arguments in the trace.")
 ]
+NoSettings = Annotated[
+    bool,
+    typer.Option("--no-settings", help="Do not store the allocator's settings (MALLOC_ARENA_MAX …)."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON on stdout at the end.")]
 
@@ -59,6 +63,7 @@ def record(
     control: Control = "",
     paused: Paused = False,
     keep_arguments: KeepArguments = False,
+    no_settings: NoSettings = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:

@@ -86,6 +86,30 @@ def about_processes(answer: Answer) -> list[str]:
     return lines
 
 
+# Of every machine and process; the others say that somebody set something.
+_USUAL_CONDITIONS = (
+    "cpus",
+    "machine_memory_bytes",
+    "transparent_huge_pages",
+    "overcommit_memory",
+    "stack_limit_bytes",
+)
+
+
+def conditions_in_words(conditions: list[Answer]) -> list[str]:
+    """Each as NAME=VALUE, bytes with their unit."""
+    return [
+        f"{one['name'].removesuffix('_bytes')}={units.size(int(one['value']))}"
+        if one["name"].endswith("_bytes") and one["value"].isdecimal()
+        else f"{one['name']}={one['value']}"
+        for one in conditions
+    ]
+
+
+def _settings(answer: Answer) -> list[str]:
+    return conditions_in_words([one for one in answer["conditions"] if one["name"] not in _USUAL_CONDITIONS])
+
+
 def _which_calls(answer: Answer) -> str:
     calls = "every sampled call" if answer["sample_mean_bytes"] else "every call"
     return f"{calls} but what is named below" if answer["notes"] else calls
@@ -94,6 +118,8 @@ def _which_calls(answer: Answer) -> str:
 def _figures(answer: Answer) -> look.Pairs:
     if answer["sample_mean_bytes"]:
         sampled = estimates.figures(answer, coverage.when(answer["live_at"]))
+        if settings := _settings(answer):
+            sampled.append(("settings", look.Text(", ".join(settings))))
         if odd := _oddities(answer["totals"]):
             sampled.append(("seen as well", look.Text(", ".join(odd))))
         return look.Pairs(sampled, style="bold")
@@ -123,6 +149,8 @@ def _figures(answer: Answer) -> look.Pairs:
         f"({units.percent(answer['temporaries'], max(totals['allocations'], answer['temporaries']))})",
     )
     row("allocator", _allocator(answer))
+    if settings := _settings(answer):
+        row("settings", ", ".join(settings))
     odd = _oddities(totals)
     if odd:
         row("seen as well", ", ".join(odd))

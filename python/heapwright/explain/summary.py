@@ -52,6 +52,11 @@ def _duration(source: _Source, _: Answer) -> int:
     return source.report.trace.end.time_ns or source.report.facts.totals.span_ns
 
 
+def _conditions(source: _Source, _: Answer) -> list[Answer]:
+    values = source.report.trace.metadata.condition_values
+    return [{"name": name, "value": value} for name, value in values.items()]
+
+
 def _heaviest(source: _Source, _: Answer) -> list[Answer]:
     names_parts = parts.are_usable(source.report)
     return [
@@ -103,12 +108,14 @@ _TOTALS = fields_of(
     ),
 )
 _PEAK = fields_of(Peak, live_bytes="peak_bytes", live_blocks="peak_blocks", live_usable_bytes=OPEN)
+_CONDITIONS = (Column("name", "text"), Column("value", "text"))
 _UNRECORDED = (Column("process_id"), Column("program", "text"), Column("reason", "text"))
 
 FIGURES = (
     *(Column(name, "text", value=f"report.trace.metadata.{name}") for name in ("program", "command", "host")),
     Column("process_id", value="report.trace.metadata.process_id"),
     Column("allocator", "text", value="report.trace.metadata.allocator"),
+    Column("conditions", Many(_CONDITIONS), value=_conditions),
     Column("started", "moment", value=_started),
     Column("duration_ns", "ns", value=_duration),
     Column(

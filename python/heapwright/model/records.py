@@ -60,6 +60,13 @@ class Metadata(NamedTuple):
     is_fork_child: bool
     unrecorded_processes: tuple[str, ...]
     children_left_alone: int
+    conditions: tuple[str, ...]
+
+    @property
+    def condition_values(self) -> dict[str, str]:
+        """Settings, limits and machine facts that the heap's work depends on, by name."""
+        found = (text.partition("\t") for text in self.conditions)
+        return {name: value for name, tab, value in found if tab}
 
     @property
     def unrecorded(self) -> tuple[UnrecordedProcess, ...]:

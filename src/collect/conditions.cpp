@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "collect/conditions.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "collect/proc_files.hpp"
+
+namespace heapwright::collect {
+namespace {
+
+constexpr std::size_t longest_value = 4096;
+
+// glibc and libstdc++, jemalloc, PHP, Python; the other families by prefix.
+constexpr std::array<std::string_view, 14> setting_names = {
+    "GLIBC_TUNABLES",         "GLIBCXX_TUNABLES", "MALLOC_ARENA_MAX",
+    "MALLOC_ARENA_TEST",      "MALLOC_CHECK_",    "MALLOC_MMAP_MAX_",
+    "MALLOC_MMAP_THRESHOLD_", "MALLOC_PERTURB_",  "MALLOC_TOP_PAD_",
+    "MALLOC_TRIM_THRESHOLD_", "MALLOC_CONF",      "_RJEM_MALLOC_CONF",
+    "USE_ZEND_ALLOC",         "PYTHONMALLOC",
+};
+constexpr std::array<std::string_view, 4> setting_prefixes = {"MIMALLOC_", "TCMALLOC_", "SCUDO_",
+                                                              "HEAPWRIGHT_HEAP_"};
+
+struct LimitLine {
+  std::string_view label;  // as /proc/PID/limits has it
+  std::string_view name;
+};
+constexpr std::array<LimitLine, 3> limit_lines = {{
+    {"Max address space", "address_space_limit_bytes"},
+    {"Max data size", "data_limit_bytes"},
+    {"Max stack size", "stack_limit_bytes"},
+}};
+
+std::string condition(std::string_view name, std::string_view value) {
+  return std::string(name).append("\t").append(value);
+}
+
+// The number at the begin of the text; nothing for "unlimited" and "max".
+std::optional<std::uint64_t> number_at(std::string_view text) {
+  std::uint64_t value = 0;
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && stop != text.data() ? std::optional(value) : std::nullopt;
+}
+
+// The word in brackets: "always [madvise] never".
+std::string chosen_word(std::string_view text) {
+  const std::size_t open = text.find('[');
+  const std::size_t close = text.find(']', open);
+  return open == std::string_view::npos || close == std::string_view::npos
+             ? std::string()
+             : std::string(text.substr(open + 1, close - open - 1));
+}
+
+// A cgroup inherits the limits of all above it: the smallest counts. `folder`
+// is the hierarchy's, `path` the process's cgroup in it.
+std::optional<std::uint64_t> smallest_limit(const std::string& folder, std::string path, const char* file) {
+  std::optional<std::uint64_t> smallest;
+  while (true) {
+    const std::optional<std::uint64_t> limit = number_at(read_file(folder + path + "/" + file));
+    if (limit) smallest = std::min(smallest.value_or(*limit), *limit);
+    if (path.empty()) return smallest;
+    path.resize(std::min(path.rfind('/'), path.size() - 1));
+  }
+}
+
+// "0::/user.slice" is version 2, "4:memory:/service" the memory controller of
+// version 1, which spells "no limit" as a number near 2^63.
+std::optional<std::uint64_t> cgroup_limit(std::string_view cgroups) {
+  constexpr std::uint64_t no_limit = 1ULL << 62;
+  std::optional<std::uint64_t> smallest;
+  while (!cgroups.empty()) {
+    const std::string_view line = cgroups.substr(0, cgroups.find('\n'));
+    cgroups.remove_prefix(std::min(line.size() + 1, cgroups.size()));
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    std::string path(line.substr(second + 1));
+    if (path == "/") path.clear();
+    std::optional<std::uint64_t> limit;
+    if (controllers.empty()) limit = smallest_limit("/sys/fs/cgroup", path, "memory.max");
+    if (controllers == "memory")
+      limit = smallest_limit("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes");
+    if (limit && *limit < no_limit) smallest = std::min(smallest.value_or(*limit), *limit);
+  }
+  return smallest;
+}
+
+void add_settings(std::vector<std::string>& conditions, const std::string& folder) {
+  const std::string environment = read_file(folder + "environ");
+  // A process has hardly ever no variable at all: the file could not be read.
+  if (environment.empty()) {
+    conditions.push_back(condition("environment", "unreadable"));
+    return;
+  }
+  for (std::string& setting : allocator_settings_in(environment)) conditions.push_back(std::move(setting));
+}
+
+}  // namespace
+
+bool is_allocator_setting(std::string_view name) noexcept {
+  return std::find(setting_names.begin(), setting_names.end(), name) != setting_names.end() ||
+         std::any_of(setting_prefixes.begin(), setting_prefixes.end(),
+                     [name](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+std::vector<std::string> allocator_settings_in(std::string_view environment) {
+  std::vector<std::string> settings;
+  std::vector<std::string_view> names;
+  while (!environment.empty()) {
+    const std::string_view entry = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
+    const std::size_t equals = entry.find('=');
+    const std::string_view name = entry.substr(0, equals);
+    if (equals == std::string_view::npos || !is_allocator_setting(name)) continue;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    names.push_back(name);
+    settings.push_back(condition(name, entry.substr(equals + 1, longest_value)));
+  }
+  return settings;
+}
+
+std::vector<std::string> limits_in(std::string_view limits) {
+  std::vector<std::string> found;
+  for (const LimitLine& line : limit_lines) {
+    const std::size_t at = limits.find(line.label);
+    if (at == std::string_view::npos) continue;
+    const std::optional<std::uint64_t> limit = number_at(limits.substr(at + line.label.size()));
+    if (limit) found.push_back(condition(line.name, std::to_string(*limit)));
+  }
+  return found;
+}
+
+std::vector<std::string> conditions_of(std::uint32_t process_id, bool with_settings) {
+  const std::string folder = "/proc/" + std::to_string(process_id) + "/";
+  std::vector<std::string> conditions;
+  if (with_settings) add_settings(conditions, folder);
+  cpu_set_t processors;
+  if (sched_getaffinity(static_cast<pid_t>(process_id), sizeof processors, &processors) == 0)
+    conditions.push_back(condition("cpus", std::to_string(CPU_COUNT(&processors))));
+  const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
+  const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  conditions.push_back(condition("machine_memory_bytes", std::to_string(pages * page_bytes)));
+  const std::string huge = chosen_word(read_file("/sys/kernel/mm/transparent_hugepage/enabled"));
+  if (!huge.empty()) conditions.push_back(condition("transparent_huge_pages", huge));
+  const std::optional<std::uint64_t> overcommit = number_at(read_file("/proc/sys/vm/overcommit_memory"));
+  if (overcommit) conditions.push_back(condition("overcommit_memory", std::to_string(*overcommit)));
+  for (std::string& limit : limits_in(read_file(folder + "limits"))) conditions.push_back(std::move(limit));
+  if (const auto limit = cgroup_limit(read_file(folder + "cgroup")))
+    conditions.push_back(condition("cgroup_memory_limit_bytes", std::to_string(*limit)));
+  return conditions;
+}
+
+}  // namespace heapwright::collect
