@@ -63,7 +63,9 @@ class Clean:
 
     def mark(self, command: dict[str, str]) -> Path:
         """A file whose existence says that nothing was found."""
-        key = hashlib.sha256(self.rules + command["command"].encode())
+        # Without the checkout's own place, so that several may share what they remember.
+        place = str(self.root.resolve())
+        key = hashlib.sha256(self.rules + command["command"].replace(place, "").encode())
         for path in sorted(self.sources(Path(command["file"]).resolve(), set())):
             key.update(str(path.name).encode() + self.digest(path))
         return self.folder / key.hexdigest()
