@@ -268,7 +268,7 @@ class vector_growth : public Storage {
   constexpr pointer insert_counted(size_type at, size_type count, Source source) {
     if (count == 0) return data() + at;
     if (count > capacity() - size()) [[unlikely]]
-      return grow_insert(at, count, source);
+      return grow_insert(at, count, std::move(source));
     if (at == size()) {  // nothing has to move
       append_within(count, source);
     } else if constexpr (relocates_safely()) {
@@ -284,7 +284,7 @@ class vector_growth : public Storage {
   template <class Source>
   constexpr void append_counted(size_type count, Source source) {
     if (count > capacity() - size()) [[unlikely]] {
-      grow_insert(size(), count, source);
+      grow_insert(size(), count, std::move(source));
     } else {
       append_within(count, source);
     }
@@ -297,8 +297,10 @@ class vector_growth : public Storage {
     guard.dismiss();
     storage::set_size_(before + count);
   }
+  // Takes the source by value: its address would keep it in memory on the path
+  // that does not grow.
   template <class Source>
-  [[gnu::noinline]] constexpr pointer grow_insert(size_type at, size_type count, Source& source) {
+  [[gnu::noinline]] constexpr pointer grow_insert(size_type at, size_type count, Source source) {
     fresh_buffer buffer(*this, grown_capacity(count));
     guard_type guard(storage::allocator_(), buffer.first + at);
     source.construct(guard, count);
