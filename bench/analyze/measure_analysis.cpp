@@ -13,6 +13,11 @@
 #include <exception>
 
 #include "analyze/facts.hpp"
+#include "analyze/facts/calls.hpp"
+#include "analyze/facts/sites.hpp"
+#include "analyze/facts/threads.hpp"
+#include "analyze/facts/timeline.hpp"
+#include "analyze/options.hpp"
 #include "trace/reader.hpp"
 
 namespace {

@@ -16,7 +16,12 @@
 #include "analyze/calls.hpp"
 #include "analyze/completeness.hpp"
 #include "analyze/facts.hpp"
+#include "analyze/facts/calls.hpp"
+#include "analyze/facts/sites.hpp"
+#include "analyze/facts/threads.hpp"
+#include "analyze/facts/timeline.hpp"
 #include "analyze/heap_model.hpp"
+#include "analyze/options.hpp"
 #include "analyze/pipeline.hpp"
 #include "analyze/prepare.hpp"
 #include "analyze/recorder_cost.hpp"
@@ -152,7 +157,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   facts.totals.span_ns = scope.steps.span_ns();
   facts.completeness = completeness_of(source, skipped.damage());
   facts.coverage = scope.recorded.within(options.from_ns, options.to_ns);
-  facts.recorder = recorder_cost_of(source, facts);
+  facts.recorder = recorder_cost_of(source, facts.by_kind);
   return facts;
 }
 

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "analyze/facts.hpp"
+#include "analyze/facts/threads.hpp"
+
 namespace heapwright::analyze {
 namespace {
 
@@ -106,7 +109,7 @@ void CallFacts::finish(Facts& facts) const {
   latencies_.finish(facts);
   sizes_.finish(facts);
   sites_.finish(facts);
-  timeline_.finish(facts);
+  timeline_.finish(facts.timeline);
   spreads_.finish(scope_.thread_of_lane, facts);
   for (std::size_t lane = 0; lane < threads_.size(); ++lane) {
     auto& thread = facts.threads[scope_.thread_of_lane[lane]];

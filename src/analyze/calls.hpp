@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/facts.hpp"
 #include "analyze/latency.hpp"
 #include "analyze/scope.hpp"
 #include "analyze/sites.hpp"
@@ -19,6 +18,8 @@
 #include "analyze/zeroed_array.hpp"
 
 namespace heapwright::analyze {
+
+struct Facts;
 
 // Sums over consecutive calls of one thread within one step of the timeline.
 struct CallSums {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/coverage.hpp"
 #include "order/source.hpp"
 
 namespace heapwright::analyze {

@@ -80,6 +80,7 @@ Coverage RecordedSpans::within(std::uint64_t from_ns, std::uint64_t to_ns) const
   coverage.has_start = has_start_;
   coverage.has_end = has_end_;
   coverage.pauses = resumes_ns_.size() - (has_start_ || resumes_ns_.empty() ? 0 : 1);
+  coverage.is_whole_run = has_start_ && has_end_ && coverage.pauses == 0;
   for (const auto& span : spans_) {
     const Span part{std::max(span.from_ns, from_ns), std::min(span.to_ns, to_ns)};
     if (part.from_ns < part.to_ns) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/coverage.hpp"
 #include "order/source.hpp"
 
 namespace heapwright::analyze {

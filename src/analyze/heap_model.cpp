@@ -5,6 +5,12 @@
 #include <algorithm>
 #include <array>
 
+#include "analyze/facts.hpp"
+#include "analyze/facts/calls.hpp"
+#include "analyze/facts/sites.hpp"
+#include "analyze/facts/threads.hpp"
+#include "analyze/facts/timeline.hpp"
+
 namespace heapwright::analyze {
 namespace {
 
@@ -468,10 +474,10 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
     facts.temporaries += threads_[lane].temporaries;
     facts.totals.releases += threads_[lane].releases;
   }
-  cross_thread_.finish(scope_.thread_of_lane, threads_, facts);
-  chains_.finish(facts);
-  mappings_.finish(scope_.sites, facts);
-  timeline_.finish(live_, samples, facts);
+  facts.cross_thread = cross_thread_.finish(scope_.thread_of_lane, threads_);
+  facts.realloc_chains = chains_.finish();
+  facts.mappings = mappings_.finish(scope_.sites);
+  timeline_.finish(live_, samples, facts.timeline);
   for (const auto& call : facts.slowest) {
     slowest_.add(call);
   }

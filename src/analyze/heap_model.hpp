@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "analyze/blocks.hpp"
-#include "analyze/facts.hpp"
 #include "analyze/mappings.hpp"
 #include "analyze/peak.hpp"
 #include "analyze/realloc_chains.hpp"
@@ -26,6 +25,8 @@
 #include "analyze/timeline.hpp"
 
 namespace heapwright::analyze {
+
+struct Facts;
 
 class HeapModel {
  public:

@@ -25,6 +25,12 @@ inline std::uint64_t lower_bound_of(std::size_t bucket) noexcept {
   return exponent > 63 ? UINT64_MAX : (8 + bucket % 8) << (exponent - 3);
 }
 
+// The value that `share` of all values do not exceed: the rank's place within
+// its bucket, taken as evenly filled, so right within 6.25 %. `all`: the sum
+// of the counts, more than 0.
+std::uint64_t percentile(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t all,
+                         double share, std::uint64_t max);
+
 inline constexpr std::size_t buckets_used = 496;      // bucket_of(UINT64_MAX) + 1
 inline constexpr std::size_t duration_buckets = 240;  // bucket_of(UINT32_MAX) + 1
 

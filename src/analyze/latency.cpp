@@ -2,34 +2,12 @@
 #include "analyze/latency.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
+#include "analyze/facts.hpp"
+#include "analyze/facts/calls.hpp"
+
 namespace heapwright::analyze {
-namespace {
-
-// The value that `share` of the calls do not exceed: the rank's place within
-// its bucket, taken as evenly filled.
-std::uint64_t percentile(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t calls,
-                         double share, std::uint64_t max_ns) {
-  const auto exact = std::ceil(share * static_cast<double>(calls));
-  const auto rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(exact), 1, calls);
-  std::uint64_t before = 0;
-  for (std::size_t bucket = 0; bucket < bucket_count; ++bucket) {
-    if (before + counts[bucket] < rank) {
-      before += counts[bucket];
-      continue;
-    }
-    const auto from = lower_bound_of(bucket);
-    const auto width = static_cast<double>(lower_bound_of(bucket + 1) - from - 1);
-    const auto place = (static_cast<double>(rank - before) - 0.5) / static_cast<double>(counts[bucket]);
-    return std::min(from + static_cast<std::uint64_t>(std::llround(width * place)), max_ns);
-  }
-  return max_ns;
-}
-
-}  // namespace
-
 Latency latency_of(const std::uint64_t* counts, std::size_t bucket_count, std::uint64_t sum_ns,
                    std::uint64_t max_ns) {
   Latency latency;

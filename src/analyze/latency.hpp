@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <deque>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/latency.hpp"
 #include "analyze/histogram.hpp"
 #include "trace/event.hpp"
 
 namespace heapwright::analyze {
+
+struct Facts;
 
 // Percentiles of `counts` (a value's bucket -> calls), interpolated within a
 // bucket. sum and max are taken as given.

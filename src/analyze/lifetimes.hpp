@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
-// How long blocks live: the size x lifetime map of all blocks, and a
-// histogram per site. Blocks still live at the end are censored: they lived
+// How long blocks live: the size x lifetime map. Blocks still live at the end are censored: they lived
 // at least until then, so they get a column of their own.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/lifetimes.hpp"
 #include "analyze/histogram.hpp"
 #include "analyze/peak.hpp"
-#include "analyze/site_histograms.hpp"
 
 namespace heapwright::analyze {
 
@@ -20,24 +17,19 @@ inline constexpr std::size_t lifetime_columns = 22;
 
 class Lifetimes {
  public:
-  explicit Lifetimes(std::size_t site_count);
+  Lifetimes();
 
   // Precondition: lifetime_ns < UINT64_MAX.
-  [[gnu::always_inline]] void add(std::uint64_t lifetime_ns, std::uint64_t size_bytes, std::uint32_t site,
-                                  std::uint64_t weight) {
-    const auto bucket = bucket_of(lifetime_ns);
-    std::size_t column = column_of_bucket_[bucket];
+  [[gnu::always_inline]] void add(std::uint64_t lifetime_ns, std::uint64_t size_bytes,
+                                  std::uint64_t weight) noexcept {
+    std::size_t column = column_of_bucket_[bucket_of(lifetime_ns)];
     column += lifetime_ns >= from_ns_[column + 1] ? 1 : 0;
     auto& cell = cells_[size_class_of(size_bytes)][column];
     cell.blocks += weight;
     cell.bytes += size_bytes * weight;
-    sites_.add(site, bucket, weight);
   }
-  // `other` must outlive this.
-  void add(const Lifetimes& other);
-  // Fills lifetimes and the lifetime histograms of site_details, which must
-  // have one row per site.
-  void finish(const LivePeak& live, Facts& facts) const;
+  void add(const Lifetimes& other) noexcept;
+  LifetimeMap finish(const LivePeak& live) const;
 
  private:
   struct Cell {
@@ -49,8 +41,6 @@ class Lifetimes {
   std::array<std::uint8_t, 512> column_of_bucket_{};
   std::array<std::uint64_t, lifetime_columns + 1> from_ns_{};  // last: no upper bound
   std::array<std::array<Cell, lifetime_columns>, size_class_count> cells_{};
-  SiteHistograms sites_;
-  std::vector<const Lifetimes*> others_;
 };
 
 }  // namespace heapwright::analyze

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyze/facts/sites.hpp"
+
 namespace heapwright::analyze {
 namespace {
 
@@ -59,7 +61,7 @@ void Mappings::remove(std::uint64_t begin, std::uint64_t end) {
   }
 }
 
-void Mappings::finish(const SiteMap& sites, Facts& facts) const {
+std::vector<MappingSite> Mappings::finish(const SiteMap& sites) const {
   std::map<std::uint32_t, MappingSite> rows;
   const auto row_of = [&](std::uint32_t stack) -> MappingSite& {
     auto& row = rows[sites.site_of(stack)];
@@ -77,11 +79,14 @@ void Mappings::finish(const SiteMap& sites, Facts& facts) const {
       row_of(range.stack).at_end_bytes += range.end - begin;
     }
   }
+  std::vector<MappingSite> found;
+  found.reserve(rows.size());
   for (const auto& entry : rows) {
-    facts.mappings.push_back(entry.second);
+    found.push_back(entry.second);
   }
-  std::stable_sort(facts.mappings.begin(), facts.mappings.end(),
+  std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return found;
 }
 
 }  // namespace heapwright::analyze

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <vector>
 
-#include "analyze/facts.hpp"
 #include "analyze/sites.hpp"
 
 namespace heapwright::analyze {
+
+struct MappingSite;
 
 class Mappings {
  public:
@@ -22,8 +24,8 @@ class Mappings {
   void unmap(std::uint64_t address, std::uint64_t bytes);
   // Counts from zero; what is mapped stays mapped.
   void begin_window() { sums_.clear(); }
-  // Fills facts.mappings, most bytes first.
-  void finish(const SiteMap& sites, Facts& facts) const;
+  // Most bytes first.
+  std::vector<MappingSite> finish(const SiteMap& sites) const;
 
  private:
   struct Range {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/peak.hpp"
 
+#include "analyze/facts.hpp"
+#include "analyze/facts/calls.hpp"
+
 namespace heapwright::analyze {
 
 void LivePeak::begin_window(std::uint64_t time_ns) {

@@ -9,11 +9,13 @@
 #include <array>
 #include <cstdint>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/totals.hpp"
 #include "analyze/histogram.hpp"
 #include "analyze/sites.hpp"
 
 namespace heapwright::analyze {
+
+struct Facts;
 
 class LivePeak {
  public:

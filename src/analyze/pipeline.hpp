@@ -2,10 +2,12 @@
 // The analysis of any source; analyze(reader) is this on a trace file.
 #pragma once
 
-#include "analyze/facts.hpp"
 #include "order/source.hpp"
 
 namespace heapwright::analyze {
+
+struct Facts;
+struct Options;
 
 struct PipelineLimits {
   // Decoded rows that the merge may hold; beyond it chunks are decoded

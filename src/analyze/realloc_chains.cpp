@@ -16,16 +16,18 @@ void ChainSums::add(std::uint32_t site, const Chain& chain, std::uint64_t final_
   sums.final_bytes += final_bytes * weight;
 }
 
-void ChainSums::finish(Facts& facts) const {
+std::vector<ReallocChains> ChainSums::finish() const {
+  std::vector<ReallocChains> chains;
   for (const auto& entry : sites_) {
-    facts.realloc_chains.push_back(entry.second);
+    chains.push_back(entry.second);
   }
-  std::sort(facts.realloc_chains.begin(), facts.realloc_chains.end(), [](const auto& a, const auto& b) {
+  std::sort(chains.begin(), chains.end(), [](const auto& a, const auto& b) {
     if (a.copied_bytes != b.copied_bytes) {
       return a.copied_bytes > b.copied_bytes;
     }
     return a.steps != b.steps ? a.steps > b.steps : a.site < b.site;
   });
+  return chains;
 }
 
 }  // namespace heapwright::analyze

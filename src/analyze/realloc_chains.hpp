@@ -4,8 +4,9 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/sites.hpp"
 
 namespace heapwright::analyze {
 
@@ -29,7 +30,7 @@ class ChainSums {
  public:
   void add(std::uint32_t site, const Chain& chain, std::uint64_t final_bytes, std::uint64_t weight);
   void begin_window() { sites_.clear(); }
-  void finish(Facts& facts) const;  // most copied bytes first
+  std::vector<ReallocChains> finish() const;  // most copied bytes first
 
  private:
   std::unordered_map<std::uint32_t, ReallocChains> sites_;

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "analyze/facts/calls.hpp"
+
 namespace heapwright::analyze {
 
-RecorderCost recorder_cost_of(const order::Source& source, const Facts& facts) {
+RecorderCost recorder_cost_of(const order::Source& source, const std::vector<ByKind>& calls) {
   const auto& metadata = source.metadata();
   RecorderCost cost;
-  for (const auto& row : facts.by_kind) {
+  for (const auto& row : calls) {
     const auto per_call =
         trace::is_allocation(row.kind) ? metadata.self_cost_allocation_ns : metadata.self_cost_release_ns;
     const bool is_heap_call = trace::is_allocation(row.kind) || trace::is_release(row.kind);
@@ -22,9 +24,6 @@ RecorderCost recorder_cost_of(const order::Source& source, const Facts& facts) {
     cost.peak_bytes = std::max(cost.peak_bytes, sample.recorder_bytes);
   }
   cost.file_bytes = source.file_bytes();
-  if (source.event_count() != 0) {
-    cost.bytes_per_event = static_cast<double>(cost.file_bytes) / static_cast<double>(source.event_count());
-  }
   return cost;
 }
 

@@ -2,12 +2,15 @@
 // What the recording itself cost the program.
 #pragma once
 
-#include "analyze/facts.hpp"
+#include <vector>
+
+#include "analyze/facts/totals.hpp"
 #include "order/source.hpp"
 
 namespace heapwright::analyze {
 
-// Takes the numbers of calls from facts.by_kind.
-RecorderCost recorder_cost_of(const order::Source& source, const Facts& facts);
+struct ByKind;
+
+RecorderCost recorder_cost_of(const order::Source& source, const std::vector<ByKind>& calls);
 
 }  // namespace heapwright::analyze

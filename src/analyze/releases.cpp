@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/releases.hpp"
 
+#include "analyze/facts.hpp"
+#include "analyze/facts/sites.hpp"
+
 namespace heapwright::analyze {
 
 ReleaseFacts::ReleaseFacts(const Scope& scope)
-    : map_(scope.sites),
-      unit_(static_cast<double>(scope.weight.unit())),
-      stacks_(scope.sites.stack_count()),
-      lifetimes_(scope.sites.site_count()) {}
+    : unit_(static_cast<double>(scope.weight.unit())), stacks_(scope.sites.stack_count()) {}
 
 void ReleaseFacts::add(const Piece& piece) {
   const auto* const end = piece.rows() + piece.count();
@@ -51,7 +51,7 @@ void ReleaseFacts::finish(const LivePeak& live, Facts& facts) const {
     to.release_ns = from.release_ns;
     to.freed_by_other_thread = from.freed_by_other_thread;
   }
-  lifetimes_.finish(live, facts);
+  facts.lifetimes = lifetimes_.finish(live);
 }
 
 }  // namespace heapwright::analyze

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "analyze/facts.hpp"
 #include "analyze/latency.hpp"
 #include "analyze/lifetimes.hpp"
 #include "analyze/row.hpp"
@@ -14,6 +13,8 @@
 #include "analyze/zeroed_array.hpp"
 
 namespace heapwright::analyze {
+
+struct Facts;
 
 // A block's end. duration_ns: of the releasing call, unless it is a realloc
 // that moved the block.
@@ -35,7 +36,7 @@ class ReleaseFacts {
   // Counts every row that HeapModel paired (row_paired).
   void add(const Piece& piece);
   [[gnu::always_inline]] void add(const Release& release) {
-    lifetimes_.add(release.lifetime_ns, release.size_bytes, map_.site_of(release.stack), release.weight);
+    lifetimes_.add(release.lifetime_ns, release.size_bytes, release.weight);
     auto& sums = stacks_[release.stack];
     sums.freed += release.weight;
     sums.lifetime_sum_ns += release.weight == 1 ? release.lifetime_ns : weighted(release);
@@ -52,8 +53,7 @@ class ReleaseFacts {
   void add_unknown(trace::EventKind kind, std::uint32_t duration_ns);
   void add(const ReleaseFacts& other);
   const LatencyTable& latencies() const noexcept { return latencies_; }
-  // Fills the columns about released blocks. facts.stacks and site_details
-  // must have their rows.
+  // Fills the columns about released blocks. facts.stacks must have its rows.
   void finish(const LivePeak& live, Facts& facts) const;
 
  private:
@@ -70,7 +70,6 @@ class ReleaseFacts {
                                       static_cast<double>(release.weight) / unit_);
   }
 
-  const SiteMap& map_;
   double unit_;
   ZeroedArray<StackReleases> stacks_;
   Lifetimes lifetimes_;

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/sampled_facts.hpp"
 
+#include "analyze/facts.hpp"
+#include "analyze/facts/calls.hpp"
+#include "analyze/facts/sites.hpp"
+#include "analyze/facts/threads.hpp"
+#include "analyze/facts/timeline.hpp"
+
 namespace heapwright::analyze {
 namespace {
 
@@ -24,7 +30,7 @@ class Divide {
 };
 
 // All but lifetime_sum_ns, which was weighted with the weight itself.
-void divide_site(const Divide& divide, Site& of) {
+void divide_site(const Divide& divide, SiteFacts& of) {
   divide(of.allocations, of.bytes, of.overhead_bytes, of.reallocs, of.temporaries, of.freed_by_other_thread,
          of.allocator_ns, of.release_ns, of.live_at_peak_blocks, of.live_at_peak_bytes, of.live_at_end_blocks,
          of.live_at_end_bytes, of.live_at_pause_blocks, of.live_at_pause_bytes, of.own_peak_bytes, of.freed);
@@ -40,9 +46,8 @@ void divide_classes(const Divide& divide, Facts& facts) {
     divide.latency(of.allocation_latency);
     divide.latency(of.release_latency);
   }
-  divide.all(facts.sizes.counts);
   for (auto& of : facts.common_sizes) {
-    divide(of.second);
+    divide(of.allocations);
   }
   divide.all(facts.lifetimes.blocks);
   divide.all(facts.lifetimes.bytes);
@@ -80,10 +85,8 @@ void divide_weights(std::uint64_t unit, Facts& facts) {
   for (auto& of : facts.stacks) {
     divide_site(divide, of);
   }
-  for (auto& of : facts.site_details) {
-    divide.all(of.sizes.counts);
-    divide.all(of.lifetimes_ns.counts);
-    divide.latency(of.allocation_latency);
+  for (auto& of : facts.site_latency) {
+    divide.latency(of);
   }
   divide_classes(divide, facts);
   divide_rows(divide, facts);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "analyze/options.hpp"
+
 namespace heapwright::analyze {
 namespace {
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analyze/coverage.hpp"
-#include "analyze/facts.hpp"
 #include "analyze/sampling_weight.hpp"
 #include "analyze/sites.hpp"
 #include "analyze/timeline.hpp"
@@ -14,6 +13,8 @@
 #include "order/source.hpp"
 
 namespace heapwright::analyze {
+
+struct Options;
 
 class Scope {
  public:

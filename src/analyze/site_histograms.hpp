@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyze/facts.hpp"
 #include "analyze/zeroed_array.hpp"
 
 namespace heapwright::analyze {

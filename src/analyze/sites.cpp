@@ -2,11 +2,30 @@
 #include "analyze/sites.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
+#include "analyze/facts.hpp"
+#include "analyze/facts/sites.hpp"
 #include "analyze/latency.hpp"
+#include "analyze/options.hpp"
 
 namespace heapwright::analyze {
+namespace {
+
+SiteSizes sizes_of(const std::vector<std::uint64_t>& counts, const StackCalls& sums) {
+  const auto all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  if (all == 0) {
+    return {};
+  }
+  const auto min_bytes = ~sums.min_bytes_inverted;
+  const auto at = [&](double share) {
+    return std::max(percentile(counts.data(), counts.size(), all, share, sums.max_bytes), min_bytes);
+  };
+  return {min_bytes, at(0.5), at(0.9), sums.max_bytes};
+}
+
+}  // namespace
 
 SiteMap::SiteMap(const Options& options, std::size_t stack_count)
     : sites_(options.site_of_stack),
@@ -31,27 +50,31 @@ SiteMap::SiteMap(const Options& options, std::size_t stack_count)
 SiteCallSums::SiteCallSums(const SiteMap& map)
     : map_(map), stacks_(map.stack_count()), sizes_(map.site_count()), latencies_(map.site_count()) {}
 
+void StackCalls::add(const StackCalls& other) noexcept {
+  allocations += other.allocations;
+  bytes += other.bytes;
+  overhead_bytes += other.overhead_bytes;
+  reallocs += other.reallocs;
+  allocator_ns += other.allocator_ns;
+  max_ns = std::max(max_ns, other.max_ns);
+  max_bytes = std::max(max_bytes, other.max_bytes);
+  min_bytes_inverted = std::max(min_bytes_inverted, other.min_bytes_inverted);
+}
+
 void SiteCallSums::add(const SiteCallSums& other) {
   for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
     const auto& from = other.stacks_[stack];
     if (from.allocations == 0) {
       continue;
     }
-    auto& to = stacks_[stack];
-    to.allocations += from.allocations;
-    to.bytes += from.bytes;
-    to.overhead_bytes += from.overhead_bytes;
-    to.reallocs += from.reallocs;
-    to.allocator_ns += from.allocator_ns;
-    to.max_ns = std::max(to.max_ns, from.max_ns);
+    stacks_[stack].add(from);
   }
   others_.push_back(&other);
 }
 
 void SiteCallSums::finish(Facts& facts) const {
   facts.stacks.resize(stacks_.size());
-  facts.site_details.resize(map_.site_count());
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> sum_and_max(map_.site_count());
+  std::vector<StackCalls> sums(map_.site_count());
   for (std::uint32_t stack = 0; stack < stacks_.size(); ++stack) {
     const auto& from = stacks_[stack];
     auto& to = facts.stacks[stack];
@@ -60,26 +83,22 @@ void SiteCallSums::finish(Facts& facts) const {
     to.overhead_bytes = from.overhead_bytes;
     to.reallocs = from.reallocs;
     to.allocator_ns = from.allocator_ns;
-    auto& [sum_ns, max_ns] = sum_and_max[map_.site_of(stack)];
-    sum_ns += from.allocator_ns;
-    max_ns = std::max(max_ns, from.max_ns);
+    sums[map_.site_of(stack)].add(from);
   }
   std::vector<std::uint64_t> latency_counts;
+  std::vector<std::uint64_t> size_counts;
   for (std::uint32_t site = 0; site < map_.site_count(); ++site) {
-    auto& detail = facts.site_details[site];
     latency_counts.clear();
-    sizes_.add_to(site, detail.sizes.counts);
+    size_counts.clear();
+    sizes_.add_to(site, size_counts);
     latencies_.add_to(site, latency_counts);
     for (const auto* other : others_) {
-      other->sizes_.add_to(site, detail.sizes.counts);
+      other->sizes_.add_to(site, size_counts);
       other->latencies_.add_to(site, latency_counts);
     }
-    detail.allocation_latency = latency_of(latency_counts.data(), latency_counts.size(),
-                                           sum_and_max[site].first, sum_and_max[site].second);
-  }
-  facts.site_details_cut = facts.site_details_cut || sizes_.is_cut() || latencies_.is_cut();
-  for (const auto* other : others_) {
-    facts.site_details_cut = facts.site_details_cut || other->sizes_.is_cut() || other->latencies_.is_cut();
+    facts.site_latency.push_back(
+        latency_of(latency_counts.data(), latency_counts.size(), sums[site].allocator_ns, sums[site].max_ns));
+    facts.site_sizes.push_back(sizes_of(size_counts, sums[site]));
   }
 }
 

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/facts.hpp"
 #include "analyze/histogram.hpp"
 #include "analyze/site_histograms.hpp"
 #include "analyze/zeroed_array.hpp"
 
 namespace heapwright::analyze {
+
+struct Facts;
+struct Options;
 
 // The site of a stack: itself when no grouping was given.
 class SiteMap {
@@ -44,6 +46,10 @@ struct alignas(64) StackCalls {
   std::uint64_t reallocs;
   std::uint64_t allocator_ns;
   std::uint64_t max_ns;
+  std::uint64_t max_bytes;
+  std::uint64_t min_bytes_inverted;  // so that 0 is none
+
+  void add(const StackCalls& other) noexcept;
 };
 
 // Calls of one stack that ask for the same.
@@ -69,7 +75,9 @@ class SiteCallSums {
     sums.overhead_bytes += calls.excess_bytes * calls.calls;
     sums.reallocs += calls.is_realloc ? calls.calls : 0;
     sums.allocator_ns += calls.allocator_ns;
-    sums.max_ns = calls.max_ns > sums.max_ns ? calls.max_ns : sums.max_ns;
+    sums.max_ns = std::max(sums.max_ns, calls.max_ns);
+    sums.max_bytes = std::max(sums.max_bytes, calls.size_bytes);
+    sums.min_bytes_inverted = std::max(sums.min_bytes_inverted, ~calls.size_bytes);
     sizes_.add(map_.site_of(stack), bucket_of(calls.size_bytes), calls.calls);
   }
   [[gnu::always_inline]] void add_latency(std::uint32_t site, std::uint32_t duration_bucket,
@@ -77,8 +85,7 @@ class SiteCallSums {
     latencies_.add(site, duration_bucket, calls);
   }
   void add(const SiteCallSums& other);
-  // Fills the calls' columns of stacks, and site_details. `latencies` gets
-  // what a site's latency needs beside its buckets from the stacks.
+  // Fills the calls' columns of stacks, site_latency and site_sizes.
   void finish(Facts& facts) const;
 
  private:

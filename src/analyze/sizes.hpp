@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Which sizes are asked for. Small sizes are counted one by one; histogram
-// and classes follow from that count when the trace is done.
+// Which sizes are asked for. Small sizes are counted one by one; the classes
+// follow from that count when the trace is done.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <unordered_map>
 
-#include "analyze/facts.hpp"
 #include "analyze/histogram.hpp"
 #include "analyze/zeroed_array.hpp"
 
 namespace heapwright::analyze {
+
+struct Facts;
 
 class Sizes {
  public:
@@ -25,21 +26,21 @@ class Sizes {
     }
   }
   void add(const Sizes& other);
-  // Fills sizes, common_sizes and the counts and bytes of by_size, which
+  // Fills common_sizes and the counts and bytes of by_size, which
   // must have size_class_count rows.
   void finish(Facts& facts) const;
 
  private:
   static constexpr std::uint64_t exact_limit_bytes = 65536;
   // Distinct large sizes told apart for common_sizes; beyond it only the
-  // histogram counts.
+  // classes count.
   static constexpr std::size_t large_limit = std::size_t{1} << 20;
 
   void add_large(std::uint64_t size_bytes, std::uint64_t weight);
 
   ZeroedArray<std::uint64_t> exact_;
   std::unordered_map<std::uint64_t, std::uint64_t> large_;
-  std::array<std::uint64_t, buckets_used> large_counts_{};
+  std::array<std::uint64_t, size_class_count> large_counts_{};
   std::array<std::uint64_t, size_class_count> large_bytes_{};
 };
 

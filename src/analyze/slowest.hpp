@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/calls.hpp"
 
 namespace heapwright::analyze {
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "analyze/spreads.hpp"
 
+#include "analyze/facts.hpp"
+#include "analyze/facts/threads.hpp"
+
 namespace heapwright::analyze {
 namespace {
 
@@ -62,19 +65,18 @@ void CallSpreads::finish(const std::vector<std::uint32_t>& thread_of_lane, Facts
   if (!weight_.is_sampled()) {
     return;
   }
-  auto& spreads = facts.spreads;
+  auto& spreads = facts.spreads.emplace();
   const auto add_calls = [](CallSpread& to, const OfStack& from) {
     add_spread(to.allocations, from.allocations);
     add_spread(to.bytes, from.bytes);
     add_spread(to.overhead, from.overhead);
   };
-  spreads.total_calls.resize(1);
   spreads.site_calls.resize(map_.site_count());
   spreads.class_calls.resize(classes_.size());
   spreads.thread_calls.resize(facts.threads.size());
   for (std::uint32_t stack = 0; stack < stacks_.size(); ++stack) {
     add_calls(spreads.site_calls[map_.site_of(stack)], stacks_[stack]);
-    add_calls(spreads.total_calls[0], stacks_[stack]);
+    add_calls(spreads.total_calls, stacks_[stack]);
   }
   for (std::size_t index = 0; index < classes_.size(); ++index) {
     add_calls(spreads.class_calls[index], classes_[index]);
@@ -148,8 +150,7 @@ void LiveSpreads::finish(std::uint64_t version, std::size_t steps, Facts& facts)
   if (!weight_.is_sampled()) {
     return;
   }
-  auto& spreads = facts.spreads;
-  spreads.total_live.resize(1);
+  auto& spreads = *facts.spreads;
   spreads.site_live.resize(map_.site_count());
   for (std::uint32_t stack = 0; stack < stacks_.size(); ++stack) {
     if (stacks_[stack].largest_bytes == 0) {
@@ -157,7 +158,7 @@ void LiveSpreads::finish(std::uint64_t version, std::size_t steps, Facts& facts)
     }
     const auto spread = stacks_[stack].finish(version);
     add_live(spreads.site_live[map_.site_of(stack)], spread);
-    add_live(spreads.total_live[0], spread);
+    add_live(spreads.total_live, spread);
   }
   for (auto& live : classes_) {
     spreads.class_live.push_back(live.finish(version));

@@ -19,13 +19,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/spreads.hpp"
 #include "analyze/histogram.hpp"
 #include "analyze/sampling_weight.hpp"
 #include "analyze/sites.hpp"
 #include "analyze/zeroed_array.hpp"
 
 namespace heapwright::analyze {
+
+struct Facts;
 
 // Adds one sampled block: `term` is (1 - p) / p^2, `x` what is summed.
 inline void add_term(Spread& spread, double term, double x) noexcept {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analyze/facts/threads.hpp"
+
 namespace heapwright::analyze {
 
 CrossThreadCounts::Cell& CrossThreadCounts::cell_of(std::uint64_t pair) {
@@ -20,9 +22,9 @@ void CrossThreadCounts::begin_window() {
   last_ = nullptr;
 }
 
-void CrossThreadCounts::finish(const std::vector<std::uint32_t>& thread_of_lane,
-                               const std::vector<ThreadLife>& lives, Facts& facts) const {
-  auto& rows = facts.cross_thread;
+std::vector<CrossThread> CrossThreadCounts::finish(const std::vector<std::uint32_t>& thread_of_lane,
+                                                   const std::vector<ThreadLife>& lives) const {
+  std::vector<CrossThread> rows;
   for (std::size_t lane = 0; lane < lives.size(); ++lane) {
     if (lives[lane].own_blocks != 0) {
       rows.push_back(
@@ -40,6 +42,7 @@ void CrossThreadCounts::finish(const std::vector<std::uint32_t>& thread_of_lane,
   std::sort(rows.begin(), rows.end(), [](const CrossThread& a, const CrossThread& b) {
     return std::tie(a.allocating_thread, a.freeing_thread) < std::tie(b.allocating_thread, b.freeing_thread);
   });
+  return rows;
 }
 
 }  // namespace heapwright::analyze

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyze/facts.hpp"
-
 namespace heapwright::analyze {
+
+struct CrossThread;
 
 // Order-free sums of one thread's calls, releases of blocks apart.
 struct ThreadCalls {
@@ -62,8 +62,8 @@ class CrossThreadCounts {
     last_->bytes += bytes;
   }
   void begin_window();
-  void finish(const std::vector<std::uint32_t>& thread_of_lane, const std::vector<ThreadLife>& lives,
-              Facts& facts) const;
+  std::vector<CrossThread> finish(const std::vector<std::uint32_t>& thread_of_lane,
+                                  const std::vector<ThreadLife>& lives) const;
 
  private:
   struct Cell {

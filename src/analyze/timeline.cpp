@@ -49,10 +49,10 @@ void TimelineCalls::add(const TimelineCalls& other) noexcept {
   }
 }
 
-void TimelineCalls::finish(Facts& facts) const {
-  for (std::size_t step = 0; step < steps_.size() && step < facts.timeline.size(); ++step) {
-    facts.timeline[step].allocations = steps_[step].allocations;
-    facts.timeline[step].allocator_ns = steps_[step].allocator_ns;
+void TimelineCalls::finish(std::vector<TimelinePoint>& timeline) const {
+  for (std::size_t step = 0; step < steps_.size() && step < timeline.size(); ++step) {
+    timeline[step].allocations = steps_[step].allocations;
+    timeline[step].allocator_ns = steps_[step].allocator_ns;
   }
 }
 
@@ -89,7 +89,7 @@ void TimelineLive::close_steps(std::uint64_t time_ns, const LivePeak& live) {
 }
 
 void TimelineLive::finish(const LivePeak& live, const std::vector<trace::MemorySample>& samples,
-                          Facts& facts) {
+                          std::vector<TimelinePoint>& timeline) {
   while (points_.size() < steps_.points()) {
     close_step(live);
   }
@@ -98,7 +98,7 @@ void TimelineLive::finish(const LivePeak& live, const std::vector<trace::MemoryS
                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   auto sample = sorted.begin();
   trace::MemorySample latest;
-  for (std::size_t step = 0; step < points_.size() && step < facts.timeline.size(); ++step) {
+  for (std::size_t step = 0; step < points_.size() && step < timeline.size(); ++step) {
     auto& point = points_[step];
     for (; sample != sorted.end() && sample->time_ns <= point.time_ns; ++sample) {
       latest = *sample;
@@ -106,9 +106,9 @@ void TimelineLive::finish(const LivePeak& live, const std::vector<trace::MemoryS
     point.resident_bytes = latest.resident_anonymous_bytes;
     point.resident_file_bytes = latest.resident_file_bytes;
     point.resident_shared_bytes = latest.resident_shared_bytes;
-    point.allocations = facts.timeline[step].allocations;
-    point.allocator_ns += facts.timeline[step].allocator_ns;
-    facts.timeline[step] = point;
+    point.allocations = timeline[step].allocations;
+    point.allocator_ns += timeline[step].allocator_ns;
+    timeline[step] = point;
   }
 }
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analyze/facts.hpp"
+#include "analyze/facts/timeline.hpp"
 #include "analyze/peak.hpp"
 #include "trace/records.hpp"
 
@@ -40,7 +40,7 @@ class TimelineCalls {
   explicit TimelineCalls(std::uint32_t points) : steps_(points) {}
   void add(std::uint32_t step, std::uint64_t allocations, std::uint64_t allocator_ns) noexcept;
   void add(const TimelineCalls& other) noexcept;
-  void finish(Facts& facts) const;  // facts.timeline has its size already
+  void finish(std::vector<TimelinePoint>& timeline) const;  // it has its size already
 
  private:
   struct Step {
@@ -72,7 +72,8 @@ class TimelineLive {
   std::size_t closed() const noexcept { return points_.size(); }
   void begin_window(const LivePeak& live);
   // Adds to what TimelineCalls gave.
-  void finish(const LivePeak& live, const std::vector<trace::MemorySample>& samples, Facts& facts);
+  void finish(const LivePeak& live, const std::vector<trace::MemorySample>& samples,
+              std::vector<TimelinePoint>& timeline);
 
  private:
   void close_step(const LivePeak& live);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// length: the whole border in one place, field by field
+// length: the border in one place, field by field
 // The one border to Python: maps what trace, analyze and symbolize give to
 // plain Python values, and decides nothing. Only
-// python/heapwright/model.py imports the module; _native.pyi describes it.
+// python/heapwright/model/native.py imports the module; _native.pyi describes it.
 //
 // Every call that may take long runs without the GIL. Progress callbacks take
 // it back for a moment, which is also when Ctrl-C is seen.
@@ -10,58 +10,24 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "analyze/coverage.hpp"
-#include "analyze/facts.hpp"
-#include "analyze/funnels.hpp"
-#include "analyze/stack_sites.hpp"
 #include "python_module/arrow_stream.hpp"
-#include "python_module/background_reading.hpp"
+#include "python_module/bind_facts.hpp"
 #include "python_module/event_streams.hpp"
-#include "python_module/facts_columns.hpp"
 #include "python_module/plain_table.hpp"
+#include "python_module/values.hpp"
 #include "symbolize/symbolize.hpp"
 #include "trace/event.hpp"
 #include "trace/reader.hpp"
 
-namespace nb = nanobind;
-
 namespace heapwright::python_module {
 namespace {
 
-using ReaderHandle = std::shared_ptr<const trace::Reader>;
 using SymbolReading = BackgroundReading<symbolize::Symbols>;
-using FactsReading = BackgroundReading<analyze::Facts>;
-
-// Paths and names of a traced program are bytes, not always UTF-8.
-nb::object text(const std::string& bytes) {
-  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
-}
-
-// File names come as the bytes they are.
-std::string string_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
-
-nb::list texts(const std::vector<std::string>& values) {
-  nb::list list;
-  for (const std::string& value : values) list.append(text(value));
-  return list;
-}
-
-template <typename T>
-nb::bytes packed(const std::vector<T>& values) {
-  return nb::bytes(values.data(), values.size() * sizeof(T));
-}
-
-template <typename T>
-std::vector<T> unpacked(const nb::bytes& bytes) {
-  const auto* first = reinterpret_cast<const T*>(bytes.data());
-  return {first, first + bytes.size() / sizeof(T)};
-}
 
 // One member of every record as packed numbers.
 template <typename T, typename Rows, typename Get>
@@ -78,20 +44,6 @@ nb::list text_list(const Rows& rows, const Get& get) {
   for (const auto& row : rows) list.append(text(get(row)));
   return list;
 }
-
-// Calls the Python progress function, or only looks for Ctrl-C without one.
-class Progress {
- public:
-  explicit Progress(nb::object function) : function_(std::move(function)) {}
-  void operator()(std::uint64_t done, std::uint64_t all) const {
-    const nb::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (!function_.is_none()) function_(done, all);
-  }
-
- private:
-  nb::object function_;
-};
 
 nb::dict metadata(const trace::Reader& reader) {
   const trace::Metadata& of = reader.metadata();
@@ -210,17 +162,6 @@ nb::list objects(const symbolize::Symbols& symbols) {
   return list;
 }
 
-// Waits for what is being read; Ctrl-C is seen and progress told meanwhile.
-template <class Result>
-Result wait_for(BackgroundReading<Result>& reading, nb::object function) {
-  const Progress progress(std::move(function));
-  const nb::gil_scoped_release no_gil;
-  while (!reading.is_done(std::chrono::milliseconds(50))) progress(reading.done(), reading.all());
-  Result result = reading.take();
-  progress(reading.done(), reading.all());
-  return result;
-}
-
 nb::dict take_symbols(SymbolReading& reading, nb::object function) {
   const symbolize::Symbols symbols = wait_for(reading, std::move(function));
   using symbolize::Location;
@@ -247,73 +188,6 @@ void begin_symbols(SymbolReading* reading, const ReaderHandle& reader, const nb:
     options.on_progress = report;
     return symbolize::symbolize(reader->modules(), reader->frames(), options);
   });
-}
-
-analyze::Options analyze_options(const nb::dict& given) {
-  const auto number = [&given](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
-  const auto bytes = [&given](const char* name) { return nb::cast<nb::bytes>(given[name]); };
-  analyze::Options options;
-  options.from_ns = number("from_ns");
-  options.to_ns = number("to_ns");
-  options.min_size_bytes = number("min_size_bytes");
-  options.max_size_bytes = number("max_size_bytes");
-  options.thread_chosen = unpacked<std::uint8_t>(bytes("thread_chosen"));
-  options.site_of_stack = unpacked<std::uint32_t>(bytes("site_of_stack"));
-  options.stack_chosen = unpacked<std::uint8_t>(bytes("stack_chosen"));
-  options.timeline_points = nb::cast<std::uint32_t>(given["timeline_points"]);
-  options.slowest_calls = nb::cast<std::uint32_t>(given["slowest_calls"]);
-  return options;
-}
-
-void begin_facts(FactsReading* reading, const ReaderHandle& reader, const nb::dict& given) {
-  new (reading)
-      FactsReading([reader, options = analyze_options(given)](const FactsReading::Report& report) mutable {
-        options.on_progress = report;
-        return analyze::analyze(*reader, options);
-      });
-}
-
-nb::dict facts_dict(const analyze::Facts& facts, const std::string& name) {
-  nb::dict table;
-  for (const NumberColumn& of : facts_table(facts, name)) table[of.name.c_str()] = packed(of.values);
-  return table;
-}
-
-nb::dict lifetimes(const analyze::Facts& facts) {
-  const analyze::LifetimeMap& of = facts.lifetimes;
-  nb::dict values;
-  values["size_from_bytes"] = packed(of.size_from_bytes);
-  values["lifetime_from_ns"] = packed(of.lifetime_from_ns);
-  values["blocks"] = packed(of.blocks);
-  values["bytes"] = packed(of.bytes);
-  return values;
-}
-
-void put_coverage(nb::dict& values, const analyze::Coverage& of) {
-  nb::list spans;
-  for (const analyze::Span& span : of.spans) spans.append(nb::make_tuple(span.from_ns, span.to_ns));
-  values["coverage"] = spans;
-  values["has_start"] = of.has_start;
-  values["has_end"] = of.has_end;
-  values["pauses"] = of.pauses;
-}
-
-// Of the whole run, without its calls.
-nb::dict coverage(const trace::Reader& reader) {
-  nb::dict values;
-  put_coverage(values, analyze::coverage_of(reader));
-  return values;
-}
-
-nb::dict completeness(const analyze::Facts& facts) {
-  const analyze::Completeness& of = facts.completeness;
-  nb::dict values;
-  values["is_complete"] = of.is_complete;
-  values["dropped"] = of.dropped;
-  values["sequence_gaps"] = of.sequence_gaps;
-  values["reasons"] = texts(of.reasons);
-  put_coverage(values, facts.coverage);
-  return values;
 }
 
 // The capsule that Arrow consumers expect from __arrow_c_stream__.
@@ -347,56 +221,17 @@ void bind_trace(nb::module_& module) {
       .def("stacks", [](const ReaderHandle& of) { return stacks(*of); })
       .def("frames", [](const ReaderHandle& of) { return frames(*of); })
       .def("damage", [](const ReaderHandle& of) { return damage(*of); })
-      .def("coverage", [](const ReaderHandle& of) { return coverage(*of); })
       .def("file_bytes", [](const ReaderHandle& of) { return of->file_bytes(); })
       .def("event_count", [](const ReaderHandle& of) { return of->event_count(); })
       .def("chunk_count", [](const ReaderHandle& of) { return of->event_chunks().size(); });
   nb::class_<SymbolReading>(module, "SymbolReading")
       .def("__init__", begin_symbols, nb::arg("reader"), nb::arg("debug_root"), nb::arg("depths"))
       .def("take", take_symbols, nb::arg("progress").none());
-  nb::class_<FactsReading>(module, "FactsReading")
-      .def("__init__", begin_facts, nb::arg("reader"), nb::arg("options"))
-      .def("take", wait_for<analyze::Facts>, nb::arg("progress").none());
   module.def("open", [](const nb::bytes& name) {
     const std::string path = string_of(name);
     const nb::gil_scoped_release no_gil;
     return std::make_shared<const trace::Reader>(trace::Reader::open(path));
   });
-}
-
-void bind_facts(nb::module_& module) {
-  nb::class_<analyze::Facts>(module, "Facts")
-      .def("table", facts_dict, nb::arg("name"))
-      .def("lifetimes", lifetimes)
-      .def("completeness", completeness)
-      .def("temporaries", [](const analyze::Facts& of) { return of.temporaries; })
-      .def("bytes_per_event", [](const analyze::Facts& of) { return of.recorder.bytes_per_event; })
-      .def("sizes", [](const analyze::Facts& of) { return packed(of.sizes.counts); })
-      .def("site_sizes", [](const analyze::Facts& of,
-                            std::size_t site) { return packed(of.site_details.at(site).sizes.counts); })
-      .def("site_lifetimes", [](const analyze::Facts& of, std::size_t site) {
-        return packed(of.site_details.at(site).lifetimes_ns.counts);
-      });
-  module.def("find_funnels", [](const nb::bytes& parents, const nb::bytes& frames, const nb::bytes& kinds) {
-    return analyze::find_funnels(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
-                                 unpacked<analyze::FrameKind>(kinds));
-  });
-  module.def("innermost_paths", [](const nb::bytes& parents, const nb::bytes& frames,
-                                   const nb::bytes& path_of_frame) {
-    return packed(analyze::innermost_paths(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
-                                           unpacked<std::uint32_t>(path_of_frame)));
-  });
-  module.def("number_sites", [](const nb::bytes& path_of_stack) {
-    const auto numbered = analyze::number_sites(unpacked<std::uint32_t>(path_of_stack));
-    return nb::make_tuple(packed(numbered.site_of_stack), packed(numbered.first_stack));
-  });
-  module.attr("FUNNEL_CALLERS") = analyze::funnel_callers;
-  module.attr("ALLOCATING_CALLERS") = analyze::allocating_callers;
-  module.attr("FRAME_ALLOCATING") = static_cast<int>(analyze::FrameKind::allocating);
-  module.attr("FRAME_NAMED") = static_cast<int>(analyze::FrameKind::named);
-  module.attr("FRAME_SKIPPED") = static_cast<int>(analyze::FrameKind::skipped);
-  module.attr("FRAME_UNNAMED") = static_cast<int>(analyze::FrameKind::unnamed);
-  module.def("bucket_lower_bound", &analyze::Histogram::lower_bound_of, nb::arg("bucket"));
 }
 
 // A table whose batches are read from the trace anew by each consumer.
@@ -455,6 +290,7 @@ void bind_tables(nb::module_& module) {
 
 NB_MODULE(_native, module) {
   using namespace heapwright;
+  namespace nb = nanobind;
   // NOLINTNEXTLINE(bugprone-unused-raii,bugprone-throw-keyword-missing): its constructor registers it
   const nb::exception<trace::TraceError> trace_error(module, "TraceError", PyExc_Exception);
   // Asked before nanobind's own, which takes a message with a file's name in it for UTF-8.

@@ -32,7 +32,7 @@ TEST(Coverage, WithoutSwitchesTheWholeRunIsCovered) {
   auto trace = run_of_process();
   const auto facts = facts_of(trace);
   EXPECT_EQ(spans(facts), (Pairs{{1000, 9000}}));
-  EXPECT_TRUE(facts.coverage.is_whole_run());
+  EXPECT_TRUE(facts.coverage.is_whole_run);
 }
 
 TEST(Coverage, PausesCutSpansAndTheAnalysisWindowCutsThemAgain) {
@@ -54,7 +54,7 @@ TEST(Coverage, AProcessThatBeganAfterThePauseIsWhole) {
   trace.switch_records = {{0, false}, {900, true}};
   const auto facts = facts_of(trace);
   EXPECT_EQ(spans(facts), (Pairs{{1000, 9000}}));
-  EXPECT_TRUE(facts.coverage.is_whole_run());
+  EXPECT_TRUE(facts.coverage.is_whole_run);
 }
 
 TEST(Coverage, ARecordingThatStoppedFirstLacksTheEnd) {

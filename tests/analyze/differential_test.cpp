@@ -3,7 +3,10 @@
 // The fast analysis against the slow model, over many random traces.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 
 #include "analyze/histogram.hpp"
 #include "random_trace.hpp"
@@ -24,7 +27,8 @@ class Differential : public testing::TestWithParam<Shape> {};
 // What the calls alone say, without pairing.
 struct Sums {
   std::map<std::uint64_t, std::uint64_t> sizes;
-  std::map<std::uint32_t, Site> stacks;
+  std::map<std::uint32_t, SiteFacts> stacks;
+  std::map<std::uint32_t, std::vector<std::uint64_t>> sizes_of_stack;
   std::map<trace::EventKind, std::pair<std::uint64_t, std::uint64_t>> kinds;  // calls, ns
   std::uint64_t allocations = 0, releases = 0, requested = 0, excess = 0, null_frees = 0, failed = 0, ns = 0;
 };
@@ -47,6 +51,7 @@ void add_call(const Call& call, Sums& sums) {
   sums.requested += call.size;
   sums.excess += call.usable - call.size;
   ++sums.sizes[call.size];
+  sums.sizes_of_stack[call.stack].push_back(call.size);
   auto& site = sums.stacks[call.stack];
   ++site.allocations;
   site.bytes += call.size;
@@ -56,14 +61,23 @@ void add_call(const Call& call, Sums& sums) {
 }
 
 void expect_same_sizes(Sums& sums, const Facts& facts) {
-  std::uint64_t counted = 0;
   for (const auto& [size, count] : facts.common_sizes) {
     EXPECT_EQ(count, sums.sizes[size]) << size;
   }
-  for (const auto count : facts.sizes.counts) {
-    counted += count;
+  for (auto& [stack, sizes] : sums.sizes_of_stack) {
+    std::sort(sizes.begin(), sizes.end());
+    const auto& found = facts.site_sizes[stack];
+    EXPECT_EQ(found.min_bytes, sizes.front());
+    EXPECT_EQ(found.max_bytes, sizes.back());
+    const auto expect_near = [&sizes = sizes](std::uint64_t bytes, double share) {
+      const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sizes.size()))) - 1;
+      const auto exact = static_cast<double>(sizes[rank]);
+      EXPECT_NEAR(static_cast<double>(bytes), exact, std::max(1.0, exact * 0.125)) << share;
+    };
+    expect_near(found.p50_bytes, 0.5);
+    expect_near(found.p90_bytes, 0.9);
+    EXPECT_EQ(facts.site_latency[stack].calls, sizes.size());
   }
-  EXPECT_EQ(counted, sums.allocations);
 }
 
 void expect_same_stacks(Sums& sums, const Facts& facts) {
@@ -152,20 +166,9 @@ void expect_same_fates(const SlowModel& model, const Facts& facts) {
     EXPECT_EQ(facts.threads[thread].peak_live_bytes, bytes);
   }
   for (const auto& [stack, lifetimes] : model.lifetimes_of_stack) {
-    std::vector<std::uint64_t> buckets;
-    std::uint64_t sum = 0;
-    for (const auto lifetime : lifetimes) {
-      const auto bucket = Histogram::bucket_of(lifetime);
-      buckets.resize(std::max<std::size_t>(buckets.size(), bucket + 1));
-      ++buckets[bucket];
-      sum += lifetime;
-    }
-    auto counts = facts.site_details[stack].lifetimes_ns.counts;
-    counts.resize(std::max(counts.size(), buckets.size()));
-    buckets.resize(counts.size());
-    EXPECT_EQ(counts, buckets);
     EXPECT_EQ(facts.stacks[stack].freed, lifetimes.size());
-    EXPECT_EQ(facts.stacks[stack].lifetime_sum_ns, sum);
+    EXPECT_EQ(facts.stacks[stack].lifetime_sum_ns,
+              std::accumulate(lifetimes.begin(), lifetimes.end(), std::uint64_t{0}));
   }
   ASSERT_EQ(facts.cross_thread.size(), model.freed_by.size());
   for (const auto& cell : facts.cross_thread) {

@@ -56,7 +56,7 @@ TEST_F(FileTest, FactsAreThoseOfTheCalls) {
   EXPECT_EQ(facts.temporaries, expected.temporaries);
   EXPECT_EQ(facts.lifetimes.blocks, expected.lifetimes.blocks);
   EXPECT_TRUE(facts.completeness.is_complete) << facts.completeness.reasons.at(0);
-  EXPECT_GT(facts.recorder.bytes_per_event, 0.0);
+  EXPECT_GT(facts.recorder.file_bytes, 0U);
 }
 
 TEST_F(FileTest, TablesReadTheFile) {

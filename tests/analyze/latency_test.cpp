@@ -5,23 +5,24 @@
 #include <cmath>
 #include <random>
 
+#include "analyze/histogram.hpp"
 #include "memory_trace.hpp"
 
 namespace heapwright::analyze {
 namespace {
 
 TEST(HistogramBuckets, AreAtMostAnEighthWide) {
-  EXPECT_EQ(Histogram::bucket_of(0), 0U);
-  EXPECT_EQ(Histogram::bucket_of(7), 7U);
-  EXPECT_EQ(Histogram::bucket_of(8), 8U);
-  for (std::size_t bucket = 0; bucket + 1 < Histogram::bucket_of(UINT64_MAX); ++bucket) {
-    const auto from = Histogram::lower_bound_of(bucket);
-    const auto to = Histogram::lower_bound_of(bucket + 1);
-    ASSERT_EQ(Histogram::bucket_of(from), bucket);
-    ASSERT_EQ(Histogram::bucket_of(to - 1), bucket);
+  EXPECT_EQ(bucket_of(0), 0U);
+  EXPECT_EQ(bucket_of(7), 7U);
+  EXPECT_EQ(bucket_of(8), 8U);
+  for (std::size_t bucket = 0; bucket + 1 < bucket_of(UINT64_MAX); ++bucket) {
+    const auto from = lower_bound_of(bucket);
+    const auto to = lower_bound_of(bucket + 1);
+    ASSERT_EQ(bucket_of(from), bucket);
+    ASSERT_EQ(bucket_of(to - 1), bucket);
     ASSERT_LE(static_cast<double>(to - from), std::max(1.0, static_cast<double>(from) / 8));
   }
-  EXPECT_LT(Histogram::bucket_of(UINT64_MAX), Histogram::bucket_count);
+  EXPECT_LT(bucket_of(UINT64_MAX), buckets_used);
 }
 
 TEST(Latency, PercentilesAgreeWithASortedReference) {
@@ -43,9 +44,8 @@ TEST(Latency, PercentilesAgreeWithASortedReference) {
     const auto exact = static_cast<double>(sorted[rank]);
     EXPECT_NEAR(static_cast<double>(found), exact, std::max(4.0, exact * 0.0625)) << share;
   };
-  for (const auto& latency :
-       {facts.allocation_latency, facts.by_kind.at(0).latency, facts.site_details[1].allocation_latency,
-        facts.by_size.at(0).allocation_latency}) {
+  for (const auto& latency : {facts.allocation_latency, facts.by_kind.at(0).latency, facts.site_latency[1],
+                              facts.by_size.at(0).allocation_latency}) {
     EXPECT_EQ(latency.calls, 20000U);
     EXPECT_EQ(latency.max_ns, sorted.back());
     expect_near(latency.p50_ns, 0.5);
@@ -64,8 +64,8 @@ TEST(Latency, APercentileIsInterpolatedWithinItsBucket) {
   }
   trace.malloc(0, 160'000, 0x9000, 40, 1, 4000);
   const auto facts = facts_of(trace);
-  ASSERT_EQ(Histogram::bucket_of(256), Histogram::bucket_of(287));
-  ASSERT_NE(Histogram::bucket_of(256), Histogram::bucket_of(288));
+  ASSERT_EQ(bucket_of(256), bucket_of(287));
+  ASSERT_NE(bucket_of(256), bucket_of(288));
   EXPECT_NEAR(static_cast<double>(facts.allocation_latency.p50_ns), 271, 2);
   EXPECT_NEAR(static_cast<double>(facts.allocation_latency.p90_ns), 284, 2);
   EXPECT_LE(facts.allocation_latency.p9999_ns, 4000U) << "no percentile exceeds the maximum";
@@ -104,7 +104,7 @@ TEST(Slowest, AreTheLongestWithTheirBlocks) {
   EXPECT_EQ(facts.slowest[2].duration_ns, 392U);
 }
 
-TEST(Sizes, CommonSizesAreExactAndTheHistogramCoarse) {
+TEST(Sizes, CommonSizesAreExactAndASitesPercentilesClose) {
   MemoryTrace trace;
   std::uint64_t now = 0;
   const auto add = [&](std::uint64_t size, int times) {
@@ -119,13 +119,18 @@ TEST(Sizes, CommonSizesAreExactAndTheHistogramCoarse) {
   add(25, 3);
   const auto facts = facts_of(trace);
   ASSERT_EQ(facts.common_sizes.size(), 4U);
-  EXPECT_EQ(facts.common_sizes[0], (std::pair<std::uint64_t, std::uint64_t>{24, 5}));
-  EXPECT_EQ(facts.common_sizes[1], (std::pair<std::uint64_t, std::uint64_t>{1'000'000, 4}));
-  EXPECT_EQ(facts.common_sizes[3], (std::pair<std::uint64_t, std::uint64_t>{1'000'001, 2}));
-  EXPECT_EQ(facts.sizes.counts[Histogram::bucket_of(24)], 8U);
-  EXPECT_EQ(facts.sizes.counts[Histogram::bucket_of(1'000'000)], 6U);
-  EXPECT_EQ(facts.site_details[1].sizes.counts[Histogram::bucket_of(24)], 8U);
-  EXPECT_EQ(facts.site_details[1].sizes.counts[Histogram::bucket_of(1'000'000)], 6U);
+  using SizeAndCalls = std::pair<std::uint64_t, std::uint64_t>;
+  const auto size_and_calls = [&](std::size_t index) {
+    return SizeAndCalls(facts.common_sizes[index].size_bytes, facts.common_sizes[index].allocations);
+  };
+  EXPECT_EQ(size_and_calls(0), SizeAndCalls(24, 5));
+  EXPECT_EQ(size_and_calls(1), SizeAndCalls(1'000'000, 4));
+  EXPECT_EQ(size_and_calls(3), SizeAndCalls(1'000'001, 2));
+  const auto& site = facts.site_sizes[1];
+  EXPECT_EQ(site.min_bytes, 24U);
+  EXPECT_EQ(site.p50_bytes, 25U) << "within a bucket of two sizes";
+  EXPECT_NEAR(static_cast<double>(site.p90_bytes), 1e6, 62'500);
+  EXPECT_EQ(site.max_bytes, 1'000'001U);
   EXPECT_EQ(facts.by_size.back().bytes, 4'000'000U + 2'000'002U);
 }
 

@@ -5,6 +5,11 @@
 #include <cstdint>
 
 #include "analyze/facts.hpp"
+#include "analyze/facts/calls.hpp"
+#include "analyze/facts/sites.hpp"
+#include "analyze/facts/threads.hpp"
+#include "analyze/facts/timeline.hpp"
+#include "analyze/options.hpp"
 #include "analyze/pipeline.hpp"
 #include "order/memory_trace.hpp"
 

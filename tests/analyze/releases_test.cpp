@@ -22,7 +22,6 @@ class Releases : public testing::Test {
   Facts facts_of(const ReleaseFacts& releases) {
     Facts facts;
     facts.stacks.resize(scope_.sites.stack_count());
-    facts.site_details.resize(scope_.sites.site_count());
     facts.by_size.resize(size_class_count);
     releases.finish(LivePeak(), facts);
     releases.latencies().finish(facts);
@@ -65,9 +64,6 @@ TEST_F(Releases, OnlyPairedRowsCount) {
   EXPECT_EQ(facts.stacks[3].release_ns, 192U);
   EXPECT_EQ(facts.stacks[3].freed_by_other_thread, 1U);
   EXPECT_EQ(facts.stacks[0].freed, 0U);
-  const auto& lifetimes = facts.site_details[3].lifetimes_ns.counts;
-  EXPECT_EQ(lifetimes[Histogram::bucket_of(500)], 1U);
-  EXPECT_EQ(lifetimes[Histogram::bucket_of(700)], 1U);
   EXPECT_EQ(facts.release_latency.calls, 2U);
   EXPECT_EQ(facts.release_latency.max_ns, 128U);
   EXPECT_EQ(facts.by_size[size_class_of(20)].release_latency.sum_ns, 192U);
@@ -98,7 +94,6 @@ TEST_F(Releases, WhatFitsNoRowWeighsAsManyAsItStandsFor) {
   EXPECT_EQ(facts.stacks[3].freed_by_other_thread, 7U);
   EXPECT_EQ(facts.stacks[3].lifetime_sum_ns, 3500U);
   EXPECT_EQ(facts.stacks[3].release_ns, 448U);
-  EXPECT_EQ(facts.site_details[3].lifetimes_ns.counts[Histogram::bucket_of(500)], 7U);
   EXPECT_EQ(facts.by_size[34].release_latency.calls, 7U);
 }
 
@@ -126,8 +121,6 @@ TEST_F(Releases, OfSeveralThreadsAddUp) {
   EXPECT_EQ(facts.stacks[3].release_ns, 96U);
   EXPECT_EQ(facts.stacks[3].freed_by_other_thread, 1U);
   EXPECT_EQ(facts.stacks[5].freed, 1U);
-  EXPECT_EQ(facts.site_details[3].lifetimes_ns.counts[Histogram::bucket_of(500)], 2U);
-  EXPECT_EQ(facts.site_details[5].lifetimes_ns.counts[Histogram::bucket_of(900)], 1U);
   EXPECT_EQ(facts.release_latency.calls, 3U);
   EXPECT_EQ(facts.release_latency.sum_ns, 112U);
 }

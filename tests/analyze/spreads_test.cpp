@@ -114,8 +114,8 @@ TEST(SampledFacts, TheVarianceIsTheOneThatEstimatesHave) {
     for (int run = 0; run < runs; ++run) {
       const auto facts = sampled(program, random);
       const auto& site = facts.sites[1];
-      const auto& calls = facts.spreads.site_calls[1];
-      const auto& live = facts.spreads.site_live[1];
+      const auto& calls = facts.spreads->site_calls[1];
+      const auto& live = facts.spreads->site_live[1];
       blocks.add(static_cast<double>(site.allocations), truth.blocks, calls.allocations.variance);
       bytes.add(static_cast<double>(site.bytes), truth.bytes, calls.bytes.variance);
       live_blocks.add(static_cast<double>(site.live_at_end_blocks), truth.live_blocks,
@@ -137,7 +137,7 @@ TEST(SampledFacts, TotalsAreTheSumsOfSitesThreadsAndClasses) {
   }
   std::mt19937_64 random(7);
   const auto facts = sampled(program, random);
-  const auto& total = facts.spreads.total_calls.at(0).bytes.variance;
+  const auto& total = facts.spreads->total_calls.bytes.variance;
   const auto sum = [](const auto& rows, const auto& of) {
     double variance = 0;
     for (const auto& row : rows) variance += of(row).variance;
@@ -146,16 +146,15 @@ TEST(SampledFacts, TotalsAreTheSumsOfSitesThreadsAndClasses) {
   const auto bytes = [](const CallSpread& row) { return row.bytes; };
   const auto peak_bytes = [](const LiveSpread& row) { return row.peak_bytes; };
   EXPECT_GT(total, 0);
-  EXPECT_NEAR(sum(facts.spreads.site_calls, bytes) / total, 1, 1e-9);
-  EXPECT_NEAR(sum(facts.spreads.class_calls, bytes) / total, 1, 1e-9);
-  EXPECT_NEAR(sum(facts.spreads.thread_calls, bytes) / total, 1, 1e-9);
-  const auto& live = facts.spreads.total_live.at(0).peak_bytes.variance;
-  EXPECT_NEAR(sum(facts.spreads.class_live, peak_bytes) / live, 1, 1e-6);
+  EXPECT_NEAR(sum(facts.spreads->site_calls, bytes) / total, 1, 1e-9);
+  EXPECT_NEAR(sum(facts.spreads->class_calls, bytes) / total, 1, 1e-9);
+  EXPECT_NEAR(sum(facts.spreads->thread_calls, bytes) / total, 1, 1e-9);
+  const auto& live = facts.spreads->total_live.peak_bytes.variance;
+  EXPECT_NEAR(sum(facts.spreads->class_live, peak_bytes) / live, 1, 1e-6);
   double allocations = 0;
-  for (const auto& step : facts.spreads.steps) allocations += step.allocations;
-  EXPECT_NEAR(allocations / facts.spreads.total_calls[0].allocations.variance, 1, 1e-9);
-  EXPECT_NEAR(facts.spreads.steps.back().live_bytes / facts.spreads.total_live[0].end_bytes.variance, 1,
-              1e-6);
+  for (const auto& step : facts.spreads->steps) allocations += step.allocations;
+  EXPECT_NEAR(allocations / facts.spreads->total_calls.allocations.variance, 1, 1e-9);
+  EXPECT_NEAR(facts.spreads->steps.back().live_bytes / facts.spreads->total_live.end_bytes.variance, 1, 1e-6);
 }
 
 TEST(SampledFacts, ThePeaksSpreadIsOfWhatLivedThen) {
@@ -167,20 +166,18 @@ TEST(SampledFacts, ThePeaksSpreadIsOfWhatLivedThen) {
   trace.malloc(0, 640, 0x3000, 10, 3);
   const SamplingWeight weight(mean_bytes);
   const auto facts = facts_of(trace);
-  EXPECT_DOUBLE_EQ(facts.spreads.site_live[1].peak_bytes.variance, weight.variance_term(3000) * 9e6);
-  EXPECT_DOUBLE_EQ(facts.spreads.site_live[2].peak_bytes.variance, weight.variance_term(2000) * 4e6);
-  EXPECT_DOUBLE_EQ(facts.spreads.site_live[3].peak_bytes.variance, 0);
-  EXPECT_DOUBLE_EQ(facts.spreads.site_live[3].end_blocks.variance, weight.variance_term(10));
-  EXPECT_DOUBLE_EQ(facts.spreads.site_live[2].end_blocks.variance, 0);
+  EXPECT_DOUBLE_EQ(facts.spreads->site_live[1].peak_bytes.variance, weight.variance_term(3000) * 9e6);
+  EXPECT_DOUBLE_EQ(facts.spreads->site_live[2].peak_bytes.variance, weight.variance_term(2000) * 4e6);
+  EXPECT_DOUBLE_EQ(facts.spreads->site_live[3].peak_bytes.variance, 0);
+  EXPECT_DOUBLE_EQ(facts.spreads->site_live[3].end_blocks.variance, weight.variance_term(10));
+  EXPECT_DOUBLE_EQ(facts.spreads->site_live[2].end_blocks.variance, 0);
 }
 
 TEST(SampledFacts, WithoutSamplingThereIsNothingToEstimate) {
   MemoryTrace trace;
   trace.malloc(0, 160, 0x1000, 3000, 1);
   const auto facts = facts_of(trace);
-  EXPECT_TRUE(facts.spreads.site_calls.empty());
-  EXPECT_TRUE(facts.spreads.total_live.empty());
-  EXPECT_TRUE(facts.spreads.steps.empty());
+  EXPECT_FALSE(facts.spreads.has_value());
 }
 
 }  // namespace

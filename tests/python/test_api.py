@@ -49,7 +49,7 @@ def test_sites_and_stacks_add_up(trace: heapwright.Trace) -> None:
     assert by_name["server+0x2000"].allocations == 3
     assert by_name["server+0x3000"].live_at_peak_bytes == 4000
     for column in ("allocations", "bytes", "live_at_end_bytes", "temporaries"):
-        assert sum(getattr(site, column) for site in facts.sites) == sum(facts.stack_columns[column])
+        assert sum(getattr(site, column) for site in facts.sites) == sum(facts.stacks[column])
 
 
 def test_filters(trace: heapwright.Trace) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from heapwright.explain import QUESTIONS
 from heapwright.explain.estimates import interval
-from heapwright.model.spreads import Spread
+from heapwright.model.facts import Spread
 from written_traces import FREE, MALLOC, Command, MadeTrace, small_trace
 
 MEAN = 65536

@@ -20,14 +20,14 @@ _WHEN = {AT_END: "at the end", AT_STOP: "when recording stopped", AT_WINDOW_END:
 
 def record(report: Report) -> Answer:
     """The completeness with its coverage, as plain data."""
-    facts = report.facts.completeness
+    completeness, coverage = report.facts.completeness, report.facts.coverage
     return {
-        "is_complete": facts.is_complete,
-        "covers_whole_run": facts.covers_whole_run,
-        "coverage": [span._asdict() for span in facts.coverage],
-        "dropped": facts.dropped,
-        "sequence_gaps": facts.sequence_gaps,
-        "reasons": list(facts.reasons),
+        "is_complete": completeness.is_complete,
+        "covers_whole_run": coverage.is_whole_run,
+        "coverage": [span._asdict() for span in coverage.spans],
+        "dropped": completeness.dropped,
+        "sequence_gaps": completeness.sequence_gaps,
+        "reasons": list(completeness.reasons),
     }
 
 
@@ -36,7 +36,7 @@ def live_at(report: Report) -> str:
     end_ns = report.trace.end.time_ns
     if report.chosen.to_ns < end_ns:
         return AT_WINDOW_END
-    return AT_END if report.facts.completeness.has_end else AT_STOP
+    return AT_END if report.facts.coverage.has_end else AT_STOP
 
 
 def when(moment: str) -> str:

@@ -43,7 +43,7 @@ def location_record(location: Location) -> Answer:
 
 def weights(report: Report, columns: Sequence[str]) -> list[int]:
     """Of each stack, what these columns make together."""
-    first, *others = (report.facts.stack_columns[column].tolist() for column in columns)
+    first, *others = (report.facts.stacks[column].tolist() for column in columns)
     for other in others:
         first = [one + two for one, two in zip(first, other, strict=True)]
     return first

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from heapwright.model.spreads import Spread, Spreads
+from heapwright.model.facts import Spread, Spreads
 from heapwright.report import look, units
 from heapwright.report.columns import OPEN, TEXT, WORD, Column, is_object
 
@@ -87,7 +87,7 @@ def complete_record(record: Answer, columns: Sequence[Column], spread_of: _Sprea
 
 def of_all(spreads: Spreads) -> _SpreadOf:
     """Of the sums over all calls."""
-    return _named(spreads.totals, spreads.total_live)
+    return _named(spreads.total_calls, spreads.total_live)
 
 
 def _named(*of: object) -> _SpreadOf:

@@ -44,7 +44,7 @@ class Staying(NamedTuple):
 
 def staying(report: Report) -> Staying:
     """What lives at the end."""
-    columns = report.facts.stack_columns
+    columns = report.facts.stacks
     bytes_of, parts_of = columns["live_at_end_bytes"], columns["live_at_end_parts"]
     is_known = stacks_suppressed(report.trace, report.suppressions)
     kept = [[0, 0, 0] for _ in report.facts.sites]
@@ -93,10 +93,9 @@ def _how_sure(report: Report, stayed: Stayed, others_freed: float) -> str:
 
 def _can_tell(report: Report) -> bool:
     """Only of a whole recording of every call until the program's own end."""
-    completeness = report.facts.completeness
     return (
-        completeness.is_complete
-        and completeness.covers_whole_run
+        report.facts.completeness.is_complete
+        and report.facts.coverage.is_whole_run
         and coverage.live_at(report) == coverage.AT_END
         and report.chosen.from_ns == 0
         and report.trace.end.reason == "exited"

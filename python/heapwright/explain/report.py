@@ -29,7 +29,7 @@ class Report(NamedTuple):
     def thread_time_ns(self) -> int:
         """Recorded wall time of all threads together: what allocator time is a share of."""
         end_ns = self.trace.end.time_ns or self.facts.totals.span_ns
-        spans = self.facts.completeness.coverage
+        spans = self.facts.coverage.spans
         wanted = set(self.chosen.threads)
         total = 0
         for thread in self.trace.threads:

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from heapwright.explain import coverage, estimates, parts
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
-from heapwright.model.completeness import Span
-from heapwright.model.facts import Peak, Totals
+from heapwright.model.facts import Peak, Span, Totals
 from heapwright.model.records import END_REASONS, End, Metadata
 from heapwright.report.columns import OPEN, Choice, Column, Many, fields_of, record
 

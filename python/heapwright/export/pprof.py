@@ -15,7 +15,7 @@ from heapwright.export.stacks import Frames, Source
 from heapwright.model.records import Module
 from heapwright.model.sites import MARKS
 
-# Name, unit, columns of Facts.stack_columns.
+# Name, unit, columns of Facts.stacks.
 _VALUES = (
     ("peak_objects", "count", ("live_at_peak_blocks",)),
     ("peak_space", "bytes", ("live_at_peak_bytes",)),

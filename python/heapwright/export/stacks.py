@@ -12,7 +12,7 @@ from heapwright.model.sites import MARKS
 
 
 class Measure(NamedTuple):
-    """columns: of Facts.stack_columns; their sum is the value. unit: speedscope's word."""
+    """columns: of Facts.stacks; their sum is the value. unit: speedscope's word."""
 
     columns: tuple[str, ...]
     unit: str
@@ -47,7 +47,7 @@ class Source:
 
     def sums(self, columns: Sequence[str]) -> Iterator[int]:
         """The sum of the columns for each stack, from 0 on."""
-        return map(sum, zip(*(self.facts.stack_columns[column] for column in columns), strict=True))
+        return map(sum, zip(*(self.facts.stacks[column] for column in columns), strict=True))
 
 
 class Frames:

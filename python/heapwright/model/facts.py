@@ -1,28 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The facts of a trace as named tuples: src/analyze/facts.hpp's mirror.
+# length: written by the build
+"""The structs of src/analyze and src/analyze/facts, where their fields are explained.
 
-Bytes are requested bytes and times are nanoseconds since the start of the
-recording, unless a name says otherwise.
+Written by src/python_module/fields.py at each build, not by hand.
 """
 
-# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+# Annotations are values here: values.py reads the rows by them.
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
-from heapwright.model.completeness import Completeness, Span
-from heapwright.model.records import clean, numbers_of
-from heapwright.model.spreads import Spreads, spreads_of
-
-if TYPE_CHECKING:
-    from heapwright.model.native import Facts as NativeFacts
-
-Row = TypeVar("Row")
+from heapwright.model.values import Columns
 
 
 class Latency(NamedTuple):
-    """Time of the real calls; percentiles are right within 6.25 %."""
+    """Latency of the real calls. Percentiles are interpolated within a bucket (error at most 6.25
+    %); max and sum are exact.
+    """
 
     calls: int
     sum_ns: int
@@ -34,41 +27,8 @@ class Latency(NamedTuple):
     p9999_ns: int
 
 
-class Totals(NamedTuple):
-    """Sums over everything that passed the filter."""
-
-    events: int
-    allocations: int
-    releases: int
-    reallocs: int
-    failed: int
-    null_frees: int
-    requested_bytes: int
-    usable_bytes: int
-    unknown_releases: int
-    reused_live_addresses: int
-    mapped_bytes: int
-    unmapped_bytes: int
-    zero_size: int
-    allocator_ns: int
-    span_ns: int
-    size_mismatches: int
-    releases_from_before: int
-    releases_in_pauses: int
-    inherited_releases: int
-
-
-class Peak(NamedTuple):
-    """The moment when live requested bytes were highest."""
-
-    time_ns: int
-    live_bytes: int
-    live_usable_bytes: int
-    live_blocks: int
-
-
 class ByKind(NamedTuple):
-    """One entry point: malloc, operator new[], ..."""
+    """One entry point that was called: malloc, operator new[], ..."""
 
     kind: int
     calls: int
@@ -97,6 +57,54 @@ class CommonSize(NamedTuple):
     allocations: int
 
 
+class SlowCall(NamedTuple):
+    """One of the slowest calls."""
+
+    begin_ns: int
+    duration_ns: int
+    kind: int
+    thread: int
+    stack: int
+    size_bytes: int
+
+
+class Span(NamedTuple):
+    """A time in which calls were recorded: [from_ns, to_ns)."""
+
+    from_ns: int
+    to_ns: int
+
+
+class Coverage(NamedTuple):
+    """Which part of the run was recorded. Calls outside of it were not seen."""
+
+    spans: tuple[Span, ...]
+    has_start: bool
+    has_end: bool
+    pauses: int
+    is_whole_run: bool
+
+
+class Completeness(NamedTuple):
+    """Whether every call of the times covered is in the trace, and if not, why."""
+
+    is_complete: bool
+    dropped: int
+    sequence_gaps: int
+    reasons: tuple[str, ...]
+
+
+class LifetimeMap(NamedTuple):
+    """size x lifetime map. Rows: power-of-two size classes. Columns: decades of lifetime from <100
+    ns to >=1000 s in half-decade steps; last column: still live at the end (censored).
+    """
+
+    size_from_bytes: tuple[int, ...]
+    lifetime_from_ns: tuple[int, ...]
+    blocks: tuple[int, ...]
+    bytes: tuple[int, ...]
+
+
 class SiteFacts(NamedTuple):
     """What one site, or one stack, did."""
 
@@ -112,45 +120,29 @@ class SiteFacts(NamedTuple):
     live_at_peak_bytes: int
     live_at_end_blocks: int
     live_at_end_bytes: int
-    live_at_end_parts: int  # bit i: some were allocated in the i-th of 64 equal parts of the time
+    live_at_end_parts: int
+    live_at_pause_blocks: int
+    live_at_pause_bytes: int
     own_peak_bytes: int
     lifetime_sum_ns: int
     freed: int
-    live_at_pause_blocks: int
-    live_at_pause_bytes: int
 
 
-class LifetimeMap(NamedTuple):
-    """Size x lifetime: row-major cells, the last column is "still live"."""
+class SiteSizes(NamedTuple):
+    """The sizes one site asked for. Percentiles are right within 6.25 %, and exact where all sizes
+    are the same.
+    """
 
-    size_from_bytes: tuple[int, ...]
-    lifetime_from_ns: tuple[int, ...]
-    blocks: tuple[int, ...]
-    bytes: tuple[int, ...]
-
-
-class ByThread(NamedTuple):
-    """What one thread did; same order as Trace.threads."""
-
-    allocations: int
-    releases: int
-    bytes: int
-    allocator_ns: int
-    temporaries: int
-    peak_live_bytes: int
-
-
-class CrossThread(NamedTuple):
-    """Blocks that one thread allocated and another (or the same) freed."""
-
-    allocating_thread: int
-    freeing_thread: int
-    blocks: int
-    bytes: int
+    min_bytes: int
+    p50_bytes: int
+    p90_bytes: int
+    max_bytes: int
 
 
 class ReallocChains(NamedTuple):
-    """Buffers resized by realloc, by the site of the last realloc."""
+    """A buffer that grew (or shrank) by realloc, from its first allocation to its release; summed
+    by the site of its last realloc.
+    """
 
     site: int
     chains: int
@@ -161,15 +153,85 @@ class ReallocChains(NamedTuple):
     final_bytes: int
 
 
-class SlowCall(NamedTuple):
-    """One of the slowest calls."""
+class MappingSite(NamedTuple):
+    """Memory that the program mapped itself, by the site of the mmap or mremap. Mapped is not
+    resident, and what is only reserved is among it. mremap ends the old mapping and makes a new
+    one. Lengths are whole pages.
+    """
 
-    begin_ns: int
-    duration_ns: int
-    kind: int
-    thread: int
-    stack: int
-    size_bytes: int
+    site: int
+    calls: int
+    bytes: int
+    unmapped_bytes: int
+    at_end_bytes: int
+
+
+class Spread(NamedTuple):
+    """Of an estimate from samples: an unbiased estimate of its variance, and the root of the
+    largest term of that.
+    """
+
+    variance: float
+    largest: float
+
+
+class CallSpread(NamedTuple):
+    """Of what was allocated."""
+
+    allocations: Spread
+    bytes: Spread
+    overhead: Spread
+
+
+class LiveSpread(NamedTuple):
+    """Of what lived at the peak's moment and at the end."""
+
+    peak_blocks: Spread
+    peak_bytes: Spread
+    end_blocks: Spread
+    end_bytes: Spread
+
+
+class StepSpread(NamedTuple):
+    """Variances of one step of the timeline."""
+
+    live_bytes: float
+    allocations: float
+
+
+class Spreads(NamedTuple):
+    """For each table of facts, in its order."""
+
+    total_calls: CallSpread
+    total_live: LiveSpread
+    site_calls: tuple[CallSpread, ...]
+    site_live: tuple[LiveSpread, ...]
+    class_calls: tuple[CallSpread, ...]
+    class_live: tuple[LiveSpread, ...]
+    thread_calls: tuple[CallSpread, ...]
+    steps: tuple[StepSpread, ...]
+
+
+class ByThread(NamedTuple):
+    """What one thread did."""
+
+    allocations: int
+    releases: int
+    bytes: int
+    allocator_ns: int
+    temporaries: int
+    peak_live_bytes: int
+
+
+class CrossThread(NamedTuple):
+    """Non-zero cells, allocating == freeing thread included. Beyond a million different pairs the
+    rest is summed in one cell of other_threads.
+    """
+
+    allocating_thread: int
+    freeing_thread: int
+    blocks: int
+    bytes: int
 
 
 class TimelinePoint(NamedTuple):
@@ -189,14 +251,37 @@ class TimelinePoint(NamedTuple):
     allocator_ns: int
 
 
-class MappingSite(NamedTuple):
-    """Memory that the program mapped itself, by the site of the mapping call."""
+class Totals(NamedTuple):
+    """Sums over everything that passed the filter."""
 
-    site: int
-    calls: int
-    bytes: int
+    events: int
+    allocations: int
+    releases: int
+    reallocs: int
+    failed: int
+    null_frees: int
+    requested_bytes: int
+    usable_bytes: int
+    unknown_releases: int
+    releases_from_before: int
+    releases_in_pauses: int
+    inherited_releases: int
+    reused_live_addresses: int
+    mapped_bytes: int
     unmapped_bytes: int
-    at_end_bytes: int
+    zero_size: int
+    allocator_ns: int
+    span_ns: int
+    size_mismatches: int
+
+
+class Peak(NamedTuple):
+    """The moment when live requested bytes were highest (exact), and what lived."""
+
+    time_ns: int
+    live_bytes: int
+    live_usable_bytes: int
+    live_blocks: int
 
 
 class RecorderCost(NamedTuple):
@@ -206,20 +291,6 @@ class RecorderCost(NamedTuple):
     waited_ns: int
     peak_bytes: int
     file_bytes: int
-
-
-class StackColumns:
-    """What each stack did: SiteFacts' columns by name, made when first asked for, since stacks are many."""
-
-    def __init__(self, native: "NativeFacts") -> None:
-        self._native = native
-
-    @cached_property
-    def _columns(self) -> dict[str, memoryview]:
-        return {name: numbers_of(packed) for name, packed in self._native.table("stacks").items()}
-
-    def __getitem__(self, name: str) -> memoryview:
-        return self._columns[name]
 
 
 class Facts(NamedTuple):
@@ -234,7 +305,8 @@ class Facts(NamedTuple):
     release_latency: Latency
     sites: tuple[SiteFacts, ...]
     site_latency: tuple[Latency, ...]
-    stack_columns: StackColumns
+    site_sizes: tuple[SiteSizes, ...]
+    stacks: Columns
     lifetimes: LifetimeMap
     temporaries: int
     threads: tuple[ByThread, ...]
@@ -245,51 +317,5 @@ class Facts(NamedTuple):
     timeline: tuple[TimelinePoint, ...]
     recorder: RecorderCost
     completeness: Completeness
+    coverage: Coverage
     spreads: Spreads | None
-
-
-def rows_of(kind: type[Row], columns: Mapping[str, bytes], prefix: str = "") -> list[Row]:
-    """Turns packed 64-bit columns into rows; the fields that are no column are latencies."""
-    names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
-    values: list[Sequence[Any]] = [
-        numbers_of(columns[prefix + name])
-        if prefix + name in columns
-        else rows_of(Latency, columns, f"{prefix}{name}.")
-        for name in names
-    ]
-    return [kind(*row) for row in zip(*values, strict=True)]
-
-
-def facts_of(native: "NativeFacts") -> Facts:
-    """The native facts as named tuples."""
-
-    def rows(kind: type[Any], name: str) -> tuple[Any, ...]:
-        return tuple(rows_of(kind, native.table(name)))
-
-    completeness = native.completeness()
-    reasons = tuple(clean(reason) for reason in completeness.pop("reasons"))
-    coverage = tuple(Span(*span) for span in completeness.pop("coverage"))
-    cells = {name: tuple(numbers_of(packed)) for name, packed in native.lifetimes().items()}
-    return Facts(
-        totals=rows(Totals, "totals")[0],
-        peak=rows(Peak, "peak")[0],
-        by_kind=rows(ByKind, "by_kind"),
-        by_size=rows(BySizeClass, "by_size"),
-        common_sizes=rows(CommonSize, "common_sizes"),
-        allocation_latency=rows(Latency, "allocation_latency")[0],
-        release_latency=rows(Latency, "release_latency")[0],
-        sites=rows(SiteFacts, "sites"),
-        site_latency=rows(Latency, "site_latency"),
-        stack_columns=StackColumns(native),
-        lifetimes=LifetimeMap(**cells),
-        temporaries=native.temporaries(),
-        threads=rows(ByThread, "threads"),
-        cross_thread=rows(CrossThread, "cross_thread"),
-        realloc_chains=rows(ReallocChains, "realloc_chains"),
-        mappings=rows(MappingSite, "mappings"),
-        slowest=rows(SlowCall, "slowest"),
-        timeline=rows(TimelinePoint, "timeline"),
-        recorder=rows(RecorderCost, "recorder")[0],
-        completeness=Completeness(reasons=reasons, coverage=coverage, **completeness),
-        spreads=spreads_of(native),
-    )

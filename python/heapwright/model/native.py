@@ -23,6 +23,7 @@ from heapwright._native import (
     Reader,
     SymbolReading,
     TraceError,
+    coverage_of,
     kind_names,
 )
 from heapwright._native import open as open_reader
@@ -79,6 +80,7 @@ __all__ = [
     "Reader",
     "SymbolReading",
     "TraceError",
+    "coverage_of",
     "find_funnels",
     "innermost_paths",
     "kind_names",

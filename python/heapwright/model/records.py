@@ -16,19 +16,6 @@ END_REASONS = (
     "stopped",
 )
 
-# Control characters in a traced program's names could drive the terminal.
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), 65533)
-
-
-def clean(text: str) -> str:
-    """The text with control characters replaced."""
-    return text if text.isprintable() else text.translate(_CONTROLS)
-
-
-def numbers_of(packed: bytes) -> memoryview:
-    """Packed unsigned 64-bit numbers as a sequence."""
-    return memoryview(packed).cast("Q")
-
 
 class UnrecordedProcess(NamedTuple):
     """A process without a trace; process_id 0 = not known."""

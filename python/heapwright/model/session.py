@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from heapwright.model.facts import Facts
-from heapwright.model.records import clean
 from heapwright.model.trace import Trace, TraceError
+from heapwright.model.values import clean
 
 SUFFIX = ".session.json"
 

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from heapwright.model.records import clean
+from heapwright.model.values import clean
 
 SOURCES = ("none", "dynamic_symbols", "symbol_table", "debug_info")
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.model import native
 from heapwright.model import sites as site_groups
-from heapwright.model.completeness import Coverage, Span
 from heapwright.model.reading import Reading
 from heapwright.model.records import (
     END_REASONS,
@@ -21,14 +20,13 @@ from heapwright.model.records import (
     Metadata,
     Module,
     Thread,
-    clean,
-    numbers_of,
 )
 from heapwright.model.sites import MARKS, SiteOptions, Sites, describe
 from heapwright.model.symbols import Location, Symbols
+from heapwright.model.values import clean, numbers_of, read_fields, value_of
 
 if TYPE_CHECKING:
-    from heapwright.model.facts import Facts
+    from heapwright.model.facts import Coverage, Facts
 
 TraceError = native.TraceError
 Progress = Callable[[int, int], object]
@@ -126,8 +124,9 @@ class Trace:
     @cached_property
     def coverage(self) -> Coverage:
         """What of the run was recorded."""
-        values = self._reader.coverage()
-        return Coverage(tuple(Span(*span) for span in values.pop("coverage")), **values)
+        from heapwright.model.facts import Coverage  # most do not ask
+
+        return value_of(Coverage, native.coverage_of(self._reader))  # type: ignore[no-any-return]
 
     @property
     def file_bytes(self) -> int:
@@ -280,9 +279,9 @@ class FactsReading:
 
     def take(self, progress: Progress | None = None) -> Facts:
         """Waits for them; once only."""
-        from heapwright.model.facts import facts_of  # while they are being read
+        from heapwright.model.facts import Facts  # while they are being read
 
-        return facts_of(self._native.take(progress))
+        return read_fields(Facts, self._native.take(progress).value)
 
 
 def _records(kind: type[Any], columns: dict[str, Any]) -> list[Any]:

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Facts by site: a group of call stacks.
+#pragma once
+
+#include <cstdint>
+
+namespace heapwright::analyze {
+
+// What one site, or one stack, did.
+struct SiteFacts {
+  std::uint64_t allocations = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t overhead_bytes = 0;  // sum of usable - requested
+  std::uint64_t reallocs = 0;
+  std::uint64_t temporaries = 0;  // see Facts::temporaries
+  std::uint64_t freed_by_other_thread = 0;
+  std::uint64_t allocator_ns = 0;  // of this site's allocation calls
+  std::uint64_t release_ns = 0;    // of the calls that freed its blocks
+  std::uint64_t live_at_peak_blocks = 0;
+  std::uint64_t live_at_peak_bytes = 0;
+  std::uint64_t live_at_end_blocks = 0;
+  std::uint64_t live_at_end_bytes = 0;
+  // When the blocks that live at the end were allocated: bit i, in the i-th
+  // of 64 equal parts of the time looked at.
+  std::uint64_t live_at_end_parts = 0;
+  std::uint64_t live_at_pause_blocks = 0;  // of those live at the end: lived when the recording
+  std::uint64_t live_at_pause_bytes = 0;   // paused, so that they may have been released unseen
+  std::uint64_t own_peak_bytes = 0;        // highest live bytes of this site alone
+  std::uint64_t lifetime_sum_ns = 0;       // of its freed blocks
+  std::uint64_t freed = 0;
+};
+
+// The sizes one site asked for. Percentiles are right within 6.25 %, and exact
+// where all sizes are the same.
+struct SiteSizes {
+  std::uint64_t min_bytes = 0;
+  std::uint64_t p50_bytes = 0;
+  std::uint64_t p90_bytes = 0;
+  std::uint64_t max_bytes = 0;
+};
+
+// A buffer that grew (or shrank) by realloc, from its first allocation to
+// its release; summed by the site of its last realloc.
+struct ReallocChains {
+  std::uint32_t site = 0;
+  std::uint64_t chains = 0;
+  std::uint64_t steps = 0;         // realloc calls
+  std::uint64_t moved = 0;         // steps whose address changed
+  std::uint64_t copied_bytes = 0;  // min(old, new) of moved steps
+  std::uint64_t longest_steps = 0;
+  std::uint64_t final_bytes = 0;  // sum of last sizes
+};
+
+// Memory that the program mapped itself, by the site of the mmap or mremap.
+// Mapped is not resident, and what is only reserved is among it. mremap ends
+// the old mapping and makes a new one. Lengths are whole pages.
+struct MappingSite {
+  std::uint32_t site = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t unmapped_bytes = 0;  // of this site's mappings, whoever unmapped or replaced them
+  std::uint64_t at_end_bytes = 0;    // bytes - unmapped_bytes, and what was mapped before the time range
+};
+
+}  // namespace heapwright::analyze

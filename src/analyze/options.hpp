@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What an analysis looks at.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace heapwright::analyze {
+
+// What to look at. An allocation counts when it passes every filter; a
+// release counts when its block does, whoever releases it. Calls without a
+// block (failed, mmap, ...) count by their own thread, size and stack.
+//
+// The time range is [from_ns, to_ns) of the calls' begin. Blocks that became
+// live before it stay live in it: peak, live and lifetimes know them, but
+// their allocation is not counted. "At the end" means at to_ns.
+struct Options {
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = UINT64_MAX;
+  std::uint64_t min_size_bytes = 0;
+  std::uint64_t max_size_bytes = UINT64_MAX;
+  std::vector<std::uint8_t> thread_chosen;  // by Thread::index; empty = all
+  // Site of each stack id: a group of stacks that the report shows as one
+  // line. Size = reader.stacks().size(); empty = every stack is its own site.
+  std::vector<std::uint32_t> site_of_stack;
+  std::vector<std::uint8_t> stack_chosen;  // by stack id; empty = all
+  std::uint32_t timeline_points = 512;
+  std::uint32_t slowest_calls = 32;
+  // Called now and then with events done and events in all; may be empty.
+  std::function<void(std::uint64_t, std::uint64_t)> on_progress;
+};
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "python_module/bind_facts.hpp"
+
+#include <nanobind/stl/vector.h>
+
+#include "analyze/coverage.hpp"
+#include "analyze/facts_fields.hpp"
+#include "analyze/funnels.hpp"
+#include "analyze/options.hpp"
+#include "analyze/stack_sites.hpp"
+#include "python_module/values.hpp"
+
+namespace heapwright::python_module {
+namespace {
+
+using FactsReading = BackgroundReading<analyze::Facts>;
+
+analyze::Options analyze_options(const nb::dict& given) {
+  const auto number = [&given](const char* name) { return nb::cast<std::uint64_t>(given[name]); };
+  const auto bytes = [&given](const char* name) { return nb::cast<nb::bytes>(given[name]); };
+  analyze::Options options;
+  options.from_ns = number("from_ns");
+  options.to_ns = number("to_ns");
+  options.min_size_bytes = number("min_size_bytes");
+  options.max_size_bytes = number("max_size_bytes");
+  options.thread_chosen = unpacked<std::uint8_t>(bytes("thread_chosen"));
+  options.site_of_stack = unpacked<std::uint32_t>(bytes("site_of_stack"));
+  options.stack_chosen = unpacked<std::uint8_t>(bytes("stack_chosen"));
+  options.timeline_points = nb::cast<std::uint32_t>(given["timeline_points"]);
+  options.slowest_calls = nb::cast<std::uint32_t>(given["slowest_calls"]);
+  return options;
+}
+
+void begin_facts(FactsReading* reading, const ReaderHandle& reader, const nb::dict& given) {
+  new (reading)
+      FactsReading([reader, options = analyze_options(given)](const FactsReading::Report& report) mutable {
+        options.on_progress = report;
+        return analyze::analyze(*reader, options);
+      });
+}
+
+// One field of the facts, by its name.
+nb::object facts_value(const analyze::Facts& facts, const std::string& name) {
+  nb::object found;
+  fields(facts, [&](const char* field, const auto& value) {
+    if (name == field) found = value_of(value);
+  });
+  if (!found.is_valid()) throw nb::key_error(name.c_str());
+  return found;
+}
+
+}  // namespace
+
+void bind_facts(nanobind::module_& module) {
+  nb::class_<FactsReading>(module, "FactsReading")
+      .def("__init__", begin_facts, nb::arg("reader"), nb::arg("options"))
+      .def("take", wait_for<analyze::Facts>, nb::arg("progress").none());
+  nb::class_<analyze::Facts>(module, "Facts").def("value", facts_value, nb::arg("name"));
+  // Of the whole run, without its calls.
+  module.def("coverage_of",
+             [](const ReaderHandle& reader) { return value_of(analyze::coverage_of(*reader)); });
+  module.def("find_funnels", [](const nb::bytes& parents, const nb::bytes& frames, const nb::bytes& kinds) {
+    return analyze::find_funnels(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
+                                 unpacked<analyze::FrameKind>(kinds));
+  });
+  module.def("innermost_paths", [](const nb::bytes& parents, const nb::bytes& frames,
+                                   const nb::bytes& path_of_frame) {
+    return packed(analyze::innermost_paths(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
+                                           unpacked<std::uint32_t>(path_of_frame)));
+  });
+  module.def("number_sites", [](const nb::bytes& path_of_stack) {
+    const auto numbered = analyze::number_sites(unpacked<std::uint32_t>(path_of_stack));
+    return nb::make_tuple(packed(numbered.site_of_stack), packed(numbered.first_stack));
+  });
+  module.attr("FUNNEL_CALLERS") = analyze::funnel_callers;
+  module.attr("ALLOCATING_CALLERS") = analyze::allocating_callers;
+  module.attr("FRAME_ALLOCATING") = static_cast<int>(analyze::FrameKind::allocating);
+  module.attr("FRAME_NAMED") = static_cast<int>(analyze::FrameKind::named);
+  module.attr("FRAME_SKIPPED") = static_cast<int>(analyze::FrameKind::skipped);
+  module.attr("FRAME_UNNAMED") = static_cast<int>(analyze::FrameKind::unnamed);
+}
+
+}  // namespace heapwright::python_module

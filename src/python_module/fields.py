@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Reads the structs of C++ headers, and writes the two things that Python needs to read their values.
+
+    fields.py VISITORS.hpp ROWS.py HEADER...
+
+VISITORS.hpp: fields(row, visit) for each struct, which calls visit(name, member) for every field.
+ROWS.py: the same structs as named tuples, with the comment above a struct as its docstring.
+The build runs it; it writes a file only when that changes. A line of a struct that is no field,
+comment, constant or function is an error, so nothing is left out in silence.
+"""
+
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{$", re.MULTILINE)
+STRUCT = re.compile(r"((?:^//.*\n)*)^struct (\w+) \{\n((?:.*\n)*?)\};$", re.MULTILINE)
+COMMENT = re.compile(r"\s*//.*$", re.MULTILINE)
+FIELD = re.compile(r"^  ([\w:<>]+) (\w+)(?: = [^;,]+)?;$")
+NO_FIELD = re.compile(r"^  static constexpr .*;$")
+SCALARS = {
+    "double": "float",
+    "bool": "bool",
+    "std::string": "str",
+    "trace::EventKind": "int",
+    **{f"std::{sign}int{bits}_t": "int" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+# So many rows that Python reads them column by column.
+BY_COLUMN = {"stacks"}
+
+
+class Struct(NamedTuple):
+    """A struct of C++: its fields by name, with their types."""
+
+    namespace: str
+    name: str
+    comment: str
+    fields: dict[str, str]
+
+
+def structs_of(header: Path) -> list[Struct]:
+    """The structs that a header defines; fails on what it does not understand."""
+    text = header.read_text(encoding="utf-8")
+    namespace = NAMESPACE.findall(text)[-1]
+    found = []
+    for comment, name, body in STRUCT.findall(text):
+        fields = {}
+        for line in filter(None, COMMENT.sub("", body).split("\n")):
+            field = FIELD.match(line)
+            if field:
+                fields[field[2]] = field[1]
+            elif not NO_FIELD.match(line):
+                raise SystemExit(f"{header}: {name}: not understood: {line.strip()}")
+        found.append(Struct(namespace, name, comment, fields))
+    return found
+
+
+def visitors(structs: list[Struct], headers: list[str]) -> str:
+    """The C++: found by the namespace of its argument."""
+    lines = ["// Written by src/python_module/fields.py.", "#pragma once", ""]
+    lines += [f'#include "{header}"' for header in headers]
+    for struct in structs:
+        lines += [
+            "",
+            f"namespace {struct.namespace} {{",
+            "template <typename Visit>",
+            f"void fields(const {struct.name}& of, const Visit& visit) {{",
+            *(f'  visit("{name}", of.{name});' for name in struct.fields),
+            "}",
+            "}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def python_type(kind: str, name: str) -> str:
+    """How Python writes the type of a field."""
+    inner = re.match(r"std::(vector|optional)<(.*)>$", kind)
+    if name in BY_COLUMN:
+        return "Columns"
+    if inner:
+        of = python_type(inner[2], "")
+        return f"tuple[{of}, ...]" if inner[1] == "vector" else f"{of} | None"
+    return SCALARS.get(kind, kind)
+
+
+def in_order(structs: list[Struct]) -> list[Struct]:
+    """Each after those that its fields are made of."""
+    left = {struct.name: struct for struct in structs}
+    ordered: list[Struct] = []
+
+    def place(struct: Struct) -> None:
+        if left.pop(struct.name, None) is None:
+            return
+        for kind in struct.fields.values():
+            for part in re.findall(r"\w+", kind):
+                if part in left:
+                    place(left[part])
+        ordered.append(struct)
+
+    for struct in structs:
+        place(struct)
+    return ordered
+
+
+def docstring(comment: str) -> list[str]:
+    """The comment above a struct."""
+    text = " ".join(line.removeprefix("//").strip() for line in comment.splitlines())
+    lines = textwrap.wrap(f'"""{text}', 100, initial_indent="    ", subsequent_indent="    ")
+    return [*lines[:-1], f'{lines[-1]}"""', ""] if len(lines) == 1 else [*lines, '    """', ""]
+
+
+def rows(structs: list[Struct], headers: list[str]) -> str:
+    """The Python."""
+    body = []
+    for struct in in_order(structs):
+        body += ["", "", f"class {struct.name}(NamedTuple):", *docstring(struct.comment)]
+        body += [f"    {name}: {python_type(kind, name)}" for name, kind in struct.fields.items()]
+    lines = ["# SPDX-License-Identifier: MIT"]
+    said_in = " and ".join(sorted({f"src/{Path(header).parent.as_posix()}" for header in headers}))
+    lines += ["# length: written by the build"]
+    lines += [f'"""The structs of {said_in}, where their fields are explained.', ""]
+    lines += ["Written by src/python_module/fields.py at each build, not by hand.", '"""', ""]
+    lines += ["# Annotations are values here: values.py reads the rows by them.", ""]
+    lines += ["from typing import NamedTuple"]
+    if any(": Columns" in line for line in body):
+        lines += ["", "from heapwright.model.values import Columns"]
+    return "\n".join([*lines, *body]) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    """Leaves a file that says this already as old as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Paths of headers are given as they are, and named from src/."""
+    visitors_path, rows_path, *paths = map(Path, sys.argv[1:])
+    structs = [struct for path in paths for struct in structs_of(path)]
+    source = Path(__file__).resolve().parent.parent
+    headers = [path.resolve().relative_to(source).as_posix() for path in paths]
+    write(visitors_path, visitors(structs, headers))
+    write(rows_path, rows(structs, headers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""What Python reads of C++ structs is written from their headers, and nothing is left out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from heapwright.model import facts
+
+PROJECT = Path(__file__).resolve().parents[2]
+HEADERS = [*sorted((PROJECT / "src/analyze/facts").glob("*.hpp")), PROJECT / "src/analyze/facts.hpp"]
+
+
+def write(folder: Path, *headers: Path) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        PROJECT / "src/python_module/fields.py",
+        folder / "visitors.hpp",
+        folder / "rows.py",
+    ]
+    return subprocess.run([*command, *headers], capture_output=True, text=True, check=False)
+
+
+def one_struct(folder: Path, *lines: str) -> Path:
+    header = folder / "src/one.hpp"
+    header.parent.mkdir()
+    body = "".join(f"  {line}\n" for line in lines)
+    header.write_text(f"namespace heapwright::analyze {{\n// One.\nstruct One {{\n{body}}};\n}}\n")
+    return header
+
+
+def test_the_kept_rows_are_those_of_the_headers(tmp_path: Path) -> None:
+    assert write(tmp_path, *HEADERS).returncode == 0
+    assert (tmp_path / "rows.py").read_text() == Path(facts.__file__).read_text()
+
+
+def test_a_line_that_is_not_understood_is_an_error(tmp_path: Path) -> None:
+    for number, line in enumerate(
+        ("int* pointer = nullptr;", "std::uint64_t a = 0, b = 0;", "auto mean() const;")
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        said = write(folder, one_struct(folder, "std::uint64_t calls = 0;", line))
+        assert said.returncode == 1
+        assert f"One: not understood: {line}" in said.stderr
+        assert not (folder / "rows.py").exists()
+
+
+def test_a_file_is_left_alone_when_nothing_changed(tmp_path: Path) -> None:
+    write(tmp_path, *HEADERS)
+    before = [(tmp_path / name).stat().st_mtime_ns for name in ("visitors.hpp", "rows.py")]
+    write(tmp_path, *HEADERS)
+    assert [(tmp_path / name).stat().st_mtime_ns for name in ("visitors.hpp", "rows.py")] == before
