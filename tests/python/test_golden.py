@@ -157,6 +157,11 @@ ANSWERS: dict[str, Any] = {
             {"function": "operator new", "calls": 1, "latency": {"calls": 1, "sum_ns": 160}},
             {"calls": 1, "latency": {"calls": 1, "sum_ns": 80, "max_ns": 80}},
         ],
+        "by_site": [
+            {**S, "latency": {"calls": 4, "sum_ns": 1520, "max_ns": 640}},
+            {**P, "latency": {"calls": 4, "sum_ns": 640, "max_ns": 160, "p50_ns": 160, "p99_ns": 160}},
+            {**M, "latency": {"calls": 1, "sum_ns": 480, "max_ns": 480}},
+        ],
     },
     "slow_calls": {
         "calls": [
@@ -175,6 +180,12 @@ ANSWERS: dict[str, Any] = {
             {"from_bytes": 256, "to_bytes": 511, "allocations": 1, "bytes": 256, "overhead_bytes": 8},
             {"from_bytes": 512, "allocations": 1, "bytes": 1000, "live_at_peak_blocks": 1},
             {"from_bytes": 4096, "allocations": 1, "bytes": 4096, "share": 1 / 9, "live_at_peak_bytes": 4096},
+        ],
+        # P: 24, 50, 64, 100; S: 128, 200, 256, 1000, whose bucket is 960 to 1023, of which 992 is the middle
+        "sites": [
+            {**P, "allocations": 4, "min_bytes": 24, "p50_bytes": 50, "p90_bytes": 100, "max_bytes": 100},
+            {**S, "allocations": 4, "min_bytes": 128, "p50_bytes": 200, "p90_bytes": 992, "max_bytes": 1000},
+            {**M, "allocations": 1, "min_bytes": 4096, "p50_bytes": 4096, "p90_bytes": 4096, "max_bytes": 4096},
         ],
     },
     "overhead": {

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""How long do the calls take, by function and by size?"""
+"""How long do the calls take, by function, by size and by site?"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 from heapwright.explain.question import A_SAMPLED_CALL_IS_SLOW, Question
 from heapwright.explain.report import Report
-from heapwright.explain.tables import size_range
-from heapwright.model import KIND_NAMES
+from heapwright.explain.tables import sites, size_range
+from heapwright.model import KIND_NAMES, Site
 from heapwright.report import units
 from heapwright.report.columns import Column, Table
 
@@ -34,17 +36,24 @@ def _by_size(report: Report) -> list[Any]:
     return rows if _has_durations(report) else []
 
 
+def _by_site(report: Report) -> list[tuple[Site, Any]]:
+    """Of the allocating calls; longest in sum first."""
+    latencies = report.facts.site_latency
+    slowest = report.top_sites(lambda facts: facts.allocator_ns) if _has_durations(report) else []
+    return [(site, SimpleNamespace(latency=latencies[site.number])) for site, _ in slowest]
+
+
 def _has_durations(report: Report) -> bool:
     return report.trace.metadata.durations_recorded
 
 
-def _percentiles(key: str) -> tuple[Column, ...]:
-    """Columns that show the parts of a latency."""
+def _percentiles(key: str, parts: Iterable[str] = _SHOWN) -> tuple[Column, ...]:
+    """Columns that show these parts of a latency."""
 
     def shown(part: str, label: str) -> Column:
         return Column("", "ns", label, text=lambda row, _: units.duration(row[key][part]))
 
-    return tuple(shown(part, label) for part, label in _SHOWN.items())
+    return tuple(shown(part, _SHOWN[part]) for part in parts)
 
 
 # The slowest calls speak for this: there are no findings.
@@ -74,6 +83,13 @@ QUESTION = Question(
                 *_percentiles("allocation"),
             ),
             _by_size,
+        ),
+        sites(
+            Column("", "count", "calls", text=lambda row, _: units.count(row["latency"]["calls"])),
+            Column("latency", "latency"),
+            *_percentiles("latency", ("sum_ns", "p50_ns", "p99_ns", "max_ns")),
+            rows=_by_site,
+            key="by_site",
         ),
     ),
     unsampled=A_SAMPLED_CALL_IS_SLOW,

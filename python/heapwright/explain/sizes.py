@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which sizes are asked for?"""
+"""Which sizes are asked for, and by whom?"""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 from heapwright.explain import parts
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
-from heapwright.explain.tables import size_range
+from heapwright.explain.tables import sites, size_range
+from heapwright.model import Site
 from heapwright.report import units
-from heapwright.report.columns import BAR, Column, Table
+from heapwright.report.columns import BAR, OPEN, Column, Table
 
 _BAR_CELLS = 12
 
@@ -26,6 +27,17 @@ def _with_shares(report: Report, rows: Sequence[Any]) -> list[SimpleNamespace]:
     """Of all allocations."""
     total = report.facts.totals.allocations
     return [SimpleNamespace(**row._asdict(), share=share(row.allocations, total)) for row in rows]
+
+
+def _by_site(report: Report) -> list[tuple[Site, SimpleNamespace]]:
+    """Most calls first. What a buffer inside the object, or a pool, must hold."""
+    return [
+        (
+            site,
+            SimpleNamespace(allocations=facts.allocations, **report.facts.site_sizes[site.number]._asdict()),
+        )
+        for site, facts in report.top_sites(lambda facts: facts.allocations)
+    ]
 
 
 def bar(value: int, largest: int) -> str:
@@ -56,7 +68,7 @@ def _findings(answer: Answer) -> list[Finding]:
     return []
 
 
-# Power-of-two classes, and the most frequent exact sizes.
+# Power-of-two classes, the most frequent exact sizes, and the sizes of each site.
 QUESTION = Question(
     "sizes",
     "Sizes",
@@ -85,6 +97,14 @@ QUESTION = Question(
                 Column("share", "share"),
             ),
             lambda report: _with_shares(report, report.facts.common_sizes[: report.top]),
+        ),
+        sites(
+            Column("allocations", "count", "calls", sampled="allocations"),
+            Column("min_bytes", "bytes", "min", sampled=OPEN),
+            Column("p50_bytes", "bytes", "p50", sampled=OPEN),
+            Column("p90_bytes", "bytes", "p90", sampled=OPEN),
+            Column("max_bytes", "bytes", "max", sampled=OPEN),
+            rows=_by_site,
         ),
     ),
     findings=_findings,
