@@ -30,7 +30,7 @@ struct Options {
   bool starts_paused = false;
   bool keep_arguments = false;
   bool keep_settings = true;  // of the allocator, from the environment
-  std::string library_path;  // empty: beside this program
+  std::string library_path;   // empty: beside this program
   bool print_json = false;
   std::string summary_path;
   bool is_quiet = false;
