@@ -64,6 +64,45 @@ void check_events(const EventBatch& batch, std::size_t stacks, std::uint64_t las
   }
 }
 
+void check_scan(const ResidencyScan& scan) {
+  std::uint64_t end = 0;
+  std::uint64_t end_ns = 0;
+  std::size_t run = 0;
+  for (const ScanWindow& window : scan.windows) {
+    require(window.begin >= end && window.begin <= window.end && window.end <= max_address);
+    require(window.begin_ns >= end_ns && window.begin_ns <= window.end_ns);
+    require(window.first_run == run && window.run_count <= scan.runs.size() - run);
+    end = window.begin;
+    for (; run < window.first_run + window.run_count; ++run) {
+      require(scan.runs[run].begin >= end && scan.runs[run].begin < scan.runs[run].end);
+      end = scan.runs[run].end;
+    }
+    require(end <= window.end);
+    end = window.end;
+    end_ns = window.end_ns;
+  }
+  require(run == scan.runs.size());
+}
+
+void check_mappings(const std::vector<Mapping>& mappings) {
+  std::uint64_t end = 0;
+  for (const Mapping& mapping : mappings) {
+    require(mapping.begin >= end && mapping.begin <= mapping.end && mapping.end <= max_address);
+    end = mapping.end;
+  }
+}
+
+void check_scans(const Reader& reader) {
+  for (const ScanChunk& chunk : reader.scans()) {
+    try {
+      check_mappings(reader.mappings_of(chunk));
+      check_scan(reader.decode(chunk));
+    } catch (const TraceError&) {
+      continue;
+    }
+  }
+}
+
 void decode_payload(const std::uint8_t* data, std::size_t bytes, EventBatch& batch) {
   static EventDecoder decoder;
   constexpr std::size_t stacks = 1000;
@@ -83,6 +122,7 @@ void read_trace(const std::uint8_t* data, std::size_t bytes, EventBatch& batch) 
   file.put(data, bytes);
   const Reader reader = Reader::open(file.path());
   check_tables(reader);
+  check_scans(reader);
   for (const EventChunk& chunk : reader.event_chunks()) {
     try {
       reader.decode(chunk, scratch, batch);

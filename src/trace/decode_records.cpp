@@ -1,48 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <limits>
 
-#include "trace/damage.hpp"
 #include "trace/record_codec.hpp"
+#include "trace/record_fields.hpp"
 
 namespace heapwright::trace {
 
 namespace {
-
-void require(bool is_so, const char* what) {
-  if (!is_so) throw TraceError(what);
-}
-
-// The smallest record takes a byte, so a count above the bytes at hand is a
-// lie; checked before room for `count` records is made.
-void require_count(const base::ByteSource& source, std::uint32_t count) {
-  require(count <= source.remaining(), "a table claims more records than it holds");
-}
-
-base::ByteSource next_record(base::ByteSource& source) {
-  const std::string_view record = source.text();
-  require(!source.has_failed(), "a record is cut short");
-  return {reinterpret_cast<const std::uint8_t*>(record.data()), record.size()};
-}
-
-// Fields that a record does not have, because an older heapwright wrote it,
-// are 0 or empty.
-std::uint64_t field(base::ByteSource& record) { return record.remaining() == 0 ? 0 : record.varint(); }
-
-template <typename Number>
-Number narrow_field(base::ByteSource& record) {
-  const std::uint64_t value = field(record);
-  require(value <= std::numeric_limits<Number>::max(), "a record holds an impossible number");
-  return static_cast<Number>(value);
-}
-
-std::string text_field(base::ByteSource& record) {
-  if (record.remaining() == 0) return {};
-  const std::string_view text = record.text();
-  require(text.size() <= max_text_bytes, "a record holds an impossible text");
-  return std::string(text);
-}
-
-void require_read(const base::ByteSource& record) { require(!record.has_failed(), "a record is cut short"); }
 
 // What a trace says of other processes.
 void set_process_entry(Metadata& metadata, MetadataKey key, std::string_view value,

@@ -2,6 +2,7 @@
 #include "trace/reader.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -25,11 +26,15 @@ struct Reader::State {
   InputFile file;
   Tables tables;
   std::vector<EventChunk> chunks;
+  std::vector<ScanChunk> scans;
+  std::map<std::uint32_t, IndexEntry> mappings;  // by number
   std::vector<Damage> damage;
   std::uint64_t events = 0;
 
   void add_event_chunk(const IndexEntry& entry);
   void order_event_chunks();
+  void add_scan(const IndexEntry& entry);
+  void add(const IndexEntry& entry, TableLoader& loader);
 };
 
 void Reader::State::add_event_chunk(const IndexEntry& entry) {
@@ -72,6 +77,47 @@ void Reader::State::order_event_chunks() {
   chunks = std::move(kept);
 }
 
+void Reader::State::add_scan(const IndexEntry& entry) {
+  const ChunkHeader& header = entry.header;
+  const bool is_possible = header.first_begin_ns <= header.last_end_ns && header.last_end_ns <= max_time_ns &&
+                           entry.chunk_bytes <= max_payload_bytes && scans.size() < max_scans;
+  if (!is_possible) {
+    damage.push_back({entry.file_offset, "a scan of resident pages has an impossible header"});
+    return;
+  }
+  scans.push_back({entry.file_offset, static_cast<std::uint32_t>(entry.chunk_bytes), header.count,
+                   header.thread, header.first, header.first_begin_ns, header.last_end_ns});
+}
+
+void Reader::State::add(const IndexEntry& entry, TableLoader& loader) {
+  switch (static_cast<ChunkKind>(entry.header.kind)) {
+    case ChunkKind::events:
+      return add_event_chunk(entry);
+    case ChunkKind::residency:
+      return add_scan(entry);
+    case ChunkKind::mappings:
+      mappings.try_emplace(entry.header.thread, entry);
+      return;
+    default:
+      return loader.load(entry);
+  }
+}
+
+namespace {
+
+// What `decode` makes of the chunk's records.
+template <typename Decode>
+auto decoded(const InputFile& file, const IndexEntry& entry, Decode decode) {
+  std::vector<std::uint8_t> chunk;
+  std::vector<std::uint8_t> records;
+  const auto payload = read_chunk(file, entry, chunk);
+  base::ByteSource source(payload.data(), payload.size());
+  const auto unpacked = BlockUnpacker().unpack(source, max_table_bytes, records);
+  return decode(base::ByteSource(unpacked.data(), unpacked.size()));
+}
+
+}  // namespace
+
 Reader::Reader(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
@@ -82,12 +128,10 @@ Reader Reader::open(const std::string& path) {
   require_readable(state->file, path);
   TableLoader loader(state->file, state->tables, state->damage);
   for (const IndexEntry& entry : find_chunks(state->file, state->damage)) {
-    if (entry.header.kind == static_cast<std::uint16_t>(ChunkKind::events)) {
-      state->add_event_chunk(entry);
-    } else {
-      loader.load(entry);
-    }
+    state->add(entry, loader);
   }
+  std::stable_sort(state->scans.begin(), state->scans.end(),
+                   [](const ScanChunk& a, const ScanChunk& b) { return a.begin_ns < b.begin_ns; });
   state->order_event_chunks();
   loader.finish(state->chunks.empty() ? 0 : std::size_t{state->chunks.back().thread} + 1);
   if (state->tables.end.reason == EndReason::missing) {
@@ -109,6 +153,7 @@ const std::vector<MemorySample>& Reader::memory_samples() const noexcept {
 const std::vector<Switch>& Reader::switches() const noexcept { return state_->tables.switches; }
 const End& Reader::end() const noexcept { return state_->tables.end; }
 const std::vector<EventChunk>& Reader::event_chunks() const noexcept { return state_->chunks; }
+const std::vector<ScanChunk>& Reader::scans() const noexcept { return state_->scans; }
 const std::vector<Damage>& Reader::damage() const noexcept { return state_->damage; }
 std::uint64_t Reader::file_bytes() const noexcept { return state_->file.bytes(); }
 std::uint64_t Reader::event_count() const noexcept { return state_->events; }
@@ -132,6 +177,30 @@ void Reader::decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch&
                      std::to_string(chunk.first_sequence) + " on are unreadable (" + error.what() +
                      "); copy the file again");
   }
+}
+
+ResidencyScan Reader::decode(const ScanChunk& chunk) const {
+  IndexEntry entry{chunk.file_offset, chunk.bytes, {}};
+  entry.header.kind = static_cast<std::uint16_t>(ChunkKind::residency);
+  entry.header.count = chunk.count;
+  entry.header.thread = chunk.mappings;
+  entry.header.first = chunk.resident_bytes;
+  entry.header.first_begin_ns = chunk.begin_ns;
+  entry.header.last_end_ns = chunk.end_ns;
+  ResidencyScan scan = decoded(state_->file, entry, [&](base::ByteSource source) {
+    return decode_residency(source, chunk.count, chunk.begin_ns);
+  });
+  const bool is_in_time = scan.windows.empty() || scan.windows.back().end_ns <= chunk.end_ns;
+  if (!is_in_time) throw TraceError("a scan's times contradict its header");
+  return scan;
+}
+
+std::vector<Mapping> Reader::mappings_of(const ScanChunk& chunk) const {
+  const auto found = state_->mappings.find(chunk.mappings);
+  if (found == state_->mappings.end()) return {};
+  return decoded(state_->file, found->second, [&](base::ByteSource source) {
+    return decode_mappings(source, found->second.header.count);
+  });
 }
 
 }  // namespace heapwright::trace

@@ -3,8 +3,8 @@
 //
 // open() checks header and index (or rebuilds the index by scanning when the
 // file was cut), and reads every small table: metadata, modules, frames,
-// stacks, threads, memory samples, end. Events stay on disk until decode() is
-// called for a chunk.
+// stacks, threads, memory samples, end. Events and scans of resident pages stay
+// on disk until decode() is called for a chunk.
 //
 // Errors: TraceError with one line that says what to do. A table chunk whose
 // checksum fails is listed in `damage` and left out; the rest is read. The
@@ -28,6 +28,7 @@
 #include "trace/damage.hpp"
 #include "trace/event.hpp"
 #include "trace/records.hpp"
+#include "trace/residency.hpp"
 
 namespace heapwright::trace {
 
@@ -42,6 +43,17 @@ struct EventChunk {
   std::uint64_t first_sequence = 0;  // number of the first event within its thread
   std::uint64_t first_begin_ns = 0;
   std::uint64_t last_end_ns = 0;  // largest begin + duration
+};
+
+// Where a scan of the resident pages lies (residency.hpp).
+struct ScanChunk {
+  std::uint64_t file_offset = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t count = 0;           // records
+  std::uint32_t mappings = 0;        // number of the list of mappings that held at its begin
+  std::uint64_t resident_bytes = 0;  // as the kernel counted them at its begin
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
 };
 
 // Reusable memory for decode(); one per decoding thread.
@@ -74,6 +86,7 @@ class Reader {
   const std::vector<Switch>& switches() const noexcept;  // as written; not checked for order
   const End& end() const noexcept;
   const std::vector<EventChunk>& event_chunks() const noexcept;  // by thread, then sequence
+  const std::vector<ScanChunk>& scans() const noexcept;          // by begin
   const std::vector<Damage>& damage() const noexcept;
   std::uint64_t file_bytes() const noexcept;
   std::uint64_t event_count() const noexcept;
@@ -81,6 +94,10 @@ class Reader {
   // Decodes one chunk into `batch` (replaced). Throws TraceError when the
   // chunk is damaged. Every stack id in the batch is < stacks().size().
   void decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch& batch) const;
+  // One scan, and the mappings that were there when it began (empty when their chunk
+  // is lost). Throw TraceError when the chunk is damaged.
+  ResidencyScan decode(const ScanChunk& chunk) const;
+  std::vector<Mapping> mappings_of(const ScanChunk& chunk) const;
 
  private:
   struct State;

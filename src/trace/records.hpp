@@ -22,6 +22,8 @@ enum class ChunkKind : std::uint16_t {
   end = 8,
   index = 9,
   switches = 10,
+  mappings = 11,   // see residency.hpp
+  residency = 12,  // one scan
 };
 
 // How and of what the trace was made. Argument and environment values are

@@ -60,6 +60,8 @@ struct Writer::State {
   // Takes a chunk whose first bytes are room for its header.
   bool write_chunk(ChunkHeader header, Bytes& chunk);
   bool write_table(ChunkKind kind, const Bytes& records, std::uint32_t count, std::uint64_t first);
+  // Kind, count and the like of `header`; the rest is filled in.
+  bool write_table(ChunkHeader header, const Bytes& records);
   bool write_tail(const End& end);
 
   // Calls encode(part, first id, records) for parts small enough for a chunk.
@@ -103,14 +105,18 @@ bool Writer::State::write_chunk(ChunkHeader header, Bytes& chunk) {
 
 bool Writer::State::write_table(ChunkKind kind, const Bytes& records, std::uint32_t count,
                                 std::uint64_t first) {
-  if (error != 0) return false;
-  Bytes& chunk = workbench().chunk;
-  chunk.assign(sizeof(ChunkHeader), 0);
-  workbench().packer.pack(records, chunk);
   ChunkHeader header;
   header.kind = static_cast<std::uint16_t>(kind);
   header.count = count;
   header.first = first;
+  return write_table(header, records);
+}
+
+bool Writer::State::write_table(ChunkHeader header, const Bytes& records) {
+  if (error != 0) return false;
+  Bytes& chunk = workbench().chunk;
+  chunk.assign(sizeof(ChunkHeader), 0);
+  workbench().packer.pack(records, chunk);
   return write_chunk(header, chunk);
 }
 
@@ -183,6 +189,35 @@ bool Writer::write(std::span<const MemorySample> samples) {
 bool Writer::write(std::span<const Switch> switches) {
   return state_->write_parts(ChunkKind::switches, switches, 0,
                              [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
+}
+
+bool Writer::write_mappings(std::uint32_t number, std::span<const Mapping> mappings) {
+  Bytes& records = workbench().records;
+  records.clear();
+  mappings = mappings.first(std::min<std::size_t>(mappings.size(), max_mappings));
+  encode_records(mappings, records);
+  if (records.size() > max_table_bytes) return state_->error == 0;  // no reader would take it
+  ChunkHeader header;
+  header.kind = static_cast<std::uint16_t>(ChunkKind::mappings);
+  header.count = static_cast<std::uint32_t>(mappings.size());
+  header.thread = number;
+  return state_->write_table(header, records);
+}
+
+bool Writer::write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::uint64_t end_ns,
+                        const ResidencyScan& scan) {
+  Bytes& records = workbench().records;
+  records.clear();
+  encode_records(scan, begin_ns, records);
+  if (records.size() > max_table_bytes) return state_->error == 0;
+  ChunkHeader header;
+  header.kind = static_cast<std::uint16_t>(ChunkKind::residency);
+  header.count = static_cast<std::uint32_t>(scan.windows.size() + 1);
+  header.thread = mappings;
+  header.first = scan.before.resident_bytes();
+  header.first_begin_ns = begin_ns;
+  header.last_end_ns = end_ns;
+  return state_->write_table(header, records);
 }
 
 bool Writer::write_events(std::uint32_t thread, std::uint64_t first_sequence, const EventBatch& batch) {

@@ -17,6 +17,7 @@
 #include "trace/event.hpp"
 #include "trace/format.hpp"
 #include "trace/records.hpp"
+#include "trace/residency.hpp"
 
 namespace heapwright::trace {
 
@@ -42,6 +43,10 @@ class Writer {
   bool write(std::span<const Thread> threads);  // the last record of an index wins
   bool write(std::span<const MemorySample> samples);
   bool write(std::span<const Switch> switches);
+  // A list of mappings, by its number, and a scan that refers to one.
+  bool write_mappings(std::uint32_t number, std::span<const Mapping> mappings);
+  bool write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::uint64_t end_ns,
+                  const ResidencyScan& scan);
   // At most max_events_per_chunk events of one thread, in sequence. Stacks
   // and frames the batch refers to must have been written before.
   // Begin times below those that were written in batches before are raised.

@@ -78,7 +78,9 @@ TEST(FormatDocument, NamesEveryChunkKind) {
                                                        {ChunkKind::memory_samples, "memory_samples"},
                                                        {ChunkKind::end, "end"},
                                                        {ChunkKind::index, "index"},
-                                                       {ChunkKind::switches, "switches"}});
+                                                       {ChunkKind::switches, "switches"},
+                                                       {ChunkKind::mappings, "mappings"},
+                                                       {ChunkKind::residency, "residency"}});
 }
 
 TEST(FormatDocument, NamesEveryMetadataKey) {

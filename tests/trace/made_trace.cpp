@@ -117,6 +117,31 @@ bool write_stacks(Writer& writer, std::uint32_t count) {
   return writer.write(std::span<const Frame>(frames)) && writer.write(std::span<const StackNode>(stacks));
 }
 
+std::vector<Mapping> made_mappings() {
+  constexpr auto read_write =
+      static_cast<std::uint8_t>(MappingFlag::readable) | static_cast<std::uint8_t>(MappingFlag::writable);
+  return {{0x5555'5555'0000, 0x5555'5556'0000, 0x2000, 5, "/usr/bin/made"},
+          {0x5555'5556'0000, 0x5555'6000'0000, 0, read_write, "[heap]"},
+          {0x7fff'f000'0000, 0x7fff'f010'0000, 0, read_write, "[stack]"}};
+}
+
+ResidencyScan made_scan(std::uint64_t begin_ns) {
+  ResidencyScan scan;
+  scan.cause = ScanCause::trim;
+  scan.before = {5 << 20U, 1 << 20U, 4096, 8192, 40960};
+  scan.after = {6 << 20U, 1 << 20U, 4096, 0, 45056};
+  scan.cpu_ns = 77'000;
+  scan.windows = {{0, 0x5555'5560'0000, begin_ns + 50, begin_ns + 20'050, 0, 3},
+                  {0x5555'5560'0000, 0x5555'5570'0000, begin_ns + 20'050, begin_ns + 20'050, 3, 0},
+                  {0x7fff'f000'0000, 0x7fff'f010'0000, begin_ns + 30'000, begin_ns + 190'000, 3, 2}};
+  scan.runs = {{0x5555'5555'0000, 0x5555'5555'3000, PageKind::file, false},
+               {0x5555'5556'0000, 0x5555'5558'0000, PageKind::anonymous, true},
+               {0x5555'5558'0000, 0x5555'5558'1000, PageKind::swapped, false},
+               {0x7fff'f000'0000, 0x7fff'f000'1000, PageKind::anonymous, false},
+               {0x7fff'f00f'f000, 0x7fff'f010'0000, PageKind::anonymous, false}};
+  return scan;
+}
+
 void write_small_trace(const std::string& path, std::size_t chunks, std::size_t events) {
   int error = 0;
   const auto writer = Writer::create(path, false, error);
@@ -151,6 +176,8 @@ void write_small_trace(const std::string& path, std::size_t chunks, std::size_t 
   }
   const MemorySample samples[] = {{0, 1 << 20U, 2 << 20U, 0, 4096}, {1'000'000, 3 << 20U, 2 << 20U, 0, 8192}};
   ASSERT_TRUE(writer->write(samples));
+  ASSERT_TRUE(writer->write_mappings(0, made_mappings()));
+  ASSERT_TRUE(writer->write_scan(0, 1'000'000, 1'200'000, made_scan(1'000'000)));
   std::vector<Thread> threads;
   for (std::uint32_t i = 0; i < 3; ++i)
     threads.push_back({i, 4711 + i, "made", 0, 0, chunks * events, i, 17});

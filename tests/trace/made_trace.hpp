@@ -52,6 +52,10 @@ void expect_equal(const EventBatch& actual, const EventBatch& expected);
 // `count` stack nodes over `count` frames, each a child of an earlier one.
 bool write_stacks(Writer& writer, std::uint32_t count);
 
+// A list of mappings and a scan of their pages, for round trips.
+std::vector<Mapping> made_mappings();
+ResidencyScan made_scan(std::uint64_t begin_ns);
+
 // A trace with every kind of record and `chunks` chunks of `events` events on
 // each of three threads.
 void write_small_trace(const std::string& path, std::size_t chunks, std::size_t events);
