@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::uint64_t shortest_pause_ns = 500'000;
 constexpr std::uint64_t longest_pause_ns = 20'000'000;
+// Between two windows of a scan, so that a program that maps memory gets its turn.
+constexpr std::uint64_t scan_pause_ns = 100'000;
 constexpr std::uint64_t discovery_interval_ns = 20'000'000;
 constexpr std::uint64_t keep_up_interval_ns = 2'000'000;
 constexpr std::uint64_t memory_interval_ns = 10'000'000;
@@ -39,6 +41,7 @@ std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   if (options.free_stacks) flags |= session::record_free_stacks;
   if (options.follow_children) flags |= session::follow_children;
   if (options.stacks) flags |= session::record_stacks;
+  if (options.residency) flags |= session::scan_residency;
   if (clock.is_tsc()) flags |= session::clock_is_tsc;
   return flags;
 }
@@ -77,6 +80,7 @@ int Collector::run(pid_t program) {
     last_pass_slots_ = result.slots;
     if (options_.max_size_bytes != 0) check_limits(clock_.now_ns());
     keep_up();
+    scan_on();
     if (is_over()) break;
     if (!is_stopped_) sleep(result);
   }
@@ -163,10 +167,12 @@ void Collector::adopt(std::uint32_t block_index) {
 
 void Collector::keep_up() {
   const std::uint64_t now_ns = clock_.now_ns();
-  if (now_ns < next_keep_up_ns_ && !take_child_news()) return;
+  const bool is_scan_wanted =
+      std::any_of(live_.begin(), live_.end(), [](const LiveProcess& p) { return p.recording->wants_scan(); });
+  if (now_ns < next_keep_up_ns_ && !is_scan_wanted && !take_child_news()) return;
   const std::uint64_t crowd = 1 + live_.size() / processes_at_full_pace;
   next_keep_up_ns_ = now_ns + keep_up_interval_ns * crowd;
-  for (LiveProcess& process : live_) process.recording->keep_up(memory_interval_ns * crowd);
+  for (LiveProcess& process : live_) process.recording->keep_up(memory_interval_ns * crowd, live_.size());
   look_at_program();
   end_processes();
   read_control_file(now_ns);
@@ -314,8 +320,14 @@ void Collector::stop(EndReason reason, std::int32_t status) {
 bool Collector::has_work_waiting() const {
   return has_child_news() ||
          session_.control().next_process_hint.load(std::memory_order_seq_cst) != seen_hint_ ||
-         std::any_of(live_.begin(), live_.end(),
-                     [](const LiveProcess& p) { return p.recording->has_half_full_lane(); });
+         std::any_of(live_.begin(), live_.end(), [](const LiveProcess& p) {
+           return p.recording->has_half_full_lane() || p.recording->wants_scan();
+         });
+}
+
+// A window of each scan that is under way: the lanes are drained before the next.
+void Collector::scan_on() {
+  for (LiveProcess& process : live_) process.recording->scan_on();
 }
 
 // The pause follows the fullest lane, so that a pass finds much to do but no
@@ -328,9 +340,14 @@ void Collector::sleep(const DrainResult& result) {
   const bool is_busy = result.fullest_slots >= session::lane_ring_slots / 8 || result.has_thread_change;
   pause_ns_ =
       std::clamp(is_busy ? pause_ns_ / 2 : pause_ns_ + pause_ns_ / 2, shortest_pause_ns, longest_pause_ns);
+  bool is_scanning = false;
+  for (const LiveProcess& process : live_) {
+    if (process.recording->is_scan_urgent()) return;
+    is_scanning |= process.recording->is_scanning();
+  }
   std::atomic<std::uint32_t>& word = session_.control().collector_sleeps;
   word.store(1, std::memory_order_seq_cst);
-  if (!has_work_waiting()) platform::futex_wait(word, 1, pause_ns_);
+  if (!has_work_waiting()) platform::futex_wait(word, 1, is_scanning ? scan_pause_ns : pause_ns_);
   word.store(0, std::memory_order_relaxed);
 }
 

@@ -65,6 +65,7 @@ class Collector {
   void say_waiting();
   void end_process(LiveProcess& process, trace::EndReason reason, std::int32_t status, std::uint64_t end_ns);
   void stop(trace::EndReason reason, std::int32_t status);
+  void scan_on();
   void sleep(const DrainResult& result);
   bool has_work_waiting() const;
   int wait_for_program();

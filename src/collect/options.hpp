@@ -22,6 +22,7 @@ struct Options {
   bool free_stacks = false;
   bool durations = true;
   bool stacks = true;
+  bool residency = true;
   std::uint32_t max_frames = 128;
   std::uint64_t sample_mean_bytes = 0;  // 0 = every call
   std::uint64_t max_size_bytes = 0;     // 0 = no limit

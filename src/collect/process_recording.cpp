@@ -52,7 +52,8 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       watch_(name.process_id, name.is_elsewhere),
       file_(std::move(path), context.options.replace_existing, context.output_descriptor),
       definitions_(block, context.clock.conversion()),
-      metadata_(describe()) {
+      metadata_(describe()),
+      scanner_(watch_.folder(), block, context.clock, context.options.residency && !watch_.is_gone()) {
   file_.write(metadata_);
 }
 
@@ -139,6 +140,7 @@ bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
   owner.thread = trace::Thread{};
   owner.thread.index = thread_count_++;
   owner.thread.thread_id = lane.thread_id;
+  owner.thread.stack_address = lane.stack_address;
   owner.thread.first_ns = std::min(context_.clock.conversion().since_epoch_ns(lane.first_ticks), now_ns);
   owner.name_pause_ns = first_name_pause_ns;
   refresh_name(owner, now_ns);
@@ -228,9 +230,10 @@ void ProcessRecording::refresh_name(LaneOwner& owner, std::uint64_t now_ns) {
   owner.name_pause_ns *= 8;
 }
 
-void ProcessRecording::keep_up(std::uint64_t memory_interval_ns) {
+void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes) {
   const std::uint64_t now_ns = context_.clock.now_ns();
   memory_.sample(watch_, table_bytes(), now_ns, memory_interval_ns);
+  scanner_.begin_if_due(watch_, file_, file_.events() + waiting_events(), live_processes);
   if (now_ns < next_write_ns_) return;
   next_write_ns_ = now_ns + write_interval_ns;
   definitions_.read_modules(true);
@@ -281,6 +284,7 @@ std::uint64_t ProcessRecording::dropped() const noexcept {
 }
 
 FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns) {
+  scanner_.give_up();
   for (int pass = 0; pass < final_passes; ++pass) {
     if (drain().slots == 0) break;
   }

@@ -14,6 +14,7 @@
 #include "collect/memory_sampler.hpp"
 #include "collect/options.hpp"
 #include "collect/process_watch.hpp"
+#include "collect/residency_scanner.hpp"
 #include "collect/stack_definitions.hpp"
 #include "collect/switch_history.hpp"
 #include "collect/tick_clock.hpp"
@@ -89,7 +90,14 @@ class ProcessRecording {
   // One pass over the lanes.
   DrainResult drain();
   // Writes what is old or has changed; to be called every few milliseconds.
-  void keep_up(std::uint64_t memory_interval_ns);
+  // Processes share the time that scans may take.
+  void keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes);
+  // Looks at some of the resident pages, where a scan is under way.
+  void scan_on() { scanner_.step(watch_, file_); }
+  bool is_scanning() const noexcept { return scanner_.is_scanning(); }
+  // The program waits for the scan.
+  bool is_scan_urgent() const noexcept { return scanner_.is_urgent(); }
+  bool wants_scan() const noexcept { return scanner_.is_asked(context_.clock.now_ns()); }
   // For the trace, as trace::Metadata holds them.
   void set_unrecorded(std::vector<std::string> processes) {
     metadata_.unrecorded_processes = std::move(processes);
@@ -141,6 +149,7 @@ class ProcessRecording {
   std::vector<trace::Thread> pending_threads_;
   std::size_t switches_written_ = 0;
   MemorySampler memory_;
+  ResidencyScanner scanner_;
   std::uint64_t next_write_ns_ = 0;
   std::uint32_t thread_count_ = 0;
   std::uint64_t dropped_by_ended_threads_ = 0;

@@ -68,6 +68,7 @@ MemoryReading parse_memory(const std::string& status) {
   reading.file_bytes = kilobytes_after(status, "\nRssFile:");
   reading.shared_bytes = kilobytes_after(status, "\nRssShmem:");
   reading.swapped_bytes = kilobytes_after(status, "\nVmSwap:");
+  reading.page_table_bytes = kilobytes_after(status, "\nVmPTE:");
   return reading;
 }
 

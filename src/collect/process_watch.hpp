@@ -17,6 +17,7 @@ struct MemoryReading {
   std::uint64_t file_bytes = 0;
   std::uint64_t shared_bytes = 0;
   std::uint64_t swapped_bytes = 0;
+  std::uint64_t page_table_bytes = 0;
 };
 
 class ProcessWatch {
@@ -46,9 +47,10 @@ class ProcessWatch {
   bool read_memory(MemoryReading& reading);
   // Arguments separated by spaces; empty when they cannot be read.
   std::string command_line() const;
+  // In /proc.
+  std::string folder() const;
 
  private:
-  std::string folder() const;
   // 0 when there is none.
   std::uint32_t thread_here(std::uint32_t thread_id);
 

@@ -40,6 +40,15 @@ void TraceFile::write(std::span<const trace::Thread> threads) { write_in_parts(t
 void TraceFile::write(std::span<const trace::MemorySample> samples) { write_in_parts(samples); }
 void TraceFile::write(std::span<const trace::Switch> switches) { write_in_parts(switches); }
 
+void TraceFile::write_mappings(std::uint32_t number, std::span<const trace::Mapping> mappings) {
+  if (!is_failed()) note(writer_->write_mappings(number, mappings));
+}
+
+void TraceFile::write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::uint64_t end_ns,
+                           const trace::ResidencyScan& scan) {
+  if (!is_failed()) note(writer_->write_scan(mappings, begin_ns, end_ns, scan));
+}
+
 void TraceFile::write_definitions(StackDefinitions& definitions) {
   write_in_parts<trace::Module>(definitions.pending_modules);
   write_in_parts<trace::Frame>(definitions.pending_frames);

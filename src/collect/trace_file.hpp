@@ -24,6 +24,9 @@ class TraceFile {
   void write(std::span<const trace::Thread> threads);
   void write(std::span<const trace::MemorySample> samples);
   void write(std::span<const trace::Switch> switches);
+  void write_mappings(std::uint32_t number, std::span<const trace::Mapping> mappings);
+  void write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::uint64_t end_ns,
+                  const trace::ResidencyScan& scan);
   // Writes and forgets what is pending.
   void write_definitions(StackDefinitions& definitions);
   // Writes the chunk that `drain` has begun; the caller ends it.

@@ -5,6 +5,7 @@
 
 #include "record/early_pool.hpp"
 #include "record/observe.hpp"
+#include "record/scan_requests.hpp"
 
 namespace heapwright::record {
 namespace {
@@ -108,6 +109,7 @@ HEAPWRIGHT_HOOK int malloc_trim(std::size_t pad) {
       *thread, frame,
       Call{.kind = EventKind::malloc_trim_, .size = pad, .address = static_cast<std::uint64_t>(result)},
       begin_ticks);
+  ask_for_scan(session::scan_after_trim);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "record/observe.hpp"
+#include "record/scan_requests.hpp"
 
 namespace heapwright::record {
 namespace {
@@ -51,6 +52,7 @@ HEAPWRIGHT_HOOK void heapwright_annotate_phase_begin(const char* name) noexcept 
 
 HEAPWRIGHT_HOOK void heapwright_annotate_phase_end(const char* name) noexcept {
   say(__builtin_frame_address(0), {.kind = EventKind::phase_end}, name);
+  ask_for_scan(session::scan_after_phase);
 }
 
 HEAPWRIGHT_HOOK void heapwright_annotate_pool_create(const void* pool, const char* name) noexcept {

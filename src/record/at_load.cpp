@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What happens when the recorder is loaded: before main.
+// What happens when the recorder is loaded, before main, and when the process exits.
 #include <cerrno>
 
 #include "record/enter.hpp"
 #include "record/environment.hpp"
 #include "record/link.hpp"
 #include "record/own_name_bindings.hpp"
+#include "record/scan_requests.hpp"
 #include "record/session_link.hpp"
 #include "record/start_notes.hpp"
 
@@ -41,6 +42,9 @@ __attribute__((constructor)) void at_load() {
   const bool follows = is_active && (process.control->flags & session::follow_children) != 0;
   if (!follows && environ != nullptr) leave_no_trace_in(environ);
 }
+
+// Runs after the program's own destructors and exit handlers.
+__attribute__((destructor)) void at_unload() { wait_for_exit_scan(); }
 
 }  // namespace
 

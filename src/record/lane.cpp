@@ -116,6 +116,7 @@ bool take_new_lane(std::uint32_t& index) noexcept {
   }
   lane.thread_id = static_cast<std::uint32_t>(raw_syscall(SYS_gettid));
   lane.first_ticks = platform::read_ticks(process.ticks_are_tsc);
+  lane.stack_address = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
   lane.generation.fetch_add(1, std::memory_order_relaxed);
   lane.state.store(session::lane_live, std::memory_order_release);
   if (has_exit_key) pthread_setspecific(exit_key, reinterpret_cast<void*>(std::uintptr_t{index} + 1));

@@ -113,6 +113,7 @@ struct Lane {
   std::atomic<std::uint32_t> state;  // LaneState; the collector sets lane_unused
   std::uint32_t thread_id;
   std::uint64_t first_ticks;
+  std::uint64_t stack_address;  // somewhere on the thread's stack
   // written by the collector
   alignas(64) std::atomic<std::uint64_t> tail;  // slots consumed since the lane was claimed
   // both: futex word; the thread adds 1 and sleeps, the collector adds 1 and wakes
@@ -160,6 +161,10 @@ struct ProcessBlock {
   char started_as[512];                // the path that was executed, links not followed
   char allocator[512];  // path of the object that has malloc; once loaded, its name and version as well
   std::atomic<std::uint64_t> unseen_calls;  // of an allocator's own functions that no event can say
+  // The process asks for a scan of its resident pages: number * scan_request_step | ScanCause. The
+  // collector answers with the number, a futex word.
+  std::atomic<std::uint32_t> scan_request;
+  std::atomic<std::uint32_t> scans_served;
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];
@@ -176,7 +181,20 @@ enum ControlFlag : std::uint32_t {
   follow_children = 1U << 2,
   clock_is_tsc = 1U << 3,  // ticks are rdtsc; otherwise CLOCK_MONOTONIC ns
   record_stacks = 1U << 4,
+  scan_residency = 1U << 5,  // the collector scans resident pages
 };
+
+// ---- scans of resident pages that a process asks for ------------------------
+
+enum ScanCause : std::uint32_t {
+  scan_before_exit = 1,  // the process waits for it
+  scan_after_trim = 2,
+  scan_after_phase = 3,
+};
+inline constexpr std::uint32_t scan_cause_mask = 3;
+inline constexpr std::uint32_t scan_request_step = 4;
+// A process waits for no longer.
+inline constexpr std::uint64_t longest_exit_wait_ns = 250'000'000;
 
 // ---- starts ----------------------------------------------------------------
 

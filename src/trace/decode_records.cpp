@@ -163,6 +163,7 @@ std::vector<Thread> decode_threads(base::ByteSource source, std::uint32_t count)
     thread.events = field(record);
     thread.dropped = field(record);
     thread.waited_ns = field(record);
+    thread.stack_address = field(record);
     require_read(record);
   }
   return threads;

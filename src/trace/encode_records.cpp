@@ -111,6 +111,7 @@ void encode_records(std::span<const Thread> threads, Bytes& out) {
     put(record, thread.events);
     put(record, thread.dropped);
     put(record, thread.waited_ns);
+    put(record, thread.stack_address);
     put_record(out, record);
   }
 }

@@ -96,10 +96,11 @@ struct Thread {
   std::uint64_t thread_id = 0;  // the kernel's
   std::string name;
   std::uint64_t first_ns = 0;
-  std::uint64_t exit_ns = 0;    // 0 = alive when the recording ended
-  std::uint64_t events = 0;     // events written by the thread
-  std::uint64_t dropped = 0;    // calls seen but not written (see drop_reasons in the docs)
-  std::uint64_t waited_ns = 0;  // time the thread waited for the recorder's buffer
+  std::uint64_t exit_ns = 0;        // 0 = alive when the recording ended
+  std::uint64_t events = 0;         // events written by the thread
+  std::uint64_t dropped = 0;        // calls seen but not written (see drop_reasons in the docs)
+  std::uint64_t waited_ns = 0;      // time the thread waited for the recorder's buffer
+  std::uint64_t stack_address = 0;  // somewhere on its stack; 0 = not known
 };
 
 struct MemorySample {

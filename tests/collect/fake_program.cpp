@@ -166,6 +166,28 @@ int garbage(unsigned seed, int rounds) {
   return 9;
 }
 
+// Touches every third page of a mapping, says where it lies, asks for a scan as at exit and
+// waits for it: 0 when the collector has answered. `count` touched pages.
+int pages(std::uint64_t count) {
+  FakeRecorder recorder(session_path());
+  constexpr std::size_t page_bytes = 4096;
+  const std::size_t bytes = 3 * count * page_bytes;
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  madvise(memory, bytes, MADV_NOHUGEPAGE);
+  volatile char* const bytes_of_it = static_cast<char*>(memory);
+  char read = 0;
+  for (std::size_t page = 0; page < 3 * count; ++page) {
+    if (page % 3 == 0) bytes_of_it[page * page_bytes] = 1;
+    if (page % 3 == 1) read = bytes_of_it[page * page_bytes];  // the kernel's page of zeros
+  }
+  std::printf("%lx\n", reinterpret_cast<unsigned long>(memory) + static_cast<unsigned long>(read));
+  std::fflush(stdout);
+  recorder.block().scan_request.store(7 * session::scan_request_step | session::scan_before_exit);
+  recorder.wake_collector();
+  for (int tenth = 0; tenth < 100 && recorder.block().scans_served.load() != 7; ++tenth) usleep(100'000);
+  return recorder.block().scans_served.load() == 7 ? 0 : 1;
+}
+
 int print_environment() {
   // What a program inherits, for comparison with a run without the collector.
   std::system(
@@ -187,6 +209,7 @@ int main(int count, char** values) {
   if (what == "endless" && count > 2) return endless(values[2]);
   if (what == "pause") return pause_after(number(2));
   if (what == "garbage") return garbage(static_cast<unsigned>(number(2)), static_cast<int>(number(3)));
+  if (what == "pages") return pages(number(2));
   if (what == "environment") return print_environment();
   return 1;
 }

@@ -27,6 +27,7 @@ Children = Annotated[bool, typer.Option("--children", help="Record child process
 FreeStacks = Annotated[bool, typer.Option("--free-stacks", help="Keep the call stack of every free.")]
 NoDurations = Annotated[bool, typer.Option("--no-durations", help="Do not time the calls.")]
 NoStacks = Annotated[bool, typer.Option("--no-stacks", help="Keep no call stacks.")]
+NoResidency = Annotated[bool, typer.Option("--no-residency", help="Do not look which pages are in memory.")]
 MaxFrames = Annotated[str, typer.Option(metavar="N", help="Longest call stack to keep, 1 to 128.")]
 Sample = Annotated[
     str, typer.Option(metavar="BYTES", help="Record one block per BYTES allocated, on average.")
@@ -56,6 +57,7 @@ def record(
     free_stacks: FreeStacks = False,
     no_durations: NoDurations = False,
     no_stacks: NoStacks = False,
+    no_residency: NoResidency = False,
     max_frames: MaxFrames = "",
     sample: Sample = "",
     max_size: MaxSize = "",

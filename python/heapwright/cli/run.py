@@ -45,6 +45,7 @@ def run(
     max_size: recording.MaxSize = "",
     duration: recording.Duration = "",
     keep_arguments: recording.KeepArguments = False,
+    no_residency: recording.NoResidency = False,
     no_settings: recording.NoSettings = False,
     top: Top = 10,
     json: AsJson = False,

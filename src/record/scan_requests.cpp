@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "record/scan_requests.hpp"
+
+#include <atomic>
+#include <cerrno>
+
+#include "platform/futex.hpp"
+#include "record/process.hpp"
+#include "record/start_notes.hpp"
+
+namespace heapwright::record {
+namespace {
+
+// A look whether the collector is still there.
+constexpr std::uint64_t look_interval_ns = 25'000'000;
+
+bool are_scans_wanted() noexcept {
+  if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return false;
+  if ((process.control->flags & session::scan_residency) == 0) return false;
+  // A vfork child runs in its parent's memory.
+  return static_cast<std::uint32_t>(own_process_id()) == process.block->process_id;
+}
+
+// The number of the request, as scans_served says it.
+std::uint32_t post(session::ScanCause cause) noexcept {
+  std::atomic<std::uint32_t>& word = process.block->scan_request;
+  std::uint32_t seen = word.load(std::memory_order_relaxed);
+  std::uint32_t wanted = 0;
+  do {
+    wanted = (seen | session::scan_cause_mask) + 1 + cause;
+  } while (!word.compare_exchange_weak(seen, wanted, std::memory_order_seq_cst));
+  return wanted / session::scan_request_step;
+}
+
+void wake_collector() noexcept {
+  if (process.control->collector_sleeps.exchange(0) != 0)
+    platform::futex_wake(process.control->collector_sleeps);
+}
+
+}  // namespace
+
+void ask_for_scan(session::ScanCause cause) noexcept {
+  if (!are_scans_wanted()) return;
+  post(cause);
+}
+
+void wait_for_exit_scan() noexcept {
+  if (!are_scans_wanted() || process.control->is_recording.load(std::memory_order_acquire) == 0) return;
+  const int saved_errno = errno;
+  const std::uint32_t number = post(session::scan_before_exit);
+  wake_collector();
+  for (std::uint64_t waited_ns = 0; waited_ns < session::longest_exit_wait_ns;
+       waited_ns += look_interval_ns) {
+    const std::uint32_t served = process.block->scans_served.load(std::memory_order_acquire);
+    if (served == number || !is_collector_alive(waited_ns)) break;
+    platform::futex_wait(process.block->scans_served, served, look_interval_ns);
+  }
+  errno = saved_errno;
+}
+
+}  // namespace heapwright::record
