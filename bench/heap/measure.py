@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import real_programs
 from heapwright.measure import machine
 from heapwright.measure.allocators import KNOWN, OURS, PEERS, REFERENCE, Shelf, version_of
 from heapwright.measure.program import RunFailedError
-from measured_run import Runner
+from measured_run import Figures, Runner
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
@@ -52,11 +53,13 @@ def build(name: str, folder: Path, *more: str) -> Path:
 
 
 class Bench:
-    def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
-        self.allocators = allocators(arguments.build, arguments.releases)
-        self.lab = arguments.build / "bin/heapwright-lab"
-        self.is_quick = bool(arguments.quick)
-        self.only = arguments.only
+    def __init__(
+        self, allocators: dict[str, Path], build_folder: Path, folder: Path, is_quick: bool, only: list[str]
+    ) -> None:
+        self.allocators = allocators
+        self.lab = build_folder / "bin/heapwright-lab"
+        self.is_quick = is_quick
+        self.only = only
         self.folder = folder
         self.pairs = build("pairs", folder)
         self.floor = {loads.floor: build("bump_pointer", folder, "-shared", "-fPIC")}
@@ -79,7 +82,7 @@ class Bench:
             row: dict[str, Any] = {"load": load.name, "allocator": name, "repetition": repetition}
             try:
                 output, used = self.runner.run(library, self.command(load, name))
-                row["figures"] = json.loads(output) | {"peak_bytes": used["peak_bytes"]}
+                row["figures"] = json.loads(output) | {n: used[n] for n in ("peak_bytes", "cpu_s")}
             except RunFailedError as failure:
                 row["failure"] = str(failure)
             self.runs.append(row)
@@ -99,15 +102,18 @@ class Bench:
                 continue
             print(program, end=" ", flush=True)
             for repetition in range(1 if self.is_quick else 7):
-                for name, library in self.allocators.items():
-                    row: dict[str, Any] = {"load": f"program_{program}", "allocator": name}
-                    row["repetition"] = repetition
-                    try:
-                        row["figures"] = measure(library)
-                    except RunFailedError as failure:
-                        row["failure"] = str(failure)
-                    self.runs.append(row)
+                self.run_program(program, measure, repetition)
         print()
+
+    def run_program(self, program: str, measure: Callable[[Path], Figures], repetition: int) -> None:
+        for name, library in self.allocators.items():
+            row: dict[str, Any] = {"load": f"program_{program}", "allocator": name}
+            row["repetition"] = repetition
+            try:
+                row["figures"] = measure(library)
+            except RunFailedError as failure:
+                row["failure"] = str(failure)
+            self.runs.append(row)
 
 
 def this_machine() -> dict[str, Any]:
@@ -118,6 +124,21 @@ def this_machine() -> dict[str, Any]:
         "libc": machine.libc(),
         "load_before": round(os.getloadavg()[0], 2),
     }
+
+
+def head_of(described: dict[str, Any]) -> dict[str, Any]:
+    """Of a results file, after the last run; described: the machine before the first."""
+    described["load_after"] = round(os.getloadavg()[0], 2)
+    return {"machine": described, "sources": sources.stamp("heap")}
+
+
+def write(output: Path, head: dict[str, Any], runs: list[dict[str, Any]]) -> None:
+    # One line for each run, so that a new result is a readable difference.
+    rows = ",\n".join(json.dumps(run, separators=(",", ":")) for run in runs)
+    whole = head | {
+        "allocators": list(dict.fromkeys(run["allocator"] for run in runs if run["allocator"] != loads.floor))
+    }
+    output.write_text(f'{json.dumps(whole)[:-1]},"runs":[\n{rows}\n]}}\n', encoding="utf-8")
 
 
 def main() -> int:
@@ -136,16 +157,13 @@ def main() -> int:
         print("build/peers holds no allocator; type: make bench-peers", file=sys.stderr)
         return 2
     output = arguments.output or project / f"bench/results/heap{'-releases' * arguments.releases}.json"
-    described, stamp = this_machine(), sources.stamp("heap")
+    described = this_machine()
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(arguments, Path(folder))
+        measured = allocators(arguments.build, arguments.releases)
+        bench = Bench(measured, arguments.build, Path(folder), arguments.quick, arguments.only)
         bench.run_loads()
         bench.run_programs()
-    described["load_after"] = round(os.getloadavg()[0], 2)
-    # One line for each run, so that a new result is a readable difference.
-    runs = ",\n".join(json.dumps(run, separators=(",", ":")) for run in bench.runs)
-    head = json.dumps({"machine": described, "sources": stamp, "allocators": list(bench.allocators)})[:-1]
-    output.write_text(f'{head},"runs":[\n{runs}\n]}}\n', encoding="utf-8")
+    write(output, head_of(described), bench.runs)
     failures = [run for run in bench.runs if "failure" in run]
     for run in failures:
         print(f"{run['allocator']} failed in {run['load']}: {run['failure']}", file=sys.stderr)

@@ -132,7 +132,7 @@ void start_maintenance() noexcept {
   if (thread.state.load(std::memory_order_relaxed) == absent) start_from(absent);
 }
 
-[[gnu::hot]] void restart_maintenance() noexcept {
+void restart_maintenance() noexcept {
   if (thread.state.load(std::memory_order_relaxed) == lost) start_from(lost);
 }
 

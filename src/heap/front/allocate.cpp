@@ -52,7 +52,7 @@ void* allocate_first(std::size_t bytes) noexcept {
 
 }  // namespace
 
-[[gnu::hot]] void* allocate_slowly(std::size_t bytes) noexcept {
+void* allocate_slowly(std::size_t bytes) noexcept {
   const StepScope scope;
   ThreadCache* cache = current_cache;
   void* block = nullptr;

@@ -143,7 +143,7 @@ std::uint32_t carve_aligned(std::uint32_t found, std::uint32_t units,
 
 }  // namespace
 
-[[gnu::hot]] Run take_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+Run take_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   if (alignment_units == 1) {
     const std::uint32_t recent = take_recent(units);
     if (recent != 0) return {recent, false};
@@ -157,7 +157,7 @@ std::uint32_t carve_aligned(std::uint32_t found, std::uint32_t units,
   return {carve_aligned(found, units, alignment_units), false};
 }
 
-[[gnu::hot]] Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const Run run = take_dirty_run(units, alignment_units);
   if (run.unit != 0) return run;
   const std::uint32_t found = source.clean.find(units + alignment_units - 1);

@@ -62,7 +62,7 @@ Run find_across_runs(std::uint32_t units) noexcept {
   return take_across(units);
 }
 
-[[gnu::hot]] Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const Run run = find_free_run(units, alignment_units);
   return run.unit != 0 ? run : grow_aligned(units, alignment_units);
 }
@@ -74,7 +74,7 @@ void hand_out(Run run, std::uint32_t units) noexcept {
 
 }  // namespace
 
-[[gnu::hot]] Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const std::uint32_t purges = source.purges.load(std::memory_order_acquire);
   const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
   Run run = find_or_grow(units, alignment_units);
@@ -92,7 +92,7 @@ void hand_out(Run run, std::uint32_t units) noexcept {
   return run;
 }
 
-[[gnu::hot]] Run allocate_unit(UnitLot* lot) noexcept {
+Run allocate_unit(UnitLot* lot) noexcept {
   Run run{0, false};
   {
     const LockGuard locked = guard();
@@ -118,12 +118,6 @@ Run allocate_run_with_room(std::uint32_t units) noexcept {
   raise_reached(run.unit + units);
   start_due_maintenance();
   return run;
-}
-
-void prefetch_run() noexcept {
-  __builtin_prefetch(&source.lock, 1);
-  __builtin_prefetch(&source.recent, 1);
-  __builtin_prefetch(&source.dirty_units, 1);
 }
 
 Run take_run(std::uint32_t units) noexcept {

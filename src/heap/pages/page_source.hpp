@@ -22,9 +22,6 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units = 1) noexcep
 // lot, which is filled from a free run when it is used up.
 Run allocate_unit(UnitLot* lot) noexcept;
 
-// Fetches what these look at first into the cache.
-void prefetch_run() noexcept;
-
 // The same without asking the system, for those who hold a lock; unit 0: no
 // free run is that long.
 Run take_run(std::uint32_t units) noexcept;

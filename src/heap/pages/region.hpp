@@ -79,15 +79,9 @@ struct BlockList {
     taken = taken + blocks;
     freed += blocks;
   }
-  // One instruction each for the counts, of which compilers make three.
-  [[gnu::always_inline]] void count_taken() noexcept { asm("addl $1, %0" : "+m"(taken) : : "cc"); }
+  [[gnu::always_inline]] void count_taken() noexcept { taken = taken + 1; }
   // True: the countdown has reached 0.
-  [[gnu::always_inline]] bool count_freed() noexcept {
-    bool is_due;
-    asm("addl $1, %0" : "+m"(freed) : : "cc");
-    asm("cmpl %1, %2" : "=@cce"(is_due) : "r"(freed), "m"(taken) : "cc");
-    return is_due;
-  }
+  [[gnu::always_inline]] bool count_freed() noexcept { return ++freed == taken; }
 };
 
 // The record of a unit; of a slab, the list included, while it is one. While
@@ -156,11 +150,9 @@ inline std::uint32_t aligned_unit(std::uint32_t unit, std::uint32_t alignment_un
 inline bool is_in_region(const void* pointer) noexcept {
   return reinterpret_cast<std::uintptr_t>(pointer) - region.base < region.span_bytes;
 }
-// Of a block that is the heap's; the load is in the comparison, which compilers do not do with an atomic one.
+// Of a block that is the heap's.
 [[gnu::always_inline]] inline bool is_used_offset(std::uintptr_t offset) noexcept {
-  bool is_below;
-  asm("cmpq %2, %1" : "=@ccb"(is_below) : "r"(offset), "m"(region.used_bytes) : "cc");
-  return is_below;
+  return offset < region.used_bytes.load(std::memory_order_relaxed);
 }
 // The pointer is in the region.
 inline UnitLine* line_at(const void* pointer) noexcept {

@@ -20,7 +20,7 @@ std::atomic<bool> is_started{false};
 
 }  // namespace
 
-[[gnu::hot]] bool initialize_process() noexcept {
+bool initialize_process() noexcept {
   if (is_started.load(std::memory_order_acquire)) return true;
   const LockGuard locked(start_lock, counters_page->heap.page_source_lock);
   if (is_started.load(std::memory_order_relaxed)) return true;

@@ -88,9 +88,7 @@ bool pool_slab(UnitLine* slab) noexcept {
   return insert(slab);
 }
 
-void prefetch_claim(std::uint32_t size_class) noexcept { __builtin_prefetch(&pool.classes[size_class], 1); }
-
-[[gnu::hot]] UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
+UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
   // Adds nothing, but writes: whoever opens a slab takes the page fault that pooling it would take.
   if (pool.classes[size_class].slabs.fetch_add(0, std::memory_order_relaxed) == 0) return nullptr;
   const LockGuard locked = guard();

@@ -14,8 +14,6 @@ namespace heapwright::heap {
 // now on. False: that is back already, and the slab is still the caller's.
 bool pool_slab(UnitLine* slab) noexcept;
 
-// Fetches what claim_slab() looks at first into the cache.
-void prefetch_claim(std::uint32_t size_class) noexcept;
 // A slab of the class, now `owner`'s. Null: none.
 UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept;
 

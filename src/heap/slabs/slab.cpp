@@ -10,8 +10,7 @@
 
 namespace heapwright::heap {
 
-[[gnu::hot]] UnitLine* open_slab(Run run, std::uint32_t size_class, std::uint32_t units,
-                                 ThreadCache* owner) noexcept {
+UnitLine* open_slab(Run run, std::uint32_t size_class, std::uint32_t units, ThreadCache* owner) noexcept {
   UnitLine* slab = line_of(run.unit);
   for (std::uint32_t i = 1; i < units; ++i) {
     count_steps();
@@ -93,7 +92,7 @@ bool put_remote(UnitLine* slab, const Chain& chain) noexcept {
   return true;
 }
 
-[[gnu::hot]] Chain carve(UnitLine* slab) noexcept {
+Chain carve(UnitLine* slab) noexcept {
   if (slab->dropped != 0) return carve_dropped(slab);
   const SizeClass& described = class_of_slab(slab);
   const std::size_t bytes = described.block_bytes;
@@ -119,7 +118,7 @@ bool put_remote(UnitLine* slab, const Chain& chain) noexcept {
   return {first, count};
 }
 
-[[gnu::hot]] void schedule_event(UnitLine* slab, std::uint32_t detached) noexcept {
+void schedule_event(UnitLine* slab, std::uint32_t detached) noexcept {
   const std::uint32_t unlisted = unlisted_count(slab);
   const std::uint32_t listed = slab->carved - unlisted;
   // One free more than there are blocks: only a double free makes that event.

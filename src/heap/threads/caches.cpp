@@ -86,7 +86,7 @@ ThreadCache* make_cache() noexcept {
   return cache;
 }
 
-[[gnu::hot]] ThreadCache* attach() noexcept {
+ThreadCache* attach() noexcept {
   if (current_cache != &unattached) return current_cache == &detached ? nullptr : current_cache;
   ThreadCache* cache = take_idle();
   if (cache == nullptr) cache = make_cache();

@@ -2,11 +2,11 @@
 #include "heap/threads/refill.hpp"
 
 #include "heap/base/counting.hpp"
+#include "heap/pages/page_source.hpp"
 #include "heap/slabs/misuse.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/slabs/slab.hpp"
 #include "heap/threads/detached_blocks.hpp"
-#include "heap/threads/prefetch.hpp"
 #include "heap/threads/promotion.hpp"
 #include "heap/threads/slab_events.hpp"
 #include "heap/threads/slab_queue.hpp"
@@ -91,7 +91,7 @@ void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
 }
 
 // Of the pool. Null: it has none of the class.
-[[gnu::hot]] UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
+UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   UnitLine* slab = cache->is_private ? nullptr : claim_slab(size_class, cache);
   if (slab == nullptr) return nullptr;
   add_slab(cache, slab, Reason::slab_claimed);
@@ -135,13 +135,11 @@ bool is_to_be_carved(ThreadCache* cache, UnitLine* slab) noexcept {
 }
 
 // The first slab of the queue, with a block. Null: there is none.
-[[gnu::hot]] UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
+UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const ClassSlot& slot = cache->slots[size_class];
   if (slot.first != 0) {
     UnitLine* slab = line_of(slot.first);
     if (!has_blocks(slab) && detached_count(cache, slab) == 0) {
-      prefetch_search(cache, size_class);
-      prefetch_waiting(cache, size_class);
       retire(cache, slab);
     } else if (slot.first != slot.last && is_to_be_carved(cache, slab)) {
       leave_queue(cache, slab);
@@ -162,7 +160,7 @@ UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
 }
 
 // A block of `serving`, whose first slab has none ready, for a request of `size_class`.
-[[gnu::hot]] Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
+Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
   count_steps();
   counters::add_owned(cache->slots[serving].refills, 1);
   if (cache->pending != 0 || cache->notified.load(std::memory_order_relaxed) != 0) collect_notices(cache, 4);
@@ -181,10 +179,8 @@ UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
 
 }  // namespace
 
-[[gnu::hot]] void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
+void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   if (size_class == 0) size_class = 1;
-  if (size_class <= last_small_class && cache->current[step_of(block_bytes_of(size_class))] == 0)
-    prefetch_search(cache, size_class);
   const std::uint32_t serving = has_slabs(cache, size_class) ? size_class : size_classes[size_class].coarse;
   cache->slots[serving].is_used = true;
   const std::uint32_t first = cache->slots[serving].first;

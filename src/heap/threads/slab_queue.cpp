@@ -43,8 +43,8 @@ void leave_ring(ThreadCache* cache, UnitLine* slab) noexcept {
 
 }  // namespace
 
-[[gnu::hot]] void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
-                               std::uint32_t size_class) noexcept {
+void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
+                  std::uint32_t size_class) noexcept {
   if (size_class > last_small_class) return;
   // One or two steps: of 8 bytes, where classes are 16 apart.
   const std::size_t last = step_of(block_bytes_of(size_class));
@@ -74,7 +74,7 @@ void hold_units(ThreadCache* cache, std::uint32_t size_class, std::uint32_t more
   word = held != 0 ? word | bit : word & ~bit;
 }
 
-[[gnu::hot]] void join_queue(ThreadCache* cache, UnitLine* slab) noexcept {
+void join_queue(ThreadCache* cache, UnitLine* slab) noexcept {
   ClassSlot& slot = slot_of(cache, slab);
   const std::uint32_t unit = unit_of(slab);
   slab->next = 0;
