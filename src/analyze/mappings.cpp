@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analyze/facts/sites.hpp"
+#include "analyze/facts/mappings.hpp"
 
 namespace heapwright::analyze {
 namespace {

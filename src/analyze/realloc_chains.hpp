@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyze/facts/sites.hpp"
+#include "analyze/facts/realloc_chains.hpp"
 
 namespace heapwright::analyze {
 

@@ -105,6 +105,33 @@ class LifetimeMap(NamedTuple):
     bytes: tuple[int, ...]
 
 
+class MappingSite(NamedTuple):
+    """Memory that the program mapped itself, by the site of the mmap or mremap. Mapped is not
+    resident, and what is only reserved is among it. mremap ends the old mapping and makes a new
+    one. Lengths are whole pages.
+    """
+
+    site: int
+    calls: int
+    bytes: int
+    unmapped_bytes: int
+    at_end_bytes: int
+
+
+class ReallocChains(NamedTuple):
+    """A buffer that grew (or shrank) by realloc, from its first allocation to its release; summed
+    by the site of its last realloc.
+    """
+
+    site: int
+    chains: int
+    steps: int
+    moved: int
+    copied_bytes: int
+    longest_steps: int
+    final_bytes: int
+
+
 class SiteFacts(NamedTuple):
     """What one site, or one stack, did."""
 
@@ -137,33 +164,6 @@ class SiteSizes(NamedTuple):
     p50_bytes: int
     p90_bytes: int
     max_bytes: int
-
-
-class ReallocChains(NamedTuple):
-    """A buffer that grew (or shrank) by realloc, from its first allocation to its release; summed
-    by the site of its last realloc.
-    """
-
-    site: int
-    chains: int
-    steps: int
-    moved: int
-    copied_bytes: int
-    longest_steps: int
-    final_bytes: int
-
-
-class MappingSite(NamedTuple):
-    """Memory that the program mapped itself, by the site of the mmap or mremap. Mapped is not
-    resident, and what is only reserved is among it. mremap ends the old mapping and makes a new
-    one. Lengths are whole pages.
-    """
-
-    site: int
-    calls: int
-    bytes: int
-    unmapped_bytes: int
-    at_end_bytes: int
 
 
 class Spread(NamedTuple):

@@ -39,27 +39,4 @@ struct SiteSizes {
   std::uint64_t max_bytes = 0;
 };
 
-// A buffer that grew (or shrank) by realloc, from its first allocation to
-// its release; summed by the site of its last realloc.
-struct ReallocChains {
-  std::uint32_t site = 0;
-  std::uint64_t chains = 0;
-  std::uint64_t steps = 0;         // realloc calls
-  std::uint64_t moved = 0;         // steps whose address changed
-  std::uint64_t copied_bytes = 0;  // min(old, new) of moved steps
-  std::uint64_t longest_steps = 0;
-  std::uint64_t final_bytes = 0;  // sum of last sizes
-};
-
-// Memory that the program mapped itself, by the site of the mmap or mremap.
-// Mapped is not resident, and what is only reserved is among it. mremap ends
-// the old mapping and makes a new one. Lengths are whole pages.
-struct MappingSite {
-  std::uint32_t site = 0;
-  std::uint64_t calls = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t unmapped_bytes = 0;  // of this site's mappings, whoever unmapped or replaced them
-  std::uint64_t at_end_bytes = 0;    // bytes - unmapped_bytes, and what was mapped before the time range
-};
-
 }  // namespace heapwright::analyze

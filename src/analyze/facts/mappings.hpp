@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The program's own mappings.
+#pragma once
+
+#include <cstdint>
+
+namespace heapwright::analyze {
+
+// Memory that the program mapped itself, by the site of the mmap or mremap.
+// Mapped is not resident, and what is only reserved is among it. mremap ends
+// the old mapping and makes a new one. Lengths are whole pages.
+struct MappingSite {
+  std::uint32_t site = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t unmapped_bytes = 0;  // of this site's mappings, whoever unmapped or replaced them
+  std::uint64_t at_end_bytes = 0;    // bytes - unmapped_bytes, and what was mapped before the time range
+};
+
+}  // namespace heapwright::analyze
