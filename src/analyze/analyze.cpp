@@ -28,6 +28,7 @@
 #include "analyze/prepare.hpp"
 #include "analyze/recorder_cost.hpp"
 #include "analyze/releases.hpp"
+#include "analyze/residency.hpp"
 #include "analyze/sampled_facts.hpp"
 #include "analyze/scope.hpp"
 #include "order/decode_ahead.hpp"
@@ -55,14 +56,41 @@ unsigned worker_count(const PipelineLimits& limits, const order::Schedule& sched
   return std::min(cores - 1, most_workers);
 }
 
+// Adds the run, cut where a scan of resident pages begins.
+void add_run(order::Run<Piece> run, bool leaves_releases, HeapModel& model, ResidencyJoin& residency) {
+  const auto add = [&](const order::Run<Piece>& part) {
+    // Before the model changes the rows.
+    if (residency.is_open()) {
+      residency.add(part);
+    }
+    model.add(part, leaves_releases);
+  };
+  const auto* const rows = run.piece->rows();
+  while (run.from < run.to && rows[run.to - 1].time_ns >= residency.next_ns()) {
+    const auto* const border = std::partition_point(
+        rows + run.from, rows + run.to, [&](const Row& row) { return row.time_ns < residency.next_ns(); });
+    const auto to = static_cast<std::size_t>(border - rows);
+    if (to > run.from) {
+      auto part = run;
+      part.to = to;
+      add(part);
+      run.from = to;
+    }
+    residency.pass(model.blocks(), model.mappings(), model.live().live_bytes());
+  }
+  if (run.from < run.to) {
+    add(run);
+  }
+}
+
 void merge_all(const order::Schedule& schedule, order::DecodeAhead<Piece>& ahead, const Options& options,
-               std::uint32_t pieces_to_leave_releases, HeapModel& model) {
+               std::uint32_t pieces_to_leave_releases, HeapModel& model, ResidencyJoin& residency) {
   order::Merge<Piece> merge(schedule, ahead);
   order::Run<Piece> run;
   std::size_t loaded = 0;
   std::uint64_t events_done = 0;
   while (merge.next(run)) {
-    model.add(run, ahead.pieces_ahead() >= pieces_to_leave_releases);
+    add_run(run, ahead.pieces_ahead() >= pieces_to_leave_releases, model, residency);
     if (!options.on_progress) {
       continue;
     }
@@ -72,9 +100,21 @@ void merge_all(const order::Schedule& schedule, order::DecodeAhead<Piece>& ahead
     }
   }
   ahead.finish();
+  // Scans that end after the last call.
+  while (residency.next_ns() != UINT64_MAX) {
+    residency.pass(model.blocks(), model.mappings(), model.live().live_bytes());
+  }
   if (options.on_progress) {
     options.on_progress(schedule.events, schedule.events);
   }
+}
+
+HeldPages held_pages_of(const std::vector<std::unique_ptr<Preparer>>& preparers) {
+  HeldPages held;
+  for (const auto& preparer : preparers) {
+    held.add(preparer->held_pages());
+  }
+  return held;
 }
 
 std::size_t thread_rows(const order::Source& source, const order::Schedule& schedule) {
@@ -126,6 +166,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
     releases.push_back(std::make_unique<ReleaseFacts>(scope));
   }
   HeapModel model(scope, *releases[0]);
+  ResidencyJoin residency(source, scope);
   {
     order::DecodeAhead<Piece> ahead(
         schedule, workers,
@@ -137,7 +178,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
             releases[worker]->add(piece);
           }
         });
-    merge_all(schedule, ahead, options, limits.pieces_to_leave_releases, model);
+    merge_all(schedule, ahead, options, limits.pieces_to_leave_releases, model, residency);
   }
 
   auto& calls = preparers[0]->calls();
@@ -151,6 +192,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   calls.finish(facts);
   model.finish(source.memory_samples(), facts);
   releases[0]->finish(model.live(), facts);
+  residency.finish(held_pages_of(preparers), facts);
   fold_stacks_into_sites(scope.sites, facts);
   drop_unused_classes(facts.by_size);
   if (scope.weight.is_sampled()) {

@@ -98,6 +98,7 @@ class Blocks {
   // Wide blocks: an index to keep in Slot::size.
   std::uint32_t add_wide(const WideBlock& block);
   WideBlock& wide(const Slot& slot) noexcept { return wide_[slot.size]; }
+  const WideBlock& wide(const Slot& slot) const noexcept { return wide_[slot.size]; }
   void remove_wide(const Slot& slot) { spare_wide_.push_back(slot.size); }
 
   // Calls visit(const Slot&) for every live block.

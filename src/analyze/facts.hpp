@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analyze/facts/coverage.hpp"
@@ -38,6 +39,9 @@ struct SiteFacts;
 struct SiteSizes;
 struct ReallocChains;
 struct MappingSite;
+struct Residency;
+struct ResidentOwner;
+struct PinSite;
 struct ByThread;
 struct CrossThread;
 struct TimelinePoint;
@@ -61,9 +65,13 @@ struct Facts {
   std::uint64_t temporaries = 0;
   std::vector<ByThread> threads;  // by Thread::index
   std::vector<CrossThread> cross_thread;
-  std::vector<ReallocChains> realloc_chains;  // most copied bytes first
-  std::vector<MappingSite> mappings;          // most bytes first
-  std::vector<SlowCall> slowest;              // longest first
+  std::vector<ReallocChains> realloc_chains;   // most copied bytes first
+  std::vector<MappingSite> mappings;           // most bytes first
+  std::vector<Residency> residency;            // in order of time; empty without scans, or of samples
+  std::vector<ResidentOwner> resident_owners;  // of each scan, most bytes first
+  std::vector<std::string> resident_names;
+  std::vector<PinSite> pins;      // of each scan, most held or pinned bytes first
+  std::vector<SlowCall> slowest;  // longest first
   std::vector<TimelinePoint> timeline;
   RecorderCost recorder;
   Completeness completeness;

@@ -38,6 +38,8 @@ class HeapModel {
   // in all.
   void add(const order::Run<Piece>& run, bool leaves_releases);
   const LivePeak& live() const noexcept { return live_; }
+  const Blocks& blocks() const noexcept { return blocks_; }
+  const Mappings& mappings() const noexcept { return mappings_; }
   // Fills the ordered columns and adds the releases to those of CallFacts,
   // which must have finished.
   void finish(const std::vector<trace::MemorySample>& samples, Facts& facts);

@@ -61,6 +61,15 @@ void Mappings::remove(std::uint64_t begin, std::uint64_t end) {
   }
 }
 
+std::vector<OwnRange> Mappings::ranges() const {
+  std::vector<OwnRange> ranges;
+  ranges.reserve(ranges_.size());
+  for (const auto& [begin, range] : ranges_) {
+    ranges.push_back({begin, range.end, range.stack});
+  }
+  return ranges;
+}
+
 std::vector<MappingSite> Mappings::finish(const SiteMap& sites) const {
   std::map<std::uint32_t, MappingSite> rows;
   const auto row_of = [&](std::uint32_t stack) -> MappingSite& {

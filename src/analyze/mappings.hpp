@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyze/page_owners.hpp"
 #include "analyze/sites.hpp"
 
 namespace heapwright::analyze {
@@ -22,6 +23,8 @@ class Mappings {
   void map(std::uint64_t address, std::uint64_t bytes, std::uint32_t stack, bool is_chosen);
   // Counts for the stacks that mapped what lies there.
   void unmap(std::uint64_t address, std::uint64_t bytes);
+  // What is mapped, by address.
+  std::vector<OwnRange> ranges() const;
   // Counts from zero; what is mapped stays mapped.
   void begin_window() { sums_.clear(); }
   // Most bytes first.

@@ -46,7 +46,8 @@ Preparer::Preparer(const order::Source& source, const Scope& scope, std::uint32_
       skipped_(skipped),
       slice_events_(slice_events),
       decoder_(source.make_decoder()),
-      calls_(scope) {}
+      calls_(scope),
+      keeps_pages_(!source.scans().empty()) {}
 
 void Preparer::prepare(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
   job_ = &job;
@@ -150,6 +151,9 @@ template <bool is_counted, bool follows_blocks>
   row.excess = static_cast<std::uint16_t>(excess);
   row.kind = kind;
   row.flags = static_cast<std::uint8_t>(row_acquires | (is_chosen ? 0 : row_not_chosen));
+  if (keeps_pages_) {
+    held_pages_.mark(row.address, size + excess);
+  }
   const auto likeness = likeness_of(kind, size, excess, weight);
   if (likeness == 0) [[unlikely]] {
     put_wide(row, size, excess, weight);

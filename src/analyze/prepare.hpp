@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyze/calls.hpp"
+#include "analyze/held_pages.hpp"
 #include "analyze/row.hpp"
 #include "analyze/scope.hpp"
 #include "order/source.hpp"
@@ -39,6 +40,7 @@ class Preparer {
 
   void prepare(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece);
   CallFacts& calls() noexcept { return calls_; }
+  const HeldPages& held_pages() const noexcept { return held_pages_; }
 
  private:
   using Columns = trace::EventColumns<const trace::EventBatch>;
@@ -64,6 +66,8 @@ class Preparer {
   const std::uint32_t slice_events_;
   std::unique_ptr<order::ChunkDecoder> decoder_;
   CallFacts calls_;
+  const bool keeps_pages_;  // only a trace with scans asks which pages held blocks
+  HeldPages held_pages_;
   trace::EventBatch batch_;
   // the chunk at hand
   const order::ScheduledChunk* job_ = nullptr;

@@ -26,6 +26,12 @@ class ReaderSource final : public Source {
   const trace::End& end() const override { return reader_.end(); }
   const std::vector<trace::EventChunk>& event_chunks() const override { return reader_.event_chunks(); }
   const std::vector<trace::Damage>& damage() const override { return reader_.damage(); }
+  const std::vector<trace::Module>& modules() const override { return reader_.modules(); }
+  const std::vector<trace::ScanChunk>& scans() const override { return reader_.scans(); }
+  trace::ResidencyScan decode(const trace::ScanChunk& scan) const override { return reader_.decode(scan); }
+  std::vector<trace::Mapping> mappings_of(const trace::ScanChunk& scan) const override {
+    return reader_.mappings_of(scan);
+  }
   std::size_t stack_count() const override { return reader_.stacks().size(); }
   std::uint64_t file_bytes() const override { return reader_.file_bytes(); }
   std::uint64_t event_count() const override { return reader_.event_count(); }

@@ -33,6 +33,11 @@ class Source {
   virtual const trace::End& end() const = 0;
   virtual const std::vector<trace::EventChunk>& event_chunks() const = 0;
   virtual const std::vector<trace::Damage>& damage() const = 0;
+  virtual const std::vector<trace::Module>& modules() const = 0;
+  virtual const std::vector<trace::ScanChunk>& scans() const = 0;
+  // As Reader's.
+  virtual trace::ResidencyScan decode(const trace::ScanChunk& scan) const = 0;
+  virtual std::vector<trace::Mapping> mappings_of(const trace::ScanChunk& scan) const = 0;
   virtual std::size_t stack_count() const = 0;
   virtual std::uint64_t file_bytes() const = 0;
   virtual std::uint64_t event_count() const = 0;

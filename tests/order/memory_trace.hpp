@@ -33,6 +33,13 @@ class MemoryTrace final : public Source {
   std::vector<trace::Switch> switch_records;
   trace::End end_record{trace::EndReason::exited, 0, 0, 0, 0, 0};
   std::vector<trace::Damage> damage_records;
+  std::vector<trace::Module> module_records;
+  struct Scan {
+    trace::ScanChunk chunk;
+    trace::ResidencyScan scan;
+    std::vector<trace::Mapping> mappings;
+  };
+  std::vector<Scan> scan_records;  // by begin
   std::size_t stacks = 16;
   std::size_t chunk_events = 1000;
   std::size_t damaged_chunk = SIZE_MAX;  // decode() throws for this one
@@ -54,6 +61,11 @@ class MemoryTrace final : public Source {
 
   // Cuts the calls into chunks; call it after the last add.
   void seal() {
+    scans_.clear();
+    for (auto& record : scan_records) {
+      record.chunk.file_offset = scans_.size();  // stands for the scan
+      scans_.push_back(record.chunk);
+    }
     chunks_.clear();
     starts_.clear();
     std::uint64_t offset = 64;
@@ -79,6 +91,14 @@ class MemoryTrace final : public Source {
   const trace::End& end() const override { return end_record; }
   const std::vector<trace::EventChunk>& event_chunks() const override { return chunks_; }
   const std::vector<trace::Damage>& damage() const override { return damage_records; }
+  const std::vector<trace::Module>& modules() const override { return module_records; }
+  const std::vector<trace::ScanChunk>& scans() const override { return scans_; }
+  trace::ResidencyScan decode(const trace::ScanChunk& scan) const override {
+    return scan_records.at(scan.file_offset).scan;
+  }
+  std::vector<trace::Mapping> mappings_of(const trace::ScanChunk& scan) const override {
+    return scan_records.at(scan.file_offset).mappings;
+  }
   std::size_t stack_count() const override { return stacks; }
   std::uint64_t file_bytes() const override { return 64 + chunks_.size() * 100; }
   std::uint64_t event_count() const override {
@@ -125,6 +145,7 @@ class MemoryTrace final : public Source {
 
   std::map<std::uint32_t, std::vector<Call>> calls_;
   std::vector<trace::EventChunk> chunks_;
+  std::vector<trace::ScanChunk> scans_;
   std::vector<std::size_t> starts_;  // of each chunk within its thread's calls
 };
 

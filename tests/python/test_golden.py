@@ -228,7 +228,7 @@ ANSWERS: dict[str, Any] = {
 }  # fmt: skip
 
 # Questions whose answers are checked apart, or are empty for such a trace.
-APART = {"timeline", "lifetimes", "phases", "pools", "recorder"}
+APART = {"timeline", "lifetimes", "phases", "pools", "recorder", "residency"}
 
 
 def holds(found: Any, expected: Any, where: str) -> None:

@@ -21,6 +21,7 @@ from heapwright.explain import (
     pools,
     realloc,
     recorder,
+    residency,
     sizes,
     slow_calls,
     summary,
@@ -43,6 +44,7 @@ QUESTIONS: tuple[Question, ...] = tuple(
     for module in (
         timeline,
         peak,
+        residency,
         leaks,
         volume,
         calls,

@@ -132,6 +132,57 @@ class ReallocChains(NamedTuple):
     final_bytes: int
 
 
+class Residency(NamedTuple):
+    """Where the memory was that the kernel counts as resident, at one scan. All pages are in one of
+    the sums, so they add up to resident_bytes; blocks are those that lived at the moment at which
+    their pages were looked at.
+    """
+
+    time_ns: int
+    duration_ns: int
+    is_largest: int
+    is_at_live_peak: int
+    is_last: int
+    is_whole: int
+    resident_bytes: int
+    kernel_before_bytes: int
+    kernel_after_bytes: int
+    swapped_bytes: int
+    huge_bytes: int
+    live_blocks: int
+    live_bytes: int
+    untouched_bytes: int
+    rounding_bytes: int
+    partly_free_bytes: int
+    free_page_bytes: int
+    allocator_bytes: int
+    other_bytes: int
+    ambiguous_bytes: int
+
+
+class ResidentOwner(NamedTuple):
+    """Whose the pages are that hold no block, at one of the scans."""
+
+    scan: int
+    kind: int
+    name: int
+    site: int
+    anonymous_bytes: int
+    file_bytes: int
+
+
+class PinSite(NamedTuple):
+    """Blocks of one site that keep resident pages from being given back."""
+
+    scan: int
+    site: int
+    blocks: int
+    live_bytes: int
+    pages: int
+    pinned_bytes: int
+    held_bytes: int
+
+
 class SiteFacts(NamedTuple):
     """What one site, or one stack, did."""
 
@@ -313,6 +364,10 @@ class Facts(NamedTuple):
     cross_thread: tuple[CrossThread, ...]
     realloc_chains: tuple[ReallocChains, ...]
     mappings: tuple[MappingSite, ...]
+    residency: tuple[Residency, ...]
+    resident_owners: tuple[ResidentOwner, ...]
+    resident_names: tuple[str, ...]
+    pins: tuple[PinSite, ...]
     slowest: tuple[SlowCall, ...]
     timeline: tuple[TimelinePoint, ...]
     recorder: RecorderCost

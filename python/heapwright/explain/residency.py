@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""Who holds the memory that is resident?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.tables import sites
+from heapwright.model.facts import PinSite, Residency
+from heapwright.model.sites import Site
+from heapwright.report import units
+from heapwright.report.columns import TEXT, WORD, Column, Table
+
+_PAGE_BYTES = 4096
+# Less than this is not worth a word on the first screen.
+_WORTH_BYTES = 1 << 20
+_WORTH_SHARE = 0.25
+# So much of what is free makes one site its holder.
+_MOST = 0.5
+
+
+class _Source(NamedTuple):
+    report: Report
+    moments: tuple[Residency, ...]
+    told: Residency | None  # the one with the most that is free
+    number: int  # of it
+
+
+def _source(report: Report) -> _Source:
+    moments = report.facts.residency
+    told = max(moments, key=_free, default=None)
+    return _Source(report, moments, told, moments.index(told) if told is not None else -1)
+
+
+def _free(moment: Residency) -> int:
+    return moment.partly_free_bytes + moment.free_page_bytes
+
+
+def _is(what: str) -> Column:
+    return Column(f"is_{what}", "flag", value=lambda row, _: bool(getattr(row, f"is_{what}")))
+
+
+def _reason(row: Answer, _: Answer) -> str:
+    words = {"is_largest": "most resident", "is_at_live_peak": "most live", "is_last": "last"}
+    return ", ".join(word for key, word in words.items() if row[key])
+
+
+def _moments(source: _Source) -> Iterable[Residency]:
+    return source.moments
+
+
+def _owners(source: _Source) -> list[tuple[str, str, int, int]]:
+    facts, rows = source.report.facts, []
+    for owner in facts.resident_owners:
+        if owner.scan == source.number:
+            kind, name = facts.resident_names[owner.kind], facts.resident_names[owner.name]
+            if kind == "own mapping":
+                name = source.report.sites[owner.site].location.function
+            rows.append((kind, name, owner.anonymous_bytes, owner.file_bytes))
+    return rows[: source.report.top]
+
+
+def _pins(source: _Source) -> list[tuple[Site, PinSite]]:
+    pins = [
+        pin
+        for pin in source.report.facts.pins
+        if pin.scan == source.number and max(pin.pinned_bytes, pin.held_bytes) >= _PAGE_BYTES
+    ]
+    return [(source.report.sites[pin.site], pin) for pin in pins[: source.report.top]]
+
+
+def _told(field: str) -> Any:
+    return lambda source, _: getattr(source.told, field) if source.told is not None else 0
+
+
+def _holder(answer: Answer) -> str:
+    """Who keeps most of what is free; "" when no site does."""
+    free = answer["free_bytes"]
+    for site in answer["sites"][:1]:
+        held = max(site["pinned_bytes"], site["held_bytes"])
+        if held >= _MOST * free:
+            return (
+                f", {units.size(min(held, free))} of it held by {units.counted(site['blocks'], 'block')}"
+                f" from {site['name']}"
+            )
+    return ""
+
+
+def _sentence(answer: Answer) -> str:
+    live = answer["live_bytes"] - answer["untouched_bytes"]
+    free = f"{units.size(answer['free_bytes'])} are free"
+    return (
+        f"{units.size(answer['resident_bytes'])} resident, {units.size(live)} live: {free}{_holder(answer)}"
+    )
+
+
+def _findings(answer: Answer) -> list[Finding]:
+    """Much that is resident is free."""
+    part = share(answer["free_bytes"], answer["resident_bytes"])
+    if answer["free_bytes"] < _WORTH_BYTES or part < _WORTH_SHARE:
+        return []
+    return [Finding(part, _sentence(answer))]
+
+
+def _title(answer: Answer) -> str:
+    if not answer["moments"]:
+        return "Resident memory: the recording has no scan of it"
+    return f"Resident memory at {units.duration(answer['time_ns'])}: {_sentence(answer)}"
+
+
+def _notes(answer: Answer) -> list[str]:
+    if not answer["moments"]:
+        return []
+    lines = [
+        "live + rounding + free in used pages + free pages + allocator + others = resident, page by page; "
+        "live without what was never touched"
+    ]
+    kernel = (answer["kernel_before_bytes"], answer["kernel_after_bytes"])
+    counted = " and ".join(dict.fromkeys(units.size(of) for of in kernel))
+    agrees = answer["resident_bytes"] in kernel
+    lines.append(
+        f"the kernel counted {counted}{', the same to the page' if agrees else ' around the scan'}; "
+        f"{units.size(answer['ambiguous_bytes'])} of blocks changed while their page was looked at"
+    )
+    return lines
+
+
+_MOMENT = (
+    Column("", WORD, "when", text=_reason),
+    Column("time_ns", "ns", "at"),
+    Column("duration_ns", "ns"),
+    _is("largest"),
+    _is("at_live_peak"),
+    _is("last"),
+    Column(
+        "is_whole",
+        "flag",
+        value=lambda row, _: bool(row.is_whole),
+        about="False: a scan with more runs of pages than a trace takes.",
+    ),
+    Column("resident_bytes", "bytes", "resident", about="Sum of the pages; all the sums below make it up."),
+    Column("kernel_before_bytes", "bytes", about="RssAnon + RssFile + RssShmem before the scan."),
+    Column("kernel_after_bytes", "bytes"),
+    Column("swapped_bytes", "bytes"),
+    Column("huge_bytes", "bytes"),
+    Column("live_blocks"),
+    Column("live_bytes", "bytes", about="Requested, of all live blocks."),
+    Column("untouched_bytes", "bytes", about="Of live_bytes, what is not resident."),
+    Column("live_resident_bytes", "bytes", "live", lambda row, _: row.live_bytes - row.untouched_bytes),
+    Column("rounding_bytes", "bytes", "rounding", about="Usable less requested."),
+    Column("partly_free_bytes", "bytes", "free in used pages"),
+    Column(
+        "free_page_bytes", "bytes", "free pages", about="Without a live block, but held one another time."
+    ),
+    Column("allocator_bytes", "bytes", "allocator", about="Other pages of mappings that hold blocks."),
+    Column("other_bytes", "bytes", "others", about="Of programs, libraries, stacks, own mappings, files."),
+    Column("ambiguous_bytes", "bytes", about="Of blocks whose call overlaps the look at their page."),
+)
+
+QUESTION = Question(
+    "residency",
+    "Resident memory",
+    (
+        Column("time_ns", "ns", value=_told("time_ns"), about="Of the scan with the most that is free."),
+        *(
+            Column(name, "bytes", value=_told(name))
+            for name in (
+                "resident_bytes",
+                "kernel_before_bytes",
+                "kernel_after_bytes",
+                "live_bytes",
+                "untouched_bytes",
+                "ambiguous_bytes",
+            )
+        ),
+        Column("free_bytes", "bytes", value=lambda of, _: _free(of.told) if of.told is not None else 0),
+    ),
+    (
+        Table("moments", _MOMENT, _moments, about="Scans: most resident, most live, last."),
+        sites(
+            Column("pinned_bytes", "bytes", "pinned"),
+            Column("held_bytes", "bytes", "held below the top"),
+            Column("blocks", "count", "blocks"),
+            Column("live_bytes", "bytes", "live"),
+            Column("pages", "count", "pages of its own"),
+            rows=_pins,
+            about="pinned: free on pages that hold blocks of this site alone. held: resident in the C "
+            "library's heap between the last block of any other site and the top, less this site's blocks.",
+        ),
+        Table(
+            "owners",
+            (
+                Column("anonymous_bytes", "bytes", "other memory", lambda row, _: row[2]),
+                Column("file_bytes", "bytes", "of files", lambda row, _: row[3]),
+                Column("kind", "text", "", lambda row, _: row[0]),
+                Column("name", "text", "", lambda row, _: row[1]),
+                Column("", TEXT, "of", text=lambda row, _: f"{row['kind']} {row['name']}".strip()),
+            ),
+            _owners,
+        ),
+    ),
+    prepare=_source,
+    findings=_findings,
+    title_of=_title,
+    notes=_notes,
+    unsampled="which page holds a block takes every block",
+)

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/blocks_over_time.hpp"
+
+#include <algorithm>
+
+namespace heapwright::analyze {
+namespace {
+
+// Changes of larger blocks are looked at for every range.
+constexpr std::uint64_t large_bytes = std::uint64_t{256} << 10;
+
+bool overlaps(const LiveBlock& block, std::uint64_t begin, std::uint64_t end) noexcept {
+  return block.address < end && block.end() > begin;
+}
+
+}  // namespace
+
+void BlocksOverTime::clear() {
+  blocks_.clear();
+  changes_.clear();
+  large_.clear();
+}
+
+void BlocksOverTime::sort() {
+  std::sort(blocks_.begin(), blocks_.end(),
+            [](const LiveBlock& a, const LiveBlock& b) { return a.address < b.address; });
+  std::stable_sort(changes_.begin(), changes_.end(), [](const BlockChange& a, const BlockChange& b) {
+    return a.block.address < b.block.address;
+  });
+  for (const auto& change : changes_) {
+    const auto address = change.block.address;
+    if (change.block.usable > large_bytes && (large_.empty() || large_.back() != address)) {
+      large_.push_back(address);
+    }
+  }
+}
+
+std::size_t BlocksOverTime::first_change(std::uint64_t address) const {
+  const auto found =
+      std::lower_bound(changes_.begin(), changes_.end(), address,
+                       [](const BlockChange& change, std::uint64_t at) { return change.block.address < at; });
+  return static_cast<std::size_t>(found - changes_.begin());
+}
+
+BlocksOverTime::Changes BlocksOverTime::changes_at(std::uint64_t address) const {
+  const auto first = first_change(address);
+  auto last = first;
+  while (last < changes_.size() && changes_[last].block.address == address) {
+    ++last;
+  }
+  return Changes(changes_).subspan(first, last - first);
+}
+
+// Calls visit(changes of one address), each address once.
+template <typename Visit>
+void BlocksOverTime::visit_changed(std::uint64_t begin, std::uint64_t end, Visit visit) const {
+  const auto near = begin > large_bytes ? begin - large_bytes : 0;
+  for (auto index = first_change(near); index < changes_.size() && changes_[index].block.address < end;) {
+    const auto changes = changes_at(changes_[index].block.address);
+    visit(changes);
+    index += changes.size();
+  }
+  for (const auto address : large_) {
+    if (address >= near) {
+      break;
+    }
+    visit(changes_at(address));
+  }
+}
+
+void BlocksOverTime::live_in(std::uint64_t begin, std::uint64_t end, std::uint64_t time_ns,
+                             std::vector<LiveBlock>& result) const {
+  result.clear();
+  const auto is_changed = [&](std::uint64_t address) {
+    const auto changes = changes_at(address);
+    return !changes.empty() && changes.front().time_ns <= time_ns;
+  };
+  auto block = std::lower_bound(blocks_.begin(), blocks_.end(), begin,
+                                [](const LiveBlock& at, std::uint64_t from) { return at.address < from; });
+  // Live blocks lie apart: only the one before can reach in.
+  if (block != blocks_.begin()) {
+    --block;
+  }
+  for (; block != blocks_.end() && block->address < end; ++block) {
+    if (overlaps(*block, begin, end) && !is_changed(block->address)) {
+      result.push_back(*block);
+    }
+  }
+  const auto unchanged = result.size();
+  visit_changed(begin, end, [&](Changes changes) {
+    const BlockChange* last = nullptr;
+    for (const auto& change : changes) {
+      if (change.time_ns <= time_ns) {
+        last = &change;
+      }
+    }
+    if (last != nullptr && last->is_alive && overlaps(last->block, begin, end)) {
+      result.push_back(last->block);
+    }
+  });
+  if (result.size() != unchanged) {
+    std::sort(result.begin(), result.end(),
+              [](const LiveBlock& a, const LiveBlock& b) { return a.address < b.address; });
+  }
+}
+
+std::uint64_t BlocksOverTime::uncertain_bytes(std::uint64_t begin, std::uint64_t end, std::uint64_t from_ns,
+                                              std::uint64_t to_ns) const {
+  std::uint64_t bytes = 0;
+  visit_changed(begin, end, [&](Changes changes) {
+    std::uint64_t most = 0;
+    for (const auto& change : changes) {
+      auto block = change.block;
+      if (!change.is_alive) {
+        const auto known =
+            std::lower_bound(blocks_.begin(), blocks_.end(), block.address,
+                             [](const LiveBlock& at, std::uint64_t address) { return at.address < address; });
+        block.usable = known != blocks_.end() && known->address == block.address ? known->usable : 0;
+      }
+      const bool is_uncertain = change.call_begin_ns <= to_ns && change.call_end_ns >= from_ns;
+      if (is_uncertain && overlaps(block, begin, end)) {
+        most = std::max(most, std::min(block.end(), end) - std::max(block.address, begin));
+      }
+    }
+    bytes += most;
+  });
+  return bytes;
+}
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Who holds the resident memory, at some of the recording's scans.
+#pragma once
+
+#include <cstdint>
+
+namespace heapwright::analyze {
+
+// Where the memory was that the kernel counts as resident, at one scan. All
+// pages are in one of the sums, so they add up to resident_bytes; blocks are
+// those that lived at the moment at which their pages were looked at.
+struct Residency {
+  std::uint64_t time_ns = 0;
+  std::uint64_t duration_ns = 0;
+  std::uint8_t is_largest = 0;       // of all scans, by the kernel's count
+  std::uint8_t is_at_live_peak = 0;  // of all scans, by live bytes, within a tenth
+  std::uint8_t is_last = 0;
+  std::uint8_t is_whole = 1;              // not cut short
+  std::uint64_t resident_bytes = 0;       // sum of the pages
+  std::uint64_t kernel_before_bytes = 0;  // RssAnon + RssFile + RssShmem
+  std::uint64_t kernel_after_bytes = 0;
+  std::uint64_t swapped_bytes = 0;
+  std::uint64_t huge_bytes = 0;  // of the resident ones, on huge pages
+  std::uint64_t live_blocks = 0;
+  std::uint64_t live_bytes = 0;         // requested, of all live blocks
+  std::uint64_t untouched_bytes = 0;    // of these, on pages that are not resident
+  std::uint64_t rounding_bytes = 0;     // usable - requested, resident
+  std::uint64_t partly_free_bytes = 0;  // free on pages with live blocks
+  std::uint64_t free_page_bytes = 0;    // pages without a live block that held one at another time
+  std::uint64_t allocator_bytes = 0;    // other anonymous pages of mappings that hold blocks
+  std::uint64_t other_bytes = 0;        // sum of owners
+  std::uint64_t ambiguous_bytes = 0;    // usable bytes of blocks whose call overlaps the look at their page
+};
+
+// Whose the pages are that hold no block, at one of the scans.
+struct ResidentOwner {
+  std::uint32_t scan = 0;  // of Facts::residency
+  std::uint32_t kind = 0;  // of Facts::resident_names: program, library, stack, own mapping, ...
+  std::uint32_t name = 0;  // the same: a path, or what the kernel calls it; may be empty
+  std::uint32_t site = 0;  // of an own mapping
+  std::uint64_t anonymous_bytes = 0;
+  std::uint64_t file_bytes = 0;  // of files and shared memory
+};
+
+// Blocks of one site that keep resident pages from being given back.
+struct PinSite {
+  std::uint32_t scan = 0;  // of Facts::residency
+  std::uint32_t site = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t pages = 0;         // resident pages that hold blocks of this site alone
+  std::uint64_t pinned_bytes = 0;  // of these pages, less the site's own usable bytes on them
+  // Resident in [heap] above the last block of any other site, less its own usable bytes: the
+  // C library gives back only at the top.
+  std::uint64_t held_bytes = 0;
+};
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Which pages held a block at any time of the recording: what tells the free
+// memory of a heap from its allocator's own tables.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+namespace heapwright::analyze {
+
+class HeldPages {
+ public:
+  // All pages of the block. Blocks that no process can have are left out, and
+  // so is what lies beyond 2 TiB of address space in use.
+  void mark(std::uint64_t address, std::uint64_t bytes) {
+    const std::uint64_t page = address / page_bytes;
+    if (page == last_page_ && bytes <= page_bytes - address % page_bytes) return;
+    mark_pages(address, bytes);
+  }
+  bool has(std::uint64_t address) const noexcept;
+  // Whether any page of [begin, end) did.
+  bool has_any(std::uint64_t begin, std::uint64_t end) const noexcept;
+  void add(const HeldPages& other);
+
+  static constexpr std::uint64_t page_bytes = 4096;
+
+ private:
+  static constexpr std::uint64_t pages_per_segment = std::uint64_t{1} << 15;
+  static constexpr std::size_t most_segments = std::size_t{1} << 14;
+  static constexpr std::uint64_t end_address = std::uint64_t{1} << 57;
+  using Segment = std::array<std::uint64_t, pages_per_segment / 64>;
+
+  void mark_pages(std::uint64_t address, std::uint64_t bytes);
+  Segment* segment_of(std::uint64_t page);
+
+  std::unordered_map<std::uint64_t, std::unique_ptr<Segment>> segments_;
+  std::uint64_t last_page_ = UINT64_MAX;  // known to be marked
+};
+
+}  // namespace heapwright::analyze

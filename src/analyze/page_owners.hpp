@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Whose a page is that holds no block, from the mappings of a scan and what
+// else the trace knows: loaded objects, threads' stacks, the program's own
+// mmap calls. Neighbouring anonymous mappings of different owners are one to
+// the kernel, so each page is asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "order/source.hpp"
+#include "trace/residency.hpp"
+
+namespace heapwright::analyze {
+
+// What the program mapped itself.
+struct OwnRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint32_t stack = 0;
+};
+
+enum class OwnerKind : std::uint8_t {
+  heap,  // the C library's [heap]
+  program,
+  library,
+  main_stack,
+  thread_stack,
+  own_mapping,
+  recorder,
+  file,
+  shared_memory,
+  other,      // of the kernel, or named by the program
+  anonymous,  // no name, no known maker: a heap's, if blocks lie in its mapping
+};
+
+const char* name_of(OwnerKind kind) noexcept;
+
+struct PageOwner {
+  OwnerKind kind = OwnerKind::anonymous;
+  std::uint32_t stack = 0;  // of own_mapping
+  std::string_view name;    // valid as long as the PageOwners
+  std::uint64_t begin = 0;  // of the mapping
+  std::uint64_t end = 0;
+
+  bool operator==(const PageOwner&) const = default;
+};
+
+class PageOwners {
+ public:
+  // own: by address.
+  PageOwners(const order::Source& source, std::vector<trace::Mapping> mappings, std::vector<OwnRange> own,
+             std::uint64_t time_ns);
+
+  // The owner of the page at `address`, and where the next one may begin.
+  PageOwner at(std::uint64_t address, std::uint64_t& until) const;
+  const std::vector<trace::Mapping>& mappings() const noexcept { return mappings_; }
+
+ private:
+  OwnerKind kind_of(const trace::Mapping& mapping) const;
+  PageOwner of_anonymous(const trace::Mapping& mapping, std::uint64_t address, std::uint64_t& until) const;
+
+  std::vector<trace::Mapping> mappings_;
+  std::vector<OwnerKind> kinds_;  // of mappings_, by their names
+  std::vector<OwnRange> own_;
+  std::vector<trace::Module> modules_;     // loaded at the time, by start
+  std::vector<std::uint64_t> stacks_;      // addresses on the stacks of living threads, sorted
+  std::unordered_set<std::string> paths_;  // of modules_
+  std::string program_;
+};
+
+}  // namespace heapwright::analyze

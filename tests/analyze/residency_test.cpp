@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+// Scans joined with blocks: layouts worked out by hand, and random ones
+// against a model of single bytes that shares no code.
+#include "analyze/facts/residency.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "memory_trace.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t heap = 0x10000000;
+constexpr std::uint64_t library = 0x7f0000000000;
+
+std::uint64_t at(std::uint64_t pages, std::uint64_t bytes = 0) { return heap + pages * page + bytes; }
+
+trace::Mapping mapping(std::uint64_t begin, std::uint64_t pages, const char* name) {
+  return {begin, begin + pages * page, 0, 3, name};
+}
+
+// Adds a scan with one window for each of `windows`; a window's runs lie in it.
+void add_scan(MemoryTrace& trace, const std::vector<trace::ScanWindow>& windows,
+              const std::vector<trace::PageRun>& runs, std::vector<trace::Mapping> mappings) {
+  MemoryTrace::Scan record;
+  record.scan.windows = windows;
+  record.scan.runs = runs;
+  for (auto& window : record.scan.windows) {
+    const auto first = std::find_if(runs.begin(), runs.end(),
+                                    [&](const trace::PageRun& run) { return run.begin >= window.begin; });
+    const auto last =
+        std::find_if(first, runs.end(), [&](const trace::PageRun& run) { return run.begin >= window.end; });
+    window.first_run = static_cast<std::uint32_t>(first - runs.begin());
+    window.run_count = static_cast<std::uint32_t>(last - first);
+  }
+  for (const auto& run : runs) {
+    record.scan.before.anonymous_bytes += run.end - run.begin;
+  }
+  record.scan.after = record.scan.before;
+  record.chunk.begin_ns = windows.front().begin_ns;
+  record.chunk.end_ns = windows.back().end_ns;
+  record.chunk.resident_bytes = record.scan.before.resident_bytes();
+  record.mappings = std::move(mappings);
+  trace.scan_records.push_back(std::move(record));
+}
+
+trace::PageRun anonymous(std::uint64_t begin, std::uint64_t pages) {
+  return {begin, begin + pages * page, trace::PageKind::anonymous, false};
+}
+
+std::uint64_t sum_of(const Residency& of) {
+  return of.live_bytes - of.untouched_bytes + of.rounding_bytes + of.partly_free_bytes + of.free_page_bytes +
+         of.allocator_bytes + of.other_bytes;
+}
+
+}  // namespace
+
+TEST(Residency, SortsPagesByWhatLiesOnThem) {
+  MemoryTrace trace;
+  trace.metadata_record.program = "/bin/made";
+  trace.module_records = {{library, library + 2 * page, library, 0, 0, "/lib/some.so", ""}};
+  trace.thread_records = {{0, 7, "made", 0, 0, 0, 0, 0, library + 20 * page}};
+  trace.malloc(0, 1000, at(0), 1000, 1);          // usable 1008
+  trace.malloc(0, 2000, at(1), page - 8, 2);      // a page for itself
+  trace.malloc(0, 3000, at(4), 5 * page - 8, 3);  // only two of its pages are resident
+  trace.free(0, 4000, at(1));                     // leaves a free page
+  trace.add(0, {trace::EventKind::mmap_, 5000, 16, 2 * page, 0, library + 30 * page, 0, 4, 0});
+  add_scan(trace, {{0, at(100), 10'000, 11'000, 0, 0}, {at(100), library * 2, 11'000, 12'000, 0, 0}},
+           {anonymous(at(0), 3),
+            anonymous(at(4), 2),
+            anonymous(library, 2),
+            anonymous(library + 20 * page, 1),
+            anonymous(library + 30 * page, 1),
+            {library + 40 * page, library + 43 * page, trace::PageKind::file, false},
+            {library + 50 * page, library + 51 * page, trace::PageKind::swapped, false}},
+           {mapping(heap, 64, "[heap]"), mapping(library, 1, "/lib/some.so"), mapping(library + page, 1, ""),
+            mapping(library + 18 * page, 4, ""), mapping(library + 30 * page, 4, ""),
+            mapping(library + 40 * page, 8, "/data")});
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.residency.size(), 1U);
+  const auto& of = facts.residency[0];
+  EXPECT_TRUE(of.is_largest != 0 && of.is_at_live_peak != 0 && of.is_last != 0);
+  EXPECT_EQ(of.resident_bytes, 12 * page);
+  EXPECT_EQ(sum_of(of), of.resident_bytes);
+  EXPECT_EQ(of.live_blocks, 2U);
+  EXPECT_EQ(of.live_bytes, 1000 + 5 * page - 8);
+  EXPECT_EQ(of.untouched_bytes, 3 * page - 8);
+  EXPECT_EQ(of.rounding_bytes, 8U);
+  EXPECT_EQ(of.partly_free_bytes, page - 1008);
+  EXPECT_EQ(of.free_page_bytes, page) << "the block of its own that is gone";
+  EXPECT_EQ(of.allocator_bytes, page) << "of [heap], never a block's";
+  EXPECT_EQ(of.swapped_bytes, page);
+  EXPECT_EQ(of.other_bytes, 7 * page);
+  std::map<std::string, std::uint64_t> owners;
+  for (const auto& owner : facts.resident_owners) {
+    owners[facts.resident_names[owner.kind] + " " + facts.resident_names[owner.name]] +=
+        owner.anonymous_bytes + owner.file_bytes;
+  }
+  EXPECT_EQ(owners, (std::map<std::string, std::uint64_t>{{"library some.so", 2 * page},
+                                                          {"thread stack ", page},
+                                                          {"own mapping ", page},
+                                                          {"file /data", 3 * page}}));
+}
+
+TEST(Residency, EachWindowHasItsOwnMoment) {
+  MemoryTrace trace;
+  trace.malloc(0, 1000, at(0), 992, 1);
+  trace.malloc(0, 1500, at(1), 992, 1);
+  trace.free(0, 20'500, at(0));  // after the first window, before the second
+  trace.free(0, 20'600, at(1));
+  trace.malloc(0, 40'000, at(2), 992, 1);  // after both
+  add_scan(trace, {{0, at(1), 20'000, 20'400, 0, 0}, {at(1), at(8), 30'000, 30'400, 0, 0}},
+           {anonymous(at(0), 1), anonymous(at(1), 2)}, {mapping(heap, 64, "[heap]")});
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.residency.size(), 1U);
+  const auto& of = facts.residency[0];
+  EXPECT_EQ(of.live_blocks, 1U);
+  EXPECT_EQ(of.partly_free_bytes, page - 1000);
+  EXPECT_EQ(of.free_page_bytes, 2 * page) << "one held a block before, the other will";
+  EXPECT_EQ(of.ambiguous_bytes, 0U);
+  EXPECT_EQ(sum_of(of), of.resident_bytes);
+}
+
+TEST(Residency, ACallDuringTheLookIsUncertain) {
+  MemoryTrace trace;
+  trace.malloc(0, 1000, at(0), 992, 1);
+  trace.free(0, 20'400, at(0), 400);
+  trace.malloc(0, 20'900, at(1), 1992, 1, 200);
+  add_scan(trace, {{0, at(8), 20'000, 21'000, 0, 0}}, {anonymous(at(0), 2)}, {mapping(heap, 64, "[heap]")});
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.residency.at(0).ambiguous_bytes, 3000U);
+}
+
+TEST(Residency, SurvivorsPinTheirPagesAndHoldWhatLiesBelowTheTop) {
+  MemoryTrace trace;
+  trace.malloc(0, 100, at(0), 992, 9);  // another site's, at the bottom
+  for (std::uint64_t block = 1; block < 40; ++block) {
+    trace.malloc(0, block * 1000, at(block), 1992, block % 4 == 0 ? 2 : 1);
+  }
+  for (std::uint64_t block = 1; block < 40; ++block) {
+    if (block % 4 != 0) trace.free(0, 50'000 + block * 1000, at(block));
+  }
+  add_scan(trace, {{0, at(99), 200'000, 200'100, 0, 0}}, {anonymous(at(0), 40)},
+           {mapping(heap, 64, "[heap]")});
+  const auto facts = facts_of(trace);
+  const auto& pins = facts.pins;
+  ASSERT_EQ(pins.size(), 2U);
+  EXPECT_EQ(pins[0].site, 2U);
+  EXPECT_EQ(pins[0].blocks, 9U);
+  EXPECT_EQ(pins[0].live_bytes, 9 * 1992U);
+  EXPECT_EQ(pins[0].pages, 9U);
+  EXPECT_EQ(pins[0].pinned_bytes, 9 * (page - 2000));
+  // From the page behind the other site's block to the end of the last survivor.
+  EXPECT_EQ(pins[0].held_bytes, 35 * page + 2000 - 9 * 2000);
+  EXPECT_EQ(pins[1].site, 9U);
+  EXPECT_EQ(pins[1].held_bytes, 0U);
+}
+
+TEST(Residency, TheScansWithTheMostAndTheLastAreJoined) {
+  MemoryTrace trace;
+  for (std::uint64_t block = 0; block < 100; ++block) {
+    trace.malloc(0, 1000 + block * 1000, at(block), 992);
+  }
+  for (std::uint64_t block = 0; block < 100; ++block) {
+    trace.free(0, 201'000 + block * 1000, at(block));
+  }
+  for (std::uint64_t scan = 0; scan < 30; ++scan) {
+    const std::uint64_t begin_ns = 5500 + scan * 10'000;
+    add_scan(trace, {{0, at(999), begin_ns, begin_ns + 100, 0, 0}},
+             {anonymous(at(0), scan == 22 ? 101 : 100)}, {mapping(heap, 128, "[heap]")});
+  }
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.residency.size(), 3U);
+  EXPECT_TRUE(facts.residency[0].is_at_live_peak);
+  EXPECT_GE(facts.residency[0].live_blocks, 91U) << "within a tenth";
+  EXPECT_TRUE(facts.residency[1].is_largest);
+  EXPECT_EQ(facts.residency[1].live_blocks, 75U);
+  EXPECT_TRUE(facts.residency[2].is_last);
+  EXPECT_EQ(facts.residency[2].live_blocks, 5U);
+  Options options;
+  options.to_ns = 100'000;
+  const auto early = facts_of(trace, options);
+  EXPECT_TRUE(early.residency.back().is_last);
+  EXPECT_EQ(early.residency.back().time_ns, 95'550U) << "the last one before the end of the range";
+}
+
+TEST(Residency, SamplesAreNotJoined) {
+  MemoryTrace trace;
+  trace.metadata_record.sample_mean_bytes = 4096;
+  trace.malloc(0, 1000, at(0), 992);
+  add_scan(trace, {{0, at(9), 2000, 2100, 0, 0}}, {anonymous(at(0), 1)}, {});
+  EXPECT_TRUE(facts_of(trace).residency.empty());
+}
+
+namespace {
+
+struct Life {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = UINT64_MAX;
+};
+
+std::uint64_t common(std::uint64_t begin, std::uint64_t bytes, std::uint64_t from) {
+  const auto first = std::max(begin, from);
+  const auto last = std::min(begin + bytes, from + page);
+  return last > first ? last - first : 0;
+}
+
+void add_page(std::uint64_t address, std::uint64_t time_ns, const std::vector<Life>& lives, Residency& sums) {
+  std::uint64_t requested = 0;
+  std::uint64_t used = 0;
+  bool has_held = false;
+  for (const auto& life : lives) {
+    has_held |= common(life.address, life.size + 8, address) != 0;
+    if (life.from_ns <= time_ns && time_ns < life.to_ns) {
+      requested += common(life.address, life.size, address);
+      used += common(life.address, life.size + 8, address);
+    }
+  }
+  sums.rounding_bytes += used - requested;
+  sums.partly_free_bytes += used != 0 ? page - used : 0;
+  sums.free_page_bytes += used == 0 && has_held ? page : 0;
+  sums.allocator_bytes += used == 0 && !has_held ? page : 0;
+  sums.live_bytes += requested;  // resident
+}
+
+// The sums of one scan, page by page.
+Residency slow_sums(const MemoryTrace::Scan& of, const std::vector<Life>& lives) {
+  Residency sums;
+  for (const auto& window : of.scan.windows) {
+    for (std::uint32_t index = 0; index < window.run_count; ++index) {
+      const auto& run = of.scan.runs[window.first_run + index];
+      for (auto address = run.begin; address < run.end; address += page) {
+        add_page(address, (window.begin_ns + window.end_ns) / 2, lives, sums);
+      }
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
+TEST(Residency, RandomBlocksAgreeWithAModelOfPages) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 random(seed);
+    MemoryTrace trace;
+    trace.chunk_events = 40;
+    std::vector<Life> lives;
+    std::map<std::uint64_t, std::size_t> living;  // by place
+    constexpr std::uint64_t place_bytes = 3000;   // blocks cross pages
+    for (std::uint64_t time_ns = 1600; time_ns < 1600 * 600; time_ns += 1600) {
+      const auto place = random() % 200;
+      const auto found = living.find(place);
+      if (found != living.end()) {
+        lives[found->second].to_ns = time_ns;
+        trace.free(0, time_ns, lives[found->second].address);
+        living.erase(found);
+        continue;
+      }
+      const auto size = 1 + random() % (place_bytes - 8);
+      trace.malloc(0, time_ns, heap + place * place_bytes, size);
+      living[place] = lives.size();
+      lives.push_back({heap + place * place_bytes, size, time_ns + 16});
+    }
+    std::vector<trace::ScanWindow> windows;
+    std::vector<trace::PageRun> runs;
+    std::uint64_t time_ns = 300'008;
+    for (std::uint64_t from = 0; from < 160; from += 20) {
+      windows.push_back({at(from), at(from + 20), time_ns, time_ns + 16, 0, 0});
+      time_ns += 16 + 1600 * (random() % 8);
+      for (auto number = from; number < from + 20; ++number) {
+        if (random() % 3 != 0) runs.push_back(anonymous(at(number), 1));
+      }
+    }
+    add_scan(trace, windows, runs, {mapping(heap, 200, "[heap]")});
+    const auto facts = facts_of(trace);
+    ASSERT_EQ(facts.residency.size(), 1U);
+    const auto& of = facts.residency[0];
+    const auto expected = slow_sums(trace.scan_records[0], lives);
+    EXPECT_EQ(of.live_bytes - of.untouched_bytes, expected.live_bytes) << seed;
+    EXPECT_EQ(of.rounding_bytes, expected.rounding_bytes) << seed;
+    EXPECT_EQ(of.partly_free_bytes, expected.partly_free_bytes) << seed;
+    EXPECT_EQ(of.free_page_bytes, expected.free_page_bytes) << seed;
+    EXPECT_EQ(of.allocator_bytes, expected.allocator_bytes) << seed;
+    EXPECT_EQ(sum_of(of), of.resident_bytes) << seed;
+  }
+}
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""Who holds the resident memory: programs that know it, and the kernel's own counts."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Record, command
+
+MEBIBYTE = 1 << 20
+SURVIVORS = 2000
+USABLE = 1400 + 8
+PAGE = 4096
+
+
+def residency(path: Path, *options: str) -> dict[str, Any]:
+    line = [command, "explain", path, "--json", "--top", "100", *options]
+    done = subprocess.run(list(map(str, line)), capture_output=True, check=True, timeout=120)
+    document: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = document["questions"]["residency"]
+    answer["findings"] = [
+        one["text"] for one in document["summary"]["findings"] if one["question"] == "residency"
+    ]
+    return answer
+
+
+PARTS = ("live_resident", "rounding", "partly_free", "free_page", "allocator", "other")
+
+
+def assert_sums(moment: dict[str, Any]) -> None:
+    """All pages have an owner, and their sum is the kernel's, or lies between two of its readings."""
+    assert sum(moment[f"{part}_bytes"] for part in PARTS) == moment["resident_bytes"]
+    kernel = sorted((moment["kernel_before_bytes"], moment["kernel_after_bytes"]))
+    assert kernel[0] - 320 * 1024 <= moment["resident_bytes"] <= kernel[1] + 320 * 1024
+    if kernel[0] == kernel[1]:
+        assert moment["resident_bytes"] == kernel[0]
+
+
+def test_planted_owners_are_found(record: Record) -> None:
+    recording = record("pins")
+    assert recording.status == 0, recording.errors
+    answer = residency(recording.trace().path)
+    for moment in answer["moments"]:
+        assert_sums(moment)
+    assert answer["kernel_before_bytes"] == answer["kernel_after_bytes"], "the program rests"
+    assert answer["resident_bytes"] == answer["kernel_before_bytes"], "to the page"
+    assert answer["untouched_bytes"] == pytest.approx(80 * MEBIBYTE, abs=64 * 1024)
+
+    owners: dict[str, int] = {}
+    for owner in answer["owners"]:
+        owners[owner["kind"]] = owners.get(owner["kind"], 0) + owner["anonymous_bytes"] + owner["file_bytes"]
+    in_bss = 5 * MEBIBYTE
+    tables = (SURVIVORS + 50 * SURVIVORS) * 8
+    assert owners["program"] == pytest.approx(in_bss + tables, abs=128 * 1024)
+    assert owners["own mapping"] == 3 * MEBIBYTE
+    assert owners["thread stack"] == pytest.approx(2 * MEBIBYTE, abs=64 * 1024)
+    assert "unknown" not in owners or owners["unknown"] < 256 * 1024
+
+    pin = answer["sites"][0]
+    assert pin["function"] == "session"
+    assert pin["blocks"] == SURVIVORS
+    # 50 blocks of 1008 bytes and one survivor of 1408, over and over: all of it lies below the last survivor.
+    heap = SURVIVORS * (50 * 1008 + USABLE)
+    assert pin["held_bytes"] == pytest.approx(heap - SURVIVORS * USABLE, rel=0.01)
+    # A survivor lies on one page, or on two.
+    crossing = USABLE / PAGE
+    expected = SURVIVORS * ((1 + crossing) * PAGE - USABLE)
+    assert pin["pinned_bytes"] == pytest.approx(expected, rel=0.1)
+    assert answer["free_bytes"] == pytest.approx(heap - SURVIVORS * USABLE, rel=0.02)
+    assert len(answer["findings"]) == 1
+    assert "held by 2,000 blocks from session" in answer["findings"][0]
+
+
+def test_a_program_that_moves_its_blocks_adds_up(record: Record) -> None:
+    recording = record("pins", 60)
+    assert recording.status == 0, recording.errors
+    answer = residency(recording.trace().path)
+    for moment in answer["moments"]:
+        assert_sums(moment)
+
+
+def test_samples_and_recordings_without_scans_say_so(record: Record, tmp_path: Path) -> None:
+    for options in (["--sample", "64k"], ["--no-residency"]):
+        recording = record("pairs", 1000, 1, options=[*options, "--force"])
+        assert recording.status == 0, recording.errors
+        answer = residency(max(recording.paths(), key=lambda path: path.stat().st_mtime))
+        if options[0] == "--sample":
+            assert "every block" in answer["not_answered"]
+        else:
+            assert answer["moments"] == []
+        shutil.rmtree(tmp_path / "traces")
+
+
+@pytest.mark.skipif(shutil.which("python3") is None, reason="python3 is not installed")
+def test_python_keeps_what_it_freed(record: Record) -> None:
+    script = "x = [bytes(600) for _ in range(100_000)]; y = x[::50]; del x; import time; time.sleep(0.3)"
+    recording = record(Path("/usr/bin/python3"), "-c", script)
+    assert recording.status == 0, recording.errors
+    path = recording.trace().path
+    answer = residency(path)
+    assert answer["moments"]
+    for moment in answer["moments"]:
+        assert_sums(moment)
+    assert answer["free_bytes"] > 10 * MEBIBYTE
