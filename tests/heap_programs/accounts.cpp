@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the heap says about itself: mallinfo2, malloc_info, malloc_stats and
-// malloc_trim agree with what the program did; heaps of one's own as well.
+// malloc_trim agree with what the program did; private heaps as well.
 #include <malloc.h>
 
 #include <string>

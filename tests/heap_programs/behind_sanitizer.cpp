@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The heap behind a sanitizer's malloc: the model in several threads, and
 // threads that free each other's blocks, from the threads' own caches and from
-// a heap of their own. What a block holds is written and read without atomics,
+// a private heap. What a block holds is written and read without atomics,
 // so that ThreadSanitizer sees whether the heap orders its two lives.
 #include <atomic>
 #include <thread>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Heaps of one's own are taken apart on one thread while another makes large
+// ends_beside_large ROUNDS: private heaps are taken apart on one thread while another makes large
 // blocks of the same pages: a slab that was closed may be its block at once.
 #include <atomic>
 #include <cstdio>
@@ -12,7 +12,6 @@ namespace {
 
 const heap_model::Functions& heap_calls = heap_model::heap_functions;
 
-constexpr int rounds = 20000;
 constexpr int heaps_per_round = 4;
 constexpr int blocks_held = 16;
 constexpr std::size_t large_bytes = 66000;
@@ -32,7 +31,7 @@ void make_large_blocks() {
   for (unsigned char* block : blocks) heap_calls.release(block);
 }
 
-void end_heaps() {
+void end_heaps(int rounds) {
   for (int round = 0; round < rounds; ++round) {
     heapwright_heap* heaps[heaps_per_round];
     for (auto*& heap : heaps) {
@@ -46,9 +45,10 @@ void end_heaps() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 20000;
   std::thread other(make_large_blocks);
-  end_heaps();
+  end_heaps(rounds);
   is_over = true;
   other.join();
   if (heap_calls.is_valid() == 0) std::abort();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A heap of one's own that asks the system for memory holds no lock: while its
+// A private heap that asks the system for memory holds no lock: while its
 // request is answered, another thread allocates from it and frees to it.
 #include <atomic>
 #include <thread>

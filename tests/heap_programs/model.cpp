@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Compares the heap with a reference model, in several threads at once:
-//   model SEEDS STEPS THREADS   the same seed does the same, but for threads
+//   model SEEDS STEPS THREADS   the same seed does the same, with one thread
 #include <malloc.h>
 
 #include <thread>
