@@ -52,8 +52,8 @@ run: build ## record a real program (sqlite3) and explain its heap
 T ?=
 test: setup-test ## run every test: units, sanitizers, Python, checks, journeys; T=python/test_explain.py: only these
 ifeq ($(T),)
-	@$(MAKE) --no-print-directory build TESTS=ON
-	@.venv/bin/python tools/run_tests.py --jobs $(JOBS)
+	@start=$$(date +%s); $(MAKE) --no-print-directory build TESTS=ON && \
+	  .venv/bin/python tools/run_tests.py --jobs $(JOBS) --build-seconds $$(($$(date +%s) - start))
 else
 	@$(MAKE) --no-print-directory $(if $(filter python% journeys% tools%,$(T)),.venv/installed,.venv/tools) TESTS=ON
 	@mkdir -p build
@@ -93,7 +93,7 @@ bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab
 
 sweep: setup-test ## run every program of /usr/bin under the heap and under the recorder
 	@$(MAKE) --no-print-directory build TESTS=ON
-	@$(PYTHON) tools/sweep_programs.py
+	@.venv/bin/python tools/sweep_programs.py
 
 mutants: setup-test ## plant the faults of tests/mutants/ one by one; each must turn a test red
 	@$(MAKE) --no-print-directory build TESTS=ON

@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,10 @@ class Outcome:
     failures: list[str]
 
 
-def pytest_stage(name: str, folders: list[str], limit_s: int) -> Stage:
+def pytest_stage(name: str, folders: list[str], limit_s: int, workers: int = 1) -> Stage:
     options = ["--color=no", "-p", "no:cacheprovider", "--durations=5", "-rs"]
+    if workers > 1:  # by file, because what a file's tests share is made once then
+        options += ["--numprocesses", str(workers), "--dist", "loadfile"]
     return Stage(name, [[sys.executable, "-m", "pytest", *options, *folders]], limit_s)
 
 
@@ -56,8 +59,8 @@ def stages(jobs: int) -> list[Stage]:
     return [
         Stage("C++ units", [release], 600),
         pytest_stage("check scripts", ["tests/tools"], 120),
-        pytest_stage("Python", ["tests/python"], 600),
-        pytest_stage("journeys", ["tests/journeys"], 1200),
+        pytest_stage("Python", ["tests/python"], 600, jobs),
+        pytest_stage("journeys", ["tests/journeys"], 1200, jobs),
         Stage("checks", [[sys.executable, "tools/run_checks.py"]], 1200),
         sanitizer_stage("asan", jobs, 2400),
         sanitizer_stage("tsan", jobs, 2400),
@@ -98,8 +101,13 @@ def stage_of(part: str, jobs: int) -> Stage:
     return Stage(part, [[*build, f"tests/{part}/all", "--", "--quiet"], runner], 1800)
 
 
-def run_command(command: list[str], limit_s: float, folder: Path = root) -> tuple[int, str]:
-    """Runs in a group of its own, so that a stage out of time leaves nothing behind."""
+def run_command(
+    command: list[str], limit_s: float, folder: Path = root, is_shown: bool = False
+) -> tuple[int, str]:
+    """Exit code and output, which is_shown prints as it comes.
+
+    Runs in a group of its own, so that a stage out of time leaves nothing behind.
+    """
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -110,17 +118,32 @@ def run_command(command: list[str], limit_s: float, folder: Path = root) -> tupl
         errors="replace",
         start_new_session=True,
     )
+    is_over = threading.Event()
+
+    def end() -> None:
+        is_over.set()
+        os.killpg(process.pid, signal.SIGKILL)
+
+    limit = threading.Timer(max(limit_s, 1), end)
+    limit.start()
+    lines = []
     try:
-        output, _ = process.communicate(timeout=max(limit_s, 1))
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        output, _ = process.communicate()
-        return 124, output + f"\nout of time after {limit_s:.0f} s\n"
-    except KeyboardInterrupt:
-        os.killpg(process.pid, 9)
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if is_shown:
+                print(line, end="", flush=True)
+        status = process.wait()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
+    finally:
+        limit.cancel()
+    if is_over.is_set():
+        lines.append(f"\nout of time after {limit_s:.0f} s\n")
+        status = 124
+    return status, "".join(lines)
 
 
 def count_results(output: str) -> tuple[int, int, int]:
@@ -140,6 +163,11 @@ def count_results(output: str) -> tuple[int, int, int]:
     return number("passed"), number("failed") + number("error"), number("skipped")
 
 
+def skip_reasons(log: str) -> list[str]:
+    """Where and why GoogleTest skipped, of ctest's log; ctest itself names only the test."""
+    return [": ".join(found) for found in re.findall(r"^(\S+:\d+): Skipped\n(.+)$", log, re.MULTILINE)]
+
+
 def failures_in(output: str) -> list[str]:
     """A line for each failure, as ctest, pytest or run_checks.py names it."""
     ctest = r"^\s*\d+ - (\S+ \((?!Skipped|Disabled).*\))\s*$"
@@ -154,11 +182,18 @@ def run_stage(stage: Stage) -> Outcome:
     passed = failed = skipped = 0
     failures: list[str] = []
     for command in stage.commands:
-        status, output = run_command(command, stage.limit_s - (time.monotonic() - start))
-        counts = count_results(output)
-        passed, failed, skipped = (a + b for a, b in zip((passed, failed, skipped), counts, strict=True))
         is_setup = command[:2] in (["cmake", "--preset"], ["cmake", "--build"])
-        if status != 0 or not is_setup:
+        left_s = stage.limit_s - (time.monotonic() - start)
+        status, output = run_command(command, left_s, is_shown=not is_setup)
+        counts = count_results(output)
+        if command[0] == "ctest" and counts[2]:
+            log = root / "build" / command[2] / "Testing/Temporary/LastTest.log"
+            for reason in skip_reasons(log.read_text(errors="replace")):
+                print(f"SKIPPED {reason}", flush=True)
+        passed, failed, skipped = (a + b for a, b in zip((passed, failed, skipped), counts, strict=True))
+        if status == 124:
+            print(output.splitlines()[-1], flush=True)
+        elif status != 0 and is_setup:
             print(output.rstrip(), flush=True)
         if status != 0:
             failed += counts[1] == 0
@@ -167,32 +202,43 @@ def run_stage(stage: Stage) -> Outcome:
     return Outcome(passed, failed, skipped, time.monotonic() - start, failures)
 
 
+def print_summary(outcomes: dict[str, Outcome], build_s: float) -> None:
+    print("\n== summary")
+    if build_s:
+        print(f"{'build':24} {build_s:52.1f} s")
+    for name, o in outcomes.items():
+        print(f"{name:24} {o.passed:5} passed {o.failed:4} failed {o.skipped:4} skipped {o.seconds:7.1f} s")
+    for name, o in outcomes.items():
+        for failure in o.failures:
+            print(f"{name}: {failure}")
+    passed, failed, skipped = (
+        sum(getattr(o, field) for o in outcomes.values()) for field in ("passed", "failed", "skipped")
+    )
+    seconds = build_s + sum(o.seconds for o in outcomes.values())
+    print(f"{passed} passed, {failed} failed, {skipped} skipped in {seconds / 60:.1f} min", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", help="run only the stages whose name holds this word")
     parser.add_argument("--of", metavar="PART", help="build and run only tests/PART")
+    parser.add_argument("--build-seconds", type=float, default=0, help="what the build before took")
     options = parser.parse_args()
     chosen = [s for s in stages(options.jobs) if not options.only or options.only in s.name]
     if options.of:
         chosen = [stage_of(options.of, options.jobs)]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    outcomes: dict[str, Outcome] = {}
     try:
-        outcomes = {stage.name: run_stage(stage) for stage in chosen}
+        for stage in chosen:
+            outcomes[stage.name] = run_stage(stage)
     except KeyboardInterrupt:
+        print_summary(outcomes, options.build_seconds)
         print("interrupted; what was running is stopped", file=sys.stderr)
         return 130
-    print("\n== summary")
-    for name, o in outcomes.items():
-        print(f"{name:24} {o.passed:5} passed {o.failed:4} failed {o.skipped:4} skipped {o.seconds:7.1f} s")
-    passed, failed, skipped = (
-        sum(getattr(o, field) for o in outcomes.values()) for field in ("passed", "failed", "skipped")
-    )
-    for name, o in outcomes.items():
-        for failure in o.failures:
-            print(f"{name}: {failure}")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed or not passed else 0
+    print_summary(outcomes, options.build_seconds)
+    return 1 if not outcomes or any(o.failed or not o.passed for o in outcomes.values()) else 0
 
 
 if __name__ == "__main__":

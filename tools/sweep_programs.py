@@ -12,12 +12,13 @@ import argparse
 import json
 import os
 import stat
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from heapwright.measure.program import RunFailedError, run_program
 
 project = Path(__file__).resolve().parent.parent
 build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
@@ -30,7 +31,7 @@ refused = 2  # the collector's exit code, with a line that says why
 @dataclass(frozen=True)
 class End:
     status: int | None  # None: had to be stopped
-    errors: str = ""
+    line: str = ""  # the last that it said
 
 
 @dataclass(frozen=True)
@@ -42,24 +43,11 @@ class Outcome:
 
 def run(line: list[str], folder: Path, **variables: str) -> End:
     environment = os.environ | {"HOME": str(folder), "TERM": "dumb"} | variables
-    process = subprocess.Popen(
-        line,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        text=True,
-        errors="replace",
-    )
     try:
-        _, errors = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.communicate()
-        return End(None)
-    return End(process.returncode, errors)
+        run_program(line, environment, timeout_s, folder)
+    except RunFailedError as failure:
+        return End(failure.code, failure.line)
+    return End(0)
 
 
 def problems_of_recording(summary: Path) -> list[str]:
@@ -89,7 +77,7 @@ def sweep(program: Path, argument: str) -> Outcome:
         summary = folder / "summary.json"
         options = ["--quiet", "--summary", str(summary), "--output", str(folder / "%p.heapwright")]
         recorded = run([str(collector), *options, "--", *line], folder)
-        said = recorded.errors.strip().partition("\n")[0]
+        said = recorded.line
         if recorded.status == refused and not summary.exists() and said.startswith("heapwright"):
             return Outcome(program, said, tuple(differences))
         expected = alone.status if alone.status >= 0 else 128 - alone.status

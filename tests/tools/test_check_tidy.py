@@ -35,6 +35,37 @@ def test_findings_of_the_sources_fail(run_check, write_tree, folder, text, found
     assert found in result.stdout
 
 
+# What the analyzer finds when it looks deep as well.
+PATHS = """#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+int divided(const std::vector<int>& v) { int n = 0; if (v.empty()) return 10 / n; return 1; }
+int freed(int n) { int* p = new int(n); if (n > 3) delete p; int r = *p; if (n <= 3) delete p; return r; }
+int unset(int n) { int v; if (n > 2) v = 1; if (n > 1) return v; return 0; }
+int moved() { auto p = std::make_unique<int>(3); auto q = std::move(p); return *p + *q; }
+char* leaked(int n) { char* p = static_cast<char*>(malloc(10)); if (n) return p; return nullptr; }
+struct Node { int value; };
+int null(std::map<std::string, Node*>& all, const std::string& name) {
+  auto found = all.find(name);
+  Node* node = found == all.end() ? nullptr : found->second;
+  return node->value;
+}
+"""
+
+
+def test_faults_along_paths_are_found(run_check, write_tree):
+    rules = "Checks: '-*,clang-analyzer-*'\nWarningsAsErrors: '*'\n"
+    root = write_tree({"src/a.cpp": PATHS, ".clang-tidy": rules})
+    command = {"directory": str(root), "file": f"{root}/src/a.cpp", "command": f"g++ -c {root}/src/a.cpp"}
+    (root / "build/release").mkdir(parents=True)
+    (root / "build/release/compile_commands.json").write_text(json.dumps([command]))
+    found = run_check("check_tidy.py", "--root", root).stdout
+    for name in ("DivideZero", "NewDelete", "uninitialized", "Move", "unix.Malloc", "NullDereference"):
+        assert name in found, name
+
+
 def test_nothing_to_look_at_fails(run_check, write_tree):
     root = write_tree({"build/release/compile_commands.json": "[]", ".clang-tidy": RULES})
     assert run_check("check_tidy.py", "--root", root).returncode == 1

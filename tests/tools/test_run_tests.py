@@ -2,7 +2,10 @@
 """The summary of `make test` names what failed, in the words of each runner."""
 
 import importlib.util
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -57,6 +60,51 @@ def test_failures_of_every_runner_are_named() -> None:
         "ERROR tests/journeys/test_loading.py::test_late - OSError",
     ]
     assert run_tests.failures_in(check_output) == ["FAILED C++ format"]
+
+
+def test_reasons_of_skipped_units_are_named() -> None:
+    log = """434/757 Testing: parts_test:Arena.Counts
+[ RUN      ] Arena.Counts
+/p/arena_test.cpp:220: Skipped
+red zones
+
+[  SKIPPED ] Arena.Counts (0 ms)
+435/757 Testing: Damage.UnknownChunkKindIsSkipped
+"""
+    assert run_tests.skip_reasons(log) == ["/p/arena_test.cpp:220: red zones"]
+
+
+def test_a_command_out_of_time_ends_with_all_it_started(tmp_path: Path) -> None:
+    mark = tmp_path / "late"
+    script = f"echo started; (sleep 3; touch {mark}) & sleep 60"
+    status, output = run_tests.run_command(["sh", "-c", script], limit_s=1)
+    assert status == 124
+    assert output.startswith("started\n") and "out of time after 1 s" in output
+    time.sleep(2.5)
+    assert not mark.exists()
+
+
+def test_an_interrupted_run_ends_what_it_started_and_sums_up(tmp_path: Path) -> None:
+    mark = tmp_path / "late"
+    code = f"""
+import sys; sys.path.insert(0, {str(path.parent)!r})
+import run_tests
+first = run_tests.Stage("first", [["echo", "1 passed"]], 10)
+second = run_tests.Stage("second", [["sh", "-c", "echo started; (sleep 3; touch {mark}) & sleep 60"]], 100)
+run_tests.stages = lambda jobs: [first, second]
+sys.argv = ["run_tests.py"]
+sys.exit(run_tests.main())
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        while running.stdout.readline() != "started\n":
+            pass
+        running.send_signal(signal.SIGTERM)
+        rest = running.stdout.read()
+    assert running.returncode == 130
+    assert "first" in rest and "1 passed, 0 failed, 0 skipped" in rest
+    time.sleep(3)
+    assert not mark.exists()
 
 
 def test_results_of_every_runner_are_counted() -> None:
