@@ -161,6 +161,19 @@ TEST(Residency, SurvivorsPinTheirPagesAndHoldWhatLiesBelowTheTop) {
   EXPECT_EQ(pins[1].held_bytes, 0U);
 }
 
+TEST(Residency, APageOfTwoSitesIsPinnedByNeither) {
+  MemoryTrace trace;
+  trace.malloc(0, 100, at(0), 992, 1);
+  trace.malloc(0, 200, at(0, 1000), 992, 2);
+  trace.malloc(0, 300, at(1), 992, 2);
+  add_scan(trace, {{0, at(9), 20'000, 20'100, 0, 0}}, {anonymous(at(0), 2)}, {});
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.pins.size(), 1U);
+  EXPECT_EQ(facts.pins[0].site, 2U);
+  EXPECT_EQ(facts.pins[0].pages, 1U);
+  EXPECT_EQ(facts.pins[0].pinned_bytes, page - 1000);
+}
+
 TEST(Residency, TheScansWithTheMostAndTheLastAreJoined) {
   MemoryTrace trace;
   for (std::uint64_t block = 0; block < 100; ++block) {
