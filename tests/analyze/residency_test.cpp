@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one way to make a scan, and all that is asked of it
 // Scans joined with blocks: layouts worked out by hand, and random ones
 // against a model of single bytes that shares no code.
 #include "analyze/facts/residency.hpp"
