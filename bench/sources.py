@@ -33,6 +33,11 @@ measured = {
     "heap": (*heap, "src/lab", "bench/heap/loads.py", "bench/heap/pairs.cpp"),
     "lab": (*heap, "src/lab", "include/heapwright"),
     "parts": ("include/heapwright", "bench/parts"),
+    "growth": (
+        "bench/growth",
+        "python/heapwright/explain/growth_kinds.py",
+        "python/heapwright/explain/trend.py",
+    ),
 }
 suffixes = {".cpp", ".hpp", ".h", ".S", ".py"}
 scripts = {"measure.py", "render.py"}  # what they change shows in the figures' form only

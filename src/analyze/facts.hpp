@@ -45,6 +45,8 @@ struct PinSite;
 struct ByThread;
 struct CrossThread;
 struct TimelinePoint;
+struct SeriesRow;
+struct SiteMoment;
 
 // Everything the analysis says about a trace.
 struct Facts {
@@ -73,6 +75,10 @@ struct Facts {
   std::vector<PinSite> pins;      // of each scan, most held or pinned bytes first
   std::vector<SlowCall> slowest;  // longest first
   std::vector<TimelinePoint> timeline;
+  // What sites held at the end of equal bins: one row a site, of the sites that ever held much.
+  std::vector<std::uint64_t> series_end_ns;  // of each bin
+  std::vector<SeriesRow> series_rows;
+  std::vector<SiteMoment> series_moments;  // row by row
   RecorderCost recorder;
   Completeness completeness;
   Coverage coverage;

@@ -33,6 +33,7 @@ HeapModel::HeapModel(const Scope& scope, ReleaseFacts& releases)
       threads_(scope.thread_of_lane.size()),
       reallocs_(scope.thread_of_lane.size()),
       timeline_(scope.steps),
+      site_series_(scope.steps, scope.sites.site_count()),
       spreads_(scope.sites, scope.weight),
       slowest_(scope.slowest_calls),
       is_in_window_(!scope.has_window_start) {
@@ -48,6 +49,7 @@ void HeapModel::pass_border(std::uint64_t time_ns) {
     begin_window(scope_.from_ns);
   }
   timeline_.close_steps(time_ns, live_);
+  site_series_.close_steps(timeline_.closed(), sites_);
   if (spreads_.is_sampled()) {
     spreads_.close_steps(timeline_.closed());
   }
@@ -125,7 +127,7 @@ void HeapModel::add_sums(RunState& run) {
 
 [[gnu::always_inline]] inline void HeapModel::count_block(const Block& block, ThreadLife& owner) {
   const auto bytes = block.size * block.weight;
-  sites_.add_block(block.stack, bytes, block.weight, live_.version());
+  sites_.add_block(block.stack, bytes, block.weight, block.excess * block.weight, live_.version());
   owner.add_block(bytes);
   live_.add_block(block.size, block.excess, block.weight);
   live_.settle(block.time_ns);
@@ -134,7 +136,7 @@ void HeapModel::add_sums(RunState& run) {
 
 [[gnu::always_inline]] inline void HeapModel::uncount_block(const Block& block, ThreadLife& owner) {
   const auto bytes = block.size * block.weight;
-  sites_.remove_block(block.stack, bytes, block.weight, live_.version());
+  sites_.remove_block(block.stack, bytes, block.weight, block.excess * block.weight, live_.version());
   owner.live_bytes -= bytes;
   live_.remove_block(block.size, block.excess, block.weight);
 }
@@ -464,6 +466,7 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
     }
   });
   live_.finish(facts);
+  site_series_.finish(sites_, facts);
   sites_.finish(live_.version(), facts);
   keep_live_at_pause(facts);
   spreads_.finish(live_.version(), scope_.steps.points(), facts);

@@ -18,6 +18,7 @@
 #include "analyze/releases.hpp"
 #include "analyze/row.hpp"
 #include "analyze/scope.hpp"
+#include "analyze/site_series.hpp"
 #include "analyze/sites.hpp"
 #include "analyze/slowest.hpp"
 #include "analyze/spreads.hpp"
@@ -114,6 +115,7 @@ class HeapModel {
   ChainSums chains_;
   Mappings mappings_;
   TimelineLive timeline_;
+  SiteSeries site_series_;
   LiveSpreads spreads_;
   Slowest slowest_;
   std::unordered_map<std::uint64_t, Displaced> displaced_;  // by address; hardly ever used

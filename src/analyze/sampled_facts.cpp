@@ -4,6 +4,7 @@
 #include "analyze/facts.hpp"
 #include "analyze/facts/calls.hpp"
 #include "analyze/facts/realloc_chains.hpp"
+#include "analyze/facts/series.hpp"
 #include "analyze/facts/sites.hpp"
 #include "analyze/facts/threads.hpp"
 #include "analyze/facts/timeline.hpp"
@@ -67,6 +68,9 @@ void divide_rows(const Divide& divide, Facts& facts) {
   for (auto& of : facts.timeline) {
     divide(of.live_bytes, of.live_usable_bytes, of.live_blocks, of.highest_live_bytes, of.allocations,
            of.releases, of.allocator_ns);
+  }
+  for (auto& of : facts.series_moments) {
+    divide(of.live_bytes, of.live_usable_bytes, of.live_blocks);
   }
 }
 

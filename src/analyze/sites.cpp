@@ -102,8 +102,7 @@ void SiteCallSums::finish(Facts& facts) const {
   }
 }
 
-SiteLives::SiteLives(const SiteMap& map)
-    : map_(map), stacks_(map.stack_count()), sites_(map.is_identity() ? 0 : map.site_count()) {}
+SiteLives::SiteLives(const SiteMap& map) : map_(map), stacks_(map.stack_count()), sites_(map.site_count()) {}
 
 void SiteLives::begin_window(std::uint64_t version) {
   for (auto& life : stacks_) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyze/facts/series.hpp"
 #include "analyze/histogram.hpp"
 #include "analyze/site_histograms.hpp"
 #include "analyze/zeroed_array.hpp"
@@ -136,31 +137,35 @@ class SiteLives {
   explicit SiteLives(const SiteMap& map);
 
   [[gnu::always_inline]] void add_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight,
-                                        std::uint64_t version) noexcept {
+                                        std::uint64_t excess_bytes, std::uint64_t version) noexcept {
     auto& life = stacks_[stack];
     life.live.add(bytes, weight, version);
     life.own_peak_bytes = life.live.bytes > life.own_peak_bytes ? life.live.bytes : life.own_peak_bytes;
-    if (!map_.is_identity()) {
-      auto& site = sites_[map_.site_of(stack)];
-      site.bytes += bytes;
-      site.peak_bytes = site.bytes > site.peak_bytes ? site.bytes : site.peak_bytes;
-    }
+    auto& site = sites_[map_.site_of(stack)];
+    site.bytes += bytes;
+    site.excess_bytes += excess_bytes;
+    site.blocks += weight;
+    site.peak_bytes = site.bytes > site.peak_bytes ? site.bytes : site.peak_bytes;
   }
   // The own peaks with a block that is gone again.
   [[gnu::always_inline]] void raise(std::uint32_t stack, std::uint64_t bytes) noexcept {
     auto& life = stacks_[stack];
     life.own_peak_bytes = std::max(life.own_peak_bytes, life.live.bytes + bytes);
-    if (!map_.is_identity()) {
-      auto& site = sites_[map_.site_of(stack)];
-      site.peak_bytes = std::max(site.peak_bytes, site.bytes + bytes);
-    }
+    auto& site = sites_[map_.site_of(stack)];
+    site.peak_bytes = std::max(site.peak_bytes, site.bytes + bytes);
   }
   [[gnu::always_inline]] void remove_block(std::uint32_t stack, std::uint64_t bytes, std::uint64_t weight,
-                                           std::uint64_t version) noexcept {
+                                           std::uint64_t excess_bytes, std::uint64_t version) noexcept {
     stacks_[stack].live.remove(bytes, weight, version);
-    if (!map_.is_identity()) {
-      sites_[map_.site_of(stack)].bytes -= bytes;
-    }
+    auto& site = sites_[map_.site_of(stack)];
+    site.bytes -= bytes;
+    site.excess_bytes -= excess_bytes;
+    site.blocks -= weight;
+  }
+  // What the site holds now.
+  SiteMoment moment_of(std::uint32_t site) const noexcept {
+    const auto& live = sites_[site];
+    return {live.bytes, live.bytes + live.excess_bytes, live.blocks};
   }
   void add_temporary(std::uint32_t stack, std::uint64_t weight) noexcept {
     stacks_[stack].temporaries += weight;
@@ -170,13 +175,15 @@ class SiteLives {
   void finish(std::uint64_t version, Facts& facts);
 
  private:
-  struct SiteLive {
+  struct alignas(32) SiteLive {
     std::uint64_t bytes;
+    std::uint64_t excess_bytes;  // usable beyond these
+    std::uint64_t blocks;
     std::uint64_t peak_bytes;
   };
   const SiteMap& map_;
   ZeroedArray<StackLife> stacks_;
-  ZeroedArray<SiteLive> sites_;  // empty when every stack is its own site
+  ZeroedArray<SiteLive> sites_;
 };
 
 // Sums facts.stacks into facts.sites; own peaks of sites are kept.

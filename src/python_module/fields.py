@@ -29,7 +29,7 @@ SCALARS = {
     **{f"std::{sign}int{bits}_t": "int" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
 # So many rows that Python reads them column by column.
-BY_COLUMN = {"stacks"}
+BY_COLUMN = {"stacks", "series_moments"}
 
 
 class Struct(NamedTuple):

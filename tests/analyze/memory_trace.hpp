@@ -9,6 +9,7 @@
 #include "analyze/facts/mappings.hpp"
 #include "analyze/facts/realloc_chains.hpp"
 #include "analyze/facts/residency.hpp"
+#include "analyze/facts/series.hpp"
 #include "analyze/facts/sites.hpp"
 #include "analyze/facts/threads.hpp"
 #include "analyze/facts/timeline.hpp"

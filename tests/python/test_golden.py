@@ -114,6 +114,15 @@ ANSWERS: dict[str, Any] = {
             {**S, "live_bytes": 1000, "live_blocks": 1, "share": 1000 / 5096, "share_of_allocations": 0.25},
         ],
     },
+    # No slope is sure. M comes once and stays; S holds 1000 at the start and at the end, P 100 and nothing.
+    "growth": {
+        "limit_bytes": 0, "used_bytes": 20_000 + 500, "growth_bytes_per_s": 0, "to_limit_ns": -1,
+        "sites": [
+            {**M, "kind": "warm-up", "is_sure": False, "bytes_at_begin": 4096, "bytes_at_end": 4096, "leak_sign": ""},
+            {**S, "kind": "steady", "bytes_at_end": 1000, "blocks_at_end": 1, "mean_usable_at_begin": 1008},
+            {**P, "kind": "steady", "bytes_at_begin": 100, "bytes_at_end": 0, "blocks_at_begin": 1, "blocks_at_end": 0},
+        ],
+    },
     "volume": {
         "bytes": 5918,
         "sites": [

@@ -26,8 +26,12 @@ def run(
     step_ns: int = 10_000,
     begin: int = 1600,
     freed: int = 0,
+    late: int = 16,
 ) -> MadeTrace:
-    """Many blocks of one site that stay, beside others that are freed (tidy) or stay as well (messy)."""
+    """Many blocks of one site that stay, beside others that are freed (tidy) or stay as well (messy).
+
+    So many of the first come late, after the others.
+    """
     made = MadeTrace()
     made.line("module", 0x400000, 0x500000, 0x400000, "/opt/shop/server", "aabbcc")
     made.line("module", 0x600000, 0x700000, 0x600000, "/usr/lib/libstdc++.so.6", "bb")
@@ -39,7 +43,7 @@ def run(
     for parent, frame in ((0, 0), (1, 1), (1, 2), (1, 3), (0, 4), (5, 3), (1, 4)):
         made.line("stack", parent, frame)
     made.event(MALLOC, 0x100, 72704, stack=POOL, at=800)
-    for number in range(blocks):
+    for number in range(blocks - late):
         made.event(MALLOC, 0x10000 + 64 * number, 24, stack=LEAK, at=begin + number * step_ns)
         if number < freed:
             made.event(FREE, 0x10000 + 64 * number)
@@ -47,6 +51,9 @@ def run(
         made.event(MALLOC, 0x100000 + 64 * number, 32, stack=WORK)
         if number < tidy:
             made.event(FREE, 0x100000 + 64 * number)
+    for number in range(blocks - late, blocks):
+        at = max(made._now_ns, begin + number * step_ns)
+        made.event(MALLOC, 0x10000 + 64 * number, 24, stack=LEAK, at=at)
     made.end = f"end 1 0 {made._now_ns + 1600}"
     return made
 
@@ -80,10 +87,11 @@ def test_a_leak_is_told_on_the_first_screen(tmp_path: Path) -> None:
     [
         run(blocks=40),
         run(freed=1),
-        run(step_ns=100, begin=1600),  # all at the start of a run that goes on
+        run(step_ns=100, begin=1600, late=0),  # all at the start of a run that goes on
+        run(late=0),  # for more than half of it, and then no more
         run(messy=1000, step_ns=30_000_000),  # a program that does not clean up, in a short run
     ],
-    ids=["few", "freed", "early", "untidy"],
+    ids=["few", "freed", "early", "ended", "untidy"],
 )
 def test_no_alarm(tmp_path: Path, made: MadeTrace) -> None:
     assert signs(explained(made, tmp_path)) == []

@@ -28,6 +28,9 @@ Suppressions = Annotated[
         metavar="FILE", help="Blocks that are no leaks: leak:PATTERN lines, as LeakSanitizer reads."
     ),
 ]
+MemoryLimit = Annotated[
+    str, typer.Option(metavar="SIZE", help="Memory the process may have (2g): when growth reaches it.")
+]
 TreeFrom = Annotated[
     str, typer.Option("--tree", metavar="END", help=f"One tree of calls, from: {', '.join(ENDS)}.")
 ]
@@ -59,6 +62,7 @@ def explain(
     library: options.Library = "",
     through: options.Through = "",
     suppressions: Suppressions = None,
+    memory_limit: MemoryLimit = "",
     tree: TreeFrom = "",
     measure: Measure = "peak",
     min_share: MinShare = "1%",
@@ -71,7 +75,9 @@ def explain(
 ) -> None:
     """Say what the recorded program's heap cost, and where."""
     known = read_suppressions(suppressions)
-    wishes = make_wishes(top, question or [], json, wide, make_tree(tree, measure, min_share), known)
+    wishes = make_wishes(
+        top, question or [], json, wide, make_tree(tree, measure, min_share), known, memory_limit
+    )
     if is_session(file):
         session = open_processes(file, debug_root)
         if not process:

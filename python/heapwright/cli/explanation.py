@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright import explain as explaining
-from heapwright.cli.arguments import check_answered, one_of
+from heapwright.cli.arguments import check_answered, one_of, parse_size
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
@@ -29,6 +29,7 @@ class Wishes(NamedTuple):
     wide: bool = False
     tree: tree.Wanted | None = None
     suppressions: tuple[str, ...] = ()
+    limit_bytes: int = 0
 
 
 def hint_query(file: Path) -> None:
@@ -43,12 +44,15 @@ def make_wishes(
     wide: bool = False,
     shown: tree.Wanted | None = None,
     suppressions: tuple[str, ...] = (),
+    limit: str = "",
 ) -> Wishes:
     """Checked wishes. A tree alone is shown alone."""
     if top < 1:
         raise InputError("--top takes a number from 1 on")
     names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
-    return Wishes(top, names or (() if shown else explaining.NAMES), as_json, wide, shown, suppressions)
+    wanted = names or (() if shown else explaining.NAMES)
+    limit_bytes = parse_size("--memory-limit", limit) if limit else 0
+    return Wishes(top, wanted, as_json, wide, shown, suppressions, limit_bytes)
 
 
 def read_suppressions(file: Path | None) -> tuple[str, ...]:
@@ -92,7 +96,9 @@ def explain_facts(
     """Prints the explanation of facts that are being read."""
     with progress("reading calls") as report:
         facts = reading.take(report)
-    told = explaining.Report(trace, facts, trace.sites(sites), chosen, wishes.top, wishes.suppressions)
+    told = explaining.Report(
+        trace, facts, trace.sites(sites), chosen, wishes.top, wishes.suppressions, wishes.limit_bytes
+    )
     document = explaining.explain(told, wishes.questions, wishes.tree)
     if wishes.as_json:
         print_json(document)

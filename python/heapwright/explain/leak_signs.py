@@ -19,11 +19,12 @@ from heapwright.model.suppressions import stacks_suppressed
 LIKELY, POSSIBLE = "likely", "possible"
 _LEAST_BLOCKS = 50
 _LEAST_PARTS = 16  # of 64 equal parts of the run
-_TIDY = 0.95  # so much of what other sites allocated was freed
+_LAST_PART = 48  # some come in it or later: a cache that fills once is full before
+TIDY = 0.95  # so much of what other sites allocated was freed
 # A function leaks all that it allocates for one thing. Where many functions keep
 # all they make, the program does not mean to free.
-_FEW_FUNCTIONS = 3
-_LONG_RUN_NS = 10_000_000_000
+FEW_FUNCTIONS = 3
+LONG_RUN_NS = 10_000_000_000
 _PARTS_OF_GROWTH = 48
 
 
@@ -65,19 +66,22 @@ def confidence(report: Report, found: Staying) -> dict[int, str]:
     suspects = [
         site
         for site, (stayed, facts) in enumerate(zip(found.sites, facts_of, strict=True))
-        if not facts.freed and stayed.blocks >= _LEAST_BLOCKS and stayed.parts.bit_count() >= _LEAST_PARTS
+        if not facts.freed
+        and stayed.blocks >= _LEAST_BLOCKS
+        and stayed.parts.bit_count() >= _LEAST_PARTS
+        and stayed.parts.bit_length() > _LAST_PART
     ]
     functions = {report.sites[site].location.function or str(site) for site in suspects}
-    apart = suspects if len(functions) <= _FEW_FUNCTIONS else []
+    apart = suspects if len(functions) <= FEW_FUNCTIONS else []
     signs = {}
     for site in suspects:
-        sure = _how_sure(report, found.sites[site], _freed_share(report, found, {site, *apart}))
+        sure = _how_sure(report, found.sites[site], freed_share(report, found, {site, *apart}))
         if sure:
             signs[site] = sure
     return signs
 
 
-def _freed_share(report: Report, found: Staying, apart: set[int]) -> float:
+def freed_share(report: Report, found: Staying, apart: set[int]) -> float:
     """Of what all sites but these allocated."""
     rest = [site for site in range(len(found.sites)) if site not in apart]
     allocations = sum(report.facts.sites[site].allocations for site in rest)
@@ -85,9 +89,9 @@ def _freed_share(report: Report, found: Staying, apart: set[int]) -> float:
 
 
 def _how_sure(report: Report, stayed: Stayed, others_freed: float) -> str:
-    if others_freed >= _TIDY:
+    if others_freed >= TIDY:
         return LIKELY
-    is_long = report.facts.totals.span_ns >= _LONG_RUN_NS
+    is_long = report.facts.totals.span_ns >= LONG_RUN_NS
     return POSSIBLE if is_long and stayed.parts.bit_count() >= _PARTS_OF_GROWTH else ""
 
 

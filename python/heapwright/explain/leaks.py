@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from heapwright.explain import coverage, leak_signs
+from heapwright.explain import coverage, growth, leak_signs
+from heapwright.explain.growing_sites import Growth
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.tables import sites
@@ -37,6 +38,7 @@ class _Stayed(NamedTuple):
     may_be_freed_blocks: int
     known_blocks: int
     confidence: str  # that it is a leak; "" = no sign of it
+    slope_bytes_per_s: float  # 0 unless it grows surely, at the end
 
 
 class _Leaks:
@@ -46,6 +48,7 @@ class _Leaks:
         self.live_at = coverage.live_at(report)
         found = leak_signs.staying(report)
         sure = leak_signs.confidence(report, found)
+        slopes = Growth(report) if sure else None
         is_end = self.live_at == coverage.AT_END
         self._report = report
         self._stayed = [
@@ -56,6 +59,7 @@ class _Leaks:
                 facts.live_at_pause_blocks if is_end else facts.live_at_end_blocks,
                 facts.live_at_end_blocks + facts.freed,
                 sure.get(number, ""),
+                slopes.slope_of(number) if slopes is not None and number in sure else 0.0,
             )
             for number, (stayed, facts) in enumerate(zip(found.sites, report.facts.sites, strict=True))
         ]
@@ -114,13 +118,15 @@ def _findings(answer: Answer) -> list[Finding]:
 
 
 def _sign(sign: Answer) -> Finding:
+    rising = sign["slope_bytes_per_s"]
+    slope = f", by {units.rate(rising)} at the end" if rising > 0 else ""
     is_likely = sign["confidence"] == leak_signs.LIKELY
     text = (
         f"{units.counted(sign['live_blocks'], 'block')} ({units.size(sign['live_bytes'])}) of {sign['name']} "
         "allocated throughout the run, none ever freed: "
-        f"{'likely a leak' if is_likely else 'a leak, or a cache that only grows'}"
+        f"{'likely a leak' if is_likely else 'a leak, or a cache that only grows'}{slope}"
     )
-    return Finding(1.0 if is_likely else 0.5, text)
+    return Finding(growth.WEIGHT if rising > 0 else 1.0 if is_likely else 0.5, text)
 
 
 QUESTION = Question(
@@ -157,6 +163,12 @@ QUESTION = Question(
             Column("live_bytes", "bytes", sampled="end_bytes"),
             Column("live_blocks", sampled="end_blocks"),
             Column("confidence", Choice((leak_signs.LIKELY, leak_signs.POSSIBLE))),
+            Column(
+                "slope_bytes_per_s",
+                "integer",
+                value=lambda site, _: round(site.slope_bytes_per_s),
+                about="As of the question growth; 0: it does not surely grow at the end.",
+            ),
             rows=_Leaks.signs,
             key="signs",
             about="Sites whose blocks were allocated throughout the run and never freed.",

@@ -24,6 +24,7 @@ class Report(NamedTuple):
     chosen: Filter
     top: int
     suppressions: tuple[str, ...] = ()  # of LeakSanitizer's kind
+    limit_bytes: int = 0  # of the process's memory; 0 = none given
 
     @property
     def thread_time_ns(self) -> int:

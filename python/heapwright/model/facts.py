@@ -183,6 +183,21 @@ class PinSite(NamedTuple):
     held_bytes: int
 
 
+class SeriesRow(NamedTuple):
+    """A site whose course is known: from first_bin on; 0 = all of it."""
+
+    site: int
+    first_bin: int
+
+
+class SiteMoment(NamedTuple):
+    """What a site held at one moment."""
+
+    live_bytes: int
+    live_usable_bytes: int
+    live_blocks: int
+
+
 class SiteFacts(NamedTuple):
     """What one site, or one stack, did."""
 
@@ -370,6 +385,9 @@ class Facts(NamedTuple):
     pins: tuple[PinSite, ...]
     slowest: tuple[SlowCall, ...]
     timeline: tuple[TimelinePoint, ...]
+    series_end_ns: tuple[int, ...]
+    series_rows: tuple[SeriesRow, ...]
+    series_moments: Columns
     recorder: RecorderCost
     completeness: Completeness
     coverage: Coverage

@@ -42,6 +42,15 @@ def size(count: float) -> str:
     return _with_unit(count, _BINARY)
 
 
+def rate(bytes_per_s: float) -> str:
+    """Bytes a second.
+
+    >>> rate(2048), rate(-3e6), rate(0.25)
+    ('2.00 KiB/s', '-2.86 MiB/s', '0 B/s')
+    """
+    return f"{size(round(bytes_per_s))}/s"
+
+
 def duration(time_ns: float) -> str:
     """Nanoseconds with a unit.
 

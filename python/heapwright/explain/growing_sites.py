@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""The sites that hold enough to be told, each with what its course is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from heapwright.explain import growth_kinds, leak_signs
+from heapwright.explain.growth_kinds import LEAK, UNKNOWN, Verdict
+from heapwright.explain.report import Report
+from heapwright.model import Site
+from heapwright.model.site_series import SiteCourse, courses_of
+
+_LEAST_SHARE = 0.002  # of the peak: sites that never held more, and growth below it, are left out
+_EARLY = 0.25  # of the growth by the middle of a short run: it is not its last step alone
+_TOO_SHORT = "in so short a run, work that is not done yet looks the same"
+NO_SIGN = ""
+
+
+class Held(NamedTuple):
+    """At one end of the run: the first bin that held something, or the last before all was given back."""
+
+    bytes: int
+    blocks: int
+    mean_usable_bytes: float
+
+
+class Row(NamedTuple):
+    """A site's growth; half_way: between begin and end."""
+
+    kind: str
+    slope_bytes_per_s: float
+    half_width_bytes_per_s: float
+    is_sure: bool
+    since_ns: int
+    begin: Held
+    end: Held
+    half_way_bytes: int
+    sign: str
+    reason: str
+
+    @property
+    def rank(self) -> tuple[float, int]:
+        """Growth at the end first."""
+        return (-self.slope_bytes_per_s if self.is_sure else 0.0, -self.end.bytes)
+
+
+class Growth:
+    """The sites whose course is worth telling, those that grow most at the end first."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        end_ns = report.facts.series_end_ns
+        least = max(1, _LEAST_SHARE * report.facts.peak.live_bytes)
+        signs = leak_signs.confidence(report, leak_signs.staying(report))
+        self._rows = {
+            course.site: _row(end_ns, course, _verdict(course, least), signs.get(course.site, NO_SIGN))
+            for course in courses_of(report.facts)
+            if course.site in signs or max(course.live_bytes) >= least
+        }
+        self._doubt()
+        self.peak_bytes = report.facts.peak.live_bytes
+        self.limit_bytes = report.limit_bytes
+        self.used_bytes, self.used_is_resident = _used(report)
+        rising = [
+            row.slope_bytes_per_s for row in self._rows.values() if row.is_sure and row.slope_bytes_per_s > 0
+        ]
+        self.growth_bytes_per_s = math.fsum(rising)
+
+    def _doubt(self) -> None:
+        """A short run: a leak only where the others' blocks are freed, and not in its last step alone."""
+        if self._report.facts.totals.span_ns >= leak_signs.LONG_RUN_NS:
+            return
+        leaks = [site for site, row in self._rows.items() if row.kind == LEAK and not row.sign]
+        names = {self._report.sites[site].location.function or str(site) for site in leaks}
+        rest = (
+            leak_signs.freed_share(self._report, leak_signs.staying(self._report), set(leaks))
+            if leaks
+            else 1.0
+        )
+        is_tidy = len(names) <= leak_signs.FEW_FUNCTIONS and rest >= leak_signs.TIDY
+        for site in leaks:
+            row = self._rows[site]
+            if is_tidy and row.half_way_bytes - row.begin.bytes >= _EARLY * (row.end.bytes - row.begin.bytes):
+                continue
+            self._rows[site] = self._rows[site]._replace(kind=UNKNOWN, reason=_TOO_SHORT)
+
+    def rows(self) -> list[tuple[Site, Row]]:
+        """The first of them."""
+        order = sorted(self._rows, key=lambda site: self._rows[site].rank)[: self._report.top]
+        return [(self._report.sites[site], self._rows[site]) for site in order]
+
+    def slope_of(self, site: int) -> float:
+        """Bytes a second at the end; 0 where it is not sure, or the site is not followed."""
+        row = self._rows.get(site)
+        return row.slope_bytes_per_s if row is not None and row.is_sure else 0.0
+
+
+def _verdict(course: SiteCourse, least_bytes: float) -> Verdict:
+    """Of what is known of the course, in bins of the whole."""
+    first = course.first_bin
+    known = growth_kinds.Course(list(course.live_bytes[first:]), list(course.live_blocks[first:]))
+    verdict = growth_kinds.verdict(known, least_bytes)
+    return verdict._replace(begin=verdict.begin + first, end=verdict.end + first)
+
+
+def _row(end_ns: Sequence[int], course: SiteCourse, verdict: Verdict, sign: str) -> Row:
+    bin_s = (end_ns[-1] - end_ns[0]) / max(1, len(end_ns) - 1) / 1e9 or 1e-9
+    first = next((place for place, blocks in enumerate(course.live_blocks) if blocks), 0)
+    last = max(first, verdict.end - 1)
+    begin_ns = end_ns[verdict.begin] - round(bin_s * 1e9)
+    return Row(
+        # A sign says more than the course: of all that others make, nothing stays.
+        LEAK if sign else verdict.kind,
+        verdict.slope.each / bin_s,
+        verdict.slope.half_width / bin_s,
+        verdict.slope.is_sure,
+        max(0, begin_ns),
+        _held(course, first),
+        _held(course, last),
+        course.live_bytes[(first + last) // 2],
+        sign,
+        "" if sign else verdict.reason,
+    )
+
+
+def _held(course: SiteCourse, place: int) -> Held:
+    blocks = course.live_blocks[place]
+    return Held(course.live_bytes[place], blocks, course.live_usable_bytes[place] / blocks if blocks else 0.0)
+
+
+def _used(report: Report) -> tuple[int, bool]:
+    """What counts towards a limit at the end: resident memory, or where no sample tells, live bytes."""
+    points = report.facts.timeline
+    resident = points[-1].resident_bytes + points[-1].resident_shared_bytes if points else 0
+    return (resident, True) if resident else (points[-1].live_bytes if points else 0, False)

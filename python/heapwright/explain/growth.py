@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""Which sites grow over time, how fast, and is it a leak?"""
+
+from __future__ import annotations
+
+import math
+
+from heapwright.explain import leak_signs
+from heapwright.explain.growing_sites import NO_SIGN, Growth
+from heapwright.explain.growth_kinds import CREEP, KINDS, LEAK, SAWTOOTH, UNKNOWN, WARM_UP
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding
+from heapwright.explain.tables import sites
+from heapwright.report import units
+from heapwright.report.columns import Choice, Column
+
+_NOT_KNOWN = -1
+_NONE = "–"
+_FINDINGS = 3
+WEIGHT = 1.1  # before what only is large
+WEIGHT_UNKNOWN = 0.8
+_LEAST_TOLD = 0.02  # of the peak: growth that is worth a line on the first screen
+
+
+def _time_left_ns(answer: Answer, slope_bytes_per_s: float) -> int:
+    """Until the process has what it may have; -1 where there is no limit, or no growth towards it."""
+    if not answer["limit_bytes"] or slope_bytes_per_s <= 0:
+        return _NOT_KNOWN
+    return int(max(0, answer["limit_bytes"] - answer["used_bytes"]) / slope_bytes_per_s * 1e9)
+
+
+def _from_to(begin: str, end: str, unit: str) -> Column:
+    def text(row: Answer, _: Answer) -> str:
+        first, last = units.number(row[begin], unit), units.number(row[end], unit)
+        return first if first == last else f"{first} → {last}"
+
+    return Column("", "word", {"bytes": "live", "count": "blocks"}[unit], text=text)
+
+
+def _sizes(row: Answer, _: Answer) -> str:
+    first, last = units.size(round(row["mean_usable_at_begin"])), units.size(round(row["mean_usable_at_end"]))
+    return first if first == last else f"{first} → {last}"
+
+
+def _slope(row: Answer, _: Answer) -> str:
+    slope, wide = row["slope_bytes_per_s"], row["half_width_bytes_per_s"]
+    if not row["is_sure"]:
+        return _NONE
+    return units.rate(slope) if wide == _NOT_KNOWN else f"{units.rate(slope)} ±{units.rate(wide)}"
+
+
+def _to_limit(row: Answer, answer: Answer) -> str:
+    return _NONE if row["to_limit_ns"] == _NOT_KNOWN else units.duration(row["to_limit_ns"])
+
+
+def _findings(answer: Answer) -> list[Finding]:
+    """What surely grows; what has a sign of a leak, the question leaks tells."""
+    growing = [row for row in answer["sites"] if _is_told(row, answer)][:_FINDINGS]
+    return [
+        Finding(WEIGHT_UNKNOWN if row["kind"] == UNKNOWN else WEIGHT, _sentence(row, answer))
+        for row in growing
+    ]
+
+
+def _is_told(row: Answer, answer: Answer) -> bool:
+    grown = row["bytes_at_end"] - row["bytes_at_begin"]
+    return (
+        row["kind"] in (LEAK, CREEP, UNKNOWN)
+        and row["is_sure"]
+        and row["slope_bytes_per_s"] > 0
+        and not row["leak_sign"]
+        and grown >= _LEAST_TOLD * answer["peak_bytes"]
+    )
+
+
+def _sentence(row: Answer, answer: Answer) -> str:
+    since = f" since {units.duration(row['since_ns'])}" if row["since_ns"] else ""
+    growth = f"{row['name']} grows by {units.rate(row['slope_bytes_per_s'])}{since}"
+    blocks = units.counted(row["blocks_at_end"], "block")
+    left = _to_limit(row, answer)
+    ends = f"; the limit is reached in {left}" if left != _NONE else ""
+    if row["kind"] == CREEP:
+        return (
+            f"{growth} in {blocks} of steady number and mean size {_sizes(row, answer)}: capacity creep{ends}"
+        )
+    what = "a leak, or data that only grows" if row["kind"] == LEAK else row["reason"]
+    return f"{growth}, to {units.size(row['bytes_at_end'])} in {blocks}: {what}{ends}"
+
+
+def _notes(answer: Answer) -> list[str]:
+    rows = answer["sites"]
+    notes = [f"{kind}: {text}" for kind, text in _WORDS.items() if any(row["kind"] == kind for row in rows)]
+    doubted = [row for row in rows if row["reason"]]
+    notes += [f"{row['kind']}, {row['name']}: {row['reason']}" for row in doubted[:1]]
+    if answer["limit_bytes"]:
+        notes.append(_about_limit(answer))
+    return notes
+
+
+def _about_limit(answer: Answer) -> str:
+    left = _to_limit(answer, answer)
+    is_of = "resident" if answer["used_is_resident"] else "live"
+    reached = f"all that grows, {units.rate(answer['growth_bytes_per_s'])}, reaches it in {left}"
+    return (
+        f"limit {units.size(answer['limit_bytes'])}, {units.size(answer['used_bytes'])} {is_of} at the end: "
+        f"{reached if left != _NONE else 'nothing surely grows towards it'}"
+    )
+
+
+_WORDS = {
+    LEAK: "more and more blocks stay; a cache that never stops growing looks the same",
+    CREEP: "the number of blocks is steady, each grows and keeps what it grew to",
+    WARM_UP: "it grew and came to rest, or does ever less",
+    SAWTOOTH: "it fills and empties again and again",
+}
+
+
+def _whole(value: float) -> int:
+    return round(value) if math.isfinite(value) else _NOT_KNOWN
+
+
+QUESTION = Question(
+    "growth",
+    "Growth over time, by slope at the end",
+    (
+        Column("limit_bytes", "bytes", about="Of --memory-limit; 0: none was given."),
+        Column("used_bytes", "bytes", about="What counts towards the limit at the end."),
+        Column("used_is_resident", "flag", about="used_bytes are resident, otherwise live."),
+        Column("peak_bytes", "bytes", value=lambda growth, _: growth.peak_bytes),
+        Column("growth_bytes_per_s", "number", about="Of all sites that grow surely."),
+        Column(
+            "to_limit_ns",
+            "integer",
+            value=lambda growth, of: _time_left_ns(of, growth.growth_bytes_per_s),
+            about="At that slope; -1: no limit, or no growth.",
+        ),
+    ),
+    (
+        sites(
+            Column(
+                "slope_bytes_per_s",
+                "integer",
+                "growth",
+                lambda row, _: round(row.slope_bytes_per_s),
+                text=_slope,
+            ),
+            Column(
+                "half_width_bytes_per_s",
+                "integer",
+                value=lambda row, _: _whole(row.half_width_bytes_per_s),
+                about="The slope's 95 % interval is ± this; -1: not known.",
+            ),
+            Column("is_sure", "flag", about="The slope is no chance of a load that does not grow."),
+            Column(
+                "since_ns",
+                "ns",
+                about="The slope is that from here to the end, or to where all was given back.",
+            ),
+            Column("kind", Choice(KINDS), "kind", text=lambda row, _: str(row["kind"])),
+            Column("reason", "text", about="Why it is unknown."),
+            Column("leak_sign", Choice((leak_signs.LIKELY, leak_signs.POSSIBLE, NO_SIGN)), value="sign"),
+            Column("bytes_at_begin", "bytes", value="begin.bytes", about="When it first held something."),
+            Column("bytes_at_end", "bytes", value="end.bytes"),
+            _from_to("bytes_at_begin", "bytes_at_end", "bytes"),
+            Column("blocks_at_begin", value="begin.blocks"),
+            Column("blocks_at_end", value="end.blocks"),
+            _from_to("blocks_at_begin", "blocks_at_end", "count"),
+            Column("mean_usable_at_begin", "number", value="begin.mean_usable_bytes"),
+            Column("mean_usable_at_end", "number", "mean size", value="end.mean_usable_bytes", text=_sizes),
+            Column(
+                "to_limit_ns",
+                "integer",
+                lambda answer: "to the limit" if answer["limit_bytes"] else "",
+                lambda row, of: _time_left_ns(of, row.slope_bytes_per_s if row.is_sure else 0),
+                text=_to_limit,
+            ),
+            rows=Growth.rows,
+            about="Sites that held a 500th of the peak or more, and those with a sign of a leak.",
+        ),
+    ),
+    prepare=Growth,
+    findings=_findings,
+    notes=_notes,
+)

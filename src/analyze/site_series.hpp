@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What each site held in the course of time: a copy of its live blocks at the
+// end of equal bins. Costs nothing between their ends.
+//
+// A site gets a row when it first holds something at a bin's end. There are
+// at most most_rows: beyond, a site whose live bytes exceed the most that the
+// smallest row ever held takes that row, and its own course begins there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "analyze/facts/series.hpp"
+#include "analyze/sites.hpp"
+#include "analyze/timeline.hpp"
+
+namespace heapwright::analyze {
+
+struct Facts;
+
+// Not thread-safe. Memory: at most rows x bins x 24 bytes (6 MiB) and 4 bytes a site.
+class SiteSeries {
+ public:
+  static constexpr std::uint32_t most_bins = 256;
+  static constexpr std::size_t most_rows = 1024;
+
+  // A bin is one step of the timeline, or several where these are more than most_bins.
+  SiteSeries(const TimeSteps& steps, std::size_t sites, std::size_t rows = most_rows);
+
+  // Copies what lives now into every bin that ends with one of the first
+  // `closed_steps` of the timeline. Complexity: O(sites) for each such bin.
+  void close_steps(std::size_t closed_steps, const SiteLives& lives);
+  // Closes the rest and fills the facts' series.
+  void finish(const SiteLives& lives, Facts& facts);
+
+ private:
+  static constexpr std::uint32_t no_row = UINT32_MAX;
+
+  struct Row {
+    std::uint32_t site = 0;
+    std::uint32_t first_bin = 0;
+    std::uint64_t largest_bytes = 0;
+    std::vector<SiteMoment> moments;  // first_bin and after; the latest where it ended
+  };
+  struct Newcomer {
+    std::uint32_t site;
+    std::uint64_t bytes;
+  };
+
+  void close_bin(const SiteLives& lives);
+  void begin_rows(std::vector<Newcomer>& newcomers, const SiteLives& lives);
+  void begin_row(Row& row, std::uint32_t site);
+  void put(Row& row, const SiteMoment& moment) const;
+
+  const TimeSteps& steps_;
+  std::size_t rows_limit_;
+  std::uint32_t steps_per_bin_;
+  std::uint32_t bins_;
+  std::uint32_t closed_ = 0;
+  std::vector<std::uint32_t> row_of_site_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace heapwright::analyze

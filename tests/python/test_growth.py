@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""Which sites grow: made-up loads whose kind is known, and traces written call by call."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import heapwright
+import jsonschema
+import pytest
+from heapwright import explain
+from heapwright.explain import growth_kinds, trend
+from heapwright.explain.growth_kinds import Course, verdict
+from heapwright.model import Filter
+from test_explain import SCHEMA, printed
+from written_traces import FREE, MALLOC, PROJECT, Command, MadeTrace
+
+sys.path.append(str(PROJECT / "bench/growth"))
+import loads
+
+SECOND = 1_000_000_000
+MAIN, GROWS, WORK, CACHE = 1, 2, 3, 4  # stacks
+
+
+def kind_of(made: loads.Made, seed: str) -> str:
+    live_bytes, blocks = loads.course(made(random.Random(seed)))
+    return verdict(Course(live_bytes, blocks), max(live_bytes) / 500).kind
+
+
+@pytest.mark.parametrize("name", loads.STATIONARY)
+def test_loads_that_do_not_grow_are_not_called_growing(name: str) -> None:
+    """The few of bench/results/growth.json's many; seeds of their own, none of which is a false alarm."""
+    kinds = [kind_of(loads.STATIONARY[name], f"test {name} {seed}") for seed in range(12)]
+    assert not {"leak", "creep"} & set(kinds), kinds
+
+
+@pytest.mark.parametrize("name", loads.GROWING)
+def test_loads_that_grow_are_told(name: str) -> None:
+    made, right = loads.GROWING[name]
+    kinds = [kind_of(made, f"test {name} {seed}") for seed in range(10)]
+    assert sum(kind in right for kind in kinds) >= 7, kinds
+    assert not set(kinds) & ({"leak", "creep"} - set(right)), kinds
+
+
+@pytest.mark.parametrize(("noise", "slope"), [(0, 5), (100, 5), (3000, 100)])
+def test_the_interval_holds_the_slope(noise: int, slope: int) -> None:
+    inside = 0
+    for seed in range(100):
+        chance = random.Random(seed)
+        found = trend.slope([1000 + slope * at + chance.gauss(0, noise) for at in range(256)])
+        inside += abs(found.each - slope) <= found.half_width + 1e-9
+    assert inside >= 88, "of 100 intervals of 95 %"
+
+
+def test_noise_that_remembers_widens_the_interval() -> None:
+    def walk(memory: float) -> trend.Slope:
+        chance, level, values = random.Random(5), 0.0, []
+        for _ in range(256):
+            level = memory * level + chance.gauss(0, 100)
+            values.append(10_000 + level)
+        return trend.slope(values)
+
+    assert walk(0.9).half_width > 2 * walk(0).half_width
+    assert not walk(0.99).is_sure
+
+
+def test_a_program_that_gives_all_back_at_its_end_has_grown_before() -> None:
+    rising = [100 * at for at in range(240)]
+    found = verdict(Course(rising + [0] * 16, list(range(240)) + [0] * 16), 100)
+    assert (found.kind, found.end) == ("leak", 240)
+
+
+def test_a_course_known_in_part_is_unknown() -> None:
+    assert verdict(Course([*range(63)], [*range(63)]), 1).kind == "unknown"
+
+
+def server(seconds: int, kept: int, tidy: bool = True) -> MadeTrace:
+    """A site that keeps a block in every step, beside a cache that fills in a third of the run, and requests."""
+    made = MadeTrace()
+    made.meta("program", "/opt/shop/server").meta("command", "/opt/shop/server")
+    made.line("module", 0x400000, 0x500000, 0x400000, "/opt/shop/server", "aabbcc")
+    made.line("thread", 0, 100, "main", 0, 0)
+    for pc in (0x401000, 0x402000, 0x403000, 0x404000):
+        made.line("frame", pc, 0)
+    for parent, frame in ((0, 0), (1, 1), (1, 2), (1, 3)):
+        made.line("stack", parent, frame)
+    steps = 600
+    for step in range(steps):
+        at = 1600 + step * seconds * SECOND // steps // 16 * 16
+        made.event(MALLOC, 0x10_0000 + 0x1000 * step, kept, stack=GROWS, at=at)
+        if step < steps // 3:
+            made.event(MALLOC, 0x1000_0000 + 0x1000 * step, 4000, stack=CACHE, at=at + 1600)
+        for request in range(3):
+            address = 0x9000_0000 + 0x100 * (3 * step + request)
+            made.event(MALLOC, address, 200, stack=WORK, at=at + 3200 + 480 * request)
+            if tidy:
+                made.event(FREE, address)
+    made.end = f"end 1 0 {made._now_ns + 1600}"
+    return made
+
+
+def answer(made: MadeTrace, tmp_path: Path, limit: int = 0, chosen: Filter | None = None) -> dict[str, Any]:
+    trace, chosen = heapwright.open(made.write(tmp_path / "server.heapwright")), chosen or Filter()
+    report = explain.Report(trace, trace.facts(chosen), trace.sites(), chosen, 10, (), limit)
+    document = explain.explain(report)
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(json.dumps(document)))
+    return document
+
+
+def by_site(document: dict[str, Any]) -> dict[str, Any]:
+    return {site["function"]: site for site in document["questions"]["growth"]["sites"]}
+
+
+def test_the_site_that_grows_stands_before_the_cache_that_filled_once(tmp_path: Path) -> None:
+    document = answer(server(60, 400), tmp_path)
+    found = document["questions"]["growth"]["sites"]
+    assert [(site["function"], site["kind"]) for site in found[:2]] == [
+        ("server+0x2000", "leak"),
+        ("server+0x4000", "warm-up"),
+    ]
+    assert found[0]["bytes_at_end"] < found[1]["bytes_at_end"]
+    assert found[0]["slope_bytes_per_s"] == pytest.approx(4000, rel=0.02), "600 x 400 bytes in 60 s"
+    assert (found[0]["blocks_at_end"], found[0]["mean_usable_at_end"]) == (600, 400)
+    first = document["summary"]["findings"][0]
+    assert "server+0x2000" in first["text"]
+
+
+def test_leaks_and_growth_say_one_thing(tmp_path: Path) -> None:
+    """None of its blocks is ever freed: the sign that leaks tells is growth's kind, once on the first screen."""
+    document = answer(server(60, 400), tmp_path)
+    signs = {sign["function"]: sign for sign in document["questions"]["leaks"]["signs"]}
+    kinds = {name: site["kind"] for name, site in by_site(document).items()}
+    assert all(kinds[name] == "leak" for name in signs)
+    assert (
+        signs["server+0x2000"]["slope_bytes_per_s"] == by_site(document)["server+0x2000"]["slope_bytes_per_s"]
+    )
+    said = [finding for finding in document["summary"]["findings"] if "server+0x2000" in finding["text"]]
+    assert [finding["question"] for finding in said].count("growth") + [
+        finding["question"] for finding in said if "throughout" in finding["text"]
+    ].count("leaks") == 1
+
+
+@pytest.mark.parametrize(("limit", "seconds"), [(2_000_000, 240), (1_000, 0)])
+def test_the_time_to_a_limit(tmp_path: Path, limit: int, seconds: int) -> None:
+    """1,040,000 bytes live at the end (240,000 and 800,000), 4,000 more each second."""
+    document = answer(server(60, 400), tmp_path, limit)
+    growth = document["questions"]["growth"]
+    assert (growth["used_bytes"], growth["used_is_resident"]) == (1_040_000, False)
+    assert by_site(document)["server+0x2000"]["to_limit_ns"] == pytest.approx(
+        seconds * SECOND, rel=0.02, abs=1
+    )
+    assert growth["to_limit_ns"] == pytest.approx(seconds * SECOND, rel=0.02, abs=1)
+    assert "to the limit" in printed(document, 200)
+
+
+def test_a_short_run_of_a_program_that_keeps_all_is_unknown(tmp_path: Path) -> None:
+    site = by_site(answer(server(5, 400, tidy=False), tmp_path))["server+0x2000"]
+    assert (site["kind"], site["is_sure"]) == ("unknown", True)
+    assert "short" in site["reason"]
+    assert by_site(answer(server(50, 400, tidy=False), tmp_path))["server+0x2000"]["kind"] == "leak"
+
+
+def test_a_window_has_its_own_slope(tmp_path: Path) -> None:
+    """In the last half the cache is full."""
+    window = Filter(from_ns=30 * SECOND, to_ns=60 * SECOND)
+    found = by_site(answer(server(60, 400), tmp_path, chosen=window))
+    assert found["server+0x4000"]["kind"] == "steady"
+    assert found["server+0x2000"]["slope_bytes_per_s"] == pytest.approx(4000, rel=0.03)
+
+
+def test_a_limit_that_is_no_size_is_refused(command: Command, tmp_path: Path) -> None:
+    server(1, 16).write(tmp_path / "server.heapwright")
+    said = command("explain", "server.heapwright", "--memory-limit", "much")
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "--memory-limit" in said.err
+
+
+def test_every_kind_is_explained_or_plain() -> None:
+    assert set(growth_kinds.KINDS) == {
+        "leak", "creep", "warm-up", "sawtooth", "steady", "shrinking", "unknown",
+    }  # fmt: skip
