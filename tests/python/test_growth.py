@@ -57,8 +57,8 @@ def test_the_interval_holds_the_slope(noise: int, slope: int) -> None:
 
 
 def test_noise_that_remembers_widens_the_interval() -> None:
-    def walk(memory: float) -> trend.Slope:
-        chance, level, values = random.Random(5), 0.0, []
+    def walk(memory: float, seed: int = 5) -> trend.Slope:
+        chance, level, values = random.Random(seed), 0.0, []
         for _ in range(256):
             level = memory * level + chance.gauss(0, 100)
             values.append(10_000 + level)
@@ -66,6 +66,8 @@ def test_noise_that_remembers_widens_the_interval() -> None:
 
     assert walk(0.9).half_width > 2 * walk(0).half_width
     assert not walk(0.99).is_sure
+    found = [walk(0.95, seed) for seed in range(60)]
+    assert sum(abs(slope.each) <= slope.half_width for slope in found) >= 45, "of 60 without a slope"
 
 
 def test_a_program_that_gives_all_back_at_its_end_has_grown_before() -> None:
