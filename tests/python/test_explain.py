@@ -116,7 +116,7 @@ def test_sampling_notes_and_missing_durations_are_said(tmp_path: Path) -> None:
     text = printed(document)
     check(document)
     assert "sampled, one in 64.0 KiB allocated: counts and bytes are estimates" in text
-    assert "complete: every sampled call but what is named below is in the trace" in text
+    assert "complete: every sampled call except what is named below is in the trace" in text
     assert "jemalloc is linked statically" in text
     bare = small_trace().meta("durations_recorded", 0)
     text = printed(explained(made(tmp_path, bare)))

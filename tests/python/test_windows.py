@@ -121,7 +121,7 @@ def test_a_recording_that_was_off_all_the_time_says_so(command: Command, tmp_pat
     trace.line("switch", 0, 0)
     path = trace.write(tmp_path / "x.heapwright")
     assert explained(command, path)["summary"]["completeness"]["coverage"] == []
-    assert "nothing was recorded: recording was off all the time" in command("explain", path).out
+    assert "nothing was recorded: recording was off throughout" in command("explain", path).out
 
 
 def test_info_shows_what_is_covered(command: Command, tmp_path: Path) -> None:

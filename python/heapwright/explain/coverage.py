@@ -54,7 +54,7 @@ def sentence(completeness: Answer, which: str) -> str:
         return f"complete: {which} is in the trace"
     spans = completeness["coverage"]
     if not spans:
-        return "nothing was recorded: recording was off all the time"
+        return "nothing was recorded: recording was off throughout"
     return f"recorded a part of the run: {spans_in_words(spans)}; of that {which} is in the trace"
 
 

@@ -27,7 +27,7 @@ _Z = 1.959964  # of the normal distribution's 97.5 %
 _NOTHING_SEEN = 3.688879  # -ln 0.025
 
 _MOST_SHOWN = 2  # more with their intervals do not fit a line
-PEAK_NOTE = "of what lived at the moment that the samples call the peak; the true peak may be another"
+PEAK_NOTE = "of what was live when the samples show the peak; the true peak may lie elsewhere"
 
 
 def interval(value: float, spread: Spread, mean: float = 0) -> Interval:
@@ -165,7 +165,7 @@ def figures(answer: Answer, live: str) -> list[tuple[str, look.Text]]:
                 "peak",
                 f"{shown(peak, 'live_bytes', units.size)} in "
                 f"{shown(peak, 'live_blocks', units.count)} blocks, "
-                f"at {units.duration(peak['time_ns'])} (intervals {PEAK_NOTE})",
+                f"{units.duration(peak['time_ns'])} into the run (intervals {PEAK_NOTE})",
             ),
             (
                 f"live {live}",

@@ -112,7 +112,7 @@ def _settings(answer: Answer) -> list[str]:
 
 def _which_calls(answer: Answer) -> str:
     calls = "every sampled call" if answer["sample_mean_bytes"] else "every call"
-    return f"{calls} but what is named below" if answer["notes"] else calls
+    return f"{calls} except what is named below" if answer["notes"] else calls
 
 
 def _figures(answer: Answer) -> look.Pairs:
@@ -134,7 +134,7 @@ def _figures(answer: Answer) -> look.Pairs:
         "peak",
         f"{units.size(peak['live_bytes'])} in {units.counted(peak['live_blocks'], 'block')} "
         f"({units.size(peak['live_usable_bytes'])} usable), "
-        f"at {units.duration(peak['time_ns'])} ({at} of the time)",
+        f"{units.duration(peak['time_ns'])} into the run ({at})",
     )
     live_blocks = units.counted(answer["live_at_end_blocks"], "block")
     row(

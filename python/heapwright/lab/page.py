@@ -85,7 +85,7 @@ def _part(part: Part, record: Record, document: Record) -> dict[str, Any]:
         "runs": record["runs"],
         "noise": f"{100 * findings.noise_of(record, figure):.2g} %",
         "tables": [
-            ("Whichever allocator serves", tables.of_load(part, record)),
+            ("With any allocator", tables.of_load(part, record)),
             *_by_allocator(part, record, document),
         ],
         "figures": [plots.figure_of(plot, part, record, names) for plot in part.plots],

@@ -118,7 +118,7 @@ def show(experiments: Sequence[Experiment], document: Record, console: Console) 
         parts = {part.name: part for part in experiment.parts}
         console.print(Text(f"\n{experiment.title}", style="bold underline"))
         if record.get("problem"):
-            console.print(Text(f"not run to its end: {record['problem']}", style="red"))
+            console.print(Text(f"did not finish: {record['problem']}", style="red"))
         for part_record in record["parts"]:
             part = parts[part_record["name"]]
             load = of_load(part, part_record)

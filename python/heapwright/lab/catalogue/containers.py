@@ -63,11 +63,11 @@ ARENA = Experiment(
     name="arena",
     title="Objects on a buffer",
     explained=(
-        "100,000 objects of 104 bytes are made and ended: with one new and delete each, placed into one "
-        "buffer, through the standard's monotonic resource, and through our arena.",
+        "100,000 objects of 104 bytes are created and destroyed: with one new and delete each, placed into "
+        "one buffer, through the standard's monotonic resource, and through our arena.",
         "The first round is shown apart, because there the kernel has to bring the pages. "
         "Construction alone puts them into pages that are there: no allocator can be faster.",
-        "The figure is the time per object of the later rounds, making and ending together.",
+        "The figure is the time per object of the later rounds, creation and destruction together.",
     ),
     reported="9114 ticks with one new each against 1936 with placement into one buffer, about 5 times.",
     meaning="Where many objects share one lifetime an arena takes the allocator out of the picture, "
@@ -90,7 +90,7 @@ ARENA = Experiment(
                 Case("arena on huge pages (ours)", {"method": "arena-huge"}),
                 Case("construction alone", {"method": "construct"}),
             ),
-            plots=(Plot("Making and ending one object", "later_ns", "ns", log_y=True),),
+            plots=(Plot("Creating and destroying one object", "later_ns", "ns", log_y=True),),
         ),
     ),
 )

@@ -22,7 +22,7 @@ CONTENTION = Experiment(
         "over twice the rate of one: 100 % means that they do not disturb each other.",
     ),
     reported="Two threads of this kind caused about 15 collisions per second on a default heap, and "
-    "about half as many on a heap made for low fragmentation; the advice was a heap of their own for "
+    "about half as many on a heap made for low fragmentation; the advice was private heaps for "
     "allocation-heavy classes.",
     meaning="If your threads free each other's blocks, look at the second row of columns: an allocator "
     "that scales there saves you from restructuring; where collisions are near zero, locks are not your "
