@@ -104,6 +104,13 @@ void BlocksOverTime::live_in(std::uint64_t begin, std::uint64_t end, std::uint64
   }
 }
 
+std::uint64_t BlocksOverTime::usable_at(std::uint64_t address) const {
+  const auto known =
+      std::lower_bound(blocks_.begin(), blocks_.end(), address,
+                       [](const LiveBlock& at, std::uint64_t wanted) { return at.address < wanted; });
+  return known != blocks_.end() && known->address == address ? known->usable : 0;
+}
+
 std::uint64_t BlocksOverTime::uncertain_bytes(std::uint64_t begin, std::uint64_t end, std::uint64_t from_ns,
                                               std::uint64_t to_ns) const {
   std::uint64_t bytes = 0;
@@ -111,12 +118,7 @@ std::uint64_t BlocksOverTime::uncertain_bytes(std::uint64_t begin, std::uint64_t
     std::uint64_t most = 0;
     for (const auto& change : changes) {
       auto block = change.block;
-      if (!change.is_alive) {
-        const auto known =
-            std::lower_bound(blocks_.begin(), blocks_.end(), block.address,
-                             [](const LiveBlock& at, std::uint64_t address) { return at.address < address; });
-        block.usable = known != blocks_.end() && known->address == block.address ? known->usable : 0;
-      }
+      if (!change.is_alive) block.usable = usable_at(block.address);
       const bool is_uncertain = change.call_begin_ns <= to_ns && change.call_end_ns >= from_ns;
       if (is_uncertain && overlaps(block, begin, end)) {
         most = std::max(most, std::min(block.end(), end) - std::max(block.address, begin));

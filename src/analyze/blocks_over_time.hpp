@@ -50,6 +50,9 @@ class BlocksOverTime {
   template <typename Visit>
   void visit_changed(std::uint64_t begin, std::uint64_t end, Visit visit) const;
 
+  // Of the block that begins here; 0 = none does.
+  std::uint64_t usable_at(std::uint64_t address) const;
+
   std::vector<LiveBlock> blocks_;     // by address
   std::vector<BlockChange> changes_;  // by address, then as they came
   std::vector<std::uint64_t> large_;  // addresses at which large blocks came to live

@@ -2,6 +2,7 @@
 #include "analyze/site_series.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "analyze/facts.hpp"
 
@@ -49,6 +50,14 @@ void SiteSeries::begin_row(Row& row, std::uint32_t site) {
   row.moments.assign(bins_ - row.first_bin, {});
 }
 
+std::vector<std::uint32_t> SiteSeries::rows_smallest_first() const {
+  std::vector<std::uint32_t> numbers(rows_.size());
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  std::stable_sort(numbers.begin(), numbers.end(),
+                   [&](auto a, auto b) { return rows_[a].largest_bytes < rows_[b].largest_bytes; });
+  return numbers;
+}
+
 // Largest first: they take free rows, then those of the smallest.
 void SiteSeries::begin_rows(std::vector<Newcomer>& newcomers, const SiteLives& lives) {
   std::sort(newcomers.begin(), newcomers.end(),
@@ -62,13 +71,7 @@ void SiteSeries::begin_rows(std::vector<Newcomer>& newcomers, const SiteLives& l
       begin_row(row, newcomer.site);
       rows_.push_back(std::move(row));
     } else {
-      if (smallest_first.empty()) {
-        for (std::uint32_t index = 0; index < rows_.size(); ++index) {
-          smallest_first.push_back(index);
-        }
-        std::stable_sort(smallest_first.begin(), smallest_first.end(),
-                         [&](auto a, auto b) { return rows_[a].largest_bytes < rows_[b].largest_bytes; });
-      }
+      if (smallest_first.empty()) smallest_first = rows_smallest_first();
       if (taken == smallest_first.size() || rows_[smallest_first[taken]].largest_bytes >= newcomer.bytes) {
         return;
       }

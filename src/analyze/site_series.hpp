@@ -49,6 +49,7 @@ class SiteSeries {
   };
 
   void close_bin(const SiteLives& lives);
+  std::vector<std::uint32_t> rows_smallest_first() const;
   void begin_rows(std::vector<Newcomer>& newcomers, const SiteLives& lives);
   void begin_row(Row& row, std::uint32_t site);
   void put(Row& row, const SiteMoment& moment) const;

@@ -107,6 +107,8 @@ def conditions_in_words(conditions: list[Answer]) -> list[str]:
 
 
 def _settings(answer: Answer) -> list[str]:
+    if any(one["name"] == "environment" for one in answer["conditions"]):
+        return ["unknown: the environment could not be read"]
     return conditions_in_words([one for one in answer["conditions"] if one["name"] not in _USUAL_CONDITIONS])
 
 

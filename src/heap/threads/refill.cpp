@@ -34,8 +34,8 @@ Chain make_blocks(ThreadCache* cache, UnitLine* slab) noexcept {
 Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
   cache->count(Reason::refill_remote);
   const Chain chain = take_remote(slab);
-  BlockList* list = chain.count == 1 ? slab : open_detached(cache, slab);
-  if (list == nullptr || list == slab) {
+  BlockList* list = chain.count == 1 ? nullptr : open_detached(cache, slab);
+  if (list == nullptr) {
     relist(slab, chain);
     return pop(slab, chain.first);
   }
