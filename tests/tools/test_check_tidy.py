@@ -66,6 +66,21 @@ def test_faults_along_paths_are_found(run_check, write_tree):
         assert name in found, name
 
 
+def test_headers_that_gcc_compiled_ahead_are_read_as_text(run_check, write_tree):
+    made = "tests/CMakeFiles/x.dir/cmake_pch.hxx"
+    root = write_tree({"src/a.cpp": "int f();\n", f"{made}.gch": "gpch", made: "", ".clang-tidy": RULES})
+    ahead = f"-Winvalid-pch -include {root}/{made}"
+    command = {
+        "directory": str(root),
+        "file": f"{root}/src/a.cpp",
+        "command": f"g++ {ahead} -c {root}/src/a.cpp",
+    }
+    (root / "build/release").mkdir(parents=True)
+    (root / "build/release/compile_commands.json").write_text(json.dumps([command]))
+    result = run_check("check_tidy.py", "--root", root)
+    assert result.returncode == 0, result.stdout
+
+
 def test_nothing_to_look_at_fails(run_check, write_tree):
     root = write_tree({"build/release/compile_commands.json": "[]", ".clang-tidy": RULES})
     assert run_check("check_tidy.py", "--root", root).returncode == 1
