@@ -169,7 +169,7 @@ void Collector::keep_up() {
   const std::uint64_t now_ns = clock_.now_ns();
   const bool is_scan_wanted =
       std::any_of(live_.begin(), live_.end(), [](const LiveProcess& p) { return p.recording->wants_scan(); });
-  if (now_ns < next_keep_up_ns_ && !is_scan_wanted && !take_child_news()) return;
+  if (now_ns < next_keep_up_ns_ && !is_scan_wanted && !consume_child_ended()) return;
   const std::uint64_t crowd = 1 + live_.size() / processes_at_full_pace;
   next_keep_up_ns_ = now_ns + keep_up_interval_ns * crowd;
   for (LiveProcess& process : live_) process.recording->keep_up(memory_interval_ns * crowd, live_.size());
@@ -318,7 +318,7 @@ void Collector::stop(EndReason reason, std::int32_t status) {
 }
 
 bool Collector::has_work_waiting() const {
-  return has_child_news() ||
+  return has_child_ended() ||
          session_.control().next_process_hint.load(std::memory_order_seq_cst) != seen_hint_ ||
          std::any_of(live_.begin(), live_.end(), [](const LiveProcess& p) {
            return p.recording->has_half_full_lane() || p.recording->wants_scan();

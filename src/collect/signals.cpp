@@ -11,11 +11,11 @@ namespace {
 
 std::atomic<pid_t> forward_to{0};
 std::atomic<bool> asked_to_end{false};
-std::atomic<bool> child_news{false};
+std::atomic<bool> child_ended{false};
 
 void on_signal(int signal_number, siginfo_t* info, void*) {
   if (signal_number == SIGCHLD) {
-    child_news.store(true);
+    child_ended.store(true);
     return;
   }
   const pid_t program = forward_to.load();
@@ -51,9 +51,9 @@ void watch_signals(pid_t program) {
 
 void stop_forwarding() { forward_to.store(0); }
 
-bool has_child_news() { return child_news.load(); }
+bool has_child_ended() { return child_ended.load(); }
 
-bool take_child_news() { return child_news.exchange(false); }
+bool consume_child_ended() { return child_ended.exchange(false); }
 
 bool is_asked_to_end() { return asked_to_end.load(); }
 

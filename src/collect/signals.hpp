@@ -19,8 +19,8 @@ void stop_forwarding();
 // Whether one of those has come since.
 bool is_asked_to_end();
 
-// Whether a child has ended since the last call of take_child_news().
-bool has_child_news();
-bool take_child_news();
+// Whether a child has ended since the last call of consume_child_ended().
+bool has_child_ended();
+bool consume_child_ended();
 
 }  // namespace heapwright::collect

@@ -173,8 +173,8 @@ def test_a_reader_that_goes_away_is_no_error(trace_file: Path, options: list[str
 def test_explain_as_json_loads_no_module_that_takes_long(trace_file: Path) -> None:
     """Each of these takes as long as reading a short trace."""
     code = (
-        "import sys; from heapwright.cli.plain import explain_plainly;"
-        "assert explain_plainly(['explain', sys.argv[1], '--json']);"
+        "import sys; from heapwright.cli.quick_explain import try_quick_explain;"
+        "assert try_quick_explain(['explain', sys.argv[1], '--json']);"
         "print({'dataclasses', 'pathlib', 'typer', 'rich'} & sys.modules.keys(), file=sys.stderr)"
     )
     line = [sys.executable, "-c", code, str(trace_file)]

@@ -80,7 +80,7 @@ class vector_interface : public vector_operations<Storage> {
   constexpr vector_interface(vector_interface&& other) noexcept(
       Storage::inline_capacity_or_zero == 0 || is_nothrow_relocatable<allocator_type, value_type>)
       : vector_interface(std::as_const(other).allocator_()) {
-    take_from(other);
+    move_contents_from(other);
   }
   constexpr vector_interface(vector_interface&& other, const std::type_identity_t<allocator_type>& alloc)
       : vector_interface(alloc) {
@@ -112,7 +112,7 @@ class vector_interface : public vector_operations<Storage> {
     this->release();
     if constexpr (traits::propagate_on_container_move_assignment::value) {
       this->allocator_() = std::move(other.allocator_());
-      take_from(other);
+      move_contents_from(other);
     } else {
       move_elements(other);
     }
@@ -174,7 +174,7 @@ class vector_interface : public vector_operations<Storage> {
   }
 
   // This one has no elements and no buffer.
-  constexpr void take_from(vector_interface& other) {
+  constexpr void move_contents_from(vector_interface& other) {
     take_elements(other);
     if constexpr (requires { this->take_peak_(other); }) this->take_peak_(other);
   }
@@ -194,7 +194,7 @@ class vector_interface : public vector_operations<Storage> {
     }
   }
 
-  // As take_from, element by element when the allocators differ.
+  // As move_contents_from, element by element when the allocators differ.
   constexpr void move_elements(vector_interface& other) {
     if constexpr (!traits::is_always_equal::value) {
       if (this->allocator_() != std::as_const(other).allocator_()) {
@@ -202,7 +202,7 @@ class vector_interface : public vector_operations<Storage> {
         return;
       }
     }
-    take_from(other);
+    move_contents_from(other);
   }
 
   template <class Other>

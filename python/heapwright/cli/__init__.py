@@ -16,7 +16,7 @@ from types import FrameType
 
 from heapwright.cli import streams
 from heapwright.cli.errors import InputError
-from heapwright.cli.plain import explain_plainly
+from heapwright.cli.quick_explain import try_quick_explain
 
 
 def main() -> None:
@@ -85,7 +85,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _run_command_line(arguments: list[str]) -> int:
-    if explain_plainly(arguments):
+    if try_quick_explain(arguments):
         return 0
     from heapwright.cli import command_line
 

@@ -12,7 +12,13 @@ from heapwright import explain as explaining
 from heapwright.cli import options
 from heapwright.cli.arguments import make_filter, make_site_options, open_trace
 from heapwright.cli.errors import InputError
-from heapwright.cli.explanation import explain_trace, hint_query, make_tree, make_wishes, read_suppressions
+from heapwright.cli.explanation import (
+    explain_trace,
+    hint_query,
+    make_report_options,
+    make_tree,
+    read_suppressions,
+)
 from heapwright.cli.processes import explain_processes, find_process, open_processes
 from heapwright.explain.tree import ENDS, MEASURES
 from heapwright.model.session import is_session
@@ -75,13 +81,13 @@ def explain(
 ) -> None:
     """Say what the recorded program's heap cost, and where."""
     known = read_suppressions(suppressions)
-    wishes = make_wishes(
+    wanted = make_report_options(
         top, question or [], json, wide, make_tree(tree, measure, min_share), known, memory_limit
     )
     if is_session(file):
         session = open_processes(file, debug_root)
         if not process:
-            explain_processes(session, wishes)
+            explain_processes(session, wanted)
             return
         trace = find_process(session, process)
     elif process:
@@ -89,6 +95,6 @@ def explain(
     else:
         trace = open_trace(file, debug_root)
     chosen = make_filter(trace, from_, until, thread or [], min_block, max_block, site, library, through)
-    explain_trace(trace, chosen, make_site_options(site_depth, full_stacks, skip or []), wishes)
+    explain_trace(trace, chosen, make_site_options(site_depth, full_stacks, skip or []), wanted)
     if not json:
         hint_query(Path(trace.path))

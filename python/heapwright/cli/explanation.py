@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Wishes(NamedTuple):
+class ReportOptions(NamedTuple):
     """How the user wants it explained."""
 
     top: int = 10
@@ -37,7 +37,7 @@ def hint_query(file: Path) -> None:
     hint(f"heapwright sql {file} 'select * from site order by live_at_peak_bytes desc limit 5'")
 
 
-def make_wishes(
+def make_report_options(
     top: int,
     questions: Sequence[str],
     as_json: bool,
@@ -45,14 +45,14 @@ def make_wishes(
     shown: tree.Wanted | None = None,
     suppressions: tuple[str, ...] = (),
     limit: str = "",
-) -> Wishes:
-    """Checked wishes. A tree alone is shown alone."""
+) -> ReportOptions:
+    """Checked. A tree alone is shown alone."""
     if top < 1:
         raise InputError("--top takes a number from 1 on")
     names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
-    wanted = names or (() if shown else explaining.NAMES)
+    asked = names or (() if shown else explaining.NAMES)
     limit_bytes = parse_size("--memory-limit", limit) if limit else 0
-    return Wishes(top, wanted, as_json, wide, shown, suppressions, limit_bytes)
+    return ReportOptions(top, asked, as_json, wide, shown, suppressions, limit_bytes)
 
 
 def read_suppressions(file: Path | None) -> tuple[str, ...]:
@@ -81,29 +81,29 @@ def make_tree(begin: str, measure: str, min_share: str) -> tree.Wanted | None:
     return tree.Wanted(measure, one_of("end of --tree", begin, tree.ENDS), share) if begin else None
 
 
-def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wishes: Wishes) -> None:
+def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wanted: ReportOptions) -> None:
     """Reads the trace and prints the explanation."""
-    check_answered(trace, wishes.tree.measure if wishes.tree else "")
+    check_answered(trace, wanted.tree.measure if wanted.tree else "")
     with progress("reading symbols") as report:
         trace.symbols(report)
     _check_site_filter(trace, chosen, sites)
-    explain_facts(trace, trace.begin_facts(chosen, sites), chosen, sites, wishes)
+    explain_facts(trace, trace.begin_facts(chosen, sites), chosen, sites, wanted)
 
 
 def explain_facts(
-    trace: Trace, reading: FactsReading, chosen: Filter, sites: SiteOptions, wishes: Wishes
+    trace: Trace, reading: FactsReading, chosen: Filter, sites: SiteOptions, wanted: ReportOptions
 ) -> None:
     """Prints the explanation of facts that are being read."""
     with progress("reading calls") as report:
         facts = reading.take(report)
-    told = explaining.Report(
-        trace, facts, trace.sites(sites), chosen, wishes.top, wishes.suppressions, wishes.limit_bytes
+    answers = explaining.Report(
+        trace, facts, trace.sites(sites), chosen, wanted.top, wanted.suppressions, wanted.limit_bytes
     )
-    document = explaining.explain(told, wishes.questions, wishes.tree)
-    if wishes.as_json:
+    document = explaining.explain(answers, wanted.questions, wanted.tree)
+    if wanted.as_json:
         print_json(document)
         return
-    explaining.render(document, make_console(wishes.wide))
+    explaining.render(document, make_console(wanted.wide))
 
 
 def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:

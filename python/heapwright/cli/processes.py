@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from heapwright.cli.errors import InputError
-from heapwright.cli.explanation import Wishes
+from heapwright.cli.explanation import ReportOptions
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.explain import processes
 from heapwright.model.session import Session, SessionError, name_of, open_session
@@ -33,12 +33,12 @@ def find_process(session: Session, wanted: str) -> Trace:
     return trace
 
 
-def explain_processes(session: Session, wishes: Wishes) -> None:
+def explain_processes(session: Session, wanted: ReportOptions) -> None:
     """Prints the processes and what to type for one of them."""
     document = processes.answer(session)
-    if wishes.as_json:
+    if wanted.as_json:
         print_json(document)
         return
-    make_console(wishes.wide).print(processes.show(document, wishes.top))
+    make_console(wanted.wide).print(processes.show(document, wanted.top))
     program = document["programs"][0]["name"]
     hint(f"heapwright explain {session.path} --process {program}")

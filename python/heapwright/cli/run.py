@@ -18,7 +18,7 @@ from heapwright.cli import record as recording
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.explain import Top
-from heapwright.cli.explanation import explain_trace, make_wishes
+from heapwright.cli.explanation import explain_trace, make_report_options
 from heapwright.cli.options import Wide
 from heapwright.cli.output import hint, is_written_through
 from heapwright.cli.record import collector_command, program_of
@@ -57,7 +57,7 @@ def run(
         for name, value in locals().items()
         if name not in ("context", "output", "top", "json", "wide") and isinstance(value, str | bool)
     }
-    wishes = make_wishes(top, [], json, wide)
+    wanted = make_report_options(top, [], json, wide)
     program = program_of(context, "run")
     if output and is_written_through(Path(output)):
         raise InputError(f"run reads back what it wrote, which {output} cannot give; use heapwright record")
@@ -71,7 +71,7 @@ def run(
             raise typer.Exit(code)
         main = max(files, key=lambda file: int(file["events"]))
         try:
-            explain_trace(open_trace(Path(main["path"])), Filter(), SiteOptions(), wishes)
+            explain_trace(open_trace(Path(main["path"])), Filter(), SiteOptions(), wanted)
             sys.stdout.flush()
             _say_next(files, main, output, program, json)
         except BrokenPipeError:

@@ -36,7 +36,7 @@ from heapwright.explain import (
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report
 from heapwright.model.extras import MissingPackageError
-from heapwright.report import look
+from heapwright.report import widgets
 
 SCHEMA = "heapwright.explain/1"
 
@@ -106,7 +106,7 @@ def _answers(report: Report) -> tuple[dict[str, Answer], list[str]]:
     return answers, missing
 
 
-def render(document: Answer, console: look.Console) -> None:
+def render(document: Answer, console: widgets.Console) -> None:
     """Prints the document for people."""
     first = document["summary"]
     is_tree_alone = "tree" in document and not document["questions"]
@@ -117,8 +117,8 @@ def render(document: Answer, console: look.Console) -> None:
         if shown is None:
             continue
         console.print()
-        heading = look.Text(question.heading(answer), style="bold")
-        console.print(heading, look.Text(f"[{question.name}]", style="dim"))
+        heading = widgets.Text(question.heading(answer), style="bold")
+        console.print(heading, widgets.Text(f"[{question.name}]", style="dim"))
         console.print(shown)
     if "tree" in document:
         console.print()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from heapwright.model.facts import Spread, Spreads
-from heapwright.report import look, units
+from heapwright.report import units, widgets
 from heapwright.report.columns import OPEN, TEXT, WORD, Column, is_object
 
 if TYPE_CHECKING:
@@ -155,11 +155,11 @@ def _with_interval(column: Column) -> Callable[[Answer, Answer], str]:
     return lambda row, _: shown(row, column.key, units.WRITERS[column.unit])
 
 
-def figures(answer: Answer, live: str) -> list[tuple[str, look.Text]]:
+def figures(answer: Answer, live: str) -> list[tuple[str, widgets.Text]]:
     """The first screen's figures."""
     totals, peak = answer["totals"], answer["peak"]
     return [
-        (name, look.Text(text))
+        (name, widgets.Text(text))
         for name, text in (
             (
                 "peak",

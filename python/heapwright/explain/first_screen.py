@@ -7,25 +7,25 @@ from collections import Counter
 
 from heapwright.explain import coverage, estimates
 from heapwright.explain.report import Answer
-from heapwright.report import look, units
+from heapwright.report import units, widgets
 
 _MOST_UNRECORDED = 5
 
 
-def show(answer: Answer) -> look.RenderableType:
+def show(answer: Answer) -> widgets.RenderableType:
     """One screen."""
-    return look.Group(
-        _headline(answer), *_warnings(answer), look.Text(), _figures(answer), *_findings(answer)
+    return widgets.Group(
+        _headline(answer), *_warnings(answer), widgets.Text(), _figures(answer), *_findings(answer)
     )
 
 
-def show_heading(answer: Answer) -> look.RenderableType:
+def show_heading(answer: Answer) -> widgets.RenderableType:
     """What ran, and whether the recording is whole."""
-    return look.Group(_headline(answer), *_warnings(answer))
+    return widgets.Group(_headline(answer), *_warnings(answer))
 
 
-def _headline(answer: Answer) -> look.Text:
-    line = look.Text(answer["command"] or answer["program"], style="bold")
+def _headline(answer: Answer) -> widgets.Text:
+    line = widgets.Text(answer["command"] or answer["program"], style="bold")
     line.append(
         f"   process {answer['process_id']}, {units.duration(answer['duration_ns'])}, "
         f"{units.counted(answer['threads'], 'thread')}, "
@@ -36,31 +36,31 @@ def _headline(answer: Answer) -> look.Text:
     return line
 
 
-def _warnings(answer: Answer) -> list[look.Text]:
+def _warnings(answer: Answer) -> list[widgets.Text]:
     lines = []
     completeness = answer["completeness"]
     if completeness["is_complete"]:
         style = "green" if completeness["covers_whole_run"] else "yellow"
-        lines.append(look.Text(coverage.sentence(completeness, _which_calls(answer)), style=style))
+        lines.append(widgets.Text(coverage.sentence(completeness, _which_calls(answer)), style=style))
     else:
         reasons = "; ".join(completeness["reasons"]) or "reason unknown"
-        lines.append(look.Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
+        lines.append(widgets.Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
         if not completeness["covers_whole_run"]:
-            lines.append(look.Text(coverage.sentence(completeness, _which_calls(answer)), style="yellow"))
+            lines.append(widgets.Text(coverage.sentence(completeness, _which_calls(answer)), style="yellow"))
     if not completeness["covers_whole_run"]:
-        lines.append(look.Text(coverage.consequence(completeness), style="yellow"))
+        lines.append(widgets.Text(coverage.consequence(completeness), style="yellow"))
     if answer["is_filtered"]:
-        lines.append(look.Text("filtered: the figures are about the chosen part only", style="yellow"))
+        lines.append(widgets.Text("filtered: the figures are about the chosen part only", style="yellow"))
     if answer["sample_mean_bytes"]:
         mean = units.size(answer["sample_mean_bytes"])
         lines.append(
-            look.Text(
+            widgets.Text(
                 f"sampled, one in {mean} allocated: counts and bytes are estimates with their 95 % intervals",
                 style="yellow",
             )
         )
-    lines += [look.Text(note, style="yellow") for note in answer["notes"]]
-    lines += [look.Text(line, style="yellow") for line in about_processes(answer)]
+    lines += [widgets.Text(note, style="yellow") for note in answer["notes"]]
+    lines += [widgets.Text(line, style="yellow") for line in about_processes(answer)]
     return lines
 
 
@@ -117,19 +117,19 @@ def _which_calls(answer: Answer) -> str:
     return f"{calls} except what is named below" if answer["notes"] else calls
 
 
-def _figures(answer: Answer) -> look.Pairs:
+def _figures(answer: Answer) -> widgets.Pairs:
     if answer["sample_mean_bytes"]:
         sampled = estimates.figures(answer, coverage.when(answer["live_at"]))
         if settings := _settings(answer):
-            sampled.append(("settings", look.Text(", ".join(settings))))
+            sampled.append(("settings", widgets.Text(", ".join(settings))))
         if odd := _oddities(answer["totals"]):
-            sampled.append(("seen as well", look.Text(", ".join(odd))))
-        return look.Pairs(sampled, style="bold")
+            sampled.append(("seen as well", widgets.Text(", ".join(odd))))
+        return widgets.Pairs(sampled, style="bold")
     totals, peak = answer["totals"], answer["peak"]
-    rows: list[tuple[str, look.Text]] = []
+    rows: list[tuple[str, widgets.Text]] = []
 
     def row(name: str, text: str) -> None:
-        rows.append((name, look.Text(text)))
+        rows.append((name, widgets.Text(text)))
 
     at = units.percent(peak["time_ns"], max(answer["duration_ns"], peak["time_ns"]))
     row(
@@ -156,7 +156,7 @@ def _figures(answer: Answer) -> look.Pairs:
     odd = _oddities(totals)
     if odd:
         row("seen as well", ", ".join(odd))
-    return look.Pairs(rows, style="bold")
+    return widgets.Pairs(rows, style="bold")
 
 
 def _allocator(answer: Answer) -> str:
@@ -210,14 +210,14 @@ def _oddities(totals: Answer) -> list[str]:
     return odd
 
 
-def _findings(answer: Answer) -> list[look.RenderableType]:
+def _findings(answer: Answer) -> list[widgets.RenderableType]:
     if not answer["findings"]:
         return []
     rows = []
     for finding in answer["findings"]:
-        line = look.Text(finding["text"])
+        line = widgets.Text(finding["text"])
         if finding["parts"]:
             line.append(f"; parts for it: {', '.join(finding['parts'])}")
         line.append(f"   [{finding['question']}]", style="dim")
         rows.append(("  •", line))
-    return [look.Text(), look.Text("What stands out", style="bold"), look.Pairs(rows, gap=1)]
+    return [widgets.Text(), widgets.Text("What stands out", style="bold"), widgets.Pairs(rows, gap=1)]

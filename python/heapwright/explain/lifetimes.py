@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report
-from heapwright.report import look, units
+from heapwright.report import units, widgets
 from heapwright.report.columns import Column, Many, Table
 
 _SHADES = ("", "░", "▒", "▓", "█")
@@ -35,7 +35,7 @@ class _Map:
                 self.rows.append(_Row(size, list(of.blocks[cells]), list(of.bytes[cells])))
 
 
-def _show(answer: Answer) -> look.RenderableType | None:
+def _show(answer: Answer) -> widgets.RenderableType | None:
     """A heat table; two half-decades are drawn as one column."""
     if not answer["rows"]:
         return None
@@ -43,14 +43,14 @@ def _show(answer: Answer) -> look.RenderableType | None:
     groups = [range(first, min(first + 2, len(starts))) for first in range(0, len(starts), 2)]
     largest = max(max(_merged(row["blocks"], groups)) for row in answer["rows"])
     headers = [f"≥{_short(starts[group[0]])}" if starts[group[0]] else "0" for group in groups]
-    rows: list[list[str | look.Styled]] = [
+    rows: list[list[str | widgets.Styled]] = [
         [
             units.size(row["size_from_bytes"]),
             *(_cell(blocks, largest) for blocks in _merged(row["blocks"], groups)),
         ]
         for row in answer["rows"]
     ]
-    return look.Columns(("size from", *headers, "live"), rows, centred=True)
+    return widgets.Columns(("size from", *headers, "live"), rows, centred=True)
 
 
 def _merged(blocks: list[int], groups: list[range]) -> list[int]:
@@ -61,12 +61,12 @@ def _short(time_ns: int) -> str:
     return units.duration(time_ns).replace(" ", "").replace(".00", "").replace(".0", "")
 
 
-def _cell(blocks: int, largest: int) -> look.Styled:
+def _cell(blocks: int, largest: int) -> widgets.Styled:
     if blocks == 0:
-        return look.Styled("·", style="dim")
+        return widgets.Styled("·", style="dim")
     level = 1 + int(3.999 * math.log1p(blocks) / math.log1p(max(largest, 1))) if largest else 1
     level = min(level, 4)
-    return look.Styled(_SHADES[level] * 4, style=_COLOURS[level])
+    return widgets.Styled(_SHADES[level] * 4, style=_COLOURS[level])
 
 
 QUESTION = Question(

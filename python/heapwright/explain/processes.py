@@ -10,7 +10,7 @@ from heapwright.explain.report import Answer
 from heapwright.explain.summary import end_in_words
 from heapwright.model.session import Session, facts_of, name_of
 from heapwright.model.trace import Trace
-from heapwright.report import look, terminal, units
+from heapwright.report import terminal, units, widgets
 from heapwright.report.columns import TEXT, WORD, Column
 
 SCHEMA = "heapwright.processes/1"
@@ -121,20 +121,20 @@ def _by_program(processes: Iterable[Answer]) -> list[Answer]:
     return sorted(programs.values(), key=lambda sums: -int(sums["calls"]))
 
 
-def show(answer: Answer, top: int) -> look.RenderableType:
+def show(answer: Answer, top: int) -> widgets.RenderableType:
     """Warnings, the busiest processes, sums by program."""
-    parts: list[look.RenderableType] = [look.Text(line, style=style) for line, style in _lines(answer)]
+    parts: list[widgets.RenderableType] = [widgets.Text(line, style=style) for line, style in _lines(answer)]
     busiest = sorted(answer["processes"], key=lambda process: -int(process["calls"]))[:top]
-    parts += [look.Text(), look.Text("Processes", style="bold"), terminal.table(_PROCESS, busiest)]
+    parts += [widgets.Text(), widgets.Text("Processes", style="bold"), terminal.table(_PROCESS, busiest)]
     rest = len(answer["processes"]) - len(busiest)
     if rest:
-        parts.append(look.Text(f"{units.counted(rest, 'more process image')}: --top or --json lists all"))
+        parts.append(widgets.Text(f"{units.counted(rest, 'more process image')}: --top or --json lists all"))
     parts += [
-        look.Text(),
-        look.Text("Programs", style="bold"),
+        widgets.Text(),
+        widgets.Text("Programs", style="bold"),
         terminal.table(_PROGRAM, answer["programs"][:top]),
     ]
-    return look.Group(*parts)
+    return widgets.Group(*parts)
 
 
 def _lines(answer: Answer) -> list[tuple[str, str]]:

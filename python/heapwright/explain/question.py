@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from heapwright.explain import tables
 from heapwright.explain.report import Answer, Finding, Report, site_record
-from heapwright.report import look
+from heapwright.report import widgets
 from heapwright.report.columns import Column, Table, record
 
 A_SAMPLED_CALL_IS_SLOW = "a sampled call is a slow one: its time says nothing about the others'"
@@ -42,7 +42,7 @@ class Question(NamedTuple):
     findings: Callable[[Answer], Sequence[Finding]] = _nothing
     title_of: Callable[[Answer], str] | None = None
     notes: Callable[[Answer], Sequence[str]] = _nothing
-    show: "Callable[[Answer], look.RenderableType | None] | None" = None
+    show: "Callable[[Answer], widgets.RenderableType | None] | None" = None
     paths: tuple[str, ...] = ()
     unsampled: str = ""
 
@@ -58,17 +58,17 @@ class Question(NamedTuple):
             found[table.key] = [_record(table, row, found) for row in table.rows(source)]
         return found
 
-    def shown(self, answer: Answer, is_sampled: bool) -> "look.RenderableType | None":
+    def shown(self, answer: Answer, is_sampled: bool) -> "widgets.RenderableType | None":
         """The same for people; None when there is nothing to show."""
         if "not_answered" in answer:
-            return look.Text(f"not answered from samples: {answer['not_answered']}", style="dim")
+            return widgets.Text(f"not answered from samples: {answer['not_answered']}", style="dim")
         if self.show is not None:
             return self.show(answer)
         found = [tables.shown(table, answer, is_sampled) for table in self.tables]
         parts = [part for part in found if part is not None]
-        parts[1:] = [part for following in parts[1:] for part in (look.Text(), following)]
-        parts += [look.Text(line, style="dim") for line in self.notes(answer)]
-        return look.Group(*parts) if parts else None
+        parts[1:] = [part for following in parts[1:] for part in (widgets.Text(), following)]
+        parts += [widgets.Text(line, style="dim") for line in self.notes(answer)]
+        return widgets.Group(*parts) if parts else None
 
     def heading(self, answer: Answer) -> str:
         """The title over the answer."""

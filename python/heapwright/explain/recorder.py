@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report
-from heapwright.report import look, units
+from heapwright.report import units, widgets
 from heapwright.report.columns import OPEN, Column, Many
 
 
@@ -27,7 +27,7 @@ class _Cost:
         self.symbol_problems = trace.symbols().problems()
 
 
-def _show(answer: Answer) -> look.RenderableType | None:
+def _show(answer: Answer) -> widgets.RenderableType | None:
     """A few lines."""
     calls = "not measured with samples" if answer["calls_ns"] is None else units.duration(answer["calls_ns"])
     if answer["self_cost_allocation_ns"]:
@@ -40,7 +40,7 @@ def _show(answer: Answer) -> look.RenderableType | None:
         ("trace", f"{units.size(answer['file_bytes'])}, {answer['bytes_per_event']:.1f} bytes a call"),
     ]
     rows += [("names missing", problem) for problem in answer["symbol_problems"][:3]]
-    return look.Pairs([(name, look.Text(text)) for name, text in rows])
+    return widgets.Pairs([(name, widgets.Text(text)) for name, text in rows])
 
 
 def waited(answer: Answer) -> str:

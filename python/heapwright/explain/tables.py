@@ -10,7 +10,7 @@ from heapwright.explain import estimates
 from heapwright.explain.report import Answer, Report
 from heapwright.model import Site, SiteFacts
 from heapwright.model.names import short_name
-from heapwright.report import look, terminal, units
+from heapwright.report import terminal, units, widgets
 from heapwright.report.columns import TEXT, WORD, Column, Table
 
 _CALL_SITE = Column("name", TEXT, "call site")
@@ -41,14 +41,14 @@ def size_range(heading: str) -> Column:
     return Column("", WORD, heading, text=text)
 
 
-def shown(table: Table, answer: Answer, is_sampled: bool) -> look.RenderableType | None:
+def shown(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableType | None:
     """The table for people, sampled figures with their intervals; None where there is nothing to show."""
     records: list[Answer] = answer[table.key]
     columns = estimates.shown_columns(table.columns) if is_sampled else table.columns
     if not terminal.headed(columns, answer):
         return None
     if not records:
-        return look.Text("nothing was sampled", style="dim") if columns is not table.columns else None
+        return widgets.Text("nothing was sampled", style="dim") if columns is not table.columns else None
     if not table.of_sites:
         return terminal.table(columns, records, answer)
     headed = terminal.headed((*columns, _CALL_SITE), answer)

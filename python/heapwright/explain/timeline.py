@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer
-from heapwright.report import look, units
+from heapwright.report import units, widgets
 from heapwright.report.columns import OPEN, Column, Table
 
 _LEVELS = " ▁▂▃▄▅▆▇█"
@@ -16,16 +16,16 @@ _FEWEST_CELLS = 16
 _GAP = 2
 
 
-def _show(answer: Answer) -> look.RenderableType | None:
+def _show(answer: Answer) -> widgets.RenderableType | None:
     """One line a measure, all byte measures on one scale.
 
     Requested and usable are those of one moment: the highest requested of the step.
     """
     points: list[Answer] = answer["points"]
-    return look.Fitting(lambda width: _drawn(points, width)) if points else None
+    return widgets.Fitting(lambda width: _drawn(points, width)) if points else None
 
 
-def _drawn(points: Sequence[Answer], width: int) -> look.RenderableType:
+def _drawn(points: Sequence[Answer], width: int) -> widgets.RenderableType:
     measures = {
         "requested": [_first(point, "highest_live_bytes", "live_bytes") for point in points],
         "usable": [_first(point, "usable_at_highest_bytes", "live_usable_bytes") for point in points],
@@ -44,12 +44,12 @@ def _drawn(points: Sequence[Answer], width: int) -> look.RenderableType:
         lines.append(("allocator time", times, max(times), "per step"))
     beside = max(len(name) for name, *_ in lines) + max(len(note) for *_, note in lines) + 2 * _GAP
     cells = max(_FEWEST_CELLS, min(_CELLS, width - beside))
-    table = look.Table.grid(padding=(0, _GAP))
+    table = widgets.Table.grid(padding=(0, _GAP))
     for name, values, largest, note in lines:
-        bars = look.Text(sparkline(values, largest, cells), style="cyan", no_wrap=True)
-        table.add_row(look.Text(name), bars, look.Text(note, no_wrap=True))
+        bars = widgets.Text(sparkline(values, largest, cells), style="cyan", no_wrap=True)
+        table.add_row(widgets.Text(name), bars, widgets.Text(note, no_wrap=True))
     span = units.duration(points[-1]["time_ns"])
-    table.add_row(look.Text(), look.Text("0" + span.rjust(cells - 1), style="dim"), look.Text())
+    table.add_row(widgets.Text(), widgets.Text("0" + span.rjust(cells - 1), style="dim"), widgets.Text())
     is_sampled = points[0]["highest_live_bytes"] is None
     note = (
         "requested: at the end of each step"
@@ -58,7 +58,7 @@ def _drawn(points: Sequence[Answer], width: int) -> look.RenderableType:
     )
     if any(measures["resident"]):
         note += f"; resident: {_resident(points)}"
-    return look.Group(table, look.Text(note, style="dim"))
+    return widgets.Group(table, widgets.Text(note, style="dim"))
 
 
 def _resident(points: Sequence[Answer]) -> str:

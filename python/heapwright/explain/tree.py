@@ -11,7 +11,7 @@ from heapwright.explain import details
 from heapwright.explain.report import Answer, Report, share
 from heapwright.model.call_tree import Branch, Callees, Callers
 from heapwright.model.sites import MARKS
-from heapwright.report import look, units
+from heapwright.report import units, widgets
 
 ENDS = ("callers", "allocation")
 
@@ -85,18 +85,20 @@ def _records(
     return records
 
 
-def show(answer: Answer) -> look.RenderableType:
+def show(answer: Answer) -> widgets.RenderableType:
     """Heaviest first; a branch that goes on alone is not indented further."""
     measure = MEASURES[answer["measure"]]
     end = "the outermost callers" if answer["from"] == "callers" else "the allocations"
     least = units.percent(answer["min_share"], 1)
-    title = look.Text(f"{measure.title[0].upper()}{measure.title[1:]}", style="bold")
+    title = widgets.Text(f"{measure.title[0].upper()}{measure.title[1:]}", style="bold")
     title.append(f" from {end}: {measure.text(answer['weight'])}; below {least} left out", style="not bold")
     rows = [
         [units.percent(branch["share"], 1), measure.text(branch["weight"]), "  " * level + branch["name"]]
         for level, branch in _lines(answer["branches"], 0, 0)
     ]
-    return look.Group(title, look.Columns(["share", answer["measure"], "call"], rows, text_columns=(2,)))
+    return widgets.Group(
+        title, widgets.Columns(["share", answer["measure"], "call"], rows, text_columns=(2,))
+    )
 
 
 def _lines(branches: list[Answer], level: int, above: int) -> Iterator[tuple[int, Answer]]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from heapwright.report import look
+from heapwright.report import widgets
 from heapwright.report.columns import BAR, TEXT, WORD, Column, Record
 
 
-def table(columns: Sequence[Column], records: Iterable[Record], answer: Record | None = None) -> look.Columns:
+def table(
+    columns: Sequence[Column], records: Iterable[Record], answer: Record | None = None
+) -> widgets.Columns:
     """The columns that have a heading."""
     around = answer or {}
     shown = headed(columns, around)
@@ -22,11 +24,11 @@ def headed(columns: Sequence[Column], answer: Record) -> list[tuple[Column, str]
     return [(column, heading.strip()) for column in columns if (heading := column.heading(answer))]
 
 
-def of_cells(shown: Sequence[tuple[Column, str]], rows: Iterable[Sequence[str]]) -> look.Columns:
+def of_cells(shown: Sequence[tuple[Column, str]], rows: Iterable[Sequence[str]]) -> widgets.Columns:
     """The same from cells; text is cut where there is no room, figures and words never are."""
 
     def places(*names: str) -> list[int]:
         return [number for number, (column, _) in enumerate(shown) if column.unit in names]
 
     headings = [heading for _, heading in shown]
-    return look.Columns(headings, rows, text_columns=places(TEXT), left_columns=places(WORD, BAR))
+    return widgets.Columns(headings, rows, text_columns=places(TEXT), left_columns=places(WORD, BAR))

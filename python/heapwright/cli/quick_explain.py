@@ -12,7 +12,7 @@ import os
 from collections.abc import Sequence
 
 
-def explain_plainly(arguments: Sequence[str]) -> bool:
+def try_quick_explain(arguments: Sequence[str]) -> bool:
     """False, and nothing is done, when the arguments are any others or the file is none."""
     files = [argument for argument in arguments[1:] if argument != "--json"]
     if arguments[:1] != ["explain"] or len(files) != 1 or len(arguments) > 3 or files[0].startswith("-"):
@@ -41,7 +41,7 @@ def _explain(file: str, as_json: bool) -> None:
     facts = trace.begin_facts(chosen, sites)
     from heapwright.cli import explanation
 
-    explanation.explain_facts(trace, facts, chosen, sites, explanation.Wishes(as_json=as_json))
+    explanation.explain_facts(trace, facts, chosen, sites, explanation.ReportOptions(as_json=as_json))
     if not as_json:
         from pathlib import Path
 
