@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Builds current mimalloc, snmalloc, rpmalloc and jemalloc as preload libraries
-# into build/peers/, from the sources inside their crates.io packages; then
+# into build/peers/, from the sources inside their packages in Rust's registry; then
 # `heapwright lab --on mimalloc-new` and the like find them. One that cannot be
 # built is named and left out.
 set -uo pipefail
