@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <optional>
 
 #include "collect/proc_files.hpp"
 
@@ -70,29 +69,6 @@ std::optional<std::uint64_t> smallest_limit(const std::string& folder, std::stri
   }
 }
 
-// "0::/user.slice" is version 2, "4:memory:/service" the memory controller of
-// version 1, which spells "no limit" as a number near 2^63.
-std::optional<std::uint64_t> cgroup_limit(std::string_view cgroups) {
-  constexpr std::uint64_t no_limit = 1ULL << 62;
-  std::optional<std::uint64_t> smallest;
-  while (!cgroups.empty()) {
-    const std::string_view line = cgroups.substr(0, cgroups.find('\n'));
-    cgroups.remove_prefix(std::min(line.size() + 1, cgroups.size()));
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    std::string path(line.substr(second + 1));
-    if (path == "/") path.clear();
-    std::optional<std::uint64_t> limit;
-    if (controllers.empty()) limit = smallest_limit("/sys/fs/cgroup", path, "memory.max");
-    if (controllers == "memory")
-      limit = smallest_limit("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes");
-    if (limit && *limit < no_limit) smallest = std::min(smallest.value_or(*limit), *limit);
-  }
-  return smallest;
-}
-
 void add_settings(std::vector<std::string>& conditions, const std::string& folder) {
   const std::string environment = read_file(folder + "environ");
   // A process has hardly ever no variable at all: the file could not be read.
@@ -138,6 +114,28 @@ std::vector<std::string> limits_in(std::string_view limits) {
   return found;
 }
 
+// "0::/user.slice" is version 2, "4:memory:/service" the memory controller of
+// version 1, which spells "no limit" as a number near 2^63.
+std::optional<std::uint64_t> cgroup_memory_limit(std::string_view cgroups, const std::string& root) {
+  constexpr std::uint64_t no_limit = 1ULL << 62;
+  std::optional<std::uint64_t> smallest;
+  while (!cgroups.empty()) {
+    const std::string_view line = cgroups.substr(0, cgroups.find('\n'));
+    cgroups.remove_prefix(std::min(line.size() + 1, cgroups.size()));
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    std::string path(line.substr(second + 1));
+    if (path == "/") path.clear();
+    std::optional<std::uint64_t> limit;
+    if (controllers.empty()) limit = smallest_limit(root, path, "memory.max");
+    if (controllers == "memory") limit = smallest_limit(root + "/memory", path, "memory.limit_in_bytes");
+    if (limit && *limit < no_limit) smallest = std::min(smallest.value_or(*limit), *limit);
+  }
+  return smallest;
+}
+
 std::vector<std::string> conditions_of(std::uint32_t process_id, bool with_settings) {
   const std::string folder = "/proc/" + std::to_string(process_id) + "/";
   std::vector<std::string> conditions;
@@ -153,7 +151,7 @@ std::vector<std::string> conditions_of(std::uint32_t process_id, bool with_setti
   const std::optional<std::uint64_t> overcommit = number_at(read_file("/proc/sys/vm/overcommit_memory"));
   if (overcommit) conditions.push_back(condition("overcommit_memory", std::to_string(*overcommit)));
   for (std::string& limit : limits_in(read_file(folder + "limits"))) conditions.push_back(std::move(limit));
-  if (const auto limit = cgroup_limit(read_file(folder + "cgroup")))
+  if (const auto limit = cgroup_memory_limit(read_file(folder + "cgroup"), "/sys/fs/cgroup"))
     conditions.push_back(condition("cgroup_memory_limit_bytes", std::to_string(*limit)));
   return conditions;
 }
