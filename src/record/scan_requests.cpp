@@ -52,7 +52,9 @@ void wait_for_exit_scan() noexcept {
   for (std::uint64_t waited_ns = 0; waited_ns < session::longest_exit_wait_ns;
        waited_ns += look_interval_ns) {
     const std::uint32_t served = process.block->scans_served.load(std::memory_order_acquire);
-    if (served == number || !is_collector_alive(waited_ns)) break;
+    // A later request of another thread answers this one too; the numbers wrap.
+    const bool is_served = ((served - number) & session::scan_number_mask) <= session::scan_number_mask / 2;
+    if (is_served || !is_collector_alive(waited_ns)) break;
     platform::futex_wait(process.block->scans_served, served, look_interval_ns);
   }
   errno = saved_errno;

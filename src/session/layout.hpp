@@ -193,6 +193,7 @@ enum ScanCause : std::uint32_t {
 };
 inline constexpr std::uint32_t scan_cause_mask = 3;
 inline constexpr std::uint32_t scan_request_step = 4;
+inline constexpr std::uint32_t scan_number_mask = UINT32_MAX / scan_request_step;
 // A process waits for no longer.
 inline constexpr std::uint64_t longest_exit_wait_ns = 250'000'000;
 

@@ -105,3 +105,26 @@ def test_python_keeps_what_it_freed(record: Record) -> None:
     for moment in answer["moments"]:
         assert_sums(moment)
     assert answer["free_bytes"] > 10 * MEBIBYTE
+
+
+@pytest.mark.skipif(shutil.which("python3") is None, reason="python3 is not installed")
+def test_of_a_forks_child_what_is_free_is_an_upper_bound(record: Record) -> None:
+    script = (
+        "import os, time; old = [bytes(600) for _ in range(20_000)]; child = os.fork()\n"
+        "if child: os.waitpid(child, 0)\n"
+        "else: x = [bytes(600) for _ in range(100_000)]; y = x[::50]; del x; time.sleep(0.3)"
+    )
+    recording = record(Path("/usr/bin/python3"), "-c", script, options=["--children"])
+    assert recording.status == 0, recording.errors
+    parent, child = sorted(map(residency, recording.paths()), key=lambda of: bool(of["has_unseen_blocks"]))
+    assert not parent["has_unseen_blocks"]
+    assert child["has_unseen_blocks"]
+    assert ": at most " in child["findings"][0]
+    assert all("at most" not in text for text in parent["findings"])
+
+
+def test_what_a_short_program_held_at_its_exit_is_seen(record: Record) -> None:
+    recording = record("leaves_memory", 32)
+    assert recording.status == 0, recording.errors
+    (last,) = (moment for moment in residency(recording.trace().path)["moments"] if moment["is_last"])
+    assert last["live_resident_bytes"] == pytest.approx(32 * MEBIBYTE, rel=0.01)

@@ -39,6 +39,10 @@ def _free(moment: Residency) -> int:
     return moment.partly_free_bytes + moment.free_page_bytes
 
 
+def _has_unseen_blocks(report: Report) -> bool:
+    return report.trace.metadata.is_fork_child or not report.trace.coverage.is_whole_run
+
+
 def _is(what: str) -> Column:
     return Column(f"is_{what}", "flag", value=lambda row, _: bool(getattr(row, f"is_{what}")))
 
@@ -91,7 +95,8 @@ def _holder(answer: Answer) -> str:
 
 def _sentence(answer: Answer) -> str:
     live = answer["live_bytes"] - answer["untouched_bytes"]
-    free = f"{units.size(answer['free_bytes'])} are free"
+    most = "at most " if answer["has_unseen_blocks"] else ""
+    free = f"{most}{units.size(answer['free_bytes'])} are free"
     return (
         f"{units.size(answer['resident_bytes'])} resident, {units.size(live)} live: {free}{_holder(answer)}"
     )
@@ -118,6 +123,11 @@ def _notes(answer: Answer) -> list[str]:
         "live + rounding + free in used pages + free pages + allocator + others = resident, page by page; "
         "live without what was never touched"
     ]
+    if answer["has_unseen_blocks"]:
+        lines.append(
+            "blocks from before a fork or of a time that was not recorded are not known: "
+            "they count as free, or as the allocator's"
+        )
     kernel = (answer["kernel_before_bytes"], answer["kernel_after_bytes"])
     counted = " and ".join(dict.fromkeys(units.size(of) for of in kernel))
     agrees = answer["resident_bytes"] in kernel
@@ -177,6 +187,12 @@ QUESTION = Question(
             )
         ),
         Column("free_bytes", "bytes", value=lambda of, _: _free(of.told) if of.told is not None else 0),
+        Column(
+            "has_unseen_blocks",
+            "flag",
+            value=lambda of, _: _has_unseen_blocks(of.report),
+            about="Blocks from before a fork, or of a time that was not recorded: free_bytes is the most.",
+        ),
     ),
     (
         Table("moments", _MOMENT, _moments, about="Scans: most resident, most live, last."),
