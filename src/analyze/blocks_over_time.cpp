@@ -117,10 +117,10 @@ std::uint64_t BlocksOverTime::uncertain_bytes(std::uint64_t begin, std::uint64_t
   visit_changed(begin, end, [&](Changes changes) {
     std::uint64_t most = 0;
     for (const auto& change : changes) {
+      if (change.call_begin_ns > to_ns || change.call_end_ns < from_ns) continue;
       auto block = change.block;
       if (!change.is_alive) block.usable = usable_at(block.address);
-      const bool is_uncertain = change.call_begin_ns <= to_ns && change.call_end_ns >= from_ns;
-      if (is_uncertain && overlaps(block, begin, end)) {
+      if (overlaps(block, begin, end)) {
         most = std::max(most, std::min(block.end(), end) - std::max(block.address, begin));
       }
     }

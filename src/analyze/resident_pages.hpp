@@ -32,7 +32,7 @@ class ResidentPages {
     std::uint64_t file_bytes;
   };
 
-  Residency facts;  // but for what finish() adds
+  Residency facts;  // finish() adds the rest
   // By finish(), most bytes first.
   std::vector<Owner> owners;
   std::vector<PinSite> pins;
