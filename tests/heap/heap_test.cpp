@@ -157,7 +157,7 @@ TEST_F(Heap, TheBlockFreedLastIsHandedOutNext) {
   for (void* block : blocks) release(block);
 }
 
-// Whatever way they took: the straight one, or that of a slab that is looked at.
+// Whatever way they took: the fast one, or that of a slab that is looked at.
 TEST_F(Heap, EveryBlockHandedOutIsCounted) {
   const auto taken = [] {
     heapwright_heap_maintain(0);

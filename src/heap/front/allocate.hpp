@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // malloc and free, by their own names in namespace heap: allocate() and
-// release(). The straight paths are here, on one screen; src/heap/README.md
+// release(). The fast paths are here, on one screen; src/heap/README.md
 // walks through them.
 #pragma once
 
@@ -11,21 +11,21 @@
 #include "heap/slabs/slab_line.hpp"
 #include "heap/threads/caches.hpp"
 
-// Of an entry point that is little more than a straight path: one or two lines
+// Of an entry point that is little more than a fast path: one or two lines
 // of the instruction cache, not three.
 #define HEAPWRIGHT_HOT_ENTRY __attribute__((hot, aligned(64)))
 
 namespace heapwright::heap {
 
-// What the straight paths leave to others. All keep errno but for ENOMEM.
+// What the fast paths leave to others. All keep errno, except that they set ENOMEM.
 void* allocate_slowly(std::size_t bytes) noexcept;
 void release_slowly(void* block) noexcept;
 // The slab's countdown has reached 0.
 void on_due_event(ThreadCache* cache, UnitLine* slab) noexcept;
 void release_sized_slowly(void* block, std::size_t bytes) noexcept;
 
-// Null: not on the straight path.
-[[gnu::always_inline]] inline void* allocate_straight(std::size_t bytes) noexcept {
+// Null: not on the fast path.
+[[gnu::always_inline]] inline void* allocate_fast(std::size_t bytes) noexcept {
   if (bytes > small_limit_bytes) [[unlikely]]
     return nullptr;
   BlockList* const list = current_list(current_cache, step_of(bytes));
@@ -35,11 +35,11 @@ void release_sized_slowly(void* block, std::size_t bytes) noexcept;
 
 // Null, errno = ENOMEM: no memory.
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes) noexcept {
-  void* const block = allocate_straight(bytes);
+  void* const block = allocate_fast(bytes);
   return block != nullptr ? block : allocate_slowly(bytes);
 }
 
-// `otherwise` is called with a pointer that is not for the straight path.
+// `otherwise` is called with a pointer that is not for the fast path.
 [[gnu::always_inline]] inline void release_or(void* pointer, auto otherwise) noexcept {
   const std::uintptr_t base = region.base;
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - base;
@@ -57,7 +57,7 @@ void release_sized_slowly(void* block, std::size_t bytes) noexcept;
 }
 
 [[gnu::always_inline]] inline void release(void* pointer) noexcept { release_or(pointer, release_slowly); }
-// In hardened mode no block is on the straight path, so only what leaves it looks at `bytes`.
+// In hardened mode no block is on the fast path, so only what leaves it looks at `bytes`.
 [[gnu::always_inline]] inline void release_sized(void* pointer, std::size_t bytes) noexcept {
   release_or(pointer, [bytes](void* block) { release_sized_slowly(block, bytes); });
 }

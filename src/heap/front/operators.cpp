@@ -67,7 +67,7 @@ void* once(std::size_t bytes, std::size_t alignment) noexcept {
   return block != nullptr ? block : retry(bytes, 1);
 }
 inline void* allocate_or_throw(std::size_t bytes) {
-  void* block = heap::allocate_straight(bytes);
+  void* block = heap::allocate_fast(bytes);
   return block != nullptr ? block : allocate_slowly_or_throw(bytes);
 }
 inline void* allocate_or_throw(std::size_t bytes, std::align_val_t alignment) {

@@ -74,7 +74,7 @@ struct Bins {
 
 // Dirty runs freed last, not yet joined with their neighbours: who frees a run
 // and asks for one as long gets the same pages, and longer runs stay whole.
-// Their lines are UnitKind::inside but for `units` and `stamp` of the first.
+// Their lines are UnitKind::inside, except `units` and `stamp` of the first.
 struct RecentRuns {
   static constexpr std::uint32_t capacity = 8;
   std::uint32_t first_units[capacity];  // the newest last

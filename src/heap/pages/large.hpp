@@ -17,7 +17,7 @@ struct LargeBlock {
   bool is_zeroed;
 };
 
-// `alignment` is a power of two; `owner` is the cache of a heap of one's own or null.
+// `alignment` is a power of two; `owner` is the cache of a private heap or null.
 LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;
 // For realloc, which makes a block of more than slab_limit_bytes longer: where
 // it can be made longer again in its place, if there is room. Null: no memory.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Misuse that is found without HEAPWRIGHT_HEAP_HARDENED, because looking for it
-// costs nothing where it is looked for: off the straight paths, and in lists
+// costs nothing where it is looked for: off the fast paths, and in lists
 // of free blocks that are touched anyway. docs/heap.md says what is found when.
 //
 // The blocks are named by their usable sizes: nothing here knows the size that

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Heaps of one's own: a cache that no thread has, under a lock.
+// Private heaps: a cache that no thread has, under a lock.
 #pragma once
 
 #include <cstddef>

@@ -19,9 +19,9 @@ void push_notice(ThreadCache* cache, UnitLine* slab) noexcept {
                                                   std::memory_order_relaxed));
 }
 
-// The slab keeps its owner until this notice has been dealt with, but for one
-// case: a slab in the pool may be claimed meanwhile, and then the claimer is
-// to be told.
+// The slab keeps its owner until this notice has been dealt with. The one
+// exception: a slab in the pool may be claimed meanwhile, and then the claimer
+// is to be told.
 void tell_owner(UnitLine* slab) noexcept {
   count_reason(counters::Reason::remote_notice);
   ThreadCache* owner = slab->owner.load(std::memory_order_acquire);

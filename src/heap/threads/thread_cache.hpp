@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a thread allocates from: a queue of its slabs that have blocks for each
 // class, and which of them malloc takes a small block from. Only its thread
-// touches it, but for `notified`. A heap of one's own has one as well, under
+// touches it, except `notified`. A private heap has one as well, under
 // its lock.
 //
 //   current[step] = 0, or the list of the first slab of the queue of the class
@@ -44,8 +44,8 @@ inline constexpr std::uint32_t candidate_count = 8;
 // Where one thread makes blocks and another frees them, both would write the
 // slab's line all the time. So what others freed is taken into a list here, and
 // the line is left to them until that list is used up. The blocks count as
-// handed out of the slab; countdown() is less than 2^32 by their number. A heap
-// of one's own, under its lock, has none.
+// handed out of the slab; countdown() is less than 2^32 by their number. A private
+// heap, under its lock, has none.
 struct DetachedLists {
   static constexpr std::uint32_t capacity = 24;
   BlockList lists[capacity];
@@ -53,7 +53,7 @@ struct DetachedLists {
   std::uint32_t in_use;  // a bit for each
 };
 
-// A heap of one's own is used under a lock, and no lock is held while the
+// A private heap is used under a lock, and no lock is held while the
 // system is asked. So an opening that finds no free run says what it lacks; the
 // run is got without the lock and is here at the second attempt.
 struct SpareRun {
@@ -76,10 +76,10 @@ struct ThreadCache {
   ThreadCache* next_in_registry;  // all caches ever made
   ThreadCache* next_idle;         // of threads that ended
   union {
-    SpareRun spare;  // of a heap of one's own
+    SpareRun spare;  // of a private heap
     UnitLot lot;     // of a thread's, for slabs of one unit
   };
-  bool is_private;           // of a heap of one's own: slabs never go to the pool
+  bool is_private;           // of a private heap: slabs never go to the pool
   std::uint16_t idle_stamp;  // maintenance tick of its thread's end
   bool is_tidy;              // idle, and given up all it could
   // A bit for each class that has slabs, for those classes whose slots were never written.

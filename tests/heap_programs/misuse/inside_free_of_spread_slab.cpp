@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A slab of several units: what lies in a later one is not on the straight path.
+// A slab of several units: what lies in a later one is not on the fast path.
 // expected: free of INSIDE, 1000 bytes inside the block BLOCK of 30000 bytes
 // by default: free of INSIDE, 1000 bytes inside the block BLOCK of USABLE bytes
 #include "misused_block.hpp"

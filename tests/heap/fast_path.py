@@ -42,7 +42,7 @@ def count(instructions: list[tuple[str, str]]) -> dict[str, int]:
         if name.startswith("ret"):
             return counted
         if name.startswith("jmp"):
-            raise SystemExit(f"the straight path jumps: {name} {operands}")
+            raise SystemExit(f"the fast path jumps: {name} {operands}")
         if name.startswith("j"):
             counted["branches"] += 1
             continue
@@ -54,7 +54,7 @@ def count(instructions: list[tuple[str, str]]) -> dict[str, int]:
         is_update = is_store and not name.startswith("mov")
         counted["loads"] += is_load or is_update
         counted["stores"] += is_store
-    raise SystemExit("no ret on the straight path")
+    raise SystemExit("no ret on the fast path")
 
 
 def main() -> int:
