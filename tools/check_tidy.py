@@ -50,7 +50,7 @@ class Clean:
         self.folder = root / "build/tidy"
         self.folder.mkdir(parents=True, exist_ok=True)
         version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=False).stdout
-        self.rules = version + (root / ".clang-tidy").read_bytes()
+        self.rules = version + (root / ".clang-tidy").read_bytes() + " ".join(SHALLOW).encode()
         self.digests: dict[Path, bytes] = {}
 
     def digest(self, path: Path) -> bytes:
