@@ -172,7 +172,7 @@ def render_releases(path: Path) -> list[str]:
     return [
         "## Beside current releases",
         "",
-        "Another run, beside what `make bench-peers` builds from the newest source packages in Rust's registry:",
+        "Another run, beside what `make bench-peers` builds from the newest packages in Rust's registry:",
         f"`bench/heap/measure.py --releases`, up to {repetitions} runs of each load, load average "
         f"{found['machine']['load_before']} before.",
         "",
