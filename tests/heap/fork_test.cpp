@@ -11,7 +11,6 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/settings.hpp"
-#include "heap/front/hardened.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/service/maintenance.hpp"
 #include "heap/service/process.hpp"
@@ -77,10 +76,9 @@ TEST_P(ForkLock, AForkOfItsHolderDoesNotWaitForItself) {
 
 INSTANTIATE_TEST_SUITE_P(
     Each, ForkLock,
-    testing::Values(NamedLock{"maintenance", maintenance_lock}, NamedLock{"quarantine", quarantine_lock},
-                    NamedLock{"heaps", heaps_lock}, NamedLock{"caches", caches_lock},
-                    NamedLock{"pool", pool_lock}, NamedLock{"dropped_maps", dropped_maps_lock},
-                    NamedLock{"page_source", page_source_lock}),
+    testing::Values(NamedLock{"maintenance", maintenance_lock}, NamedLock{"heaps", heaps_lock},
+                    NamedLock{"caches", caches_lock}, NamedLock{"pool", pool_lock},
+                    NamedLock{"dropped_maps", dropped_maps_lock}, NamedLock{"page_source", page_source_lock}),
     [](const testing::TestParamInfo<NamedLock>& which) { return std::string(which.param.name); });
 
 }  // namespace

@@ -175,7 +175,7 @@ TEST_P(Slab, AWatchIsChangedUnlessANoticeIsUnderWay) {
   EXPECT_EQ(rewatch(slab_, 2), Watch::armed);
   free_remote(slab_, blocks[1]);
   EXPECT_EQ(owner.notified.exchange(0), unit_of(slab_));
-  EXPECT_EQ(rewatch(slab_, 3), Watch::told);
+  EXPECT_EQ(rewatch(slab_, 3), Watch::notified);
   clear_flag(slab_, is_watched);
   EXPECT_EQ(rewatch(slab_, 2), Watch::reached);
   EXPECT_FALSE(has_flag(slab_, is_watched));

@@ -130,6 +130,14 @@ bool map_anew(void* begin, std::size_t bytes) noexcept {
                                          0));
 }
 
+void withdraw(void* begin, std::size_t bytes) noexcept {
+  const TimedCall timed(counters_page->heap.purging);
+  const long result =
+      platform::raw_syscall(SYS_mmap, platform::raw_argument(begin), static_cast<long>(bytes), PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  if (is_error(result)) forbid(begin, bytes);
+}
+
 void forbid(void* begin, std::size_t bytes) noexcept {
   platform::raw_syscall(SYS_mprotect, platform::raw_argument(begin), static_cast<long>(bytes), PROT_NONE);
 }

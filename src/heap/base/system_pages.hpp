@@ -31,6 +31,9 @@ void drop_pages(void* begin, std::size_t bytes) noexcept;
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept;
 // A range whose mapping was moved becomes an ordinary zeroed one again.
 bool map_anew(void* begin, std::size_t bytes) noexcept;
+// The pages go back to the system, and the range can be neither read nor written until
+// it is mapped anew; where that is refused, as forbid().
+void withdraw(void* begin, std::size_t bytes) noexcept;
 // No page of the range can be read or written; best effort.
 void forbid(void* begin, std::size_t bytes) noexcept;
 

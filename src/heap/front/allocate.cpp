@@ -31,18 +31,8 @@ void* no_memory() noexcept {
 
 // For threads whose cache is gone, and for those that get none.
 void* allocate_late(std::size_t bytes, std::size_t alignment) noexcept {
-  static std::atomic<heapwright_heap*> late{nullptr};
-  heapwright_heap* heap = late.load(std::memory_order_acquire);
-  if (heap == nullptr) {
-    heapwright_heap* made = create_heap("late");
-    if (made == nullptr) return nullptr;
-    if (late.compare_exchange_strong(heap, made, std::memory_order_acq_rel)) {
-      heap = made;
-    } else {
-      destroy_heap(made);
-    }
-  }
-  return allocate_in(heap, bytes, alignment);
+  heapwright_heap* heap = late_heap();
+  return heap == nullptr ? nullptr : allocate_in(heap, bytes, alignment);
 }
 
 void* allocate_first(std::size_t bytes) noexcept {
@@ -80,7 +70,8 @@ void* allocate_zeroed(std::size_t bytes) noexcept {
     return block.is_zeroed ? block.memory : std::memset(block.memory, 0, bytes);
   }
   void* block = allocate(bytes);
-  return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  if (block == nullptr || settings.is_hardened) return block;  // there it is zeros already
+  return std::memset(block, 0, bytes);
 }
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
@@ -120,7 +111,10 @@ void release_slowly(void* block) noexcept {
   const StepScope scope;
   if (block == nullptr) return;
   if (!is_in_region(block)) return release_foreign(block);
-  if (settings.is_hardened) return hardened_release(block);
+  if (settings.is_hardened) {
+    hardened_release(block);
+    return give_back_if_due();
+  }
   UnitLine* line = require_line("free", block);
   if (line->kind == UnitKind::large) {
     count_reason(counters::Reason::large_free);

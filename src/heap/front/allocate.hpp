@@ -24,13 +24,15 @@ void release_slowly(void* block) noexcept;
 void on_due_event(ThreadCache* cache, UnitLine* slab) noexcept;
 void release_sized_slowly(void* block, std::size_t bytes) noexcept;
 
-// Null: not on the fast path.
+// Null: not on the fast path. A list that leads out of the heap was overwritten: the
+// slow path says so.
 [[gnu::always_inline]] inline void* allocate_fast(std::size_t bytes) noexcept {
   if (bytes > small_limit_bytes) [[unlikely]]
     return nullptr;
   BlockList* const list = current_list(current_cache, step_of(bytes));
   Block* const block = list->free_list;
-  return block == nullptr ? nullptr : pop(list, block);
+  const bool is_here = is_used_offset(reinterpret_cast<std::uintptr_t>(block) - region.base);
+  return is_here ? pop(list, block) : nullptr;
 }
 
 // Null, errno = ENOMEM: no memory.

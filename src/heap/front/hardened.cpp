@@ -2,296 +2,285 @@
 #include "heap/front/hardened.hpp"
 
 #include <errno.h>
-#include <sys/auxv.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "heap/base/checked_size.hpp"
-#include "heap/base/counting.hpp"
-#include "heap/base/lock.hpp"
 #include "heap/base/messages.hpp"
 #include "heap/base/system_pages.hpp"
+#include "heap/pages/empty_blocks.hpp"
 #include "heap/pages/large.hpp"
 #include "heap/slabs/misuse.hpp"
+#include "heap/slabs/sealed_record.hpp"
 #include "heap/threads/heap_object.hpp"
+#include "heap/threads/quarantine.hpp"
+#include "heap/threads/refill.hpp"
 
 namespace heapwright::heap {
 
 namespace {
 
-constexpr std::size_t record_bytes = 8;
-constexpr std::uint64_t freed_bit = std::uint64_t{1} << 63;
 constexpr unsigned char slack_fill = 0xF5;
-constexpr unsigned char freed_fill = 0xDF;
-constexpr std::size_t most_quarantined_bytes = std::size_t{16} << 20;
-constexpr std::uint32_t most_quarantined = 4096;
-
-struct Quarantine {
-  Lock lock;
-  char* blocks[most_quarantined];  // a ring
-  std::uint32_t first;
-  std::uint32_t count;
-  std::size_t bytes;
-};
-constinit Quarantine quarantine{};
+// One small block in so many, on average, lies between pages that cannot be reached.
+constexpr std::uint32_t blocks_per_sample = 5000;
 
 // What a pointer turned out to be.
-struct Sealed {
+struct Found {
   UnitLine* line;
   char* begin;
-  std::size_t usable_bytes;  // with slack and record
-  std::uint64_t record;
-  std::size_t bytes() const noexcept { return record & ~freed_bit; }
-  bool is_freed() const noexcept { return (record & freed_bit) != 0; }
-  bool is_intact() const noexcept { return bytes() <= usable_bytes - record_bytes; }
+  std::size_t room;     // bytes up to the record, or up to the end of a block of its own pages
+  std::uint64_t value;  // of the record: the size that was asked for, perhaps freed_bit
+  bool is_of_slab() const noexcept { return line->kind == UnitKind::slab; }
+  SealedRecord record() const noexcept { return {begin, room + record_bytes}; }
+  std::size_t bytes() const noexcept { return value & ~freed_bit; }
+  bool is_freed() const noexcept { return (value & freed_bit) != 0; }
+  bool is_intact() const noexcept { return bytes() <= room; }
 };
 
-std::uint64_t secret() noexcept {
-  static std::uint64_t value = 0;
-  if (value == 0) {
-    const auto* random = reinterpret_cast<const void*>(getauxval(AT_RANDOM));
-    if (random != nullptr) std::memcpy(&value, random, sizeof(value));
-    value |= 1;
-  }
-  return value;
-}
-
-void seal(const Sealed& block, std::uint64_t record) noexcept {
-  const std::uint64_t sealed = record ^ secret() ^ reinterpret_cast<std::uintptr_t>(block.begin);
-  std::memcpy(block.begin + block.usable_bytes - record_bytes, &sealed, record_bytes);
-}
-
-std::uint64_t unseal(const char* begin, std::size_t usable) noexcept {
-  std::uint64_t sealed = 0;
-  std::memcpy(&sealed, begin + usable - record_bytes, record_bytes);
-  return sealed ^ secret() ^ reinterpret_cast<std::uintptr_t>(begin);
-}
-
-Line& name_block(Line& line, const Sealed& block) noexcept {
+Line& name_block(Line& line, const Found& block) noexcept {
   line.address(block.begin);
   if (block.is_intact()) line.text(" of ").number(block.bytes()).text(" bytes");
   return line;
 }
 
-// A large block in quarantine cannot be read.
-bool is_out_of_reach(const UnitLine* line) noexcept {
-  return line->kind == UnitKind::large && (line->flags & is_forbidden_large) != 0;
-}
+std::size_t rounded(std::size_t bytes) noexcept { return checked_round_up(bytes, 16); }
 
-Sealed find(const char* function, void* pointer) noexcept {
-  UnitLine* line = line_around(pointer);
-  if (line == nullptr) stop_for_invalid_pointer(function, pointer);
-  char* const run = memory_of(unit_of(line));
-  const auto offset = static_cast<std::size_t>(static_cast<char*>(pointer) - run);
-  Sealed found{line, run, line->large_bytes, 0};
-  if (line->kind == UnitKind::slab) {
-    const std::uint32_t index = block_index(line->size_class, offset);
-    found.usable_bytes = class_of_slab(line).block_bytes;
-    found.begin = run + index * found.usable_bytes;
-    if (index >= line->fresh) stop_for_invalid_pointer(function, pointer);
-  } else if (is_out_of_reach(line)) {
-    found.record = freed_bit | line->stamp_bytes;
-    stop_for_double_free(found.begin, found.bytes());
-  }
-  found.record = unseal(found.begin, found.usable_bytes);
-  if (pointer != found.begin) {
-    Line message;
-    message.text(function).text(" of ").address(pointer).text(", ");
-    message.number(static_cast<std::size_t>(static_cast<char*>(pointer) - found.begin));
-    stop(name_block(message.text(" bytes inside the block "), found));
-  }
+// Of a block that has pages of its own: the size is in its line.
+Found find_large(UnitLine* line) noexcept {
+  Found found{line, memory_of(unit_of(line)), line->large_bytes,
+              line->remote.load(std::memory_order_relaxed)};
+  if ((line->flags & is_at_end_large) == 0) return found;
+  found.begin += found.room - rounded(found.bytes());
+  found.room = rounded(found.bytes());
   return found;
 }
 
-// Where bytes in [begin, begin + bytes) differ from `fill`.
-bool is_filled(const char* begin, std::size_t bytes, unsigned char fill) noexcept {
-  return std::all_of(begin, begin + bytes, [fill](char c) { return static_cast<unsigned char>(c) == fill; });
+Found find_in_slab(const char* function, UnitLine* slab, const void* pointer) noexcept {
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - begin_of_slab(slab));
+  const std::uint32_t index = block_index(slab->size_class, offset);
+  if (index >= slab->fresh) stop_for_invalid_pointer(function, pointer);
+  const std::size_t usable = class_of_slab(slab).block_bytes;
+  Found found{slab, begin_of_slab(slab) + index * usable, usable - record_bytes, 0};
+  found.value = found.record().value();
+  return found;
 }
 
-Sealed find_live(const char* function, void* pointer) noexcept {
-  const Sealed block = find(function, pointer);
-  const std::size_t room = block.usable_bytes - record_bytes;
-  if (heap_of(block.line)->cursor != 0) {
+Found find(const char* function, const void* pointer) noexcept {
+  UnitLine* line = line_around(pointer);
+  if (line == nullptr) stop_for_invalid_pointer(function, pointer);
+  const Found found = line->kind == UnitKind::slab ? find_in_slab(function, line, pointer) : find_large(line);
+  if (pointer == found.begin) return found;
+  if (pointer < found.begin) stop_for_invalid_pointer(function, pointer);
+  Line message;
+  message.text(function).text(" of ").address(pointer).text(", ");
+  message.number(static_cast<std::size_t>(static_cast<const char*>(pointer) - found.begin));
+  stop(name_block(message.text(" bytes inside the block "), found));
+}
+
+bool is_slack_whole(const Found& block) noexcept {
+  return is_filled(block.begin + block.bytes(), block.room - block.bytes(), slack_fill);
+}
+
+// The record before the block, too, is what a write at a negative index meets first.
+bool is_front_whole(const Found& block) noexcept {
+  const std::size_t usable = block.room + record_bytes;
+  if (!block.is_of_slab() || block.begin == begin_of_slab(block.line)) return true;
+  return SealedRecord(block.begin - usable, usable).is_plausible();
+}
+
+// The private heap that the block is of, or null.
+heapwright_heap* private_heap_of(const UnitLine* line) noexcept {
+  const ThreadCache* owner = line->owner.load(std::memory_order_relaxed);
+  if (owner == checked_cache) return nullptr;
+  return owner != nullptr && owner->is_private ? heap_of(line) : nullptr;
+}
+
+// The block of a slab is as it was when it was handed out. Nothing is said yet.
+bool is_live(const Found& block, const heapwright_heap* heap) noexcept {
+  if (heap != nullptr && heap->cursor != 0) return false;
+  return block.record().raw() != 0 && block.is_intact() && is_slack_whole(block) && is_front_whole(block);
+}
+
+// The first thing that is wrong is said, in this order.
+[[gnu::noinline, gnu::cold]] Found require_live(const char* function, const void* pointer) noexcept {
+  const Found block = find(function, pointer);
+  const heapwright_heap* heap = private_heap_of(block.line);
+  if (heap != nullptr && heap->cursor != 0) {
     Line line;
     line.text(function).text(" of ").address(block.begin).text(", a block");
     if (block.is_intact()) line.text(" of ").number(block.bytes()).text(" bytes");
     stop(line.text(" of a heap that was destroyed"));
   }
+  if (block.is_of_slab() && block.record().raw() == 0) stop_for_invalid_pointer(function, pointer);
   if (block.is_intact() && block.is_freed()) stop_for_double_free(block.begin, block.bytes());
-  if (!block.is_intact() || !is_filled(block.begin + block.bytes(), room - block.bytes(), slack_fill)) {
+  if (!block.is_intact() || !is_slack_whole(block)) {
     Line line;
     stop(name_block(line.text("overflow behind the block "), block).text(", found by ").text(function));
   }
-  return block;
-}
-
-heapwright_heap* hardened_heap() noexcept {
-  static std::atomic<heapwright_heap*> kept{nullptr};
-  heapwright_heap* heap = kept.load(std::memory_order_acquire);
-  if (heap != nullptr) return heap;
-  heapwright_heap* made = create_heap("hardened");
-  if (made == nullptr) return nullptr;
-  if (kept.compare_exchange_strong(heap, made, std::memory_order_acq_rel)) return made;
-  destroy_heap(made);
-  return heap;
-}
-
-std::size_t quarantined_bytes(char* begin) noexcept {
-  const UnitLine* line = head_line_of(begin);
-  return line->kind == UnitKind::large ? line->large_bytes : class_of_slab(line).block_bytes;
-}
-
-// Under the lock, and the quarantine is not empty.
-char* take_oldest() noexcept {
-  char* block = quarantine.blocks[quarantine.first];
-  quarantine.first = (quarantine.first + 1) % most_quarantined;
-  --quarantine.count;
-  quarantine.bytes -= quarantined_bytes(block);
-  return block;
-}
-
-// Under the lock, and the quarantine is not full.
-void add_newest(char* block) noexcept {
-  quarantine.blocks[(quarantine.first + quarantine.count++) % most_quarantined] = block;
-  quarantine.bytes += quarantined_bytes(block);
-}
-
-Sealed freed_block(UnitLine* slab, char* begin) noexcept {
-  const std::size_t usable = class_of_slab(slab).block_bytes;
-  return {slab, begin, usable, unseal(begin, usable)};
-}
-
-bool is_untouched(const Sealed& block) noexcept {
-  return block.is_intact() && block.is_freed() &&
-         is_filled(block.begin, block.usable_bytes - record_bytes, freed_fill);
-}
-
-// A block that has left the ring, under the lock still, so that its heap cannot
-// be dismantled meanwhile. What is returned is to be finished without the lock.
-char* let_go(char* begin) noexcept {
-  UnitLine* line = head_line_of(begin);
-  if (line->kind == UnitKind::large) {
-    line->owner.store(nullptr, std::memory_order_relaxed);
-    return begin;
+  if (!is_front_whole(block)) {
+    Line line;
+    stop(name_block(line.text("bytes were changed before the block "), block)
+             .text(", found by ")
+             .text(function));
   }
-  if (!is_untouched(freed_block(line, begin))) return begin;
-  free_quarantined(heap_of(line), line, begin);
+  return block;
+}
+
+Found find_live(const char* function, const void* pointer) noexcept {
+  UnitLine* line = head_line_of(pointer);
+  if (line == nullptr || line->kind != UnitKind::slab) return require_live(function, pointer);
+  const Found block = find_in_slab(function, line, pointer);
+  if (block.begin == pointer && !block.is_freed() && is_live(block, private_heap_of(line))) [[likely]]
+    return block;
+  return require_live(function, pointer);
+}
+
+// Of two threads that free the block at once, one is told that it is free.
+void mark_freed(const Found& block) noexcept {
+  const std::uint64_t freed = block.value | freed_bit;
+  if (block.is_of_slab()) {
+    if (!block.record().change(block.value, freed)) stop_for_double_free(block.begin, block.bytes());
+    std::memset(block.begin, 0, block.room);
+    return;
+  }
+  std::uint64_t expected = block.value;
+  if (!block.line->remote.compare_exchange_strong(expected, freed, std::memory_order_acq_rel))
+    stop_for_double_free(block.begin, block.bytes());
+  withdraw_large(block.line);
+}
+
+void release_found(const Found& block) noexcept {
+  mark_freed(block);
+  heapwright_heap* heap = private_heap_of(block.line);
+  if (heap != nullptr) return quarantine_in(heap, block.line, block.begin);
+  put_in_quarantine(attach(), block.line, block.begin);
+}
+
+[[noreturn, gnu::cold]] void stop_for_write(char* begin, const SealedRecord& record) noexcept {
+  Line line;
+  line.text("write after free to the block ").address(begin);
+  if (record.is_freed()) line.text(" of ").number(record.value() & ~freed_bit).text(" bytes");
+  stop(line);
+}
+
+// Of a slab; it holds zeros, but for a link in front.
+void* hand_out(void* memory, std::size_t bytes) noexcept {
+  auto* begin = static_cast<char*>(memory);
+  const std::size_t usable = class_of_slab(head_line_of(begin)).block_bytes;
+  const std::size_t room = usable - record_bytes;
+  SealedRecord record(begin, usable);
+  std::memset(begin, 0, sizeof(Block));
+  if (!is_filled(begin, room, 0) || (record.raw() != 0 && !record.is_freed())) [[unlikely]]
+    stop_for_write(begin, record);
+  record.write(bytes);
+  std::memset(begin + bytes, slack_fill, room - bytes);
+  return begin;
+}
+
+void* no_memory() noexcept {
+  errno = ENOMEM;
   return nullptr;
 }
 
-void finish(char* begin) noexcept {
-  if (begin == nullptr) return;
-  UnitLine* line = head_line_of(begin);
-  if (line->kind == UnitKind::slab) {
-    Line message;
-    stop(name_block(message.text("write after free to the block "), freed_block(line, begin)));
-  }
-  map_anew(begin, line->large_bytes);
-  free_large(line);
+// With pages of its own, between some that cannot be reached; a short one at their end.
+void* allocate_apart(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept {
+  const LargeBlock block = allocate_guarded(std::max<std::size_t>(bytes, 1), alignment, owner);
+  if (block.memory == nullptr) return no_memory();
+  UnitLine* line = line_at(block.memory);
+  line->remote.store(bytes, std::memory_order_relaxed);
+  if (bytes <= small_limit_bytes && alignment <= 16)
+    line->flags = static_cast<std::uint8_t>(line->flags | is_at_end_large);
+  const Found made = find_large(line);
+  std::memset(made.begin + bytes, slack_fill, made.room - bytes);
+  return made.begin;
 }
 
-// False: nothing had to leave.
-bool let_surplus_go() noexcept {
-  char* unfinished = nullptr;
-  {
-    const LockGuard locked(quarantine.lock, counters_page->heap.heap_lock);
-    if (quarantine.count < most_quarantined && quarantine.bytes <= most_quarantined_bytes) return false;
-    if (quarantine.count == 0) return false;
-    unfinished = let_go(take_oldest());
-  }
-  finish(unfinished);
+// Whether the next small block of the thread is to be one of those.
+bool is_sampled(Quarantine* quarantine) noexcept {
+  if (quarantine == nullptr || quarantine->until_sample-- > 1) return false;
+  quarantine->random = quarantine->random * 6364136223846793005U + 1442695040888963407U;
+  quarantine->until_sample =
+      1 + static_cast<std::uint32_t>(quarantine->random >> 33) % (2 * blocks_per_sample);
   return true;
 }
 
-// The oldest block goes if it is the heap's, else it becomes the newest.
-void let_oldest_go_if_of(const heapwright_heap* heap) noexcept {
-  char* unfinished = nullptr;
-  {
-    const LockGuard locked(quarantine.lock, counters_page->heap.heap_lock);
-    if (quarantine.count == 0) return;
-    char* block = take_oldest();
-    if (heap_of(head_line_of(block)) != heap) return add_newest(block);
-    unfinished = let_go(block);
-  }
-  finish(unfinished);
-}
+}  // namespace
 
-void put_in_quarantine(char* begin) noexcept {
-  for (;;) {
-    if (let_surplus_go()) continue;
-    const LockGuard locked(quarantine.lock, counters_page->heap.heap_lock);
-    if (quarantine.count == most_quarantined) continue;
-    return add_newest(begin);
-  }
-}
+namespace {
 
-void quarantine_block(const Sealed& block) noexcept {
-  if (block.line->kind == UnitKind::large) {
-    block.line->stamp_bytes = block.bytes();
-    block.line->flags = is_forbidden_large;
-    forbid(block.begin, block.usable_bytes);
-  } else {
-    std::memset(block.begin, freed_fill, block.usable_bytes - record_bytes);
-    seal(block, block.bytes() | freed_bit);
-    note_quarantined(heap_of(block.line), block.line);
-  }
-  put_in_quarantine(block.begin);
+// From the list that the thread takes blocks of this size from. Null: not that easily.
+void* allocate_listed(std::size_t bytes, std::size_t alignment) noexcept {
+  Quarantine* quarantine = checked_cache->quarantine;
+  if (bytes - 1 >= small_limit_bytes - record_bytes || alignment > 16 || quarantine == nullptr)
+    return nullptr;
+  BlockList* list = current_list(checked_cache, step_of(bytes + record_bytes));
+  Block* block = list->free_list;
+  if (quarantine->until_sample <= 1 || !is_used_offset(reinterpret_cast<std::uintptr_t>(block) - region.base))
+    return nullptr;
+  --quarantine->until_sample;
+  return hand_out(pop(list, block), bytes);
 }
 
 }  // namespace
 
 void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  return hardened_allocate_in(hardened_heap(), bytes, alignment);
+  if (void* block = allocate_listed(bytes, alignment)) return block;
+  if (bytes == 0 && alignment <= 16) {
+    if (void* empty = take_empty_block()) return empty;
+  }
+  if (is_too_big(bytes)) return no_memory();
+  ThreadCache* cache = attach();
+  if (cache == nullptr) return hardened_allocate_in(late_heap(), bytes, alignment);
+  const std::size_t needed =
+      aligned_bytes(checked_sum(bytes, record_bytes), std::max<std::size_t>(alignment, 16));
+  const bool is_short = bytes <= small_limit_bytes && alignment <= 16;
+  if (needed == 0 || (is_short && is_sampled(quarantine_of(cache))))
+    return allocate_apart(bytes, alignment, nullptr);
+  void* memory = take_block(cache, class_of(needed));
+  return memory == nullptr ? no_memory() : hand_out(memory, bytes);
 }
 
 void* hardened_allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignment) noexcept {
-  char* memory = nullptr;
+  if (heap == nullptr || is_too_big(bytes)) return no_memory();
+  alignment = std::max<std::size_t>(alignment, 16);
   const std::size_t whole_bytes = checked_sum(bytes, record_bytes);
-  if (heap != nullptr && !is_too_big(whole_bytes)) {
-    memory = static_cast<char*>(allocate_in(heap, whole_bytes, std::max<std::size_t>(alignment, 16)));
-  }
-  if (memory == nullptr) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  UnitLine* line = head_line_of(memory);
-  const bool is_large = line->kind == UnitKind::large;
-  const Sealed block{line, memory, is_large ? line->large_bytes : class_of_slab(line).block_bytes, bytes};
-  std::memset(memory + bytes, slack_fill, block.usable_bytes - record_bytes - bytes);
-  seal(block, bytes);
-  return memory;
+  if (aligned_bytes(whole_bytes, alignment) == 0) return allocate_apart(bytes, alignment, &heap->cache);
+  void* memory = allocate_in(heap, whole_bytes, alignment);
+  return memory == nullptr ? no_memory() : hand_out(memory, bytes);
 }
 
-void hardened_release(void* block) noexcept { quarantine_block(find_live("free", block)); }
+void hardened_release(void* block) noexcept {
+  if (is_empty_block(block)) return free_empty_block(block);
+  release_found(find_live("free", block));
+}
 
 void hardened_release_sized(void* block, std::size_t bytes) noexcept {
-  const Sealed found = find_live("free", block);
-  if (found.bytes() != bytes) {
+  const std::size_t allocated = is_empty_block(block) ? 0 : find_live("free", block).bytes();
+  if (allocated != bytes) {
     Line line;
     line.text("sized free of ").address(block).text(" with ").number(bytes);
-    stop(line.text(" bytes, a block of ").number(found.bytes()).text(" bytes"));
+    stop(line.text(" bytes, a block of ").number(allocated).text(" bytes"));
   }
-  quarantine_block(found);
+  hardened_release(block);
 }
 
 void* hardened_reallocate(void* block, std::size_t bytes) noexcept {
-  const Sealed old = find_live("realloc", block);
+  const bool was_empty = is_empty_block(block);
+  const Found old = was_empty ? Found{} : find_live("realloc", block);
   void* moved = hardened_allocate(bytes, 16);
   if (moved == nullptr) return nullptr;
-  std::memcpy(moved, block, std::min(bytes, old.bytes()));
-  quarantine_block(old);
+  if (was_empty) {
+    free_empty_block(block);
+  } else {
+    std::memcpy(moved, block, std::min(bytes, old.bytes()));
+    release_found(old);
+  }
   return moved;
 }
 
 std::size_t hardened_usable_bytes(void* block) noexcept {
-  return find_live("malloc_usable_size", block).bytes();
+  return is_empty_block(block) ? 0 : find_live("malloc_usable_size", block).bytes();
 }
-
-void empty_quarantine_of(heapwright_heap* heap) noexcept {
-  for (std::uint32_t i = 0; i < most_quarantined; ++i) let_oldest_go_if_of(heap);
-}
-
-Lock& quarantine_lock() noexcept { return quarantine.lock; }
 
 }  // namespace heapwright::heap

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // HEAPWRIGHT_HEAP_HARDENED=1: every call comes here. Each block ends in a
-// sealed record of its size, the bytes between the size and the record are
-// filled, and freed blocks wait in a quarantine, filled, large ones out of
-// reach. Misuse is named in one line on stderr, and the process stopped:
+// sealed record of its size, and the bytes between the size and the record are
+// filled. Large blocks and one small one in a thousand lie between pages that
+// cannot be reached. Freed blocks hold zeros and wait in a quarantine, large ones
+// out of reach. Misuse is named in one line on stderr, and the process stopped:
 //
 //   double free of 0x7f12, a block of 24 bytes
 //   free of 0x7f1a, 8 bytes inside the block 0x7f12 of 24 bytes
 //   overflow behind the block 0x7f12 of 24 bytes, found by free
+//   bytes were changed before the block 0x7f12 of 24 bytes, found by free
 //   write after free to the block 0x7f12 of 24 bytes
 //   sized free of 0x7f12 with 32 bytes, a block of 24 bytes
 //   free of 0x7f12, which is no block of this heap
@@ -14,8 +16,6 @@
 #pragma once
 
 #include <cstddef>
-
-#include "heap/base/lock.hpp"
 
 struct heapwright_heap;
 
@@ -28,10 +28,5 @@ void hardened_release(void* block) noexcept;
 void hardened_release_sized(void* block, std::size_t bytes) noexcept;
 void* hardened_reallocate(void* block, std::size_t bytes) noexcept;
 std::size_t hardened_usable_bytes(void* block) noexcept;
-
-// Blocks of a heap that is to be destroyed leave the quarantine, looked at like all.
-void empty_quarantine_of(heapwright_heap* heap) noexcept;
-
-Lock& quarantine_lock() noexcept;
 
 }  // namespace heapwright::heap

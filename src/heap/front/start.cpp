@@ -11,7 +11,6 @@
 #include "heap/base/own_thread.hpp"
 #include "heap/base/settings.hpp"
 #include "heap/front/allocate.hpp"
-#include "heap/front/hardened.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/service/maintenance.hpp"
 #include "heap/service/process.hpp"
@@ -26,7 +25,7 @@ namespace heapwright::heap {
 namespace {
 
 // Outer ones first.
-constexpr Lock& (*outer_locks[])() noexcept = {maintenance_lock, quarantine_lock, heaps_lock};
+constexpr Lock& (*outer_locks[])() noexcept = {maintenance_lock, heaps_lock};
 constexpr Lock& (*inner_locks[])() noexcept = {caches_lock, pool_lock, dropped_maps_lock, page_source_lock};
 
 // The heaps' own ones, if the list of heaps can be walked.

@@ -10,6 +10,7 @@
 #include "heap/threads/cache_check.hpp"
 #include "heap/threads/caches.hpp"
 #include "heap/threads/heap_object.hpp"
+#include "heap/threads/quarantine.hpp"
 
 namespace heapwright::heap {
 
@@ -51,11 +52,15 @@ void subtract_detached(const ThreadCache& cache, heapwright_heap_statistics& sum
 }
 
 // What waits in quarantine is free.
+void subtract_quarantined(const ThreadCache& cache, heapwright_heap_statistics& sums) noexcept {
+  if (cache.quarantine == nullptr) return;
+  sums.live_blocks -= cache.quarantine->slab_blocks;
+  sums.live_bytes -= cache.quarantine->slab_bytes;
+  sums.free_bytes += cache.quarantine->slab_bytes;
+}
+
 void subtract_free(const heapwright_heap& heap, void* into) noexcept {
-  auto& sums = *static_cast<heapwright_heap_statistics*>(into);
-  sums.live_blocks -= heap.quarantined_blocks;
-  sums.live_bytes -= heap.quarantined_bytes;
-  sums.free_bytes += heap.quarantined_bytes;
+  subtract_quarantined(heap.cache, *static_cast<heapwright_heap_statistics*>(into));
 }
 
 }  // namespace
@@ -81,6 +86,7 @@ heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noex
     auto& all = *static_cast<heapwright_heap_statistics*>(into);
     all.metadata_bytes += sizeof(ThreadCache);
     subtract_detached(cache, all);
+    subtract_quarantined(cache, all);
   };
   for_each_cache(add_cache, &sums);
   return sums;

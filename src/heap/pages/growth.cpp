@@ -8,6 +8,7 @@
 
 #include "heap/base/counting.hpp"
 #include "heap/base/random.hpp"
+#include "heap/base/settings.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/free_runs.hpp"
 #include "platform/raw_syscall.hpp"
@@ -23,6 +24,7 @@ constexpr std::size_t least_span_bytes = std::size_t{1} << 26;
 constexpr std::uint32_t least_growth_units = 512;
 constexpr std::uint32_t least_limited_units = 64;
 constexpr std::uint32_t most_growth_units = 2048;
+constexpr std::uint32_t hardened_growth_units = 16;
 static_assert(bin_of(full_span_bytes >> unit_shift) < bin_count);
 
 // Lines up to those of the unit, and one more, which joining looks at; also those of
@@ -97,12 +99,19 @@ std::uint32_t extend_region(std::uint32_t units, std::uint32_t from) noexcept {
   return 0;
 }
 
+// Hardened mode: nothing is mapped between two growths, which are short.
+void leave_gap() noexcept {
+  std::uint32_t anywhere = 0;
+  claim_frontier(1, &anywhere);
+}
+
 Run grow(std::uint32_t wanted, std::uint32_t growth, std::uint32_t from = 0) noexcept {
   const std::uint32_t unit = extend_region(growth, from);
   if (unit == 0) return {0, false};
   raise_used(std::size_t{unit + growth} << unit_shift);
   counters::add(counters_page->heap.committed_bytes, growth * unit_bytes);
   count_reason(counters::Reason::region_grown);
+  if (settings.is_hardened) leave_gap();
   if (growth > wanted) {
     const LockGuard locked = guard();
     insert_joined(unit + wanted, growth - wanted, false);
@@ -200,7 +209,8 @@ bool place_region() noexcept {
 Run grow_for(std::uint32_t units) noexcept {
   const std::uint32_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
   const std::uint32_t least = source.limit_bytes == 0 ? least_growth_units : least_limited_units;
-  const std::uint32_t step = std::clamp(committed / 2, least, most_growth_units);
+  const std::uint32_t step =
+      settings.is_hardened ? hardened_growth_units : std::clamp(committed / 2, least, most_growth_units);
   Run run = grow_behind_rest(units, step);
   if (run.unit == 0) run = grow(units, std::max(units, step));
   if (run.unit == 0 && units < step) run = grow(units, units);

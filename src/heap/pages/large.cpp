@@ -6,6 +6,7 @@
 #include "heap/base/checked_size.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/base/system_pages.hpp"
+#include "heap/pages/guards.hpp"
 #include "heap/pages/page_source.hpp"
 
 namespace heapwright::heap {
@@ -115,7 +116,43 @@ void* allocate_grown(std::size_t bytes) noexcept {
   return memory_of(run.unit);
 }
 
+LargeBlock allocate_guarded(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept {
+  if (!is_allowed(bytes, alignment)) return {nullptr, false};
+  const std::uint32_t units = units_for(bytes);
+  const std::size_t whole_bytes = std::size_t{units} * unit_bytes;
+  if (alignment > unit_bytes || !may_guard_run()) {
+    const LargeBlock block = allocate_large(bytes, alignment, owner);
+    if (block.memory != nullptr && !block.is_zeroed) drop_pages(block.memory, whole_bytes);
+    return block;
+  }
+  const Run run = allocate_run(units + 2);
+  if (run.unit == 0) return {nullptr, false};
+  guarded_runs.fetch_add(1, std::memory_order_relaxed);
+  char* const memory = memory_of(run.unit + 1);
+  if (!run.is_zeroed) drop_pages(memory, whole_bytes);
+  guard_unit(run.unit);
+  forbid(memory + in_pages(bytes), whole_bytes + unit_bytes - in_pages(bytes));
+  describe(run.unit + 1, units, in_pages(bytes), is_guarded_large, owner);
+  start_due_maintenance();
+  return {memory, true};
+}
+
+void withdraw_large(UnitLine* line) noexcept {
+  withdraw(memory_of(unit_of(line)), line->large_bytes);
+  line->flags = static_cast<std::uint8_t>(line->flags | is_forbidden_large);
+}
+
+void free_guarded(UnitLine* line) noexcept {
+  const std::uint32_t unit = unit_of(line);
+  const std::uint32_t units = line->units;
+  line->owner.store(nullptr, std::memory_order_relaxed);
+  line->kind = UnitKind::inside;
+  if ((line->flags & is_guarded_large) != 0) return free_guarded_run(unit - 1, units + 2);
+  if (map_anew(memory_of(unit), std::size_t{units} * unit_bytes)) free_run(unit, units, false);
+}
+
 void free_large(UnitLine* line) noexcept {
+  if ((line->flags & (is_guarded_large | is_forbidden_large)) != 0) return free_guarded(line);
   const bool moved = (line->flags & is_moved_large) != 0;
   line->owner.store(nullptr, std::memory_order_relaxed);
   line->kind = UnitKind::inside;

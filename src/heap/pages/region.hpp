@@ -55,11 +55,14 @@ enum SlabFlag : std::uint8_t {
   is_zeroed = 16,    // what was never carved holds zeros
   is_watched = 32,   // the owner asked for a notice and has not had it yet
   is_purged = 64,    // pooled, and its free pages were given back
+  is_guarded = 128,  // the unit before is its, and out of reach
 };
 enum RunFlag : std::uint8_t { is_dirty = 1 };
 enum LargeFlag : std::uint8_t {
   is_moved_large = 1,      // its pages came by mremap
   is_forbidden_large = 2,  // freed in hardened mode: its pages cannot be reached
+  is_guarded_large = 4,    // the units before and behind are its, and out of reach
+  is_at_end_large = 8,     // a short block, at the end of its pages
 };
 
 // Blocks that malloc takes from: of a slab those that its owner freed, or in a
@@ -90,10 +93,9 @@ struct BlockList {
 // is live.
 struct alignas(64) UnitLine : BlockList {
   std::atomic<ThreadCache*> owner;
-  union {
-    std::atomic<std::uint64_t> remote;  // slab: blocks freed by others, see remote_word.hpp
-    std::uint64_t stamp_bytes;          // large, forbidden: the size it was asked for with
-  };
+  // Slab: blocks freed by others, see remote_word.hpp. Large, in hardened mode: the
+  // size it was asked for with, and whether it was freed.
+  std::atomic<std::uint64_t> remote;
   union {
     struct {
       std::uint16_t carved;   // slab: blocks in circulation, live or free

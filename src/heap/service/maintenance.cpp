@@ -131,7 +131,7 @@ std::uint16_t decay_ticks() noexcept {
   maintenance.lock.unlock();
 }
 
-Look look_after_memory(std::size_t most) noexcept {
+MaintenanceResult run_due_maintenance(std::size_t most) noexcept {
   update_tick();
   const std::size_t pieces = maintain(most, decay_ticks());
   const LockGuard locked = guard_pieces();

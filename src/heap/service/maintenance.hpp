@@ -28,12 +28,12 @@ inline void give_back_if_due() noexcept {
 }
 
 // For the thread: up to `most` pieces that are due. True: memory waits that was not due.
-struct Look {
+struct MaintenanceResult {
   std::size_t pieces;
   bool is_waiting;
   bool has_surplus;
 };
-Look look_after_memory(std::size_t most) noexcept;
+MaintenanceResult run_due_maintenance(std::size_t most) noexcept;
 // How long memory rests.
 std::uint16_t decay_ticks() noexcept;
 

@@ -16,12 +16,12 @@ namespace {
 
 // With work left, a short pause lets others at the locks and the CPU. While
 // memory rests, a few looks during that time will do.
-std::uint64_t pause_after(const Look& look, std::size_t slice) noexcept {
+std::uint64_t pause_after(const MaintenanceResult& result, std::size_t slice) noexcept {
   constexpr std::uint64_t linger_ns = 5'000'000'000;
-  if (look.pieces == slice) return tick_ns / 16;
-  if (look.has_surplus || look.pieces != 0) return 2 * tick_ns;
+  if (result.pieces == slice) return tick_ns / 16;
+  if (result.has_surplus || result.pieces != 0) return 2 * tick_ns;
   if (settings.publishes_counters) return 8 * tick_ns;
-  return look.is_waiting ? (decay_ticks() / 8 + 2) * tick_ns : linger_ns;
+  return result.is_waiting ? (decay_ticks() / 8 + 2) * tick_ns : linger_ns;
 }
 
 void run() noexcept {
@@ -31,12 +31,12 @@ void run() noexcept {
   std::uint32_t last_bell = thread_bell() - 1;
   while (!is_thread_to_end()) {
     const std::uint32_t bell = thread_bell();
-    const Look look = look_after_memory(slice);
+    const MaintenanceResult result = run_due_maintenance(slice);
     if (settings.publishes_counters) publish_counters();
-    const bool is_idle = look.pieces == 0 && !look.is_waiting && !settings.publishes_counters;
+    const bool is_idle = result.pieces == 0 && !result.is_waiting && !settings.publishes_counters;
     if (is_idle && bell == last_bell && leave_thread()) return;
     last_bell = bell;
-    if (!is_thread_to_end()) sleep_until_rung(bell, pause_after(look, slice));
+    if (!is_thread_to_end()) sleep_until_rung(bell, pause_after(result, slice));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "heap/pages/growth.hpp"
 #include "heap/service/maintenance_thread.hpp"
 #include "heap/service/publish.hpp"
+#include "heap/slabs/sealed_record.hpp"
 
 namespace heapwright::heap {
 
@@ -27,6 +28,7 @@ bool initialize_process() noexcept {
   find_clock();
   if (!place_region()) return false;
   read_settings();
+  if (settings.is_hardened) draw_seal_key();
   if (settings.has_maintenance_thread) allow_maintenance_thread();
   open_counters();
   is_started.store(true, std::memory_order_release);

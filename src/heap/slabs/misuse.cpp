@@ -42,9 +42,14 @@ bool is_carved_block(const UnitLine* slab, const Block* block) noexcept {
 [[noreturn, gnu::cold]] void stop_for_link(const UnitLine* slab, const Block* block,
                                            const Block* next) noexcept {
   if (next != nullptr && offset_in(slab, next) < slab->units * unit_bytes) stop_for_pointer("free", next);
+  const std::uint32_t bytes = class_of_slab(slab).block_bytes;
   Line line;
-  line.text("write after free to the block ").address(block);
-  stop(line.text(" of ").number(class_of_slab(slab).block_bytes).text(" bytes"));
+  if (block != nullptr)
+    stop(
+        line.text("write after free to the block ").address(block).text(" of ").number(bytes).text(" bytes"));
+  // Which one held the link is known no more.
+  line.text("write after free to a block of ").number(bytes).text(" bytes in ");
+  stop(line.address(begin_of_slab(slab)));
 }
 
 // The list runs in a circle, which it enters at the block that was freed again.
@@ -106,6 +111,11 @@ void check_list(const UnitLine* slab, Chain list, std::uint32_t most) noexcept {
   }
   if (checked != 0 && (block == nullptr) != (checked == list.count)) [[unlikely]]
     stop_for_link(slab, last, block);
+}
+
+void require_listed(const UnitLine* slab, const Block* block) noexcept {
+  if (!is_carved_block(slab, block)) [[unlikely]]
+    stop_for_link(slab, nullptr, block);
 }
 
 void check_last_free(const UnitLine* slab) noexcept {

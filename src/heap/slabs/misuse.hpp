@@ -39,6 +39,9 @@ inline void require_block(const char* function, const UnitLine* slab, const void
 inline constexpr std::uint32_t most_checked = 3;
 void check_list(const UnitLine* slab, Chain list, std::uint32_t most = most_checked) noexcept;
 
+// `block` is the first of a list of the slab's, so it must be one of its blocks.
+void require_listed(const UnitLine* slab, const Block* block) noexcept;
+
 // After a free into the slab's list: what was freed must be a block, and there
 // can be no more frees than blocks. For the slab's owner.
 void check_last_free(const UnitLine* slab) noexcept;

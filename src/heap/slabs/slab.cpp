@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "heap/base/counting.hpp"
+#include "heap/pages/guards.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/slabs/dropped_blocks.hpp"
 #include "heap/slabs/misuse.hpp"
@@ -59,6 +60,7 @@ void close_slab(UnitLine* slab) noexcept {
     count_steps();
     line_of(unit + i)->kind = UnitKind::inside;
   }
+  if (has_flag(slab, is_guarded)) return free_guarded_run(unit - 1, units + 1);
   free_run(unit, units, slab->fresh != 0 || !has_flag(slab, is_zeroed));
 }
 
@@ -148,7 +150,7 @@ Watch rewatch(UnitLine* slab, std::uint32_t count) noexcept {
   RemoteWord word = remote_of(slab);
   do {
     count_steps();
-    if (has_flag(slab, is_watched) && !word.is_armed()) return Watch::told;
+    if (has_flag(slab, is_watched) && !word.is_armed()) return Watch::notified;
     if (word.count() >= count) return Watch::reached;
     if (word.bits == word.armed_for(count).bits && has_flag(slab, is_watched)) return Watch::armed;
   } while (

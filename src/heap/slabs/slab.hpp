@@ -35,8 +35,8 @@ bool watch(UnitLine* slab, std::uint32_t count) noexcept;
 // has arrived.
 bool unwatch(UnitLine* slab) noexcept;
 // What both do, with one compare-and-swap. Unless it is armed now, a watch from
-// before stays as it was; told: a notice is under way.
-enum class Watch : std::uint8_t { armed, reached, told };
+// before stays as it was; notified: a notice is under way.
+enum class Watch : std::uint8_t { armed, reached, notified };
 Watch rewatch(UnitLine* slab, std::uint32_t count) noexcept;
 
 // The equations above, and every free block inside, on a block's boundary and

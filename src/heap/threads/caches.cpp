@@ -9,6 +9,7 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/own_thread.hpp"
+#include "heap/base/settings.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/threads/slab_events.hpp"
 
@@ -17,6 +18,7 @@ namespace heapwright::heap {
 constinit ThreadCache unattached{};
 constinit ThreadCache detached{};
 __thread ThreadCache* current_cache __attribute__((tls_model("initial-exec"))) = &unattached;
+__thread ThreadCache* checked_cache __attribute__((tls_model("initial-exec"))) = &unattached;
 
 static_assert(sizeof(ThreadCache) <= unit_bytes);
 // Two of the smallest pages for all that calls for up to 1 KiB use.
@@ -32,6 +34,8 @@ struct Caches {
   bool has_key;
 };
 constinit Caches caches{};
+
+ThreadCache*& own_cache() noexcept { return settings.is_hardened ? checked_cache : current_cache; }
 
 counters::LockCounters& lock_counters() noexcept { return counters_page->heap.pool_lock; }
 
@@ -52,12 +56,13 @@ void put_idle(ThreadCache* cache) noexcept {
 // free; the cache goes in the last round but one.
 void on_thread_exit(void* value) {
   auto* cache = static_cast<ThreadCache*>(value);
-  if (current_cache != cache) return;
+  ThreadCache*& own = own_cache();
+  if (own != cache) return;
   if (++cache->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
     pthread_setspecific(caches.key, cache);
     return;
   }
-  current_cache = &detached;
+  own = &detached;
   cache->idle_stamp = current_tick();
   cache->is_tidy = false;
   note_waiting_memory();
@@ -87,14 +92,15 @@ ThreadCache* make_cache() noexcept {
 }
 
 ThreadCache* attach() noexcept {
-  if (current_cache != &unattached) return current_cache == &detached ? nullptr : current_cache;
+  ThreadCache*& own = own_cache();
+  if (own != &unattached) return own == &detached ? nullptr : own;
   ThreadCache* cache = take_idle();
   if (cache == nullptr) cache = make_cache();
   if (cache == nullptr) return nullptr;
   cache->exit_rounds = 0;
   cache->count(counters::Reason::thread_attached);
   counters::add(counters_page->heap.threads, 1);
-  current_cache = cache;
+  own = cache;
   ask_for_exit_notice(cache);
   start_due_maintenance();
   return cache;

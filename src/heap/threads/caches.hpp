@@ -14,8 +14,11 @@ extern ThreadCache unattached;
 // A thread whose exit handlers have run.
 extern ThreadCache detached;
 
-// 8 bytes of static TLS, all that the library takes.
+// With the next one 16 bytes of static TLS, all that the library takes.
 extern __thread ThreadCache* current_cache __attribute__((tls_model("initial-exec")));
+
+// In hardened mode the thread's cache is here, where the fast paths do not find it.
+extern __thread ThreadCache* checked_cache __attribute__((tls_model("initial-exec")));
 
 // The thread's cache; where it has none it gets one, in a process that is
 // initialized. For `detached` threads and when there is no memory: null.

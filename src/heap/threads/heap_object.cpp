@@ -10,6 +10,7 @@
 #include "heap/pages/large.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/slabs/slab.hpp"
+#include "heap/threads/quarantine.hpp"
 #include "heap/threads/refill.hpp"
 #include "heap/threads/slab_events.hpp"
 
@@ -93,17 +94,25 @@ void free_in(heapwright_heap* heap, UnitLine* slab, void* block) noexcept {
   free_listed(&heap->cache, slab, block);
 }
 
-void note_quarantined(heapwright_heap* heap, const UnitLine* slab) noexcept {
+void quarantine_in(heapwright_heap* heap, UnitLine* line, char* block) noexcept {
   const LockGuard locked(heap->lock, lock_counters());
-  ++heap->quarantined_blocks;
-  heap->quarantined_bytes += class_of_slab(slab).block_bytes;
+  put_in_quarantine(&heap->cache, line, block);
 }
 
-void free_quarantined(heapwright_heap* heap, UnitLine* slab, void* block) noexcept {
+void empty_quarantine_of(heapwright_heap* heap) noexcept {
   const LockGuard locked(heap->lock, lock_counters());
-  --heap->quarantined_blocks;
-  heap->quarantined_bytes -= class_of_slab(slab).block_bytes;
-  free_listed(&heap->cache, slab, block);
+  empty_quarantine(&heap->cache);
+}
+
+heapwright_heap* late_heap() noexcept {
+  static std::atomic<heapwright_heap*> late{nullptr};
+  heapwright_heap* heap = late.load(std::memory_order_acquire);
+  if (heap != nullptr) return heap;
+  heapwright_heap* made = create_heap("late");
+  if (made == nullptr) return nullptr;
+  if (late.compare_exchange_strong(heap, made, std::memory_order_acq_rel)) return made;
+  destroy_heap(made);
+  return heap;
 }
 
 void destroy_heap(heapwright_heap* heap) noexcept {

@@ -15,9 +15,6 @@ struct heapwright_heap {
   heapwright_heap* previous;
   heapwright_heap* next_destroyed;  // or ready to be used again
   std::uint32_t cursor;             // destroyed: units below were looked at; else 0
-  // Hardened, under the lock: blocks of slabs that were freed and wait in quarantine.
-  std::uint64_t quarantined_blocks;
-  std::uint64_t quarantined_bytes;
 };
 
 namespace heapwright::heap {
@@ -30,14 +27,17 @@ void free_in(heapwright_heap* heap, UnitLine* slab, void* block) noexcept;
 // In hardened mode none of its blocks is in quarantine any more.
 void destroy_heap(heapwright_heap* heap) noexcept;
 
-// The heap that a slab or large block belongs to, where all belong to one: in
-// hardened mode.
+// Of threads whose cache is gone, or that get none. Null: no memory.
+heapwright_heap* late_heap() noexcept;
+
+// The heap that a slab or large block with such an owner belongs to.
 inline heapwright_heap* heap_of(const UnitLine* line) noexcept {
   return reinterpret_cast<heapwright_heap*>(line->owner.load(std::memory_order_relaxed));
 }
-// Hardened: a block of the slab waits in quarantine now, or has left it.
-void note_quarantined(heapwright_heap* heap, const UnitLine* slab) noexcept;
-void free_quarantined(heapwright_heap* heap, UnitLine* slab, void* block) noexcept;
+// Hardened mode: a block of the heap that was marked as freed waits in its quarantine.
+void quarantine_in(heapwright_heap* heap, UnitLine* line, char* block) noexcept;
+// Before it is destroyed: those that wait are looked at.
+void empty_quarantine_of(heapwright_heap* heap) noexcept;
 
 // One piece of work on destroyed heaps: 16 units looked at. False: nothing was left.
 bool dismantle_heap() noexcept;

@@ -2,6 +2,9 @@
 #include "heap/threads/refill.hpp"
 
 #include "heap/base/counting.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/base/system_pages.hpp"
+#include "heap/pages/guards.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/slabs/misuse.hpp"
 #include "heap/slabs/partial_pool.hpp"
@@ -58,7 +61,11 @@ Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
   Block* block = list->free_list;
   clear_flag(slab, is_candidate);
   if (block != nullptr) {
-    if (list == slab) check_list(slab, {block, listed_count(slab)});
+    if (list == slab) {
+      check_list(slab, {block, listed_count(slab)});
+    } else {
+      require_listed(slab, block);
+    }
     pop(list, block);
     cache->count(Reason::refill_local);
     // An event that comes before the slab is empty stays where it is.
@@ -103,9 +110,19 @@ UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
 UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const std::uint32_t units =
       has_slabs(cache, size_class) ? size_classes[size_class].units : first_slab_units;
-  const Run run = find_run(cache, units);
+  const bool has_guard = settings.is_hardened && may_guard_run();
+  Run run = find_run(cache, units + (has_guard ? 1 : 0));
   if (run.unit == 0) return nullptr;
+  if (has_guard) {
+    guarded_runs.fetch_add(1, std::memory_order_relaxed);
+    guard_unit(run.unit++);
+  }
+  if (settings.is_hardened && !run.is_zeroed) {
+    drop_pages(memory_of(run.unit), units * unit_bytes);
+    run.is_zeroed = true;
+  }
   UnitLine* slab = open_slab(run, size_class, units, cache);
+  if (has_guard) set_flag(slab, is_guarded);
   add_slab(cache, slab, Reason::slab_opened);
   return slab;
 }
@@ -119,7 +136,7 @@ UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
     count_steps();
     UnitLine* slab = line_of(slot.waiting);
     const std::uint32_t back = listed_count(slab) + remote_of(slab).count();
-    if (back > slab->carved / 16 && watch_rest(slab) != Watch::told) {
+    if (back > slab->carved / 16 && watch_rest(slab) != Watch::notified) {
       enlist(cache, slab);
       schedule_event(slab);
       return slab;
@@ -160,7 +177,7 @@ UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
 }
 
 // A block of `serving`, whose first slab has none ready, for a request of `size_class`.
-Block* take_of(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
+Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
   count_steps();
   counters::add_owned(cache->slots[serving].refills, 1);
   if (cache->pending != 0 || cache->notified.load(std::memory_order_relaxed) != 0) collect_notices(cache, 4);
@@ -185,9 +202,11 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
   cache->slots[serving].is_used = true;
   const std::uint32_t first = cache->slots[serving].first;
   if (first != 0) {
-    BlockList* list = ready_list(cache, line_of(first));
+    UnitLine* slab = line_of(first);
+    BlockList* list = ready_list(cache, slab);
     if (list->free_list != nullptr) {
-      make_current(cache, line_of(first), list, size_class);
+      require_listed(slab, list->free_list);
+      make_current(cache, slab, list, size_class);
       return pop(list, list->free_list);
     }
   }
@@ -195,7 +214,7 @@ void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
     cache->count(Reason::refill_cold);
     vote(cache, size_class);
   }
-  return take_of(cache, serving, size_class);
+  return refill_from(cache, serving, size_class);
 }
 
 }  // namespace heapwright::heap

@@ -78,7 +78,7 @@ void consider(ThreadCache* cache, UnitLine* slab) noexcept {
     await_blocks(cache, slab);
     return schedule_event(slab);
   }
-  if (!has_flag(slab, is_listed) && watch_rest(slab) != Watch::told) enlist(cache, slab);
+  if (!has_flag(slab, is_listed) && watch_rest(slab) != Watch::notified) enlist(cache, slab);
   if (has_flag(slab, is_listed) && is_sparse(slab, detached)) return on_sparse(cache, slab);
   schedule_event(slab, detached);
 }

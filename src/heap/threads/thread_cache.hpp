@@ -18,6 +18,8 @@
 
 namespace heapwright::heap {
 
+struct Quarantine;
+
 struct ClassSlot {
   Relaxed<std::uint32_t> first;  // queue of slabs that have blocks, linked by UnitLine::next
   std::uint32_t last;
@@ -91,6 +93,7 @@ struct ThreadCache {
   // Distances of lists from this cache, so that zeroed memory means `nothing`.
   alignas(64) std::uintptr_t current[step_count];
   ClassSlot slots[class_count];
+  Quarantine* quarantine;  // hardened mode: of blocks that the thread freed
 
   void count(counters::Reason reason) noexcept {
     counters::add_owned(reasons[static_cast<std::uint32_t>(reason)], 1);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// Hardened mode: units that can be neither read nor written, before slabs and around
+// large blocks. Each splits a mapping, and a process may have 65,530 of them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "heap/base/system_pages.hpp"
+#include "heap/pages/page_source.hpp"
+
+namespace heapwright::heap {
+
+inline constexpr std::uint32_t most_guarded_runs = 10'000;
+inline std::atomic<std::uint32_t> guarded_runs{0};
+
+// False: there are enough, and the run goes without.
+inline bool may_guard_run() noexcept {
+  return guarded_runs.load(std::memory_order_relaxed) < most_guarded_runs;
+}
+inline void guard_unit(std::uint32_t unit) noexcept { forbid(memory_of(unit), unit_bytes); }
+
+// A run some of which is out of reach; it holds zeros afterwards. What cannot be mapped
+// anew stays out of use.
+inline void free_guarded_run(std::uint32_t unit, std::uint32_t units) noexcept {
+  guarded_runs.fetch_sub(1, std::memory_order_relaxed);
+  if (map_anew(memory_of(unit), std::size_t{units} * unit_bytes)) free_run(unit, units, false);
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Hardened mode: the last 8 bytes of a slab's block say how many bytes were asked
+// for and whether it was freed, sealed with the process's key and the block's
+// address. A block that was never handed out has zeros there, and a free one
+// holds nothing but zeros and its record, besides the link of a listed one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace heapwright::heap {
+
+inline constexpr std::size_t record_bytes = 8;
+inline constexpr std::uint64_t freed_bit = std::uint64_t{1} << 63;
+
+extern std::uint64_t seal_key;
+// Once, before the first block.
+void draw_seal_key() noexcept;
+
+// Of a block that has `usable_bytes`, the record included.
+class SealedRecord {
+ public:
+  SealedRecord(char* begin, std::size_t usable_bytes) noexcept
+      : place_(reinterpret_cast<std::uint64_t*>(begin + usable_bytes - record_bytes)),
+        seal_(seal_key ^ reinterpret_cast<std::uintptr_t>(begin)),
+        room_(usable_bytes - record_bytes) {}
+
+  // As it lies there: 0, where the block was never handed out. Neighbours are read by
+  // threads that do not own them.
+  std::uint64_t raw() const noexcept { return __atomic_load_n(place_, __ATOMIC_RELAXED); }
+  std::uint64_t value() const noexcept { return raw() ^ seal_; }
+  // A size that fits the block, freed or not.
+  bool is_intact(std::uint64_t value) const noexcept { return (value & ~freed_bit) <= room_; }
+  bool is_plausible() const noexcept {
+    const std::uint64_t now = raw();
+    return now == 0 || is_intact(now ^ seal_);
+  }
+  bool is_freed() const noexcept { return is_intact(value()) && (value() & freed_bit) != 0; }
+  void write(std::uint64_t value) noexcept { __atomic_store_n(place_, value ^ seal_, __ATOMIC_RELAXED); }
+  // False: another thread was first.
+  bool change(std::uint64_t from, std::uint64_t to) noexcept {
+    std::uint64_t expected = from ^ seal_;
+    return __atomic_compare_exchange_n(place_, &expected, to ^ seal_, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+  }
+
+ private:
+  std::uint64_t* place_;
+  std::uint64_t seal_;
+  std::size_t room_;
+};
+
+// Whether all bytes are the same as `fill`.
+inline bool is_filled(const char* begin, std::size_t bytes, unsigned char fill) noexcept {
+  const std::uint64_t word = 0x0101010101010101U * fill;
+  std::uint64_t differing = 0;
+  for (; bytes >= sizeof word; begin += sizeof word, bytes -= sizeof word) {
+    std::uint64_t found = 0;
+    std::memcpy(&found, begin, sizeof found);
+    differing |= found ^ word;
+  }
+  for (; bytes != 0; ++begin, --bytes) differing |= static_cast<unsigned char>(*begin) ^ fill;
+  return differing == 0;
+}
+
+}  // namespace heapwright::heap

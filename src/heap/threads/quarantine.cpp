@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "heap/threads/quarantine.hpp"
+
+#include <cstring>
+
+#include "heap/base/counting.hpp"
+#include "heap/base/messages.hpp"
+#include "heap/base/random.hpp"
+#include "heap/pages/large.hpp"
+#include "heap/pages/page_source.hpp"
+#include "heap/slabs/sealed_record.hpp"
+#include "heap/slabs/slab_line.hpp"
+#include "heap/threads/remote_free.hpp"
+#include "heap/threads/slab_events.hpp"
+
+namespace heapwright::heap {
+
+static_assert(sizeof(Quarantine) <= unit_bytes);
+
+namespace {
+
+bool is_of_slab(const UnitLine* line) noexcept { return line->kind == UnitKind::slab; }
+
+std::uint32_t weight_of(const UnitLine* line) noexcept {
+  return is_of_slab(line) ? class_of_slab(line).block_bytes : carve_bytes;
+}
+
+[[noreturn, gnu::cold]] void stop_for_write(char* block, const SealedRecord& record) noexcept {
+  Line line;
+  line.text("write after free to the block ").address(block);
+  if (record.is_intact(record.value())) line.text(" of ").number(record.value() & ~freed_bit).text(" bytes");
+  stop(line);
+}
+
+// What the link is about to be written over, and the end. What lies between is looked at
+// when the block is handed out, and its user touches it.
+void require_untouched(const UnitLine* slab, char* block) noexcept {
+  const SealedRecord record(block, class_of_slab(slab).block_bytes);
+  if (!is_filled(block, sizeof(Block), 0) || !record.is_freed()) [[unlikely]]
+    stop_for_write(block, record);
+}
+
+void let_go(ThreadCache* cache, UnitLine* line, char* block) noexcept {
+  if (!is_of_slab(line)) return free_guarded(line);
+  require_untouched(line, block);
+  if (cache != nullptr && line->owner.load(std::memory_order_relaxed) == cache)
+    return free_listed(cache, line, block);
+  free_remote(line, block);
+}
+
+void let_oldest_go(ThreadCache* cache, Quarantine& quarantine) noexcept {
+  char* block = quarantine.blocks[quarantine.first];
+  quarantine.first = (quarantine.first + 1) % Quarantine::capacity;
+  --quarantine.count;
+  UnitLine* line = head_line_of(block);
+  quarantine.bytes -= weight_of(line);
+  if (is_of_slab(line)) {
+    quarantine.slab_blocks = quarantine.slab_blocks - 1;
+    quarantine.slab_bytes = quarantine.slab_bytes - weight_of(line);
+  }
+  let_go(cache, line, block);
+}
+
+}  // namespace
+
+Quarantine* quarantine_of(ThreadCache* cache) noexcept {
+  if (cache == nullptr || cache->quarantine != nullptr) return cache == nullptr ? nullptr : cache->quarantine;
+  const Run run = allocate_run(1);
+  if (run.unit == 0) return nullptr;
+  auto* made = reinterpret_cast<Quarantine*>(memory_of(run.unit));
+  if (!run.is_zeroed) std::memset(static_cast<void*>(made), 0, sizeof(Quarantine));
+  made->random = random_word();
+  made->until_sample = 1 + static_cast<std::uint32_t>(made->random >> 32) % 1000;
+  cache->quarantine = made;
+  return made;
+}
+
+void put_in_quarantine(ThreadCache* cache, UnitLine* line, char* block) noexcept {
+  Quarantine* quarantine = quarantine_of(cache);
+  if (quarantine == nullptr) return let_go(cache, line, block);
+  // A long block does not make all the short ones leave at once.
+  constexpr int most_leaving = 4;
+  for (int i = 0; i < most_leaving && quarantine->count != 0; ++i) {
+    count_steps();
+    if (quarantine->count < Quarantine::capacity && quarantine->bytes <= Quarantine::most_bytes) break;
+    let_oldest_go(cache, *quarantine);
+  }
+  quarantine->blocks[(quarantine->first + quarantine->count++) % Quarantine::capacity] = block;
+  quarantine->bytes += weight_of(line);
+  if (!is_of_slab(line)) return;
+  quarantine->slab_blocks = quarantine->slab_blocks + 1;
+  quarantine->slab_bytes = quarantine->slab_bytes + weight_of(line);
+}
+
+void empty_quarantine(ThreadCache* cache) noexcept {
+  Quarantine* quarantine = cache->quarantine;
+  if (quarantine == nullptr) return;
+  while (quarantine->count != 0) let_oldest_go(cache, *quarantine);
+  cache->quarantine = nullptr;
+  free_run(unit_of(line_at(quarantine)), 1, true);
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Hardened mode: what cannot be reached, and what holds zeros.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "public_names.hpp"
+
+namespace {
+
+int pipe_ends[2];
+
+// The kernel reads the byte for us, and says so if it cannot.
+bool can_read(const void* place) {
+  const bool is_read = write(pipe_ends[1], place, 1) == 1;
+  char byte = 0;
+  if (is_read) REQUIRE(read(pipe_ends[0], &byte, 1) == 1);
+  REQUIRE(is_read || errno == EFAULT);
+  return is_read;
+}
+
+char* make(std::size_t bytes) {
+  auto* block = static_cast<char*>(std::malloc(bytes));
+  REQUIRE(block != nullptr);
+  std::memset(block, 0x41, bytes);
+  return block;
+}
+
+bool is_zero(const char* block, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (static_cast<const volatile char*>(block)[i] != 0) return false;
+  }
+  return true;
+}
+
+void check_large() {
+  for (const std::size_t bytes : {std::size_t{70'000}, std::size_t{262'144}, std::size_t{20'000'000}}) {
+    char* block = make(bytes);
+    const std::size_t in_pages = (bytes + 4095) / 4096 * 4096;
+    REQUIRE(can_read(block) && can_read(block + bytes - 1));
+    REQUIRE(!can_read(block - 1) && !can_read(block + in_pages));
+    std::free(block);
+    REQUIRE(!can_read(block) && !can_read(block + bytes / 2));
+  }
+  for (int i = 0; i < 300; ++i) {
+    char* block = make(100'000);
+    std::free(block);
+    REQUIRE(is_zero(static_cast<char*>(keep(std::calloc(1, 100'000))), 100'000));
+    std::free(last_block);
+  }
+}
+
+// The first block of a slab has nothing that can be reached before it.
+void check_slabs() {
+  char* lowest = nullptr;
+  for (int i = 0; i < 15; ++i) {
+    char* block = make(4000);
+    if (lowest == nullptr || block < lowest) lowest = block;
+  }
+  bool is_guarded = false;
+  for (int i = 0; i < 16 && !is_guarded; ++i) is_guarded = !can_read(lowest - 4096 * i - 1);
+  REQUIRE(is_guarded);
+}
+
+void check_empty() {
+  void* one = std::malloc(0);
+  void* other = std::malloc(0);
+  REQUIRE(one != nullptr && other != nullptr && one != other);
+  REQUIRE(!can_read(one) && !can_read(other) && malloc_usable_size(one) == 0);
+  auto* grown = static_cast<char*>(std::realloc(one, 100));
+  REQUIRE(grown != nullptr && is_zero(grown, 100));
+  std::free(grown);
+  std::free(other);
+  // More than there are places: the others are short blocks.
+  static void* many[100'000];
+  for (void*& block : many) REQUIRE((block = std::malloc(0)) != nullptr);
+  for (void* block : many) std::free(block);
+}
+
+void check_zeros() {
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{24}, std::size_t{500}, std::size_t{9000}}) {
+    char* block = make(bytes);
+    std::free(block);
+    REQUIRE(!can_read(block) || is_zero(block, bytes));
+    for (int i = 0; i < 10'000; ++i) {
+      block = static_cast<char*>(keep(std::malloc(bytes)));
+      REQUIRE(is_zero(block, bytes));
+      std::memset(block, 0x42, bytes);
+      std::free(block);
+    }
+  }
+}
+
+// One short block in some thousands ends where nothing can be reached.
+void check_samples() {
+  int at_a_guard = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    char* block = make(112);
+    char* const behind = block + 112;
+    if (reinterpret_cast<std::uintptr_t>(behind) % 4096 == 0 && !can_read(behind)) {
+      ++at_a_guard;
+      std::free(block);
+      REQUIRE(!can_read(block));
+    } else {
+      std::free(block);
+    }
+  }
+  say("note %d of 200000 at a guard\n", at_a_guard);
+  REQUIRE(at_a_guard >= 5);
+}
+
+}  // namespace
+
+int main() {
+  REQUIRE(pipe(pipe_ends) == 0);
+  check_large();
+  check_slabs();
+  check_empty();
+  check_zeros();
+  check_samples();
+  require_valid();
+  say("done\n");
+  return 0;
+}
