@@ -26,3 +26,9 @@ install(EXPORT heapwright-targets NAMESPACE heapwright:: DESTINATION ${heapwrigh
 install(FILES cmake/heapwright-config.cmake cmake/heapwright-heap-budget.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/heapwright-config-version.cmake
   DESTINATION ${heapwright_package_dir} COMPONENT parts)
+# Relative, so that an installed tree can be moved; of no architecture.
+file(RELATIVE_PATH heapwright_parts_pc_prefix /x/${CMAKE_INSTALL_DATADIR}/pkgconfig /x)
+string(REGEX REPLACE "/$" "" heapwright_parts_pc_prefix "${heapwright_parts_pc_prefix}")
+configure_file(cmake/heapwright-parts.pc.in heapwright-parts.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heapwright-parts.pc
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig COMPONENT parts)

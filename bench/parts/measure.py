@@ -131,16 +131,35 @@ def compile_costs(work: Path, repetitions: int) -> list[dict[str, Any]]:
     return results
 
 
-def instructions(program: Path, count: int, work: Path) -> int:
+def callgrind(program: Path, arguments: list[str], work: Path) -> tuple[int, Path]:
     output = work / "callgrind.out"
     command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
-    done = subprocess.run(
-        [*command, str(program), "defer", str(count)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([*command, str(program), *arguments], capture_output=True, text=True, check=True)
     found = re.search(r"Collected : (\d+)", done.stderr)
     if not found:
         sys.exit("valgrind gave no instruction count")
-    return int(found.group(1))
+    return int(found.group(1)), output
+
+
+def instructions(program: Path, count: int, work: Path) -> int:
+    return callgrind(program, ["defer", str(count)], work)[0]
+
+
+def instructions_of_rows(program: Path, work: Path) -> list[dict[str, Any]]:
+    """Of one turn of each row with all it calls: what twice as many turns cost more."""
+    turns = 128
+
+    def total(count: int) -> dict[tuple[str, str], int]:
+        output = callgrind(program, ["fixed", str(count)], work)[1]
+        said = run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", str(output)])
+        row = re.compile(r"^ *([\d,]+) .*::(\w+)<\(anonymous namespace\)::(\w+)_>\(benchmark::State&\)", re.M)
+        return {(name, library): int(n.replace(",", "")) for n, name, library in row.findall(said)}
+
+    few, many = total(turns), total(2 * turns)
+    return [
+        {"name": name, "library": library, "instructions": round((many[name, library] - count) / turns, 1)}
+        for (name, library), count in few.items()
+    ]
 
 
 def this_machine() -> dict[str, Any]:
@@ -170,25 +189,29 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.1, help="of each benchmark in each repetition")
     parser.add_argument("--work", type=Path, help="keeps the built programs here and uses those it finds")
-    parser.add_argument("--only", nargs="*", metavar="PROGRAM", help="these alone, without the figures")
+    parser.add_argument("--only", nargs="*", metavar="PROGRAM", help="these alone, or `instructions`")
     parser.add_argument("--build-only", action="store_true")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         work = args.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
-        for source, libraries in programs.items():
-            for library in libraries:
+        chosen = [source for source in programs if not args.only or source in args.only]
+        for source in chosen:
+            for library in programs[source]:
                 build(source, library, work)
         if args.build_only:
             return
         described, stamp = this_machine(), sources.stamp("parts")
         described["load_before"] = round(os.getloadavg()[0], 2)
-        for source in args.only or programs:
+        for source in chosen:
             write(args.output, f"parts-{source}", described, stamp, take_turns(source, work, args))
         if not args.only:
             write(args.output, "parts-figures", described, stamp, figures(work))
             write(args.output, "parts-compile", described, stamp, compile_costs(work, 3))
+        if not args.only or "instructions" in args.only:
+            counted = instructions_of_rows(build("vectors_bulk", "all", work), work)
+            write(args.output, "parts-instructions", described, stamp, counted)
 
 
 def write(folder: Path, name: str, described: dict[str, Any], stamp: Any, found: Any) -> None:

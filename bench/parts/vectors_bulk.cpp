@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Vectors in bulk: whole ranges copied, assigned, appended and inserted. All
-// libraries in one program, which runs their rows in random order.
+// Vectors in bulk: whole ranges copied, assigned, appended and inserted, and
+// elements pushed one by one. All libraries in one program, which runs their
+// rows in random order. `vectors_bulk fixed N` runs each row N times, for
+// callgrind: the functions are named after row and library.
 #include <absl/container/inlined_vector.h>
 #include <benchmark/benchmark.h>
 #include <llvm/ADT/SmallVector.h>
 
 #include <array>
 #include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <heapwright/small_vector.hpp>
 #include <numeric>
@@ -135,6 +139,41 @@ void push_1000(benchmark::State& state) {
 }
 
 template <class Library>
+void build_7_inline(benchmark::State& state) {
+  for (auto _ : state) {
+    typename Library::template vector<std::uint64_t, 7> vector;
+    for (std::uint64_t i = 0; i < 7; ++i) vector.push_back(i);
+    benchmark::DoNotOptimize(vector.data());
+    benchmark::ClobberMemory();
+  }
+}
+
+// To a vector of which the compiler knows nothing.
+template <class Vector>
+[[gnu::noinline]] void push_some(Vector& vector, int count) {
+  for (int i = 0; i < count; ++i) vector.push_back(static_cast<std::uint64_t>(i));
+}
+template <class Library>
+void push_7_inline(benchmark::State& state) {
+  typename Library::template vector<std::uint64_t, 7> vector;
+  for (auto _ : state) {
+    push_some(vector, 7);
+    benchmark::ClobberMemory();
+    vector.clear();
+  }
+}
+template <class Library>
+void push_1000_reserved(benchmark::State& state) {
+  typename Library::template vector<std::uint64_t, 7> vector;
+  vector.reserve(1000);
+  for (auto _ : state) {
+    push_some(vector, 1000);
+    benchmark::ClobberMemory();
+    vector.clear();
+  }
+}
+
+template <class Library>
 void erase_first_8_of_64(benchmark::State& state) {
   auto vector = counted<typename Library::template vector<int, 8>>(64);
   for (auto _ : state) {
@@ -146,12 +185,14 @@ void erase_first_8_of_64(benchmark::State& state) {
 }
 
 template <class Library>
-void add_all(const std::string& library) {
+void add_all(const std::string& library, benchmark::IterationCount fixed_count) {
   const auto add = [&](const char* name, void (*run)(benchmark::State&)) {
-    benchmark::RegisterBenchmark((std::string(name) + "/" + library).c_str(), [run](benchmark::State& state) {
-      run(state);
-      state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
-    });
+    auto* row = benchmark::RegisterBenchmark(
+        (std::string(name) + "/" + library).c_str(), [run](benchmark::State& state) {
+          run(state);
+          state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+        });
+    if (fixed_count != 0) row->Iterations(fixed_count);
   };
   add("copy_1000", &copy_1000<Library>);
   add("copy_assign_1000", &copy_assign_1000<Library>);
@@ -160,17 +201,22 @@ void add_all(const std::string& library) {
   add("insert_8_strings", &insert_8_strings<Library>);
   add("assign_200_chars", &assign_200_chars<Library>);
   add("push_1000", &push_1000<Library>);
+  add("build_7_inline", &build_7_inline<Library>);
+  add("push_7_inline", &push_7_inline<Library>);
+  add("push_1000_reserved", &push_1000_reserved<Library>);
   add("erase_first_8_of_64", &erase_first_8_of_64<Library>);
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  add_all<std_>("std");
-  add_all<heapwright_>("heapwright");
-  add_all<boost_>("boost");
-  add_all<abseil_>("abseil");
-  add_all<llvm_>("llvm");
+  const bool is_fixed = count == 3 && std::strcmp(arguments[1], "fixed") == 0;
+  const benchmark::IterationCount fixed_count = is_fixed ? std::atoi(arguments[2]) : 0;
+  add_all<std_>("std", fixed_count);
+  add_all<heapwright_>("heapwright", fixed_count);
+  add_all<boost_>("boost", fixed_count);
+  add_all<abseil_>("abseil", fixed_count);
+  add_all<llvm_>("llvm", fixed_count);
   benchmark::Initialize(&count, arguments);
   benchmark::RunSpecifiedBenchmarks();
 }

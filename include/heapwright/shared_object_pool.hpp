@@ -341,17 +341,17 @@ class shared_object_pool {
     }
     depot_bytes_ += idle->counted_bytes;
     depot_.push_back(idle);
+    depot_count_.store(depot_.size(), std::memory_order_relaxed);
   }
   node* take_from_depot() noexcept {
     node* idle = depot_.back();
     depot_.pop_back();
+    depot_count_.store(depot_.size(), std::memory_order_relaxed);
     depot_bytes_ -= idle->counted_bytes;
     return idle;
   }
-  std::size_t depot_size() const noexcept {
-    const std::scoped_lock lock(mutex_);
-    return depot_.size();
-  }
+  // As it was a moment ago: an empty depot costs nobody its lock.
+  std::size_t depot_size() const noexcept { return depot_count_.load(std::memory_order_relaxed); }
 
   void drop(node* unwanted) noexcept {
     dropped_.fetch_add(1, std::memory_order_relaxed);
@@ -384,6 +384,7 @@ class shared_object_pool {
     own.lessons.trim(idle->object) ? keep(own, idle) : drop(idle);
   }
   void trim_one_of_depot(magazine& own) noexcept {
+    if (depot_size() == 0) return;
     node* idle = nullptr;
     {
       const std::scoped_lock lock(mutex_);
@@ -416,7 +417,8 @@ class shared_object_pool {
   std::atomic<std::uint64_t> trim_requests_{0};
   mutable std::mutex mutex_;
   std::vector<node*> depot_;
-  std::size_t depot_limit_;  // max_idle without the room of all magazines
+  std::atomic<std::size_t> depot_count_{0};  // its size, for those without the lock
+  std::size_t depot_limit_;                  // max_idle without the room of all magazines
   std::size_t depot_bytes_ = 0;
   std::size_t next_swept_ = 0;
   counts past_;  // of threads that have ended

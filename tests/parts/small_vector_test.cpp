@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory_resource>
 #include <numeric>
@@ -195,6 +196,23 @@ TEST(SmallVector, ReferenceErasesN) {
   EXPECT_TRUE(one.is_on_heap());
   EXPECT_TRUE(hundred.is_inline());
   EXPECT_TRUE(std::equal(one.begin(), one.end(), hundred.begin(), hundred.end()));
+}
+
+template <class T>
+void pushes_into_a_large_buffer_that_holds_few(const T& value) {
+  heapwright::small_vector<T, 4> v;
+  v.reserve(100);
+  const T* const first = v.data();
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 9; ++i) v.push_back(value);
+    EXPECT_EQ(v.data(), first);
+    EXPECT_EQ(std::count(v.begin(), v.end(), value), 9);
+    v.clear();
+  }
+}
+TEST(SmallVector, PushesIntoALargeBufferThatHoldsFew) {
+  pushes_into_a_large_buffer_that_holds_few(7);
+  pushes_into_a_large_buffer_that_holds_few(std::string(40, 'x'));
 }
 
 TEST(SmallVector, RelocatesInsideContainers) {

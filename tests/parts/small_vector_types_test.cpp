@@ -4,6 +4,8 @@
 // length: one kind of element or allocator for each test
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -122,6 +124,60 @@ TEST(SmallVectorTypes, HoldMoveOnlyBytes) {
   const auto w = std::move(v);
   EXPECT_EQ(w.size(), 11U);
   EXPECT_EQ(w[0].number + w[1].number + w[2].number, 22);
+}
+
+// Its move may throw, as that of a class whose author forgot noexcept.
+struct CountsCopies {
+  static inline long copies = 0;
+  CountsCopies() = default;
+  CountsCopies(const CountsCopies& other) : number(other.number) { ++copies; }
+  CountsCopies(CountsCopies&& other) noexcept(false) : number(other.number) {}
+  CountsCopies& operator=(const CountsCopies&) = default;
+  CountsCopies& operator=(CountsCopies&&) = default;
+  ~CountsCopies() = default;
+  int number = 7;
+};
+
+template <template <class, std::size_t, class> class V>
+void moves_without_a_copy() {
+  using Few = V<CountsCopies, 4, std::allocator<CountsCopies>>;
+  CountsCopies::copies = 0;
+  Few a(3);
+  Few b(std::move(a));
+  a = std::move(b);
+  b = Few(1);
+  b.swap(a);
+  Few many(9);
+  many.swap(b);
+  many = std::move(b);
+  EXPECT_EQ(CountsCopies::copies, 0);
+  EXPECT_EQ(many.size() + a.size(), 10U);
+  many.reserve(10);  // growth is all or nothing
+  EXPECT_EQ(CountsCopies::copies, 9);
+}
+TEST(SmallVectorTypes, MoveWithoutACopyThoughAMoveMayThrow) {
+  moves_without_a_copy<small_vector>();
+  moves_without_a_copy<compact_vector>();
+}
+
+template <class T>
+void fills_with(T value) {
+  small_vector<T, 4> v(3, value);
+  v.insert(v.begin() + 1, 40, value);
+  v.resize(50, value);
+  EXPECT_EQ(std::count(v.begin(), v.end(), value), 50);
+  v.assign(45, T{});
+  v.assign(44, value);
+  EXPECT_EQ(std::count(v.begin(), v.end(), value), 44);
+  v.assign(0, value);
+  EXPECT_TRUE(v.empty());
+}
+TEST(SmallVectorTypes, FillWithOneByte) {
+  enum class Kind : unsigned char { none, last = 255 };
+  fills_with(true);
+  fills_with(static_cast<signed char>(-5));
+  fills_with(std::byte{200});
+  fills_with(Kind::last);
 }
 
 // construct() is the throwing point, though the element's move cannot throw.

@@ -1,4 +1,5 @@
-# Installs the parts of PROJECT below WORK and builds a program that finds them.
+# Installs the parts of PROJECT below WORK and builds a program that finds them,
+# by CMake and by pkg-config from the tree as it was moved elsewhere.
 file(REMOVE_RECURSE ${WORK})
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
@@ -26,3 +27,10 @@ run(${CMAKE_COMMAND} -S ${WORK}/user -B ${WORK}/user/build -DCMAKE_PREFIX_PATH=$
 run(${CMAKE_COMMAND} --build ${WORK}/user/build)
 run(${WORK}/user/build/user)
 run(${WORK}/user/build/budget)
+file(RENAME ${WORK}/prefix ${WORK}/moved)
+set(ENV{PKG_CONFIG_PATH} ${WORK}/moved/share/pkgconfig)
+execute_process(COMMAND pkg-config --cflags heapwright-parts OUTPUT_VARIABLE flags
+  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(flags)
+run(c++ -std=c++20 ${flags} ${WORK}/user/user.cpp -o ${WORK}/user/by_pkg_config)
+run(${WORK}/user/by_pkg_config)

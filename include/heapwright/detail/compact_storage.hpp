@@ -108,6 +108,7 @@ class compact_storage {
   }
   void use_inline_() noexcept { room_[0] = std::byte{1}; }
   static constexpr bool raise_capacity_() noexcept { return false; }
+  T* data_with_room_(std::size_t count) noexcept { return count == capacity() ? nullptr : data(); }
   static constexpr bool moves_whole_() noexcept { return room_bytes() <= most_moved_bytes; }
   void take_bytes_(compact_storage& other) noexcept {
     std::memcpy(room_, other.room_, room_bytes());

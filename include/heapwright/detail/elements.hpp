@@ -5,6 +5,7 @@
 #ifndef HEAPWRIGHT_DETAIL_ELEMENTS_HPP
 #define HEAPWRIGHT_DETAIL_ELEMENTS_HPP
 
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
@@ -119,6 +120,18 @@ void copy_bytes_apart(T* to, const T* from, std::size_t count) noexcept {
   std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), count * sizeof(T));
 }
 
+// `count` copies of a value whose bytes are the value.
+template <class T>
+void fill_bytes(T* to, const T& value, std::size_t count) noexcept {
+  if constexpr (sizeof(T) == 1) {
+    if (count == 0) [[unlikely]]
+      return;
+    std::memset(static_cast<void*>(to), std::bit_cast<unsigned char>(value), count);
+  } else {
+    std::uninitialized_fill_n(to, count, value);
+  }
+}
+
 // Where new elements come from: construct(guard, count) makes the next ones.
 
 // Whether constructing a T from *It equals copying its bytes.
@@ -148,14 +161,18 @@ struct iterator_source {
 template <class It>
 iterator_source(It) -> iterator_source<It>;
 
+// A small value is held itself: by its address a call would keep it in memory.
 template <class T>
 struct copies_source {
-  const T& value;
+  static constexpr bool holds_value =
+      std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T> && sizeof(T) <= 2 * sizeof(void*);
+  std::conditional_t<holds_value, const T, const T&> value;
   template <class Guard>
   constexpr void construct(Guard& guard, std::size_t count) {
     if constexpr (Guard::is_plain && std::is_trivially_copyable_v<T>) {
       if (!std::is_constant_evaluated()) {
-        guard.last = std::uninitialized_fill_n(guard.last, count, value);
+        fill_bytes(guard.last, value, count);
+        guard.last += count;
         return;
       }
     }
@@ -188,8 +205,9 @@ struct moved_source {
 };
 
 // Moves [first, last) to raw memory at `to` and ends the life of the source.
-// If a constructor throws, the source is whole (copied) as std::vector's is.
-template <class Alloc, class T>
+// If a constructor throws, the source still has all its elements; it is whole
+// (copied) as std::vector's is on growth, unless `moves_always`.
+template <bool moves_always = false, class Alloc, class T>
 constexpr void relocate(Alloc& alloc, T* first, T* last, T* to) {
   if constexpr (relocates_bytes<Alloc, T>) {
     if (!std::is_constant_evaluated()) {
@@ -198,7 +216,13 @@ constexpr void relocate(Alloc& alloc, T* first, T* last, T* to) {
     }
   }
   construction_guard<Alloc, T> guard(alloc, to);
-  for (T* from = first; from != last; ++from) guard.construct(std::move_if_noexcept(*from));
+  for (T* from = first; from != last; ++from) {
+    if constexpr (moves_always) {
+      guard.construct(std::move(*from));
+    } else {
+      guard.construct(std::move_if_noexcept(*from));
+    }
+  }
   guard.dismiss();
   destroy_range(alloc, first, last);
 }

@@ -7,10 +7,11 @@
 // What Storage provides: data(), size(), capacity(), is_on_heap(),
 // inline_capacity(), and, ending in `_`: set_size_(n), allocator_(),
 // allocate_(n), deallocate_(p, n), use_heap_(p, n) and use_inline_(), which
-// only change the representation, and raise_capacity_(), true when inline room
-// was unclaimed (vectors initialized at compile time). A storage that can be
-// moved also has moves_whole_(), take_bytes_(other), swap_bytes_(other), and
-// buffer_layout_, the type that storages of exchangeable heap blocks share.
+// only change the representation, data_with_room_(n), null when n elements
+// fill it, and raise_capacity_(), true when inline room was unclaimed (vectors
+// initialized at compile time). A storage that can be moved also has
+// moves_whole_(), take_bytes_(other), swap_bytes_(other), and buffer_layout_,
+// the type that storages of exchangeable heap blocks share.
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_GROWTH_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_GROWTH_HPP
 
@@ -55,24 +56,24 @@ class vector_growth : public Storage {
   }
 
   constexpr value_type& append_copy(value_type value) {
-    if (size() == capacity()) [[unlikely]]
-      grow_by_one();
     const size_type count = size();
-    pointer where = std::construct_at(data() + count, std::move(value));
+    pointer first = storage::data_with_room_(count);
+    if (first == nullptr) [[unlikely]]
+      first = grow_by_one();
+    std::construct_at(first + count, std::move(value));
     storage::set_size_(count + 1);
-    return *where;
+    return first[count];
   }
   constexpr pointer insert_copy(size_type at, value_type value) {
-    if (size() == capacity()) [[unlikely]]
-      grow_by_one();
     const size_type count = size();
-    const pointer first = data();
+    const pointer first = count == capacity() ? grow_by_one() : data();
     relocate_up(storage::allocator_(), first + at, first + count, 1);
     storage::set_size_(count + 1);
     return std::construct_at(first + at, std::move(value));
   }
-  [[gnu::noinline]] constexpr void grow_by_one() {
+  [[gnu::noinline]] constexpr pointer grow_by_one() {
     if (!storage::raise_capacity_()) reallocate(grown_capacity(1));
+    return data();
   }
 
   // A value constructed through the allocator, for arguments that may lie in
@@ -316,7 +317,7 @@ class vector_growth : public Storage {
 
   // All new elements in a new buffer: nothing of the old has to move.
   template <class Source>
-  constexpr void replace_counted(size_type count, Source source) {
+  [[gnu::noinline]] constexpr void replace_counted(size_type count, Source source) {
     fresh_buffer buffer(*this, checked_capacity(count));
     guard_type guard(storage::allocator_(), buffer.first);
     source.construct(guard, count);

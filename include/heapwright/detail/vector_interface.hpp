@@ -87,9 +87,9 @@ class vector_interface : public vector_operations<Storage> {
     move_elements(other);
   }
 
-  constexpr ~vector_interface() {
-    this->clear();
-    this->drop_buffer();
+  constexpr ~vector_interface() {  // release() without its traces
+    destroy_range(this->allocator_(), this->data(), this->data() + this->size());
+    if (this->is_on_heap()) this->deallocate_(this->data(), this->capacity());
   }
 
   // Keeps the buffer and the elements' own memory for reuse, as std::vector.
@@ -111,7 +111,8 @@ class vector_interface : public vector_operations<Storage> {
     if (this == std::addressof(other)) return *this;
     this->release();
     if constexpr (traits::propagate_on_container_move_assignment::value) {
-      this->allocator_() = std::move(other.allocator_());
+      this->allocator_() =
+          allocator_type(std::as_const(other).allocator_());  // the other still needs its own
       move_contents_from(other);
     } else {
       move_elements(other);
@@ -188,7 +189,7 @@ class vector_interface : public vector_operations<Storage> {
       buffer.give_to(*this);
     } else {
       const size_type count = other.size();
-      relocate(this->allocator_(), other.data(), other.data() + count, this->data());
+      relocate<true>(this->allocator_(), other.data(), other.data() + count, this->data());
       this->set_size_(count);
       other.set_size_(0);
     }
@@ -237,7 +238,7 @@ class vector_interface : public vector_operations<Storage> {
       typename operations::detached_buffer theirs(other);
       theirs.give_to(*this);
     } else {
-      relocate(this->allocator_(), other.data(), other.data() + other.size(), this->data());
+      relocate<true>(this->allocator_(), other.data(), other.data() + other.size(), this->data());
       this->set_size_(other.size());
     }
     mine.give_to(other);
@@ -249,7 +250,8 @@ class vector_interface : public vector_operations<Storage> {
     const size_type common = few.size();
     const size_type rest = many.size() - common;
     std::swap_ranges(few.data(), few.data() + common, many.data());
-    relocate(this->allocator_(), many.data() + common, many.data() + common + rest, few.data() + common);
+    relocate<true>(this->allocator_(), many.data() + common, many.data() + common + rest,
+                   few.data() + common);
     few.set_size_(common + rest);
     many.set_size_(common);
   }

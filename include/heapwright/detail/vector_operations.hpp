@@ -139,10 +139,12 @@ class vector_operations : public vector_growth<Storage> {
       return growth::append_copy(value_type(std::forward<Args>(args)...));
     } else {
       const size_type count = size();
-      if (count == capacity() && !storage::raise_capacity_()) [[unlikely]] {
-        return *growth::grow_emplace(count, std::forward<Args>(args)...);
+      pointer where = storage::data_with_room_(count);
+      if (where == nullptr) [[unlikely]] {
+        if (!storage::raise_capacity_()) return *growth::grow_emplace(count, std::forward<Args>(args)...);
+        where = data();
       }
-      pointer where = data() + count;
+      where += count;
       traits::construct(storage::allocator_(), where, std::forward<Args>(args)...);
       storage::set_size_(count + 1);
       return *where;

@@ -137,6 +137,22 @@ class fast_storage {
     header_.capacity = static_cast<std::uint32_t>(inline_capacity());
     return true;
   }
+  // The elements, of which there are `count`, or null where one more has no
+  // room. More than fit inline are on the heap: large vectors ask for their
+  // number only, and of new ones a compiler knows it. Inlined whole: halves of
+  // it that GCC shares between different N seem to read past an object.
+  [[gnu::always_inline]] constexpr T* data_with_room_(std::size_t count) noexcept {
+    if constexpr (N != 0) {
+      if (count < inline_capacity()) [[likely]] {
+        if (header_.capacity == inline_capacity()) [[likely]]
+          return reinterpret_cast<T*>(room_.elements);
+      }
+    }
+    if (count == header_.capacity) [[unlikely]]
+      return nullptr;
+    if (room_.heap == nullptr) __builtin_unreachable();  // callers compare with null
+    return room_.heap;
+  }
 
   vector_header header_;
   vector_room<T, N> room_;
@@ -185,6 +201,7 @@ class reference_storage {
     header_->capacity = inline_capacity_;
     return true;
   }
+  T* data_with_room_(std::size_t count) noexcept { return count == capacity() ? nullptr : data(); }
 
  private:
   vector_header* header_;
