@@ -56,6 +56,11 @@ void check_tables(const Reader& reader) {
 }
 
 void check_events(const EventBatch& batch, std::size_t stacks, std::uint64_t last_end_ns) {
+  std::size_t next_told = 0;
+  for (const EventKernelWork& told : batch.kernel) {
+    require(told.event >= next_told && told.event < batch.count());
+    next_told = std::size_t{told.event} + 1;
+  }
   for (std::size_t i = 0; i < batch.count(); ++i) {
     require(static_cast<std::size_t>(batch.kind[i]) < event_kind_limit);
     require(batch.stack[i] < stacks);

@@ -105,10 +105,12 @@ bool Collector::is_over() {
 }
 
 DrainResult Collector::drain() {
+  if (context_.kernel_events != nullptr) context_.kernel_events->catch_up();
   const std::uint64_t now_ns = clock_.now_ns();
   const std::uint32_t hint = session_.control().next_process_hint.load(std::memory_order_acquire);
-  const std::uint32_t told = session_.control().starts_told.load(std::memory_order_acquire);
-  if (told - seen_told_ >= session::max_starts / 4 || hint != seen_hint_ || now_ns >= next_discovery_ns_)
+  const std::uint32_t note_count = session_.control().start_note_count.load(std::memory_order_acquire);
+  if (note_count - seen_note_count_ >= session::max_starts / 4 || hint != seen_hint_ ||
+      now_ns >= next_discovery_ns_)
     discover();
   DrainResult result;
   for (LiveProcess& process : live_) result.add(process.recording->drain());
@@ -120,7 +122,7 @@ DrainResult Collector::drain() {
 void Collector::discover() {
   const std::uint32_t hint = session_.control().next_process_hint.load(std::memory_order_acquire);
   seen_hint_ = hint;
-  seen_told_ = session_.control().starts_told.load(std::memory_order_acquire);
+  seen_note_count_ = session_.control().start_note_count.load(std::memory_order_acquire);
   next_discovery_ns_ = clock_.now_ns() + discovery_interval_ns;
   if (!session_.show_blocks(std::min(hint, session::max_processes))) {
     messages_.say("out of address space; processes that start later are not recorded");
@@ -129,7 +131,7 @@ void Collector::discover() {
   for (std::uint32_t index = 0; index < session_.shown_blocks(); ++index) {
     if (!is_adopted_[index] && session_.state_of(index) >= session::process_live) claimed.push_back(index);
   }
-  // In between: whoever has claimed a block by now had told its start before.
+  // In between: whoever has claimed a block by now has written its start note before.
   started_.take(session_.control(), clock_.now_ns());
   for (const std::uint32_t index : claimed) adopt(index);
 }
@@ -340,6 +342,8 @@ void Collector::sleep(const DrainResult& result) {
   const bool is_busy = result.fullest_slots >= session::lane_ring_slots / 8 || result.has_thread_change;
   pause_ns_ =
       std::clamp(is_busy ? pause_ns_ / 2 : pause_ns_ + pause_ns_ / 2, shortest_pause_ns, longest_pause_ns);
+  if (context_.kernel_events != nullptr)
+    pause_ns_ = std::min(pause_ns_, context_.kernel_events->longest_pause_ns());
   bool is_scanning = false;
   for (const LiveProcess& process : live_) {
     if (process.recording->is_scan_urgent()) return;

@@ -91,7 +91,7 @@ class Collector {
   SizeForecast finished_sizes_;
   std::uint64_t last_pass_slots_ = 0;
   std::uint32_t seen_hint_ = 0;
-  std::uint32_t seen_told_ = 0;
+  std::uint32_t seen_note_count_ = 0;
   std::uint64_t program_ended_ns_ = 0;
   std::uint64_t next_wait_check_ns_ = 0;
   std::uint64_t next_discovery_ns_ = 0;

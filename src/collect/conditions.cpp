@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <optional>
 
+#include "collect/cgroup.hpp"
 #include "collect/proc_files.hpp"
 
 namespace heapwright::collect {
@@ -40,14 +41,6 @@ std::string condition(std::string_view name, std::string_view value) {
   return std::string(name).append("\t").append(value);
 }
 
-// The number at the begin of the text; nothing for "unlimited" and "max".
-std::optional<std::uint64_t> number_at(std::string_view text) {
-  std::uint64_t value = 0;
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && stop != text.data() ? std::optional(value) : std::nullopt;
-}
-
 // The word in brackets: "always [madvise] never".
 std::string chosen_word(std::string_view text) {
   const std::size_t open = text.find('[');
@@ -55,18 +48,6 @@ std::string chosen_word(std::string_view text) {
   return open == std::string_view::npos || close == std::string_view::npos
              ? std::string()
              : std::string(text.substr(open + 1, close - open - 1));
-}
-
-// A cgroup inherits the limits of all above it: the smallest counts. `folder`
-// is the hierarchy's, `path` the process's cgroup in it.
-std::optional<std::uint64_t> smallest_limit(const std::string& folder, std::string path, const char* file) {
-  std::optional<std::uint64_t> smallest;
-  while (true) {
-    const std::optional<std::uint64_t> limit = number_at(read_file(folder + path + "/" + file));
-    if (limit) smallest = std::min(smallest.value_or(*limit), *limit);
-    if (path.empty()) return smallest;
-    path.resize(std::min(path.rfind('/'), path.size() - 1));
-  }
 }
 
 void add_settings(std::vector<std::string>& conditions, const std::string& folder) {
@@ -112,28 +93,6 @@ std::vector<std::string> limits_in(std::string_view limits) {
     if (limit) found.push_back(condition(line.name, std::to_string(*limit)));
   }
   return found;
-}
-
-// "0::/user.slice" is version 2, "4:memory:/service" the memory controller of
-// version 1, which spells "no limit" as a number near 2^63.
-std::optional<std::uint64_t> cgroup_memory_limit(std::string_view cgroups, const std::string& root) {
-  constexpr std::uint64_t no_limit = 1ULL << 62;
-  std::optional<std::uint64_t> smallest;
-  while (!cgroups.empty()) {
-    const std::string_view line = cgroups.substr(0, cgroups.find('\n'));
-    cgroups.remove_prefix(std::min(line.size() + 1, cgroups.size()));
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    std::string path(line.substr(second + 1));
-    if (path == "/") path.clear();
-    std::optional<std::uint64_t> limit;
-    if (controllers.empty()) limit = smallest_limit(root, path, "memory.max");
-    if (controllers == "memory") limit = smallest_limit(root + "/memory", path, "memory.limit_in_bytes");
-    if (limit && *limit < no_limit) smallest = std::min(smallest.value_or(*limit), *limit);
-  }
-  return smallest;
 }
 
 std::vector<std::string> conditions_of(std::uint32_t process_id, bool with_settings) {

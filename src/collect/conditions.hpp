@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,10 +20,6 @@ std::vector<std::string> allocator_settings_in(std::string_view environment);
 // The limits of /proc/PID/limits that an allocator can meet, as far as they are
 // set: "address_space_limit_bytes\t1048576".
 std::vector<std::string> limits_in(std::string_view limits);
-
-// The smallest memory limit of these cgroups, as /proc/PID/cgroup names them, and of all above them;
-// nothing where none is set. `root`: where the hierarchies are mounted.
-std::optional<std::uint64_t> cgroup_memory_limit(std::string_view cgroups, const std::string& root);
 
 // All that is known of the process with this id, each as "NAME\tVALUE"; what
 // cannot be read is left out, an environment that cannot be read is

@@ -52,6 +52,8 @@ std::string meaning_of(const Mark (&marks)[count], std::string_view symbol) {
 }
 
 void inspect_symbol(std::string_view name, const GElf_Sym& symbol, ElfFacts& facts) {
+  // A program that only asks whether a sanitizer is there, as exit_policy.hpp does, has none.
+  if (symbol.st_shndx == SHN_UNDEF && GELF_ST_BIND(symbol.st_info) == STB_WEAK) return;
   if (facts.sanitizer.empty()) facts.sanitizer = meaning_of(sanitizer_symbols, name);
   if (symbol.st_shndx == SHN_UNDEF) return;
   if (name == "malloc" && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) facts.defines_malloc = true;

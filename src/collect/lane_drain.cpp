@@ -54,13 +54,18 @@ void LaneDrain::take(StackDefinitions& stacks, const TickClock& clock) {
     damaged_slots_ += 1;
     tail_ = head - ring_slots_;
   }
+  PendingWork* work = nullptr;
+  if (kernel_ != nullptr) {
+    kernel_->catch_up();  // after the look at the head: see kernel_events.hpp
+    work = kernel_->of(thread_id_);
+  }
   if (encoder_ == nullptr) encoder_ = encoders_.take(last_begin_ns_);
   const TickConversion& conversion = clock.conversion();
   const std::uint64_t latest_ticks = clock.now_ticks() + conversion.ticks_in(clock_slack_ns);
   while (tail_ != head && !is_chunk_full()) {
     const std::uint64_t room = trace::max_events_per_chunk - encoder_->count();
     const std::uint64_t part = std::min({head - tail_, room, part_slots});
-    encode(tail_, tail_ + part, stacks, conversion, latest_ticks);
+    encode(tail_, tail_ + part, stacks, conversion, latest_ticks, work);
     tail_ += part;
     give_back(tail_);
   }
@@ -83,7 +88,7 @@ LaneDrain::StackIds LaneDrain::stacks_of(std::uint64_t position, std::uint64_t e
 // Requires room for all slots in the chunk. A program that changes a slot
 // after its stack was looked up gets some stack that exists, or none.
 void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks,
-                       const TickConversion& clock, std::uint64_t latest_ticks) {
+                       const TickConversion& clock, std::uint64_t latest_ticks, PendingWork* work) {
   trace::EventEncoder& encoder = *encoder_;
   const RawEvent* const ring = lane_.ring;
   const std::uint64_t ring_mask = ring_slots_ - 1;
@@ -91,6 +96,7 @@ void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitio
   const StackIds stack_ids = stacks_of(position, end, stacks);
   const std::uint32_t* stack = stack_ids.data();
   bool has_extension = has_extension_;
+  std::uint64_t next_work_ns = work == nullptr ? UINT64_MAX : work->first_ns();
   for (; position != end; ++position, ++stack) {
     const RawEvent& slot = ring[position & ring_mask];
     const std::uint64_t address_and_kind = load_once(&slot.address_and_kind);
@@ -125,8 +131,17 @@ void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitio
       has_extension = false;
     }
     encoder.add(event);
+    if (event.begin_ns + event.duration_ns >= next_work_ns && work != nullptr) [[unlikely]]
+      next_work_ns = add_kernel_work(event, *work);
   }
   has_extension_ = has_extension;
+}
+
+// Of the event that was encoded last. Returns when the next work begins.
+[[gnu::noinline]] std::uint64_t LaneDrain::add_kernel_work(const trace::Event& event, PendingWork& work) {
+  const trace::KernelWork done = work.take(event.begin_ns, event.begin_ns + event.duration_ns);
+  if (!done.is_nothing()) encoder_->add_kernel_work(done);
+  return work.first_ns();
 }
 
 // False: the slot is none.

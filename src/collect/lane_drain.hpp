@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "collect/encoder_pool.hpp"
+#include "collect/kernel_events.hpp"
 #include "collect/stack_definitions.hpp"
 #include "collect/tick_clock.hpp"
 #include "session/layout.hpp"
@@ -23,9 +24,14 @@ namespace heapwright::collect {
 // on; then the slots that cannot be trusted are skipped and counted.
 class LaneDrain {
  public:
-  LaneDrain(session::Lane& lane, std::uint64_t ring_slots, EncoderPool& encoders) noexcept
-      : lane_(lane), ring_slots_(ring_slots), encoders_(encoders) {}
-  ~LaneDrain() { end_chunk(); }
+  // `kernel` knows the thread by `thread_id`; nullptr: nothing is known of what the kernel did.
+  LaneDrain(session::Lane& lane, std::uint64_t ring_slots, EncoderPool& encoders,
+            KernelEvents* kernel = nullptr, std::uint32_t thread_id = 0) noexcept
+      : lane_(lane), ring_slots_(ring_slots), encoders_(encoders), kernel_(kernel), thread_id_(thread_id) {}
+  ~LaneDrain() {
+    end_chunk();
+    if (kernel_ != nullptr) kernel_->forget(thread_id_);
+  }
   LaneDrain(const LaneDrain&) = delete;
   LaneDrain& operator=(const LaneDrain&) = delete;
 
@@ -71,13 +77,16 @@ class LaneDrain {
 
   StackIds stacks_of(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks) const;
   void encode(std::uint64_t position, std::uint64_t end, StackDefinitions& stacks,
-              const TickConversion& clock, std::uint64_t latest_ticks);
+              const TickConversion& clock, std::uint64_t latest_ticks, PendingWork* work);
+  std::uint64_t add_kernel_work(const trace::Event& event, PendingWork& work);
   bool take_extension(const session::RawEvent& slot, std::uint8_t kind) noexcept;
   void give_back(std::uint64_t position) noexcept;
 
   session::Lane& lane_;
   std::uint64_t ring_slots_;
   EncoderPool& encoders_;
+  KernelEvents* kernel_;
+  std::uint32_t thread_id_;
   std::unique_ptr<trace::EventEncoder> encoder_;
   std::uint64_t tail_ = 0;
   std::uint64_t ended_events_ = 0;

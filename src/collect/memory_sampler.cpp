@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t samples_per_doubling = 1U << 18;
 constexpr std::uint64_t unchanged_interval_ns = 1'000'000'000;
 
+// The cgroup's charge changes by others as well: it is told along with changes of the process's own.
 bool is_same_memory(const trace::MemorySample& a, const trace::MemorySample& b) {
   return a.resident_anonymous_bytes == b.resident_anonymous_bytes &&
          a.resident_file_bytes == b.resident_file_bytes && a.swapped_bytes == b.swapped_bytes &&
@@ -32,6 +33,8 @@ void MemorySampler::sample(ProcessWatch& watch, std::uint64_t table_bytes, std::
   sample.swapped_bytes = reading.swapped_bytes;
   sample.recorder_bytes = std::min(reading.shared_bytes, table_bytes);
   sample.resident_shared_bytes = reading.shared_bytes - sample.recorder_bytes;
+  sample.page_table_bytes = reading.page_table_bytes;
+  sample.cgroup_charge_bytes = reading.cgroup_charge_bytes;
   recorder_peak_bytes_ = std::max(recorder_peak_bytes_, sample.recorder_bytes);
   if (count_ != 0 && is_same_memory(sample, last_) && now_ns - last_.time_ns < unchanged_interval_ns) return;
   last_ = sample;

@@ -23,6 +23,7 @@ const char help_text[] =
   --no-stacks         keep no call stacks
   --no-durations      do not time the calls
   --no-residency      do not look which pages are in memory
+  --no-kernel-events  do not ask the kernel for page faults and waits within calls
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)
   --sample BYTES      record one block per BYTES allocated, on average
   --max-size BYTES    stop recording when the files have this size together
@@ -101,6 +102,7 @@ const std::map<std::string, SetFlag>& flags() {
       {"--no-stacks", [](Options& o) { o.stacks = false; }},
       {"--no-durations", [](Options& o) { o.durations = false; }},
       {"--no-residency", [](Options& o) { o.residency = false; }},
+      {"--no-kernel-events", [](Options& o) { o.kernel_events = false; }},
       {"--paused", [](Options& o) { o.starts_paused = true; }},
       {"--keep-arguments", [](Options& o) { o.keep_arguments = true; }},
       {"--no-settings", [](Options& o) { o.keep_settings = false; }},

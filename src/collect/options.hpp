@@ -23,6 +23,7 @@ struct Options {
   bool durations = true;
   bool stacks = true;
   bool residency = true;
+  bool kernel_events = true;
   std::uint32_t max_frames = 128;
   std::uint64_t sample_mean_bytes = 0;  // 0 = every call
   std::uint64_t max_size_bytes = 0;     // 0 = no limit

@@ -4,12 +4,12 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <sstream>
-#include <string_view>
 
 namespace heapwright::collect {
 namespace {
@@ -30,6 +30,13 @@ std::string read_file(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+std::optional<std::uint64_t> number_at(std::string_view text) {
+  std::uint64_t value = 0;
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && stop != text.data() ? std::optional(value) : std::nullopt;
 }
 
 std::vector<std::uint32_t> numbers_in(const std::string& folder) {

@@ -3,13 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace heapwright::collect {
 
 // As far as it can be read; empty when it cannot.
 std::string read_file(const std::string& path);
+
+// The number at the begin of the text, after spaces; nothing for "unlimited" and "max".
+std::optional<std::uint64_t> number_at(std::string_view text);
 
 // Names in a folder that are numbers above 0, such as process ids in /proc.
 std::vector<std::uint32_t> numbers_in(const std::string& folder);

@@ -75,6 +75,10 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.free_stacks_recorded = options.free_stacks;
   metadata.notes = context_.notes;
   metadata.conditions = conditions_of(name_.process_id, options.keep_settings);
+  const KernelEvents* kernel_events = context_.kernel_events;
+  const std::string state = kernel_events != nullptr ? kernel_events->state() : "off";
+  metadata.conditions.push_back("kernel_events\t" +
+                                (name_.is_elsewhere ? "not of another PID namespace" : state));
   return metadata;
 }
 
@@ -135,7 +139,10 @@ bool ProcessRecording::adopt(std::uint32_t lane_index, std::uint64_t now_ns) {
   const std::uint32_t state = lane.state.load(std::memory_order_acquire);
   if (state != session::lane_live && state != session::lane_exiting) return false;
   LaneOwner& owner = lanes_[lane_index];
-  owner.drain = std::make_unique<LaneDrain>(lane, session::ring_slots_of(lane_index), context_.encoders);
+  // In another PID namespace its id is another thread's here.
+  owner.drain =
+      std::make_unique<LaneDrain>(lane, session::ring_slots_of(lane_index), context_.encoders,
+                                  name_.is_elsewhere ? nullptr : context_.kernel_events, lane.thread_id);
   owner.generation = lane.generation.load(std::memory_order_relaxed);
   owner.thread = trace::Thread{};
   owner.thread.index = thread_count_++;
@@ -302,6 +309,8 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   metadata_.allocator = text_of(block_.allocator);
   metadata_.children_left_alone = block_.children_left_alone.load(std::memory_order_relaxed);
   metadata_.notes = context_.notes;
+  if (context_.kernel_events != nullptr && context_.kernel_events->lost() != 0)
+    metadata_.conditions.push_back("kernel_events_lost\t" + std::to_string(context_.kernel_events->lost()));
   for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_))
     metadata_.notes.push_back(std::move(note));
   metadata_.unseen = context_.unseen_allocators.of(block_);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collect/encoder_pool.hpp"
+#include "collect/kernel_events.hpp"
 #include "collect/lane_drain.hpp"
 #include "collect/memory_sampler.hpp"
 #include "collect/options.hpp"
@@ -36,6 +37,7 @@ struct RecordingContext {
   UnseenAllocators unseen_allocators;
   SwitchHistory switches = {};
   int output_descriptor = -1;  // of an output that is no ordinary file
+  KernelEvents* kernel_events = nullptr;
 };
 
 // What became of one process image, for the report.

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "collect/cgroup.hpp"
 #include "collect/proc_files.hpp"
 
 namespace heapwright::collect {
@@ -81,11 +82,14 @@ ProcessWatch::ProcessWatch(std::uint32_t process_id, bool is_elsewhere)
   process_file_ = static_cast<int>(syscall(SYS_pidfd_open, process_id_, 0));
   if (process_file_ < 0 && errno == ESRCH) is_gone_ = true;
   status_file_ = open((folder() + "/status").c_str(), O_RDONLY | O_CLOEXEC);
+  const std::string charge = cgroup_charge_file(read_file(folder() + "/cgroup"), "/sys/fs/cgroup");
+  if (!charge.empty()) charge_file_ = open(charge.c_str(), O_RDONLY | O_CLOEXEC);
 }
 
 ProcessWatch::~ProcessWatch() {
   if (process_file_ >= 0) close(process_file_);
   if (status_file_ >= 0) close(status_file_);
+  if (charge_file_ >= 0) close(charge_file_);
 }
 
 std::string ProcessWatch::folder() const { return "/proc/" + std::to_string(process_id_); }
@@ -170,6 +174,10 @@ bool ProcessWatch::read_memory(MemoryReading& reading) {
   // A process on its way out has no memory lines any more.
   if (status.find("\nRssAnon:") == std::string::npos) return false;
   reading = parse_memory(status);
+  const ssize_t digits = charge_file_ < 0 ? 0 : pread(charge_file_, text, sizeof text, 0);
+  if (digits > 0) {
+    reading.cgroup_charge_bytes = number_at({text, static_cast<std::size_t>(digits)}).value_or(0);
+  }
   return true;
 }
 

@@ -18,6 +18,7 @@ struct MemoryReading {
   std::uint64_t shared_bytes = 0;
   std::uint64_t swapped_bytes = 0;
   std::uint64_t page_table_bytes = 0;
+  std::uint64_t cgroup_charge_bytes = 0;  // of the whole cgroup; 0 = not known
 };
 
 class ProcessWatch {
@@ -59,6 +60,7 @@ class ProcessWatch {
   std::unordered_map<std::uint32_t, std::uint32_t> threads_here_;  // of one elsewhere, by the id it tells
   int process_file_ = -1;  // pidfd; -1: out of files, asked by id instead
   int status_file_ = -1;
+  int charge_file_ = -1;  // of the cgroup that it was in at first
   bool is_gone_ = false;
 };
 

@@ -146,6 +146,17 @@ void add_processes(Report& report, const Options& options, const Collector& coll
   report.children_left_alone = control.children_left_alone.load();
 }
 
+// What the kernel tells is told of calls that are timed.
+void open_kernel_events(const Options& options, pid_t program, const Messages& messages,
+                        KernelEvents& kernel_events) {
+  if (!options.kernel_events) return;
+  if (!options.durations || options.sample_mean_bytes != 0)
+    return kernel_events.leave_out("off: calls are not timed");
+  kernel_events.open(program, options.follow_children);
+  if (!kernel_events.is_open())
+    messages.say("note: page faults and waits within calls are not seen: " + kernel_events.state());
+}
+
 // The session file's path; "" when none is wanted or it cannot be written.
 std::string write_session(const Options& options, const Report& report, const std::string& first_path) {
   if (!options.follow_children || report.files.empty()) return "";
@@ -185,6 +196,8 @@ int record_program(const Options& options) {
   raise_limit(RLIMIT_AS);
   const std::unique_ptr<SessionMemory> session = make_session();
   clock.calibrate();
+  KernelEvents kernel_events(clock);
+  open_kernel_events(options, launch.process_id(), messages, kernel_events);
   Collector collector(options, clock, *session, names, library,
                       RecordingContext{options,
                                        clock,
@@ -194,7 +207,8 @@ int record_program(const Options& options) {
                                        {},
                                        {},
                                        {},
-                                       stream});
+                                       stream,
+                                       &kernel_events});
   const int error_number = launch.let_go(session->text());
   if (error_number != 0)
     throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));

@@ -45,28 +45,29 @@ StartedProcesses::StartedProcesses(ProcessIds& ids, std::uint64_t session_inode,
 
 StartedProcesses::~StartedProcesses() = default;
 
-// Entries are read in the order of their slots, told in any: what was told
-// late is put right by its ticks.
+// Entries are read in the order of their slots and may have been written in
+// any: ticks say which came first.
 void StartedProcesses::take(Control& control, std::uint64_t now_ns) {
   ids_.forget_look();
-  const std::uint32_t told_count = control.starts_told.load(std::memory_order_acquire);
-  if (told_count == seen_told_) return;
-  seen_told_ = told_count;
-  std::vector<Told> told;
+  const std::uint32_t count = control.start_note_count.load(std::memory_order_acquire);
+  if (count == seen_note_count_) return;
+  seen_note_count_ = count;
+  std::vector<StartNote> notes;
   for (StartEntry& entry : used_entries(control)) {
     const std::uint64_t word = entry.word.load(std::memory_order_acquire);
     const auto process_id = static_cast<std::uint32_t>(word);
     if (process_id == 0) continue;
-    told.push_back(read(entry, static_cast<std::uint32_t>(word >> 32), process_id));
+    notes.push_back(read(entry, static_cast<std::uint32_t>(word >> 32), process_id));
     entry.word.store(0, std::memory_order_release);
   }
-  std::sort(told.begin(), told.end(), [](const Told& a, const Told& b) { return a.number < b.number; });
-  for (const Told& one : told) add(one, now_ns);
+  std::sort(notes.begin(), notes.end(),
+            [](const StartNote& a, const StartNote& b) { return a.number < b.number; });
+  for (const StartNote& note : notes) add(note, now_ns);
 }
 
-StartedProcesses::Told StartedProcesses::read(const StartEntry& entry, std::uint32_t number,
-                                              std::uint32_t process_id) {
-  // A process that told of itself told of its parent as well.
+StartedProcesses::StartNote StartedProcesses::read(const StartEntry& entry, std::uint32_t number,
+                                                   std::uint32_t process_id) {
+  // A process that wrote a note about itself gives its parent as well.
   const std::uint32_t owner = entry.owner_process_id.load(std::memory_order_relaxed);
   const std::uint32_t parent = owner == process_id ? entry.parent_process_id : owner;
   const std::uint32_t space = entry.pid_namespace;
@@ -90,50 +91,50 @@ StartedProcesses::Process& StartedProcesses::open(std::uint32_t process_id, std:
   return process;
 }
 
-void StartedProcesses::add(const Told& told, std::uint64_t now_ns) {
-  Past& past = past_[told.process_id];
-  switch (told.kind) {
+void StartedProcesses::add(const StartNote& note, std::uint64_t now_ns) {
+  Past& past = past_[note.process_id];
+  switch (note.kind) {
     case session::start_forked: {
-      const auto found = open_.find(told.process_id);
+      const auto found = open_.find(note.process_id);
       // Its id is a new process's: the old one has ended meanwhile.
-      if (found != open_.end() && found->second.exec_ticks < told.ticks &&
-          found->second.forked_ticks < told.ticks) {
+      if (found != open_.end() && found->second.exec_ticks < note.ticks &&
+          found->second.forked_ticks < note.ticks) {
         end(found->first, found->second, false);
         open_.erase(found);
       }
-      if (past.image_ticks > told.ticks) return;
-      open(told.process_id, told.parent, now_ns).forked_ticks = told.ticks;
+      if (past.image_ticks > note.ticks) return;
+      open(note.process_id, note.parent, now_ns).forked_ticks = note.ticks;
       return;
     }
     case session::start_exec:
     case session::start_spawned: {
-      if (past.image_ticks > told.ticks || past.failed_ticks > told.ticks) return;
-      Process& process = open(told.process_id, told.parent, now_ns);
-      process.exec_ticks = told.ticks;
-      process.user_id = told.user_id;
-      process.has_address_limit = told.has_address_limit;
-      process.program = told.program;
+      if (past.image_ticks > note.ticks || past.failed_ticks > note.ticks) return;
+      Process& process = open(note.process_id, note.parent, now_ns);
+      process.exec_ticks = note.ticks;
+      process.user_id = note.user_id;
+      process.has_address_limit = note.has_address_limit;
+      process.program = note.program;
       return;
     }
     case session::start_exec_failed: {
-      past.failed_ticks = std::max(past.failed_ticks, told.ticks);
-      const auto found = open_.find(told.process_id);
-      if (found == open_.end() || found->second.exec_ticks > told.ticks) return;
+      past.failed_ticks = std::max(past.failed_ticks, note.ticks);
+      const auto found = open_.find(note.process_id);
+      if (found == open_.end() || found->second.exec_ticks > note.ticks) return;
       found->second.exec_ticks = 0;
-      close_if_settled(told.process_id);
+      close_if_settled(note.process_id);
       return;
     }
     case session::start_refused:
-      return add_refusal(told, now_ns);
+      return add_refusal(note, now_ns);
     default:
       return;  // the program writes over the session's memory
   }
 }
 
-void StartedProcesses::add_refusal(const Told& told, std::uint64_t now_ns) {
-  Process& process = open(told.process_id, told.parent, now_ns);
-  process.refusal = told.refusal;
-  if (process.forked_ticks == 0 && process.exec_ticks == 0) process.exec_ticks = told.ticks;
+void StartedProcesses::add_refusal(const StartNote& note, std::uint64_t now_ns) {
+  Process& process = open(note.process_id, note.parent, now_ns);
+  process.refusal = note.refusal;
+  if (process.forked_ticks == 0 && process.exec_ticks == 0) process.exec_ticks = note.ticks;
 }
 
 void StartedProcesses::close_if_settled(std::uint32_t process_id) {

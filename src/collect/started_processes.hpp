@@ -31,7 +31,7 @@ class StartedProcesses {
   StartedProcesses(ProcessIds& ids, std::uint64_t session_inode, std::string library);
   ~StartedProcesses();
 
-  // Reads what was told since. Processes elsewhere are looked for anew.
+  // Reads the notes written since. Processes in other PID namespaces are looked up anew.
   void take(session::Control& control, std::uint64_t now_ns);
   // A process image has a trace; `start_ticks` as in its block.
   void set_recorded(std::uint32_t process_id, std::uint64_t start_ticks);
@@ -54,7 +54,7 @@ class StartedProcesses {
   std::uint64_t more_unrecorded() const noexcept { return more_unrecorded_; }
 
  private:
-  struct Told {
+  struct StartNote {
     std::uint32_t number;
     std::uint32_t process_id;
     std::uint32_t parent;
@@ -71,8 +71,8 @@ class StartedProcesses {
     bool is_gone = false;
     std::uint64_t seen_ns = 0;
     std::uint32_t parent = 0;
-    std::uint64_t forked_ticks = 0;  // 0: not told as a copy, or recorded since
-    std::uint64_t exec_ticks = 0;    // 0: no exec told, or its image is recorded
+    std::uint64_t forked_ticks = 0;  // 0: no note of a fork, or recorded since
+    std::uint64_t exec_ticks = 0;    // 0: no note of an exec, or its image is recorded
     std::uint32_t user_id = 0;
     std::uint32_t refusal = 0;
     bool has_address_limit = false;
@@ -84,9 +84,9 @@ class StartedProcesses {
     std::uint64_t failed_ticks = 0;
   };
 
-  Told read(const session::StartEntry& entry, std::uint32_t number, std::uint32_t process_id);
-  void add(const Told& told, std::uint64_t now_ns);
-  void add_refusal(const Told& told, std::uint64_t now_ns);
+  StartNote read(const session::StartEntry& entry, std::uint32_t number, std::uint32_t process_id);
+  void add(const StartNote& note, std::uint64_t now_ns);
+  void add_refusal(const StartNote& note, std::uint64_t now_ns);
   Process& open(std::uint32_t process_id, std::uint32_t parent, std::uint64_t now_ns);
   void close_if_settled(std::uint32_t process_id);
   void forget_claims(session::Control& control, bool all, std::uint64_t now_ns);
@@ -101,7 +101,7 @@ class StartedProcesses {
   std::map<std::uint32_t, Past> past_;     // by process id
   std::vector<UnrecordedProcess> unrecorded_;
   std::uint64_t more_unrecorded_ = 0;
-  std::uint32_t seen_told_ = 0;
+  std::uint32_t seen_note_count_ = 0;
   std::uint64_t next_claims_look_ns_ = 0;
   std::uint64_t claims_left_since_ns_ = 0;  // by processes that have died; 0: none
 };

@@ -15,6 +15,9 @@ namespace {
 constexpr char clock_source[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 constexpr char cpu_info[] = "/proc/cpuinfo";
 
+constexpr int calm_attempts = 64;
+constexpr int brief_attempts = 4;
+
 std::uint64_t clock_ns(clockid_t clock) noexcept {
   timespec now;
   clock_gettime(clock, &now);
@@ -45,7 +48,7 @@ bool is_tsc_reliable(const std::string& clock_source_path, const std::string& cp
 }
 
 TickClock::TickClock() : is_tsc_(is_tsc_reliable(clock_source, cpu_info)) {
-  first_ = read_both();
+  first_ = read_both(calm_attempts);
   conversion_.epoch_ticks = first_.ticks;
   const std::uint64_t since_reading_ns = clock_ns(CLOCK_MONOTONIC) - first_.monotonic_ns;
   start_unix_ns_ = clock_ns(CLOCK_REALTIME) - since_reading_ns;
@@ -53,10 +56,10 @@ TickClock::TickClock() : is_tsc_(is_tsc_reliable(clock_source, cpu_info)) {
 
 // The tightest of a few tries: an interrupt between the two clocks would
 // show up as a wide one.
-TickClock::Reading TickClock::read_both() const noexcept {
+TickClock::Reading TickClock::read_both(int attempts) const noexcept {
   Reading best;
   best.width_ticks = std::numeric_limits<std::uint64_t>::max();
-  for (int attempt = 0; attempt < 64; ++attempt) {
+  for (int attempt = 0; attempt < attempts; ++attempt) {
     const std::uint64_t before = platform::read_ticks(is_tsc_);
     const std::uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
     const std::uint64_t width = platform::read_ticks(is_tsc_) - before;
@@ -69,7 +72,7 @@ void TickClock::calibrate() {
   if (!is_tsc_) return;
   const std::uint64_t passed_ns = clock_ns(CLOCK_MONOTONIC) - first_.monotonic_ns;
   if (passed_ns < calibration_ns) sleep_ns(calibration_ns - passed_ns);
-  const Reading second = read_both();
+  const Reading second = read_both(calm_attempts);
   const auto ticks = static_cast<long double>(second.ticks - first_.ticks);
   const auto elapsed_ns = static_cast<long double>(second.monotonic_ns - first_.monotonic_ns);
   conversion_.ns_per_tick_q32 = static_cast<std::uint64_t>(std::llround(elapsed_ns / ticks * 4294967296.0L));
@@ -81,8 +84,13 @@ std::uint64_t TickClock::now_ticks() const noexcept { return platform::read_tick
 
 std::uint64_t TickClock::now_ns() const noexcept { return conversion_.since_epoch_ns(now_ticks()); }
 
+TickClock::Moment TickClock::moment() const noexcept {
+  const Reading reading = read_both(brief_attempts);
+  return {reading.monotonic_ns, conversion_.since_epoch_ns(reading.ticks)};
+}
+
 double TickClock::drift_ppm() const noexcept {
-  const Reading now = read_both();
+  const Reading now = read_both(calm_attempts);
   const auto true_ns = static_cast<double>(now.monotonic_ns - first_.monotonic_ns);
   const auto converted_ns = static_cast<double>(conversion_.since_epoch_ns(now.ticks));
   return true_ns > 0 ? (converted_ns - true_ns) / true_ns * 1e6 : 0;

@@ -54,6 +54,14 @@ class TickClock {
   std::uint64_t now_ns() const noexcept;
   std::uint64_t now_ticks() const noexcept;
 
+  // The same moment on both clocks.
+  struct Moment {
+    std::uint64_t monotonic_ns = 0;
+    std::uint64_t ns = 0;  // since the epoch
+  };
+  // Right to some 100 ns, unless the caller is interrupted four times in a row.
+  Moment moment() const noexcept;
+
   // How far the multiplier may be off, from the width of the readings.
   double error_ppm() const noexcept { return error_ppm_; }
   // How far it was off against CLOCK_MONOTONIC from the epoch until now.
@@ -67,7 +75,7 @@ class TickClock {
     std::uint64_t monotonic_ns = 0;
     std::uint64_t width_ticks = 0;
   };
-  Reading read_both() const noexcept;
+  Reading read_both(int attempts) const noexcept;
 
   bool is_tsc_ = false;
   Reading first_;

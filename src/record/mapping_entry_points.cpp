@@ -51,12 +51,37 @@ template <typename Function>
   if (thread == nullptr) return real.mmap(hint, bytes, protection, flags, file, offset);
   const std::uint64_t begin_ticks = now_ticks();
   void* address = real.mmap(hint, bytes, protection, flags, file, offset);
-  finish_other(
-      *thread, frame,
-      Call{
-          .kind = EventKind::mmap_, .size = bytes, .address = address == MAP_FAILED ? 0 : number_of(address)},
-      begin_ticks);
+  finish_other(*thread, frame,
+               Call{.kind = EventKind::mmap_,
+                    .size = bytes,
+                    .usable = static_cast<std::uint64_t>(protection & 0xff) |
+                              static_cast<std::uint64_t>(flags & 0xffffff) << 8U,
+                    .address = address == MAP_FAILED ? 0 : number_of(address)},
+               begin_ticks);
   return address;
+}
+
+// munmap, mprotect and madvise. `detail` is kept with the event.
+template <EventKind kind, typename... Argument>
+[[gnu::always_inline]] inline int observe_change(const void* frame,
+                                                 int (*function)(void*, std::size_t, Argument...),
+                                                 long number, void* address, std::size_t bytes,
+                                                 Argument... detail) noexcept {
+  ThreadRecorder* thread = enter_mapping(frame);
+  if (function == nullptr) [[unlikely]] {
+    return static_cast<int>(
+        with_errno(raw_syscall(number, raw_argument(address), static_cast<long>(bytes), detail...)));
+  }
+  if (thread == nullptr) return function(address, bytes, detail...);
+  const std::uint64_t begin_ticks = now_ticks();
+  const int result = function(address, bytes, detail...);
+  finish_other(*thread, frame,
+               Call{.kind = kind,
+                    .size = bytes,
+                    .usable = (std::uint64_t{0} | ... | static_cast<std::uint64_t>(detail & 0xff)),
+                    .address = result == 0 ? number_of(address) : 0},
+               begin_ticks);
+  return result;
 }
 
 }  // namespace
@@ -72,20 +97,18 @@ HEAPWRIGHT_HOOK void* mmap64(void* hint, std::size_t bytes, int protection, int 
 }
 
 HEAPWRIGHT_HOOK int munmap(void* address, std::size_t bytes) noexcept {
-  const void* frame = __builtin_frame_address(0);
-  ThreadRecorder* thread = enter_mapping(frame);
-  if (real.munmap == nullptr) [[unlikely]] {
-    return static_cast<int>(
-        with_errno(raw_syscall(SYS_munmap, raw_argument(address), static_cast<long>(bytes))));
-  }
-  if (thread == nullptr) return real.munmap(address, bytes);
-  const std::uint64_t begin_ticks = now_ticks();
-  const int result = real.munmap(address, bytes);
-  finish_other(
-      *thread, frame,
-      Call{.kind = EventKind::munmap_, .size = bytes, .address = result == 0 ? number_of(address) : 0},
-      begin_ticks);
-  return result;
+  return observe_change<EventKind::munmap_>(__builtin_frame_address(0), real.munmap, SYS_munmap, address,
+                                            bytes);
+}
+
+HEAPWRIGHT_HOOK int mprotect(void* address, std::size_t bytes, int protection) noexcept {
+  return observe_change<EventKind::mprotect_>(__builtin_frame_address(0), real.mprotect, SYS_mprotect,
+                                              address, bytes, protection);
+}
+
+HEAPWRIGHT_HOOK int madvise(void* address, std::size_t bytes, int advice) noexcept {
+  return observe_change<EventKind::madvise_>(__builtin_frame_address(0), real.madvise, SYS_madvise, address,
+                                             bytes, advice);
 }
 
 HEAPWRIGHT_HOOK void* mremap(void* old_address, std::size_t old_bytes, std::size_t new_bytes, int flags,

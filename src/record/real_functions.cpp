@@ -157,6 +157,8 @@ void find_real_functions() noexcept {
   find(real.mmap, "mmap");
   find(real.munmap, "munmap");
   find(real.mremap, "mremap");
+  find(real.mprotect, "mprotect");
+  find(real.madvise, "madvise");
   find(real.brk, "brk");
   find(real.sbrk, "sbrk");
   find(real.dlclose, "dlclose");

@@ -37,6 +37,8 @@ struct RealFunctions {
   void* (*mmap)(void*, std::size_t, int, int, int, off_t);
   int (*munmap)(void*, std::size_t);
   void* (*mremap)(void*, std::size_t, std::size_t, int, ...);
+  int (*mprotect)(void*, std::size_t, int);
+  int (*madvise)(void*, std::size_t, int);
   int (*brk)(void*);
   void* (*sbrk)(std::intptr_t);
   int (*dlclose)(void*);

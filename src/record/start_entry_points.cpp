@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The functions that start processes. What they do is the real ones' alone;
-// that they were called is told to the collector, so that a child is known
-// before it can outlive its parent. vfork returns twice into its caller and
-// cannot be stood in front of: its child is told by its exec.
+// The functions that start processes. The hooks only forward; they leave a note
+// for the collector, so that it knows a child before the child can outlive its
+// parent. vfork returns twice into its caller and cannot be hooked: its child
+// is noted at its exec.
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@ using session::StartEntry;
 namespace {
 
 void wake(Control& control) noexcept {
-  control.starts_told.fetch_add(1, std::memory_order_seq_cst);
+  control.start_note_count.fetch_add(1, std::memory_order_seq_cst);
   if (control.collector_sleeps.exchange(0) != 0) platform::futex_wake(control.collector_sleeps);
 }
 
@@ -98,9 +98,9 @@ StartNote begin_note(session::StartKind kind, const char* program) noexcept {
 void tell_note(const StartNote& note, pid_t process_id) noexcept {
   if (note.entry == nullptr) return;
   std::uint64_t expected = note.claimed_word;
-  const std::uint64_t told = note.claimed_word | static_cast<std::uint32_t>(process_id);
+  const std::uint64_t written = note.claimed_word | static_cast<std::uint32_t>(process_id);
   // Fails when the other side was first, and the entry may be another's by now.
-  if (note.entry->word.compare_exchange_strong(expected, told, std::memory_order_acq_rel))
+  if (note.entry->word.compare_exchange_strong(expected, written, std::memory_order_acq_rel))
     wake(*process.control);
 }
 

@@ -14,7 +14,7 @@
 
 namespace heapwright::record {
 
-// Nothing to be told: no session, or its table is full.
+// entry is nullptr when there is no session, or its table is full.
 struct StartNote {
   session::StartEntry* entry = nullptr;
   std::uint64_t claimed_word = 0;

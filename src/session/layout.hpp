@@ -4,7 +4,7 @@
 //
 //   [Control][ProcessBlock 0][ProcessBlock 1] ... [ProcessBlock max_processes-1]
 //
-// A process that a recorded one starts is told in the control part's start
+// A process that a recorded one starts is noted in the control part's start
 // table, from the fork or exec itself. It claims a ProcessBlock at its first
 // heap call (again after fork and exec), a thread claims a lane in its
 // process's block at its first heap call. Producers (the recorder) and the consumer (the collector)
@@ -200,9 +200,9 @@ inline constexpr std::uint64_t longest_exit_wait_ns = 250'000'000;
 // ---- starts ----------------------------------------------------------------
 
 enum StartKind : std::uint32_t {
-  start_forked = 1,       // a copy of the process that told it
+  start_forked = 1,       // a copy of the process that wrote the note
   start_exec = 2,         // an image that is to take the process that tells it over
-  start_exec_failed = 3,  // what start_exec told has not come about
+  start_exec_failed = 3,  // the exec of a start_exec failed
   start_refused = 4,      // a process with the recorder in it could not be recorded
   start_spawned = 5,      // a child that begins with an image of its own
 };
@@ -214,7 +214,7 @@ enum StartRefusal : std::uint32_t {
 
 // One process start or exec. Claimed by a CAS of `word` from 0 to number << 32
 // before the fork, so that a process that dies in between leaves it behind;
-// told by a CAS to number << 32 | process id, by parent and child, whichever
+// published by a CAS to number << 32 | process id, by parent and child, whichever
 // comes first. The collector copies it and sets `word` to 0.
 struct StartEntry {
   std::atomic<std::uint64_t> word;
@@ -229,7 +229,7 @@ struct StartEntry {
   char program[212];  // of start_exec and start_spawned: as given, relative paths made absolute; cut
 };
 static_assert(sizeof(StartEntry) == 256);
-inline constexpr std::uint32_t max_starts = 8192;  // told and not yet read
+inline constexpr std::uint32_t max_starts = 8192;  // written and not yet read
 
 // Who switches the recording on or off says so here (session/switching.hpp);
 // the collector takes the entries out. An entry is ticks << 1 | is_on; 0: none.
@@ -251,7 +251,7 @@ struct Control {
   std::atomic<std::uint32_t> collector_sleeps;  // futex word: 1 while the collector waits for work
   std::atomic<std::uint32_t> next_process_hint;
   std::atomic<std::uint32_t> next_start_number;
-  std::atomic<std::uint32_t> starts_told;          // +1 after each; tells the collector to look
+  std::atomic<std::uint32_t> start_note_count;     // +1 after each; the collector looks when it changed
   std::atomic<std::uint32_t> starts_lost;          // no free entry
   std::atomic<std::uint32_t> children_left_alone;  // started without follow_children
   SwitchLog switch_log;
@@ -271,7 +271,8 @@ inline constexpr std::uint64_t session_bytes = process_offset(max_processes);
 // changed root) ask at the door, the abstract socket of that name, by a
 // datagram with the key, and are sent the descriptor. Any other file than the
 // one of this device and inode is not the session: its collector is gone and
-// another has the name. (Not told by its owner: a user namespace renames him.)
+// another process has the name. (Credentials do not tell the owner apart: a user
+// namespace maps them to others.)
 inline constexpr char session_variable[] = "HEAPWRIGHT_SESSION";
 
 }  // namespace heapwright::session

@@ -32,8 +32,9 @@ enum class ColumnId : std::uint8_t {
   reference = 16,  // address of references, old_address
   reference_wide = 17,
   alignment = 18,
+  kernel = 19,
 };
-inline constexpr std::size_t column_limit = 19;
+inline constexpr std::size_t column_limit = 20;
 
 // A column of codes that are all 0 is left out; a wide one only when empty.
 constexpr bool is_wide(ColumnId id) noexcept {
@@ -45,6 +46,7 @@ constexpr bool is_wide(ColumnId id) noexcept {
     case ColumnId::usable_wide:
     case ColumnId::made_address_wide:
     case ColumnId::reference_wide:
+    case ColumnId::kernel:
       return true;
     default:
       return false;

@@ -7,6 +7,7 @@
 
 #include "trace/damage.hpp"
 #include "trace/format.hpp"
+#include "trace/kernel_column.hpp"
 
 namespace heapwright::trace {
 
@@ -46,6 +47,11 @@ std::uint64_t max_step(std::uint64_t begin_ns) noexcept {
   return begin_ns > max_time_ns ? 0 : (max_time_ns - begin_ns) / time_quantum_ns;
 }
 
+constexpr std::size_t max_entry_bytes(std::size_t column) noexcept {
+  return column == static_cast<std::size_t>(ColumnId::kernel) ? max_kernel_entry_bytes
+                                                              : base::max_varint_bytes;
+}
+
 // In the order of EventDecoder::WideColumn.
 constexpr std::array wide_columns = {ColumnId::begin_wide,        ColumnId::stack_wide,
                                      ColumnId::size_wide,         ColumnId::usable_wide,
@@ -63,6 +69,7 @@ std::uint64_t EventDecoder::decode(Bytes payload, std::size_t count, std::uint64
   decode_durations(batch);
   const std::uint64_t last_end_ns = decode_calls(first_begin_ns, stacks, batch);
   decode_stated_sizes(batch);
+  decode_kernel_column(wide(ColumnId::kernel), count, batch.kernel);
   return last_end_ns;
 }
 
@@ -75,7 +82,7 @@ void EventDecoder::unpack_columns(Bytes payload, std::size_t count) {
     const bool is_known = id > 0 && id < column_limit;
     if (is_known && columns_[id].data() != nullptr) fail("a column is there twice");
     const Bytes bytes =
-        unpacker_.unpack(source, count * base::max_varint_bytes, is_known ? memory_[id] : skipped_);
+        unpacker_.unpack(source, count * max_entry_bytes(id), is_known ? memory_[id] : skipped_);
     if (is_known) columns_[id] = bytes;
   }
   if (source.has_failed() || source.remaining() != 0) fail("the payload does not end where its columns end");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <limits>
+#include <type_traits>
 
 #include "trace/record_codec.hpp"
 #include "trace/record_fields.hpp"
@@ -8,86 +9,60 @@ namespace heapwright::trace {
 
 namespace {
 
-// What a trace says of other processes.
-void set_process_entry(Metadata& metadata, MetadataKey key, std::string_view value,
-                       base::ByteSource& number) {
-  switch (key) {
-    case MetadataKey::is_fork_child:
-      metadata.is_fork_child = field(number) != 0;
-      break;
-    case MetadataKey::unrecorded_process:
-      if (metadata.unrecorded_processes.size() < max_notes) metadata.unrecorded_processes.emplace_back(value);
-      break;
-    case MetadataKey::children_left_alone:
-      metadata.children_left_alone = field(number);
-      break;
-    case MetadataKey::condition:
-      if (metadata.conditions.size() < max_notes) metadata.conditions.emplace_back(value);
-      break;
-    default:
-      break;
+struct GetField {
+  base::ByteSource& record;
+  void operator()(const char*, std::string& text) const { text = text_field(record); }
+  template <typename Value>
+  void operator()(const char*, Value& value) const {
+    if constexpr (std::is_same_v<Value, bool>) {
+      value = field(record) != 0;
+    } else if constexpr (std::is_enum_v<Value>) {
+      value = static_cast<Value>(narrow_field<std::underlying_type_t<Value>>(record));
+    } else if constexpr (std::is_signed_v<Value>) {
+      value = narrow_signed_field<Value>(record);
+    } else {
+      value = narrow_field<Value>(record);
+    }
   }
+};
+
+template <typename Record>
+Record get_fields(base::ByteSource& source) {
+  base::ByteSource record = next_record(source);
+  Record of;
+  fields(of, GetField{record});
+  require_read(record);
+  return of;
 }
 
-void set_entry(Metadata& metadata, std::uint64_t key, std::string_view value) {
-  base::ByteSource number(reinterpret_cast<const std::uint8_t*>(value.data()), value.size());
-  const auto as_u32 = [&] { return narrow_field<std::uint32_t>(number); };
-  if (key > std::numeric_limits<std::uint8_t>::max()) return;
-  switch (static_cast<MetadataKey>(key)) {
-    case MetadataKey::program:
-      metadata.program = value;
-      break;
-    case MetadataKey::command:
-      metadata.command = value;
-      break;
-    case MetadataKey::host:
-      metadata.host = value;
-      break;
-    case MetadataKey::allocator:
-      metadata.allocator = value;
-      break;
-    case MetadataKey::recorder_version:
-      metadata.recorder_version = value;
-      break;
-    case MetadataKey::process_id:
-      metadata.process_id = field(number);
-      break;
-    case MetadataKey::parent_process_id:
-      metadata.parent_process_id = field(number);
-      break;
-    case MetadataKey::start_unix_ns:
-      metadata.start_unix_ns = field(number);
-      break;
-    case MetadataKey::page_bytes:
-      metadata.page_bytes = field(number);
-      break;
-    case MetadataKey::sample_mean_bytes:
-      metadata.sample_mean_bytes = field(number);
-      break;
-    case MetadataKey::durations_recorded:
-      metadata.durations_recorded = field(number) != 0;
-      break;
-    case MetadataKey::free_stacks_recorded:
-      metadata.free_stacks_recorded = field(number) != 0;
-      break;
-    case MetadataKey::self_cost_allocation_ns:
-      metadata.self_cost_allocation_ns = as_u32();
-      break;
-    case MetadataKey::self_cost_release_ns:
-      metadata.self_cost_release_ns = as_u32();
-      break;
-    case MetadataKey::note:
-      if (metadata.notes.size() < max_notes) metadata.notes.emplace_back(value);
-      break;
-    case MetadataKey::unseen:
-      if (metadata.unseen.size() < max_notes) metadata.unseen.emplace_back(value);
-      break;
-    default:
-      set_process_entry(metadata, static_cast<MetadataKey>(key), value, number);
-      break;
-  }
-  require_read(number);
+template <typename Record>
+std::vector<Record> get_records(base::ByteSource& source, std::uint32_t count) {
+  require_count(source, count);
+  std::vector<Record> records;
+  records.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) records.push_back(get_fields<Record>(source));
+  return records;
 }
+
+// Sets the field that has this key.
+struct SetEntry {
+  std::uint64_t key;
+  std::string_view value;
+  std::uint64_t& at;
+  template <typename Field>
+  void operator()(const char* name, Field& of) const {
+    if (++at != key) return;
+    if constexpr (std::is_same_v<Field, std::string>) {
+      of = value;
+    } else if constexpr (std::is_same_v<Field, std::vector<std::string>>) {
+      if (of.size() < max_notes) of.emplace_back(value);
+    } else {
+      base::ByteSource number(reinterpret_cast<const std::uint8_t*>(value.data()), value.size());
+      GetField{number}(name, of);
+      require_read(number);
+    }
+  }
+};
 
 }  // namespace
 
@@ -97,7 +72,8 @@ Metadata decode_metadata(base::ByteSource source, std::uint32_t) {
     const std::uint64_t key = source.varint();
     const std::string_view value = source.text();
     require(!source.has_failed() && value.size() <= max_text_bytes, "the metadata is cut short");
-    set_entry(metadata, key, value);
+    std::uint64_t at = 0;
+    fields(metadata, SetEntry{key, value, at});
   }
   return metadata;
 }
@@ -134,83 +110,24 @@ std::vector<StackNode> decode_stacks(base::ByteSource source, std::uint32_t coun
 }
 
 std::vector<Module> decode_modules(base::ByteSource source, std::uint32_t count) {
-  require_count(source, count);
-  std::vector<Module> modules(count);
-  for (Module& module : modules) {
-    base::ByteSource record = next_record(source);
-    module.start = field(record);
-    module.end = field(record);
-    module.bias = field(record);
-    module.loaded_ns = field(record);
-    module.unloaded_ns = field(record);
-    module.path = text_field(record);
-    module.build_id = text_field(record);
-    require_read(record);
-  }
-  return modules;
+  return get_records<Module>(source, count);
 }
 
 std::vector<Thread> decode_threads(base::ByteSource source, std::uint32_t count) {
-  require_count(source, count);
-  std::vector<Thread> threads(count);
-  for (Thread& thread : threads) {
-    base::ByteSource record = next_record(source);
-    thread.index = narrow_field<std::uint32_t>(record);
-    thread.thread_id = field(record);
-    thread.name = text_field(record);
-    thread.first_ns = field(record);
-    thread.exit_ns = field(record);
-    thread.events = field(record);
-    thread.dropped = field(record);
-    thread.waited_ns = field(record);
-    thread.stack_address = field(record);
-    require_read(record);
-  }
-  return threads;
+  return get_records<Thread>(source, count);
 }
 
 std::vector<MemorySample> decode_memory_samples(base::ByteSource source, std::uint32_t count) {
-  require_count(source, count);
-  std::vector<MemorySample> samples(count);
-  for (MemorySample& sample : samples) {
-    base::ByteSource record = next_record(source);
-    sample.time_ns = field(record);
-    sample.resident_anonymous_bytes = field(record);
-    sample.resident_file_bytes = field(record);
-    sample.swapped_bytes = field(record);
-    sample.recorder_bytes = field(record);
-    sample.resident_shared_bytes = field(record);
-    require_read(record);
-  }
-  return samples;
+  return get_records<MemorySample>(source, count);
 }
 
 std::vector<Switch> decode_switches(base::ByteSource source, std::uint32_t count) {
-  require_count(source, count);
-  std::vector<Switch> switches(count);
-  for (Switch& change : switches) {
-    base::ByteSource record = next_record(source);
-    change.time_ns = field(record);
-    change.is_on = field(record) != 0;
-    require_read(record);
-  }
-  return switches;
+  return get_records<Switch>(source, count);
 }
 
 End decode_end(base::ByteSource source, std::uint32_t) {
-  base::ByteSource record = next_record(source);
-  End end;
-  const auto reason = narrow_field<std::uint8_t>(record);
-  require(reason <= static_cast<std::uint8_t>(EndReason::stopped), "the end mark holds an unknown reason");
-  end.reason = static_cast<EndReason>(reason);
-  const std::int64_t status = record.signed_varint();
-  end.status = static_cast<std::int32_t>(status);
-  end.time_ns = field(record);
-  end.events = field(record);
-  end.dropped = field(record);
-  end.recorder_peak_bytes = field(record);
-  require_read(record);
-  require(status == end.status, "the end mark holds an impossible status");
+  const End end = get_fields<End>(source);
+  require(end.reason <= EndReason::stopped, "the end mark holds an unknown reason");
   return end;
 }
 

@@ -26,6 +26,7 @@ void EventEncoder::start(std::uint64_t floor_ns) {
   for (base::ByteSink* column :
        {&begin_wide_, &duration_wide_, &stack_wide_, &size_wide_, &usable_wide_, &alignment_})
     column->clear();
+  kernel_.start();
   stacks_.reset();
   sizes_.reset();
   addresses_.start();
@@ -33,6 +34,7 @@ void EventEncoder::start(std::uint64_t floor_ns) {
 
 void EventEncoder::add(const EventBatch& batch) {
   const std::size_t count = batch.count();
+  auto kernel = batch.kernel.begin();
   for (std::size_t i = 0; i < count; ++i) {
     add({.kind = batch.kind[i],
          .alignment_log2 = batch.alignment_log2[i],
@@ -43,6 +45,7 @@ void EventEncoder::add(const EventBatch& batch) {
          .usable = batch.usable[i],
          .address = batch.address[i],
          .old_address = batch.old_address[i]});
+    if (kernel != batch.kernel.end() && kernel->event == i) add_kernel_work((kernel++)->work);
   }
 }
 
@@ -74,6 +77,7 @@ EncodedTimes EventEncoder::finish(BlockPacker& packer, std::vector<std::uint8_t>
   put(ColumnId::reference, addresses_.reference());
   put(ColumnId::reference_wide, addresses_.reference_wide());
   put(ColumnId::alignment, alignment_.bytes());
+  put(ColumnId::kernel, kernel_.bytes().bytes());
   return {first_begin_quanta_ * time_quantum_ns, last_begin_ns(), std::max(last_begin_ns(), last_end_ns_)};
 }
 

@@ -13,6 +13,7 @@
 #include "trace/encoder_columns.hpp"
 #include "trace/event.hpp"
 #include "trace/format.hpp"
+#include "trace/kernel_column.hpp"
 #include "trace/value_predictors.hpp"
 
 namespace heapwright::trace {
@@ -51,6 +52,8 @@ class EventEncoder {
     }
     count_ = at + 1;
   }
+  // What the kernel did within the call that was added last.
+  void add_kernel_work(const KernelWork& work) { kernel_.add(count_ - 1, work); }
   // All of the batch, which has columns of equal length. Times are cut down to
   // max_time_ns.
   void add(const EventBatch& batch);
@@ -103,6 +106,7 @@ class EventEncoder {
   base::ByteSink size_wide_;
   base::ByteSink usable_wide_;
   base::ByteSink alignment_;
+  KernelColumn kernel_;
   StackPredictor stacks_;
   SizePredictor sizes_;
   AddressEncoder addresses_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <string_view>
+#include <type_traits>
 
 #include "trace/record_codec.hpp"
 
@@ -26,43 +26,54 @@ void put_record(Bytes& out, const Bytes& record) {
   out.insert(out.end(), record.begin(), record.end());
 }
 
-void put_entry(Bytes& out, MetadataKey key, std::string_view text) {
-  put(out, static_cast<std::uint64_t>(key));
-  put_text(out, text);
+struct PutField {
+  Bytes& out;
+  void operator()(const char*, const std::string& text) const { put_text(out, text); }
+  template <typename Value>
+  void operator()(const char*, Value value) const {
+    if constexpr (std::is_signed_v<Value>) {
+      put_signed(out, value);
+    } else {
+      put(out, static_cast<std::uint64_t>(value));
+    }
+  }
+};
+
+template <typename Record>
+void put_fields(Bytes& out, const Record& of) {
+  Bytes record;
+  fields(of, PutField{record});
+  put_record(out, record);
 }
 
-void put_entry(Bytes& out, MetadataKey key, std::uint64_t value) {
-  Bytes number;
-  put(number, value);
-  put(out, static_cast<std::uint64_t>(key));
-  put_record(out, number);
-}
+// What metadata holds more than one of has an entry for each.
+struct PutEntries {
+  Bytes& out;
+  std::uint64_t& key;
+  void operator()(const char*, const std::string& text) const {
+    put(out, ++key);
+    put_text(out, text);
+  }
+  void operator()(const char*, const std::vector<std::string>& texts) const {
+    ++key;
+    for (const std::string& text : texts) {
+      put(out, key);
+      put_text(out, text);
+    }
+  }
+  void operator()(const char*, std::uint64_t value) const {
+    Bytes number;
+    put(number, value);
+    put(out, ++key);
+    put_record(out, number);
+  }
+};
 
 }  // namespace
 
 void encode_records(const Metadata& metadata, Bytes& out) {
-  put_entry(out, MetadataKey::program, metadata.program);
-  put_entry(out, MetadataKey::command, metadata.command);
-  put_entry(out, MetadataKey::host, metadata.host);
-  put_entry(out, MetadataKey::allocator, metadata.allocator);
-  put_entry(out, MetadataKey::recorder_version, metadata.recorder_version);
-  put_entry(out, MetadataKey::process_id, metadata.process_id);
-  put_entry(out, MetadataKey::parent_process_id, metadata.parent_process_id);
-  put_entry(out, MetadataKey::start_unix_ns, metadata.start_unix_ns);
-  put_entry(out, MetadataKey::page_bytes, metadata.page_bytes);
-  put_entry(out, MetadataKey::sample_mean_bytes, metadata.sample_mean_bytes);
-  put_entry(out, MetadataKey::durations_recorded, metadata.durations_recorded ? 1U : 0U);
-  put_entry(out, MetadataKey::free_stacks_recorded, metadata.free_stacks_recorded ? 1U : 0U);
-  put_entry(out, MetadataKey::self_cost_allocation_ns, metadata.self_cost_allocation_ns);
-  put_entry(out, MetadataKey::self_cost_release_ns, metadata.self_cost_release_ns);
-  for (const std::string& note : metadata.notes) put_entry(out, MetadataKey::note, note);
-  for (const std::string& line : metadata.unseen) put_entry(out, MetadataKey::unseen, line);
-  if (metadata.is_fork_child) put_entry(out, MetadataKey::is_fork_child, 1U);
-  for (const std::string& process : metadata.unrecorded_processes)
-    put_entry(out, MetadataKey::unrecorded_process, process);
-  if (metadata.children_left_alone != 0)
-    put_entry(out, MetadataKey::children_left_alone, metadata.children_left_alone);
-  for (const std::string& line : metadata.conditions) put_entry(out, MetadataKey::condition, line);
+  std::uint64_t key = 0;
+  fields(metadata, PutEntries{out, key});
 }
 
 void encode_records(std::span<const Frame> frames, Bytes& out) {
@@ -85,71 +96,22 @@ void encode_records(std::span<const StackNode> stacks, std::uint32_t first_id, B
 }
 
 void encode_records(std::span<const Module> modules, Bytes& out) {
-  Bytes record;
-  for (const Module& module : modules) {
-    record.clear();
-    put(record, module.start);
-    put(record, module.end);
-    put(record, module.bias);
-    put(record, module.loaded_ns);
-    put(record, module.unloaded_ns);
-    put_text(record, module.path);
-    put_text(record, module.build_id);
-    put_record(out, record);
-  }
+  for (const Module& module : modules) put_fields(out, module);
 }
 
 void encode_records(std::span<const Thread> threads, Bytes& out) {
-  Bytes record;
-  for (const Thread& thread : threads) {
-    record.clear();
-    put(record, thread.index);
-    put(record, thread.thread_id);
-    put_text(record, thread.name);
-    put(record, thread.first_ns);
-    put(record, thread.exit_ns);
-    put(record, thread.events);
-    put(record, thread.dropped);
-    put(record, thread.waited_ns);
-    put(record, thread.stack_address);
-    put_record(out, record);
-  }
+  for (const Thread& thread : threads) put_fields(out, thread);
 }
 
 void encode_records(std::span<const MemorySample> samples, Bytes& out) {
-  Bytes record;
-  for (const MemorySample& sample : samples) {
-    record.clear();
-    put(record, sample.time_ns);
-    put(record, sample.resident_anonymous_bytes);
-    put(record, sample.resident_file_bytes);
-    put(record, sample.swapped_bytes);
-    put(record, sample.recorder_bytes);
-    put(record, sample.resident_shared_bytes);
-    put_record(out, record);
-  }
+  for (const MemorySample& sample : samples) put_fields(out, sample);
 }
 
 void encode_records(std::span<const Switch> switches, Bytes& out) {
-  Bytes record;
-  for (const Switch& change : switches) {
-    record.clear();
-    put(record, change.time_ns);
-    put(record, std::uint64_t{change.is_on ? 1U : 0U});
-    put_record(out, record);
-  }
+  for (const Switch& change : switches) put_fields(out, change);
 }
 
-void encode_records(const End& end, Bytes& out) {
-  Bytes record;
-  put(record, static_cast<std::uint64_t>(end.reason));
-  put_signed(record, end.status);
-  put(record, end.time_ns);
-  put(record, end.events);
-  put(record, end.dropped);
-  put(record, end.recorder_peak_bytes);
-  put_record(out, record);
-}
+void encode_records(const End& end, Bytes& out) { put_fields(out, end); }
 
 void encode_index_entry(const IndexEntry& entry, std::uint64_t previous_offset, Bytes& out) {
   Bytes record;

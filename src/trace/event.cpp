@@ -13,6 +13,7 @@ void EventBatch::clear() noexcept {
   usable.clear();
   address.clear();
   old_address.clear();
+  kernel.clear();
 }
 
 void EventBatch::resize(std::size_t count) {
@@ -25,6 +26,7 @@ void EventBatch::resize(std::size_t count) {
   usable.resize(count);
   address.resize(count);
   old_address.resize(count);
+  kernel.clear();
 }
 
 }  // namespace heapwright::trace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/event_kind.hpp"
+#include "trace/kernel_work.hpp"
 
 namespace heapwright::trace {
 
@@ -26,7 +27,9 @@ std::string_view name_of(EventKind kind) noexcept;
 //              parameter; malloc_trim: the pad; sbrk: the increment's
 //              two's complement.
 // usable       malloc_usable_size of the block; 0 when the call failed or
-//              the kind has none
+//              the kind has none. mmap: protection | flags << 8, mprotect:
+//              protection, madvise: advice, all in the kernel's numbers (0 in
+//              older traces); mremap: the old size.
 // address      the block returned, or the block released; 0: the allocation
 //              failed, or free(NULL). brk/sbrk: the break after the call.
 //              mallopt: the value.
@@ -53,6 +56,8 @@ struct EventBatch {
   std::vector<std::uint64_t> usable;
   std::vector<std::uint64_t> address;
   std::vector<std::uint64_t> old_address;
+  std::vector<EventKernelWork>
+      kernel;  // of the few events that have any, by event; not as long as the others
 
   std::size_t count() const noexcept { return kind.size(); }
   void clear() noexcept;

@@ -56,6 +56,8 @@ enum class EventKind : std::uint8_t {
   mremap_ = 82,
   brk_ = 83,
   sbrk_ = 84,
+  mprotect_ = 85,
+  madvise_ = 86,
 
   // What the program said of itself (include/heapwright/annotate.h).
   phase_begin = 88,
@@ -85,6 +87,16 @@ constexpr bool is_release(EventKind kind) noexcept {
 // True for what is no heap call, but the program's saying.
 constexpr bool is_annotation(EventKind kind) noexcept {
   return kind >= EventKind::phase_begin && kind <= EventKind::annotation_text;
+}
+
+constexpr bool is_operator_new(EventKind kind) noexcept {
+  return kind >= EventKind::new_plain && kind <= EventKind::new_array_aligned_nothrow;
+}
+
+// True for what changes a range of the address space.
+constexpr bool changes_mappings(EventKind kind) noexcept {
+  return (kind >= EventKind::mmap_ && kind <= EventKind::mremap_) || kind == EventKind::mprotect_ ||
+         kind == EventKind::madvise_;
 }
 
 constexpr bool is_realloc(EventKind kind) noexcept {

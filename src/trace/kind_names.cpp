@@ -129,6 +129,10 @@ std::string_view name_of(EventKind kind) noexcept {
       return "brk";
     case EventKind::sbrk_:
       return "sbrk";
+    case EventKind::mprotect_:
+      return "mprotect";
+    case EventKind::madvise_:
+      return "madvise";
     default:
       return "?";
   }

@@ -17,30 +17,6 @@
 
 namespace heapwright::trace {
 
-// Metadata keys on disk. Append only; a reader skips keys it does not know.
-enum class MetadataKey : std::uint8_t {
-  program = 1,
-  command = 2,
-  host = 3,
-  allocator = 4,
-  recorder_version = 5,
-  process_id = 6,
-  parent_process_id = 7,
-  start_unix_ns = 8,
-  page_bytes = 9,
-  sample_mean_bytes = 10,
-  durations_recorded = 11,
-  free_stacks_recorded = 12,
-  self_cost_allocation_ns = 13,
-  self_cost_release_ns = 14,
-  note = 15,    // once per note
-  unseen = 16,  // once for each source of heap calls that is not recorded
-  is_fork_child = 17,
-  unrecorded_process = 18,  // once per process
-  children_left_alone = 19,
-  condition = 20,  // once each: name, tab, value
-};
-
 // A chunk as the index knows it.
 struct IndexEntry {
   std::uint64_t file_offset = 0;

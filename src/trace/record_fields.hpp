@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/varint.hpp"
 #include "trace/damage.hpp"
@@ -37,6 +38,13 @@ template <typename Number>
 Number narrow_field(base::ByteSource& record) {
   const std::uint64_t value = field(record);
   require(value <= std::numeric_limits<Number>::max(), "a record holds an impossible number");
+  return static_cast<Number>(value);
+}
+
+template <typename Number>
+Number narrow_signed_field(base::ByteSource& record) {
+  const std::int64_t value = record.remaining() == 0 ? 0 : record.signed_varint();
+  require(std::in_range<Number>(value), "a record holds an impossible number");
   return static_cast<Number>(value);
 }
 

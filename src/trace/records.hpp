@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What a trace holds beside its events: who ran, which code was loaded, which
 // call stacks exist, how memory moved, and whether the recording is whole.
-// Each struct is one record kind of docs/trace-format.md.
+// Each struct is one record kind of docs/trace-format.md, and its fields()
+// lists what is stored of it: the codec and Python read that list.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace heapwright::trace {
@@ -25,6 +28,9 @@ enum class ChunkKind : std::uint16_t {
   mappings = 11,   // see residency.hpp
   residency = 12,  // one scan
 };
+
+template <typename Of, typename Record>
+concept IsRecord = std::same_as<std::remove_const_t<Of>, Record>;
 
 // How and of what the trace was made. Argument and environment values are
 // never stored; `command` is the path the program was started by and, only
@@ -60,6 +66,32 @@ struct Metadata {
   std::vector<std::string> conditions;
 };
 
+// visit(name, member) for each field that is stored. The first has key 1 on disk,
+// the next key 2: append only.
+template <IsRecord<Metadata> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("program", of.program);
+  visit("command", of.command);
+  visit("host", of.host);
+  visit("allocator", of.allocator);
+  visit("recorder_version", of.recorder_version);
+  visit("process_id", of.process_id);
+  visit("parent_process_id", of.parent_process_id);
+  visit("start_unix_ns", of.start_unix_ns);
+  visit("page_bytes", of.page_bytes);
+  visit("sample_mean_bytes", of.sample_mean_bytes);
+  visit("durations_recorded", of.durations_recorded);
+  visit("free_stacks_recorded", of.free_stacks_recorded);
+  visit("self_cost_allocation_ns", of.self_cost_allocation_ns);
+  visit("self_cost_release_ns", of.self_cost_release_ns);
+  visit("notes", of.notes);
+  visit("unseen", of.unseen);
+  visit("is_fork_child", of.is_fork_child);
+  visit("unrecorded_processes", of.unrecorded_processes);
+  visit("children_left_alone", of.children_left_alone);
+  visit("conditions", of.conditions);
+}
+
 // A loaded object, [start, end) in the process from `loaded_ns` to
 // `unloaded_ns` (0 = to the end). file address = pc - bias.
 struct Module {
@@ -71,6 +103,18 @@ struct Module {
   std::string path;
   std::string build_id;  // lower-case hex, empty when the object has none
 };
+
+// In order of storing, here and below: append only.
+template <IsRecord<Module> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("start", of.start);
+  visit("end", of.end);
+  visit("bias", of.bias);
+  visit("loaded_ns", of.loaded_ns);
+  visit("unloaded_ns", of.unloaded_ns);
+  visit("path", of.path);
+  visit("build_id", of.build_id);
+}
 
 // A frame is a program counter inside a module. Return addresses are stored
 // as seen; look up pc - 1 unless `is_exact` (frame interrupted by a signal).
@@ -103,14 +147,42 @@ struct Thread {
   std::uint64_t stack_address = 0;  // somewhere on its stack; 0 = not known
 };
 
+template <IsRecord<Thread> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("index", of.index);
+  visit("thread_id", of.thread_id);
+  visit("name", of.name);
+  visit("first_ns", of.first_ns);
+  visit("exit_ns", of.exit_ns);
+  visit("events", of.events);
+  visit("dropped", of.dropped);
+  visit("waited_ns", of.waited_ns);
+  visit("stack_address", of.stack_address);
+}
+
 struct MemorySample {
   std::uint64_t time_ns = 0;
   std::uint64_t resident_anonymous_bytes = 0;  // RssAnon: without the recorder's own shared pages
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t swapped_bytes = 0;
   std::uint64_t recorder_bytes = 0;         // the recorder's own pages in the process
-  std::uint64_t resident_shared_bytes = 0;  // RssShmem without these; 0 in older traces
+  std::uint64_t resident_shared_bytes = 0;  // RssShmem without these; 0 in older traces, as what follows
+  std::uint64_t page_table_bytes = 0;
+  std::uint64_t cgroup_charge_bytes =
+      0;  // of the whole cgroup, page cache and others in it too; 0 = not known
 };
+
+template <IsRecord<MemorySample> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("time_ns", of.time_ns);
+  visit("resident_anonymous_bytes", of.resident_anonymous_bytes);
+  visit("resident_file_bytes", of.resident_file_bytes);
+  visit("swapped_bytes", of.swapped_bytes);
+  visit("recorder_bytes", of.recorder_bytes);
+  visit("resident_shared_bytes", of.resident_shared_bytes);
+  visit("page_table_bytes", of.page_table_bytes);
+  visit("cgroup_charge_bytes", of.cgroup_charge_bytes);
+}
 
 // When the session's recording was switched on or off (--paused, the control
 // file, the program itself). It is on until a switch says otherwise. Every
@@ -120,6 +192,12 @@ struct Switch {
   std::uint64_t time_ns = 0;
   bool is_on = false;
 };
+
+template <IsRecord<Switch> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("time_ns", of.time_ns);
+  visit("is_on", of.is_on);
+}
 
 enum class EndReason : std::uint8_t {
   missing = 0,   // no end mark: the file was cut
@@ -140,5 +218,15 @@ struct End {
   std::uint64_t dropped = 0;  // events known to be missing
   std::uint64_t recorder_peak_bytes = 0;
 };
+
+template <IsRecord<End> Of, typename Visit>
+void fields(Of& of, const Visit& visit) {
+  visit("reason", of.reason);
+  visit("status", of.status);
+  visit("time_ns", of.time_ns);
+  visit("events", of.events);
+  visit("dropped", of.dropped);
+  visit("recorder_peak_bytes", of.recorder_peak_bytes);
+}
 
 }  // namespace heapwright::trace

@@ -5,9 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <optional>
 #include <string>
 
 namespace heapwright::collect {
@@ -50,27 +47,6 @@ TEST(Conditions, LimitsThatAreSet) {
       "Max address space         3072000              unlimited            bytes     \n";
   EXPECT_EQ(limits_in(limits), (Lines{"address_space_limit_bytes\t3072000", "stack_limit_bytes\t8388608"}));
   EXPECT_EQ(limits_in(""), Lines{});
-}
-
-TEST(Conditions, TheSmallestLimitOfTheCgroupsAboveCounts) {
-  namespace fs = std::filesystem;
-  const fs::path root = fs::path(testing::TempDir()) / "cgroups";
-  const auto write = [&](const fs::path& file, const char* text) {
-    fs::create_directories((root / file).parent_path());
-    std::ofstream(root / file) << text;
-  };
-  write("memory.max", "max\n");
-  write("a.slice/memory.max", "4096000\n");
-  write("a.slice/b.service/memory.max", "8192000\n");
-  write("memory/c/memory.limit_in_bytes", "1024000\n");
-  write("memory/memory.limit_in_bytes", "9223372036854771712\n");
-  EXPECT_EQ(cgroup_memory_limit("0::/a.slice/b.service\n", root), 4096000U);
-  EXPECT_EQ(cgroup_memory_limit("0::/\n", root), std::nullopt);
-  EXPECT_EQ(cgroup_memory_limit("9:cpu:/c\n4:memory:/c\n0::/\n", root), 1024000U);
-  EXPECT_EQ(cgroup_memory_limit("4:memory:/\n", root), std::nullopt);
-  EXPECT_EQ(cgroup_memory_limit("0::/elsewhere\n", root), std::nullopt);
-  EXPECT_EQ(cgroup_memory_limit("", root), std::nullopt);
-  fs::remove_all(root);
 }
 
 TEST(Conditions, AProcessThatIsGoneHasTheMachinesOnly) {

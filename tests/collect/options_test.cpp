@@ -44,13 +44,14 @@ TEST(Options, TakesValuesInBothForms) {
 }
 
 TEST(Options, TakesFlags) {
-  const Options options =
-      parse_options({"--force", "--children", "--free-stacks", "--no-durations", "--paused",
-                     "--keep-arguments", "--no-settings", "--no-residency", "--json", "--quiet", "prog"});
+  const Options options = parse_options({"--force", "--children", "--free-stacks", "--no-durations",
+                                         "--paused", "--keep-arguments", "--no-settings", "--no-residency",
+                                         "--no-kernel-events", "--json", "--quiet", "prog"});
   EXPECT_TRUE(options.replace_existing && options.follow_children && options.free_stacks &&
               options.starts_paused);
   EXPECT_FALSE(options.keep_settings);
   EXPECT_FALSE(options.residency);
+  EXPECT_FALSE(options.kernel_events);
   EXPECT_TRUE(options.keep_arguments && options.print_json && options.is_quiet);
   EXPECT_FALSE(options.durations);
   EXPECT_FALSE(parse_options({"--no-stacks", "prog"}).stacks);

@@ -23,6 +23,7 @@ struct Call {
   std::uint64_t old_address = 0;
   std::uint32_t stack = 0;
   std::uint8_t alignment_log2 = 0;
+  trace::KernelWork kernel = {};
 };
 
 class MemoryTrace final : public Source {
@@ -47,16 +48,24 @@ class MemoryTrace final : public Source {
   void add(std::uint32_t thread, const Call& call) { calls_[thread].push_back(call); }
   void malloc(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t address, std::uint64_t size,
               std::uint32_t stack = 1, std::uint32_t duration_ns = 16) {
-    add(thread, {trace::EventKind::malloc_, begin_ns, duration_ns, size, size + 8, address, 0, stack, 0});
+    add(thread, {trace::EventKind::malloc_, begin_ns, duration_ns, size, size + 8, address, 0, stack, 0, {}});
   }
   void free(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t address,
             std::uint32_t duration_ns = 16) {
-    add(thread, {trace::EventKind::free_, begin_ns, duration_ns, 0, 0, address, 0, 0, 0});
+    add(thread, {trace::EventKind::free_, begin_ns, duration_ns, 0, 0, address, 0, 0, 0, {}});
   }
   void realloc(std::uint32_t thread, std::uint64_t begin_ns, std::uint64_t old_address, std::uint64_t address,
                std::uint64_t size, std::uint32_t stack = 1, std::uint32_t duration_ns = 16) {
-    add(thread, {trace::EventKind::realloc_, begin_ns, duration_ns, size, address != 0 ? size + 8 : 0,
-                 address, old_address, stack, 0});
+    add(thread, {trace::EventKind::realloc_,
+                 begin_ns,
+                 duration_ns,
+                 size,
+                 address != 0 ? size + 8 : 0,
+                 address,
+                 old_address,
+                 stack,
+                 0,
+                 {}});
   }
 
   // Cuts the calls into chunks; call it after the last add.
@@ -136,6 +145,8 @@ class MemoryTrace final : public Source {
         batch.usable.push_back(call.usable);
         batch.address.push_back(call.address);
         batch.old_address.push_back(call.old_address);
+        if (!call.kernel.is_nothing())
+          batch.kernel.push_back({static_cast<std::uint32_t>(index), call.kernel});
       }
     }
 

@@ -69,6 +69,24 @@ TEST(DecodeBounds, WhatIsAllowedDecodes) {
       << "one event before";
 }
 
+TEST(DecodeBounds, TheKernelsWorkIsOfACallThatIsThere) {
+  const auto refusal = [](const Bytes& kernel) {
+    return refusal_of({{ColumnId::kind, {free_kind, free_kind}},
+                       {ColumnId::reference, {reference_code::null, reference_code::null}},
+                       {ColumnId::kernel, kernel}},
+                      2);
+  };
+  EXPECT_EQ(refusal({1, 1, 3, 9}), "decoded");
+  EXPECT_EQ(refusal({0, 1, 3, 9, 0, 1, 3, 9}), "decoded");
+  EXPECT_EQ(refusal({2, 1, 3, 9}), "the kernel's work is told of a call that is not there");
+  EXPECT_EQ(refusal({0, 1, 3, 9, 1, 1, 3, 9}), "the kernel's work is told of a call that is not there");
+  EXPECT_EQ(refusal({0, 1, 3}), "the kernel's work in a call is not whole");
+  EXPECT_EQ(refusal({0, 32}), "the kernel's work in a call is not whole") << "a part that nobody knows";
+  Bytes long_fault{0, 1, 3};
+  append_varint(long_fault, (1ULL << 40U) + 1);
+  EXPECT_EQ(refusal(long_fault), "the kernel's work in a call is impossible");
+}
+
 TEST(DecodeBounds, AnEventCannotReferToItself) {
   EXPECT_EQ(refusal_of({{ColumnId::kind, {malloc_kind, free_kind}},
                         {ColumnId::made_address, {10}},

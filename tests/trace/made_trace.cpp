@@ -105,6 +105,7 @@ void expect_equal(const EventBatch& actual, const EventBatch& expected) {
   EXPECT_EQ(actual.usable, expected.usable);
   EXPECT_EQ(actual.address, expected.address);
   EXPECT_EQ(actual.old_address, expected.old_address);
+  EXPECT_EQ(actual.kernel, expected.kernel);
 }
 
 bool write_stacks(Writer& writer, std::uint32_t count) {

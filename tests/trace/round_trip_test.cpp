@@ -102,6 +102,37 @@ TEST(RoundTrip, SizesStatedLateComeBack) {
   expect_round_trip(batch);
 }
 
+TEST(RoundTrip, WhatTheKernelDidWithinCallsComesBack) {
+  ProgramThread program(11);
+  std::vector<EventBatch> batches;
+  for (const std::size_t count : {1000, 32768}) {
+    EventBatch& batch = batches.emplace_back(program.run(count));
+    batch.kernel = {{0, {.faults = 1, .fault_ns = 812}},
+                    {7, {.waits = 2, .preemptions = 1, .waited_ns = 90'001, .preempted_ns = 4'000'000'123}},
+                    {8, {.mappings = 3, .mapped_address = 0x7f00'0400'0000, .mapped_bytes = 135'168}},
+                    {9, {.is_incomplete = true}},
+                    {static_cast<std::uint32_t>(count - 1),
+                     {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, 1ULL << 40U, 1ULL << 40U, 1ULL << 40U,
+                      1ULL << 56U, 1ULL << 56U, true}}};
+  }
+  const auto result = through_file(batches);
+  ASSERT_EQ(result.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) expect_equal(result[i], as_decoded(batches[i]));
+}
+
+// Every call of a chunk may be told in full.
+TEST(RoundTrip, WorkInEveryCallFitsTheColumn) {
+  EventBatch batch;
+  for (std::uint32_t i = 0; i < max_events_per_chunk; ++i) {
+    append(batch, {EventKind::malloc_, i * 100, 24, 24, 4096});
+    const std::uint64_t odd = i * 0x9e3779b97f4a7c15ULL;
+    batch.kernel.push_back({i,
+                            {i + 1, i + 2, i + 3, i + 4, odd >> 25U, odd >> 26U, odd >> 27U,
+                             (odd >> 8U) / 4096 * 4096, (odd >> 9U) / 4096 * 4096, i % 2 == 0}});
+  }
+  expect_round_trip(batch);
+}
+
 TEST(RoundTrip, EmptyBatchWritesNothing) { EXPECT_TRUE(through_file({EventBatch()}).empty()); }
 
 TEST(RoundTrip, ExtremesComeBack) {

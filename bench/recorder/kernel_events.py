@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures what the kernel's records add to a recording.
+
+Each round runs every workload with and without --no-kernel-events, in an order
+that turns, so that a slow minute of the machine falls on both. The raw figures
+go to OUTPUT/kernel-events.json; a summary of medians and spread is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from measure import describe_machine, measure_heapwright
+from workloads import prepare, project
+
+sys.path.append(str(project / "bench"))
+import sources
+
+VARIANTS = {"with": [], "without": ["--no-kernel-events"]}
+
+
+def summary(runs: list[dict[str, Any]]) -> list[str]:
+    """A line for each workload."""
+    lines = [f"{'workload':10} {'with, s':>16} {'without, s':>16} {'cpu':>7} {'file':>7}"]
+    for name in dict.fromkeys(run["workload"] for run in runs):
+        of = {
+            variant: [run for run in runs if (run["workload"], run["variant"]) == (name, variant)]
+            for variant in VARIANTS
+        }
+
+        def median(variant: str, figure: str, of: dict[str, list[dict[str, Any]]] = of) -> float:
+            return statistics.median(run[figure] for run in of[variant])
+
+        def added(figure: str) -> str:
+            return f"{100 * (median('with', figure) / median('without', figure) - 1):+6.1f}%"
+
+        walls = []
+        for variant in VARIANTS:
+            walls.append(f"{median(variant, 'wall_s'):7.2f} {min(run['wall_s'] for run in of[variant]):7.2f}")
+        lines.append(f"{name:10} {walls[0]:>16} {walls[1]:>16} {added('cpu_s')} {added('file_bytes')}")
+    return [*lines, "seconds: median and least of the rounds; cpu and file: medians, with over without"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=project / "bench/results")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--scale", type=float, default=1.0, help="below 1 only for a look")
+    parser.add_argument("--only", nargs="*", default=["pairs", "sqlite3", "python3", "cc1plus"])
+    options = parser.parse_args()
+    stamp = sources.stamp("recorder")
+    runs: list[dict[str, Any]] = []
+    load_before = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
+        workloads = [w for w in prepare(folder, build, options.scale) if w.name in options.only]
+        for round_number in range(options.rounds):
+            order = list(VARIANTS)[:: -1 if round_number % 2 else 1]
+            for workload in workloads:
+                for variant in order:
+                    figures = measure_heapwright(workload, folder, VARIANTS[variant], False)
+                    runs.append(
+                        {"workload": workload.name, "variant": variant, "round": round_number, **figures}
+                    )
+    result = {
+        "measured": datetime.now(UTC).date().isoformat(),
+        "machine": describe_machine(),
+        "load_before": load_before,
+        "scale": options.scale,
+        "sources": stamp,
+        "runs": runs,
+    }
+    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output / "kernel-events.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print("\n".join([*summary(runs), f"wrote {path}"]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "collect/kernel_events.hpp"
+
+#include <algorithm>
+
+namespace heapwright::collect {
+namespace {
+
+// Two readings this far apart tell how the clocks differ in speed: NTP may slow one by 0.05 %.
+constexpr std::uint64_t shortest_base_ns = 1'000'000;
+constexpr std::uint64_t forget_interval_ns = 1'000'000'000;
+constexpr std::size_t most_threads = 16384;
+// Records that wait, of all threads: some 7 MB. Few threads may have many each.
+constexpr std::size_t most_parts = 65536;
+constexpr std::size_t least_parts_of_thread = 128;
+constexpr std::size_t most_parts_of_thread = 16384;
+
+}  // namespace
+
+PendingWork* KernelEvents::of(std::uint32_t thread_id) {
+  auto found = threads_.find(thread_id);
+  if (found == threads_.end()) {
+    // All of its records may be among those that were lost.
+    if (gap_to_ns_ == 0 || threads_.size() >= most_threads) return nullptr;
+    found = add_thread(thread_id);
+  }
+  found->second.makes_calls = true;
+  return &found->second.pending;
+}
+
+std::unordered_map<std::uint32_t, KernelEvents::ThreadWork>::iterator KernelEvents::add_thread(
+    std::uint32_t thread_id) {
+  const auto added = threads_.try_emplace(thread_id).first;
+  if (gap_to_ns_ != 0) added->second.pending.add_gap(gap_from_ns_, gap_to_ns_);
+  return added;
+}
+
+// A record lies between the reading before and this one: their difference is shared out.
+std::uint64_t KernelEvents::on_trace_clock(std::uint64_t monotonic_ns) const noexcept {
+  const auto before_now = static_cast<std::int64_t>(now_.monotonic_ns - monotonic_ns);
+  std::int64_t correction = 0;
+  if (earlier_.monotonic_ns != 0) {
+    const auto monotonic = static_cast<std::int64_t>(now_.monotonic_ns - earlier_.monotonic_ns);
+    const auto trace = static_cast<std::int64_t>(now_.ns - earlier_.ns);
+    correction =
+        static_cast<std::int64_t>(static_cast<double>(before_now) *
+                                  (static_cast<double>(trace - monotonic) / static_cast<double>(monotonic)));
+  }
+  const auto time_ns = static_cast<std::int64_t>(now_.ns) - before_now - correction;
+  return time_ns > 0 ? static_cast<std::uint64_t>(time_ns) : 0;
+}
+
+void KernelEvents::read() {
+  records_.clear();
+  rings_.read(records_);
+  const TickClock::Moment last = now_;
+  now_ = clock_.moment();
+  if (now_.monotonic_ns - last.monotonic_ns >= shortest_base_ns) earlier_ = last;
+  bool is_incomplete = false;
+  for (const KernelRecord& record : records_) {
+    if (record.kind == KernelRecordKind::lost) {
+      lost_ += record.amount;
+      is_incomplete = true;
+      continue;
+    }
+    auto found = threads_.find(record.thread_id);
+    if (found == threads_.end()) {
+      if (threads_.size() >= most_threads) continue;
+      found = add_thread(record.thread_id);
+    }
+    const std::size_t parts =
+        std::clamp(most_parts / threads_.size(), least_parts_of_thread, most_parts_of_thread);
+    found->second.pending.add(record, on_trace_clock(record.time_ns), parts);
+  }
+  if (is_incomplete) {
+    gap_from_ns_ = last.ns;
+    gap_to_ns_ = now_.ns;
+    for (auto& [_, thread] : threads_) thread.pending.add_gap(last.ns, now_.ns);
+  }
+  if (now_.ns >= next_forget_ns_) forget_idle();
+}
+
+// Threads that have ended, or make no heap calls, or are of a process that is not recorded.
+void KernelEvents::forget_idle() {
+  next_forget_ns_ = now_.ns + forget_interval_ns;
+  std::erase_if(threads_, [this](const auto& entry) {
+    const ThreadWork& thread = entry.second;
+    return !thread.makes_calls && thread.pending.last_ns() + forget_interval_ns < now_.ns;
+  });
+}
+
+}  // namespace heapwright::collect

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// What the kernel did within one heap call, as its own records say. A leaf.
+#pragma once
+
+#include <cstdint>
+
+namespace heapwright::trace {
+
+// fault_ns        from the entry of each page fault to its end, as the kernel stamps them: less than
+//                 what the fault took, since entering and leaving the kernel lie outside
+// waited_ns       off the processor because the thread waited (for a lock, a page's content)
+// preempted_ns    off the processor although it could have run
+// mappings        address ranges that the call made accessible: mmap, growth by brk or mprotect
+// mapped_address  begin of the last one, as the kernel has it afterwards: neighbours of a kind are one
+// mapped_bytes    its length
+// is_incomplete   records of this time were lost
+struct KernelWork {
+  std::uint32_t faults = 0;
+  std::uint32_t waits = 0;
+  std::uint32_t preemptions = 0;
+  std::uint32_t mappings = 0;
+  std::uint64_t fault_ns = 0;
+  std::uint64_t waited_ns = 0;
+  std::uint64_t preempted_ns = 0;
+  std::uint64_t mapped_address = 0;
+  std::uint64_t mapped_bytes = 0;
+  bool is_incomplete = false;
+
+  bool operator==(const KernelWork&) const = default;
+
+  std::uint64_t descheduled_ns() const noexcept { return waited_ns + preempted_ns; }
+  bool is_nothing() const noexcept { return *this == KernelWork{}; }
+
+  // The work of two parts of one call, `later` after this one.
+  void add(const KernelWork& later) noexcept {
+    faults += later.faults;
+    waits += later.waits;
+    preemptions += later.preemptions;
+    mappings += later.mappings;
+    fault_ns += later.fault_ns;
+    waited_ns += later.waited_ns;
+    preempted_ns += later.preempted_ns;
+    if (later.mappings != 0) {
+      mapped_address = later.mapped_address;
+      mapped_bytes = later.mapped_bytes;
+    }
+    is_incomplete |= later.is_incomplete;
+  }
+};
+
+// Of the event at this place of its batch.
+struct EventKernelWork {
+  std::uint32_t event = 0;
+  KernelWork work;
+
+  bool operator==(const EventKernelWork&) const = default;
+};
+
+}  // namespace heapwright::trace
