@@ -13,8 +13,12 @@
 #include <exception>
 
 #include "analyze/facts.hpp"
+#include "analyze/facts/activity.hpp"
 #include "analyze/facts/calls.hpp"
+#include "analyze/facts/heap_parts.hpp"
 #include "analyze/facts/mappings.hpp"
+#include "analyze/facts/page_cells.hpp"
+#include "analyze/facts/patterns.hpp"
 #include "analyze/facts/realloc_chains.hpp"
 #include "analyze/facts/residency.hpp"
 #include "analyze/facts/series.hpp"

@@ -13,11 +13,16 @@
 #include <thread>
 #include <vector>
 
+#include "analyze/activity.hpp"
 #include "analyze/calls.hpp"
 #include "analyze/completeness.hpp"
 #include "analyze/facts.hpp"
+#include "analyze/facts/activity.hpp"
 #include "analyze/facts/calls.hpp"
+#include "analyze/facts/heap_parts.hpp"
 #include "analyze/facts/mappings.hpp"
+#include "analyze/facts/page_cells.hpp"
+#include "analyze/facts/patterns.hpp"
 #include "analyze/facts/realloc_chains.hpp"
 #include "analyze/facts/sites.hpp"
 #include "analyze/facts/threads.hpp"
@@ -56,19 +61,41 @@ unsigned worker_count(const PipelineLimits& limits, const order::Schedule& sched
   return std::min(cores - 1, most_workers);
 }
 
-// Adds the run, cut where a scan of resident pages begins.
-void add_run(order::Run<Piece> run, bool leaves_releases, HeapModel& model, ResidencyJoin& residency) {
+// What looks on while the model goes through the rows.
+struct Watchers {
+  ResidencyJoin& residency;
+  Activity& activity;
+
+  // Where the rows must be cut.
+  std::uint64_t next_ns() const noexcept { return std::min(residency.next_ns(), activity.next_ns()); }
+  void add(const order::Run<Piece>& run) {
+    if (residency.is_open()) {
+      residency.add(run);
+    }
+    activity.add(run);
+  }
+  void pass(const HeapModel& model) {
+    const auto now_ns = next_ns();
+    if (residency.next_ns() == now_ns) {
+      residency.pass(model.blocks(), model.mappings(), model.live().live_bytes());
+    }
+    if (activity.next_ns() == now_ns) {
+      activity.pass(model.lives());
+    }
+  }
+};
+
+// Adds the run, cut where a scan of resident pages or a bin of time begins.
+void add_run(order::Run<Piece> run, bool leaves_releases, HeapModel& model, Watchers& watchers) {
   const auto add = [&](const order::Run<Piece>& part) {
     // Before the model changes the rows.
-    if (residency.is_open()) {
-      residency.add(part);
-    }
+    watchers.add(part);
     model.add(part, leaves_releases);
   };
   const auto* const rows = run.piece->rows();
-  while (run.from < run.to && rows[run.to - 1].time_ns >= residency.next_ns()) {
+  while (run.from < run.to && rows[run.to - 1].time_ns >= watchers.next_ns()) {
     const auto* const border = std::partition_point(
-        rows + run.from, rows + run.to, [&](const Row& row) { return row.time_ns < residency.next_ns(); });
+        rows + run.from, rows + run.to, [&](const Row& row) { return row.time_ns < watchers.next_ns(); });
     const auto to = static_cast<std::size_t>(border - rows);
     if (to > run.from) {
       auto part = run;
@@ -76,7 +103,7 @@ void add_run(order::Run<Piece> run, bool leaves_releases, HeapModel& model, Resi
       add(part);
       run.from = to;
     }
-    residency.pass(model.blocks(), model.mappings(), model.live().live_bytes());
+    watchers.pass(model);
   }
   if (run.from < run.to) {
     add(run);
@@ -84,13 +111,13 @@ void add_run(order::Run<Piece> run, bool leaves_releases, HeapModel& model, Resi
 }
 
 void merge_all(const order::Schedule& schedule, order::DecodeAhead<Piece>& ahead, const Options& options,
-               std::uint32_t pieces_to_leave_releases, HeapModel& model, ResidencyJoin& residency) {
+               std::uint32_t pieces_to_leave_releases, HeapModel& model, Watchers watchers) {
   order::Merge<Piece> merge(schedule, ahead);
   order::Run<Piece> run;
   std::size_t loaded = 0;
   std::uint64_t events_done = 0;
   while (merge.next(run)) {
-    add_run(run, ahead.pieces_ahead() >= pieces_to_leave_releases, model, residency);
+    add_run(run, ahead.pieces_ahead() >= pieces_to_leave_releases, model, watchers);
     if (!options.on_progress) {
       continue;
     }
@@ -101,20 +128,23 @@ void merge_all(const order::Schedule& schedule, order::DecodeAhead<Piece>& ahead
   }
   ahead.finish();
   // Scans that end after the last call.
-  while (residency.next_ns() != UINT64_MAX) {
-    residency.pass(model.blocks(), model.mappings(), model.live().live_bytes());
+  while (watchers.residency.next_ns() != UINT64_MAX) {
+    watchers.pass(model);
   }
   if (options.on_progress) {
     options.on_progress(schedule.events, schedule.events);
   }
 }
 
-HeldPages held_pages_of(const std::vector<std::unique_ptr<Preparer>>& preparers) {
+void finish_residency(const std::vector<std::unique_ptr<Preparer>>& preparers, ResidencyJoin& residency,
+                      Facts& facts) {
   HeldPages held;
+  HeldPages large;
   for (const auto& preparer : preparers) {
     held.add(preparer->held_pages());
+    large.add(preparer->large_pages());
   }
-  return held;
+  residency.finish(held, large, facts);
 }
 
 std::size_t thread_rows(const order::Source& source, const order::Schedule& schedule) {
@@ -128,6 +158,15 @@ std::size_t thread_rows(const order::Source& source, const order::Schedule& sche
   if (rows > thread_limit) {
     throw trace::TraceError("the trace names thread " + std::to_string(rows - 1) +
                             ", more than a process can have: record it again");
+  }
+  return rows;
+}
+
+std::vector<BySizeClass> all_size_classes() {
+  std::vector<BySizeClass> rows(size_class_count);
+  for (std::size_t index = 0; index < size_class_count; ++index) {
+    rows[index].from_bytes = size_class_from(index);
+    rows[index].to_bytes = size_class_to(index);
   }
   return rows;
 }
@@ -150,11 +189,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   Facts facts;
   facts.threads.resize(thread_rows(source, schedule));
   facts.timeline.resize(scope.steps.points());
-  facts.by_size.resize(size_class_count);
-  for (std::size_t index = 0; index < size_class_count; ++index) {
-    facts.by_size[index].from_bytes = size_class_from(index);
-    facts.by_size[index].to_bytes = size_class_to(index);
-  }
+  facts.by_size = all_size_classes();
 
   SkippedChunks skipped;
   const auto slice_events = schedule.slice_events(limits.merge_bytes, sizeof(Row));
@@ -167,6 +202,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   }
   HeapModel model(scope, *releases[0]);
   ResidencyJoin residency(source, scope);
+  Activity activity(scope);
   {
     order::DecodeAhead<Piece> ahead(
         schedule, workers,
@@ -178,7 +214,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
             releases[worker]->add(piece);
           }
         });
-    merge_all(schedule, ahead, options, limits.pieces_to_leave_releases, model, residency);
+    merge_all(schedule, ahead, options, limits.pieces_to_leave_releases, model, {residency, activity});
   }
 
   auto& calls = preparers[0]->calls();
@@ -190,9 +226,12 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   }
   calls.add_releases(releases[0]->latencies());
   calls.finish(facts);
-  model.finish(source.memory_samples(), facts);
+  model.finish(source.memory_samples(), calls.sites(), facts);
   releases[0]->finish(model.live(), facts);
-  residency.finish(held_pages_of(preparers), facts);
+  finish_residency(preparers, residency, facts);
+  calls.causes().add(model.causes());
+  calls.causes().finish(facts);
+  activity.finish(model.lives(), facts);
   fold_stacks_into_sites(scope.sites, facts);
   drop_unused_classes(facts.by_size);
   if (scope.weight.is_sampled()) {

@@ -9,6 +9,8 @@ namespace {
 // Changes of larger blocks are looked at for every range.
 constexpr std::uint64_t large_bytes = std::uint64_t{256} << 10;
 
+constexpr unsigned born_shift = 20;
+
 bool overlaps(const LiveBlock& block, std::uint64_t begin, std::uint64_t end) noexcept {
   return block.address < end && block.end() > begin;
 }
@@ -17,13 +19,29 @@ bool overlaps(const LiveBlock& block, std::uint64_t begin, std::uint64_t end) no
 
 void BlocksOverTime::clear() {
   blocks_.clear();
+  wide_.clear();
   changes_.clear();
   large_.clear();
 }
 
+void BlocksOverTime::add(const LiveBlock& block) {
+  const auto excess = block.usable - block.size;
+  const bool is_wide = block.size > UINT32_MAX || excess > UINT16_MAX;
+  blocks_.push_back({block.address, static_cast<std::uint32_t>(is_wide ? wide_.size() : block.size),
+                     block.stack, static_cast<std::uint32_t>(block.born_ns >> born_shift),
+                     static_cast<std::uint16_t>(excess), is_wide});
+  if (is_wide) wide_.push_back(block);
+}
+
+LiveBlock BlocksOverTime::block_of(const Kept& kept) const noexcept {
+  if (kept.is_wide) return wide_[kept.size];
+  return {kept.address, kept.size, std::uint64_t{kept.size} + kept.excess, kept.stack,
+          std::uint64_t{kept.born} << born_shift};
+}
+
 void BlocksOverTime::sort() {
   std::sort(blocks_.begin(), blocks_.end(),
-            [](const LiveBlock& a, const LiveBlock& b) { return a.address < b.address; });
+            [](const Kept& a, const Kept& b) { return a.address < b.address; });
   std::stable_sort(changes_.begin(), changes_.end(), [](const BlockChange& a, const BlockChange& b) {
     return a.block.address < b.block.address;
   });
@@ -76,14 +94,15 @@ void BlocksOverTime::live_in(std::uint64_t begin, std::uint64_t end, std::uint64
     return !changes.empty() && changes.front().time_ns <= time_ns;
   };
   auto block = std::lower_bound(blocks_.begin(), blocks_.end(), begin,
-                                [](const LiveBlock& at, std::uint64_t from) { return at.address < from; });
+                                [](const Kept& at, std::uint64_t from) { return at.address < from; });
   // Live blocks lie apart: only the one before can reach in.
   if (block != blocks_.begin()) {
     --block;
   }
   for (; block != blocks_.end() && block->address < end; ++block) {
-    if (overlaps(*block, begin, end) && !is_changed(block->address)) {
-      result.push_back(*block);
+    const auto whole = block_of(*block);
+    if (overlaps(whole, begin, end) && !is_changed(block->address)) {
+      result.push_back(whole);
     }
   }
   const auto unchanged = result.size();
@@ -107,8 +126,8 @@ void BlocksOverTime::live_in(std::uint64_t begin, std::uint64_t end, std::uint64
 std::uint64_t BlocksOverTime::usable_at(std::uint64_t address) const {
   const auto known =
       std::lower_bound(blocks_.begin(), blocks_.end(), address,
-                       [](const LiveBlock& at, std::uint64_t wanted) { return at.address < wanted; });
-  return known != blocks_.end() && known->address == address ? known->usable : 0;
+                       [](const Kept& at, std::uint64_t wanted) { return at.address < wanted; });
+  return known != blocks_.end() && known->address == address ? block_of(*known).usable : 0;
 }
 
 std::uint64_t BlocksOverTime::uncertain_bytes(std::uint64_t begin, std::uint64_t end, std::uint64_t from_ns,

@@ -14,6 +14,7 @@ struct LiveBlock {
   std::uint64_t size = 0;
   std::uint64_t usable = 0;
   std::uint32_t stack = 0;
+  std::uint64_t born_ns = 0;
 
   std::uint64_t end() const noexcept { return address + usable; }
 };
@@ -30,7 +31,9 @@ struct BlockChange {
 class BlocksOverTime {
  public:
   void clear();
-  void add(const LiveBlock& block) { blocks_.push_back(block); }
+  // Makes room. Blocks are kept in 24 bytes each, their births to 1 ms.
+  void reserve(std::size_t blocks) { blocks_.reserve(blocks); }
+  void add(const LiveBlock& block);
   void add(const BlockChange& change) { changes_.push_back(change); }
   // After the last add.
   void sort();
@@ -50,10 +53,22 @@ class BlocksOverTime {
   template <typename Visit>
   void visit_changed(std::uint64_t begin, std::uint64_t end, Visit visit) const;
 
+  struct Kept {
+    std::uint64_t address;
+    std::uint32_t size;  // or a place in wide_
+    std::uint32_t stack;
+    std::uint32_t born;  // in units of 2^20 ns
+    std::uint16_t excess;
+    bool is_wide;
+  };
+  static_assert(sizeof(Kept) == 24);
+  LiveBlock block_of(const Kept& kept) const noexcept;
+
   // Of the block that begins here; 0 = none does.
   std::uint64_t usable_at(std::uint64_t address) const;
 
-  std::vector<LiveBlock> blocks_;     // by address
+  std::vector<Kept> blocks_;          // by address
+  std::vector<LiveBlock> wide_;       // what does not fit
   std::vector<BlockChange> changes_;  // by address, then as they came
   std::vector<std::uint64_t> large_;  // addresses at which large blocks came to live
 };

@@ -26,7 +26,8 @@ CallFacts::CallFacts(const Scope& scope)
       threads_(scope.thread_of_lane.size()),
       timeline_(scope.steps.points()),
       spreads_(scope.sites, scope.weight, scope.thread_of_lane.size(), scope.steps.points()),
-      slowest_(scope.slowest_calls) {}
+      slowest_(scope.slowest_calls),
+      causes_(scope.cause_rules, scope.slowest_calls) {}
 
 void CallFacts::add_calls(LatencyCounts& latencies, std::uint32_t stack, const SiteCalls& calls) {
   latencies.sum_ns += calls.allocator_ns;
@@ -53,7 +54,7 @@ void CallFacts::settle(AlikeCalls& alike) {
   const auto kind = static_cast<trace::EventKind>(alike.likeness & UINT8_MAX);
   add_calls(*alike.latencies, alike.stack,
             {alike.count, alike.likeness >> 32, alike.likeness >> 8 & UINT16_MAX, alike.sum_ns, alike.max_ns,
-             trace::is_realloc(kind)});
+             trace::is_realloc(kind), trace::is_operator_new(kind)});
   alike = {};
 }
 
@@ -100,6 +101,7 @@ void CallFacts::add(const CallFacts& other) {
   timeline_.add(other.timeline_);
   spreads_.add(other.spreads_);
   slowest_.add(other.slowest_);
+  causes_.add(other.causes_);
   add_to(sums_, other.sums_);
   mapped_bytes_ += other.mapped_bytes_;
   unmapped_bytes_ += other.unmapped_bytes_;

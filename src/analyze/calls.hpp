@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyze/causes.hpp"
 #include "analyze/latency.hpp"
 #include "analyze/scope.hpp"
 #include "analyze/sites.hpp"
@@ -77,6 +78,9 @@ class CallFacts {
   void add_mapping(trace::EventKind kind, std::uint64_t bytes) noexcept;
   void add_sums(std::uint32_t lane, std::uint64_t begin_ns, const CallSums& sums);
   Slowest& slowest() noexcept { return slowest_; }
+  // Of calls that are not about blocks.
+  Causes& causes() noexcept { return causes_; }
+  const SiteCallSums& sites() const noexcept { return sites_; }
   // The spread of a sampled block's allocation; due after its add_odd_block.
   void add_spread(std::uint32_t lane, std::uint64_t begin_ns, std::uint32_t stack, std::uint64_t size_bytes,
                   std::uint64_t excess_bytes) noexcept {
@@ -109,6 +113,7 @@ class CallFacts {
   TimelineCalls timeline_;
   CallSpreads spreads_;
   Slowest slowest_;
+  Causes causes_;
   CallSums sums_;
   std::uint64_t mapped_bytes_ = 0;
   std::uint64_t unmapped_bytes_ = 0;

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/facts/causes.hpp"
 #include "analyze/facts/coverage.hpp"
 #include "analyze/facts/latency.hpp"
 #include "analyze/facts/lifetimes.hpp"
@@ -39,14 +40,26 @@ struct SiteFacts;
 struct SiteSizes;
 struct ReallocChains;
 struct MappingSite;
+struct ReleaseRun;
+struct EmptiedSite;
+struct CopiedGrowth;
+struct UntouchedSite;
 struct Residency;
 struct ResidentOwner;
 struct PinSite;
+struct HeapPart;
+struct PartHolder;
+struct ThresholdRaise;
 struct ByThread;
 struct CrossThread;
 struct TimelinePoint;
 struct SeriesRow;
 struct SiteMoment;
+struct PathBin;
+struct ThreadBin;
+struct LatencyBin;
+struct PageCell;
+struct PathPin;
 
 // Everything the analysis says about a trace.
 struct Facts {
@@ -67,18 +80,40 @@ struct Facts {
   std::uint64_t temporaries = 0;
   std::vector<ByThread> threads;  // by Thread::index
   std::vector<CrossThread> cross_thread;
-  std::vector<ReallocChains> realloc_chains;   // most copied bytes first
+  std::vector<ReallocChains> realloc_chains;  // most copied bytes first
+  // Empty of samples, the next three: they take every call.
+  std::vector<ReleaseRun> release_runs;        // the longest, in order of time
+  std::vector<EmptiedSite> emptied_sites;      // most blocks first
+  std::vector<CopiedGrowth> copied_growths;    // most steps first
   std::vector<MappingSite> mappings;           // most bytes first
   std::vector<Residency> residency;            // in order of time; empty without scans, or of samples
   std::vector<ResidentOwner> resident_owners;  // of each scan, most bytes first
   std::vector<std::string> resident_names;
-  std::vector<PinSite> pins;      // of each scan, most held or pinned bytes first
-  std::vector<SlowCall> slowest;  // longest first
+  std::vector<PinSite> pins;                     // of each scan, most held or pinned bytes first
+  std::vector<HeapPart> heap_parts;              // of each scan, most free bytes first
+  std::vector<PartHolder> part_holders;          // of each part, from its end
+  std::vector<ThresholdRaise> threshold_raises;  // of the C library, in order of time
+  std::vector<UntouchedSite> untouched;          // of each scan, most untouched bytes first
+  std::vector<SlowCall> slowest;                 // longest first
+  std::vector<SlowCalls> slow_calls;             // calls of at least 20 us by entry point and cause
+  std::vector<SlowCalls> slow_work;              // the same calls by what they did while on a processor
+  KernelSums kernel;
+  LargeHeapBlocks large_heap_blocks;
   std::vector<TimelinePoint> timeline;
   // What sites held at the end of equal bins: one row a site, of the sites that ever held much.
   std::vector<std::uint64_t> series_end_ns;  // of each bin
   std::vector<SeriesRow> series_rows;
   std::vector<SiteMoment> series_moments;  // row by row
+  // With Options::wants_activity alone, up to path_pins.
+  std::vector<std::uint64_t> bin_end_ns;
+  std::vector<PathBin> path_bins;        // by bin, then stack
+  std::vector<ThreadBin> thread_bins;    // by bin
+  std::vector<LatencyBin> latency_bins;  // by bin; no releases where only some blocks are looked at
+  std::vector<Residency> scans;          // in order of time: those of `residency`, and others between them
+  std::vector<ResidentOwner> scan_owners;
+  std::uint64_t cell_bytes = 0;
+  std::vector<PageCell> page_cells;  // by scan, then address
+  std::vector<PathPin> path_pins;    // by scan, then stack
   RecorderCost recorder;
   Completeness completeness;
   Coverage coverage;

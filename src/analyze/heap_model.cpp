@@ -7,6 +7,7 @@
 
 #include "analyze/facts.hpp"
 #include "analyze/facts/calls.hpp"
+#include "analyze/facts/heap_parts.hpp"
 #include "analyze/facts/mappings.hpp"
 #include "analyze/facts/realloc_chains.hpp"
 #include "analyze/facts/sites.hpp"
@@ -24,6 +25,13 @@ constexpr std::size_t locate_distance = 16;
 constexpr std::size_t rows_ahead = 96;
 static_assert(locate_distance < prefetch_distance && prefetch_distance <= Piece::padding);
 
+// Within the piece: the first noted row at or after `from`.
+std::size_t noted_from(const std::vector<NotedRow>& noted, std::size_t from) {
+  const auto found = std::partition_point(noted.begin(), noted.end(),
+                                          [from](const NotedRow& one) { return one.row < from; });
+  return static_cast<std::size_t>(found - noted.begin());
+}
+
 }  // namespace
 
 HeapModel::HeapModel(const Scope& scope, ReleaseFacts& releases)
@@ -32,10 +40,14 @@ HeapModel::HeapModel(const Scope& scope, ReleaseFacts& releases)
       releases_(releases),
       threads_(scope.thread_of_lane.size()),
       reallocs_(scope.thread_of_lane.size()),
+      runs_(scope.thread_of_lane.size(), scope.thread_of_lane),
+      growths_(scope.sites.site_count()),
+      mmap_threshold_(scope.is_glibc),
       timeline_(scope.steps),
       site_series_(scope.steps, scope.sites.site_count()),
       spreads_(scope.sites, scope.weight),
       slowest_(scope.slowest_calls),
+      causes_(scope.cause_rules, scope.slowest_calls),
       is_in_window_(!scope.has_window_start) {
   border_ns_ = next_border_ns();
 }
@@ -62,14 +74,20 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
   live_.begin_window(time_ns);
   sites_.begin_window(live_.version());
   for (auto& thread : threads_) {
-    thread = {thread.last_address, thread.live_bytes, thread.live_bytes};
+    ThreadLife kept;
+    kept.last_address = thread.last_address;
+    kept.live_bytes = kept.peak_live_bytes = thread.live_bytes;
+    thread = kept;
   }
   cross_thread_.begin_window();
   chains_.begin_window();
+  runs_.begin_window();
+  growths_.begin_window(scope_.sites.site_count());
   mappings_.begin_window();
   timeline_.begin_window(live_);
   spreads_.begin_window(live_.version());
   slowest_.clear();
+  causes_.clear();
   unknown_releases_ = 0;
   releases_from_before_ = 0;
   releases_in_pauses_ = 0;
@@ -91,6 +109,9 @@ void HeapModel::add_rows(const order::Run<Piece>& run, bool leaves_releases) {
   auto* const rows = run.piece->rows();
   RunState state{run.lane, *run.piece, threads_[run.lane], leaves_releases};
   std::array<std::uint32_t, locate_distance> hints{};
+  state.next_noted = noted_from(state.piece.noted, run.from);
+  auto noted_row =
+      state.next_noted < state.piece.noted.size() ? state.piece.noted[state.next_noted].row : SIZE_MAX;
   for (auto index = run.from; index < run.to; ++index) {
     __builtin_prefetch(rows + index + rows_ahead, 1);
     if (blocks_.is_large()) {
@@ -103,10 +124,13 @@ void HeapModel::add_rows(const order::Run<Piece>& run, bool leaves_releases) {
       add_sums(state);
       pass_border(row.time_ns);
     }
+    if (index == noted_row) [[unlikely]] {
+      noted_row = note(run.piece->noted[state.next_noted], row, hint, state);
+    }
     if ((row.flags & row_acquires) == 0) {
       release<follows_blocks>(row, hint, state);
     } else if (!follows_blocks && row.address == rows[index + 1].address && index + 1 < run.to &&
-               add_brief(row, rows[index + 1], hint, state)) {
+               index + 1 != noted_row && add_brief(row, rows[index + 1], hint, state)) {
       ++index;
       hints[index % locate_distance] = blocks_.locate(rows[index + locate_distance].address);
     } else {
@@ -149,11 +173,12 @@ void HeapModel::add_sums(RunState& run) {
   constexpr auto special = row_is_wide | row_in_realloc | row_not_chosen;
   if ((row.flags & special) != 0 || (next.flags & (row_acquires | row_in_realloc)) != 0 ||
       next.time_ns >= border_ns_ || live_.would_be_peak(row.size) || !displaced_.empty() ||
-      blocks_.find(row.address, hint) != nullptr) {
+      row.size >= mmap_threshold_.least_size() || blocks_.find(row.address, hint) != nullptr) {
     return false;
   }
   timeline_.raise(live_.live_bytes() + row.size, live_.live_usable_bytes() + row.size + row.excess);
   run.thread.raise(row.size);
+  end_run(row, run);
   run.thread.last_address = 0;
   ++run.thread.temporaries;
   sites_.raise(row.stack, row.size);
@@ -174,6 +199,7 @@ template <bool follows_blocks>
   slot.size = row.size;
   slot.excess = row.excess;
   slot.flags = slot_live;
+  end_run(row, run);
   run.thread.last_address = row.address;
   if ((row.flags & (row_is_wide | row_in_realloc | row_not_chosen)) != 0) [[unlikely]] {
     Block block{row.time_ns, row.size, row.excess, 1, row.stack, run.lane, (row.flags & row_not_chosen) == 0};
@@ -182,6 +208,11 @@ template <bool follows_blocks>
       count_block(block, run.thread);
     }
     return;
+  }
+  if (row.size <= largest_fast_bytes) {
+    small_frees_.reuse();
+  } else if (row.size >= least_merging_bytes) [[unlikely]] {
+    acquire_large(row);
   }
   count_block({row.time_ns, row.size, row.excess, 1, row.stack, run.lane, true}, run.thread);
 }
@@ -199,7 +230,7 @@ template <bool follows_blocks>
   if ((row.flags & row_in_realloc) != 0) {
     auto& open = reallocs_[block.lane];
     wide.chain = open.chain;
-    wide.chain.add_step(open.old_address, row.address, open.old_size, wide.size);
+    wide.chain.add_step(open.old_address, row.address, open.old_size, wide.size, row.duration_ns);
     open = {};
   }
   slot.size = blocks_.add_wide(wide);
@@ -250,6 +281,39 @@ void HeapModel::close_chain(const Slot& slot) {
   }
 }
 
+// An allocation: the thread's releases in a row are over.
+[[gnu::always_inline]] inline void HeapModel::end_run(const Row& row, RunState& run) {
+  auto& thread = run.thread;
+  if (thread.run_length >= ReleaseRuns::attributed_from) [[unlikely]] {
+    runs_.end(run.lane, sites_);
+  }
+  thread.run_length = 0;
+  thread.last_begin_ns = row.time_ns - row.duration_ns;
+  thread.last_size = (row.flags & (row_is_wide | row_in_realloc)) != 0 ? 0 : row.size;
+  thread.last_stack = row.stack;
+}
+
+// A chosen block of weight 1, no side of a realloc.
+[[gnu::always_inline]] inline void HeapModel::add_to_run(const Block& block, const Row& row, RunState& run) {
+  auto& thread = run.thread;
+  if (++thread.run_length == 1) {
+    if (thread.last_address != 0 && CopiedGrowths::is_step(block.size, thread.last_size)) [[unlikely]] {
+      add_growth(block, row, run);
+    }
+  } else if (thread.run_length >= ReleaseRuns::attributed_from) [[unlikely]] {
+    runs_.add(run.lane, scope_.sites.site_of(block.stack), block.size, row.time_ns, row.duration_ns);
+  }
+}
+
+[[gnu::noinline]] void HeapModel::add_growth(const Block& block, const Row& row, const RunState& run) {
+  const auto site = scope_.sites.site_of(block.stack);
+  const auto begin_ns = run.thread.last_begin_ns;
+  const auto end_ns = row.time_ns + row.duration_ns;
+  if (site == scope_.sites.site_of(run.thread.last_stack) && end_ns > begin_ns) {
+    growths_.add_step(site, block.size, end_ns - begin_ns);
+  }
+}
+
 [[gnu::noinline]] void HeapModel::open_realloc(const Row& row, const Slot& slot, std::uint32_t lane) {
   auto& open = reallocs_[lane];
   open = {{}, row.address, slot.size};
@@ -286,7 +350,16 @@ template <bool follows_blocks>
     run.thread.temporaries += block.weight;
     sites_.add_temporary(block.stack, block.weight);
   }
+  if (block.size >= mmap_threshold_.least_size() && (row.flags & row_in_realloc) == 0) [[unlikely]] {
+    mmap_threshold_.add_free(block.size, block.excess, block.stack, row.time_ns);
+  }
   uncount_block(block, block.lane == run.lane ? run.thread : threads_[block.lane]);
+  if (block.size <= largest_fast_bytes) {
+    small_frees_.add(block.stack);
+  }
+  if ((row.flags & row_in_realloc) == 0 && !scope_.weight.is_sampled()) {
+    add_to_run(block, row, run);
+  }
   count_release(block, row, run);
 }
 
@@ -348,21 +421,9 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
   }
 }
 
-void HeapModel::change_mapping(const Row& row, const Piece& piece) {
-  const auto& mapping = piece.mappings[row.size];
-  if (row.kind == trace::EventKind::munmap_) {
-    mappings_.unmap(mapping.address, mapping.size);
-    return;
-  }
-  if (row.kind == trace::EventKind::mremap_) {
-    mappings_.unmap(mapping.old_address, mapping.old_size);
-  }
-  mappings_.map(mapping.address, mapping.size, row.stack, (row.flags & row_not_chosen) == 0);
-}
-
 [[gnu::noinline]] void HeapModel::release_unknown(const Row& row, RunState& run) {
   if ((row.flags & row_is_mapping) != 0) {
-    change_mapping(row, run.piece);
+    mappings_.change(row.kind, run.piece.mappings[row.size], row.stack, (row.flags & row_not_chosen) == 0);
     return;
   }
   if ((row.flags & row_in_realloc) != 0) {
@@ -453,7 +514,8 @@ void HeapModel::keep_live_at_pause(Facts& facts) {
   });
 }
 
-void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& facts) {
+void HeapModel::finish(const std::vector<trace::MemorySample>& samples, const SiteCallSums& calls,
+                       Facts& facts) {
   if (!is_in_window_) {
     pass_border(scope_.from_ns);
   }
@@ -481,7 +543,10 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
   }
   facts.cross_thread = cross_thread_.finish(scope_.thread_of_lane, threads_);
   facts.realloc_chains = chains_.finish();
+  runs_.finish(sites_, facts);
+  growths_.finish(calls, facts);
   facts.mappings = mappings_.finish(scope_.sites);
+  facts.threshold_raises = mmap_threshold_.finish(scope_.sites);
   timeline_.finish(live_, samples, facts.timeline);
   for (const auto& call : facts.slowest) {
     slowest_.add(call);
@@ -489,6 +554,7 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, Facts& f
   facts.slowest = slowest_.finish();
   (scope_.is_fork_child ? facts.totals.inherited_releases : facts.totals.unknown_releases) =
       unknown_releases_;
+  facts.large_heap_blocks = large_heap_blocks_;
   facts.totals.releases_from_before = releases_from_before_;
   facts.totals.releases_in_pauses = releases_in_pauses_;
   facts.totals.reused_live_addresses = reused_live_addresses_;

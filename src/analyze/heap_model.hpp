@@ -12,9 +12,13 @@
 #include <vector>
 
 #include "analyze/blocks.hpp"
+#include "analyze/causes.hpp"
+#include "analyze/copied_growth.hpp"
 #include "analyze/mappings.hpp"
+#include "analyze/mmap_threshold.hpp"
 #include "analyze/peak.hpp"
 #include "analyze/realloc_chains.hpp"
+#include "analyze/release_runs.hpp"
 #include "analyze/releases.hpp"
 #include "analyze/row.hpp"
 #include "analyze/scope.hpp"
@@ -40,10 +44,12 @@ class HeapModel {
   void add(const order::Run<Piece>& run, bool leaves_releases);
   const LivePeak& live() const noexcept { return live_; }
   const Blocks& blocks() const noexcept { return blocks_; }
+  const SiteLives& lives() const noexcept { return sites_; }
   const Mappings& mappings() const noexcept { return mappings_; }
+  const Causes& causes() const noexcept { return causes_; }
   // Fills the ordered columns and adds the releases to those of CallFacts,
-  // which must have finished.
-  void finish(const std::vector<trace::MemorySample>& samples, Facts& facts);
+  // which must have finished; calls: theirs.
+  void finish(const std::vector<trace::MemorySample>& samples, const SiteCallSums& calls, Facts& facts);
 
  private:
   // A realloc between its two rows.
@@ -71,6 +77,7 @@ class HeapModel {
     const Piece& piece;
     ThreadLife& thread;
     bool leaves_releases;
+    std::size_t next_noted = 0;  // of the piece's noted rows
     RunSums sums = {};
   };
 
@@ -96,9 +103,13 @@ class HeapModel {
   void release_unknown(const Row& row, RunState& run);
   void count_unknown_release(const Row& row) noexcept;
   void keep_live_at_pause(Facts& facts);
-  void change_mapping(const Row& row, const Piece& piece);
   void add_slow_call(const Row& row, std::uint32_t lane, std::uint32_t block_stack, std::uint64_t block_size);
   void close_chain(const Slot& slot);
+  std::size_t note(const NotedRow& noted, const Row& row, std::uint32_t hint, RunState& run);
+  void acquire_large(const Row& row) noexcept;
+  void end_run(const Row& row, RunState& run);
+  void add_to_run(const Block& block, const Row& row, RunState& run);
+  void add_growth(const Block& block, const Row& row, const RunState& run);
   void add_sums(RunState& run);
   void pass_border(std::uint64_t time_ns);
   void begin_window(std::uint64_t time_ns);
@@ -113,11 +124,17 @@ class HeapModel {
   std::vector<OpenRealloc> reallocs_;  // by lane
   CrossThreadCounts cross_thread_;
   ChainSums chains_;
+  ReleaseRuns runs_;
+  CopiedGrowths growths_;
   Mappings mappings_;
+  MmapThreshold mmap_threshold_;
   TimelineLive timeline_;
   SiteSeries site_series_;
   LiveSpreads spreads_;
   Slowest slowest_;
+  Causes causes_;
+  SmallFrees small_frees_;
+  LargeHeapBlocks large_heap_blocks_;
   std::unordered_map<std::uint64_t, Displaced> displaced_;  // by address; hardly ever used
   std::uint64_t border_ns_ = 0;                             // pass_border is due
   bool is_in_window_ = false;

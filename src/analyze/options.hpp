@@ -27,6 +27,11 @@ struct Options {
   std::vector<std::uint8_t> stack_chosen;  // by stack id; empty = all
   std::uint32_t timeline_points = 512;
   std::uint32_t slowest_calls = 32;
+  // The scans of resident pages before and after this time are among the facts; UINT64_MAX: none.
+  std::uint64_t at_ns = UINT64_MAX;
+  // Also what happened bin by bin and where pages were used: see facts/activity.hpp and
+  // facts/page_cells.hpp. Takes up to three times as long: mostly for scans that are joined as well.
+  bool wants_activity = false;
   // Called now and then with events done and events in all; may be empty.
   std::function<void(std::uint64_t, std::uint64_t)> on_progress;
 };

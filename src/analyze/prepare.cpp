@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one pass over a chunk, whose steps inline into it
 #include "analyze/prepare.hpp"
 
 #include <algorithm>
@@ -66,12 +67,58 @@ void Preparer::prepare(const order::ScheduledChunk& job, std::uint32_t first_eve
   const auto from = std::min<std::size_t>(first_event, count);
   const auto to = count - from > slice_events_ ? from + slice_events_ : count;
   next_row_ = piece.open((to - from) * 2);
+  note_events(from);
   if (scope_.follows_blocks()) {
     add_slice<true>(from, to);
   } else {
     add_slice<false>(from, to);
   }
   piece.close(next_row_, to == count ? job.chunk->count : static_cast<std::uint32_t>(to));
+}
+
+void Preparer::note_events(std::size_t from) {
+  noted_.clear();
+  next_noted_ = 0;
+  auto kernel = batch_.kernel.begin();
+  while (kernel != batch_.kernel.end() && kernel->event < from) {
+    ++kernel;
+  }
+  for (std::size_t index = from; index < batch_.count(); ++index) {
+    const bool has_work = kernel != batch_.kernel.end() && kernel->event == index;
+    if (has_work) {
+      noted_.push_back(*kernel++);
+    } else if (batch_.duration_ns[index] >= slow_from_ns) {
+      noted_.push_back({static_cast<std::uint32_t>(index), {}});
+    }
+  }
+}
+
+// What HeapModel is to look at: the call's last row, which has its duration. A call without a row is
+// looked at here. Returns the next event of the kind.
+template <bool is_counted>
+[[gnu::noinline]] std::size_t Preparer::note(std::size_t index, const Row* first, const Row* end,
+                                             CallSums& sums) {
+  const auto& work = noted_[next_noted_++].work;
+  const auto next = next_noted_ < noted_.size() ? noted_[next_noted_].event : SIZE_MAX;
+  const auto kind = batch_.kind[index];
+  const auto size = batch_.size[index];
+  const auto stack = batch_.stack[index];
+  const auto duration_ns = batch_.duration_ns[index];
+  const bool has_row = end != first && (end[-1].flags & row_is_mapping) == 0;
+  if (!is_counted || (!has_row && !scope_.is_chosen(job_->lane, size, stack))) {
+    return next;
+  }
+  const bool is_paired_release = has_row && (end[-1].flags & row_acquires) == 0;
+  if (!is_paired_release && (!has_row || (end[-1].flags & row_not_chosen) == 0)) {
+    sums.allocator_ns -= std::min<std::uint64_t>(work.descheduled_ns(), duration_ns) * scope_.weight.unit();
+  }
+  if (has_row) {
+    piece_->noted.push_back({static_cast<std::size_t>(end - 1 - piece_->rows()), work});
+  } else {
+    calls_.causes().add({{batch_.begin_ns[index], duration_ns, kind, thread_, stack, size}, work, 0, false},
+                        {});
+  }
+  return next;
 }
 
 // Events before the window only make blocks live or dead; events within it
@@ -103,16 +150,24 @@ void Preparer::add_events(std::size_t from, std::size_t to) {
   const Columns columns(batch_);
   CallSums sums;
   Row* row = next_row_;
+  while (next_noted_ < noted_.size() && noted_[next_noted_].event < from) {
+    ++next_noted_;
+  }
+  std::size_t next_noted = next_noted_ < noted_.size() ? noted_[next_noted_].event : SIZE_MAX;
   for (auto index = from; index < to; ++index) {
     __builtin_prefetch(row + rows_ahead, 1);
     const auto flags = row_of_kind[static_cast<std::size_t>(columns.kind[index])];
     const bool has_block = columns.address[index] != 0;
+    const Row* const first = row;
     if (has_block && (flags & is_release) != 0) {
       put_release(columns, index, flags & states_size, *row++);
     } else if (has_block && (flags & is_allocation) != 0) {
       add_block<is_counted, follows_blocks>(columns, index, *row++, sums);
     } else {
       row = add_rare<is_counted, follows_blocks>(columns, index, row, sums);
+    }
+    if (index == next_noted) [[unlikely]] {
+      next_noted = note<is_counted>(index, first, row, sums);
     }
   }
   next_row_ = row;
@@ -151,9 +206,7 @@ template <bool is_counted, bool follows_blocks>
   row.excess = static_cast<std::uint16_t>(excess);
   row.kind = kind;
   row.flags = static_cast<std::uint8_t>(row_acquires | (is_chosen ? 0 : row_not_chosen));
-  if (keeps_pages_) {
-    held_pages_.mark(row.address, size + excess);
-  }
+  if (keeps_pages_) mark_pages(row.address, size, size + excess);
   const auto likeness = likeness_of(kind, size, excess, weight);
   if (likeness == 0) [[unlikely]] {
     put_wide(row, size, excess, weight);
@@ -163,7 +216,8 @@ template <bool is_counted, bool follows_blocks>
       calls_.add_block(likeness, stack, duration_ns);
     } else {
       calls_.add_odd_block(kind, stack,
-                           {weight, size, excess, duration_ns * weight, duration_ns, trace::is_realloc(kind)},
+                           {weight, size, excess, duration_ns * weight, duration_ns, trace::is_realloc(kind),
+                            trace::is_operator_new(kind)},
                            duration_ns);
     }
     if (follows_blocks && scope_.weight.is_sampled()) {
@@ -255,10 +309,8 @@ bool Preparer::put_realloc_release(std::size_t index, Row& row) {
 // The row of a mapping that was made, moved or ended; false when there is none.
 bool Preparer::put_mapping(std::size_t index, bool is_chosen, Row& row) {
   const auto kind = batch_.kind[index];
-  const bool is_mapping =
-      kind == EventKind::mmap_ || kind == EventKind::munmap_ || kind == EventKind::mremap_;
   const auto address = batch_.address[index];
-  if (!is_mapping || address == 0) {
+  if (!trace::changes_mappings(kind) || address == 0) {
     return false;
   }
   row = Row{};
@@ -274,8 +326,7 @@ bool Preparer::put_mapping(std::size_t index, bool is_chosen, Row& row) {
 
 void Preparer::add_other(std::size_t index, CallSums& sums) {
   const auto kind = batch_.kind[index];
-  const bool has_bytes = kind == EventKind::mmap_ || kind == EventKind::munmap_ || kind == EventKind::mremap_;
-  add_without_block(index, has_bytes ? batch_.size[index] : 0, sums);
+  add_without_block(index, trace::changes_mappings(kind) ? batch_.size[index] : 0, sums);
 }
 
 // Failed allocations and calls that are not about blocks. False when

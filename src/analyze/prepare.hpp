@@ -10,6 +10,7 @@
 
 #include "analyze/calls.hpp"
 #include "analyze/held_pages.hpp"
+#include "analyze/mmap_threshold.hpp"
 #include "analyze/row.hpp"
 #include "analyze/scope.hpp"
 #include "order/source.hpp"
@@ -41,10 +42,18 @@ class Preparer {
   void prepare(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece);
   CallFacts& calls() noexcept { return calls_; }
   const HeldPages& held_pages() const noexcept { return held_pages_; }
+  // By blocks that are large and in the C library's arenas all the same.
+  const HeldPages& large_pages() const noexcept { return large_pages_; }
 
  private:
   using Columns = trace::EventColumns<const trace::EventBatch>;
 
+  void mark_pages(std::uint64_t address, std::uint64_t size, std::uint64_t usable) {
+    held_pages_.mark(address, usable);
+    const bool is_large = size >= MmapThreshold::first_bytes && !is_mapped_chunk(usable);
+    if (is_large && scope_.is_glibc) [[unlikely]]
+      large_pages_.mark(address, usable);
+  }
   template <bool is_counted, bool follows_blocks>
   void add_events(std::size_t from, std::size_t to);
   template <bool follows_blocks>
@@ -59,6 +68,9 @@ class Preparer {
   void add_null_free(std::size_t index, CallSums& sums);
   void add_other(std::size_t index, CallSums& sums);
   bool add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums);
+  void note_events(std::size_t from);
+  template <bool is_counted>
+  std::size_t note(std::size_t index, const Row* first, const Row* end, CallSums& sums);
   void put_wide(Row& row, std::uint64_t size, std::uint64_t excess, std::uint64_t weight);
 
   const Scope& scope_;
@@ -68,12 +80,16 @@ class Preparer {
   CallFacts calls_;
   const bool keeps_pages_;  // only a trace with scans asks which pages held blocks
   HeldPages held_pages_;
+  HeldPages large_pages_;
   trace::EventBatch batch_;
   // the chunk at hand
   const order::ScheduledChunk* job_ = nullptr;
   std::uint32_t thread_ = 0;
   Piece* piece_ = nullptr;
   Row* next_row_ = nullptr;
+  // Its events that are slow, or in which the kernel did something.
+  std::vector<trace::EventKernelWork> noted_;
+  std::size_t next_noted_ = 0;
 };
 
 }  // namespace heapwright::analyze

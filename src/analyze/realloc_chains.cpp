@@ -12,6 +12,7 @@ void ChainSums::add(std::uint32_t site, const Chain& chain, std::uint64_t final_
   sums.steps += chain.steps * weight;
   sums.moved += chain.moved * weight;
   sums.copied_bytes += chain.copied_bytes * weight;
+  sums.steps_ns += chain.steps_ns * weight;
   sums.longest_steps = std::max(sums.longest_steps, chain.steps);
   sums.final_bytes += final_bytes * weight;
 }

@@ -15,10 +15,12 @@ struct Chain {
   std::uint64_t steps = 0;
   std::uint64_t moved = 0;
   std::uint64_t copied_bytes = 0;
+  std::uint64_t steps_ns = 0;
 
   void add_step(std::uint64_t old_address, std::uint64_t new_address, std::uint64_t old_bytes,
-                std::uint64_t new_bytes) noexcept {
+                std::uint64_t new_bytes, std::uint32_t duration_ns) noexcept {
     ++steps;
+    steps_ns += duration_ns;
     if (old_address != new_address) {
       ++moved;
       copied_bytes += old_bytes < new_bytes ? old_bytes : new_bytes;

@@ -5,16 +5,29 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "analyze/facts/heap_parts.hpp"
+#include "analyze/facts/page_cells.hpp"
 #include "analyze/page_owners.hpp"
 
 namespace heapwright::analyze {
 namespace {
 
-// A scan with less more live than a joined one says nothing new.
+// A scan with less more than a joined one says nothing new.
 constexpr double worth_joining = 1.1;
+constexpr std::uint64_t least_free_bytes = std::uint64_t{1} << 20;
 // Allocations that are under way when a scan ends come to light later.
 constexpr std::uint64_t longest_call_ns = 1'000'000;
+// Of scans that are only drawn: so many, and so many blocks copied in all.
+constexpr std::size_t most_drawn = 32;
+constexpr std::uint64_t most_blocks_copied = 20'000'000;
+constexpr std::uint64_t least_cell_bytes = 16384;
+constexpr std::uint64_t most_cells = 8192;
+
+bool is_more(std::uint64_t bytes, std::uint64_t than, std::uint64_t least) noexcept {
+  return bytes >= least && static_cast<double>(bytes) > worth_joining * static_cast<double>(than);
+}
 
 }  // namespace
 
@@ -35,13 +48,37 @@ ResidencyJoin::ResidencyJoin(const order::Source& source, const Scope& scope)
       largest_ = index;
     }
     last_ = index;
+    if (scans[index].begin_ns <= scope.at_ns) {
+      before_asked_ = index;
+    } else if (after_asked_ == SIZE_MAX) {
+      after_asked_ = index;
+    }
   }
+  if (scope.at_ns == UINT64_MAX) before_asked_ = after_asked_ = SIZE_MAX;
   next_ns_ = scans_.empty() ? UINT64_MAX : scans[scans_.front()].begin_ns;
+  if (scope.wants_activity && !scans_.empty()) {
+    cell_bytes_ = least_cell_bytes;
+    while (scans[largest_].resident_bytes / cell_bytes_ > most_cells) {
+      cell_bytes_ *= 2;
+    }
+  }
 }
 
-bool ResidencyJoin::is_worth(std::size_t scan, std::uint64_t live_bytes) const noexcept {
-  return scan == largest_ || scan == last_ ||
-         static_cast<double>(live_bytes) > worth_joining * static_cast<double>(most_live_bytes_);
+// Evenly spread over the scans there are.
+bool ResidencyJoin::is_drawn() const noexcept {
+  const auto place = [&](std::size_t at) { return at * most_drawn / scans_.size(); };
+  return cell_bytes_ != 0 && blocks_copied_ < most_blocks_copied &&
+         (at_ == 0 || place(at_) != place(at_ - 1));
+}
+
+ResidencyJoin::Worth ResidencyJoin::worth_of(std::size_t scan, std::uint64_t live_bytes) const {
+  const auto resident = source_.scans()[scan].resident_bytes;
+  return {live_bytes, resident - std::min(resident, live_bytes)};
+}
+
+bool ResidencyJoin::is_worth(std::size_t scan, const Worth& worth) const noexcept {
+  return is_wanted(scan) || is_more(worth.live_bytes, most_.live_bytes, 0) ||
+         is_more(worth.free_bytes, most_.free_bytes, least_free_bytes);
 }
 
 void ResidencyJoin::go_to_next() noexcept {
@@ -52,7 +89,7 @@ void ResidencyJoin::go_to_next() noexcept {
 void ResidencyJoin::pass(const Blocks& blocks, const Mappings& mappings, std::uint64_t live_bytes) {
   if (is_open_) {
     close();
-  } else if (is_worth(scans_[at_], live_bytes)) {
+  } else if (is_worth(scans_[at_], worth_of(scans_[at_], live_bytes)) || is_drawn()) {
     begin(blocks, mappings, live_bytes);
   } else {
     go_to_next();
@@ -60,9 +97,26 @@ void ResidencyJoin::pass(const Blocks& blocks, const Mappings& mappings, std::ui
 }
 
 void ResidencyJoin::begin(const Blocks& blocks, const Mappings& mappings, std::uint64_t live_bytes) {
+  const auto worth = worth_of(scans_[at_], live_bytes);
+  const bool has_most_live = worth.live_bytes >= most_.live_bytes;
+  const bool has_most_free = worth.free_bytes >= std::max(most_.free_bytes, least_free_bytes);
+  const bool is_overtaken = (!has_most_live_ || has_most_live) && (!has_most_free_ || has_most_free);
+  if (!is_overtaken || (copied_ != SIZE_MAX && (cell_bytes_ != 0 || is_wanted(copied_)))) {
+    join();
+  }
+  copied_worth_ = worth;
+  has_most_live_ = has_most_live;
+  has_most_free_ = has_most_free;
+  most_ = {std::max(most_.live_bytes, worth.live_bytes), std::max(most_.free_bytes, worth.free_bytes)};
+  copied_ = scans_[at_];
   blocks_.clear();
+  std::size_t count = 0;
+  blocks.for_each_live([&](const Slot&) { ++count; });
+  blocks_.reserve(count);
+  blocks_copied_ += count;
   blocks.for_each_live([&](const Slot& slot) {
-    LiveBlock block{slot.address, slot.size, std::uint64_t{slot.size} + slot.excess, slot.stack};
+    LiveBlock block{slot.address, slot.size, std::uint64_t{slot.size} + slot.excess, slot.stack,
+                    slot.time_ns};
     if ((slot.flags & slot_is_wide) != 0) {
       const auto& wide = blocks.wide(slot);
       block.size = wide.size;
@@ -71,7 +125,6 @@ void ResidencyJoin::begin(const Blocks& blocks, const Mappings& mappings, std::u
     blocks_.add(block);
   });
   own_ranges_ = mappings.ranges();
-  live_bytes_ = live_bytes;
   is_open_ = true;
   next_ns_ = source_.scans()[scans_[at_]].end_ns + longest_call_ns;
   if (at_ + 1 < scans_.size()) {
@@ -106,33 +159,91 @@ void ResidencyJoin::add(const order::Run<Piece>& run) {
 
 // The rows of the scan's time have all come.
 void ResidencyJoin::close() {
-  const auto index = scans_[at_];
   is_open_ = false;
   go_to_next();
+}
+
+void ResidencyJoin::join() {
+  if (copied_ == SIZE_MAX) {
+    return;
+  }
+  const auto index = std::exchange(copied_, SIZE_MAX);
   const auto& chunk = source_.scans()[index];
   try {
     const auto scan = source_.decode(chunk);
     PageOwners owners(source_, source_.mappings_of(chunk), std::move(own_ranges_), chunk.begin_ns);
     blocks_.sort();
-    ResidentPages pages(scan, std::move(owners), blocks_, scope_.sites);
+    ResidentPages pages(scan, std::move(owners), blocks_, scope_.sites, scope_.is_glibc, cell_bytes_);
     pages.facts.is_largest = index == largest_ ? 1 : 0;
     pages.facts.is_last = index == last_ ? 1 : 0;
-    // The one with the most live so far takes the place of the one before.
-    if (live_bytes_ > most_live_bytes_ || joined_.empty()) {
-      for (auto& earlier : joined_) {
-        earlier.facts.is_at_live_peak = 0;
-      }
-      std::erase_if(joined_, [](const auto& earlier) { return earlier.facts.is_largest == 0; });
-      pages.facts.is_at_live_peak = 1;
-      most_live_bytes_ = live_bytes_;
-    }
-    joined_.push_back(std::move(pages));
+    pages.facts.is_before_asked = index == before_asked_ ? 1 : 0;
+    pages.facts.is_after_asked = index == after_asked_ ? 1 : 0;
+    joined_.push_back({std::move(pages), index, copied_worth_});
   } catch (const trace::TraceError&) {
     // A damaged scan is none.
   }
 }
 
-void ResidencyJoin::finish(const HeldPages& held, Facts& facts) {
+// The ones with the most, and all that are wanted.
+void ResidencyJoin::choose() {
+  const auto mark = [&](std::uint64_t Worth::*bytes, std::uint64_t least, std::uint8_t Residency::*flag) {
+    const auto most = std::max_element(joined_.begin(), joined_.end(), [&](const Joined& a, const Joined& b) {
+      return a.worth.*bytes < b.worth.*bytes;
+    });
+    if (most != joined_.end() && most->worth.*bytes >= least) most->pages.facts.*flag = 1;
+  };
+  mark(&Worth::live_bytes, 0, &Residency::is_at_live_peak);
+  mark(&Worth::free_bytes, least_free_bytes, &Residency::is_most_free);
+  for (auto& one : joined_) {
+    one.is_told =
+        one.pages.facts.is_at_live_peak != 0 || one.pages.facts.is_most_free != 0 || is_wanted(one.scan);
+  }
+  if (cell_bytes_ == 0) {
+    std::erase_if(joined_, [](const Joined& one) { return !one.is_told; });
+  }
+}
+
+void ResidencyJoin::add_facts(const ResidentPages& pages, const Number& number_of, Facts& facts) {
+  const auto scan = static_cast<std::uint32_t>(facts.residency.size());
+  for (const auto& owner : pages.owners) {
+    facts.resident_owners.push_back({scan, number_of(name_of(owner.kind)), number_of(owner.name), owner.site,
+                                     owner.anonymous_bytes, owner.file_bytes});
+  }
+  for (auto pin : pages.pins) {
+    pin.scan = scan;
+    facts.pins.push_back(pin);
+  }
+  for (auto row : pages.untouched) {
+    row.scan = scan;
+    facts.untouched.push_back(row);
+  }
+  for (const auto& row : pages.parts) {
+    const auto number = static_cast<std::uint32_t>(facts.heap_parts.size());
+    auto& part = facts.heap_parts.emplace_back(row.part);
+    part.scan = scan;
+    part.kind = number_of(name_of(row.kind));
+    for (auto holder : row.holders) {
+      holder.scan = scan;
+      holder.part = number;
+      facts.part_holders.push_back(holder);
+    }
+  }
+  facts.residency.push_back(pages.facts);
+}
+
+void ResidencyJoin::add_drawn(ResidentPages& pages, const Number& number_of, Facts& facts) {
+  const auto scan = static_cast<std::uint32_t>(facts.scans.size());
+  for (const auto& owner : pages.owners) {
+    facts.scan_owners.push_back({scan, number_of(name_of(owner.kind)), number_of(owner.name), owner.site,
+                                 owner.anonymous_bytes, owner.file_bytes});
+  }
+  pages.cells.finish(scan, facts.page_cells, facts.path_pins);
+  facts.scans.push_back(pages.facts);
+}
+
+void ResidencyJoin::finish(const HeldPages& held, const HeldPages& large, Facts& facts) {
+  join();
+  choose();
   std::map<std::string, std::uint32_t, std::less<>> numbers;
   const auto number_of = [&](std::string_view name) {
     const auto found = numbers.find(name);
@@ -144,19 +255,16 @@ void ResidencyJoin::finish(const HeldPages& held, Facts& facts) {
     facts.resident_names.emplace_back(name);
     return number;
   };
-  for (auto& pages : joined_) {
-    pages.finish(held);
-    const auto scan = static_cast<std::uint32_t>(facts.residency.size());
-    for (const auto& owner : pages.owners) {
-      facts.resident_owners.push_back({scan, number_of(name_of(owner.kind)), number_of(owner.name),
-                                       owner.site, owner.anonymous_bytes, owner.file_bytes});
+  for (auto& one : joined_) {
+    one.pages.finish(held, large);
+    if (cell_bytes_ != 0) {
+      add_drawn(one.pages, number_of, facts);
     }
-    for (auto pin : pages.pins) {
-      pin.scan = scan;
-      facts.pins.push_back(pin);
+    if (one.is_told) {
+      add_facts(one.pages, number_of, facts);
     }
-    facts.residency.push_back(pages.facts);
   }
+  facts.cell_bytes = cell_bytes_;
 }
 
 }  // namespace heapwright::analyze

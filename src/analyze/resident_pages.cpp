@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint64_t page_bytes = HeldPages::page_bytes;
 constexpr std::size_t most_pins = 64;
+constexpr std::uint64_t large_bytes = std::uint64_t{64} << 10;
 // The trace's times are cut down to so much.
 constexpr std::uint64_t time_quantum_ns = 16;
 
@@ -21,8 +22,12 @@ constexpr std::uint64_t overlap(std::uint64_t begin, std::uint64_t end, std::uin
 }  // namespace
 
 ResidentPages::ResidentPages(const trace::ResidencyScan& scan, PageOwners page_owners,
-                             const BlocksOverTime& blocks, const SiteMap& sites)
-    : owners_(std::move(page_owners)), sites_(&sites) {
+                             const BlocksOverTime& blocks, const SiteMap& sites, bool is_glibc,
+                             std::uint64_t cell_bytes)
+    : cells(cell_bytes),
+      owners_(std::move(page_owners)),
+      sites_(&sites),
+      heap_parts_(owners_.mappings(), sites, is_glibc) {
   facts.is_whole = scan.is_whole ? 1 : 0;
   facts.kernel_before_bytes = scan.before.resident_bytes();
   facts.kernel_after_bytes = scan.after.resident_bytes();
@@ -30,22 +35,16 @@ ResidentPages::ResidentPages(const trace::ResidencyScan& scan, PageOwners page_o
     facts.time_ns = (scan.windows.front().begin_ns + scan.windows.back().end_ns) / 2;
     facts.duration_ns = scan.windows.back().end_ns - scan.windows.front().begin_ns;
   }
-  for (const auto& mapping : owners_.mappings()) {
-    if (mapping.name == "[heap]") {
-      heap_begin_ = mapping.begin;
-      heap_end_ = mapping.end;
-    }
-  }
   for (const auto& window : scan.windows) {
     add_window(scan, window, blocks);
   }
-  hold_below_top(scan);
 }
 
 void ResidentPages::add_window(const trace::ResidencyScan& scan, const trace::ScanWindow& window,
                                const BlocksOverTime& blocks) {
   blocks.live_in(window.begin, window.end, (window.begin_ns + window.end_ns) / 2, live_);
   next_live_ = 0;
+  uses_.clear();
   add_blocks(window);
   facts.ambiguous_bytes += blocks.uncertain_bytes(
       window.begin, window.end, window.begin_ns - std::min(window.begin_ns, time_quantum_ns),
@@ -65,6 +64,9 @@ void ResidentPages::add_window(const trace::ResidencyScan& scan, const trace::Sc
       add_anonymous(run);
     }
   }
+  const auto first_own = std::partition_point(
+      live_.begin(), live_.end(), [&](const LiveBlock& block) { return block.address < window.begin; });
+  heap_parts_.add_window(uses_, {first_own, live_.end()});
 }
 
 // Each block in the window in which it begins.
@@ -77,16 +79,15 @@ void ResidentPages::add_blocks(const trace::ScanWindow& window) {
     auto& pin = pins_[site];
     ++pin.blocks;
     pin.live_bytes += block.size;
+    pin.usable_bytes += block.usable;
+    pin.age_sum_ns += window.begin_ns - std::min(window.begin_ns, block.born_ns);
+    if (block.size >= large_bytes) {
+      auto& large = large_[site];
+      ++large.blocks;
+      large.live_bytes += block.size;
+    }
     ++facts.live_blocks;
     facts.live_bytes += block.size;
-    if (block.address < heap_begin_ || block.address >= heap_end_) {
-      continue;
-    }
-    if (!top_.has_block || top_.site != site) {
-      top_ = {site, true, std::max(top_.last_end, heap_begin_), 0, 0};
-    }
-    top_.own_bytes += block.usable;
-    top_.last_end = block.end();
   }
 }
 
@@ -100,22 +101,25 @@ void ResidentPages::add_anonymous(const trace::PageRun& run) {
       break;
     }
     const auto first_page = std::max(page, live_[next_live_].address & ~(page_bytes - 1));
-    if (add_page(first_page)) {
-      add_empty(empty_from, first_page);
+    const auto use = page_use(first_page);
+    if (use.used_bytes != 0) {
+      add_empty(empty_from, first_page, run.is_huge);
+      uses_.push_back(use);
       empty_from = first_page + page_bytes;
     }
     page = first_page + page_bytes;
   }
-  add_empty(empty_from, run.end);
+  add_empty(empty_from, run.end, run.is_huge);
 }
 
-bool ResidentPages::add_page(std::uint64_t page) {
+PageUse ResidentPages::page_use(std::uint64_t page) {
   const auto page_end = page + page_bytes;
   std::uint64_t requested = 0;
   std::uint64_t used = 0;
   auto edge = page;  // blocks may overlap where a release was missed
   std::uint32_t site = 0;
   bool is_shared = false;
+  bool is_mapped = false;
   for (auto index = next_live_; index < live_.size() && live_[index].address < page_end; ++index) {
     const auto& block = live_[index];
     const auto from = std::max(edge, block.address);
@@ -126,30 +130,41 @@ bool ResidentPages::add_page(std::uint64_t page) {
     const auto own = sites_->site_of(block.stack);
     is_shared |= used != 0 && own != site;
     site = own;
+    is_mapped = heap_parts_.is_mapped(block);
     used += bytes;
-    requested += overlap(from, block.address + std::min(block.size, block.usable), page, page_end);
+    cells.add_block(page, block.address, own, block.stack, bytes);
+    const auto own_requested =
+        overlap(from, block.address + std::min(block.size, block.usable), page, page_end);
+    requested += own_requested;
+    if (block.size >= large_bytes) {
+      large_[own].untouched_bytes += own_requested;
+    }
     edge = block.end();
   }
   if (used == 0) {
-    return false;
+    return {};
   }
   resident_requested_ += requested;
   facts.rounding_bytes += used - requested;
   facts.partly_free_bytes += page_bytes - used;
+  cells.end_page(page, page_bytes, page_bytes - used);
   if (!is_shared) {
     auto& pin = pins_[site];
     ++pin.pages;
     pin.pinned_bytes += page_bytes - used;
   }
-  return true;
+  return {page, page_end, used, is_mapped};
 }
 
-void ResidentPages::add_empty(std::uint64_t begin, std::uint64_t end) {
+void ResidentPages::add_empty(std::uint64_t begin, std::uint64_t end, bool is_huge) {
   while (begin < end) {
     std::uint64_t until = 0;
     const auto owner = owners_.at(begin, until);
     const auto to = std::min(end, until);
-    empty_.push_back({begin, to, owner});
+    empty_.push_back({begin, to, owner, is_huge});
+    if (owner.kind == OwnerKind::heap || owner.kind == OwnerKind::anonymous) {
+      uses_.push_back({begin, to, 0, false});
+    }
     begin = to;
   }
 }
@@ -174,48 +189,44 @@ void ResidentPages::add_owned(const PageOwner& owner, std::uint64_t anonymous_by
   facts.other_bytes += anonymous_bytes + file_bytes;
 }
 
-// What lies above the last block of any other site could be given back if the top's site had no
-// blocks there.
-void ResidentPages::hold_below_top(const trace::ResidencyScan& scan) {
-  if (!top_.has_block) {
-    return;
+bool ResidentPages::is_of_heap(const EmptyRun& run, const HeldPages& held) {
+  if (run.owner.kind != OwnerKind::anonymous) {
+    return run.owner.kind == OwnerKind::heap;
   }
-  std::uint64_t resident = 0;
-  const auto from = (top_.begin + page_bytes - 1) & ~(page_bytes - 1);
-  for (const auto& run : scan.runs) {
-    if (run.kind == trace::PageKind::anonymous) {
-      resident += overlap(run.begin, run.end, from, top_.last_end);
-    }
+  const auto [found, is_new] = has_held_.try_emplace(run.owner.begin, false);
+  if (is_new) {
+    found->second = held.has_any(run.owner.begin, run.owner.end);
   }
-  pins_[top_.site].held_bytes = resident - std::min(resident, top_.own_bytes);
+  return found->second;
 }
 
-void ResidentPages::finish(const HeldPages& held) {
-  std::map<std::uint64_t, bool> is_heap;  // by the begin of a mapping; asked once
-  for (const auto& run : empty_) {
-    std::uint64_t free_bytes = 0;
-    for (auto page = run.begin; page < run.end; page += page_bytes) {
-      free_bytes += held.has(page) ? page_bytes : 0;
+void ResidentPages::settle_empty(const EmptyRun& run, bool is_of_heap, const HeldPages& held,
+                                 const HeldPages& large) {
+  std::uint64_t free_bytes = 0;
+  std::uint64_t large_bytes = 0;
+  for (auto page = run.begin; page < run.end; page += page_bytes) {
+    if (held.has(page)) {
+      free_bytes += page_bytes;
+      cells.add_free_page(page, page_bytes);
     }
-    facts.free_page_bytes += free_bytes;
-    const auto rest = run.end - run.begin - free_bytes;
-    if (rest == 0) {
-      continue;
-    }
-    bool is_of_heap = run.owner.kind == OwnerKind::heap;
-    if (run.owner.kind == OwnerKind::anonymous) {
-      const auto [found, is_new] = is_heap.try_emplace(run.owner.begin, false);
-      if (is_new) {
-        found->second = held.has_any(run.owner.begin, run.owner.end);
-      }
-      is_of_heap = found->second;
-    }
-    if (is_of_heap) {
-      facts.allocator_bytes += rest;
-    } else {
-      add_owned(run.owner, rest, 0);
-    }
+    large_bytes += large.has(page) ? page_bytes : 0;
   }
+  facts.free_page_bytes += free_bytes;
+  const auto rest = run.end - run.begin - free_bytes;
+  if (is_of_heap) {
+    facts.allocator_bytes += rest;
+    facts.huge_unused_bytes += run.is_huge ? rest : 0;
+  } else if (rest != 0) {
+    add_owned(run.owner, rest, 0);
+  }
+  heap_parts_.settle_empty(run.begin, {free_bytes, large_bytes, is_of_heap ? rest : 0});
+}
+
+void ResidentPages::finish(const HeldPages& held, const HeldPages& large) {
+  for (const auto& run : empty_) {
+    settle_empty(run, is_of_heap(run, held), held, large);
+  }
+  parts = heap_parts_.finish();
   facts.untouched_bytes = facts.live_bytes - std::min(facts.live_bytes, resident_requested_);
   for (const auto& entry : rows_) {
     owners.push_back(entry.second);
@@ -223,9 +234,13 @@ void ResidentPages::finish(const HeldPages& held) {
   std::stable_sort(owners.begin(), owners.end(), [](const Owner& a, const Owner& b) {
     return a.anonymous_bytes + a.file_bytes > b.anonymous_bytes + b.file_bytes;
   });
+  const auto held_by = heap_parts_.held_bytes();
   for (const auto& [site, pin] : pins_) {
-    if (pin.pinned_bytes != 0 || pin.held_bytes != 0) {
-      pins.push_back({0, site, pin.blocks, pin.live_bytes, pin.pages, pin.pinned_bytes, pin.held_bytes});
+    const auto found = held_by.find(site);
+    const auto held_bytes = found == held_by.end() ? 0 : found->second;
+    if (pin.pinned_bytes != 0 || held_bytes != 0) {
+      pins.push_back({0, site, pin.blocks, pin.live_bytes, pin.pages, pin.pinned_bytes, held_bytes,
+                      pin.usable_bytes, pin.age_sum_ns});
     }
   }
   std::sort(pins.begin(), pins.end(), [](const PinSite& a, const PinSite& b) {
@@ -236,7 +251,22 @@ void ResidentPages::finish(const HeldPages& held) {
   if (pins.size() > most_pins) {
     pins.resize(most_pins);
   }
+  finish_untouched();
   empty_ = {};
+}
+
+void ResidentPages::finish_untouched() {
+  for (auto& [site, large] : large_) {
+    large.site = site;
+    large.untouched_bytes = large.live_bytes - std::min(large.live_bytes, large.untouched_bytes);
+    if (large.untouched_bytes != 0) {
+      untouched.push_back(large);
+    }
+  }
+  std::sort(untouched.begin(), untouched.end(), [](const auto& a, const auto& b) {
+    return a.untouched_bytes != b.untouched_bytes ? a.untouched_bytes > b.untouched_bytes : a.site < b.site;
+  });
+  untouched.resize(std::min(untouched.size(), most_pins));
 }
 
 }  // namespace heapwright::analyze

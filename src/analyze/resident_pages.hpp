@@ -11,7 +11,9 @@
 
 #include "analyze/blocks_over_time.hpp"
 #include "analyze/facts/residency.hpp"
+#include "analyze/heap_parts.hpp"
 #include "analyze/held_pages.hpp"
+#include "analyze/page_cells.hpp"
 #include "analyze/page_owners.hpp"
 #include "analyze/sites.hpp"
 #include "trace/residency.hpp"
@@ -20,9 +22,10 @@ namespace heapwright::analyze {
 
 class ResidentPages {
  public:
-  // Takes: windows x log(changes) + pages + live blocks. `sites` must outlive it.
+  // Takes: windows x log(changes) + pages + live blocks. `sites` must outlive it. cell_bytes: of
+  // PageCells.
   ResidentPages(const trace::ResidencyScan& scan, PageOwners page_owners, const BlocksOverTime& blocks,
-                const SiteMap& sites);
+                const SiteMap& sites, bool is_glibc, std::uint64_t cell_bytes = 0);
 
   struct Owner {
     OwnerKind kind;
@@ -36,9 +39,13 @@ class ResidentPages {
   // By finish(), most bytes first.
   std::vector<Owner> owners;
   std::vector<PinSite> pins;
+  std::vector<UntouchedSite> untouched;
+  PageCells cells;
 
-  // Which pages ever held a block is known only at the end.
-  void finish(const HeldPages& held);
+  std::vector<HeapParts::Row> parts;
+
+  // Which pages ever held a block is known only at the end. `large`: a block of 128 KiB or more.
+  void finish(const HeldPages& held, const HeldPages& large);
 
  private:
   // Anonymous pages without a live block.
@@ -46,43 +53,41 @@ class ResidentPages {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     PageOwner owner;
+    bool is_huge = false;
   };
   struct Pin {
     std::uint64_t blocks = 0;
     std::uint64_t live_bytes = 0;
     std::uint64_t pages = 0;
     std::uint64_t pinned_bytes = 0;
-    std::uint64_t held_bytes = 0;
-  };
-  // The blocks at the upper end of [heap], as far as they are one site's.
-  struct Top {
-    std::uint32_t site = 0;
-    bool has_block = false;
-    std::uint64_t begin = 0;      // end of the last block of another site
-    std::uint64_t own_bytes = 0;  // usable, of the site above it
-    std::uint64_t last_end = 0;   // of the last block
+    std::uint64_t usable_bytes = 0;
+    std::uint64_t age_sum_ns = 0;
   };
 
   void add_window(const trace::ResidencyScan& scan, const trace::ScanWindow& window,
                   const BlocksOverTime& blocks);
   void add_blocks(const trace::ScanWindow& window);
   void add_anonymous(const trace::PageRun& run);
-  // The bytes of live blocks on the page; false when there are none.
-  bool add_page(std::uint64_t page);
-  void add_empty(std::uint64_t begin, std::uint64_t end);
+  // Adds the bytes of live blocks on the page; none used when there are none.
+  PageUse page_use(std::uint64_t page);
+  void add_empty(std::uint64_t begin, std::uint64_t end, bool is_huge);
   void add_file(const trace::PageRun& run);
   void add_owned(const PageOwner& owner, std::uint64_t anonymous_bytes, std::uint64_t file_bytes);
-  void hold_below_top(const trace::ResidencyScan& scan);
+  void settle_empty(const EmptyRun& run, bool is_of_heap, const HeldPages& held, const HeldPages& large);
+  bool is_of_heap(const EmptyRun& run, const HeldPages& held);
+  void finish_untouched();
 
   PageOwners owners_;
   const SiteMap* sites_;
   std::vector<EmptyRun> empty_;
   std::map<std::tuple<OwnerKind, std::string_view, std::uint32_t>, Owner> rows_;
   std::unordered_map<std::uint32_t, Pin> pins_;  // by site
-  std::uint64_t heap_begin_ = 0;                 // of [heap]
-  std::uint64_t heap_end_ = 0;
-  Top top_;
-  std::vector<LiveBlock> live_;  // of the window at hand
+  // By site; untouched_bytes: those that are touched.
+  std::unordered_map<std::uint32_t, UntouchedSite> large_;
+  HeapParts heap_parts_;
+  std::map<std::uint64_t, bool> has_held_;  // by the begin of a mapping; asked once
+  std::vector<LiveBlock> live_;             // of the window at hand
+  std::vector<PageUse> uses_;               // the same
   std::size_t next_live_ = 0;
   std::uint64_t resident_requested_ = 0;
 };

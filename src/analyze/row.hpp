@@ -12,6 +12,7 @@
 #include "order/merge.hpp"
 #include "order/schedule.hpp"
 #include "trace/event.hpp"
+#include "trace/kernel_work.hpp"
 
 namespace heapwright::analyze {
 
@@ -59,12 +60,18 @@ struct WideRow {
   std::uint64_t weight = 1;
 };
 
-// mmap, munmap and mremap.
+// mmap, munmap, mremap, mprotect and madvise.
 struct MappingRow {
   std::uint64_t address = 0;
   std::uint64_t size = 0;
   std::uint64_t old_address = 0;  // mremap's
-  std::uint64_t old_size = 0;
+  std::uint64_t detail = 0;       // the event's usable: see trace/event.hpp
+};
+
+// A row whose call was slow, or in which the kernel did something.
+struct NotedRow {
+  std::size_t row = 0;
+  trace::KernelWork work;
 };
 
 // The rows of one chunk, or of a slice of it. Room is kept between uses and
@@ -78,12 +85,14 @@ class Piece {
   const order::ScheduledChunk* job = nullptr;
   std::vector<WideRow> wide;
   std::vector<MappingRow> mappings;
+  std::vector<NotedRow> noted;   // by row
   bool has_paired_rows = false;  // perhaps
 
   // Empties the piece and makes room for `capacity` rows.
   Row* open(std::size_t capacity) {
     wide.clear();
     mappings.clear();
+    noted.clear();
     has_paired_rows = false;
     count_ = 0;
     if (capacity + padding > capacity_) {

@@ -2,6 +2,7 @@
 #include "analyze/sampled_facts.hpp"
 
 #include "analyze/facts.hpp"
+#include "analyze/facts/activity.hpp"
 #include "analyze/facts/calls.hpp"
 #include "analyze/facts/realloc_chains.hpp"
 #include "analyze/facts/series.hpp"
@@ -33,9 +34,10 @@ class Divide {
 
 // All but lifetime_sum_ns, which was weighted with the weight itself.
 void divide_site(const Divide& divide, SiteFacts& of) {
-  divide(of.allocations, of.bytes, of.overhead_bytes, of.reallocs, of.temporaries, of.freed_by_other_thread,
-         of.allocator_ns, of.release_ns, of.live_at_peak_blocks, of.live_at_peak_bytes, of.live_at_end_blocks,
-         of.live_at_end_bytes, of.live_at_pause_blocks, of.live_at_pause_bytes, of.own_peak_bytes, of.freed);
+  divide(of.allocations, of.by_operator_new, of.bytes, of.overhead_bytes, of.reallocs, of.temporaries,
+         of.freed_by_other_thread, of.allocator_ns, of.release_ns, of.live_at_peak_blocks,
+         of.live_at_peak_bytes, of.live_at_end_blocks, of.live_at_end_bytes, of.live_at_pause_blocks,
+         of.live_at_pause_bytes, of.own_peak_bytes, of.freed);
 }
 
 void divide_classes(const Divide& divide, Facts& facts) {
@@ -63,11 +65,20 @@ void divide_rows(const Divide& divide, Facts& facts) {
     divide(of.blocks, of.bytes);
   }
   for (auto& of : facts.realloc_chains) {
-    divide(of.chains, of.steps, of.moved, of.copied_bytes, of.final_bytes);
+    divide(of.chains, of.steps, of.moved, of.copied_bytes, of.steps_ns, of.final_bytes);
   }
   for (auto& of : facts.timeline) {
     divide(of.live_bytes, of.live_usable_bytes, of.live_blocks, of.highest_live_bytes, of.allocations,
            of.releases, of.allocator_ns);
+  }
+  for (auto& of : facts.path_bins) {
+    divide(of.allocations, of.bytes, of.allocator_ns, of.live_bytes);
+  }
+  for (auto& of : facts.thread_bins) {
+    divide(of.allocations, of.releases, of.bytes, of.allocator_ns);
+  }
+  for (auto& of : facts.latency_bins) {
+    divide(of.calls);
   }
   for (auto& of : facts.series_moments) {
     divide(of.live_bytes, of.live_usable_bytes, of.live_blocks);

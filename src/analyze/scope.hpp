@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyze/causes.hpp"
 #include "analyze/coverage.hpp"
 #include "analyze/sampling_weight.hpp"
 #include "analyze/sites.hpp"
@@ -39,7 +40,11 @@ class Scope {
   std::uint64_t to_ns;
   bool has_window_start;  // something may come before from_ns
   std::uint32_t slowest_calls;
-  bool is_fork_child;  // has blocks from before its trace
+  bool wants_activity;
+  bool is_fork_child;   // has blocks from before its trace
+  bool is_glibc;        // the allocator
+  std::uint64_t at_ns;  // see Options
+  CauseRules cause_rules;
   const std::vector<std::uint32_t>& thread_of_lane;
   // How late a release may come after its address was handed out again: the
   // quantum of the times, or without durations the time a call may take.

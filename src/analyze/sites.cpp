@@ -22,7 +22,7 @@ SiteSizes sizes_of(const std::vector<std::uint64_t>& counts, const StackCalls& s
   const auto at = [&](double share) {
     return std::max(percentile(counts.data(), counts.size(), all, share, sums.max_bytes), min_bytes);
   };
-  return {min_bytes, at(0.5), at(0.9), sums.max_bytes};
+  return {min_bytes, at(0.5), at(0.9), at(0.99), sums.max_bytes};
 }
 
 }  // namespace
@@ -48,7 +48,11 @@ SiteMap::SiteMap(const Options& options, std::size_t stack_count)
 }
 
 SiteCallSums::SiteCallSums(const SiteMap& map)
-    : map_(map), stacks_(map.stack_count()), sizes_(map.site_count()), latencies_(map.site_count()) {}
+    : map_(map),
+      stacks_(map.stack_count()),
+      sizes_(map.site_count()),
+      latencies_(map.site_count()),
+      is_by_new_(map.stack_count()) {}
 
 void StackCalls::add(const StackCalls& other) noexcept {
   allocations += other.allocations;
@@ -68,8 +72,16 @@ void SiteCallSums::add(const SiteCallSums& other) {
       continue;
     }
     stacks_[stack].add(from);
+    is_by_new_[stack] |= other.is_by_new_[stack];
   }
   others_.push_back(&other);
+}
+
+void SiteCallSums::add_sizes_to(std::uint32_t site, std::vector<std::uint64_t>& counts) const {
+  sizes_.add_to(site, counts);
+  for (const auto* other : others_) {
+    other->sizes_.add_to(site, counts);
+  }
 }
 
 void SiteCallSums::finish(Facts& facts) const {
@@ -79,6 +91,7 @@ void SiteCallSums::finish(Facts& facts) const {
     const auto& from = stacks_[stack];
     auto& to = facts.stacks[stack];
     to.allocations = from.allocations;
+    to.by_operator_new = is_by_new_[stack] != 0 ? from.allocations : 0;
     to.bytes = from.bytes;
     to.overhead_bytes = from.overhead_bytes;
     to.reallocs = from.reallocs;
@@ -90,10 +103,9 @@ void SiteCallSums::finish(Facts& facts) const {
   for (std::uint32_t site = 0; site < map_.site_count(); ++site) {
     latency_counts.clear();
     size_counts.clear();
-    sizes_.add_to(site, size_counts);
+    add_sizes_to(site, size_counts);
     latencies_.add_to(site, latency_counts);
     for (const auto* other : others_) {
-      other->sizes_.add_to(site, size_counts);
       other->latencies_.add_to(site, latency_counts);
     }
     facts.site_latency.push_back(
@@ -148,6 +160,7 @@ void fold_stacks_into_sites(const SiteMap& map, Facts& facts) {
     const auto& from = facts.stacks[stack];
     auto& to = facts.sites[map.site_of(stack)];
     to.allocations += from.allocations;
+    to.by_operator_new += from.by_operator_new;
     to.bytes += from.bytes;
     to.overhead_bytes += from.overhead_bytes;
     to.reallocs += from.reallocs;

@@ -61,6 +61,7 @@ struct SiteCalls {
   std::uint64_t allocator_ns;  // of all
   std::uint64_t max_ns;
   bool is_realloc;
+  bool is_by_new;
 };
 
 // Order-free part: successful allocations by stack.
@@ -80,12 +81,15 @@ class SiteCallSums {
     sums.max_bytes = std::max(sums.max_bytes, calls.size_bytes);
     sums.min_bytes_inverted = std::max(sums.min_bytes_inverted, ~calls.size_bytes);
     sizes_.add(map_.site_of(stack), bucket_of(calls.size_bytes), calls.calls);
+    is_by_new_[stack] = calls.is_by_new ? 1 : 0;
   }
   [[gnu::always_inline]] void add_latency(std::uint32_t site, std::uint32_t duration_bucket,
                                           std::uint64_t calls) {
     latencies_.add(site, duration_bucket, calls);
   }
   void add(const SiteCallSums& other);
+  // Adds how often each bucket of sizes was asked for.
+  void add_sizes_to(std::uint32_t site, std::vector<std::uint64_t>& counts) const;
   // Fills the calls' columns of stacks, site_latency and site_sizes.
   void finish(Facts& facts) const;
 
@@ -94,6 +98,7 @@ class SiteCallSums {
   ZeroedArray<StackCalls> stacks_;
   SiteHistograms sizes_;
   SiteHistograms latencies_;
+  ZeroedArray<std::uint8_t> is_by_new_;  // by stack: a call site has one entry point
   std::vector<const SiteCallSums*> others_;
 };
 
@@ -167,6 +172,7 @@ class SiteLives {
     const auto& live = sites_[site];
     return {live.bytes, live.bytes + live.excess_bytes, live.blocks};
   }
+  std::uint64_t live_bytes_of(std::uint32_t stack) const noexcept { return stacks_[stack].live.bytes; }
   void add_temporary(std::uint32_t stack, std::uint64_t weight) noexcept {
     stacks_[stack].temporaries += weight;
   }

@@ -25,8 +25,12 @@ struct ThreadCalls {
 
 // Ordered state of one lane.
 struct ThreadLife {
-  std::uint64_t last_address = 0;  // of the thread's latest allocation, until freed
-  std::uint64_t live_bytes = 0;    // of blocks it allocated
+  std::uint64_t last_address = 0;   // of the thread's latest allocation, until freed
+  std::uint64_t last_begin_ns = 0;  // of that call
+  std::uint32_t last_size = 0;      // as in its row; 0: wide
+  std::uint32_t last_stack = 0;
+  std::uint32_t run_length = 0;  // releases since
+  std::uint64_t live_bytes = 0;  // of blocks it allocated
   std::uint64_t peak_live_bytes = 0;
   std::uint64_t temporaries = 0;
   std::uint64_t own_blocks = 0;  // allocated and freed by it

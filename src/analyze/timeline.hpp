@@ -19,6 +19,7 @@ class TimeSteps {
   TimeSteps(std::uint64_t from_ns, std::uint64_t to_ns, std::uint32_t points);
 
   std::uint32_t points() const noexcept { return points_; }
+  std::uint64_t from_ns() const noexcept { return from_ns_; }
   std::uint64_t span_ns() const noexcept { return span_ns_; }
   // Times outside the span belong to the first or last step.
   std::uint32_t step_of(std::uint64_t time_ns) const noexcept;

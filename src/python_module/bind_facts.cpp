@@ -28,6 +28,8 @@ analyze::Options analyze_options(const nb::dict& given) {
   options.stack_chosen = unpacked<std::uint8_t>(bytes("stack_chosen"));
   options.timeline_points = nb::cast<std::uint32_t>(given["timeline_points"]);
   options.slowest_calls = nb::cast<std::uint32_t>(given["slowest_calls"]);
+  options.at_ns = number("at_ns");
+  options.wants_activity = number("wants_activity") != 0;
   return options;
 }
 

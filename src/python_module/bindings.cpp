@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// length: the border in one place, field by field
 // The one border to Python: maps what trace, analyze and symbolize give to
 // plain Python values, and decides nothing. Only
 // python/heapwright/model/native.py imports the module; _native.pyi describes it.
@@ -36,96 +35,6 @@ nb::bytes column(const Rows& rows, const Get& get) {
   values.reserve(rows.size());
   for (const auto& row : rows) values.push_back(static_cast<T>(get(row)));
   return packed(values);
-}
-
-template <typename Rows, typename Get>
-nb::list text_list(const Rows& rows, const Get& get) {
-  nb::list list;
-  for (const auto& row : rows) list.append(text(get(row)));
-  return list;
-}
-
-nb::dict metadata(const trace::Reader& reader) {
-  const trace::Metadata& of = reader.metadata();
-  nb::dict values;
-  values["program"] = text(of.program);
-  values["command"] = text(of.command);
-  values["host"] = text(of.host);
-  values["allocator"] = text(of.allocator);
-  values["recorder_version"] = text(of.recorder_version);
-  values["process_id"] = of.process_id;
-  values["parent_process_id"] = of.parent_process_id;
-  values["start_unix_ns"] = of.start_unix_ns;
-  values["page_bytes"] = of.page_bytes;
-  values["sample_mean_bytes"] = of.sample_mean_bytes;
-  values["durations_recorded"] = of.durations_recorded;
-  values["free_stacks_recorded"] = of.free_stacks_recorded;
-  values["self_cost_allocation_ns"] = of.self_cost_allocation_ns;
-  values["self_cost_release_ns"] = of.self_cost_release_ns;
-  values["notes"] = texts(of.notes);
-  values["unseen"] = texts(of.unseen);
-  values["is_fork_child"] = of.is_fork_child;
-  values["unrecorded_processes"] = texts(of.unrecorded_processes);
-  values["children_left_alone"] = of.children_left_alone;
-  values["conditions"] = texts(of.conditions);
-  return values;
-}
-
-nb::dict end(const trace::Reader& reader) {
-  const trace::End& of = reader.end();
-  nb::dict values;
-  values["reason"] = static_cast<unsigned>(of.reason);
-  values["status"] = of.status;
-  values["time_ns"] = of.time_ns;
-  values["events"] = of.events;
-  values["dropped"] = of.dropped;
-  values["recorder_peak_bytes"] = of.recorder_peak_bytes;
-  return values;
-}
-
-nb::dict modules(const trace::Reader& reader) {
-  using trace::Module;
-  const auto& rows = reader.modules();
-  nb::dict table;
-  table["start"] = column<std::uint64_t>(rows, [](const Module& row) { return row.start; });
-  table["end"] = column<std::uint64_t>(rows, [](const Module& row) { return row.end; });
-  table["bias"] = column<std::uint64_t>(rows, [](const Module& row) { return row.bias; });
-  table["loaded_ns"] = column<std::uint64_t>(rows, [](const Module& row) { return row.loaded_ns; });
-  table["unloaded_ns"] = column<std::uint64_t>(rows, [](const Module& row) { return row.unloaded_ns; });
-  table["path"] = text_list(rows, [](const Module& row) { return row.path; });
-  table["build_id"] = text_list(rows, [](const Module& row) { return row.build_id; });
-  return table;
-}
-
-nb::dict threads(const trace::Reader& reader) {
-  using trace::Thread;
-  const auto& rows = reader.threads();
-  nb::dict table;
-  table["index"] = column<std::uint64_t>(rows, [](const Thread& row) { return row.index; });
-  table["thread_id"] = column<std::uint64_t>(rows, [](const Thread& row) { return row.thread_id; });
-  table["name"] = text_list(rows, [](const Thread& row) { return row.name; });
-  table["first_ns"] = column<std::uint64_t>(rows, [](const Thread& row) { return row.first_ns; });
-  table["exit_ns"] = column<std::uint64_t>(rows, [](const Thread& row) { return row.exit_ns; });
-  table["events"] = column<std::uint64_t>(rows, [](const Thread& row) { return row.events; });
-  table["dropped"] = column<std::uint64_t>(rows, [](const Thread& row) { return row.dropped; });
-  table["waited_ns"] = column<std::uint64_t>(rows, [](const Thread& row) { return row.waited_ns; });
-  return table;
-}
-
-nb::dict memory_samples(const trace::Reader& reader) {
-  using trace::MemorySample;
-  const auto& rows = reader.memory_samples();
-  const auto put = [&rows](nb::dict& table, const char* name, auto member) {
-    table[name] = column<std::uint64_t>(rows, [member](const MemorySample& row) { return row.*member; });
-  };
-  nb::dict table;
-  put(table, "time_ns", &MemorySample::time_ns);
-  put(table, "resident_anonymous_bytes", &MemorySample::resident_anonymous_bytes);
-  put(table, "resident_file_bytes", &MemorySample::resident_file_bytes);
-  put(table, "swapped_bytes", &MemorySample::swapped_bytes);
-  put(table, "recorder_bytes", &MemorySample::recorder_bytes);
-  put(table, "resident_shared_bytes", &MemorySample::resident_shared_bytes);
-  return table;
 }
 
 nb::dict stacks(const trace::Reader& reader) {
@@ -213,11 +122,11 @@ nb::list kind_names() {
 
 void bind_trace(nb::module_& module) {
   nb::class_<ReaderHandle>(module, "Reader")
-      .def("metadata", [](const ReaderHandle& of) { return metadata(*of); })
-      .def("end", [](const ReaderHandle& of) { return end(*of); })
-      .def("modules", [](const ReaderHandle& of) { return modules(*of); })
-      .def("threads", [](const ReaderHandle& of) { return threads(*of); })
-      .def("memory_samples", [](const ReaderHandle& of) { return memory_samples(*of); })
+      .def("metadata", [](const ReaderHandle& of) { return value_of(of->metadata()); })
+      .def("end", [](const ReaderHandle& of) { return value_of(of->end()); })
+      .def("modules", [](const ReaderHandle& of) { return value_of(of->modules()); })
+      .def("threads", [](const ReaderHandle& of) { return value_of(of->threads()); })
+      .def("memory_samples", [](const ReaderHandle& of) { return value_of(of->memory_samples()); })
       .def("stacks", [](const ReaderHandle& of) { return stacks(*of); })
       .def("frames", [](const ReaderHandle& of) { return frames(*of); })
       .def("damage", [](const ReaderHandle& of) { return damage(*of); })

@@ -29,7 +29,9 @@ SCALARS = {
     **{f"std::{sign}int{bits}_t": "int" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
 # So many rows that Python reads them column by column.
-BY_COLUMN = {"stacks", "series_moments"}
+BY_COLUMN = {
+    "stacks", "series_moments", "path_bins", "thread_bins", "latency_bins", "page_cells", "path_pins",
+}  # fmt: skip
 
 
 class Struct(NamedTuple):
@@ -105,6 +107,15 @@ def in_order(structs: list[Struct]) -> list[Struct]:
     return ordered
 
 
+def is_read_by_row(struct: Struct, structs: list[Struct]) -> bool:
+    """False of what stands only in tables that Python reads column by column."""
+    uses = [
+        name for other in structs for name, kind in other.fields.items()
+        if struct.name in re.findall(r"\w+", kind)
+    ]  # fmt: skip
+    return not uses or any(name not in BY_COLUMN for name in uses)
+
+
 def docstring(comment: str) -> list[str]:
     """The comment above a struct."""
     text = " ".join(line.removeprefix("//").strip() for line in comment.splitlines())
@@ -115,7 +126,7 @@ def docstring(comment: str) -> list[str]:
 def rows(structs: list[Struct], headers: list[str]) -> str:
     """The Python."""
     body = []
-    for struct in in_order(structs):
+    for struct in in_order([struct for struct in structs if is_read_by_row(struct, structs)]):
         body += ["", "", f"class {struct.name}(NamedTuple):", *docstring(struct.comment)]
         body += [f"    {name}: {python_type(kind, name)}" for name, kind in struct.fields.items()]
     lines = ["# SPDX-License-Identifier: MIT"]

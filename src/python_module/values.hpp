@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Plain values of C++ as Python's, and back. A struct needs fields(), which
-// fields.py writes; the Python side is python/heapwright/model/values.py.
+// fields.py writes for facts; the Python side is python/heapwright/model/values.py.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -50,17 +50,18 @@ std::vector<T> unpacked(const nb::bytes& bytes) {
   return {first, first + bytes.size() / sizeof(T)};
 }
 
-// A table of numbers: one list of 64 bits per field, integers as such, doubles
-// as they are; a field's own fields are prefixed ("latency.p50_ns").
-class NumberColumns {
+// A table: one list per field, numbers packed to 64 bits each, integers as such,
+// doubles as they are; a field's own fields are prefixed ("latency.p50_ns").
+class Columns {
  public:
   // An empty table still has its columns: they come from a default row.
   template <typename Row>
-  explicit NumberColumns(const std::vector<Row>& rows) {
+  explicit Columns(const std::vector<Row>& rows) {
     add(Row{}, "");
     for (Column& column : columns_) {
       column.values.clear();
       column.values.reserve(rows.size());
+      column.texts.clear();
     }
     for (const Row& row : rows) {
       next_ = 0;
@@ -69,29 +70,37 @@ class NumberColumns {
   }
   nb::dict as_dict() const {
     nb::dict table;
-    for (const Column& column : columns_) table[column.name.c_str()] = packed(column.values);
+    for (const Column& column : columns_) {
+      table[column.name.c_str()] = column.is_text ? nb::object(texts(column.texts)) : packed(column.values);
+    }
     return table;
   }
 
  private:
   struct Column {
     std::string name;
+    bool is_text = false;
     std::vector<std::uint64_t> values;
+    std::vector<std::string> texts;
   };
 
   template <typename Row>
   void add(const Row& row, const std::string& prefix) {
     fields(row, [&](const char* name, const auto& value) {
       using Value = std::remove_cvref_t<decltype(value)>;
-      if constexpr (std::is_class_v<Value>) {
+      constexpr bool is_text = std::is_same_v<Value, std::string>;
+      if constexpr (std::is_class_v<Value> && !is_text) {
         add(value, prefix + name + ".");
-      } else {
-        if (next_ == columns_.size()) columns_.push_back({prefix + name, {}});
-        if constexpr (std::is_floating_point_v<Value>) {
-          columns_[next_++].values.push_back(std::bit_cast<std::uint64_t>(static_cast<double>(value)));
-        } else {
-          columns_[next_++].values.push_back(static_cast<std::uint64_t>(value));
-        }
+        return;
+      }
+      if (next_ == columns_.size()) columns_.push_back({prefix + name, is_text, {}, {}});
+      Column& column = columns_[next_++];
+      if constexpr (is_text) {
+        column.texts.push_back(value);
+      } else if constexpr (std::is_floating_point_v<Value>) {
+        column.values.push_back(std::bit_cast<std::uint64_t>(static_cast<double>(value)));
+      } else if constexpr (!std::is_class_v<Value>) {
+        column.values.push_back(static_cast<std::uint64_t>(value));
       }
     });
   }
@@ -115,7 +124,7 @@ inline nb::object value_of(const std::vector<std::string>& of) { return texts(of
 template <typename Value>
 nb::object value_of(const std::vector<Value>& of) {
   if constexpr (std::is_class_v<Value>) {
-    return NumberColumns(of).as_dict();
+    return Columns(of).as_dict();
   } else {
     return packed(of);
   }

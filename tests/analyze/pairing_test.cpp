@@ -187,6 +187,52 @@ TEST(Mappings, AreCountedForTheStackThatMapped) {
   expect(facts.mappings[2], 4, 1, 3, 0, 3);
 }
 
+TEST(Mappings, WhatIsReservedGivenBackAndOfFilesIsTold) {
+  using trace::EventKind;
+  constexpr std::uint64_t page = 4096;
+  constexpr std::uint64_t reserve = 0x22U << 8U;  // PROT_NONE, private, anonymous
+  constexpr std::uint64_t usable = 3U | reserve;  // readable, writable
+  constexpr std::uint64_t of_file = 1U | (0x2U << 8U);
+  MemoryTrace trace;
+  trace.add(0, {EventKind::mmap_, 1600, 16, 64 * page, reserve, 0x100000, 0, 1, 0});
+  trace.add(0, {EventKind::mprotect_, 3200, 16, 8 * page, 3, 0x102000, 0, 5, 0});
+  trace.add(0, {EventKind::mprotect_, 4800, 16, 2 * page, 0, 0x103000, 0, 5, 0});
+  trace.add(0, {EventKind::mmap_, 6400, 16, 8 * page, usable, 0x200000, 0, 2, 0});
+  trace.add(0, {EventKind::madvise_, 8000, 16, 10 * page, 4, 0x1fe000, 0, 5, 0});  // 8 pages of it
+  trace.add(0, {EventKind::madvise_, 8100, 16, 16 * page, 3, 0x1fe000, 0, 5, 0});  // will be needed
+  trace.add(0, {EventKind::mmap_, 9600, 16, 4 * page, of_file, 0x300000, 0, 3, 0});
+  trace.add(0, {EventKind::mmap_, 11200, 16, 2 * page, 0, 0x400000, 0, 4, 0});  // of an older trace
+  trace.add(0, {EventKind::mremap_, 12800, 16, 66 * page, 64 * page, 0x800000, 0x100000, 6, 0});
+  const auto facts = facts_of(trace);
+  const auto row_of = [&](std::uint32_t site) {
+    for (const auto& row : facts.mappings) {
+      if (row.site == site) return row;
+    }
+    return MappingSite{};
+  };
+  EXPECT_EQ(row_of(1).unmapped_bytes, 64 * page);
+  EXPECT_EQ(row_of(6).reserved_at_end_bytes, 66 * page) << "as the old one began";
+  EXPECT_EQ(row_of(2).given_back_bytes, 8 * page);
+  EXPECT_EQ(row_of(2).reserved_at_end_bytes, 0U);
+  EXPECT_EQ(row_of(2).of_files_bytes, 0U);
+  EXPECT_EQ(row_of(3).of_files_bytes, 4 * page);
+  EXPECT_EQ(row_of(4).reserved_at_end_bytes, 0U);
+  EXPECT_EQ(row_of(4).of_files_bytes, 0U);
+}
+
+TEST(Mappings, ProtectingAPartLeavesTheRestReserved) {
+  using trace::EventKind;
+  constexpr std::uint64_t page = 4096;
+  MemoryTrace trace;
+  trace.add(0, {EventKind::mmap_, 1600, 16, 64 * page, 0x22U << 8U, 0x100000, 0, 1, 0});
+  trace.add(0, {EventKind::mprotect_, 3200, 16, 8 * page, 3, 0x102000, 0, 5, 0});
+  trace.add(0, {EventKind::mprotect_, 4800, 16, 2 * page, 0, 0x103000, 0, 5, 0});
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.mappings.size(), 1U);
+  EXPECT_EQ(facts.mappings[0].at_end_bytes, 64 * page);
+  EXPECT_EQ(facts.mappings[0].reserved_at_end_bytes, 58 * page);
+}
+
 TEST(Mappings, ARangeCountsItsOwnAndKnowsWhatWasThere) {
   using trace::EventKind;
   MemoryTrace trace;

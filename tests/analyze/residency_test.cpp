@@ -10,49 +10,15 @@
 #include <map>
 #include <random>
 
-#include "memory_trace.hpp"
+#include "scan_records.hpp"
 
 namespace heapwright::analyze {
 namespace {
 
-constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t heap = 0x10000000;
 constexpr std::uint64_t library = 0x7f0000000000;
 
 std::uint64_t at(std::uint64_t pages, std::uint64_t bytes = 0) { return heap + pages * page + bytes; }
-
-trace::Mapping mapping(std::uint64_t begin, std::uint64_t pages, const char* name) {
-  return {begin, begin + pages * page, 0, 3, name};
-}
-
-// Adds a scan with one window for each of `windows`; a window's runs lie in it.
-void add_scan(MemoryTrace& trace, const std::vector<trace::ScanWindow>& windows,
-              const std::vector<trace::PageRun>& runs, std::vector<trace::Mapping> mappings) {
-  MemoryTrace::Scan record;
-  record.scan.windows = windows;
-  record.scan.runs = runs;
-  for (auto& window : record.scan.windows) {
-    const auto first = std::find_if(runs.begin(), runs.end(),
-                                    [&](const trace::PageRun& run) { return run.begin >= window.begin; });
-    const auto last =
-        std::find_if(first, runs.end(), [&](const trace::PageRun& run) { return run.begin >= window.end; });
-    window.first_run = static_cast<std::uint32_t>(first - runs.begin());
-    window.run_count = static_cast<std::uint32_t>(last - first);
-  }
-  for (const auto& run : runs) {
-    record.scan.before.anonymous_bytes += run.end - run.begin;
-  }
-  record.scan.after = record.scan.before;
-  record.chunk.begin_ns = windows.front().begin_ns;
-  record.chunk.end_ns = windows.back().end_ns;
-  record.chunk.resident_bytes = record.scan.before.resident_bytes();
-  record.mappings = std::move(mappings);
-  trace.scan_records.push_back(std::move(record));
-}
-
-trace::PageRun anonymous(std::uint64_t begin, std::uint64_t pages) {
-  return {begin, begin + pages * page, trace::PageKind::anonymous, false};
-}
 
 std::uint64_t sum_of(const Residency& of) {
   return of.live_bytes - of.untouched_bytes + of.rounding_bytes + of.partly_free_bytes + of.free_page_bytes +
@@ -60,6 +26,24 @@ std::uint64_t sum_of(const Residency& of) {
 }
 
 }  // namespace
+
+TEST(Residency, LargeBlocksTellBySiteWhatOfThemIsUntouched) {
+  MemoryTrace trace;
+  trace.malloc(0, 1000, at(0), 64 * page, 1);    // 16 of its pages are resident
+  trace.malloc(0, 2000, at(80), 32 * page, 1);   // none
+  trace.malloc(0, 3000, at(120), 15 * page, 2);  // not large
+  trace.malloc(0, 4000, at(140), 16 * page, 3);  // all
+  add_scan(trace, {{0, library * 2, 10'000, 11'000, 0, 0}},
+           {anonymous(at(0), 16), anonymous(at(120), 2), anonymous(at(140), 17)},
+           {mapping(heap, 200, "[heap]")});
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.untouched.size(), 1U);
+  EXPECT_EQ(facts.untouched[0].scan, 0U);
+  EXPECT_EQ(facts.untouched[0].site, 1U);
+  EXPECT_EQ(facts.untouched[0].blocks, 2U);
+  EXPECT_EQ(facts.untouched[0].live_bytes, 96 * page);
+  EXPECT_EQ(facts.untouched[0].untouched_bytes, 80 * page);
+}
 
 TEST(Residency, SortsPagesByWhatLiesOnThem) {
   MemoryTrace trace;
@@ -156,8 +140,11 @@ TEST(Residency, SurvivorsPinTheirPagesAndHoldWhatLiesBelowTheTop) {
   EXPECT_EQ(pins[0].live_bytes, 9 * 1992U);
   EXPECT_EQ(pins[0].pages, 9U);
   EXPECT_EQ(pins[0].pinned_bytes, 9 * (page - 2000));
-  // From the page behind the other site's block to the end of the last survivor.
-  EXPECT_EQ(pins[0].held_bytes, 35 * page + 2000 - 9 * 2000);
+  // The pages behind the other site's block, to that of the last survivor.
+  EXPECT_EQ(pins[0].held_bytes, 36 * page - 9 * 2000);
+  EXPECT_EQ(pins[0].usable_bytes, 9 * 2000U);
+  // Made at 4000, 8000 ... 36,000 ns and looked at from 200,000 ns on; births are kept to 1 ms.
+  EXPECT_EQ(pins[0].age_sum_ns, 9 * 200'000U);
   EXPECT_EQ(pins[1].site, 9U);
   EXPECT_EQ(pins[1].held_bytes, 0U);
 }

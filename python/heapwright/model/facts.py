@@ -66,6 +66,47 @@ class SlowCall(NamedTuple):
     thread: int
     stack: int
     size_bytes: int
+    cause: int
+    work: int
+    faults: int
+    fault_ns: int
+    waited_ns: int
+    preempted_ns: int
+    mappings: int
+    mapped_bytes: int
+    small_frees: int
+    small_frees_stack: int
+
+
+class SlowCalls(NamedTuple):
+    """Slow calls of one entry point with one cause."""
+
+    kind: int
+    cause: int
+    calls: int
+    duration_ns: int
+
+
+class KernelSums(NamedTuple):
+    """What the kernel did within all calls, slow or not."""
+
+    faults: int
+    fault_ns: int
+    waits: int
+    waited_ns: int
+    preemptions: int
+    preempted_ns: int
+    mapping_calls: int
+    mapping_ns: int
+    arena_growths: int
+    incomplete_calls: int
+
+
+class LargeHeapBlocks(NamedTuple):
+    """Blocks that were mappings of their own at first, and are no more since the threshold rose."""
+
+    calls: int
+    bytes: int
 
 
 class Span(NamedTuple):
@@ -94,6 +135,50 @@ class Completeness(NamedTuple):
     reasons: tuple[str, ...]
 
 
+class HeapPart(NamedTuple):
+    """A part of the heap, at one of the scans. Of the C library: [heap] is the main heap, 64 MiB
+    that are aligned to as much are one of an arena's, blocks with a mapping of their own are
+    "mapped blocks". Of other allocators all is one part, "heap". Sums of resident memory: used +
+    partly_free + free_page + allocator = resident.
+    """
+
+    scan: int
+    kind: int
+    address: int
+    blocks: int
+    resident_bytes: int
+    used_bytes: int
+    partly_free_bytes: int
+    free_page_bytes: int
+    allocator_bytes: int
+    above_last_bytes: int
+    short_free_bytes: int
+    large_free_bytes: int
+
+
+class PartHolder(NamedTuple):
+    """Who keeps the end of a part from being given back. The sites of one part come from its end
+    downwards: without the blocks of this one and those before it, free_bytes would lie above the
+    last block that is left.
+    """
+
+    scan: int
+    part: int
+    site: int
+    blocks: int
+    free_bytes: int
+
+
+class ThresholdRaise(NamedTuple):
+    """A free of a block that had a mapping of its own and was larger than any such before: from
+    then on the C library takes blocks up to this size from its arenas, unless a setting forbids it.
+    """
+
+    time_ns: int
+    bytes: int
+    site: int
+
+
 class LifetimeMap(NamedTuple):
     """size x lifetime map. Rows: power-of-two size classes. Columns: decades of lifetime from <100
     ns to >=1000 s in half-decade steps; last column: still live at the end (censored).
@@ -107,15 +192,60 @@ class LifetimeMap(NamedTuple):
 
 class MappingSite(NamedTuple):
     """Memory that the program mapped itself, by the site of the mmap or mremap. Mapped is not
-    resident, and what is only reserved is among it. mremap ends the old mapping and makes a new
-    one. Lengths are whole pages.
+    resident. mremap ends the old mapping and makes a new one. Lengths are whole pages. Older traces
+    do not say what is of files or reserved.
     """
 
     site: int
     calls: int
     bytes: int
+    of_files_bytes: int
     unmapped_bytes: int
+    given_back_bytes: int
     at_end_bytes: int
+    reserved_at_end_bytes: int
+
+
+class ReleaseRun(NamedTuple):
+    """Releases of one thread without an allocation of its own, or a gap of a millisecond, between
+    them.
+    """
+
+    thread: int
+    site: int
+    begin_ns: int
+    end_ns: int
+    blocks: int
+    bytes: int
+    release_ns: int
+
+
+class EmptiedSite(NamedTuple):
+    """Blocks of a site that died in runs of releases which left next to none of the site: no more
+    than an eighth of what they took.
+    """
+
+    leader: int
+    site: int
+    runs: int
+    blocks: int
+    bytes: int
+
+
+class CopiedGrowth(NamedTuple):
+    """Blocks that gave way to a larger one: a thread allocated at their site from 1.25 to 4 times
+    their size, and released them next. Vectors, strings and hash tables grow so. Chains: buffers,
+    however often they grew.
+    """
+
+    site: int
+    steps: int
+    copied_bytes: int
+    time_ns: int
+    chains: int
+    final_p50_bytes: int
+    final_p75_bytes: int
+    final_p90_bytes: int
 
 
 class ReallocChains(NamedTuple):
@@ -128,6 +258,7 @@ class ReallocChains(NamedTuple):
     steps: int
     moved: int
     copied_bytes: int
+    steps_ns: int
     longest_steps: int
     final_bytes: int
 
@@ -142,7 +273,10 @@ class Residency(NamedTuple):
     duration_ns: int
     is_largest: int
     is_at_live_peak: int
+    is_most_free: int
     is_last: int
+    is_before_asked: int
+    is_after_asked: int
     is_whole: int
     resident_bytes: int
     kernel_before_bytes: int
@@ -157,6 +291,7 @@ class Residency(NamedTuple):
     free_page_bytes: int
     allocator_bytes: int
     other_bytes: int
+    huge_unused_bytes: int
     ambiguous_bytes: int
 
 
@@ -181,6 +316,18 @@ class PinSite(NamedTuple):
     pages: int
     pinned_bytes: int
     held_bytes: int
+    usable_bytes: int
+    age_sum_ns: int
+
+
+class UntouchedSite(NamedTuple):
+    """Large blocks of one site (64 KiB and more) and what of them is not resident."""
+
+    scan: int
+    site: int
+    blocks: int
+    live_bytes: int
+    untouched_bytes: int
 
 
 class SeriesRow(NamedTuple):
@@ -190,18 +337,11 @@ class SeriesRow(NamedTuple):
     first_bin: int
 
 
-class SiteMoment(NamedTuple):
-    """What a site held at one moment."""
-
-    live_bytes: int
-    live_usable_bytes: int
-    live_blocks: int
-
-
 class SiteFacts(NamedTuple):
     """What one site, or one stack, did."""
 
     allocations: int
+    by_operator_new: int
     bytes: int
     overhead_bytes: int
     reallocs: int
@@ -229,6 +369,7 @@ class SiteSizes(NamedTuple):
     min_bytes: int
     p50_bytes: int
     p90_bytes: int
+    p99_bytes: int
     max_bytes: int
 
 
@@ -312,6 +453,9 @@ class TimelinePoint(NamedTuple):
     resident_bytes: int
     resident_file_bytes: int
     resident_shared_bytes: int
+    swapped_bytes: int
+    page_table_bytes: int
+    cgroup_charge_bytes: int
     allocations: int
     releases: int
     allocator_ns: int
@@ -378,16 +522,36 @@ class Facts(NamedTuple):
     threads: tuple[ByThread, ...]
     cross_thread: tuple[CrossThread, ...]
     realloc_chains: tuple[ReallocChains, ...]
+    release_runs: tuple[ReleaseRun, ...]
+    emptied_sites: tuple[EmptiedSite, ...]
+    copied_growths: tuple[CopiedGrowth, ...]
     mappings: tuple[MappingSite, ...]
     residency: tuple[Residency, ...]
     resident_owners: tuple[ResidentOwner, ...]
     resident_names: tuple[str, ...]
     pins: tuple[PinSite, ...]
+    heap_parts: tuple[HeapPart, ...]
+    part_holders: tuple[PartHolder, ...]
+    threshold_raises: tuple[ThresholdRaise, ...]
+    untouched: tuple[UntouchedSite, ...]
     slowest: tuple[SlowCall, ...]
+    slow_calls: tuple[SlowCalls, ...]
+    slow_work: tuple[SlowCalls, ...]
+    kernel: KernelSums
+    large_heap_blocks: LargeHeapBlocks
     timeline: tuple[TimelinePoint, ...]
     series_end_ns: tuple[int, ...]
     series_rows: tuple[SeriesRow, ...]
     series_moments: Columns
+    bin_end_ns: tuple[int, ...]
+    path_bins: Columns
+    thread_bins: Columns
+    latency_bins: Columns
+    scans: tuple[Residency, ...]
+    scan_owners: tuple[ResidentOwner, ...]
+    cell_bytes: int
+    page_cells: Columns
+    path_pins: Columns
     recorder: RecorderCost
     completeness: Completeness
     coverage: Coverage

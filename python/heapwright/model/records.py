@@ -5,6 +5,8 @@
 
 from typing import NamedTuple
 
+from heapwright.model.values import clean
+
 END_REASONS = (
     "missing",
     "exited",
@@ -53,14 +55,14 @@ class Metadata(NamedTuple):
     def condition_values(self) -> dict[str, str]:
         """Settings, limits and machine facts that the heap's work depends on, by name."""
         found = (text.partition("\t") for text in self.conditions)
-        return {name: value for name, tab, value in found if tab}
+        return {clean(name): clean(value) for name, tab, value in found if tab}
 
     @property
     def unrecorded(self) -> tuple[UnrecordedProcess, ...]:
         """The processes that this one started, or became, and that have no trace."""
         found = [text.split("\t", 2) for text in self.unrecorded_processes]
         return tuple(
-            UnrecordedProcess(int(parts[0]) if parts[0].isdecimal() else 0, parts[1], parts[2])
+            UnrecordedProcess(int(parts[0]) if parts[0].isdecimal() else 0, clean(parts[1]), clean(parts[2]))
             for parts in found
             if len(parts) == 3
         )
@@ -105,6 +107,8 @@ class MemorySample(NamedTuple):
     swapped_bytes: int
     recorder_bytes: int
     resident_shared_bytes: int
+    page_table_bytes: int
+    cgroup_charge_bytes: int
 
 
 class End(NamedTuple):

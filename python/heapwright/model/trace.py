@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: an open trace and all that is asked of it
 """An open trace."""
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from heapwright.model.records import (
 )
 from heapwright.model.sites import MARKS, SiteOptions, Sites, describe
 from heapwright.model.symbols import Location, Symbols
-from heapwright.model.values import clean, numbers_of, read_fields, value_of
+from heapwright.model.values import clean, read_fields, value_of
 
 if TYPE_CHECKING:
     from heapwright.model.facts import Coverage, Facts
@@ -67,6 +68,8 @@ _PLAIN_OPTIONS: dict[str, int | bytes] = {
     "stack_chosen": b"",
     "timeline_points": 2,
     "slowest_calls": 1,
+    "at_ns": NO_LIMIT,
+    "wants_activity": 0,
 }
 
 
@@ -104,17 +107,17 @@ class Trace:
     @cached_property
     def modules(self) -> tuple[Module, ...]:
         """The loaded objects."""
-        return tuple(_records(Module, self._reader.modules()))
+        return value_of(tuple[Module, ...], self._reader.modules())  # type: ignore[no-any-return]
 
     @cached_property
     def threads(self) -> tuple[Thread, ...]:
         """The threads, by index."""
-        return tuple(_records(Thread, self._reader.threads()))
+        return value_of(tuple[Thread, ...], self._reader.threads())  # type: ignore[no-any-return]
 
     @cached_property
     def memory_samples(self) -> tuple[MemorySample, ...]:
         """The kernel's view of the process's memory over time."""
-        return tuple(_records(MemorySample, self._reader.memory_samples()))
+        return value_of(tuple[MemorySample, ...], self._reader.memory_samples())  # type: ignore[no-any-return]
 
     @cached_property
     def damage(self) -> tuple[Damage, ...]:
@@ -201,8 +204,14 @@ class Trace:
         sites: SiteOptions | None = None,
         timeline_points: int = 512,
         slowest_calls: int = 32,
+        at_ns: int = NO_LIMIT,
+        wants_activity: bool = False,
     ) -> FactsReading:
-        """The same in the background."""
+        """The same in the background.
+
+        at_ns: scans around that time are among the facts. wants_activity: also what happened bin by
+        bin, which takes longer.
+        """
         chosen = chosen or Filter()
         grouped = self.sites(sites)
         options: dict[str, int | bytes] = {
@@ -215,6 +224,8 @@ class Trace:
             "stack_chosen": self.stacks_chosen(chosen, sites),
             "timeline_points": timeline_points,
             "slowest_calls": slowest_calls,
+            "at_ns": at_ns,
+            "wants_activity": int(wants_activity),
         }
         return FactsReading(native.FactsReading(self._reader, options))
 
@@ -282,14 +293,6 @@ class FactsReading:
         from heapwright.model.facts import Facts  # while they are being read
 
         return read_fields(Facts, self._native.take(progress).value)
-
-
-def _records(kind: type[Any], columns: dict[str, Any]) -> list[Any]:
-    values = [
-        [clean(text) for text in column] if isinstance(column, list) else numbers_of(column)
-        for column in columns.values()
-    ]
-    return [kind(*row) for row in zip(*values, strict=True)]
 
 
 __all__ = ["KIND_NAMES", "NO_LIMIT", "Filter", "Trace", "TraceError"]

@@ -49,6 +49,10 @@ def _numbers(kind: Any, packed: bytes) -> memoryview:
     return memoryview(packed).cast("d") if kind is float else numbers_of(packed)  # type: ignore[return-value]
 
 
+def _column(kind: Any, given: Any) -> Sequence[Any]:
+    return [clean(text) for text in given] if kind is str else _numbers(kind, given)
+
+
 def value_of(kind: Any, given: Any) -> Any:
     """One value of this type; a tuple of named tuples is read from columns."""
     parts = get_args(kind)
@@ -65,12 +69,13 @@ def value_of(kind: Any, given: Any) -> Any:
 
 
 _NUMBERS = (int, float)
+_SIMPLE = (*_NUMBERS, str)
 
 
-def _rows(kind: Any, columns: Mapping[str, bytes], prefix: str) -> list[Any]:
+def _rows(kind: Any, columns: Mapping[str, Any], prefix: str) -> list[Any]:
     values: list[Sequence[Any]] = [
-        _numbers(field, columns[prefix + name])
-        if field in _NUMBERS
+        _column(field, columns[prefix + name])
+        if field in _SIMPLE
         else _rows(field, columns, f"{prefix}{name}.")
         for name, field in kind.__annotations__.items()
     ]

@@ -14,6 +14,7 @@ struct ReallocChains {
   std::uint64_t steps = 0;         // realloc calls
   std::uint64_t moved = 0;         // steps whose address changed
   std::uint64_t copied_bytes = 0;  // min(old, new) of moved steps
+  std::uint64_t steps_ns = 0;      // of these calls
   std::uint64_t longest_steps = 0;
   std::uint64_t final_bytes = 0;  // sum of last sizes
 };

@@ -14,7 +14,10 @@ struct Residency {
   std::uint64_t duration_ns = 0;
   std::uint8_t is_largest = 0;       // of all scans, by the kernel's count
   std::uint8_t is_at_live_peak = 0;  // of all scans, by live bytes, within a tenth
+  std::uint8_t is_most_free = 0;     // by what is resident and not live, within a tenth
   std::uint8_t is_last = 0;
+  std::uint8_t is_before_asked = 0;       // the last one at or before Options::at_ns
+  std::uint8_t is_after_asked = 0;        // the first one behind it
   std::uint8_t is_whole = 1;              // not cut short
   std::uint64_t resident_bytes = 0;       // sum of the pages
   std::uint64_t kernel_before_bytes = 0;  // RssAnon + RssFile + RssShmem
@@ -29,6 +32,7 @@ struct Residency {
   std::uint64_t free_page_bytes = 0;    // pages without a live block that held one at another time
   std::uint64_t allocator_bytes = 0;    // other anonymous pages of mappings that hold blocks
   std::uint64_t other_bytes = 0;        // sum of owners
+  std::uint64_t huge_unused_bytes = 0;  // of allocator_bytes, on huge pages
   std::uint64_t ambiguous_bytes = 0;    // usable bytes of blocks whose call overlaps the look at their page
 };
 
@@ -50,9 +54,20 @@ struct PinSite {
   std::uint64_t live_bytes = 0;
   std::uint64_t pages = 0;         // resident pages that hold blocks of this site alone
   std::uint64_t pinned_bytes = 0;  // of these pages, less the site's own usable bytes on them
-  // Resident in [heap] above the last block of any other site, less its own usable bytes: the
-  // C library gives back only at the top.
+  // Free in [heap], and in the C library's arenas, on pages above the last block of any other site
+  // and up to its own last one: that library gives back only at the end.
   std::uint64_t held_bytes = 0;
+  std::uint64_t usable_bytes = 0;
+  std::uint64_t age_sum_ns = 0;  // of its blocks
+};
+
+// Large blocks of one site (64 KiB and more) and what of them is not resident.
+struct UntouchedSite {
+  std::uint32_t scan = 0;  // of Facts::residency
+  std::uint32_t site = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t untouched_bytes = 0;
 };
 
 }  // namespace heapwright::analyze

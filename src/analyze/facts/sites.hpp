@@ -9,6 +9,7 @@ namespace heapwright::analyze {
 // What one site, or one stack, did.
 struct SiteFacts {
   std::uint64_t allocations = 0;
+  std::uint64_t by_operator_new = 0;  // of these
   std::uint64_t bytes = 0;
   std::uint64_t overhead_bytes = 0;  // sum of usable - requested
   std::uint64_t reallocs = 0;
@@ -36,6 +37,7 @@ struct SiteSizes {
   std::uint64_t min_bytes = 0;
   std::uint64_t p50_bytes = 0;
   std::uint64_t p90_bytes = 0;
+  std::uint64_t p99_bytes = 0;
   std::uint64_t max_bytes = 0;
 };
 

@@ -19,7 +19,10 @@ struct TimelinePoint {
   std::uint64_t resident_bytes = 0;  // anonymous
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t resident_shared_bytes = 0;
-  std::uint64_t allocations = 0;  // within the step
+  std::uint64_t swapped_bytes = 0;
+  std::uint64_t page_table_bytes = 0;
+  std::uint64_t cgroup_charge_bytes = 0;  // of the whole cgroup; 0 = not known
+  std::uint64_t allocations = 0;          // within the step
   std::uint64_t releases = 0;
   std::uint64_t allocator_ns = 0;
 };

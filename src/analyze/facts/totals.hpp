@@ -25,7 +25,7 @@ struct Totals {
   std::uint64_t mapped_bytes = 0;           // program-made mmap
   std::uint64_t unmapped_bytes = 0;
   std::uint64_t zero_size = 0;
-  std::uint64_t allocator_ns = 0;     // sum of all durations, all threads
+  std::uint64_t allocator_ns = 0;     // sum of all durations, all threads, less the time off the processor
   std::uint64_t span_ns = 0;          // first begin to last end
   std::uint64_t size_mismatches = 0;  // sized free with another size than allocated
 };

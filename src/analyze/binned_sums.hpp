@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Sums by key (a stack, a thread) and bin of time, kept only where there is something to keep.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/zeroed_array.hpp"
+
+namespace heapwright::analyze {
+
+struct BinnedSum {
+  std::uint32_t key = 0;
+  std::uint32_t bin = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t releases = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t allocator_ns = 0;
+  std::uint64_t live_bytes = 0;
+
+  void add(const BinnedSum& other) noexcept {
+    allocations += other.allocations;
+    releases += other.releases;
+    bytes += other.bytes;
+    allocator_ns += other.allocator_ns;
+  }
+};
+
+// Not thread-safe. Memory: 48 bytes a row and a key.
+class BinnedSums {
+ public:
+  // keys: none is as large.
+  explicit BinnedSums(std::size_t keys);
+
+  // Within the open bin.
+  void add(const BinnedSum& calls) {
+    auto& sum = open_[calls.key];
+    if (sum.bin == 0) {
+      sum.bin = 1;
+      touched_.push_back(calls.key);
+    }
+    sum.add(calls);
+  }
+  // Ends the open bin: a row for each key with calls.
+  void close(std::uint32_t bin);
+  // The same, and a row for each key that holds something else than before. live_bytes_of(key).
+  // Complexity: O(keys).
+  template <typename LiveBytesOf>
+  void close(std::uint32_t bin, const LiveBytesOf& live_bytes_of) {
+    for (std::uint32_t key = 0; key < open_.size(); ++key) {
+      auto& sum = open_[key];
+      const std::uint64_t live_bytes = live_bytes_of(key);
+      if (sum.bin != 0 || sum.live_bytes != live_bytes) {
+        sum.live_bytes = live_bytes;
+        put(key, bin);
+      }
+    }
+    touched_.clear();
+  }
+  // Bins 1 and 2 become bin 1, 3 and 4 bin 2, and so on.
+  void fold();
+  // By bin.
+  const std::vector<BinnedSum>& rows() const noexcept { return rows_; }
+
+ private:
+  void put(std::uint32_t key, std::uint32_t bin);
+
+  ZeroedArray<BinnedSum> open_;  // by key; bin: 1 when it has calls
+  std::vector<std::uint32_t> touched_;
+  std::vector<BinnedSum> rows_;
+};
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/causes.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "analyze/facts.hpp"
+#include "analyze/facts/sites.hpp"
+#include "analyze/mmap_threshold.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+// Merging a free block takes 5 ns at best, and no more than this when it is not in a cache.
+constexpr std::uint64_t most_ns_per_merge = 150;
+constexpr std::uint64_t least_merges = 1000;
+constexpr std::uint64_t arena_bytes = 64 * 1024 * 1024;
+
+// 2043 of "glibc 2.43 (/lib/...)"; 0 when it is not glibc, or does not say.
+unsigned glibc_version(std::string_view allocator) {
+  constexpr std::string_view name = "glibc ";
+  if (!allocator.starts_with(name)) return 0;
+  allocator.remove_prefix(name.size());
+  unsigned major = 0;
+  unsigned minor = 0;
+  const auto* const end = allocator.data() + allocator.size();
+  const auto dot = std::from_chars(allocator.data(), end, major).ptr;
+  if (dot == end || *dot != '.') return 0;
+  std::from_chars(dot + 1, end, minor);
+  return major * 1000 + minor;
+}
+
+bool says(const trace::Metadata& metadata, std::string_view condition) {
+  return std::find(metadata.conditions.begin(), metadata.conditions.end(), condition) !=
+         metadata.conditions.end();
+}
+
+}  // namespace
+
+CauseRules::CauseRules(const trace::Metadata& metadata)
+    : has_kernel_records(says(metadata, "kernel_events\trecorded")),
+      is_glibc(metadata.allocator.starts_with("glibc")),
+      has_fastbins(glibc_version(metadata.allocator) != 0 && glibc_version(metadata.allocator) < 2043) {}
+
+Causes::Causes(const CauseRules& rules, std::uint32_t slowest_calls)
+    : rules_(rules), slowest_(slowest_calls) {}
+
+void Causes::add_kernel_work(const NotedCall& noted) {
+  const auto& work = noted.work;
+  kernel_.faults += work.faults;
+  kernel_.fault_ns += work.fault_ns;
+  kernel_.waits += work.waits;
+  kernel_.waited_ns += work.waited_ns;
+  kernel_.preemptions += work.preemptions;
+  kernel_.preempted_ns += work.preempted_ns;
+  kernel_.incomplete_calls += work.is_incomplete ? 1 : 0;
+  const auto off_ns = std::min(work.descheduled_ns(), noted.call.duration_ns);
+  if (work.mappings != 0) {
+    ++kernel_.mapping_calls;
+    kernel_.mapping_ns += noted.call.duration_ns - off_ns;
+    kernel_.arena_growths += rules_.is_glibc && work.mapped_address % arena_bytes == 0 ? 1 : 0;
+  }
+  if (off_ns != 0) {
+    auto& stack = descheduled_[noted.call.stack];
+    (noted.is_release ? stack.release_ns : stack.allocator_ns) += off_ns;
+  }
+}
+
+// What took most of its time on a processor.
+SlowCause Causes::work_of(const NotedCall& noted, const SmallFrees& small) const {
+  const auto& work = noted.work;
+  const auto seen_ns = work.fault_ns + work.descheduled_ns();
+  const auto rest_ns = noted.call.duration_ns - std::min(seen_ns, noted.call.duration_ns);
+  if (work.fault_ns > rest_ns) return SlowCause::page_faults;
+  if (work.mappings != 0) return SlowCause::mapping;
+  if (noted.call.kind == trace::EventKind::malloc_trim_) return SlowCause::trimming;
+  // A free merges when it makes a large free block, which a block that waits itself never does.
+  const bool may_merge = noted.is_release ? noted.call.size_bytes > largest_fast_bytes
+                                          : noted.call.size_bytes >= least_merging_bytes;
+  if (rules_.has_fastbins && may_merge &&
+      small.waiting() >= std::max(least_merges, rest_ns / most_ns_per_merge))
+    return SlowCause::consolidation;
+  const bool ends_or_moves = noted.is_release || trace::is_realloc(noted.call.kind);
+  if (rules_.is_glibc && ends_or_moves && noted.usable_bytes >= MmapThreshold::first_bytes / 2 &&
+      is_mapped_chunk(noted.usable_bytes))
+    return SlowCause::own_mapping;
+  if (!rules_.has_kernel_records || work.is_incomplete) return SlowCause::unknown;
+  return rest_ns >= own_work_from_ns ? SlowCause::own_work : SlowCause::unexplained;
+}
+
+SlowCause Causes::add(NotedCall noted, const SmallFrees& small) {
+  add_kernel_work(noted);
+  auto& call = noted.call;
+  if (call.duration_ns < slow_from_ns) return SlowCause::unexplained;
+  const auto& kernel = noted.work;
+  const auto work = work_of(noted, small);
+  const auto work_ns = call.duration_ns - std::min(kernel.descheduled_ns(), call.duration_ns);
+  auto cause = work;
+  if (std::max(kernel.preempted_ns, kernel.waited_ns) > work_ns)
+    cause = kernel.preempted_ns > kernel.waited_ns ? SlowCause::preempted : SlowCause::waited;
+  const auto count = [&](Sums& sums, SlowCause of, std::uint64_t duration_ns) {
+    auto& sum = sums[static_cast<std::size_t>(call.kind)][static_cast<std::size_t>(of)];
+    ++sum.calls;
+    sum.duration_ns += duration_ns;
+  };
+  count(sums_, cause, call.duration_ns);
+  count(work_, work, work_ns);
+  call.cause = static_cast<std::uint8_t>(cause);
+  call.work = static_cast<std::uint8_t>(work);
+  call.faults = kernel.faults;
+  call.fault_ns = kernel.fault_ns;
+  call.waited_ns = kernel.waited_ns;
+  call.preempted_ns = kernel.preempted_ns;
+  call.mappings = kernel.mappings;
+  call.mapped_bytes = kernel.mapped_bytes;
+  if (work == SlowCause::consolidation) {
+    call.small_frees = small.waiting();
+    call.small_frees_stack = small.stack();
+  }
+  if (slowest_.is_candidate(
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(call.duration_ns, UINT32_MAX))))
+    slowest_.add(call);
+  return work;
+}
+
+void Causes::add(const Causes& other) {
+  for (std::size_t kind = 0; kind < sums_.size(); ++kind) {
+    for (std::size_t cause = 0; cause < slow_causes; ++cause) {
+      sums_[kind][cause].add(other.sums_[kind][cause]);
+      work_[kind][cause].add(other.work_[kind][cause]);
+    }
+  }
+  kernel_.faults += other.kernel_.faults;
+  kernel_.fault_ns += other.kernel_.fault_ns;
+  kernel_.waits += other.kernel_.waits;
+  kernel_.waited_ns += other.kernel_.waited_ns;
+  kernel_.preemptions += other.kernel_.preemptions;
+  kernel_.preempted_ns += other.kernel_.preempted_ns;
+  kernel_.mapping_calls += other.kernel_.mapping_calls;
+  kernel_.mapping_ns += other.kernel_.mapping_ns;
+  kernel_.arena_growths += other.kernel_.arena_growths;
+  kernel_.incomplete_calls += other.kernel_.incomplete_calls;
+  for (const auto& [stack, from] : other.descheduled_) {
+    auto& to = descheduled_[stack];
+    to.allocator_ns += from.allocator_ns;
+    to.release_ns += from.release_ns;
+  }
+  slowest_.add(other.slowest_);
+}
+
+void Causes::clear() {
+  sums_ = {};
+  work_ = {};
+  kernel_ = {};
+  descheduled_.clear();
+  slowest_.clear();
+}
+
+void Causes::finish(Facts& facts) const {
+  const auto rows_of = [](const Sums& sums, std::vector<SlowCalls>& rows) {
+    for (std::size_t index = 0; index < sums.size() * slow_causes; ++index) {
+      const auto& sum = sums[index / slow_causes][index % slow_causes];
+      if (sum.calls != 0)
+        rows.push_back({static_cast<trace::EventKind>(index / slow_causes),
+                        static_cast<std::uint8_t>(index % slow_causes), sum.calls, sum.duration_ns});
+    }
+  };
+  rows_of(sums_, facts.slow_calls);
+  rows_of(work_, facts.slow_work);
+  facts.kernel = kernel_;
+  const auto take_off = [](std::uint64_t& total_ns, std::uint64_t off_ns) {
+    total_ns -= std::min(total_ns, off_ns);
+  };
+  take_off(facts.totals.allocator_ns, kernel_.waited_ns + kernel_.preempted_ns);
+  for (const auto& [stack, off] : descheduled_) {
+    take_off(facts.stacks[stack].allocator_ns, off.allocator_ns);
+    take_off(facts.stacks[stack].release_ns, off.release_ns);
+  }
+  std::map<std::pair<std::uint64_t, std::uint32_t>, SlowCall> explained;
+  for (const auto& call : slowest_.finish()) explained[{call.begin_ns, call.thread}] = call;
+  for (auto& call : facts.slowest) {
+    const auto found = explained.find({call.begin_ns, call.thread});
+    if (found != explained.end() && found->second.duration_ns == call.duration_ns) {
+      const auto stack = call.stack;  // of the free, where that is known
+      call = found->second;
+      call.stack = stack;
+    }
+  }
+}
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Why each slow call was slow, and what the kernel did within the others.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/facts/calls.hpp"
+#include "analyze/facts/causes.hpp"
+#include "analyze/slowest.hpp"
+#include "trace/kernel_work.hpp"
+#include "trace/records.hpp"
+
+namespace heapwright::analyze {
+
+struct Facts;
+
+// Shorter calls are not asked for a cause: an interrupt takes as long, and leaves no record.
+inline constexpr std::uint32_t slow_from_ns = 20'000;
+// From here on "no record" means work of the allocator's own, or a system call that the kernel
+// does not record (munmap, mremap, madvise).
+inline constexpr std::uint64_t own_work_from_ns = 50'000;
+
+// Blocks that glibc keeps apart when they are freed, at least unless it is told otherwise.
+inline constexpr std::uint64_t largest_fast_bytes = 120;
+// Requests that make it merge these.
+inline constexpr std::uint64_t least_merging_bytes = 1009;
+
+// What the analysis has to know of a trace's allocator and kernel records.
+struct CauseRules {
+  explicit CauseRules(const trace::Metadata& metadata);
+
+  bool has_kernel_records;
+  bool is_glibc;
+  bool has_fastbins;  // glibc before 2.43
+};
+
+// A call that was slow, or in which the kernel did something. `call` without its cause.
+struct NotedCall {
+  SlowCall call;
+  trace::KernelWork work;
+  std::uint64_t usable_bytes = 0;  // of the block; 0: not known
+  bool is_release = false;
+};
+
+// Small blocks that were freed and wait to be merged, all arenas together. What the frees of one
+// site are, if it made most of them, is told by a vote.
+class SmallFrees {
+ public:
+  [[gnu::always_inline]] void add(std::uint32_t stack) noexcept {
+    ++waiting_;
+    if (votes_ == 0) stack_ = stack;
+    votes_ += stack_ == stack ? 1 : -1;
+  }
+  [[gnu::always_inline]] void reuse() noexcept { waiting_ -= waiting_ != 0 ? 1 : 0; }
+  void merge() noexcept { *this = {}; }
+  std::uint64_t waiting() const noexcept { return waiting_; }
+  std::uint32_t stack() const noexcept { return stack_; }
+
+ private:
+  std::uint64_t waiting_ = 0;
+  std::int64_t votes_ = 0;
+  std::uint32_t stack_ = 0;
+};
+
+class Causes {
+ public:
+  Causes(const CauseRules& rules, std::uint32_t slowest_calls);
+
+  // Says what the call did while it was on a processor; `small` as it was before the call.
+  SlowCause add(NotedCall noted, const SmallFrees& small);
+  void add(const Causes& other);
+  void clear();
+  // To be called when times and slowest calls are filled in: takes the time off the processor out of
+  // what stacks took, and tells the slowest calls' causes.
+  void finish(Facts& facts) const;
+
+ private:
+  struct Sum {
+    std::uint64_t calls = 0;
+    std::uint64_t duration_ns = 0;
+
+    void add(const Sum& other) noexcept {
+      calls += other.calls;
+      duration_ns += other.duration_ns;
+    }
+  };
+  struct Descheduled {
+    std::uint64_t allocator_ns = 0;
+    std::uint64_t release_ns = 0;
+  };
+  void add_kernel_work(const NotedCall& noted);
+  SlowCause work_of(const NotedCall& noted, const SmallFrees& small) const;
+
+  CauseRules rules_;
+  using Sums = std::array<std::array<Sum, slow_causes>, 256>;  // by kind and cause
+
+  Sums sums_{};
+  Sums work_{};  // on the processor alone
+  KernelSums kernel_;
+  std::unordered_map<std::uint32_t, Descheduled> descheduled_;  // by stack
+  Slowest slowest_;
+};
+
+}  // namespace heapwright::analyze

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Buffers that grow by a new block, a copy, and the release of the old one.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/facts/patterns.hpp"
+#include "analyze/histogram.hpp"
+#include "analyze/site_histograms.hpp"
+#include "analyze/sites.hpp"
+
+namespace heapwright::analyze {
+
+struct Facts;
+
+class CopiedGrowths {
+ public:
+  explicit CopiedGrowths(std::size_t sites) : old_sizes_(sites) {}
+
+  // Whether a block of `old_bytes` may have given way to one of `new_bytes`.
+  static bool is_step(std::uint64_t old_bytes, std::uint64_t new_bytes) noexcept {
+    return new_bytes >= old_bytes + old_bytes / 4 && new_bytes > old_bytes && new_bytes <= 4 * old_bytes;
+  }
+  void add_step(std::uint32_t site, std::uint64_t old_bytes, std::uint64_t time_ns) {
+    auto& sums = sites_[site];
+    sums.site = site;
+    ++sums.steps;
+    sums.copied_bytes += old_bytes;
+    sums.time_ns += time_ns;
+    old_sizes_.add(site, bucket_of(old_bytes), 1);
+  }
+  void begin_window(std::size_t sites);
+  // Fills copied_growths, most steps first; `calls` has the sizes of all allocations.
+  void finish(const SiteCallSums& calls, Facts& facts) const;
+
+ private:
+  std::unordered_map<std::uint32_t, CopiedGrowth> sites_;
+  SiteHistograms old_sizes_;
+};
+
+}  // namespace heapwright::analyze

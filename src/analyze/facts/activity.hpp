@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What happened bin by bin, for pictures that follow a span of time. A row is there only where
+// something changed. Bin 0 is the moment at which the time looked at begins.
+#pragma once
+
+#include <cstdint>
+
+namespace heapwright::analyze {
+
+// What the blocks of one stack did within a bin, and held at its end.
+struct PathBin {
+  std::uint32_t stack = 0;
+  std::uint32_t bin = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t allocator_ns = 0;  // of the allocations
+  std::uint64_t live_bytes = 0;
+};
+
+// What one thread called within a bin.
+struct ThreadBin {
+  std::uint32_t thread = 0;
+  std::uint32_t bin = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t releases = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t allocator_ns = 0;
+};
+
+// Calls of a bin that took equally long, within 12.5 %.
+struct LatencyBin {
+  std::uint32_t bin = 0;
+  std::uint8_t is_release = 0;
+  std::uint64_t from_ns = 0;
+  std::uint64_t calls = 0;
+};
+
+}  // namespace heapwright::analyze

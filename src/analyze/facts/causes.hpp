@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Why calls were slow.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/event.hpp"
+
+namespace heapwright::analyze {
+
+// What took the largest part of a call. Those up to mapping are seen in the kernel's records; the
+// others are inferred from the call and what came before it.
+enum class SlowCause : std::uint8_t {
+  unknown = 0,        // the kernel's records are not there, or not whole
+  page_faults = 1,    // first use of pages
+  preempted = 2,      // off the processor although it could run
+  waited = 3,         // off the processor: a lock, a page's content
+  mapping = 4,        // system calls that made memory accessible: mmap, growth by brk or mprotect
+  consolidation = 5,  // glibc merged the small blocks that were freed before
+  own_mapping = 6,    // munmap or mremap of a block that is a mapping of its own
+  trimming = 7,       // malloc_trim
+  own_work = 8,       // nothing else is seen, and the call is too long for an interrupt
+  unexplained = 9,
+};
+inline constexpr std::uint64_t slow_causes = 10;
+
+// Slow calls of one entry point with one cause.
+struct SlowCalls {
+  trace::EventKind kind = trace::EventKind::none;
+  std::uint8_t cause = 0;  // SlowCause
+  std::uint64_t calls = 0;
+  std::uint64_t duration_ns = 0;
+};
+
+// What the kernel did within all calls, slow or not.
+struct KernelSums {
+  std::uint64_t faults = 0;
+  std::uint64_t fault_ns = 0;
+  std::uint64_t waits = 0;
+  std::uint64_t waited_ns = 0;
+  std::uint64_t preemptions = 0;
+  std::uint64_t preempted_ns = 0;
+  std::uint64_t mapping_calls = 0;  // heap calls that mapped memory or grew the heap
+  std::uint64_t mapping_ns = 0;     // their duration, off the processor apart
+  std::uint64_t arena_growths = 0;  // of these, growth of glibc's arenas of 64 MiB by mprotect
+  std::uint64_t incomplete_calls = 0;
+};
+
+// Blocks that were mappings of their own at first, and are no more since the threshold rose.
+struct LargeHeapBlocks {
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+};
+
+}  // namespace heapwright::analyze

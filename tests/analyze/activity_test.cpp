@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// What happened bin by bin: sums worked out by hand, and random traces whose bins sum up to the
+// facts that are counted elsewhere.
+#include "analyze/facts/activity.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <tuple>
+
+#include "analyze/binned_sums.hpp"
+#include "memory_trace.hpp"
+#include "random_trace.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+Options with_activity() {
+  Options options;
+  options.wants_activity = true;
+  return options;
+}
+
+// By stack and bin: allocations, bytes, time, live bytes.
+using Row = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>;
+std::map<std::pair<std::uint32_t, std::uint32_t>, Row> rows_of(const Facts& facts) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Row> rows;
+  for (const auto& of : facts.path_bins) {
+    rows[{of.stack, of.bin}] = {of.allocations, of.bytes, of.allocator_ns, of.live_bytes};
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST(Activity, IsNotCountedUnlessAskedFor) {
+  MemoryTrace trace;
+  trace.malloc(0, 0, 0x1000, 20, 1);
+  const auto facts = facts_of(trace);
+  EXPECT_TRUE(facts.path_bins.empty() && facts.latency_bins.empty() && facts.thread_bins.empty());
+  EXPECT_TRUE(facts.bin_end_ns.empty());
+}
+
+// 256 bins of 1,000 ns. A call counts where it ends.
+TEST(Activity, APathsCallsAndWhatItHoldsAtABinsEnd) {
+  MemoryTrace trace;
+  trace.malloc(0, 0, 0x1000, 20, 1, 16);
+  trace.malloc(1, 900, 0x2000, 30, 2, 200);  // ends in the second bin
+  trace.malloc(0, 1'500, 0x3000, 50, 1, 32);
+  trace.free(1, 3'500, 0x1000);
+  trace.malloc(0, 255'984, 0x4000, 7, 2, 16);  // the end of the time looked at
+  const auto facts = facts_of(trace, with_activity());
+  ASSERT_EQ(facts.bin_end_ns.size(), 256U);
+  EXPECT_EQ(facts.bin_end_ns[0], 1'000U);
+  EXPECT_EQ(facts.bin_end_ns[255], 256'000U);
+  const auto rows = rows_of(facts);
+  EXPECT_EQ(rows.size(), 5U);
+  EXPECT_EQ(rows.at({1, 1}), (Row{1, 20, 16, 20}));
+  EXPECT_EQ(rows.at({2, 2}), (Row{1, 30, 200, 30}));
+  EXPECT_EQ(rows.at({1, 2}), (Row{1, 50, 32, 70}));
+  EXPECT_EQ(rows.at({1, 4}), (Row{0, 0, 0, 50})) << "a free changes what is held, and is no call of the path";
+  EXPECT_EQ(rows.at({2, 256}), (Row{1, 7, 16, 37}));
+}
+
+TEST(Activity, ThreadsAndLatenciesOfABin) {
+  MemoryTrace trace;
+  trace.malloc(0, 0, 0x1000, 20, 1, 16);
+  trace.malloc(5, 100, 0x2000, 30, 2, 200);
+  trace.free(5, 400, 0x1000, 48);
+  trace.malloc(0, 255'984, 0x4000, 7, 2, 16);
+  const auto facts = facts_of(trace, with_activity());
+  ASSERT_EQ(facts.thread_bins.size(), 3U);
+  std::uint64_t allocations = 0;
+  for (const auto& of : facts.thread_bins) {
+    allocations += of.allocations;
+    if (of.thread == 5) {
+      EXPECT_EQ(of.bin, 1U);
+      EXPECT_EQ(std::tie(of.allocations, of.releases, of.bytes, of.allocator_ns),
+                std::tuple(1U, 1U, 30U, 248U));
+    }
+  }
+  EXPECT_EQ(allocations, 3U);
+  std::map<std::tuple<std::uint32_t, int, std::uint64_t>, std::uint64_t> calls;
+  for (const auto& of : facts.latency_bins) {
+    calls[{of.bin, of.is_release, of.from_ns}] += of.calls;
+  }
+  const std::map<std::tuple<std::uint32_t, int, std::uint64_t>, std::uint64_t> expected{
+      {{1, 0, 16}, 1}, {{1, 0, 192}, 1}, {{1, 1, 48}, 1}, {{256, 0, 16}, 1}};
+  EXPECT_EQ(calls, expected);
+}
+
+TEST(Activity, AWindowBeginsWithWhatWasLive) {
+  MemoryTrace trace;
+  trace.malloc(0, 0, 0x1000, 20, 1, 0);
+  trace.malloc(0, 50'000, 0x2000, 30, 1, 0);
+  trace.free(0, 99'984, 0x2000);
+  auto options = with_activity();
+  options.from_ns = 40'000;
+  const auto rows = rows_of(facts_of(trace, options));
+  EXPECT_EQ(rows.at({1, 0}), (Row{0, 0, 0, 20})) << "bin 0 is the window's begin";
+  std::uint64_t allocations = 0;
+  for (const auto& [key, row] : rows) {
+    allocations += std::get<0>(row);
+  }
+  EXPECT_EQ(allocations, 1U);
+}
+
+TEST(Activity, FilteredOutIsNotCounted) {
+  MemoryTrace trace;
+  trace.malloc(0, 0, 0x1000, 20, 1, 16);
+  trace.malloc(0, 100, 0x2000, 3000, 2, 16);
+  trace.free(0, 400, 0x1000, 16);
+  auto options = with_activity();
+  options.min_size_bytes = 100;
+  const auto facts = facts_of(trace, options);
+  for (const auto& of : facts.path_bins) {
+    EXPECT_EQ(of.stack, 2U);
+  }
+  for (const auto& of : facts.latency_bins) {
+    EXPECT_EQ(of.is_release, 0U) << "whose block it is, is not known here";
+  }
+}
+
+TEST(Activity, BinsSumUpToWhatIsCountedElsewhere) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    RandomTrace random(seed, 3, 600);
+    const auto facts = facts_of(random.trace, with_activity());
+    std::vector<SiteFacts> sums(facts.stacks.size());
+    for (const auto& of : facts.path_bins) {
+      auto& sum = sums.at(of.stack);
+      sum.allocations += of.allocations;
+      sum.bytes += of.bytes;
+      sum.allocator_ns += of.allocator_ns;
+      sum.live_at_end_bytes = of.live_bytes;
+    }
+    for (std::size_t stack = 0; stack < sums.size(); ++stack) {
+      EXPECT_EQ(sums[stack].allocations, facts.stacks[stack].allocations) << seed << " " << stack;
+      EXPECT_EQ(sums[stack].bytes, facts.stacks[stack].bytes) << seed << " " << stack;
+      EXPECT_EQ(sums[stack].allocator_ns, facts.stacks[stack].allocator_ns) << seed << " " << stack;
+      EXPECT_EQ(sums[stack].live_at_end_bytes, facts.stacks[stack].live_at_end_bytes) << seed << " " << stack;
+    }
+    std::uint64_t allocations = 0;
+    for (const auto& of : facts.latency_bins) {
+      allocations += of.is_release == 0 ? of.calls : 0;
+    }
+    EXPECT_EQ(allocations, facts.totals.allocations) << seed;
+  }
+}
+
+TEST(BinnedSums, TwoBinsBecomeOne) {
+  BinnedSums sums(8);
+  std::uint64_t live = 0;
+  const auto live_of = [&](std::uint32_t key) { return key == 3 ? live : 0; };
+  for (std::uint32_t bin = 1; bin <= 4; ++bin) {
+    live = bin * 10;
+    sums.add({3, 0, 1, 0, 10, 5, 0});
+    if (bin == 4) {
+      sums.add({1, 0, 2, 1, 0, 0, 0});
+    }
+    sums.close(bin, live_of);
+  }
+  sums.fold();
+  const auto& rows = sums.rows();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(std::tie(rows[0].key, rows[0].bin, rows[0].allocations, rows[0].bytes, rows[0].live_bytes),
+            std::tuple(3U, 1U, 2U, 20U, 20U));
+  std::uint64_t allocations = 0;
+  for (const auto& row : rows) {
+    allocations += row.allocations;
+    EXPECT_LE(row.bin, 2U);
+    if (row.key == 3 && row.bin == 2) {
+      EXPECT_EQ(row.live_bytes, 40U) << "the later bin's";
+    }
+  }
+  EXPECT_EQ(allocations, 6U);
+}
+
+}  // namespace heapwright::analyze

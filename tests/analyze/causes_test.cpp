@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/causes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "memory_trace.hpp"
+
+namespace heapwright::analyze {
+namespace {
+
+using trace::EventKind;
+using trace::KernelWork;
+
+constexpr char glibc[] = "glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)";
+
+MemoryTrace trace_with_kernel_records() {
+  MemoryTrace trace;
+  trace.metadata_record.allocator = glibc;
+  trace.metadata_record.conditions = {"kernel_events\trecorded"};
+  return trace;
+}
+
+Call call(EventKind kind, std::uint64_t begin_ns, std::uint32_t duration_ns, std::uint64_t size,
+          std::uint64_t address, const KernelWork& kernel = {}) {
+  const bool is_release = trace::is_release(kind);
+  return {kind,
+          begin_ns,
+          duration_ns,
+          is_release ? 0 : size,
+          is_release ? 0 : size + 8,
+          address,
+          0,
+          is_release ? 0U : 1U,
+          0,
+          kernel};
+}
+
+SlowCause cause_of(const Call& slow, const trace::Metadata& metadata) {
+  MemoryTrace trace;
+  trace.metadata_record = metadata;
+  trace.add(0, slow);
+  const Facts facts = facts_of(trace);
+  EXPECT_EQ(facts.slow_calls.size(), 1U);
+  EXPECT_EQ(facts.slow_calls[0].calls, 1U);
+  EXPECT_EQ(facts.slow_calls[0].duration_ns, slow.duration_ns);
+  EXPECT_EQ(facts.slowest[0].cause, facts.slow_calls[0].cause);
+  return static_cast<SlowCause>(facts.slow_calls[0].cause);
+}
+
+TEST(Causes, TheLargestShareIsTheCause) {
+  const auto metadata = trace_with_kernel_records().metadata_record;
+  const auto cause = [&](const KernelWork& kernel, std::uint32_t duration_ns = 100'000) {
+    return cause_of(call(EventKind::malloc_, 1000, duration_ns, 500, 0x10000, kernel), metadata);
+  };
+  EXPECT_EQ(cause({.faults = 9, .fault_ns = 60'000}), SlowCause::page_faults);
+  EXPECT_EQ(cause({.faults = 9, .fault_ns = 40'000}), SlowCause::own_work);
+  EXPECT_EQ(cause({.faults = 9, .preemptions = 1, .fault_ns = 30'000, .preempted_ns = 60'000}),
+            SlowCause::preempted);
+  EXPECT_EQ(cause({.waits = 2, .preemptions = 1, .waited_ns = 60'000, .preempted_ns = 30'000}),
+            SlowCause::waited);
+  EXPECT_EQ(cause({.mappings = 1}), SlowCause::mapping);
+  EXPECT_EQ(cause({}), SlowCause::own_work);
+  EXPECT_EQ(cause({}, 40'000), SlowCause::unexplained) << "an interrupt takes as long";
+  EXPECT_EQ(cause({.is_incomplete = true}), SlowCause::unknown);
+}
+
+TEST(Causes, WithoutTheKernelsRecordsOnlyWhatTheCallsTellIsSaid) {
+  trace::Metadata metadata;
+  metadata.allocator = glibc;
+  const auto cause = [&](const Call& slow) { return cause_of(slow, metadata); };
+  EXPECT_EQ(cause(call(EventKind::malloc_, 1000, 100'000, 500, 0x10000)), SlowCause::unknown);
+  EXPECT_EQ(cause(call(EventKind::malloc_trim_, 1000, 100'000, 0, 0)), SlowCause::trimming);
+}
+
+TEST(Causes, CallsBelowTheLimitHaveNone) {
+  auto trace = trace_with_kernel_records();
+  trace.add(0, call(EventKind::malloc_, 1000, slow_from_ns - 4, 500, 0x10000));
+  trace.add(0, call(EventKind::malloc_, 50'000, slow_from_ns, 500, 0x20000));
+  const Facts facts = facts_of(trace);
+  ASSERT_EQ(facts.slow_calls.size(), 1U);
+  EXPECT_EQ(facts.slow_calls[0].calls, 1U);
+}
+
+// Small blocks are freed, some of them again in use; then a large request.
+Facts consolidating(const std::string& allocator, std::uint64_t reused) {
+  auto trace = trace_with_kernel_records();
+  trace.metadata_record.allocator = allocator;
+  std::uint64_t now_ns = 0;
+  constexpr std::uint64_t blocks = 5000;
+  for (std::uint64_t i = 0; i < blocks; ++i)
+    trace.malloc(0, now_ns += 100, 0x100000 + i * 64, 24, i < 4000 ? 3 : 4);
+  for (std::uint64_t i = 0; i < blocks; ++i) trace.free(0, now_ns += 100, 0x100000 + i * 64);
+  for (std::uint64_t i = 0; i < reused; ++i) trace.malloc(0, now_ns += 100, 0x100000 + i * 64, 24);
+  trace.add(0, call(EventKind::malloc_, now_ns += 1000, 80'000, 2000, 0x900000));
+  trace.add(0, call(EventKind::malloc_, now_ns += 100'000, 90'000, 2000, 0xa00000));
+  return facts_of(trace);
+}
+
+TEST(Causes, ConsolidationIsOfTheFreesSinceTheLastOne) {
+  const Facts facts = consolidating(glibc, 1000);
+  ASSERT_EQ(facts.slowest.front().duration_ns, 90'000U);
+  EXPECT_EQ(facts.slowest[0].cause, static_cast<std::uint8_t>(SlowCause::own_work))
+      << "nothing is left to merge";
+  EXPECT_EQ(facts.slowest[1].cause, static_cast<std::uint8_t>(SlowCause::consolidation));
+  EXPECT_EQ(facts.slowest[1].small_frees, 4000U);
+  EXPECT_EQ(facts.slowest[1].small_frees_stack, 3U);
+}
+
+TEST(Causes, ASmallFreeMergesNothing) {
+  auto trace = trace_with_kernel_records();
+  for (std::uint64_t i = 0; i < 3000; ++i) trace.malloc(0, i * 100, 0x100000 + i * 64, 24);
+  for (std::uint64_t i = 0; i < 2999; ++i) trace.free(0, 400'000 + i * 100, 0x100000 + i * 64);
+  trace.free(0, 800'000, 0x100000 + 2999 * 64, 60'000);
+  EXPECT_EQ(facts_of(trace).slowest[0].cause, static_cast<std::uint8_t>(SlowCause::own_work));
+}
+
+TEST(Causes, OnlyAllocatorsThatDeferMergingConsolidate) {
+  for (const char* allocator : {"glibc 2.43 (/lib/libc.so.6)", "jemalloc 5.3.0", "", "glibc"})
+    EXPECT_EQ(consolidating(allocator, 0).slowest[1].cause, static_cast<std::uint8_t>(SlowCause::own_work))
+        << allocator;
+  EXPECT_EQ(consolidating(glibc, 4500).slowest[1].cause, static_cast<std::uint8_t>(SlowCause::own_work))
+      << "500 blocks are merged in less time";
+}
+
+TEST(Causes, TimeOffTheProcessorIsNotTheAllocators) {
+  auto trace = trace_with_kernel_records();
+  trace.add(0,
+            call(EventKind::malloc_, 1000, 100'000, 24, 0x10000, {.preemptions = 1, .preempted_ns = 90'000}));
+  trace.add(0, call(EventKind::free_, 200'000, 50'000, 24, 0x10000, {.waits = 1, .waited_ns = 45'000}));
+  trace.add(0, call(EventKind::malloc_, 300'000, 400, 24, 0x10000));
+  const Facts facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.allocator_ns, 10'000U + 5'000U + 400U);
+  EXPECT_EQ(facts.threads[0].allocator_ns, 10'000U + 5'000U + 400U);
+  EXPECT_EQ(facts.sites[1].allocator_ns, 10'400U);
+  EXPECT_EQ(facts.sites[1].release_ns, 5'000U);
+  EXPECT_EQ(facts.kernel.preempted_ns, 90'000U);
+  EXPECT_EQ(facts.kernel.waited_ns, 45'000U);
+  EXPECT_EQ(facts.allocation_latency.max_ns, 100'000U) << "as the caller saw it";
+}
+
+TEST(Causes, RowsSumUpOverThreadsAndChunks) {
+  auto trace = trace_with_kernel_records();
+  trace.chunk_events = 7;
+  std::uint64_t calls = 0;
+  std::uint64_t faults = 0;
+  for (std::uint32_t thread = 0; thread < 3; ++thread) {
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      const auto duration = static_cast<std::uint32_t>(i % 10 == 0 ? 100'000 : 40);
+      const auto address = 0x100000 * (thread + 1) + i * 64;
+      KernelWork kernel;
+      if (i % 4 == 0) kernel = {.faults = 1, .fault_ns = 20};
+      trace.add(thread, call(EventKind::malloc_, i * 200'000, duration, 24, address, kernel));
+      trace.add(thread, call(EventKind::free_, i * 200'000 + 110'000, duration, 24, address));
+      calls += i % 10 == 0 ? 2 : 0;
+      faults += kernel.faults;
+    }
+  }
+  trace.add(3, call(EventKind::mallopt_, 5000, 30'000, 0, 0));
+  const Facts facts = facts_of(trace);
+  std::uint64_t told = 0;
+  for (const auto& row : facts.slow_calls) told += row.calls;
+  EXPECT_EQ(told, calls + 1);
+  EXPECT_EQ(facts.kernel.faults, faults);
+}
+
+TEST(Causes, AWindowLooksAtItsOwnCalls) {
+  auto trace = trace_with_kernel_records();
+  trace.add(0, call(EventKind::malloc_, 1000, 100'000, 24, 0x10000, {.faults = 5, .fault_ns = 90'000}));
+  trace.add(0, call(EventKind::malloc_, 500'000, 100'000, 24, 0x20000, {.faults = 7, .fault_ns = 90'000}));
+  Options options;
+  options.from_ns = 400'000;
+  const Facts facts = facts_of(trace, options);
+  ASSERT_EQ(facts.slow_calls.size(), 1U);
+  EXPECT_EQ(facts.slow_calls[0].calls, 1U);
+  EXPECT_EQ(facts.kernel.faults, 7U);
+}
+
+TEST(Causes, OfChosenSitesOnly) {
+  auto trace = trace_with_kernel_records();
+  auto other =
+      call(EventKind::malloc_, 1000, 100'000, 24, 0x10000, {.preemptions = 1, .preempted_ns = 90'000});
+  other.stack = 2;
+  trace.add(0, other);
+  trace.add(0, call(EventKind::free_, 200'000, 100'000, 24, 0x10000));
+  trace.add(0, call(EventKind::malloc_, 500'000, 60'000, 24, 0x20000));
+  Options options;
+  options.stack_chosen = {0, 1};
+  const Facts facts = facts_of(trace, options);
+  ASSERT_EQ(facts.slow_calls.size(), 1U);
+  EXPECT_EQ(facts.slow_calls[0].duration_ns, 60'000U);
+  EXPECT_EQ(facts.kernel.preemptions, 0U);
+  EXPECT_EQ(facts.totals.allocator_ns, 60'000U);
+}
+
+TEST(Causes, LargeBlocksOfTheHeapCountSinceTheThresholdRose) {
+  auto trace = trace_with_kernel_records();
+  const auto large = [&](std::uint64_t begin_ns, std::uint64_t address, std::uint64_t size,
+                         std::uint64_t usable) {
+    trace.add(0, {EventKind::malloc_, begin_ns, 16, size, usable, address, 0, 5, 0, {}});
+  };
+  large(1000, 0x555500001020, 150'000, 150'008);  // found in the heap all the same
+  large(2000, 0x7f0000001010, 200'000, 200'688);  // a mapping
+  trace.free(0, 3000, 0x7f0000001010);
+  large(4000, 0x555500102020, 190'000, 190'008);
+  large(5000, 0x7f0000009010, 300'000, 303'088);  // still a mapping
+  const Facts facts = facts_of(trace);
+  EXPECT_EQ(facts.large_heap_blocks.calls, 1U);
+  EXPECT_EQ(facts.large_heap_blocks.bytes, 190'008U);
+}
+
+TEST(Causes, TheEndOfAMappingIsToldFromThatOfAnotherLargeBlock) {
+  for (const std::uint64_t usable : {200'688U, 200'680U}) {
+    auto trace = trace_with_kernel_records();
+    trace.add(0, {EventKind::malloc_, 1000, 16, 200'000, usable, 0x7f0000001010, 0, 5, 0, {}});
+    trace.free(0, 2000, 0x7f0000001010, 90'000);
+    const auto expected = usable % 16 == 0 ? SlowCause::own_mapping : SlowCause::own_work;
+    EXPECT_EQ(facts_of(trace).slowest[0].cause, static_cast<std::uint8_t>(expected));
+  }
+}
+
+}  // namespace
+}  // namespace heapwright::analyze
