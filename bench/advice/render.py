@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the table in docs/advice.md from bench/results/advice.json; no figure there is typed by hand.
+
+It stands between two marks in the document; options as in bench/documents.py.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heapwright.measure.statistics import summarize
+from heapwright.report import markdown, units
+
+project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import documents  # noqa: E402
+import sources  # noqa: E402
+
+document_path = project / "docs/advice.md"
+results_path = project / "bench/results/advice.json"
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+WORDS = {
+    "work_ns": "the work",
+    "process_ns": "the process",
+    "waited_ns": "waiting",
+    "resident_bytes": "resident",
+    "requested_bytes": "requested",
+}
+
+
+def row_of(rule: str, found: Mapping[str, Any]) -> list[str]:
+    is_time = found["figure"].endswith("_ns")
+    unit = "ns" if is_time else "bytes"
+    bound = found["bound"]["gain_ns" if is_time else "gain_bytes"]
+    before, after = summarize(found["as_is"]), summarize(found["fixed"])
+    gain = before.median - after.median
+
+    def written(value: float) -> str:
+        return units.number(int(value), unit)
+
+    return [
+        rule,
+        WORDS[found["figure"]],
+        f"{written(before.median)} ±{written(before.spread)}",
+        f"{written(after.median)} ±{written(after.spread)}",
+        written(gain) if gain > 0 else f"−{written(-gain)}",
+        written(bound),
+        units.percent(gain / bound) if gain > 0 else "none",
+    ]
+
+
+def render() -> str:
+    document = json.loads(results_path.read_text(encoding="utf-8"))
+    machine, rules = document["machine"], document["rules"]
+    virtual = " (virtual)" if machine["is_virtual"] else ""
+    runs = len(next(iter(rules.values()))["as_is"])
+    is_busy = float(str(machine["load_average"]).split()[0]) > machine["cpus"]
+    busy = [
+        "The machine was busy: in the recordings, a call that was preempted counts whole, so the bounds are "
+        "wider than on an idle one. Gains are of processor time.",
+        "",
+    ]
+    lines = [
+        f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
+        "",
+        f"Measured on {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, load average "
+        f"{machine['load_average']} at the start; medians of {runs} runs in turns, ± the median "
+        "distance from it.",
+        "",
+        sources.said([document]),
+        "",
+        *(busy if is_busy else []),
+        *markdown.table(
+            ["rule", "of what", "as it is", "advice followed", "gain", "bound", "of the bound"],
+            [row_of(rule, found) for rule, found in rules.items()],
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    before, _, rest = document_path.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return documents.give(document_path, f"{before}{BEGIN}\n{render()}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

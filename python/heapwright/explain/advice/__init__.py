@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""What would a change give? One rule a file; each finds its pattern and bounds the gain."""
+
+from __future__ import annotations
+
+from heapwright.explain.advice.answer import QUESTION, RULES
+
+__all__ = ["QUESTION", "RULES"]

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""The question: all rules asked, what is worth saying kept, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from heapwright.explain.advice import (
+    arena,
+    buffer_cache,
+    deferred_free,
+    evidence,
+    exit_policy,
+    make_shared,
+    node_pool,
+    object_pool,
+    private_heap,
+    reserve,
+    reused_buffer,
+    setting,
+    small_vector,
+    untouched_tails,
+    words,
+)
+from heapwright.explain.advice.rule import CONFIDENCES, LOW, Advice, Rule
+from heapwright.explain.question import Question
+from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.report.columns import Choice, Column, Many, Table
+
+# Of two that find as much for one site, the first is told.
+RULES: tuple[Rule, ...] = tuple(
+    module.RULE
+    for module in (
+        make_shared,
+        small_vector,
+        node_pool,
+        reused_buffer,
+        reserve,
+        arena,
+        object_pool,
+        buffer_cache,
+        exit_policy,
+        deferred_free,
+        setting,
+        private_heap,
+        untouched_tails,
+    )
+)
+_MOST_FINDINGS = 3
+
+
+class Told(NamedTuple):
+    """A rule's advice, with its parts of the whole."""
+
+    rule: Rule
+    advice: Advice
+    time_share: float
+    bytes_share: float
+    owner: str
+    is_cpp: bool
+    other_sites: tuple[str, ...]
+
+    @property
+    def weight(self) -> float:
+        return max(self.time_share, self.bytes_share)
+
+
+class _Source:
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.of = evidence.Evidence(report)
+        whole = report.facts.completeness.is_complete and report.chosen.is_everything
+        self.is_whole = whole and not self.of.is_sampled
+        asked = [rule for rule in RULES if not (rule.unsampled and self.of.is_sampled)]
+        self.left_out = [rule for rule in RULES if rule not in asked]
+        found = [_told(self.of, rule, advice) for rule in asked for advice in rule.find(self.of)]
+        found = [told for told in found if told.is_cpp or told.rule.in_c]
+        found.sort(key=lambda told: -told.weight)  # stable: the rules' order decides among equals
+        worth = [told for told in found if self.of.is_worth(told.advice.time_ns, told.advice.bytes)]
+        self.told = _one_a_site(worth)[: report.top]
+        self.below = next((told for told in found if told not in worth), None)
+
+
+def _told(of: evidence.Evidence, rule: Rule, advice: Advice) -> Told:
+    advice = advice._replace(time_ns=min(advice.time_ns, of.time_ns))  # calls that were preempted look long
+    return Told(
+        rule,
+        advice,
+        share(advice.time_ns, of.time_ns),
+        share(advice.bytes, of.peak_bytes),
+        of.owner(advice.sites[0]),
+        of.is_cpp(advice.sites[0]),
+        tuple(map(of.name, advice.sites[1:])),
+    )
+
+
+def _one_a_site(found: Sequence[Told]) -> list[Told]:
+    """A site is told of once: by what gains most there, and is sure enough if anything is."""
+    kept: list[Told] = []
+    claimed: set[int] = set()
+    for told in sorted(found, key=lambda told: told.advice.confidence == LOW):
+        if told.rule.is_of_moments:
+            kept.append(told)
+        elif told.advice.sites[0] not in claimed:
+            kept.append(told)
+            claimed.update(told.advice.sites)
+    return kept
+
+
+def _action(told: Told) -> str:
+    return told.rule.action if told.is_cpp or not told.rule.in_c else told.rule.in_c
+
+
+def _of_advice(field: str) -> Any:
+    return lambda told, _: getattr(told.advice, field)
+
+
+def _of_rule(field: str) -> Any:
+    return lambda told, _: getattr(told.rule, field)
+
+
+def _findings(answer: Answer) -> list[Finding]:
+    """The most to gain, where the pattern is sure enough; or that there is nothing to."""
+    found: list[Finding] = []
+    for row in answer["advice"]:
+        if row["confidence"] != LOW and len(found) < _MOST_FINDINGS:
+            text = f"{row['name']}: {row['pattern']}; to gain: {words.gain(row)}{words.owned(row)}"
+            parts = (row["part"],) if row["part"] and row["page"] else ()
+            found.append(
+                Finding(min(1.0, 0.2 + max(row["time_share"], row["bytes_share"])), text, parts=parts)
+            )
+    if not answer["advice"] and answer["is_whole"]:
+        found.append(Finding(0.15, words.nothing(answer)))
+    return found
+
+
+_EMPTY = {"rule": "", "name": "", "gain_ns": 0, "time_share": 0.0, "gain_bytes": 0, "bytes_share": 0.0}
+
+
+def _below(source: _Source, _: Answer) -> Answer:
+    told = source.below
+    if told is None:
+        return dict(_EMPTY)
+    return {
+        "rule": told.rule.name,
+        "name": source.of.name(told.advice.sites[0]),
+        "gain_ns": told.advice.time_ns,
+        "time_share": told.time_share,
+        "gain_bytes": told.advice.bytes,
+        "bytes_share": told.bytes_share,
+    }
+
+
+def _rows(source: _Source) -> list[tuple[Any, Told]]:
+    return [(source.report.sites[told.advice.sites[0]], told) for told in source.told]
+
+
+QUESTION = Question(
+    "advice",
+    "What a change would give at most",
+    (
+        Column("durations_recorded", "flag", value=lambda source, _: source.of.has_times),
+        Column(
+            "is_whole",
+            "flag",
+            value=lambda source, _: source.is_whole,
+            about="Every call was looked at: that there is no advice says something.",
+        ),
+        Column(
+            "run_ns",
+            "ns",
+            value="of.time_ns",
+            about="The run: lives of the threads that make the calls, less the recorder's time.",
+        ),
+        Column("peak_bytes", "bytes", value="of.peak_bytes", about="Usable."),
+        Column(
+            "allocator_share",
+            "share",
+            value=lambda source, _: share(
+                source.of.facts.totals.allocator_ns if source.of.has_times else 0, source.of.time_ns
+            ),
+        ),
+        Column("least_time_share", "share", value=lambda _source, _: evidence.LEAST_TIME_SHARE),
+        Column("least_bytes_share", "share", value=lambda _source, _: evidence.LEAST_BYTES_SHARE),
+        Column(
+            "largest_below",
+            (
+                Column("rule", "text"),
+                Column("name", "text"),
+                Column("gain_ns", "ns"),
+                Column("time_share", "share"),
+                Column("gain_bytes", "bytes"),
+                Column("bytes_share", "share"),
+            ),
+            value=_below,
+            about='The most of what is below the least shares; rule "" = nothing.',
+        ),
+        Column(
+            "left_out",
+            Many((Column("rule", "text"), Column("why", "text"))),
+            value=lambda source, _: [{"rule": rule.name, "why": rule.unsampled} for rule in source.left_out],
+        ),
+    ),
+    (
+        Table(
+            "advice",
+            (
+                Column("rule", "text", value=_of_rule("name")),
+                Column("part", "text", value=_of_rule("part"), about='Of docs/parts; "" = none.'),
+                Column("pattern", "text", value=_of_advice("pattern")),
+                Column("evidence", Many("text"), value=lambda told, _: list(told.advice.evidence)),
+                Column("other_sites", Many("text"), value=lambda told, _: list(told.other_sites)),
+                Column("action", "text", value=lambda told, _: _action(told)),
+                Column(
+                    "gain_ns", "ns", value=_of_advice("time_ns"), about="At most; 0 = none, or not known."
+                ),
+                Column("time_share", "share"),
+                Column(
+                    "gain_bytes", "bytes", value=_of_advice("bytes"), about="At most; 0 = none, or not known."
+                ),
+                Column("bytes_share", "share"),
+                Column("what", "text", value=_of_advice("what"), about="Which time and bytes the bound is."),
+                Column("confidence", Choice(CONFIDENCES), value=_of_advice("confidence")),
+                Column("why", "text", value=_of_advice("why")),
+                Column("when_not", Many("text"), value=lambda told, _: list(told.rule.when_not)),
+                Column(
+                    "owner",
+                    "text",
+                    about='The system library that the site is in; "" = the program or its own.',
+                ),
+                Column(
+                    "page",
+                    "text",
+                    value=lambda told, _: (
+                        f"docs/parts/{told.rule.part}.md" if told.rule.part and told.is_cpp else ""
+                    ),
+                ),
+                Column("before", "text", value=lambda told, _: told.rule.before if told.is_cpp else ""),
+                Column("after", "text", value=lambda told, _: told.rule.after if told.is_cpp else ""),
+            ),
+            _rows,
+            of_sites=True,
+            about="Most to gain first. Gains are bounds from the recording's figures; they do not add up.",
+        ),
+    ),
+    prepare=_Source,
+    findings=_findings,
+    show=words.show,
+)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Blocks of several sites that die together: an arena."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from heapwright.explain.advice.evidence import Evidence
+from heapwright.explain.advice.rule import HIGH, LOW, MEDIUM, Advice, Rule
+from heapwright.model.facts import EmptiedSite
+from heapwright.report import units
+
+_LEAST_RUNS = 3
+_LEAST_BLOCKS = 64  # of a site in one run
+_BEFORE_ATTRIBUTED = 32  # blocks of each run that are not told by site
+_MOST_DIE_SO = 0.9
+_NEARLY_ALL = 0.98
+_BY_OTHERS = 0.1
+
+
+def _find(of: Evidence) -> Iterator[Advice]:
+    """For each leading site, those that are emptied with it."""
+    groups: dict[int, list[EmptiedSite]] = {}
+    for row in of.facts.emptied_sites:
+        groups.setdefault(row.leader, []).append(row)
+    for leader, rows in groups.items():
+        led = next((row for row in rows if row.site == leader), None)
+        if led is None or led.runs < _LEAST_RUNS or led.blocks < _LEAST_BLOCKS * led.runs:
+            continue
+        fitting = [row for row in rows if _share(of, row) >= _MOST_DIE_SO and row.blocks >= _LEAST_BLOCKS]
+        if led in fitting and not _is_left_alone(of, leader):
+            others = [row for row in fitting if row is not led and not _is_left_alone(of, row.site)]
+            yield _advice(of, led, others)
+
+
+def _is_left_alone(of: Evidence, site: int) -> bool:
+    """Pools, and objects whose last owner decides when they end."""
+    return of.is_a_pool(site) or site in of.control_blocks or of.container(site)[0] == "shared_ptr"
+
+
+def _share(of: Evidence, row: EmptiedSite) -> float:
+    """Of the site's blocks: died in such runs, or before when a buffer grew."""
+    missed = _BEFORE_ATTRIBUTED * row.runs if row.site == row.leader else 0
+    grown = of.growths[row.site].steps if row.site in of.growths else 0
+    return min(1.0, (row.blocks + missed + grown) / max(1, of.site(row.site).allocations))
+
+
+def _advice(of: Evidence, led: EmptiedSite, others: list[EmptiedSite]) -> Advice:
+    sites = (led.site, *(row.site for row in others))
+    blocks = sum(row.blocks for row in (led, *others))
+    total = sum(row.bytes for row in (led, *others))
+    sure = min(_share(of, row) for row in (led, *others))
+    by_others = max(of.site(site).freed_by_other_thread / max(1, of.site(site).freed) for site in sites)
+    with_it = f" with those of {units.counted(len(others), 'other site')}" if others else ""
+    confidence, why = HIGH, f"{units.percent(sure)} of the blocks of each site died in such a run"
+    if by_others > _BY_OTHERS:
+        confidence, why = LOW, f"{why}; but {units.percent(by_others)} were freed by another thread"
+    elif sure < _NEARLY_ALL:
+        confidence = MEDIUM
+    return Advice(
+        sites,
+        f"its blocks die together{with_it}, {units.count(led.runs)} times",
+        (
+            f"{units.counted(led.runs, 'run')} of frees without an allocation between them took "
+            f"{units.size(total / led.runs)} in {units.count(blocks // led.runs)} blocks on average, "
+            "and left next to nothing of these sites",
+        ),
+        "all calls of these sites and the frees of their blocks; the allocator's rounding and headers",
+        confidence,
+        why,
+        sum(map(of.time_of, sites)),
+        sum(map(of.lost_bytes, sites)),
+    )
+
+
+RULE = Rule(
+    "arena",
+    "arena",
+    "allocate them in one arena, and reset it where they are freed today",
+    _find,
+    (
+        "something of them must outlive the rest: its memory comes back only with the arena",
+        "the objects own heap memory of their own that would stay outside (std::string, std::vector)",
+        "several threads allocate: an arena takes no lock",
+    ),
+    "allocate them in one region (an obstack, a pool of your library) and free that as a whole",
+    prelude="""\
+#include <heapwright/arena.hpp>
+struct Node { Node* left; Node* right; int value; };
+void use(Node*);
+int next_value();""",
+    before="""\
+Node* tree = nullptr;
+for (int i = 0; i < 1000; ++i) tree = new Node{tree, nullptr, next_value()};
+use(tree);
+while (tree != nullptr) {
+  Node* left = tree->left;
+  delete tree;
+  tree = left;
+}""",
+    after="""\
+static heapwright::arena memory;
+Node* tree = nullptr;
+for (int i = 0; i < 1000; ++i) tree = memory.create<Node>(tree, nullptr, next_value());
+use(tree);
+memory.reset();  // all of it; keeps its blocks for the next time""",
+    unsampled="what dies together takes every call",
+)

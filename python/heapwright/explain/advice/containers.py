@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Which container a block is of, by the functions between the allocator and the site."""
+
+from __future__ import annotations
+
+import re
+
+from heapwright.model import Location
+from heapwright.model.names import bare_name
+
+# By the first frame, from the allocator outwards, that tells. An inlined function has its header's
+# name alone, without its class.
+_HEADERS = {
+    "stl_vector.h": "vector",
+    "vector.tcc": "vector",
+    "stl_bvector.h": "vector",
+    "basic_string.h": "string",
+    "basic_string.tcc": "string",
+    "stl_tree.h": "map",
+    "stl_map.h": "map",
+    "stl_set.h": "map",
+    "hashtable.h": "hash table",
+    "hashtable_policy.h": "hash table",
+    "unordered_map.h": "hash table",
+    "unordered_set.h": "hash table",
+    "stl_list.h": "list",
+    "list.tcc": "list",
+    "forward_list.h": "list",
+    "forward_list.tcc": "list",
+    "stl_deque.h": "deque",
+    "deque.tcc": "deque",
+}
+_CONTAINERS = (
+    ("heapwright", re.compile(r"^heapwright::")),
+    ("control block", re.compile(r"^(?:std::__shared_count::)?__shared_count$")),
+    ("buckets", re.compile(r"_M_allocate_buckets|_M_rehash")),
+    ("vector", re.compile(r"^std::(?:vector|_Vector_base|_Bvector_base)::")),
+    ("string", re.compile(r"^std::(?:basic_string|string|wstring)::")),
+    ("map", re.compile(r"^std::(?:_Rb_tree|map|set|multimap|multiset)::")),
+    ("hash table", re.compile(r"^std::(?:_Hashtable|unordered_\w+)::|^std::__detail::_Hashtable_alloc::")),
+    ("list", re.compile(r"^std::(?:list|_List_base|forward_list|_Fwd_list_base)::")),
+    ("deque", re.compile(r"^std::(?:deque|_Deque_base)::")),
+)
+NODES = ("map", "hash table", "list")
+_ARGUMENTS = re.compile(r".*__shared_count<(.*)>(?:\(.*\))?$")
+
+
+def kind_of(location: Location) -> str:
+    """The container that the function belongs to; "" = none that is known."""
+    name = bare_name(location.function)
+    for kind, pattern in _CONTAINERS:
+        if pattern.search(name):
+            return _control_block(location.function) if kind == "control block" else kind
+    return _HEADERS.get(location.file.rsplit("/", 1)[-1], "")
+
+
+def _control_block(function: str) -> str:
+    """Which kind of shared_ptr it belongs to, by its template arguments: only a pointer's is make_shared's
+    to save."""
+    arguments = _ARGUMENTS.search(function)
+    if arguments is None:
+        return ""
+    depth, commas = 0, 0
+    for letter in arguments[1]:
+        depth += (letter in "<(") - (letter in ">)")
+        commas += letter == "," and depth == 0
+    if commas or not arguments[1].rstrip().endswith("*"):
+        return "shared_ptr"
+    return "control block"

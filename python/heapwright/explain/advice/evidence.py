@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""What the rules are told: the facts of a site, the run's measure, whose code it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from heapwright.explain import site_names
+from heapwright.explain.advice import containers
+from heapwright.explain.report import Report, share
+from heapwright.model import Location, SiteFacts
+from heapwright.model.facts import CopiedGrowth, Residency, SiteSizes
+from heapwright.model.names import bare_name
+from heapwright.model.sites import MARKS
+from heapwright.report import units
+
+# Below these nothing is said: a run of the changed program would not show it.
+LEAST_TIME_SHARE = 0.02
+LEAST_TIME_NS = 1_000_000
+LEAST_BYTES_SHARE = 0.05
+LEAST_BYTES = 1 << 20
+_NEAR = 0.05  # so that what is said of the largest below the floor is so
+
+_LARGEST_CONTROL_BLOCK = 40
+_LEAST_CONTROL_BLOCKS = 100  # of one stack
+_MOST_STACKS = 16  # of a site that are looked at for the containers in them
+_LEAST_THREAD_SHARE = 0.01
+_LEAST_REST_NS = 20_000_000
+
+# Code that hands out pieces of what it allocates.
+_IS_POOL = re.compile(
+    r"(?:^|[_:]|(?<=[a-z]))(?:pool|palloc|arena|obstack|slab|zone|monotonic|bump)", re.IGNORECASE
+)
+_SYSTEM_FOLDERS = ("/lib", "/usr/lib")
+
+
+class ControlBlocks(NamedTuple):
+    """Sums over a site's; time: of their calls and frees."""
+
+    allocations: int
+    usable_bytes: int
+    live_at_peak_blocks: int
+    time_ns: int
+
+
+class Evidence:
+    """Made once for all rules."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.facts = report.facts
+        metadata = report.trace.metadata
+        self.is_sampled = report.facts.spreads is not None
+        self.has_times = metadata.durations_recorded and not self.is_sampled
+        self.is_glibc = metadata.allocator.startswith("glibc")
+        self.peak_bytes = max(report.facts.peak.live_usable_bytes, report.facts.peak.live_bytes)
+        self._containers: dict[int, tuple[str, float]] = {}
+
+    @property
+    def allocation_cost_ns(self) -> float:
+        """What the recorder took of each allocation, the real call not counted."""
+        return self.report.trace.metadata.self_cost_allocation_ns * self._cost_scale
+
+    @property
+    def release_cost_ns(self) -> float:
+        return self.report.trace.metadata.self_cost_release_ns * self._cost_scale
+
+    @cached_property
+    def _cost_scale(self) -> float:
+        """Calibrated by few calls, of which one that was preempted counts for many: not more than half of
+        the time is the recorder's."""
+        cost_ns = self.facts.recorder.calls_ns
+        return min(1.0, self._lived_ns / 2 / cost_ns) if cost_ns else 1.0
+
+    @cached_property
+    def time_ns(self) -> int:
+        """The lives of the threads that make the calls, without what the recorder took of them."""
+        cost = self.facts.recorder
+        own_ns = int(self._lived_ns - cost.calls_ns * self._cost_scale - cost.waited_ns)
+        return max(own_ns, self.facts.totals.allocator_ns, 1)
+
+    @cached_property
+    def _lived_ns(self) -> int:
+        threads = self.facts.threads
+        most = max((thread.allocator_ns for thread in threads), default=0)
+        busy = [
+            number
+            for number, thread in enumerate(threads)
+            if thread.allocator_ns >= max(1, most * _LEAST_THREAD_SHARE)
+        ]
+        return self.report.time_of_threads(busy)
+
+    def site(self, number: int) -> SiteFacts:
+        return self.facts.sites[number]
+
+    def sizes(self, number: int) -> SiteSizes:
+        return self.facts.site_sizes[number]
+
+    def name(self, number: int) -> str:
+        return site_names.site_name(self.report.sites[number])
+
+    def time_of(self, number: int) -> int:
+        """Of the site's calls and of the frees of its blocks; 0 = not known."""
+        site = self.site(number)
+        return site.allocator_ns + site.release_ns if self.has_times else 0
+
+    def candidates(self, least_allocations: int = 100) -> list[int]:
+        """Sites that come near the floor with their calls, or with their blocks at the peak: most time
+        first. No part's own blocks."""
+        facts = self.facts.sites
+        found = [
+            number
+            for number, site in enumerate(facts)
+            if site.allocations >= least_allocations
+            and (
+                self.time_of(number) >= _NEAR * LEAST_TIME_SHARE * self.time_ns > 0
+                or site.live_at_peak_bytes + self.lost_bytes(number)
+                >= _NEAR * LEAST_BYTES_SHARE * self.peak_bytes
+            )
+        ]
+        found.sort(key=lambda number: (-self.time_of(number), -facts[number].live_at_peak_bytes))
+        return [number for number in found if not self.is_a_pool(number)]
+
+    def is_worth(self, time_ns: int, count_bytes: int) -> bool:
+        """Whether so much shows."""
+        is_long = time_ns >= max(LEAST_TIME_NS, LEAST_TIME_SHARE * self.time_ns)
+        return is_long or count_bytes >= max(LEAST_BYTES, LEAST_BYTES_SHARE * self.peak_bytes)
+
+    def most_bytes_at_once(self, number: int) -> int:
+        return max(self.site(number).own_peak_bytes, 1)
+
+    def times_over(self, number: int) -> float:
+        """How often the site allocated anew all that it ever held at once."""
+        return self.site(number).bytes / self.most_bytes_at_once(number)
+
+    def lost_bytes(self, number: int, round_to: int = 8) -> int:
+        """At the peak, of this site: the allocator's rounding, and its header where it is known to "
+        "have one."""
+        site = self.site(number)
+        per_block = site.overhead_bytes / max(1, site.allocations)
+        own_rounding = (-(site.bytes // max(1, site.allocations))) % round_to
+        header = 8 if self.is_glibc else 0
+        return int(site.live_at_peak_blocks * max(0.0, per_block + header - own_rounding))
+
+    def is_cpp(self, number: int) -> bool:
+        """The site calls operator new."""
+        site = self.site(number)
+        return 2 * site.by_operator_new >= site.allocations > 0
+
+    def is_a_pool(self, number: int) -> bool:
+        """The site fills a pool, as far as its name or its frames say."""
+        if _IS_POOL.search(bare_name(self.report.sites[number].location.function)):
+            return True
+        return self.container(number)[0] == "heapwright"
+
+    def container(self, number: int) -> tuple[str, float]:
+        """The container that most of the site's blocks are of, by the functions between allocator and
+        site, and the share of its allocations; "" where none is seen."""
+        if number not in self._containers:
+            self._containers[number] = self._find_container(number)
+        return self._containers[number]
+
+    def _find_container(self, number: int) -> tuple[str, float]:
+        weights: dict[str, int] = {}
+        stacks = self._stacks.get(number, [])[:_MOST_STACKS]
+        for allocations, stack in stacks:
+            kind = self._container_of(stack, self.report.sites[number].location)
+            weights[kind] = weights.get(kind, 0) + allocations
+        if not weights:
+            return "", 0.0
+        kind, most = max(weights.items(), key=lambda item: item[1])
+        return kind, share(most, self.site(number).allocations)
+
+    @cached_property
+    def _stacks(self) -> dict[int, list[tuple[int, int]]]:
+        """By site: allocations and stack, most first."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        site_of_stack = self.report.sites.site_of_stack
+        for stack, allocations in enumerate(self.facts.stacks["allocations"].tolist()):
+            if allocations:
+                found.setdefault(site_of_stack[stack], []).append((allocations, stack))
+        for stacks in found.values():
+            stacks.sort(reverse=True)
+        return found
+
+    def _container_of(self, stack: int, site: Location) -> str:
+        for location in self._locations(stack):
+            if (location.function, location.file, location.line) == (site.function, site.file, site.line):
+                break
+            kind = containers.kind_of(location)
+            if kind:
+                return kind
+        return ""
+
+    def _locations(self, stack: int) -> Iterator[Location]:
+        """Of a stack, innermost first; nobody walks it to its end."""
+        trace = self.report.trace
+        tree, symbols = trace.stack_columns, trace.symbols()
+        while stack != 0:
+            frame = tree["frame"][stack]
+            yield from [MARKS[frame]] if frame in MARKS else symbols.locations(frame)
+            stack = tree["parent"][stack]
+
+    def owner(self, number: int) -> str:
+        """The library that the site is in, where it is the system's and not the program; otherwise ""."""
+        library = self.report.sites[number].location.library
+        metadata = self.report.trace.metadata
+        if not library or library == metadata.program.rsplit("/", 1)[-1]:
+            return ""
+        paths = [module.path for module in self.report.trace.modules if module.path.endswith("/" + library)]
+        return library if any(path.startswith(_SYSTEM_FOLDERS) for path in paths) else ""
+
+    @cached_property
+    def scan_with_most_free(self) -> tuple[int, Residency] | None:
+        """Of resident memory; its number and itself."""
+        scans = list(enumerate(self.facts.residency))
+        free = [(scan.partly_free_bytes + scan.free_page_bytes, number, scan) for number, scan in scans]
+        return max(free, key=lambda one: one[:2])[1:] if free else None
+
+    @cached_property
+    def idle_share(self) -> float:
+        """Of the run: rests of 20 ms and more without a heap call of any thread."""
+        steps = self.facts.timeline
+        idle_ns = 0
+        for _, same in groupby(pairwise(steps), lambda pair: pair[1].allocations == pair[1].releases == 0):
+            pairs = list(same)
+            span_ns = pairs[-1][1].time_ns - pairs[0][0].time_ns
+            is_idle = pairs[0][1].allocations == pairs[0][1].releases == 0
+            idle_ns += span_ns if is_idle and span_ns >= _LEAST_REST_NS else 0
+        return share(idle_ns, self.facts.totals.span_ns)
+
+    @cached_property
+    def growths(self) -> dict[int, CopiedGrowth]:
+        """By site."""
+        return {growth.site: growth for growth in self.facts.copied_growths}
+
+    def copy_ns(self, number: int) -> int:
+        """Between the calls when the site's buffers grew by a new block; the recorder's own time is out."""
+        growth, site = self.growths.get(number), self.site(number)
+        if growth is None or not self.has_times:
+            return 0
+        calls_ns = site.allocator_ns / max(1, site.allocations) + site.release_ns / max(1, site.freed)
+        return max(0, growth.time_ns - int(growth.steps * (calls_ns + self.allocation_cost_ns)))
+
+    def sizes_in_words(self, number: int) -> str:
+        sizes = self.sizes(number)
+        if sizes.min_bytes == sizes.max_bytes:
+            return f"all {units.size(sizes.max_bytes)}"
+        return (
+            f"{units.size(sizes.min_bytes)} to {units.size(sizes.max_bytes)}, half up to "
+            f"{units.size(sizes.p50_bytes)}, 90 % up to {units.size(sizes.p90_bytes)}"
+        )
+
+    @cached_property
+    def control_blocks(self) -> dict[int, ControlBlocks]:
+        """By site: the blocks that shared_ptr allocates beside objects that exist already."""
+        found: dict[int, ControlBlocks] = {}
+        columns = self.facts.stacks
+        fields = ("allocations", "by_operator_new", "bytes", "overhead_bytes", "live_at_peak_blocks",
+                  "allocator_ns", "release_ns")  # fmt: skip
+        rows = zip(*(columns[field].tolist() for field in fields), strict=True)
+        for stack, (allocations, by_new, size, overhead, live, allocator_ns, release_ns) in enumerate(rows):
+            is_small = size <= _LARGEST_CONTROL_BLOCK * allocations
+            if not by_new or not is_small or allocations < _LEAST_CONTROL_BLOCKS:
+                continue
+            site = self.report.sites.site_of_stack[stack]
+            if self._container_of(stack, self.report.sites[site].location) == "control block":
+                sums = found.get(site, ControlBlocks(0, 0, 0, 0))
+                own = (allocations, size + overhead, live, allocator_ns + release_ns)
+                found[site] = ControlBlocks(*map(sum, zip(sums, own, strict=True)))
+        return found

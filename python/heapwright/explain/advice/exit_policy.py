@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Frees at the end of the process: leave them to the kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from heapwright.explain.advice import runs
+from heapwright.explain.advice.evidence import Evidence
+from heapwright.explain.advice.rule import HIGH, Advice, Rule
+from heapwright.report import units
+
+
+def _find(of: Evidence) -> Iterator[Advice]:
+    found = runs.last_runs(of)
+    blocks: Counter[int] = Counter()
+    for run in found:
+        blocks[run.site] += run.blocks
+    if not of.has_times or not found:
+        return
+    took_ns = sum(runs.span_ns(of, run) for run in found)
+    freed = sum(run.blocks for run in found)
+    yield Advice(
+        tuple(site for site, _ in blocks.most_common(5)),
+        f"the process ends with {units.count(freed)} frees in a row, most of them of blocks from here",
+        (
+            f"{units.size(sum(run.bytes for run in found))}, {units.duration(took_ns)} before the "
+            "process was gone",
+        ),
+        "from the first to the last of these frees, destructors included, less the recorder's own time",
+        HIGH,
+        "the process exited right after them",
+        took_ns,
+    )
+
+
+RULE = Rule(
+    "exit_policy",
+    "deferred_free",
+    "let what lives until the exit end with the process",
+    _find,
+    (
+        "a destructor does more than free: flushes a file, closes a connection, removes a lock",
+        "the same code also runs in the middle of a process, as a library's does",
+        "a leak checker must stay quiet: the part destroys under sanitizers and valgrind",
+    ),
+    "skip the frees when the process is about to exit; keep them for leak checkers",
+    prelude="""\
+#include <heapwright/deferred_free.hpp>
+#include <map>
+#include <string>
+using Table = std::map<std::string, int>;
+void work(Table&);""",
+    before="""\
+static Table table;  // its destructor frees every node at exit
+work(table);""",
+    after="""\
+static heapwright::lives_until_exit<Table> table(heapwright::exit_policy::bury);
+work(*table);""",
+    unsampled="what is freed in a row takes every call",
+    is_of_moments=True,
+)

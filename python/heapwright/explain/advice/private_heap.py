@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Survivors among temporaries: a heap of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from heapwright.explain.advice.evidence import Evidence
+from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
+from heapwright.report import units
+
+_MOST_FREED = 0.25  # of the site's blocks: above it, the site does not tell what stays from what goes
+_FEW_FREED = 0.05
+_LEAST_BLOCKS = 16
+
+
+def _find(of: Evidence) -> Iterator[Advice]:
+    scan = of.scan_with_most_free
+    for pin in of.facts.pins if scan is not None else ():
+        number, moment = scan or (0, None)
+        facts = of.site(pin.site)
+        freed = facts.freed / max(1, facts.allocations)
+        free_bytes = moment.partly_free_bytes + moment.free_page_bytes if moment is not None else 0
+        # A block or two at the heap's top are chance: a buffer of stdio's, a table that just grew.
+        if pin.blocks < _LEAST_BLOCKS:
+            continue
+        held = min(max(pin.pinned_bytes, pin.held_bytes), free_bytes)
+        if pin.scan != number or freed > _MOST_FREED or pin.live_bytes > held or of.is_a_pool(pin.site):
+            continue
+        yield Advice(
+            (pin.site,),
+            f"{units.counted(pin.blocks, 'block')} of {units.size(pin.live_bytes)} in all keep "
+            f"{units.size(held)} of free memory resident",
+            (
+                f"{units.size(pin.pinned_bytes)} on {units.count(pin.pages)} pages with no other site's, "
+                f"{units.size(pin.held_bytes)} below its last block at the heap's top; "
+                f"{units.percent(freed)} of all that it made were freed",
+            ),
+            "what is free there, if nothing else came to lie there",
+            HIGH if freed <= _FEW_FREED else MEDIUM,
+            "the site tells what stays from what goes; pages are looked at one by one",
+            0,
+            held,
+        )
+
+
+RULE = Rule(
+    "private_heap",
+    "class_heap",
+    "give the blocks that stay a heap of their own",
+    _find,
+    (
+        "the site's other blocks go soon: then its heap is full of holes as well",
+        "another allocator is in use in production: it lays blocks elsewhere",
+        "there are few such objects: a heap of its own keeps a page at least",
+    ),
+    "take the blocks that stay from one region of their own",
+    prelude="""\
+#include <heapwright/class_heap.hpp>""",
+    before="""\
+struct Session { int id; };
+Session* make_session() { return new Session(); }""",
+    after="""\
+struct Session : heapwright::class_heap<Session> { int id; };
+Session* make_session() { return new Session(); }  // with heapwright's heap linked or preloaded""",
+    unsampled="which page holds a block takes every block",
+)

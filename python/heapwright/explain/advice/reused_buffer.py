@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Allocate, use, free, with nothing between: memory on the stack, or one buffer that is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from heapwright.explain.advice.evidence import Evidence
+from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
+from heapwright.report import units
+
+_LEAST_SHARE = 0.8
+_LEAST_TEMPORARIES = 1000
+_ON_THE_STACK = 1024
+
+
+def _find(of: Evidence) -> Iterator[Advice]:
+    for site in of.candidates(_LEAST_TEMPORARIES):
+        facts, sizes = of.site(site), of.sizes(site)
+        part = facts.temporaries / max(facts.allocations, facts.freed)
+        if facts.temporaries < _LEAST_TEMPORARIES or part < _LEAST_SHARE:
+            continue
+        is_small = sizes.p99_bytes <= _ON_THE_STACK
+        room = (
+            f"99 % of them fit {units.size(sizes.p99_bytes)}: room on the stack does"
+            if is_small
+            else f"99 % of them fit {units.size(sizes.p99_bytes)}: one kept buffer that grows does"
+        )
+        yield Advice(
+            (site,),
+            f"{units.count(facts.temporaries)} blocks were freed before their thread allocated again",
+            (room, f"sizes asked for: {of.sizes_in_words(site)}"),
+            "the calls of this site and the frees of its blocks",
+            HIGH if part >= 0.99 else MEDIUM,
+            f"{units.percent(part)} of the site's blocks were so",
+            int(of.time_of(site) * part),
+        )
+
+
+RULE = Rule(
+    "reused_buffer",
+    "small_vector",
+    "use room on the stack for what is small, or clear and fill one buffer again",
+    _find,
+    (
+        "the block is handed on, or kept for longer in other runs than in this one",
+        "the sizes have no bound: a kept buffer stays as large as its largest use",
+        "the function is called recursively, or by several threads, with one buffer for all",
+    ),
+    "use an array on the stack for what is small, or keep one buffer across the calls",
+    prelude="""\
+#include <heapwright/small_vector.hpp>
+#include <cstddef>
+#include <vector>
+std::size_t next_size();
+void fill(char*, std::size_t);""",
+    before="""\
+for (int i = 0; i < 1000; ++i) {
+  const std::size_t size = next_size();
+  std::vector<char> line(size);
+  fill(line.data(), size);
+}""",
+    after="""\
+for (int i = 0; i < 1000; ++i) {
+  const std::size_t size = next_size();
+  heapwright::small_vector<char, 256> line(size);  // the heap only beyond 256
+  fill(line.data(), size);
+}""",
+    unsampled="what a thread does between an allocation and its free takes every call",
+)

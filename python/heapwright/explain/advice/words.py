@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""The advice for people."""
+
+from __future__ import annotations
+
+from heapwright.explain.report import Answer
+from heapwright.report import units, widgets
+
+_MUCH = 0.1  # of the time
+
+
+def gain(row: Answer) -> str:
+    """The bound in a few words."""
+    gains = []
+    if row["gain_ns"]:
+        gains.append(f"{units.duration(row['gain_ns'])} ({units.percent(row['time_share'])} of the run)")
+    if row["gain_bytes"]:
+        gains.append(f"{units.size(row['gain_bytes'])} ({units.percent(row['bytes_share'])} of the peak)")
+    return f"at most {' and '.join(gains)}"
+
+
+def owned(row: Answer) -> str:
+    return f" (of {row['owner']}: for its owner)" if row["owner"] else ""
+
+
+def nothing(answer: Answer) -> str:
+    """Where the calls take much, that nothing is known against it is another thing."""
+    part = answer["allocator_share"]
+    took = f"all heap calls took {units.percent(part)} of the time of the threads that make them"
+    if part >= _MUCH:
+        text = f"no advice, though {took}: no rule knows a part or a setting against it"
+    else:
+        text = "nothing worth fixing by a part or a setting"
+        text += f": {took}" if answer["durations_recorded"] else ""
+    below = answer["largest_below"]
+    if below["rule"]:
+        text += f"; the most that one change would give is {gain(below).removeprefix('at most ')}"
+    return text
+
+
+def show(answer: Answer) -> widgets.RenderableType:
+    """One paragraph each: the site, the gain, the evidence, and the part with its code once."""
+    parts: list[widgets.RenderableType] = []
+    shown: set[str] = set()
+    for number, row in enumerate(answer["advice"], 1):
+        bound = "A bound on the calls, not a measurement" if row["gain_ns"] else "A bound"
+        title = widgets.Text(f"{number}. {row['name']}", style="bold")
+        rows = [
+            ("seen", "; ".join((row["pattern"], *row["evidence"]))),
+            ("do", f"{row['action']}{owned(row)}"),
+            ("gain", f"{gain(row)}: {row['what']}. {bound}"),
+            ("sure", f"{row['confidence']}: {row['why']}"),
+            ("not if", "; ".join(row["when_not"])),
+        ]
+        if row["other_sites"]:
+            rows.insert(
+                1,
+                ("with", ", ".join(row["other_sites"][:5]) + (", …" if len(row["other_sites"]) > 5 else "")),
+            )
+        if row["page"]:
+            rows.append(("part", row["page"]))
+        parts += [title, widgets.Pairs([(f"   {name}", widgets.Text(text)) for name, text in rows])]
+        if row["before"] and row["rule"] not in shown:
+            shown.add(row["rule"])
+            for name in ("before", "after"):
+                lines = "\n".join(f"     {line}" for line in row[name].splitlines())
+                parts += [widgets.Text(f"   {name}:", style="dim"), widgets.Text(lines)]
+        parts.append(widgets.Text())
+    if not answer["advice"]:
+        parts.append(widgets.Text(nothing(answer) if answer["is_whole"] else "nothing in what was recorded"))
+    if answer["left_out"]:
+        names = ", ".join(row["rule"] for row in answer["left_out"])
+        parts.append(widgets.Text(f"not looked for in samples: {names}", style="dim"))
+    floor = (
+        f"said from {units.percent(answer['least_time_share'])} of the run's time or "
+        f"{units.percent(answer['least_bytes_share'])} of the peak on"
+    )
+    parts.append(widgets.Text(floor, style="dim"))
+    return widgets.Group(*parts)

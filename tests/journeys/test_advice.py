@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Advice: for each rule a program that it has to speak to, the same with the advice followed, and one that
+only looks like it (tests/programs/advice)."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Record, Recording, command
+
+ENVIRONMENT = {"setting": {"MALLOC_MMAP_THRESHOLD_": "65536"}}
+RULES = (
+    "arena",
+    "buffer_cache",
+    "deferred_free",
+    "exit_policy",
+    "make_shared",
+    "node_pool",
+    "object_pool",
+    "private_heap",
+    "reserve",
+    "reused_buffer",
+    "setting",
+    "small_vector",
+    "untouched_tails",
+)
+
+
+def advice(path: Path) -> dict[str, Any]:
+    """The answer, with what the first screen says of it."""
+    line = [command, "explain", path, "--question", "advice", "--json"]
+    done = subprocess.run(list(map(str, line)), capture_output=True, check=True, timeout=120)
+    document: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = document["questions"]["advice"]
+    found = document["summary"]["findings"]
+    answer["findings"] = [one["text"] for one in found if one["question"] == "advice"]
+    return answer
+
+
+def recorded(record: Record, rule: str, mode: str) -> Recording:
+    environment = ENVIRONMENT.get(rule, {}) if mode == "as_is" else {}
+    recording = record(f"advice_{rule}", mode, environment=environment)
+    assert recording.status == 0, recording.errors
+    return recording
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_rule_speaks_of_the_site(record: Record, rule: str) -> None:
+    answer = advice(recorded(record, rule, "as_is").trace().path)
+    told = [row for row in answer["advice"] if row["rule"] == rule]
+    assert told, [row["rule"] for row in answer["advice"]]
+    assert re.search(r"::site\b", " ".join([told[0]["name"], *told[0]["other_sites"]]))
+    assert told[0]["gain_ns"] > 0 or told[0]["gain_bytes"] > 0
+    assert told[0]["when_not"] and told[0]["evidence"] and told[0]["why"]
+
+
+@pytest.mark.parametrize("mode", ["fixed", "lookalike"])
+@pytest.mark.parametrize("rule", RULES)
+def test_the_rule_is_silent(record: Record, rule: str, mode: str) -> None:
+    answer = advice(recorded(record, rule, mode).trace().path)
+    assert [row["name"] for row in answer["advice"] if row["rule"] == rule] == []
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="sqlite3 is not installed")
+def test_sqlite_has_nothing_worth_fixing(record: Record) -> None:
+    script = Path(__file__).resolve().parents[2] / "examples/orders.sql"
+    recording = record(Path(shutil.which("sqlite3") or ""), ":memory:", f".read {script}")
+    answer = advice(recording.trace().path)
+    assert answer["advice"] == []
+    assert answer["findings"] and answer["findings"][0].startswith("nothing worth fixing")
+    assert "% of the time of the threads" in answer["findings"][0]

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Advice: what the rules say of made traces, that their code compiles, and that what they name is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heapwright.explain.advice import RULES
+from test_explain import check, explained, made, printed
+from written_traces import DELETE, FREE, MALLOC, NEW, MadeTrace
+
+PROJECT = Path(__file__).resolve().parents[2]
+BY_NAME = {rule.name: rule for rule in RULES}
+
+
+def answer_of(trace: MadeTrace, path: Path) -> dict[str, Any]:
+    document = explained(made(path, trace))
+    check(document)
+    found: dict[str, Any] = document["questions"]["advice"]
+    found["printed"] = " ".join(printed(document, 60).split())
+    found["findings"] = [one for one in document["summary"]["findings"] if one["question"] == "advice"]
+    return found
+
+
+def turned_over(allocate: int, release: int, size: int, took: int) -> MadeTrace:
+    """Ten blocks at once, each freed when another takes its place."""
+    trace = MadeTrace(end="end 1 0 20000000")
+    for number in range(5000):
+        address = 0x100000 + number % 10 * 0x10000
+        if number >= 10:
+            trace.event(release, address, took=took)
+        trace.event(allocate, address, size, took=took)
+    return trace
+
+
+def test_objects_of_one_size_are_told_with_their_bound(tmp_path: Path) -> None:
+    answer = answer_of(turned_over(NEW, DELETE, 2000, 480), tmp_path)
+    (row,) = answer["advice"]
+    assert (row["rule"], row["part"], row["page"]) == (
+        "object_pool",
+        "object_pool",
+        "docs/parts/object_pool.md",
+    )
+    # 5000 calls and 4990 frees of 480 ns, less the share of the ten that live at once.
+    assert row["gain_ns"] == int((5000 + 4990) * 480 * (1 - 10 / 5000))
+    assert row["time_share"] == pytest.approx(row["gain_ns"] / 20_000_000)
+    assert row["gain_bytes"] == 0
+    assert "at most 4.79 ms (23.9 % of the run)" in answer["printed"]
+    assert "A bound on the calls, not a measurement" in answer["printed"]
+    assert answer["findings"][0]["parts"] == ["object_pool"]
+
+
+def test_c_is_told_without_a_part(tmp_path: Path) -> None:
+    answer = answer_of(turned_over(MALLOC, FREE, 2000, 480), tmp_path)
+    (row,) = answer["advice"]
+    assert row["action"] == BY_NAME["object_pool"].in_c
+    assert (row["page"], row["before"], row["after"]) == ("", "", "")
+    assert answer["findings"][0]["parts"] == []
+
+
+def test_below_the_floor_nothing_is_said_but_how_much_that_is(tmp_path: Path) -> None:
+    answer = answer_of(turned_over(NEW, DELETE, 2000, 80), tmp_path)
+    assert answer["advice"] == []
+    assert answer["largest_below"]["rule"] == "object_pool"
+    assert answer["largest_below"]["gain_ns"] < 1_000_000
+    (finding,) = answer["findings"]
+    assert finding["text"].startswith(
+        "nothing worth fixing by a part or a setting: all heap calls took 4.0 %"
+    )
+
+
+def test_samples_are_asked_only_what_they_tell(tmp_path: Path) -> None:
+    answer = answer_of(turned_over(NEW, DELETE, 2000, 480).meta("sample_mean_bytes", 4096), tmp_path)
+    assert answer["advice"] == []
+    assert {row["rule"] for row in answer["left_out"]} == {rule.name for rule in RULES if rule.unsampled}
+    assert "not looked for in samples: " in answer["printed"]
+    assert answer["findings"] == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_before_and_after_compile_and_are_short(rule: Any, tmp_path: Path) -> None:
+    for text in (rule.before, rule.after):
+        assert 1 <= len(text.splitlines()) <= 10
+        is_whole = text.startswith(("struct ", "std::shared_ptr<Session> Session::open() {"))
+        body = text if is_whole else f"void example() {{\n{text}\n}}"
+        source = tmp_path / "example.cpp"
+        source.write_text(f"{rule.prelude}\n{body}\n")
+        line = [os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
+        done = subprocess.run(
+            [*line, "-I", PROJECT / "include", source], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_every_part_that_is_named_has_a_page() -> None:
+    for rule in RULES:
+        assert rule.when_not and rule.action
+        assert not rule.part or (PROJECT / f"docs/parts/{rule.part}.md").is_file()
+        assert (PROJECT / f"tests/programs/advice/{rule.name}.cpp").is_file()
