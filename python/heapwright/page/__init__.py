@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+"""An explanation as one page for a browser: offline, without requests, small enough to be mailed."""
+
+from heapwright.page.assemble import MAX_BYTES, render
+
+__all__ = ["MAX_BYTES", "render"]

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""What the terminal shows, as HTML: the same words and figures from the same widgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heapwright.page.markup import Child, Markup, joined, tag
+from heapwright.report import widgets
+from heapwright.terminal.columns import CALLERS, Cell, Styled
+
+_COLUMNS = 110  # of what is drawn with letters
+
+
+def html_of(widget: Any) -> Markup:
+    """A widget; what is not known here is written as the terminal would."""
+    if isinstance(widget, widgets.Columns):
+        return _table(widget)
+    if isinstance(widget, widgets.Pairs):
+        rows = [joined(tag("dt", name.strip()), tag("dd", text.plain)) for name, text in widget.rows]
+        return tag("dl", *rows, class_="pairs")
+    if isinstance(widget, widgets.Text):
+        return tag("p", widget.plain, class_="note") if widget.plain else Markup()
+    if isinstance(widget, widgets.Group):
+        return joined(*map(html_of, widget.renderables))
+    return tag("pre", _as_text(widget))
+
+
+def _as_text(widget: Any) -> str:
+    from io import StringIO
+
+    from rich.console import Console
+
+    out = StringIO()
+    Console(file=out, width=_COLUMNS, highlight=False, markup=False, emoji=False).print(widget)
+    return out.getvalue()
+
+
+def _table(table: widgets.Columns) -> Markup:
+    head = [tag("th", text, scope="col", class_=_side(table, at)) for at, text in enumerate(table.headers)]
+    body = [tag("tr", *_cells(table, row)) for row in table.rows]
+    return tag(
+        "div",
+        tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body)),
+        class_="scroll",
+        tabindex=0,
+        role="region",
+        aria_label=", ".join(filter(None, table.headers)) or "table",
+    )
+
+
+def _side(table: widgets.Columns, column: int) -> str:
+    return "text" if column in table.left else "num"
+
+
+def _cells(table: widgets.Columns, row: list[Cell]) -> list[Child]:
+    cells: list[Child] = []
+    for at, cell in enumerate(row):
+        text = cell.text if isinstance(cell, Styled) else cell
+        side = _side(table, at)
+        if text.startswith(CALLERS) and side == "text":
+            depth = (len(text) - len(text.lstrip())) // len(CALLERS)
+            cells.append(tag("td", text.strip(), class_=f"text callers in{min(depth, 4)}"))
+        else:
+            cells.append(tag("td", text, class_=side))
+    return cells

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Puts the page together from its parts, and keeps it within its size."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from heapwright.explain.report import Report
+from heapwright.page import head, packing, sections
+from heapwright.page.data import Data, data_of
+from heapwright.page.markup import tag
+from heapwright.report import units
+
+MAX_BYTES = 5_000_000
+_ROWS = 250_000  # of call paths by bins, to begin with
+_FEWEST_ROWS = 2_000
+
+_PARTS = Path(__file__).parent / "parts"
+_STYLES = ("../uplot/uPlot.min.css", "colours.css", "text.css", "tables.css", "pictures.css")
+_SCRIPTS = ("format.js", "dom.js", "data.js", "measures.js", "trees.js", "state.js", "bar.js", "memory.js",
+            "icicle.js", "sites.js", "pages.js", "latency.js", "lifetimes.js", "threads.js", "slow.js",
+            "keys.js", "main.js")  # fmt: skip
+
+
+def render(report: Report, document: dict[str, Any], max_bytes: int = MAX_BYTES) -> str:
+    """The page. Call paths with little are put together until it is no larger than max_bytes."""
+    rows = _ROWS
+    while True:
+        data = data_of(report, document["questions"], rows)
+        text = _page(report, document, data)
+        if len(text.encode()) <= max_bytes or rows <= _FEWEST_ROWS:
+            return text
+        rows //= 2
+
+
+def _page(report: Report, document: dict[str, Any], data: Data) -> str:
+    summary, questions = document["summary"], document["questions"]
+    style, script = _style(), _script()
+    template = Template((_PARTS / "page.html").read_text(encoding="utf-8"))
+    slow = questions.get("slow_calls", {}).get("calls", [])
+    own = {**data.document, "slow": [call["begin_ns"] for call in slow]}
+    return template.substitute(
+        policy=_policy(style, script),
+        title=tag("x", head.title(summary))[3:-4],
+        style=style,
+        script=script,
+        who=head.who(summary),
+        first=head.first(summary, questions),
+        memory_lead=_memory_lead(own),
+        cutoff=tag("p", _cutoff(own), class_="note") if own["cutoff"] else "",
+        no_pages=_no_pages(report),
+        no_latency=_no_latency(own),
+        latency_lead=" Frees are left out: which are of the chosen part is not known."
+        if own["isFiltered"]
+        else "",
+        slow=sections.panel(document, "slow", ("slow_calls",)),
+        advice=sections.panel(document, "advice", ("cause", "advice")),
+        trust=sections.trust(document, _limits(own)),
+        answers=sections.answers(document),
+        footer=_footer(report),
+        data=_script_json(own),
+        packed=packing.spelt(data.packed),
+    )
+
+
+def _style() -> str:
+    return "".join((_PARTS / name).read_text(encoding="utf-8") for name in _STYLES)
+
+
+def _script() -> str:
+    """All in one function, so that nothing of it is a name of the window's."""
+    plot = (_PARTS / "../uplot/uPlot.iife.min.js").read_text(encoding="utf-8")
+    own = "".join((_PARTS / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    return f'{plot}\n(() => {{\n"use strict";\n{own}}})();\n'
+
+
+def _policy(style: str, script: str) -> str:
+    """Nothing is fetched, and only what is in this file runs."""
+
+    def digest(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _script_json(value: Any) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    return re.sub("[<>\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _memory_lead(own: dict[str, Any]) -> str:
+    if own["hasBridge"]:
+        scans = units.counted(len(own["scanNs"]), "scan")
+        return (
+            f"At each of {scans} the parts were counted page by page; between them the kernel’s figure (the "
+            "line) and live bytes are known, and how the rest is divided is interpolated."
+        )
+    if any(own["timeline"]["resident"]):
+        return (
+            "The line is the kernel’s figure. What lies between is not known: the recording has no scan of "
+            "pages."
+        )
+    return "Resident memory was not recorded."
+
+
+def _cutoff(own: dict[str, Any]) -> str:
+    least = units.percent(own["cutoff"])
+    return (
+        f"Call paths with less than {least} of every measure are put together, by call site or among the "
+        "smaller ones."
+    )
+
+
+def _limits(own: dict[str, Any]) -> list[str]:
+    steps = units.counted(len(own["binEndNs"]), "step")
+    lines = [f"Spans are whole steps: the run is cut into {steps}, and an allocation counts where it ended."]
+    return [*lines, _cutoff(own)] if own["cutoff"] else lines
+
+
+def _no_pages(report: Report) -> str:
+    if report.facts.spreads is not None:
+        return "A sampled recording does not tell: which page holds a block takes every block."
+    return "The recording has no scan of resident pages."
+
+
+def _no_latency(own: dict[str, Any]) -> str:
+    if own["isSampled"]:
+        return "A sampled recording does not tell: a sampled call is a slow one."
+    return "Times were not recorded (--no-durations)." if not own["hasDurations"] else "There were no calls."
+
+
+def _footer(report: Report) -> str:
+    version = report.trace.metadata.recorder_version
+    recorded = f" of a recording by {version}" if version else ""
+    text = f"Made by heapwright{recorded}. Nothing on this page was or is fetched."
+    return tag("x", text)[3:-4]

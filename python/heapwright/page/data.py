@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""What the page's pictures are drawn from: one document, and many numbers packed beside it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from heapwright.explain.report import Report
+from heapwright.page import call_paths, occupancy
+from heapwright.page.bridge import Bridge
+from heapwright.page.packing import Pack
+
+Document = dict[str, Any]
+Answers = dict[str, Any]  # of the explanation, by question
+
+_MOST_PHASES = 400
+
+
+class Data(NamedTuple):
+    """parts: where each part of the packed numbers begins."""
+
+    document: Document
+    packed: bytes
+
+
+def data_of(report: Report, answers: Answers, rows_limit: int) -> Data:
+    """rows_limit: of call paths by bins."""
+    paths = call_paths.CallPaths(report, rows_limit)
+    bins = call_paths.pack_bins(report, paths.leaf_of, len(paths.leaves))
+    packs = {
+        "nodes": _rows(paths.nodes),
+        "leaves": _rows(paths.leaves),
+        "sites": _rows(paths.sites),
+        "paths": bins.pack,
+        "pins": _pins(report, paths),
+        "threads": _threads(report),
+        "latency": _latency(report),
+        "cells": occupancy.pack(report, paths.site_number),
+    }
+    begins, packed = {}, bytearray()
+    for name, pack in packs.items():
+        begins[name] = len(packed)
+        packed += pack.data
+    document: Document = {
+        "begins": begins,
+        "counts": {
+            "nodes": len(paths.nodes),
+            "leaves": len(paths.leaves),
+            "sites": len(paths.sites),
+            "rows": bins.rows,
+        },
+        "names": paths.names.texts,
+        "cutoff": paths.cutoff,
+        **_times(report),
+        **_pages(report),
+        "threads": [_thread_name(thread.name, thread.index) for thread in report.trace.threads],
+        "phases": _phases(answers),
+        "lifetimes": _lifetimes(report),
+        "growth": _growth(answers, paths),
+        "isSampled": report.facts.spreads is not None,
+        "hasDurations": report.trace.metadata.durations_recorded,
+        "isFiltered": not report.chosen.is_everything,
+    }
+    return Data(document, bytes(packed))
+
+
+def _rows(rows: Any) -> Pack:
+    """Row by row; their number is in the document."""
+    found = Pack()
+    for row in rows:
+        for value in row:
+            found.number(value)
+    return found
+
+
+def _times(report: Report) -> Document:
+    facts, bridge = report.facts, Bridge(report)
+    begin_ns = report.chosen.from_ns or min((span.from_ns for span in facts.coverage.spans), default=0)
+    return {
+        "beginNs": begin_ns,
+        "binEndNs": list(facts.bin_end_ns),
+        "peakNs": facts.peak.time_ns,
+        "peakBytes": facts.peak.live_bytes,
+        "timeline": {
+            "ns": [point.time_ns for point in facts.timeline],
+            "highest": [point.highest_live_bytes or point.live_bytes for point in facts.timeline],
+            "usableAtHighest": [point.usable_at_highest_bytes for point in facts.timeline],
+            "resident": bridge.resident,
+            "parts": bridge.parts,
+        },
+        "hasBridge": bridge.is_whole,
+        "scanNs": bridge.scan_times_ns,
+    }
+
+
+def _pages(report: Report) -> Document:
+    return {"cellBytes": report.facts.cell_bytes, "bands": occupancy.bands(report)}
+
+
+def _pins(report: Report, paths: call_paths.CallPaths) -> Pack:
+    """Of each scan: number of leaves; of each, the leaf after the one before, and its bytes."""
+    by_scan: list[dict[int, int]] = [{} for _ in report.facts.scans]
+    pins = report.facts.path_pins
+    for scan, stack, pinned in zip(pins["scan"], pins["stack"], pins["pinned_bytes"], strict=True):
+        if stack in paths:
+            leaf = paths.leaf_of(stack)
+            by_scan[scan][leaf] = by_scan[scan].get(leaf, 0) + pinned
+    found = Pack()
+    for leaves in by_scan:
+        found.number(len(leaves))
+        before = 0
+        for leaf in sorted(leaves):
+            found.number(leaf - before)
+            found.number(leaves[leaf])
+            before = leaf
+    return found
+
+
+def _threads(report: Report) -> Pack:
+    """Number of rows; of each its thread, bin, allocations, releases, bytes and time."""
+    rows = report.facts.thread_bins
+    names = ("thread", "bin", "allocations", "releases", "bytes", "allocator_ns")
+    found = Pack()
+    found.number(len(rows["thread"]))
+    for row in zip(*(rows[name] for name in names), strict=True):
+        for value in row:
+            found.number(value)
+    return found
+
+
+def _latency(report: Report) -> Pack:
+    """Number of rows; of each its bin, whether it is of releases, from how many ns on, and calls."""
+    rows = report.facts.latency_bins
+    found = Pack()
+    found.number(len(rows["bin"]))
+    names = ("bin", "is_release", "from_ns", "calls")
+    for row in zip(*(rows[name] for name in names), strict=True):
+        for value in row:
+            found.number(value)
+    return found
+
+
+def _phases(answers: Answers) -> list[list[Any]]:
+    runs = answers.get("phases", {}).get("runs", [])
+    return [[run["name"], run["begin_ns"], run["end_ns"]] for run in runs[:_MOST_PHASES]]
+
+
+def _lifetimes(report: Report) -> Document:
+    of = report.facts.lifetimes
+    return {
+        "sizes": list(of.size_from_bytes),
+        "ns": list(of.lifetime_from_ns),
+        "blocks": list(of.blocks),
+        "bytes": list(of.bytes),
+    }
+
+
+def _growth(answers: Answers, paths: call_paths.CallPaths) -> dict[int, str]:
+    """What the growth of a site was told to be, by the page's number of the site."""
+    rows = answers.get("growth", {}).get("sites", [])
+    numbers = ((paths.site_number(row["site"]), row["kind"]) for row in rows)
+    return {number: kind for number, kind in numbers if number >= 0}
+
+
+def _thread_name(name: str, index: int) -> str:
+    return f"{name} #{index}"

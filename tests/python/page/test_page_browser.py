@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: MIT
+"""The page in a browser: drawn without a complaint or a request, and every control does what it says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from written_traces import BUILD, MALLOC, MadeTrace, run_command, small_trace
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="apt-get install chromium")
+
+Opened = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def pins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a recording with scans: survivors of one site keep others' pages."""
+    folder = tmp_path_factory.mktemp("pins")
+    to_the_build = [("HEAPWRIGHT_BIN", str(BUILD / "bin"))]
+    file = folder / "pins.heapwright"
+    record = run_command(
+        "record", "--output", file, "--", BUILD / "programs/pins", cwd=folder, environment=to_the_build
+    )
+    assert record.code == 0, record.err
+    return explained(file)
+
+
+def explained(trace: Path, *options: object) -> Path:
+    said = run_command("explain", trace, "--html", trace.with_suffix(".html"), *options, cwd=trace.parent)
+    assert said.code == 0, said.err
+    return trace.with_suffix(".html")
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Opened]:
+    """Opens a page; at the end it may have asked for nothing and complained of nothing."""
+    contexts, complaints, requests = [], [], []
+
+    def open_page(path: Path, address: str = "", **options: object) -> Page:
+        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(path.as_uri() + address)
+        page.wait_for_selector("html[data-ready]", timeout=20_000)
+        drawn(page)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:,"))] == []
+    assert len([url for url in requests if url.startswith("file:")]) == len(contexts)
+
+
+def drawn(page: Page) -> None:
+    """Waits until what was chosen is shown."""
+    page.wait_for_selector("html[data-settled=yes]", timeout=20_000)
+
+
+def first_site(page: Page) -> str:
+    return page.locator("#sites tbody tr b").first.inner_text()
+
+
+def overflow(page: Page) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
+def test_survivors_and_their_pages_are_shown(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    page.click("#measures [data-value=pinned]")
+    drawn(page)
+    assert first_site(page) == "session"
+    assert page.locator("#survivors tbody tr").first.inner_text().startswith("session")
+    assert page.locator("#layers tbody tr").count() == 8
+    resident = page.locator("#layers tfoot td").nth(1).inner_text()
+    parts = page.locator("#layers tbody tr td:nth-child(2)").all_inner_texts()
+    whole = sum(float(part.replace("<", "").replace(",", "")) for part in parts)
+    assert abs(whole - float(resident.replace(",", ""))) < 0.1 * len(parts)
+
+
+def test_every_measure_changes_what_is_shown(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    titles = set()
+    for button in page.locator("#measures button").all():
+        button.click()
+        drawn(page)
+        assert button.get_attribute("aria-checked") == "true"
+        titles.add(page.inner_text("#where-title"))
+    assert len(titles) == 7
+
+
+def test_a_drag_chooses_a_span_and_panels_follow(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    page.click("#measures [data-value=calls]")
+    drawn(page)
+    whole = page.locator("#icicle .box").first.inner_text()
+    box = page.locator("#memory-plot .u-over").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.999 * box["width"], box["y"] + 60, steps=4)
+    page.mouse.up()
+    drawn(page)
+    assert re.search(r" to ", page.inner_text("#span-text"))
+    crumbs = page.locator("#icicle").inner_text()
+    assert whole not in crumbs
+    assert "t=" in page.url
+    page.click("#span-all")
+    drawn(page)
+    assert page.inner_text("#span-text").startswith("Whole run")
+    assert page.locator("#icicle .box").first.inner_text() == whole
+
+
+def test_search_zoom_direction_and_grouping(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    page.click("#measures [data-value=calls]")
+    page.fill("#query", "session")
+    drawn(page)
+    assert page.locator(".box.hit").count() >= 1
+    assert first_site(page) == "session"
+    assert page.locator("#sites tbody tr").count() == 1
+    page.fill("#query", "")
+    page.click("#direction [data-value=site]")
+    drawn(page)
+    assert page.locator("#icicle .box").nth(1).inner_text().startswith(("work", "session"))
+    page.locator("#icicle .box").nth(1).click()
+    drawn(page)
+    page.keyboard.press("Escape")
+    page.click("#grouping [data-value=line]")
+    drawn(page)
+    assert "pins.cpp:" in page.locator("#sites tbody tr").first.inner_text()
+
+
+def test_a_findings_link_shows_its_evidence(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    page.click("#measures [data-value=time]")
+    link = page.locator("a.show[href='#pages']").first
+    link.click()
+    drawn(page)
+    assert page.locator("#measures [aria-checked=true]").get_attribute("data-value") == "pinned"
+    page.evaluate("location.hash = '#answer-residency'")
+    page.wait_for_selector("#answer-residency[open]")
+    assert page.locator("#answer-residency").get_attribute("open") is not None
+
+
+def test_the_keyboard_reaches_everything(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    page.keyboard.press("6")
+    drawn(page)
+    assert page.locator("#measures [aria-checked=true]").get_attribute("data-value") == "calls"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    drawn(page)
+    assert not page.inner_text("#span-text").startswith("Whole run")
+    page.keyboard.press("0")
+    drawn(page)
+    assert page.inner_text("#span-text").startswith("Whole run")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "query"
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    assert page.locator("dialog#keys").get_attribute("open") is not None
+    page.keyboard.press("Escape")
+    page.locator("#icicle .box").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.dataset.at") == "1"
+    page.locator("#cells").focus()
+    page.keyboard.press("ArrowRight")
+    assert re.match(r"0x[0-9a-f]+, 16", page.inner_text("#cell"))
+    page.keyboard.press("d")
+    drawn(page)
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_what_is_chosen_is_in_the_address(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    page.keyboard.press("6")
+    page.locator("#sites tbody tr").first.click()
+    page.keyboard.press("ArrowRight")
+    drawn(page)
+    again = opened(pins, "#" + page.url.partition("#")[2])
+    drawn(again)
+    assert again.inner_text("#span-text") == page.inner_text("#span-text")
+    assert again.locator("#measures [aria-checked=true]").get_attribute("data-value") == "calls"
+    for one in (page, again):  # what is out of sight is drawn afterwards
+        one.locator("#sites").scroll_into_view_if_needed()
+        drawn(one)
+    # A site without a call in the span has no row: which ones have is the recording's.
+    rows = [one.locator("#sites tr.chosen").all_inner_texts() for one in (page, again)]
+    assert rows[0] == rows[1]
+    assert "&s=" in again.url
+
+
+def test_scans_are_gone_through(opened: Opened, pins: Path) -> None:
+    page = opened(pins)
+    scans = int(page.get_attribute("#scan", "max") or 0)
+    assert scans >= 1
+    page.evaluate(
+        "() => { const s = document.getElementById('scan'); s.value = 0; s.dispatchEvent(new Event('input')); }"
+    )
+    first = page.inner_text("#survivors")
+    page.evaluate(
+        f"() => {{ const s = document.getElementById('scan'); s.value = {scans}; s.dispatchEvent(new Event('input')); }}"
+    )
+    assert page.inner_text("#survivors") != first
+
+
+@pytest.mark.parametrize("width", [390, 760, 900, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_width_needs_scrolling_sideways(opened: Opened, pins: Path, width: int, scheme: str) -> None:
+    page = opened(pins, viewport={"width": width, "height": 844}, color_scheme=scheme)
+    assert overflow(page) <= 0
+    for details in page.locator("details").all():
+        details.locator("summary").click()
+    assert overflow(page) <= 0
+    page.select_option("#measure", "growth") if width < 1060 else page.keyboard.press("3")
+    drawn(page)
+    assert overflow(page) <= 0
+
+
+def test_colours_follow_the_system_and_can_be_switched(opened: Opened, pins: Path) -> None:
+    page = opened(pins, color_scheme="dark")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.click("#theme")
+    drawn(page)
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
+
+
+def test_headline_and_findings_show_without_a_script(browser: Browser, pins: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(pins.as_uri())
+    assert "session" in page.inner_text("#first")
+    assert page.locator("#memory").is_hidden()
+    assert page.locator("#answers details").count() > 10
+    context.close()
+
+
+def test_hostile_names_and_a_long_one(opened: Opened, tmp_path: Path) -> None:
+    made = MadeTrace().meta("program", "/opt/x").meta("command", "<img src=x onerror=alert(1)>")
+    made.line("module", 0x400000, 0x500000, 0x400000, "/opt/<b>'<script>" + "y" * 10_000 + ".so", "aabbcc")
+    made.line("thread", 0, 100, "<i>&'</script>", 0, 0).line("frame", 0x401000, 0).line("stack", 0, 0)
+    for number in range(5):
+        made.event(MALLOC, 0x1000 + 4096 * number, 100, stack=1)
+    page = opened(
+        explained(made.write(tmp_path / "hostile.heapwright")), viewport={"width": 390, "height": 844}
+    )
+    assert page.locator("img").count() == 0
+    assert "<b>'<script>yyy" in first_site(page)
+    assert page.locator("#thread-table td").first.inner_text() == "<i>&'</script> #0"
+    assert overflow(page) <= 0
+
+
+def test_what_a_recording_lacks_is_said(opened: Opened, tmp_path: Path) -> None:
+    made = small_trace()
+    made.has_end = False
+    page = opened(explained(made.write(tmp_path / "cut.heapwright")))
+    assert "INCOMPLETE RECORDING" in page.inner_text("#first")
+    assert "no scan of resident pages" in page.inner_text("#pages")
+    assert page.locator("#measures [data-value=pinned]").count() == 0
+
+
+def test_a_sampled_recording_and_a_window(opened: Opened, tmp_path: Path) -> None:
+    sampled = small_trace().meta("sample_mean_bytes", 512)
+    page = opened(explained(sampled.write(tmp_path / "sampled.heapwright")))
+    assert "sampled" in page.inner_text("#first")
+    assert "does not tell" in page.inner_text("#latency")
+    assert "does not tell" in page.inner_text("#pages")
+    window = opened(
+        explained(small_trace().write(tmp_path / "window.heapwright"), "--from", "2us", "--min-block", "60")
+    )
+    assert "filtered" in window.inner_text("#first")

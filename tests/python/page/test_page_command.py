@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""heapwright explain --html: what it refuses, and what it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from written_traces import Said, run_command, small_trace
+
+
+def said_by(run: Said) -> str:
+    return run.err.strip().splitlines()[-1]
+
+
+def test_bad_requests_are_one_line_and_leave_the_file_alone(tmp_path: Path) -> None:
+    trace = small_trace().write(tmp_path / "small.heapwright")
+    out = tmp_path / "out.html"
+    out.write_text("mine")
+    for options, words in (
+        ([], "exists"),
+        (["--force", "--json"], "leave --json out"),
+        (["--force", "--question", "peak"], "leave --question out"),
+        (["--force", "--tree", "callers"], "leave --tree out"),
+    ):
+        said = run_command("explain", trace, "--html", out, *options, cwd=tmp_path)
+        assert said.code == 2
+        assert words in said_by(said)
+        assert out.read_text() == "mine"
+    assert run_command("explain", trace, "--html", out, "--force", cwd=tmp_path).code == 0
+    assert out.stat().st_mode & 0o777 == 0o600
