@@ -33,6 +33,15 @@ measured = {
     "heap": (*heap, "src/lab", "bench/heap/loads.py", "bench/heap/pairs.cpp"),
     "lab": (*heap, "src/lab", "include/heapwright"),
     "parts": ("include/heapwright", "bench/parts"),
+    "cause": (
+        "bench/cause",
+        "src/analyze",
+        "python/heapwright/explain/cause.py",
+        "python/heapwright/explain/cause_kinds.py",
+        "python/heapwright/explain/remedies.py",
+        "python/heapwright/explain/separation.py",
+    ),
+    "advice": ("python/heapwright/explain/advice", "tests/programs/advice", "include/heapwright"),
     "growth": (
         "bench/growth",
         "python/heapwright/explain/growth_kinds.py",

@@ -27,6 +27,7 @@ def checks() -> dict[str, list[str]]:
         "documents": [python, "tools/check_docs.py"],
         "figures": [python, "bench/recorder/render.py", "--check"],
         "figures of the heap": [python, "bench/heap/render.py", "--check"],
+        "figures of the advice": [python, "bench/advice/render.py", "--check"],
         "figures of the lab": [python, "bench/lab/render.py", "--check"],
         "figures of the parts": [python, "bench/parts/render.py", "--check"],
         "C++ lint": [python, "tools/check_tidy.py", "--jobs", str(os.cpu_count() or 1)],

@@ -3,11 +3,11 @@
 """Plants the faults of tests/mutants/*.toml one after the other and expects a red test for each.
 
 A fault is a text that stands once in a source file, what replaces it, and the
-test that must fail then: `BINARY:FILTER` for a GoogleTest binary, a pytest
-node id otherwise. `make mutants` builds everything first; here only what a
-planted fault changes is built again, in build/release. The original text is
-kept beside the build until it is back in place, so that the next run restores
-it should this one be killed.
+test that must fail then: `BINARY:FILTER` for a GoogleTest binary, `ctest:NAME` for
+a program that the heap is preloaded into, a pytest node id otherwise. `make
+mutants` builds everything first; here only what a planted fault changes is built
+again, in build/release. The original text is kept beside the build until it is
+back in place, so that the next run restores it should this one be killed.
 
 Exit code 1: a fault survived, or a test fails without any fault.
 """
@@ -106,6 +106,8 @@ def planted(fault: Fault) -> Iterator[None]:
 def build_for(fault: Fault) -> str:
     """Builds what the fault's test runs; the compiler's words when that fails."""
     targets = [fault.test.split(":")[0]] if fault.is_unit else SHIPPED
+    if fault.test.startswith("ctest:"):
+        targets = ["heapwright"]
     status, output = run_command(
         ["cmake", "--build", str(build), "--target", *targets, "--", "--quiet"], BUILD_LIMIT_S, root
     )
@@ -113,6 +115,10 @@ def build_for(fault: Fault) -> str:
 
 
 def run_test(test: str) -> tuple[int, str]:
+    if test.startswith("ctest:"):
+        chosen = f"^{re.escape(test.removeprefix('ctest:'))}$"
+        line = ["ctest", "--test-dir", str(build), "--no-tests=error", "-R", chosen]
+        return run_command(line, TEST_LIMIT_S, root)
     if re.match(r"\w+:", test) and "::" not in test:
         binary, _, chosen = test.partition(":")
         line = [str(build / "bin" / binary), f"--gtest_filter={chosen}"]

@@ -22,7 +22,7 @@ def residency(path: Path, *options: str) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(done.stdout)
     answer: dict[str, Any] = document["questions"]["residency"]
     answer["findings"] = [
-        one["text"] for one in document["summary"]["findings"] if one["question"] == "residency"
+        one["text"] for one in document["summary"]["findings"] if one["question"] == "cause"
     ]
     return answer
 

@@ -14,19 +14,25 @@ LABEL = re.compile(r"^(\S.*?)(?:  |$)")
 
 
 def pictures(text: str) -> dict[str, tuple[str, list[str]]]:
-    """By question, in order: its title and the lines below it, up to an empty one."""
+    """By question, in order: its title, which may be wrapped, and the lines below it, up to an empty one."""
     found: dict[str, tuple[str, list[str]]] = {}
     lines = text.splitlines()
     for number, line in enumerate(lines):
         if (title := TITLE.match(line)) and not line.startswith("["):
             end = next((at for at in range(number, len(lines)) if lines[at] in ("", "```")), len(lines))
-            found[title[2]] = (title[1], lines[number + 1 : end])
+            begin = number
+            while begin > 0 and lines[begin - 1] not in ("", "```text"):
+                begin -= 1
+            found[title[2]] = (" ".join([*lines[begin:number], title[1]]), lines[number + 1 : end])
     return found
 
 
 document = pictures((project / "docs/explain.md").read_text(encoding="utf-8"))
 # What is printed; another test holds it.
 printed = pictures((Path(__file__).parent / "snapshots/explain-200.txt").read_text(encoding="utf-8"))
+
+
+SAYS_ITS_FIGURES = ("cause", "slow_calls")  # in its title: the document has another recording's
 
 
 def headings(line: str) -> list[str]:
@@ -41,13 +47,15 @@ def test_every_table_is_shown_in_the_order_of_the_report() -> None:
 def test_titles_and_headings_are_those_of_today(question: Question) -> None:
     title, lines = document[question.name]
     assert len(lines) >= 2
-    if question.name in ("timeline", "recorder"):  # each line has a label of its own
+    if question.name == "advice":  # sentences
+        assert title == question.title
+    elif question.name in ("timeline", "recorder"):  # each line has a label of its own
         labels = [LABEL.match(line) for line in lines if not line.startswith(" ")]
         today = [line for line in printed[question.name][1] if not line.startswith(" ")]
         assert labels
         assert all(label and any(line.startswith(label[1] + " ") for line in today) for label in labels)
         assert title == printed[question.name][0]
-    elif question.name in printed:
+    elif question.name in printed and question.name not in SAYS_ITS_FIGURES:
         assert title == printed[question.name][0]
         assert headings(lines[0]) == headings(printed[question.name][1][0])
     else:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import heapwright
@@ -54,6 +55,13 @@ def test_costs_are_of_the_phase_and_its_thread(tmp_path: Path) -> None:
     assert "serving requests — äöü" in text
 
 
+def test_each_run_of_a_phase_is_told_in_order(tmp_path: Path) -> None:
+    runs = explained(made_trace(tmp_path))["questions"]["phases"]["runs"]
+    assert [run["name"] for run in runs] == ["serving requests — äöü", "query", "query", "query"]
+    assert all(first["end_ns"] <= second["begin_ns"] for first, second in pairwise(runs[1:]))
+    assert [run["requested_bytes"] for run in runs] == [130, 10, 10, 10]
+
+
 def test_an_open_phase_lasts_to_the_end(tmp_path: Path) -> None:
     serving = explained(made_trace(tmp_path))["questions"]["phases"]["phases"][0]
     assert serving["duration_ns"] == 10_000_000 - 1600
@@ -62,8 +70,8 @@ def test_an_open_phase_lasts_to_the_end(tmp_path: Path) -> None:
 def test_a_program_that_names_none_has_none(tmp_path: Path) -> None:
     made = MadeTrace().event(MALLOC, 0x1000, 100)
     document = explained(heapwright.open(made.write(tmp_path / "made.heapwright")))
-    assert document["questions"]["phases"] == {"phases": []}
-    assert phases.QUESTION.shown({"phases": []}, False) is None
+    assert document["questions"]["phases"] == {"phases": [], "runs": []}
+    assert phases.QUESTION.shown({"phases": [], "runs": []}, False) is None
 
 
 def test_ends_close_the_innermost_phase_of_their_thread() -> None:

@@ -119,15 +119,20 @@ def command(tmp_path: Path) -> Command:
     """Runs `heapwright ARGUMENTS` in a folder of its own."""
 
     def run(*arguments: object, environment: Iterable[tuple[str, str]] = ()) -> Said:
-        done = subprocess.run(
-            [sys.executable, "-c", "from heapwright.__main__ import main; main()", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={**os.environ, **dict(environment)},
-            timeout=120,
-            check=False,
-        )
-        return Said(done.returncode, done.stdout, done.stderr)
+        return run_command(*arguments, cwd=tmp_path, environment=environment)
 
     return run
+
+
+def run_command(*arguments: object, cwd: Path, environment: Iterable[tuple[str, str]] = ()) -> Said:
+    """Runs `heapwright ARGUMENTS` in this folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from heapwright.__main__ import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **dict(environment)},
+        timeout=120,
+        check=False,
+    )
+    return Said(done.returncode, done.stdout, done.stderr)

@@ -19,6 +19,7 @@ from heapwright.cli.explanation import (
     make_tree,
     read_suppressions,
 )
+from heapwright.cli.explanation_page import check_page, write_page
 from heapwright.cli.processes import explain_processes, find_process, open_processes
 from heapwright.explain.tree import ENDS, MEASURES
 from heapwright.model.session import is_session
@@ -37,10 +38,15 @@ Suppressions = Annotated[
 MemoryLimit = Annotated[
     str, typer.Option(metavar="SIZE", help="Memory the process may have (2g): when growth reaches it.")
 ]
+At = Annotated[str, typer.Option(metavar="TIME", help="Resident memory at this time as well (2.5s, 300ms).")]
 TreeFrom = Annotated[
     str, typer.Option("--tree", metavar="END", help=f"One tree of calls, from: {', '.join(ENDS)}.")
 ]
 Measure = Annotated[str, typer.Option(metavar="NAME", help=f"What the tree sums: {', '.join(MEASURES)}.")]
+Page = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write it as one offline page for a browser instead."),
+]
 MinShare = Annotated[str, typer.Option(metavar="PERCENT", help="Leave out branches of the tree below it.")]
 
 
@@ -69,6 +75,7 @@ def explain(
     through: options.Through = "",
     suppressions: Suppressions = None,
     memory_limit: MemoryLimit = "",
+    at: At = "",
     tree: TreeFrom = "",
     measure: Measure = "peak",
     min_share: MinShare = "1%",
@@ -76,17 +83,22 @@ def explain(
     full_stacks: options.FullStacks = False,
     skip: options.Skip = None,
     debug_root: options.DebugRoot = None,
+    html: Page = None,
+    force: options.Force = False,
     json: options.Json = False,
     wide: options.Wide = False,
 ) -> None:
     """Say what the recorded program's heap cost, and where."""
+    check_page(html, force, json, question or [], tree)
     known = read_suppressions(suppressions)
     wanted = make_report_options(
-        top, question or [], json, wide, make_tree(tree, measure, min_share), known, memory_limit
+        top, question or [], json, wide, make_tree(tree, measure, min_share), known, memory_limit, at
     )
     if is_session(file):
         session = open_processes(file, debug_root)
         if not process:
+            if html is not None:
+                raise InputError("--html is of one process: name it with --process")
             explain_processes(session, wanted)
             return
         trace = find_process(session, process)
@@ -95,6 +107,10 @@ def explain(
     else:
         trace = open_trace(file, debug_root)
     chosen = make_filter(trace, from_, until, thread or [], min_block, max_block, site, library, through)
-    explain_trace(trace, chosen, make_site_options(site_depth, full_stacks, skip or []), wanted)
+    sites = make_site_options(site_depth, full_stacks, skip or [])
+    if html is not None:
+        write_page(trace, chosen, sites, wanted, html, force)
+        return
+    explain_trace(trace, chosen, sites, wanted)
     if not json:
         hint_query(Path(trace.path))

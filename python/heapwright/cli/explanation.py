@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright import explain as explaining
-from heapwright.cli.arguments import check_answered, one_of, parse_size
+from heapwright.cli.arguments import check_answered, one_of, parse_size, parse_time
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
 from heapwright.explain import tree
 from heapwright.model import Filter, SiteOptions, Trace
-from heapwright.model.trace import FactsReading
+from heapwright.model.trace import NO_LIMIT, FactsReading
 from heapwright.report import units
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class ReportOptions(NamedTuple):
     tree: tree.Wanted | None = None
     suppressions: tuple[str, ...] = ()
     limit_bytes: int = 0
+    at_ns: int = NO_LIMIT
 
 
 def hint_query(file: Path) -> None:
@@ -45,6 +46,7 @@ def make_report_options(
     shown: tree.Wanted | None = None,
     suppressions: tuple[str, ...] = (),
     limit: str = "",
+    at: str = "",
 ) -> ReportOptions:
     """Checked. A tree alone is shown alone."""
     if top < 1:
@@ -52,7 +54,8 @@ def make_report_options(
     names = tuple(one_of("question", name, explaining.NAMES) for name in questions)
     asked = names or (() if shown else explaining.NAMES)
     limit_bytes = parse_size("--memory-limit", limit) if limit else 0
-    return ReportOptions(top, asked, as_json, wide, shown, suppressions, limit_bytes)
+    at_ns = parse_time("--at", at) if at else NO_LIMIT
+    return ReportOptions(top, asked, as_json, wide, shown, suppressions, limit_bytes, at_ns)
 
 
 def read_suppressions(file: Path | None) -> tuple[str, ...]:
@@ -84,26 +87,45 @@ def make_tree(begin: str, measure: str, min_share: str) -> tree.Wanted | None:
 def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wanted: ReportOptions) -> None:
     """Reads the trace and prints the explanation."""
     check_answered(trace, wanted.tree.measure if wanted.tree else "")
+    read_symbols(trace, chosen, sites)
+    explain_facts(trace, trace.begin_facts(chosen, sites, at_ns=wanted.at_ns), chosen, sites, wanted)
+
+
+def read_symbols(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:
+    """Reads them; InputError where the filter names a site that there is not."""
     with progress("reading symbols") as report:
         trace.symbols(report)
     _check_site_filter(trace, chosen, sites)
-    explain_facts(trace, trace.begin_facts(chosen, sites), chosen, sites, wanted)
 
 
 def explain_facts(
     trace: Trace, reading: FactsReading, chosen: Filter, sites: SiteOptions, wanted: ReportOptions
 ) -> None:
     """Prints the explanation of facts that are being read."""
-    with progress("reading calls") as report:
-        facts = reading.take(report)
-    answers = explaining.Report(
-        trace, facts, trace.sites(sites), chosen, wanted.top, wanted.suppressions, wanted.limit_bytes
-    )
+    answers = make_report(trace, reading, chosen, sites, wanted)
     document = explaining.explain(answers, wanted.questions, wanted.tree)
     if wanted.as_json:
         print_json(document)
         return
     explaining.render(document, make_console(wanted.wide))
+
+
+def make_report(
+    trace: Trace, reading: FactsReading, chosen: Filter, sites: SiteOptions, wanted: ReportOptions
+) -> explaining.Report:
+    """What is explained, when its facts are read."""
+    with progress("reading calls") as report:
+        facts = reading.take(report)
+    return explaining.Report(
+        trace,
+        facts,
+        trace.sites(sites),
+        chosen,
+        wanted.top,
+        wanted.suppressions,
+        wanted.limit_bytes,
+        wanted.at_ns,
+    )
 
 
 def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:

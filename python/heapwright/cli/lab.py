@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from heapwright.cli import native_programs, options, output, size_replay
+from heapwright.cli import arguments, native_programs, options, output, size_replay
 from heapwright.cli.errors import InputError
 from heapwright.cli.streams import say
 from heapwright.lab import catalogue, page, tables
@@ -98,7 +98,7 @@ def lab(
 def _replay(name: str, trace: Path | None, site: str, json: bool) -> int:
     if name != "buffer-cache" or trace is None:
         raise InputError("--trace FILE and --site REGEX go with buffer-cache: lab buffer-cache --trace FILE")
-    found = size_replay.replay(trace, site)
+    found = size_replay.replay(trace, arguments.checked_pattern("--site", site))
     if json:
         output.print_json(found)
     else:

@@ -28,6 +28,10 @@ FreeStacks = Annotated[bool, typer.Option("--free-stacks", help="Keep the call s
 NoDurations = Annotated[bool, typer.Option("--no-durations", help="Do not time the calls.")]
 NoStacks = Annotated[bool, typer.Option("--no-stacks", help="Keep no call stacks.")]
 NoResidency = Annotated[bool, typer.Option("--no-residency", help="Do not look which pages are in memory.")]
+NoKernelEvents = Annotated[
+    bool,
+    typer.Option("--no-kernel-events", help="Do not ask the kernel for page faults and waits within calls."),
+]
 MaxFrames = Annotated[str, typer.Option(metavar="N", help="Longest call stack to keep, 1 to 128.")]
 Sample = Annotated[
     str, typer.Option(metavar="BYTES", help="Record one block per BYTES allocated, on average.")
@@ -58,6 +62,7 @@ def record(
     no_durations: NoDurations = False,
     no_stacks: NoStacks = False,
     no_residency: NoResidency = False,
+    no_kernel_events: NoKernelEvents = False,
     max_frames: MaxFrames = "",
     sample: Sample = "",
     max_size: MaxSize = "",

@@ -46,6 +46,7 @@ def run(
     duration: recording.Duration = "",
     keep_arguments: recording.KeepArguments = False,
     no_residency: recording.NoResidency = False,
+    no_kernel_events: recording.NoKernelEvents = False,
     no_settings: recording.NoSettings = False,
     top: Top = 10,
     json: AsJson = False,

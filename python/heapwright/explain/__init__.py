@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heapwright.explain import (
+    advice,
     calls,
+    cause,
     cross_thread,
     details,
     estimates,
@@ -45,6 +47,7 @@ QUESTIONS: tuple[Question, ...] = tuple(
     for module in (
         timeline,
         peak,
+        cause,
         residency,
         leaks,
         growth,
@@ -63,6 +66,7 @@ QUESTIONS: tuple[Question, ...] = tuple(
         threads,
         phases,
         pools,
+        advice,
         recorder,
     )
 )

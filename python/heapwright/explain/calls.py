@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from heapwright.explain import parts
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, share
 from heapwright.explain.tables import sites
@@ -26,8 +25,7 @@ def _findings(answer: Answer) -> list[Finding]:
     for site in answer["sites"][:1]:
         if site["share"] >= 0.25 and answer["allocations"] >= 10_000:
             text = f"{units.percent(site['share'])} of all allocations come from {site['name']}"
-            mean_bytes = site["bytes"] / site["allocations"]
-            return [Finding(site["share"] * 0.6, text, parts=parts.of_many_blocks(mean_bytes))]
+            return [Finding(site["share"] * 0.6, text)]
     return []
 
 

@@ -15,16 +15,17 @@ _MOST_UNRECORDED = 5
 def show(answer: Answer) -> widgets.RenderableType:
     """One screen."""
     return widgets.Group(
-        _headline(answer), *_warnings(answer), widgets.Text(), _figures(answer), *_findings(answer)
+        headline(answer), *warnings(answer), widgets.Text(), _figures(answer), *_findings(answer)
     )
 
 
 def show_heading(answer: Answer) -> widgets.RenderableType:
     """What ran, and whether the recording is whole."""
-    return widgets.Group(_headline(answer), *_warnings(answer))
+    return widgets.Group(headline(answer), *warnings(answer))
 
 
-def _headline(answer: Answer) -> widgets.Text:
+def headline(answer: Answer) -> widgets.Text:
+    """What ran, in one line."""
     line = widgets.Text(answer["command"] or answer["program"], style="bold")
     line.append(
         f"   process {answer['process_id']}, {units.duration(answer['duration_ns'])}, "
@@ -36,7 +37,8 @@ def _headline(answer: Answer) -> widgets.Text:
     return line
 
 
-def _warnings(answer: Answer) -> list[widgets.Text]:
+def warnings(answer: Answer) -> list[widgets.Text]:
+    """Whether the recording is whole, and what limits its figures."""
     lines = []
     completeness = answer["completeness"]
     if completeness["is_complete"]:
@@ -88,6 +90,8 @@ def about_processes(answer: Answer) -> list[str]:
 
 # Of every machine and process; the others say that somebody set something.
 _USUAL_CONDITIONS = (
+    "kernel_events",
+    "kernel_events_lost",
     "cpus",
     "machine_memory_bytes",
     "transparent_huge_pages",

@@ -38,7 +38,20 @@ QUESTION = Question(
             Column("share", "share", "share", lambda row, of: share(row.bytes, of["mapped_bytes"])),
             Column("calls", "count", "calls"),
             Column("unmapped_bytes", "bytes", "unmapped"),
+            Column(
+                "given_back_bytes",
+                "bytes",
+                "given back",
+                about="By madvise (DONTNEED, FREE, REMOVE); still mapped.",
+            ),
             Column("at_end_bytes", "bytes", "at end"),
+            Column(
+                "reserved_at_end_bytes",
+                "bytes",
+                "reserved",
+                about="Of at_end_bytes: without access (PROT_NONE).",
+            ),
+            Column("of_files_bytes", "bytes", about="Of mapped_bytes: mappings of files."),
             rows=lambda report: [
                 (report.sites[row.site], row) for row in report.facts.mappings[: report.top]
             ],

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from heapwright.explain import parts
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.tables import sites
@@ -34,7 +33,7 @@ def _findings(answer: Answer) -> list[Finding]:
         f"{units.size(answer['at_peak_bytes'])} of the peak ({units.percent(answer['share_at_peak'])}) "
         "is rounding up by the allocator"
     )
-    return [Finding(answer["share_at_peak"] * 0.8, text, parts=parts.ROUNDING_UP)]
+    return [Finding(answer["share_at_peak"] * 0.8, text)]
 
 
 QUESTION = Question(

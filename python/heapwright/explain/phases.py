@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from heapwright.explain.annotations import Annotations, Mark, has_any, named
 from heapwright.explain.question import Question
@@ -19,6 +20,8 @@ on event.thread = phase.thread and event.begin_ns >= phase.begin_ns and event.be
 where event.address <> 0 and event.kind in {_ALLOCATIONS!r}
 group by phase.number
 """
+
+_MOST_RUNS = 400  # that are told one by one
 
 
 class Phase:
@@ -46,12 +49,18 @@ class _Sums:
         self.allocator_ns = sum(run.allocator_ns for run in runs)
 
 
-def _phases(report: Report) -> list[_Sums]:
+class _Phases:
     """Costs by name, allocations of the phase's own thread alone. Phases within others count in both."""
-    runs = _runs(report.trace) if has_any(report, "phase_begin") else []
-    names = dict.fromkeys(run.name for run in runs)
-    found = [_Sums(name, [run for run in runs if run.name == name]) for name in names]
-    return sorted(found, key=lambda phase: -phase.requested_bytes)[: report.top]
+
+    def __init__(self, report: Report) -> None:
+        runs = _runs(report.trace) if has_any(report, "phase_begin") else []
+        by_name: dict[str, list[Phase]] = {}
+        for run in runs:
+            by_name.setdefault(run.name, []).append(run)
+        found = [_Sums(name, own) for name, own in by_name.items()]
+        self.sums = sorted(found, key=lambda phase: -phase.requested_bytes)[: report.top]
+        longest = sorted(runs, key=lambda run: run.begin_ns - run.end_ns)[:_MOST_RUNS]
+        self.runs = sorted(longest, key=attrgetter("begin_ns"))
 
 
 def _runs(trace: Trace) -> list[Phase]:
@@ -95,8 +104,23 @@ QUESTION = Question(
                 Column("duration_ns", "ns", "lasted"),
                 named("phase"),
             ),
-            _phases,
+            attrgetter("sums"),
+        ),
+        Table(
+            "runs",
+            (
+                Column("name", "text"),
+                Column("thread"),
+                Column("begin_ns", "ns"),
+                Column("end_ns", "ns"),
+                Column("allocations"),
+                Column("requested_bytes", "bytes"),
+                Column("allocator_ns", "ns"),
+            ),
+            attrgetter("runs"),
+            about=f"Each time a phase ran, in order of begin; the longest {_MOST_RUNS}.",
         ),
     ),
+    prepare=_Phases,
     unsampled="what a phase allocated is counted call by call",
 )

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from heapwright.explain.question import Question
-from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.report import Answer, Report, share
 from heapwright.explain.tables import sites
 from heapwright.model import Site
-from heapwright.report import units
 from heapwright.report.columns import Column
 
 
@@ -24,16 +23,7 @@ def _rows(report: Report) -> Iterator[tuple[Site, Any]]:
     return ((report.sites[chain.site], chain) for chain in chains[: report.top])
 
 
-def _findings(answer: Answer) -> list[Finding]:
-    """Much copying by one site whose buffers grow in many steps."""
-    for site in answer["sites"][:1]:
-        if site["copied_bytes"] >= 16 << 20 and site["steps"] >= 4 * site["chains"]:
-            text = f"realloc copied {units.size(site['copied_bytes'])} for buffers grown by {site['name']}"
-            return [Finding(0.3, text)]
-    return []
-
-
-# Chains of reallocs, by the site of the last one.
+# Chains of reallocs, by the site of the last one. That they could be saved is advice: advice/reserve.py.
 QUESTION = Question(
     "realloc",
     "Buffers that grow by realloc",
@@ -59,6 +49,5 @@ QUESTION = Question(
             rows=_rows,
         ),
     ),
-    findings=_findings,
     unsampled="how a buffer grew takes each of its reallocs",
 )

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from heapwright.explain import site_names
 from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
+from heapwright.model.trace import NO_LIMIT
 
 Answer = dict[str, Any]
 
@@ -25,22 +26,28 @@ class Report(NamedTuple):
     top: int
     suppressions: tuple[str, ...] = ()  # of LeakSanitizer's kind
     limit_bytes: int = 0  # of the process's memory; 0 = none given
+    at_ns: int = NO_LIMIT  # the moment asked for; NO_LIMIT = none
 
     @property
     def thread_time_ns(self) -> int:
         """Recorded wall time of all threads together: what allocator time is a share of."""
+        chosen = self.chosen.threads or [thread.index for thread in self.trace.threads]
+        return max(self.time_of_threads(chosen), self.facts.totals.allocator_ns)
+
+    def time_of_threads(self, wanted: Collection[int]) -> int:
+        """Recorded wall time of these together, by their index."""
         end_ns = self.trace.end.time_ns or self.facts.totals.span_ns
         spans = self.facts.coverage.spans
-        wanted = set(self.chosen.threads)
+        wanted = set(wanted)
         total = 0
         for thread in self.trace.threads:
-            if wanted and thread.index not in wanted:
+            if thread.index not in wanted:
                 continue
             exit_ns = thread.exit_ns or end_ns
             total += sum(
                 max(0, min(exit_ns, span.to_ns) - max(thread.first_ns, span.from_ns)) for span in spans
             )
-        return max(total, self.facts.totals.allocator_ns)
+        return total
 
     def top_sites(self, value: Callable[[SiteFacts], int]) -> list[tuple[Site, SiteFacts]]:
         """The sites with the largest values, zeros left out."""
@@ -55,7 +62,7 @@ class Finding(NamedTuple):
     weight: float
     text: str
     question: str = ""  # put in by explain()
-    parts: tuple[str, ...] = ()  # of docs/parts, where they answer it
+    parts: tuple[str, ...] = ()  # of docs/parts: advice names them
 
 
 def site_record(site: Site) -> Answer:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from heapwright.explain.question import Question
-from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.report import Answer, Report
+from heapwright.explain.residency_at import asked_moment
 from heapwright.explain.tables import sites
 from heapwright.model.facts import PinSite, Residency
 from heapwright.model.sites import Site
@@ -15,31 +16,38 @@ from heapwright.report import units
 from heapwright.report.columns import TEXT, WORD, Column, Table
 
 _PAGE_BYTES = 4096
-# Less than this is not worth a word on the first screen.
-_WORTH_BYTES = 1 << 20
-_WORTH_SHARE = 0.25
 # So much of what is free makes one site its holder.
 _MOST = 0.5
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
+    """told: the moment asked for, or the scan with the most that is free; number: its or the nearest scan."""
+
     report: Report
     moments: tuple[Residency, ...]
-    told: Residency | None  # the one with the most that is free
-    number: int  # of it
+    told: Residency | None
+    number: int
+    is_between: bool  # two scans: interpolated
 
 
-def _source(report: Report) -> _Source:
+def source_of(report: Report) -> Source:
+    """Which moment is told, and all that are listed."""
     moments = report.facts.residency
-    told = max(moments, key=_free, default=None)
-    return _Source(report, moments, told, moments.index(told) if told is not None else -1)
+    asked = asked_moment(report)
+    if asked is not None:
+        told, number, is_between = asked
+        listed = tuple(sorted((*moments, told), key=lambda of: of.time_ns)) if is_between else moments
+        return Source(report, listed, told, number, is_between)
+    most = max(moments, key=_free, default=None)
+    return Source(report, moments, most, moments.index(most) if most is not None else -1, False)
 
 
 def _free(moment: Residency) -> int:
     return moment.partly_free_bytes + moment.free_page_bytes
 
 
-def _has_unseen_blocks(report: Report) -> bool:
+def has_unseen_blocks(report: Report) -> bool:
+    """True where blocks live that the trace does not know."""
     return report.trace.metadata.is_fork_child or not report.trace.coverage.is_whole_run
 
 
@@ -48,15 +56,23 @@ def _is(what: str) -> Column:
 
 
 def _reason(row: Answer, _: Answer) -> str:
-    words = {"is_largest": "most resident", "is_at_live_peak": "most live", "is_last": "last"}
-    return ", ".join(word for key, word in words.items() if row[key])
+    words = {
+        "is_largest": "most resident",
+        "is_at_live_peak": "most live",
+        "is_most_free": "most free",
+        "is_last": "last",
+        "is_before_asked": "before",
+        "is_after_asked": "after",
+    }
+    return ", ".join(word for key, word in words.items() if row[key]) or "asked for, interpolated"
 
 
-def _moments(source: _Source) -> Iterable[Residency]:
+def _moments(source: Source) -> Iterable[Residency]:
     return source.moments
 
 
-def _owners(source: _Source) -> list[tuple[str, str, int, int]]:
+def owners_of(source: Source) -> list[tuple[str, str, int, int]]:
+    """Kind, name, anonymous bytes and bytes of files of who holds most beside the heap."""
     facts, rows = source.report.facts, []
     for owner in facts.resident_owners:
         if owner.scan == source.number:
@@ -67,7 +83,7 @@ def _owners(source: _Source) -> list[tuple[str, str, int, int]]:
     return rows[: source.report.top]
 
 
-def _pins(source: _Source) -> list[tuple[Site, PinSite]]:
+def _pins(source: Source) -> list[tuple[Site, PinSite]]:
     pins = [
         pin
         for pin in source.report.facts.pins
@@ -102,14 +118,6 @@ def _sentence(answer: Answer) -> str:
     )
 
 
-def _findings(answer: Answer) -> list[Finding]:
-    """Much that is resident is free."""
-    part = share(answer["free_bytes"], answer["resident_bytes"])
-    if answer["free_bytes"] < _WORTH_BYTES or part < _WORTH_SHARE:
-        return []
-    return [Finding(part, _sentence(answer))]
-
-
 def _title(answer: Answer) -> str:
     if not answer["moments"]:
         return "Resident memory: the recording has no scan of it"
@@ -128,9 +136,11 @@ def _notes(answer: Answer) -> list[str]:
             "blocks from before a fork or of a time that was not recorded are not known: "
             "they count as free, or as the allocator's"
         )
+    if answer["is_interpolated"]:
+        lines.append("between two scans: interpolated; the tables below are those of the nearest scan")
     kernel = (answer["kernel_before_bytes"], answer["kernel_after_bytes"])
     counted = " and ".join(dict.fromkeys(units.size(of) for of in kernel))
-    agrees = answer["resident_bytes"] in kernel
+    agrees = answer["resident_bytes"] in kernel and not answer["is_interpolated"]
     lines.append(
         f"the kernel counted {counted}{', the same to the page' if agrees else ' around the scan'}; "
         f"{units.size(answer['ambiguous_bytes'])} of blocks changed while their page was looked at"
@@ -144,7 +154,10 @@ _MOMENT = (
     Column("duration_ns", "ns"),
     _is("largest"),
     _is("at_live_peak"),
+    _is("most_free"),
     _is("last"),
+    _is("before_asked"),
+    _is("after_asked"),
     Column(
         "is_whole",
         "flag",
@@ -174,7 +187,13 @@ QUESTION = Question(
     "residency",
     "Resident memory",
     (
-        Column("time_ns", "ns", value=_told("time_ns"), about="Of the scan with the most that is free."),
+        Column(
+            "time_ns",
+            "ns",
+            value=_told("time_ns"),
+            about="Asked for, or of the scan with the most that is free.",
+        ),
+        Column("is_interpolated", "flag", value="is_between"),
         *(
             Column(name, "bytes", value=_told(name))
             for name in (
@@ -190,7 +209,7 @@ QUESTION = Question(
         Column(
             "has_unseen_blocks",
             "flag",
-            value=lambda of, _: _has_unseen_blocks(of.report),
+            value=lambda of, _: has_unseen_blocks(of.report),
             about="Blocks from before a fork, or of a time that was not recorded: free_bytes is the most.",
         ),
     ),
@@ -215,11 +234,10 @@ QUESTION = Question(
                 Column("name", "text", "", lambda row, _: row[1]),
                 Column("", TEXT, "of", text=lambda row, _: f"{row['kind']} {row['name']}".strip()),
             ),
-            _owners,
+            owners_of,
         ),
     ),
-    prepare=_source,
-    findings=_findings,
+    prepare=source_of,
     title_of=_title,
     notes=_notes,
     unsampled="which page holds a block takes every block",

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from heapwright.explain import parts
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.tables import sites, size_range
@@ -59,12 +58,12 @@ def _bar(row: Answer, answer: Answer) -> str:
 
 
 def _findings(answer: Answer) -> list[Finding]:
-    """One exact size that makes most of the calls: a pool would serve it."""
+    """One exact size that makes most of the calls."""
     for row in answer["common"][:1]:
         if row["share"] >= 0.5 and row["allocations"] >= 10_000:
             size = units.size(row["size_bytes"])
             text = f"{units.percent(row['share'])} of the allocations are of exactly {size}"
-            return [Finding(row["share"] * 0.4, text, parts=parts.of_many_blocks(row["size_bytes"]))]
+            return [Finding(row["share"] * 0.4, text)]
     return []
 
 

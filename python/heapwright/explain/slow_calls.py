@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""Which single calls took longest, and who waited?"""
+"""Which calls were slow, and why?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from heapwright.explain import parts
+from heapwright.explain import slow_causes
 from heapwright.explain.question import A_SAMPLED_CALL_IS_SLOW, Question
-from heapwright.explain.report import Answer, Finding, Report
+from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.slow_causes import CAUSES
 from heapwright.explain.tables import sites
 from heapwright.model import KIND_NAMES, Site
+from heapwright.model.facts import KernelSums, SlowCalls
 from heapwright.report import units
-from heapwright.report.columns import Column
+from heapwright.report.columns import WORD, Column, Table, fields_of
+
+# As analyze/causes.hpp has it; calls below are not asked for a cause.
+SLOW_FROM_NS = 20_000
+_NOTICED_NS = 1_000_000
+_WORTH_SHARE = 0.05
+# Off the processor, so not the allocator's doing.
+_NOT_THE_ALLOCATOR = CAUSES[slow_causes.PREEMPTED]
 
 
 def _rows(report: Report) -> Iterator[tuple[Site, Any]]:
@@ -25,41 +34,177 @@ def _rows(report: Report) -> Iterator[tuple[Site, Any]]:
             yield site, SimpleNamespace(**call._asdict(), thread_name=names.get(call.thread, ""))
 
 
+def _word(field: str) -> Callable[[Any, Answer], str]:
+    """A cause in words; of short calls there is none."""
+
+    def word(call: Any, _: Answer) -> str:
+        cause = getattr(call, field) if call.duration_ns >= SLOW_FROM_NS else slow_causes.UNEXPLAINED
+        return CAUSES[cause]
+
+    return word
+
+
+def _why(call: Answer, _: Answer) -> str:
+    """The cause with its figure."""
+    if call["duration_ns"] < SLOW_FROM_NS:
+        return "below 20 µs"
+    figures = {
+        slow_causes.PAGE_FAULTS: lambda: units.count(call["faults"]),
+        slow_causes.PREEMPTED: lambda: units.duration(call["preempted_ns"]),
+        slow_causes.WAITING: lambda: units.duration(call["waited_ns"]),
+        slow_causes.CONSOLIDATION: lambda: f"{units.count(call['small_frees'])} frees",
+    }
+    number = CAUSES.index(call["cause"])
+    return f"{call['cause']} ({figures[number]()})" if number in figures else str(call["cause"])
+
+
+def _by_cause(report: Report) -> list[SlowCalls]:
+    """Most time first; they sum up to all slow calls."""
+    return sorted(report.facts.slow_calls, key=lambda row: (-row.duration_ns, row.kind, row.cause))
+
+
+def _sum(field: str) -> Any:
+    return lambda report, _: sum(getattr(row, field) for row in report.facts.slow_calls)
+
+
+def _split(answer: Answer) -> str:
+    """How the time of the slow calls divides: one sentence."""
+    times: dict[str, int] = {}
+    for row in answer["causes"]:
+        times[row["cause"]] = times.get(row["cause"], 0) + row["duration_ns"]
+    over = f"{units.counted(answer['calls_over'], 'call')} of 20 µs and more"
+    if set(times) == {CAUSES[slow_causes.UNKNOWN]}:
+        return f"{over} took {units.duration(answer['duration_ns'])}; why is not known"
+    off = sum(row["calls"] for row in answer["causes"] if row["cause"] == _NOT_THE_ALLOCATOR)
+    most = sorted((time, cause) for cause, time in times.items() if cause != _NOT_THE_ALLOCATOR)[:-4:-1]
+    said = [f"{units.duration(time)} {cause}" for time, cause in most]
+    text = f"{', '.join(said) or 'nothing'} of {units.duration(answer['duration_ns'])} in {over}"
+    if off:
+        is_one = "was" if off == 1 else "were"
+        text += (
+            f"; {off:,} {is_one} preempted ({units.duration(times[_NOT_THE_ALLOCATOR])}): not the allocator"
+        )
+    return text
+
+
+def _title(answer: Answer) -> str:
+    if not answer["calls_over"]:
+        return "Slowest calls: none took 20 µs"
+    return f"Slowest calls: {_split(answer)}"
+
+
+def _notes(answer: Answer) -> list[str]:
+    lines = [f"{one['name']}: {one['evidence']}. Remedy: {one['remedy']}" for one in answer["patterns"]]
+    if answer["kernel_events"] != "recorded":
+        lines.append(f"page faults and waits within calls are not known: {answer['kernel_events']}")
+        return lines
+    kernel = answer["kernel"]
+    lines.append(
+        f"within all heap calls: {units.counted(kernel['faults'], 'page fault')} "
+        f"({units.duration(kernel['fault_ns'])}), {units.duration(kernel['waited_ns'])} waiting, "
+        f"{units.duration(kernel['preempted_ns'])} preempted; the last two are not counted as time in the "
+        "allocator"
+    )
+    if kernel["incomplete_calls"]:
+        lines.append(
+            f"the kernel's records of {units.counted(kernel['incomplete_calls'], 'call')} are not whole"
+        )
+    return lines
+
+
 def _findings(answer: Answer) -> list[Finding]:
-    """A call that a person would notice."""
-    for call in answer["calls"][:1]:
-        if call["duration_ns"] >= 1_000_000:
-            text = (
-                f"one {call['kind']} of {units.size(call['size_bytes'])} took "
-                f"{units.duration(call['duration_ns'])} in {call['name']}"
-            )
-            is_free = call["kind"] == "free" or call["kind"].startswith("operator delete")
-            answers = parts.SLOW_FREES if is_free else ()
-            return [Finding(min(0.5, call["duration_ns"] / 1e8), text, parts=answers)]
+    """Patterns that have a name, or a call that a person would notice."""
+    time_ns = max(answer["thread_time_ns"], 1)
+    found = [
+        Finding(min(0.9, 0.3 + share(one["duration_ns"], time_ns)), f"{one['name']}: {one['evidence']}")
+        for one in answer["patterns"]
+        if one["duration_ns"] >= _NOTICED_NS
+    ]
+    if found:
+        return found
+    own_ns = sum(row["duration_ns"] for row in answer["causes"] if row["cause"] != _NOT_THE_ALLOCATOR)
+    longest = next((call for call in answer["calls"] if call["cause"] != _NOT_THE_ALLOCATOR), None)
+    if longest is not None and longest["duration_ns"] >= max(_NOTICED_NS, own_ns / 2):
+        return [_of_one(longest, answer)]
+    part = share(own_ns, time_ns)
+    if own_ns >= _NOTICED_NS and part >= _WORTH_SHARE:
+        return [Finding(min(0.8, part), f"slow calls: {_split(answer)}")]
     return []
 
+
+def _of_one(call: Answer, answer: Answer) -> Finding:
+    text = (
+        f"one {call['kind']} of {units.size(call['size_bytes'])} took "
+        f"{units.duration(call['duration_ns'])} in {call['name']}"
+    )
+    if call["cause"] != CAUSES[slow_causes.UNKNOWN]:
+        text += f": {_why(call, answer)}"
+    return Finding(min(0.5, call["duration_ns"] / 1e8), text)
+
+
+# Shown as notes.
+_PATTERN = (
+    Column("name", "text"),
+    Column("duration_ns", "ns"),
+    Column("evidence", "text"),
+    Column("remedy", "text"),
+)
 
 QUESTION = Question(
     "slow_calls",
     "Slowest calls",
+    (
+        Column(
+            "kernel_events",
+            "text",
+            value=lambda report, _: slow_causes.kernel_events(report),
+            about='"recorded", or why page faults and waits are not known.',
+        ),
+        Column("slow_from_ns", "ns", value=lambda *_: SLOW_FROM_NS, about="Shorter calls have no cause."),
+        Column(
+            "calls_over",
+            value=_sum("calls"),
+            about="Calls of at least slow_from_ns; the causes sum up to it, and to duration_ns.",
+        ),
+        Column("duration_ns", "ns", value=_sum("duration_ns")),
+        Column("thread_time_ns", "ns"),
+        Column("kernel", fields_of(KernelSums), value="facts.kernel", about="Within all calls."),
+    ),
     tables=(
+        Table(
+            "causes",
+            (
+                Column("duration_ns", "ns", "time"),
+                Column("share", "share", "share", lambda row, of: share(row.duration_ns, of["duration_ns"])),
+                Column("calls", "count", "calls"),
+                Column("function", "word", "function", lambda row, _: KIND_NAMES[row.kind]),
+                Column("cause", "word", "cause", lambda row, _: CAUSES[row.cause]),
+                Column("evidence", "word", "", lambda row, _: slow_causes.evidence_of(row.cause)),
+            ),
+            _by_cause,
+            about="What took most of each slow call, by function; observed, inferred or not known.",
+        ),
+        Table("patterns", _PATTERN, slow_causes.patterns, about="Causes that have a name."),
         sites(
             Column("duration_ns", "ns", "time"),
             Column("kind", "word", "call", lambda call, _: KIND_NAMES[call.kind]),
             Column("size_bytes", "bytes", "size"),
             Column("begin_ns", "ns", "at"),
-            Column(
-                "thread_name",
-                "text",
-                "thread",
-                text=lambda call, _: f"{call['thread_name']} #{call['thread']}",
-            ),
+            Column("cause", "word", value=_word("cause")),
+            Column("work", "word", value=_word("work"), about="What it did while it was on a processor."),
+            Column("", WORD, "why", text=_why),
+            *(Column(name) for name in ("faults", "mappings", "small_frees")),
+            *(Column(name, "ns") for name in ("fault_ns", "waited_ns", "preempted_ns")),
+            Column("mapped_bytes", "bytes"),
+            Column("thread_name", "text"),
             Column("thread"),
             Column("stack"),
             rows=_rows,
             key="calls",
         ),
     ),
+    title_of=_title,
+    notes=_notes,
     findings=_findings,
     unsampled=A_SAMPLED_CALL_IS_SLOW,
 )

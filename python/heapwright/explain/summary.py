@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from heapwright.explain import coverage, estimates, parts
+from heapwright.explain import coverage, estimates
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
 from heapwright.model.facts import Peak, Span, Totals
 from heapwright.model.records import END_REASONS, End, Metadata
@@ -57,13 +57,8 @@ def _conditions(source: _Source, _: Answer) -> list[Answer]:
 
 
 def _heaviest(source: _Source, _: Answer) -> list[Answer]:
-    names_parts = parts.are_usable(source.report)
     return [
-        {
-            "text": finding.text,
-            "question": finding.question,
-            "parts": list(finding.parts) if names_parts else [],
-        }
+        {"text": finding.text, "question": finding.question, "parts": list(finding.parts)}
         for finding in heaviest(source.findings, _FINDINGS)
     ]
 

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from heapwright.explain import parts
 from heapwright.explain.question import Question
-from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.report import Answer, Report, share
 from heapwright.explain.tables import sites
-from heapwright.report import units
 from heapwright.report.columns import Column
 
 
@@ -18,16 +16,7 @@ def _share(report: Report, _: Answer) -> float:
     return share(report.facts.temporaries, max(report.facts.totals.allocations, freed))
 
 
-def _findings(answer: Answer) -> list[Finding]:
-    """Many temporaries."""
-    if answer["share"] < 0.1 or answer["temporaries"] < 1000:
-        return []
-    text = f"{units.percent(answer['share'])} of the allocations are temporaries"
-    if answer["sites"]:
-        text += f", most from {answer['sites'][0]['name']}"
-    return [Finding(answer["share"] * 0.7, text, parts=parts.TEMPORARIES)]
-
-
+# That they could be saved is advice: advice/reused_buffer.py.
 QUESTION = Question(
     "temporaries",
     "Temporaries: freed before the same thread allocated again",
@@ -49,6 +38,5 @@ QUESTION = Question(
             most=lambda site: site.temporaries,
         ),
     ),
-    findings=_findings,
     unsampled="what a thread does between an allocation and its free takes every call",
 )

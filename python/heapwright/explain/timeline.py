@@ -65,10 +65,15 @@ def _resident(points: Sequence[Answer]) -> str:
     """What is in the line, and what of the process is not."""
     others = [
         f"{units.size(most)} {name}"
-        for name, key in (("of files", "resident_file_bytes"), ("shared", "resident_shared_bytes"))
+        for name, key in (
+            ("of files", "resident_file_bytes"),
+            ("shared", "resident_shared_bytes"),
+            ("swapped", "swapped_bytes"),
+            ("page tables", "page_table_bytes"),
+        )
         if (most := max(point[key] for point in points))
     ]
-    return "anonymous" + (f"; beside it at most {' and '.join(others)}" if others else "")
+    return "anonymous" + (f"; beside it at most {', '.join(others)}" if others else "")
 
 
 def _first(point: Answer, *names: str) -> int:
@@ -120,6 +125,13 @@ QUESTION = Question(
                 ),
                 Column("resident_file_bytes", "bytes"),
                 Column("resident_shared_bytes", "bytes", about="Without the recorder's own pages."),
+                Column("swapped_bytes", "bytes"),
+                Column("page_table_bytes", "bytes"),
+                Column(
+                    "cgroup_charge_bytes",
+                    "bytes",
+                    about="Of the whole cgroup, others in it too; 0: not known.",
+                ),
                 Column("allocations", sampled="allocations"),
                 Column("releases", sampled=OPEN),
                 Column("allocator_ns", "ns", sampled=OPEN),

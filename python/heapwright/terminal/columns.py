@@ -56,6 +56,21 @@ class Columns:
         self._left = frozenset((*text_columns, *left_columns))
         self._centred = centred
 
+    @property
+    def headers(self) -> Sequence[str]:
+        """The headings as they were given."""
+        return self._headers
+
+    @property
+    def rows(self) -> Sequence[list[Cell]]:
+        """The cells as they were given."""
+        return self._rows
+
+    @property
+    def left(self) -> frozenset[int]:
+        """The columns whose cells stand to the left."""
+        return self._left
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         table = _Table(
             [_spelt(header, options.ascii_only) for header in self._headers],

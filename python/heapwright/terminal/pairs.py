@@ -23,6 +23,11 @@ class Pairs:
         self._style = style
         self._gap = gap
 
+    @property
+    def rows(self) -> Sequence[tuple[str, Text]]:
+        """The names and texts as they were given."""
+        return self._rows
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         beside = max((cell_len(name) for name, _ in self._rows), default=0) + self._gap
         width = max(_LEAST_WIDTH, options.max_width - beside)

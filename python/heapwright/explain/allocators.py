@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Which allocator a program used, and which of its settings were in force."""
+
+# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+
+from typing import NamedTuple
+
+from heapwright.model.records import Metadata
+
+_FAMILIES = ("glibc", "jemalloc", "mimalloc", "gperftools", "tcmalloc", "heapwright")
+_HEADERS = {"glibc": 8}
+# Any of them, set, keeps the C library from raising the size from which blocks are mapped apart.
+_FIXING = {
+    "MALLOC_MMAP_THRESHOLD_": "mmap_threshold",
+    "MALLOC_TRIM_THRESHOLD_": "trim_threshold",
+    "MALLOC_TOP_PAD_": "top_pad",
+    "MALLOC_MMAP_MAX_": "mmap_max",
+}
+
+
+class Allocator(NamedTuple):
+    """What served the program's heap calls.
+
+    family: "glibc", "jemalloc", ..., "other". header_bytes: of each block beside what is usable.
+    settings: of the environment, by name; the C library's tunables by their own names ("arena_max").
+    """
+
+    family: str
+    name: str
+    header_bytes: int
+    settings: dict[str, str]
+
+    @property
+    def fixes_threshold(self) -> bool:
+        """True where the C library may not move its mmap threshold."""
+        return any(name in self.settings for pair in _FIXING.items() for name in pair)
+
+
+def allocator_of(metadata: Metadata) -> Allocator:
+    """Of a trace."""
+    first = metadata.allocator.partition(" ")[0].lower()
+    family = next((name for name in _FAMILIES if first.startswith(name)), "other")
+    if family == "gperftools":
+        family = "tcmalloc"
+    values = metadata.condition_values
+    settings = {name: value for name, value in values.items() if name.isupper() or name.startswith("_")}
+    for tunable in values.get("GLIBC_TUNABLES", "").split(":"):
+        name, equals, value = tunable.partition("=")
+        if equals:
+            settings[name.removeprefix("glibc.malloc.")] = value
+    short = metadata.allocator.partition(" (")[0]
+    return Allocator(family, short or "an unknown allocator", _HEADERS.get(family, 0), settings)

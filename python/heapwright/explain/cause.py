@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""Why is so much memory resident, and what would help?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import NamedTuple
+
+from heapwright.explain import residency, tables
+from heapwright.explain.cause_evidence import evidence_of
+from heapwright.explain.cause_kinds import NAMES, OTHERS, Kinds, kinds_at, raises_in_force
+from heapwright.explain.cause_words import WORTH_BYTES, WORTH_SHARE, findings, notes, remedies_in_words, title
+from heapwright.explain.idle_memory import lasted_ns
+from heapwright.explain.question import Question
+from heapwright.explain.remedies import HELPS, KINDS, Case, Remedy, remedies
+from heapwright.explain.report import Answer, Report
+from heapwright.explain.separation import SEPARATES, Separation, separations
+from heapwright.explain.tables import sites
+from heapwright.model.facts import HeapPart, PartHolder, ThresholdRaise
+from heapwright.model.sites import Site
+from heapwright.report import widgets
+from heapwright.report.columns import TEXT, WORD, Choice, Column, Table
+
+# Free for a smaller part of the run than this: it came free at the end, or in passing.
+_BRIEF_SHARE = 0.1
+# Memory beside the heap, more than half of all, is worth naming from here on.
+_WORTH_OTHERS_BYTES = 32 << 20
+
+_VERDICTS = ("fragmented", "elsewhere", "rounding", "nothing", "unknown")
+
+
+class _Source(NamedTuple):
+    report: Report
+    told: Kinds | None  # at the scan with the most that is free
+    last: Kinds | None
+    sites: list[tuple[Site, Separation]]
+    owners: list[tuple[str, str, int, int]]
+    lasted_ns: int
+    unknown_because: str
+    verdict: str
+
+
+def _source(report: Report) -> _Source:
+    found = residency.source_of(report)
+    if found.told is None:
+        why = "the recording has no scan of resident memory"
+        return _Source(report, None, None, [], [], 0, why, "unknown")
+    facts = report.facts
+    told = kinds_at(report, found.number)
+    last = next((index for index, of in enumerate(facts.residency) if of.is_last), found.number)
+    others = sum(owner.anonymous_bytes for owner in facts.resident_owners if owner.scan == found.number)
+    lasted = lasted_ns(report, told, told.moment.resident_bytes - told.moment.other_bytes + others)
+    why = _why_unknown(report)
+    return _Source(
+        report,
+        told,
+        kinds_at(report, last),
+        separations(report, told, found.number),
+        residency.owners_of(found),
+        lasted,
+        why,
+        "unknown" if why else _verdict(report, told, lasted),
+    )
+
+
+def _why_unknown(report: Report) -> str:
+    if report.facts.completeness.dropped:
+        return "calls are missing from the recording, so blocks are"
+    if residency.has_unseen_blocks(report):
+        return "blocks from before the fork, or of a time that was not recorded, are not known"
+    return ""
+
+
+def _verdict(report: Report, told: Kinds, lasted: int) -> str:
+    resident = told.moment.resident_bytes
+    is_brief = lasted < _BRIEF_SHARE * report.trace.end.time_ns
+    if told.free_bytes >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief:
+        return "fragmented"
+    if told.bytes_of["rounding"] >= max(WORTH_BYTES, WORTH_SHARE * resident):
+        return "rounding"
+    if told.bytes_of[OTHERS] >= max(_WORTH_OTHERS_BYTES, resident // 2):
+        return "elsewhere"
+    return "nothing"
+
+
+def _cause(source: _Source, _: Answer) -> str:
+    """The kind with most bytes of what the verdict is about; "" where it names none."""
+    if source.told is None:
+        return ""
+    causes = {"fragmented": source.told.largest, "rounding": "rounding", "elsewhere": OTHERS}
+    return causes.get(source.verdict, "")
+
+
+class _KindRow(NamedTuple):
+    kind: str
+    bytes: int
+    at_end_bytes: int
+    evidence: str
+
+
+def _kinds(source: _Source) -> Iterable[_KindRow]:
+    told, last = source.told, source.last
+    if told is None or last is None:
+        return []
+    owner = next((f"{of[0]} {of[1]}".rstrip() for of in source.owners), "")
+    evidence = evidence_of(told, raises_in_force(source.report), owner)
+    rows = [_KindRow(kind, told.bytes_of[kind], last.bytes_of[kind], evidence[kind]) for kind in NAMES]
+    return sorted(rows, key=lambda row: -row.bytes)
+
+
+class _PartRow(NamedTuple):
+    kind: str
+    part: HeapPart
+
+
+def _parts(source: _Source) -> list[_PartRow]:
+    names = source.report.facts.resident_names
+    parts = source.told.parts[: source.report.top] if source.told is not None else ()
+    return [_PartRow(names[part.kind], part) for part in parts]
+
+
+def _raises(source: _Source) -> list[tuple[Site, ThresholdRaise]]:
+    raises = raises_in_force(source.report)
+    return [(source.report.sites[one.site], one) for one in raises[-source.report.top :]]
+
+
+def _holders(source: _Source) -> list[tuple[Site, PartHolder]]:
+    if source.told is None or not source.told.parts:
+        return []
+    facts = source.report.facts
+    first = facts.heap_parts.index(source.told.parts[0])
+    rows: list[tuple[Site, PartHolder]] = []
+    for holder in facts.part_holders:
+        # Further sites add nothing where all is free without those before.
+        if holder.part == first and (not rows or holder.free_bytes > rows[-1][1].free_bytes):
+            rows.append((source.report.sites[holder.site], holder))
+    return rows
+
+
+def _remedies(source: _Source) -> list[Remedy]:
+    if source.told is None or source.verdict != "fragmented":
+        return []
+    return remedies(Case(source.told, raises_in_force(source.report), source.sites))
+
+
+def _from(name: str, field: str, unit: str = "bytes") -> Column:
+    """A figure of the scan with the most that is free."""
+    get = attrgetter(field)
+    return Column(name, unit, value=lambda of, _: get(of.told) if of.told is not None else 0)
+
+
+_KIND_COLUMNS = (
+    Column("bytes", "bytes", "bytes"),
+    Column("at_end_bytes", "bytes", "at the end"),
+    Column("kind", Choice(tuple(NAMES))),
+    Column("name", "text", value=lambda row, _: NAMES[row.kind]),
+    Column("evidence", "text"),
+    Column("", TEXT, "what is resident", text=lambda row, _: row["name"]),
+)
+_REMEDY_COLUMNS = (
+    Column("bytes", "bytes"),
+    Column("helps", Choice(HELPS)),
+    Column("kind", Choice(KINDS)),
+    Column("what", "text"),
+    Column("why", "text"),
+)
+
+
+def _show(answer: Answer) -> widgets.RenderableType | None:
+    """The kinds, what helps, who holds the pages; each with its figures."""
+    there = {**answer, "kinds": [row for row in answer["kinds"] if row["bytes"] or row["at_end_bytes"]]}
+    drawn = {table.key: tables.shown(table, there, False) for table in QUESTION.tables}
+    drawn["remedies"] = remedies_in_words(answer)
+    if all(row["kind"] != "threshold" for row in there["kinds"]):
+        del drawn["raises"]
+    found = [part for part in drawn.values() if part is not None]
+    found = [part for one in found for part in (one, widgets.Text())][:-1]
+    return widgets.Group(*found, *(widgets.Text(line, style="dim") for line in notes(answer)))
+
+
+QUESTION = Question(
+    "cause",
+    "Why it is resident",
+    (
+        Column("unknown_because", "text", about="Why the verdict is unknown; may be empty."),
+        Column(
+            "allocator", "text", value=lambda of, _: of.told.allocator.name if of.told is not None else ""
+        ),
+        _from("time_ns", "moment.time_ns", "ns"),
+        Column("lasted_ns", "ns", about="For how long at least half as much was free, about."),
+        _from("resident_bytes", "moment.resident_bytes"),
+        _from("free_bytes", "free_bytes"),
+        _from("trimmable_bytes", "trimmable_bytes"),
+        Column("verdict", Choice(_VERDICTS)),
+        Column("cause", "text", value=_cause, about="The kind with most bytes, or empty."),
+        Column(
+            "holding_sites",
+            value=lambda of, _: (
+                len(of.told.holding.holders) if of.told is not None and of.told.holding else 0
+            ),
+            about="So many of the holders are the few blocks of the kind top.",
+        ),
+    ),
+    (
+        Table("kinds", _KIND_COLUMNS, _kinds, about="All that is resident, by what keeps it there."),
+        Table("remedies", _REMEDY_COLUMNS, _remedies, about="What would help here and what would not."),
+        sites(
+            Column("pinned_bytes", "bytes", "pinned"),
+            Column("held_bytes", "bytes", "held"),
+            Column("blocks", "count", "blocks"),
+            Column("usable_bytes", "bytes"),
+            Column("pages"),
+            Column("own_peak_bytes", "bytes"),
+            Column(
+                "never_freed",
+                "share",
+                "survive",
+                about="Its blocks at the scan, of all that it made and that ended or stayed; -1: not known.",
+            ),
+            Column("mean_age_ns", "ns", "mean age"),
+            Column("mean_life_ns", "ns", "mean life", about="Of those that were freed."),
+            Column("saves_least_bytes", "bytes", "saves at least"),
+            Column("saves_most_bytes", "bytes", "at most"),
+            Column("separates", Choice(SEPARATES)),
+            Column("", WORD, "separates", text=lambda row, _: row["separates"]),
+            rows=lambda source: source.sites,
+            about="Sites that pin or hold pages, and what a heap of their own would give back.",
+        ),
+        sites(
+            Column("free_bytes", "bytes", "free without them"),
+            Column("blocks", "count", "blocks"),
+            rows=_holders,
+            key="holders",
+            about="Of the part with most free memory, from its end: what would lie above the last block "
+            "without the blocks of this site and those before it.",
+        ),
+        Table(
+            "parts",
+            (
+                *(
+                    Column(name, "bytes", label, f"part.{name}")
+                    for name, label in (
+                        ("resident_bytes", "resident"),
+                        ("used_bytes", "used"),
+                        ("partly_free_bytes", "beside blocks"),
+                        ("free_page_bytes", "free pages"),
+                        ("above_last_bytes", "above the last"),
+                        ("large_free_bytes", "by large blocks"),
+                        ("allocator_bytes", ""),
+                    )
+                ),
+                Column("blocks", "count", "blocks", "part.blocks"),
+                Column("address", value="part.address"),
+                Column("kind", "text"),
+                Column("", TEXT, "part", text=lambda row, _: row["kind"]),
+            ),
+            _parts,
+            about="Where the heap lies: the main heap, arenas, blocks with a mapping of their own.",
+        ),
+        sites(
+            Column("time_ns", "ns", "at"),
+            Column("bytes", "bytes", "threshold"),
+            rows=_raises,
+            key="raises",
+            about="Frees that raised the size from which the C library maps blocks apart; the site had "
+            "allocated the block.",
+        ),
+    ),
+    prepare=_source,
+    findings=findings,
+    title_of=title,
+    show=_show,
+    unsampled="which page holds a block takes every block",
+)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Sorts what is resident at one scan by what keeps it there: every byte is in one kind.
+
+What is free inside a heap has several causes with cures of their own. The kinds follow from where the
+free pages lie: in which arena, below or beside whose blocks, whether large blocks lay there before,
+whether huge pages hold them.
+"""
+
+# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+
+from typing import NamedTuple
+
+from heapwright.explain.allocators import Allocator, allocator_of
+from heapwright.explain.report import Report
+from heapwright.model.facts import HeapPart, PartHolder, PinSite, Residency, ThresholdRaise
+
+# So many sites at most are "a few" that hold a heap's end.
+_FEW_SITES = 3
+# They hold it if without them so much of what is free in it would lie at its end,
+_HELD_SHARE = 0.5
+# they themselves are at most so much of that, and so many pages are free for each of their blocks.
+_OWN_SHARE = 0.25
+_PAGES_A_BLOCK = 4
+
+_WORTH_ARENA_BYTES = 64 << 10
+
+LIVE, OTHERS = "live", "others"
+NAMES = {
+    LIVE: "live",
+    "top": "held below a few blocks",
+    "scattered": "beside live blocks",
+    "untrimmed": "whole pages, not given back",
+    "kept": "whole pages, kept by the allocator",
+    "arenas": "in further arenas",
+    "threshold": "left by large blocks",
+    "huge_pages": "unused parts of huge pages",
+    "rounding": "rounding and headers",
+    OTHERS: "not the heap",
+}
+# What an allocator keeps free; the rest is used by somebody.
+FREE = ("top", "scattered", "untrimmed", "kept", "arenas", "threshold", "huge_pages")
+
+
+class Holding(NamedTuple):
+    """The sites whose blocks hold the end of the heap with most free memory."""
+
+    holders: tuple[PartHolder, ...]
+    free_bytes: int  # that would lie at its end without them
+    own_bytes: int  # usable, of their blocks wherever they are
+
+
+class Kinds(NamedTuple):
+    """One scan, sorted."""
+
+    moment: Residency
+    parts: tuple[HeapPart, ...]  # most free bytes first
+    bytes_of: dict[str, int]
+    holding: Holding | None
+    allocator: Allocator
+
+    @property
+    def free_bytes(self) -> int:
+        """What the heap keeps beside live blocks and their rounding."""
+        return sum(self.bytes_of[kind] for kind in FREE)
+
+    @property
+    def largest(self) -> str:
+        """The kind of free memory with most bytes."""
+        return max(FREE, key=lambda kind: self.bytes_of[kind])
+
+    @property
+    def trimmable_bytes(self) -> int:
+        """What malloc_trim(0) gives back at most: whole free pages, but not the ends of further arenas."""
+        return sum(part.free_page_bytes - _end_bytes(self, part) for part in self.parts)
+
+    @property
+    def end_bytes(self) -> int:
+        """Free pages above the last block of the main heap."""
+        return sum(
+            min(part.above_last_bytes, part.free_page_bytes)
+            for part in self.parts
+            if not is_arena(self.allocator, part)
+        )
+
+    @property
+    def arenas(self) -> int:
+        """Heaps of the C library beside the main one, with blocks or free memory worth a word."""
+        return sum(
+            is_arena(self.allocator, part)
+            and (part.blocks != 0 or part.free_page_bytes >= _WORTH_ARENA_BYTES)
+            for part in self.parts
+        )
+
+
+def _end_bytes(kinds: Kinds, part: HeapPart) -> int:
+    return min(part.above_last_bytes, part.free_page_bytes) if is_arena(kinds.allocator, part) else 0
+
+
+def is_arena(allocator: Allocator, part: HeapPart) -> bool:
+    """True of a heap of the C library other than the main one."""
+    return allocator.family == "glibc" and part.address % (64 << 20) == 0
+
+
+def kinds_at(report: Report, scan: int) -> Kinds:
+    """What is resident at this one of the joined scans, by kind."""
+    facts = report.facts
+    moment = facts.residency[scan]
+    allocator = allocator_of(report.trace.metadata)
+    parts = tuple(part for part in facts.heap_parts if part.scan == scan)
+    headers = min(moment.partly_free_bytes, sum(part.blocks for part in parts) * allocator.header_bytes)
+    bytes_of = dict.fromkeys(NAMES, 0)
+    bytes_of[LIVE] = moment.live_bytes - moment.untouched_bytes
+    bytes_of["rounding"] = moment.rounding_bytes + headers
+    bytes_of["scattered"] = moment.partly_free_bytes - headers
+    bytes_of["huge_pages"] = moment.huge_unused_bytes
+    bytes_of[OTHERS] = moment.other_bytes + moment.allocator_bytes - moment.huge_unused_bytes
+    if allocator.family != "glibc":
+        # Free pages of a slab with live blocks stay, and short runs may be such pages.
+        short = sum(part.short_free_bytes for part in parts)
+        bytes_of["scattered"] += short
+        bytes_of["kept"] = moment.free_page_bytes - short
+        return Kinds(moment, parts, bytes_of, None, allocator)
+    if raises_in_force(report):
+        bytes_of["threshold"] = sum(part.large_free_bytes for part in parts)
+    rests = [_without_large(part, bytes_of["threshold"]) for part in parts]
+    main = max(rests, default=0)
+    bytes_of["arenas"] = sum(rests) - main
+    holding = _holding(report, scan, parts[rests.index(main)]) if rests else None
+    if holding is not None:
+        bytes_of["top"] = min(main, holding.free_bytes)
+    bytes_of["untrimmed"] = moment.free_page_bytes - sum(
+        bytes_of[of] for of in ("threshold", "arenas", "top")
+    )
+    return Kinds(moment, parts, bytes_of, holding, allocator)
+
+
+def _without_large(part: HeapPart, threshold_bytes: int) -> int:
+    return part.free_page_bytes - (part.large_free_bytes if threshold_bytes else 0)
+
+
+def raises_in_force(report: Report) -> tuple[ThresholdRaise, ...]:
+    """The frees that raised the size from which blocks are mapped apart; none where a setting fixes it."""
+    allocator = allocator_of(report.trace.metadata)
+    return () if allocator.fixes_threshold else report.facts.threshold_raises
+
+
+def _holding(report: Report, scan: int, part: HeapPart) -> Holding | None:
+    facts = report.facts
+    number = facts.heap_parts.index(part)
+    holders = [holder for holder in facts.part_holders if holder.part == number]
+    free = part.partly_free_bytes + part.free_page_bytes + part.allocator_bytes
+    for index, holder in enumerate(holders[:_FEW_SITES]):
+        held = holder.free_bytes - part.above_last_bytes
+        if held < _HELD_SHARE * free:
+            continue
+        few = tuple(holders[: index + 1])
+        own = sum(pin.usable_bytes for pin in pins_at(report, scan) if pin.site in {of.site for of in few})
+        is_long = part.free_page_bytes >= _PAGES_A_BLOCK * 4096 * sum(of.blocks for of in few)
+        return Holding(few, held, own) if own <= _OWN_SHARE * held and is_long else None
+    return None
+
+
+def pins_at(report: Report, scan: int) -> list[PinSite]:
+    """The sites that pin or hold pages at this scan, most bytes first."""
+    return [pin for pin in report.facts.pins if pin.scan == scan]

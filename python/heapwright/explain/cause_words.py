@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""The verdict on resident memory in words."""
+
+from __future__ import annotations
+
+from heapwright.explain.cause_kinds import LIVE, NAMES, OTHERS
+from heapwright.explain.report import Answer, Finding, share
+from heapwright.report import units, widgets
+
+# Less free than this is not worth a word.
+WORTH_BYTES = 1 << 20
+WORTH_SHARE = 0.25
+
+
+# It leads the first screen: above all shares.
+_FIRST = 1.0
+# The remedy that is a kind's own.
+_CURES = {
+    "threshold": "threshold",
+    "arenas": "arenas",
+    "kept": "decay",
+    "scattered": "move",
+    "top": "move",
+    "untrimmed": "trim",
+    "huge_pages": "huge_pages",
+}
+
+
+def sentence(answer: Answer) -> str:
+    """The answer in one sentence, with its figures."""
+    if not answer["kinds"]:
+        return f"unknown: {answer['unknown_because']}"
+    resident = units.size(answer["resident_bytes"])
+    by_kind = {row["kind"]: row["bytes"] for row in answer["kinds"]}
+    live = units.size(by_kind[LIVE])
+    head = f"{resident} resident, {live} live"
+    free = units.size(answer["free_bytes"])
+    match answer["verdict"]:
+        case "unknown":
+            return f"{head}: at most {free} are free; which kind is unknown: {answer['unknown_because']}"
+        case "fragmented":
+            return f"{head}: {free} are free, {_of_cause(answer, by_kind)}; {_best(answer)}"
+        case "rounding":
+            return f"{head}, {units.size(by_kind['rounding'])} rounding and headers: smaller blocks cost most"
+        case "elsewhere":
+            return f"{head}, {units.size(by_kind[OTHERS])} are not the heap's: {_evidence_of(answer, OTHERS)}"
+    brief = f" for {units.duration(answer['lasted_ns'])}" if answer["free_bytes"] >= WORTH_BYTES else ""
+    return f"nothing to fix: {head}, {free} free{brief}, {units.size(by_kind[OTHERS])} not the heap's"
+
+
+def _evidence_of(answer: Answer, kind: str) -> str:
+    return next(str(row["evidence"]) for row in answer["kinds"] if row["kind"] == kind)
+
+
+def _of_cause(answer: Answer, by_kind: dict[str, int]) -> str:
+    cause = answer["cause"]
+    size = units.size(by_kind[cause])
+    if cause == "top":
+        holders = answer["holders"][: answer["holding_sites"]]
+        blocks = units.counted(sum(of["blocks"] for of in holders), "block")
+        more = f" and {units.counted(len(holders) - 1, 'other site')}" if len(holders) > 1 else ""
+        # Each with those before it: the last one adds what makes them few enough.
+        return f"{size} of it held by {blocks} from {holders[-1]['name']}{more}"
+    if cause == "scattered" and answer["sites"]:
+        site = answer["sites"][0]
+        return f"{size} of it beside live blocks, {units.size(site['pinned_bytes'])} by {site['name']} alone"
+    return f"{size} of it {NAMES[cause]}"
+
+
+def _best(answer: Answer) -> str:
+    helping = [one for one in answer["remedies"] if one["helps"] in ("yes", "partly")]
+    if not helping:
+        return "no setting gives it back"
+    best = next((one for one in helping if one["kind"] == _CURES.get(answer["cause"])), helping[0])
+    how = "if these had a heap of their own" if best["kind"] == "move" else f"by {best['what']}"
+    return f"at most {units.size(best['bytes'])} less {how}"
+
+
+def remedies_in_words(answer: Answer) -> widgets.Pairs | None:
+    """What would help and what would not, each with its reason; None where nothing is to be done."""
+    rows: list[tuple[str, widgets.Text]] = []
+    for one in answer["remedies"]:
+        words = {"no": "no help", "partly": "helps in part", "yes": "helps"}.get(one["helps"], one["helps"])
+        size = "" if one["bytes"] is None else f", {units.size(one['bytes'])}"
+        rows.append((f"{words}{size}", widgets.Text(f"{one['what']}: {one['why']}")))
+    return widgets.Pairs(rows, style="bold") if rows else None
+
+
+def findings(answer: Answer) -> list[Finding]:
+    if answer["verdict"] in ("fragmented", "unknown") and answer["kinds"]:
+        part = share(answer["free_bytes"], answer["resident_bytes"])
+        if answer["free_bytes"] >= WORTH_BYTES and part >= WORTH_SHARE:
+            return [Finding(_FIRST + part, sentence(answer))]
+        return []
+    if answer["verdict"] in ("rounding", "elsewhere"):
+        row = next(row for row in answer["kinds"] if row["kind"] == answer["cause"])
+        return [Finding(share(row["bytes"], answer["resident_bytes"]), sentence(answer))]
+    return []
+
+
+def title(answer: Answer) -> str:
+    return f"Why it is resident: {sentence(answer)}"
+
+
+def notes(answer: Answer) -> list[str]:
+    if not answer["kinds"]:
+        return []
+    lines = [
+        f"at {units.duration(answer['time_ns'])}, when most was free (about so for "
+        f"{units.duration(answer['lasted_ns'])}); {answer['allocator']}",
+        "the kinds add up to what is resident; what a remedy gives back is a bound, at most, at that moment",
+    ]
+    if answer["sites"]:
+        lines.append(
+            "separates: whether the site's blocks would pin less in a heap of their own; at least: with the "
+            "room of its own peak kept, at most: with the survivors packed"
+        )
+    return lines

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Whether a site's blocks would pin less in a heap of their own.
+
+They would if the site makes little but what stays. Where the same site makes what stays and what goes,
+its own heap keeps the room of its largest size, with the survivors spread over it.
+"""
+
+# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+
+from typing import NamedTuple
+
+from heapwright.explain.cause_kinds import Kinds, pins_at
+from heapwright.explain.report import Report
+from heapwright.model.facts import PinSite
+from heapwright.model.sites import Site
+
+_PAGE_BYTES = 4096
+_MOSTLY, _HARDLY = 0.75, 0.25
+SEPARATES = ("yes", "partly", "no")
+
+
+class Separation(NamedTuple):
+    """One site's blocks at a scan, and what a heap of their own would give back there.
+
+    saves_most_bytes: with the survivors packed on pages of their own. saves_least_bytes: with all the
+    room that the site ever needed kept resident.
+    """
+
+    blocks: int
+    usable_bytes: int
+    pages: int
+    pinned_bytes: int
+    held_bytes: int
+    own_peak_bytes: int
+    never_freed: float  # of all blocks that the site made in the time looked at; -1: not known
+    mean_age_ns: int
+    mean_life_ns: int  # of those it freed
+    saves_least_bytes: int
+    saves_most_bytes: int
+    separates: str
+
+
+def separations(report: Report, kinds: Kinds, scan: int) -> list[tuple[Site, Separation]]:
+    """Of the sites that pin or hold pages, most bytes first."""
+    found = [
+        (report.sites[pin.site], _of(report, pin, kinds.allocator.header_bytes))
+        for pin in pins_at(report, scan)
+        if max(pin.pinned_bytes, pin.held_bytes) >= _PAGE_BYTES
+    ]
+    return found[: report.top]
+
+
+def _pages(size: float) -> int:
+    return -(-int(size) // _PAGE_BYTES) * _PAGE_BYTES
+
+
+def _of(report: Report, pin: PinSite, header_bytes: int) -> Separation:
+    site = report.facts.sites[pin.site]
+    own = pin.usable_bytes + header_bytes * pin.blocks
+    packed = _pages(own)
+    room = max(packed, _pages(site.own_peak_bytes * own / max(1, pin.live_bytes)))
+    most = max(0, max(pin.pinned_bytes, pin.held_bytes) - (packed - pin.usable_bytes))
+    least = max(0, most - (room - packed))
+    separates = "yes" if least >= _MOSTLY * most else "no" if least < _HARDLY * most else "partly"
+    ended = site.freed + site.live_at_end_blocks
+    return Separation(
+        pin.blocks,
+        pin.usable_bytes,
+        pin.pages,
+        pin.pinned_bytes,
+        pin.held_bytes,
+        site.own_peak_bytes,
+        min(1.0, pin.blocks / ended) if ended else -1.0,
+        pin.age_sum_ns // max(1, pin.blocks),
+        site.lifetime_sum_ns // max(1, site.freed),
+        least,
+        most,
+        separates if most else "no",
+    )

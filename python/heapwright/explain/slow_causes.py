@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Why calls were slow: the causes in words, and the patterns that have a name and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from heapwright.explain.allocators import allocator_of
+from heapwright.explain.report import Report, share
+from heapwright.explain.site_names import site_name
+from heapwright.model import KIND_NAMES
+from heapwright.report import units
+
+# By number, as analyze::SlowCause has them.
+CAUSES = (
+    "unknown",
+    "page faults",
+    "preempted",
+    "waiting",
+    "mapping memory",
+    "consolidation",
+    "own mapping",
+    "trimming",
+    "own work",
+    "unexplained",
+)
+UNKNOWN, PAGE_FAULTS, PREEMPTED, WAITING, MAPPING, CONSOLIDATION, _, TRIMMING, _, UNEXPLAINED = range(
+    len(CAUSES)
+)
+
+# Less than this is not worth a name.
+_WORTH_NS = 1_000_000
+_WORTH_SHARE = 0.05
+_FEW = 100
+_STORM = 1000
+_FIRST_THRESHOLD = 128 * 1024
+
+
+class Pattern(NamedTuple):
+    """A cause that is known by name. duration_ns: what it took, of the calls looked at."""
+
+    name: str
+    duration_ns: int
+    evidence: str
+    remedy: str
+
+
+def evidence_of(cause: int) -> str:
+    """How the cause is known."""
+    if cause in (PAGE_FAULTS, PREEMPTED, WAITING, MAPPING):
+        return "observed"
+    return "not known" if cause in (UNKNOWN, UNEXPLAINED) else "inferred"
+
+
+def kernel_events(report: Report) -> str:
+    """Whether the kernel's records are in the trace ("recorded"), or why not."""
+    return report.trace.metadata.condition_values.get("kernel_events", "not in traces of that age")
+
+
+def patterns(report: Report) -> list[Pattern]:
+    """What is recognised, longest first."""
+    if not report.trace.metadata.durations_recorded:
+        return []
+    makers = (_consolidation, _trimming, _lock, _storm, _threshold)
+    return sorted(
+        (pattern for maker in makers for pattern in maker(report)), key=lambda one: -one.duration_ns
+    )
+
+
+def _time_of(report: Report, cause: int) -> tuple[int, int]:
+    """Calls that did this, and their time on a processor."""
+    rows = [row for row in report.facts.slow_work if row.cause == cause]
+    return sum(row.calls for row in rows), sum(row.duration_ns for row in rows)
+
+
+def _consolidation(report: Report) -> Iterator[Pattern]:
+    calls, time_ns = _time_of(report, CONSOLIDATION)
+    longest = next((call for call in report.facts.slowest if call.work == CONSOLIDATION), None)
+    if time_ns < _WORTH_NS or longest is None:
+        return
+    maker = report.sites[report.sites.site_of_stack[longest.small_frees_stack]]
+    whose = f", most of them from {site_name(maker)}" if longest.small_frees_stack else ""
+    yield Pattern(
+        "consolidation",
+        time_ns,
+        f"{units.counted(calls, 'call')} merged what small frees had left: the longest, a "
+        f"{KIND_NAMES[longest.kind]} of {units.size(longest.size_bytes)} that took "
+        f"{units.duration(longest.duration_ns)}, came after some {units.count(longest.small_frees)} frees of "
+        f"blocks up to 120 B{whose}",
+        "free in smaller lots, or give these blocks an arena; GLIBC_TUNABLES=glibc.malloc.mxfast=0 makes "
+        "each free merge at once; glibc 2.43 and other allocators do not defer it",
+    )
+
+
+def _trimming(report: Report) -> Iterator[Pattern]:
+    calls, time_ns = _time_of(report, TRIMMING)
+    if time_ns >= _WORTH_NS:
+        yield Pattern(
+            "trim stall",
+            time_ns,
+            f"{units.counted(calls, 'call')} of malloc_trim took {units.duration(time_ns)}: it locks each "
+            "arena while it gives its pages back",
+            "call it when nothing waits, or not at all; an allocator that gives back little by little does "
+            "without it",
+        )
+
+
+def _lock(report: Report) -> Iterator[Pattern]:
+    kernel = report.facts.kernel
+    busy_ns = report.facts.totals.allocator_ns + kernel.waited_ns
+    if kernel.waits < _FEW or kernel.waited_ns < max(_WORTH_NS, _WORTH_SHARE * busy_ns):
+        return
+    setting = report.trace.metadata.condition_values.get("MALLOC_ARENA_MAX", "")
+    remedy = "raise MALLOC_ARENA_MAX or unset it" if setting else "fewer heap calls at the same time"
+    yield Pattern(
+        "lock",
+        kernel.waited_ns,
+        f"threads waited {units.count(kernel.waits)} times within heap calls, "
+        f"{units.duration(kernel.waited_ns)} or {units.percent(share(kernel.waited_ns, busy_ns))} of their "
+        "time; which lock is not seen, in a heap call it is the allocator's or the kernel's for the "
+        "process's mappings" + (f"; MALLOC_ARENA_MAX is {setting}" if setting else ""),
+        f"{remedy}, or an allocator with a cache for each thread",
+    )
+
+
+def _storm(report: Report) -> Iterator[Pattern]:
+    kernel = report.facts.kernel
+    all_ns = report.facts.totals.allocator_ns
+    calls, time_ns = kernel.mapping_calls, kernel.mapping_ns
+    if calls < _STORM or time_ns < max(_WORTH_NS, _WORTH_SHARE * all_ns):
+        return
+    is_arena = kernel.arena_growths * 2 > calls
+    growths = f"; {units.count(kernel.arena_growths)} grew a thread's arena by mprotect"
+    yield Pattern(
+        "growth in small steps",
+        time_ns,
+        f"{units.count(calls)} heap calls asked the kernel for memory and took {units.duration(time_ns)}, "
+        f"{units.percent(share(time_ns, all_ns))} of the time in the allocator"
+        + (growths if is_arena else ""),
+        # glibc pads the growth of its main heap, but an arena only when it begins.
+        f"MALLOC_TOP_PAD_={64 << 20 if is_arena else 1 << 20} "
+        f"{'makes whole arenas accessible at once' if is_arena else 'makes the steps larger'}; "
+        "or keep blocks instead of freeing them",
+    )
+
+
+def _threshold(report: Report) -> Iterator[Pattern]:
+    """A threshold that rose shows in memory more than in time: it saves the mappings."""
+    raises, later = report.facts.threshold_raises, report.facts.large_heap_blocks
+    if not raises or later.calls == 0 or allocator_of(report.trace.metadata).fixes_threshold:
+        return
+    last = raises[-1]
+    site = report.sites[last.site]
+    by_program = any(KIND_NAMES[row.kind] == "mallopt" for row in report.facts.by_kind)
+    yield Pattern(
+        "mmap threshold",
+        0,
+        f"the free at {units.duration(last.time_ns)} of a block from {site_name(site)} raised glibc's mmap "
+        f"threshold from {units.size(_FIRST_THRESHOLD)} to {units.size(last.bytes)}"
+        f"{', unless the mallopt that the program calls fixes it' if by_program else ''}; since then "
+        f"{units.counted(later.calls, 'large block')} ({units.size(later.bytes)}) came from the heap, which "
+        "shrinks only at its top",
+        "MALLOC_MMAP_THRESHOLD_=131072 keeps it where it was, at the price of a mapping for each large "
+        "block; or reuse the block",
+    )

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Why memory stays resident: programs whose cause is known, and what remedies gave back in runs without the recorder."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Record, command, programs
+
+MEBIBYTE = 1 << 20
+
+
+def cause_in(path: Path, *options: str) -> dict[str, Any]:
+    line = [command, "explain", path, "--json", *options]
+    done = subprocess.run(list(map(str, line)), capture_output=True, check=True, timeout=120)
+    document: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = document["questions"]["cause"]
+    answer["findings"] = [
+        one["text"] for one in document["summary"]["findings"] if one["question"] == "cause"
+    ]
+    answer["by_kind"] = {row["kind"]: row["bytes"] for row in answer["kinds"]}
+    if answer["kinds"]:
+        assert sum(answer["by_kind"].values()) == answer["resident_bytes"]
+    return answer
+
+
+def run_alone(mode: str, word: str = "resident", **environment: str) -> int:
+    """What the program has resident, without the recorder."""
+    done = subprocess.run(
+        [programs / "keeps_memory", mode],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+    lines = (line.split() for line in done.stdout.splitlines())
+    return next(int(value) for note, name, value in lines if name == word)
+
+
+def remedy(answer: dict[str, Any], begin: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in answer["remedies"] if one["what"].startswith(begin))
+    return found
+
+
+def test_a_planted_pin_is_found_with_what_its_own_heap_gives_back(record: Record) -> None:
+    recording = record("keeps_memory", "pinned")
+    answer = cause_in(recording.trace().path)
+    assert (answer["verdict"], answer["cause"]) == ("fragmented", "scattered")
+    site = answer["sites"][0]
+    assert site["function"] == "survivor"
+    assert site["blocks"] == 10_000
+    assert site["separates"] == "yes"
+    assert site["never_freed"] == 1
+    # One survivor of 208 bytes on each of its pages.
+    assert site["pinned_bytes"] == pytest.approx(10_000 * (4096 - 208), rel=0.1)
+    real = run_alone("pinned") - run_alone("apart")
+    assert site["saves_most_bytes"] == pytest.approx(real, rel=0.1)
+    assert site["saves_least_bytes"] == pytest.approx(real, rel=0.1)
+    assert remedy(answer, "blocks of survivor")["helps"] == "yes"
+    assert remedy(answer, "malloc_trim")["helps"] == "no"
+    trimmed = run_alone("pinned") - run_alone("pinned", "trimmed")
+    assert trimmed < 0.1 * real
+    assert answer["trimmable_bytes"] == pytest.approx(trimmed, abs=MEBIBYTE)
+
+
+def test_a_site_that_makes_what_stays_and_what_goes_is_not_separable(record: Record) -> None:
+    recording = record("keeps_memory", "mixed")
+    answer = cause_in(recording.trace().path)
+    assert answer["verdict"] == "fragmented"
+    site = answer["sites"][0]
+    assert site["function"] == "record"
+    assert site["separates"] == "no"
+    assert site["never_freed"] == pytest.approx(0.1, abs=0.02)
+    assert remedy(answer, "blocks of record")["helps"] == "no"
+    trimmed = run_alone("mixed") - run_alone("mixed", "trimmed")
+    assert answer["trimmable_bytes"] == pytest.approx(trimmed, rel=0.1, abs=MEBIBYTE)
+
+
+def test_large_blocks_in_the_heap_are_the_raised_threshold(record: Record) -> None:
+    recording = record("keeps_memory", "threshold")
+    answer = cause_in(recording.trace().path)
+    assert (answer["verdict"], answer["cause"]) == ("fragmented", "threshold")
+    assert answer["raises"][-1]["function"] == "first_buffer"
+    assert answer["raises"][-1]["bytes"] == pytest.approx(8 * MEBIBYTE, abs=8192)
+    fixed = {"MALLOC_MMAP_THRESHOLD_": "131072"}
+    real = run_alone("threshold") - run_alone("threshold", **fixed)
+    assert answer["by_kind"]["threshold"] == pytest.approx(real, rel=0.05)
+    assert remedy(answer, "MALLOC_MMAP_THRESHOLD_")["helps"] == "yes"
+    assert remedy(answer, "MALLOC_ARENA_MAX")["helps"] == "no"
+
+
+def test_a_setting_in_force_is_not_advised(record: Record) -> None:
+    recording = record("keeps_memory", "mixed", environment={"MALLOC_ARENA_MAX": "1"})
+    answer = cause_in(recording.trace().path)
+    assert remedy(answer, "MALLOC_ARENA_MAX")["helps"] == "set already"
+
+
+def test_free_memory_of_further_arenas(record: Record) -> None:
+    recording = record("keeps_memory", "arenas")
+    answer = cause_in(recording.trace().path)
+    assert (answer["verdict"], answer["cause"]) == ("fragmented", "arenas")
+    real = run_alone("arenas") - run_alone("arenas", MALLOC_ARENA_MAX="1")
+    bound = remedy(answer, "MALLOC_ARENA_MAX")["bytes"]
+    assert bound >= 0.9 * real, "what a remedy gives back is told at most"
+    trimmed = run_alone("arenas") - run_alone("arenas", "trimmed")
+    assert answer["trimmable_bytes"] == pytest.approx(trimmed, rel=0.1)
+
+
+def test_blocks_that_hold_the_end_of_the_heap(record: Record) -> None:
+    recording = record("pins")
+    answer = cause_in(recording.trace().path)
+    assert (answer["verdict"], answer["cause"]) == ("fragmented", "top")
+    assert answer["holders"][0]["function"] == "session"
+    assert "held by 2,000 blocks from session" in answer["findings"][0]
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="sqlite3 is not installed")
+def test_nothing_to_fix_is_a_verdict(record: Record) -> None:
+    sql = (
+        "create table t(a, b); with recursive n(i) as (select 1 union all select i+1 from n where i < 50000)"
+    )
+    recording = record(Path("/usr/bin/sqlite3"), ":memory:", f"{sql} insert into t select i, hex(i) from n;")
+    answer = cause_in(recording.trace().path)
+    assert answer["verdict"] == "nothing"
+    assert answer["remedies"] == []
+    assert answer["findings"] == []
+
+
+def test_another_allocator_has_its_own_remedies(record: Record) -> None:
+    library = Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
+    if not library.exists():
+        pytest.skip("jemalloc is not installed")
+    recording = record("keeps_memory", "mixed", environment={"LD_PRELOAD": str(library)})
+    answer = cause_in(recording.trace().path)
+    assert answer["allocator"].startswith("jemalloc")
+    assert {row["helps"] for row in answer["remedies"] if "MALLOC_ARENA_MAX" in row["what"]} == {"no"}
+    assert answer["raises"] == []
+
+
+def test_a_time_between_two_scans_is_interpolated(record: Record) -> None:
+    recording = record("keeps_memory", "pinned")
+    path = recording.trace().path
+    line = [command, "explain", path, "--json", "--question", "residency", "--at", "250ms"]
+    done = subprocess.run(list(map(str, line)), capture_output=True, check=True, timeout=120)
+    answer = json.loads(done.stdout)["questions"]["residency"]
+    moments = answer["moments"]
+    assert answer["time_ns"] == 250_000_000 or not answer["is_interpolated"]
+    (before,) = (of for of in moments if of["is_before_asked"])
+    assert before["time_ns"] - before["duration_ns"] <= 250_000_000
+    if answer["is_interpolated"]:
+        (after,) = (of for of in moments if of["is_after_asked"])
+        sizes = sorted((before["resident_bytes"], after["resident_bytes"]))
+        assert sizes[0] <= answer["resident_bytes"] <= sizes[1]

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Why calls were slow: programs that know it by a clock around the call and the kernel's counters."""
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Record, Recording, command
+
+MILLISECOND = 1_000_000
+
+
+def slow_calls(recording: Recording) -> dict[str, Any]:
+    """Of the latest trace in the recording's folder."""
+    path = max(recording.paths(), key=lambda path: path.stat().st_mtime_ns)
+    line = [command, "explain", path, "--json", "--top", "40"]
+    done = subprocess.run(list(map(str, line)), capture_output=True, check=True, timeout=120)
+    document: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = document["questions"]["slow_calls"]
+    answer["findings"] = [
+        one["text"] for one in document["summary"]["findings"] if one["question"] == "slow_calls"
+    ]
+    answer["totals"] = document["summary"]["totals"]
+    assert sum(row["calls"] for row in answer["causes"]) == answer["calls_over"]
+    assert sum(row["duration_ns"] for row in answer["causes"]) == answer["duration_ns"]
+    return answer
+
+
+def time_by_cause(answer: dict[str, Any]) -> Counter[str]:
+    times: Counter[str] = Counter()
+    for row in answer["causes"]:
+        times[row["cause"]] += row["duration_ns"]
+    return times
+
+
+def needs_kernel_events(answer: dict[str, Any]) -> None:
+    if answer["kernel_events"] != "recorded":
+        pytest.skip(f"the kernel does not tell here: {answer['kernel_events']}")
+
+
+def assert_is_what_the_clock_saw(call: dict[str, Any], recording: Recording) -> None:
+    """The program's own clock has the hook around the call as well, and what interrupts that."""
+    truth_ns = recording.note("slow_ns")
+    assert truth_ns / 4 <= call["duration_ns"] <= truth_ns
+
+
+def test_consolidation_is_named_with_the_frees_that_caused_it(record: Record) -> None:
+    recording = record("slow_calls", "consolidation")
+    answer = slow_calls(recording)
+    [call] = [one for one in answer["calls"] if one["size_bytes"] == 2000][:1]
+    assert (call["work"], call["kind"], call["size_bytes"]) == ("consolidation", "malloc", 2000)
+    assert_is_what_the_clock_saw(call, recording)
+    assert call["small_frees"] == pytest.approx(recording.note("small_frees"), rel=0.01)
+    [pattern] = [one for one in answer["patterns"] if one["name"] == "consolidation"]
+    assert "from small_block" in pattern["evidence"]
+    assert any(text.startswith("consolidation: ") for text in answer["findings"])
+
+
+def test_consolidation_is_told_without_the_kernels_records(record: Record) -> None:
+    answer = slow_calls(record("slow_calls", "consolidation", options=["--no-kernel-events"]))
+    assert answer["kernel_events"] == "off"
+    assert "consolidation" in {call["cause"] for call in answer["calls"] if call["kind"] == "malloc"}
+    assert not any(answer["kernel"].values())
+
+
+def test_page_faults_within_a_call_are_the_kernels_count(record: Record) -> None:
+    recording = record("slow_calls", "faults")
+    answer = slow_calls(recording)
+    needs_kernel_events(answer)
+    [call] = [one for one in answer["calls"] if one["kind"] == "calloc"][:1]
+    assert call["work"] == "page faults"
+    # The recorder's own first steps fault as well, around the call.
+    assert recording.note("faults") - 16 <= call["faults"] <= recording.note("faults")
+    assert 0 < call["fault_ns"] < call["duration_ns"]
+
+
+def test_waiting_for_the_allocators_lock_is_told_from_its_work(record: Record) -> None:
+    recording = record("slow_calls", "lock", environment={"MALLOC_ARENA_MAX": "1"})
+    answer = slow_calls(recording)
+    needs_kernel_events(answer)
+    off_ns = answer["kernel"]["waited_ns"] + answer["kernel"]["preempted_ns"]
+    # Off the processor at other times as well: at the start, and in the recorder.
+    assert off_ns <= recording.note("off_ns") * 1.3
+    if answer["kernel"]["waits"] < 1000:
+        pytest.skip("the threads hardly met")
+    [pattern] = [one for one in answer["patterns"] if one["name"] == "lock"]
+    assert "MALLOC_ARENA_MAX is 1" in pattern["evidence"]
+    assert "raise MALLOC_ARENA_MAX" in pattern["remedy"]
+
+
+def test_growth_by_mprotect_is_named(record: Record) -> None:
+    recording = record("slow_calls", "growth")
+    answer = slow_calls(recording)
+    needs_kernel_events(answer)
+    assert answer["kernel"]["mapping_calls"] == pytest.approx(recording.note("blocks"), rel=0.1)
+    assert answer["kernel"]["arena_growths"] >= recording.note("blocks") * 0.9
+    [pattern] = [one for one in answer["patterns"] if one["name"] == "growth in small steps"]
+    assert "MALLOC_TOP_PAD_=67108864" in pattern["remedy"]
+    remedy = {"MALLOC_TOP_PAD_": "67108864"}
+    padded = slow_calls(record("slow_calls", "growth", environment=remedy))
+    assert padded["kernel"]["mapping_calls"] < recording.note("blocks") * 0.1, "the remedy helps"
+    assert not [one for one in padded["patterns"] if one["name"] == "growth in small steps"]
+
+
+def test_the_free_that_raised_the_mmap_threshold_is_named(record: Record) -> None:
+    recording = record("slow_calls", "threshold")
+    answer = slow_calls(recording)
+    [pattern] = [one for one in answer["patterns"] if one["name"] == "mmap threshold"]
+    assert "from picture" in pattern["evidence"]
+    assert f"{recording.note('later')} large blocks" in pattern["evidence"]
+    fixed = slow_calls(record("slow_calls", "threshold", environment={"MALLOC_MMAP_THRESHOLD_": "131072"}))
+    assert not fixed["patterns"]
+
+
+def test_a_trim_stall_is_named(record: Record) -> None:
+    recording = record("slow_calls", "trim")
+    answer = slow_calls(recording)
+    [call] = [one for one in answer["calls"] if one["kind"] == "malloc_trim"]
+    assert call["work"] == "trimming"
+    assert_is_what_the_clock_saw(call, recording)
+
+
+def test_time_off_the_processor_is_not_the_allocators(record: Record) -> None:
+    recording = record("slow_calls", "preempted")
+    answer = slow_calls(recording)
+    needs_kernel_events(answer)
+    kernel = answer["kernel"]
+    assert 0 < kernel["preemptions"] <= recording.note("preemptions") + 5
+    # Nearly all its time is spent in calloc.
+    off_ns = kernel["preempted_ns"] + kernel["waited_ns"]
+    assert recording.note("off_ns") * 0.6 <= off_ns <= recording.note("off_ns")
+    assert time_by_cause(answer).most_common(1)[0][0] == "preempted"
+    assert answer["totals"]["allocator_ns"] <= 1_100 * MILLISECOND - off_ns
+    assert not answer["findings"], "nothing to mend in the allocator"
+
+
+def test_a_quiet_program_has_nothing_slow(record: Record) -> None:
+    answer = slow_calls(record("slow_calls", "quiet"))
+    assert not answer["patterns"]
+    assert not answer["findings"]
+
+
+def test_what_is_touched_between_calls_does_not_make_the_trace_grow(record: Record, tmp_path: Path) -> None:
+    source = tmp_path / "touches.c"
+    source.write_text(
+        "#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n"
+        "int main(void) { for (int i = 0; i < 40; i++) {"
+        " char *p = mmap(0, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);"
+        " memset(p, 1, 16 << 20); free(malloc(3001)); munmap(p, 16 << 20); } return 0; }\n"
+    )
+    program = tmp_path / "touches"
+    subprocess.run(["cc", "-O0", "-o", program, source], check=True, timeout=60)
+    [with_records] = record(program, options=["--no-residency"]).paths()
+    options = ["--no-residency", "--no-kernel-events"]
+    [without] = set(record(program, options=options).paths()) - {with_records}
+    faults = 40 * (16 << 20) // 4096
+    # Samples of memory in a longer run are the rest.
+    assert with_records.stat().st_size - without.stat().st_size < faults / 10, f"{faults:,} page faults"

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Frees most of what it took, in a way whose cause is known: one of
+//
+//   pinned      a survivor on each page among temporaries of another site
+//   apart       the same, the survivors in a mapping of their own
+//   mixed       one site makes what stays and what goes, at random
+//   threshold   a free of one large block, after which large blocks come from the heap
+//   arenas      threads that each kept one block at the end of their arena
+//
+// and prints how much of it is resident: as it is, and after malloc_trim(0).
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr int pages = 10'000;
+constexpr int temporaries = 9;  // of 432 bytes each; with a survivor of 208 they make a page
+constexpr int large_blocks = 12;
+constexpr int threads = 6;
+constexpr int blocks_of_thread = 20'000;
+
+void* touched(void* memory, std::size_t bytes) {
+  std::memset(memory, 1, bytes);
+  return memory;
+}
+
+char* own_room = nullptr;
+
+void say_resident(const char* word) {
+  std::FILE* file = std::fopen("/proc/self/status", "r");
+  if (file == nullptr) std::exit(1);
+  char line[256];
+  long kilobytes = 0;
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::sscanf(line, "RssAnon: %ld", &kilobytes) == 1) break;
+  }
+  std::fclose(file);
+  std::printf("note %s %ld\n", word, kilobytes * 1024);
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((noinline)) void* survivor() {
+  if (own_room == nullptr) return touched(std::malloc(200), 200);
+  own_room += 208;
+  return touched(own_room - 208, 200);
+}
+
+__attribute__((noinline)) void* temporary() { return touched(std::malloc(424), 424); }
+
+__attribute__((noinline)) void* record() { return touched(std::malloc(600), 600); }
+
+__attribute__((noinline)) void* first_buffer() { return touched(std::malloc(8 * mebibyte), 8 * mebibyte); }
+
+__attribute__((noinline)) void* buffer() { return touched(std::malloc(4 * mebibyte), 4 * mebibyte); }
+
+__attribute__((noinline)) void* entry() { return touched(std::malloc(64), 64); }
+
+__attribute__((noinline)) void* block_of_thread() { return touched(std::malloc(1000), 1000); }
+}
+
+namespace {
+
+void pin(bool is_apart) {
+  if (is_apart) {
+    own_room = static_cast<char*>(
+        mmap(nullptr, pages * 208, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  }
+  std::vector<void*> kept(pages);
+  std::vector<void*> freed(pages * temporaries);
+  for (int page = 0; page < pages; ++page) {
+    for (int index = 0; index < temporaries; ++index) freed[page * temporaries + index] = temporary();
+    kept[page] = survivor();
+  }
+  for (void* block : freed) std::free(block);
+  usleep(300'000);
+}
+
+void mix() {
+  std::vector<void*> blocks(80'000);
+  for (void*& block : blocks) block = record();
+  unsigned seed = 1;
+  for (void* block : blocks) {
+    seed = seed * 1664525U + 1013904223U;
+    if ((seed >> 16) % 10 != 0) std::free(block);
+  }
+  usleep(300'000);
+}
+
+void raise_threshold() {
+  std::free(first_buffer());
+  std::vector<void*> buffers;
+  for (int index = 0; index < large_blocks; ++index) {
+    buffers.push_back(buffer());
+    entry();
+  }
+  for (void* block : buffers) std::free(block);
+  usleep(300'000);
+}
+
+void fill_arena() {
+  std::vector<void*> blocks(blocks_of_thread);
+  for (void*& block : blocks) block = block_of_thread();
+  for (int index = 0; index + 1 < blocks_of_thread; ++index) std::free(blocks[index]);
+}
+
+void use_arenas() {
+  std::vector<std::thread> running;
+  for (int index = 0; index < threads; ++index) {
+    running.emplace_back([] {
+      fill_arena();
+      usleep(500'000);
+    });
+  }
+  for (auto& thread : running) thread.join();
+  usleep(300'000);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::string_view mode = count > 1 ? arguments[1] : "";
+  if (mode == "pinned" || mode == "apart") {
+    pin(mode == "apart");
+  } else if (mode == "mixed") {
+    mix();
+  } else if (mode == "threshold") {
+    raise_threshold();
+  } else if (mode == "arenas") {
+    use_arenas();
+  } else {
+    return 2;
+  }
+  say_resident("resident");
+  malloc_trim(0);
+  say_resident("trimmed");
+  return 0;
+}
