@@ -21,6 +21,7 @@ from heapwright.report.columns import WORD, Column, Table, fields_of
 SLOW_FROM_NS = 20_000
 _NOTICED_NS = 1_000_000
 _WORTH_SHARE = 0.05
+_NAMED = 1.0  # a cause with its remedy stands above every finding that only describes
 # Off the processor, so not the allocator's doing.
 _NOT_THE_ALLOCATOR = CAUSES[slow_causes.PREEMPTED]
 
@@ -116,7 +117,7 @@ def _findings(answer: Answer) -> list[Finding]:
     """Patterns that have a name, or a call that a person would notice."""
     time_ns = max(answer["thread_time_ns"], 1)
     found = [
-        Finding(min(0.9, 0.3 + share(one["duration_ns"], time_ns)), f"{one['name']}: {one['evidence']}")
+        Finding(_NAMED + share(one["duration_ns"], time_ns), f"{one['name']}: {one['evidence']}")
         for one in answer["patterns"]
         if one["duration_ns"] >= _NOTICED_NS
     ]
