@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Reads the structs of C++ headers, and writes the two things that Python needs to read their values.
 
-    fields.py VISITORS.hpp ROWS.py HEADER...
+    fields.py VISITORS.hpp ROWS HEADER... MAIN
 
 VISITORS.hpp: fields(row, visit) for each struct, which calls visit(name, member) for every field.
-ROWS.py: the same structs as named tuples, with the comment above a struct as its docstring.
+ROWS: a Python package with the same structs as named tuples, a module for each header, with the comment
+above a struct as its docstring. MAIN's structs stand in the package itself, which names all the others.
 The build runs it; it writes a file only when that changes. A line of a struct that is no field,
 comment, constant or function is an error, so nothing is left out in silence.
 """
@@ -123,22 +124,58 @@ def docstring(comment: str) -> list[str]:
     return [*lines[:-1], f'{lines[-1]}"""', ""] if len(lines) == 1 else [*lines, '    """', ""]
 
 
-def rows(structs: list[Struct], headers: list[str]) -> str:
-    """The Python."""
-    body = []
-    for struct in in_order([struct for struct in structs if is_read_by_row(struct, structs)]):
+class Module(NamedTuple):
+    """The structs of one header."""
+
+    name: str
+    header: str
+    structs: list[Struct]
+
+
+def module_text(module: Module, module_of: dict[str, str], exports: list[str]) -> str:
+    """The Python of one module. exports: what the package names, of the package itself."""
+    body: list[str] = []
+    used: set[str] = set(exports)
+    for struct in in_order(module.structs):
+        types = {name: python_type(kind, name) for name, kind in struct.fields.items()}
+        used |= {part for kind in types.values() for part in re.findall(r"\w+", kind)}
         body += ["", "", f"class {struct.name}(NamedTuple):", *docstring(struct.comment)]
-        body += [f"    {name}: {python_type(kind, name)}" for name, kind in struct.fields.items()]
+        body += [f"    {name}: {kind}" for name, kind in types.items()]
+    imports = []
+    for other in sorted(set(module_of.values()) - {module.name}):
+        names = sorted(name for name in used if module_of.get(name) == other)
+        imports += import_lines(other, names) if names else []
+    imports += ["from heapwright.model.values import Columns"] if "Columns" in used else []
     lines = ["# SPDX-License-Identifier: MIT"]
-    said_in = " and ".join(sorted({f"src/{Path(header).parent.as_posix()}" for header in headers}))
-    lines += ["# length: written by the build"]
-    lines += [f'"""The structs of {said_in}, where their fields are explained.', ""]
+    lines += [f'"""The structs of src/{module.header}, where their fields are explained.', ""]
     lines += ["Written by src/python_module/fields.py at each build, not by hand.", '"""', ""]
     lines += ["# Annotations are values here: values.py reads the rows by them.", ""]
     lines += ["from typing import NamedTuple"]
-    if any(": Columns" in line for line in body):
-        lines += ["", "from heapwright.model.values import Columns"]
+    lines += ["", *imports] if imports else []
+    lines += ["", "__all__ = [", *(f'    "{name}",' for name in exports), "]"] if exports else []
     return "\n".join([*lines, *body]) + "\n"
+
+
+def import_lines(module: str, names: list[str]) -> list[str]:
+    """As ruff writes them."""
+    line = f"from heapwright.model.facts.{module} import {', '.join(names)}"
+    if len(line) <= 110:
+        return [line]
+    start = line.partition(" import ")[0]
+    return [f"{start} import (", *(f"    {name}," for name in names), ")"]
+
+
+def rows(structs_of_header: dict[str, list[Struct]]) -> dict[str, str]:
+    """The package: the texts of its modules by file name."""
+    structs = [struct for found in structs_of_header.values() for struct in found]
+    modules = []
+    for header, found in structs_of_header.items():
+        kept = [struct for struct in found if is_read_by_row(struct, structs)]
+        modules.append(Module(Path(header).stem, header, kept))
+    main = modules.pop()._replace(name="__init__")
+    module_of = {struct.name: module.name for module in [*modules, main] for struct in module.structs}
+    texts = {f"{module.name}.py": module_text(module, module_of, []) for module in modules if module.structs}
+    return {**texts, "__init__.py": module_text(main, module_of, sorted(module_of))}
 
 
 def write(path: Path, text: str) -> None:
@@ -148,14 +185,23 @@ def write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def write_package(folder: Path, texts: dict[str, str]) -> None:
+    """What no header makes any longer goes."""
+    for name, text in texts.items():
+        write(folder / name, text)
+    for path in folder.glob("*.py"):
+        if path.name not in texts:
+            path.unlink()
+
+
 def main() -> None:
     """Paths of headers are given as they are, and named from src/."""
     visitors_path, rows_path, *paths = map(Path, sys.argv[1:])
-    structs = [struct for path in paths for struct in structs_of(path)]
+    structs = [structs_of(path) for path in paths]
     source = Path(__file__).resolve().parent.parent
     headers = [path.resolve().relative_to(source).as_posix() for path in paths]
-    write(visitors_path, visitors(structs, headers))
-    write(rows_path, rows(structs, headers))
+    write(visitors_path, visitors([struct for found in structs for struct in found], headers))
+    write_package(rows_path, rows(dict(zip(headers, structs, strict=True))))
 
 
 if __name__ == "__main__":

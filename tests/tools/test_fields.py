@@ -11,6 +11,7 @@ from heapwright.model import facts
 
 PROJECT = Path(__file__).resolve().parents[2]
 HEADERS = [*sorted((PROJECT / "src/analyze/facts").glob("*.hpp")), PROJECT / "src/analyze/facts.hpp"]
+WRITTEN = ("visitors.hpp", "rows/__init__.py", "rows/sites.py")
 
 
 def write(folder: Path, *headers: Path) -> subprocess.CompletedProcess[str]:
@@ -18,7 +19,7 @@ def write(folder: Path, *headers: Path) -> subprocess.CompletedProcess[str]:
         sys.executable,
         PROJECT / "src/python_module/fields.py",
         folder / "visitors.hpp",
-        folder / "rows.py",
+        folder / "rows",
     ]
     return subprocess.run([*command, *headers], capture_output=True, text=True, check=False)
 
@@ -31,9 +32,22 @@ def one_struct(folder: Path, *lines: str) -> Path:
     return header
 
 
+def texts_of(package: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in package.glob("*.py")}
+
+
 def test_the_kept_rows_are_those_of_the_headers(tmp_path: Path) -> None:
     assert write(tmp_path, *HEADERS).returncode == 0
-    assert (tmp_path / "rows.py").read_text() == Path(facts.__file__).read_text()
+    kept = Path(facts.__file__).parent
+    assert texts_of(tmp_path / "rows") == texts_of(kept)
+
+
+def test_a_module_without_its_header_goes(tmp_path: Path) -> None:
+    write(tmp_path, *HEADERS)
+    stale = tmp_path / "rows/of_no_header.py"
+    stale.touch()
+    write(tmp_path, *HEADERS)
+    assert not stale.exists()
 
 
 def test_a_line_that_is_not_understood_is_an_error(tmp_path: Path) -> None:
@@ -45,11 +59,11 @@ def test_a_line_that_is_not_understood_is_an_error(tmp_path: Path) -> None:
         said = write(folder, one_struct(folder, "std::uint64_t calls = 0;", line))
         assert said.returncode == 1
         assert f"One: not understood: {line}" in said.stderr
-        assert not (folder / "rows.py").exists()
+        assert not (folder / "rows").exists()
 
 
 def test_a_file_is_left_alone_when_nothing_changed(tmp_path: Path) -> None:
     write(tmp_path, *HEADERS)
-    before = [(tmp_path / name).stat().st_mtime_ns for name in ("visitors.hpp", "rows.py")]
+    before = [(tmp_path / name).stat().st_mtime_ns for name in WRITTEN]
     write(tmp_path, *HEADERS)
-    assert [(tmp_path / name).stat().st_mtime_ns for name in ("visitors.hpp", "rows.py")] == before
+    assert [(tmp_path / name).stat().st_mtime_ns for name in WRITTEN] == before

@@ -90,9 +90,10 @@ def _shorten(text: str) -> str:
             at += len(_ANONYMOUS)
         elif letter == "(":
             end = _end_of_group(text, at)
-            if kept in ("", "decltype"):
-                if text[at + 1 : at + 2] in ("*", "&"):  # a function that returns a function's address
-                    return _shorten(text[at + 1 : end - 1].lstrip("*& "))
+            is_type = kept in ("", "decltype")
+            if is_type and text[at + 1 : at + 2] in ("*", "&"):  # it returns a function's address
+                return _shorten(text[at + 1 : end - 1].lstrip("*& "))
+            if is_type:
                 kept = ""
             elif not text.startswith("::", after := _AFTER_PARAMETERS.match(text, end).end()):  # type: ignore[union-attr]
                 return kept

@@ -42,7 +42,7 @@ class Column(NamedTuple):
     value: the row's field, with dots where it is a field's field, or a function of the row and the
     figures around its table; not given: the row's field of that name.
     text: how it is written, from the row's record and the answer; not given: by the unit.
-    sampled: in a sampled trace OPEN, or the name of its spread (model/facts.py); "" = exact.
+    sampled: in a sampled trace OPEN, or the name of its spread (model/facts/); "" = exact.
     about: for the schema.
     """
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""The structs of src/analyze/facts/causes.hpp, where their fields are explained.
+
+Written by src/python_module/fields.py at each build, not by hand.
+"""
+
+# Annotations are values here: values.py reads the rows by them.
+
+from typing import NamedTuple
+
+
+class SlowCalls(NamedTuple):
+    """Slow calls of one entry point with one cause."""
+
+    kind: int
+    cause: int
+    calls: int
+    duration_ns: int
+
+
+class KernelSums(NamedTuple):
+    """What the kernel did within all calls, slow or not."""
+
+    faults: int
+    fault_ns: int
+    waits: int
+    waited_ns: int
+    preemptions: int
+    preempted_ns: int
+    mapping_calls: int
+    mapping_ns: int
+    arena_growths: int
+    incomplete_calls: int
+
+
+class LargeHeapBlocks(NamedTuple):
+    """Blocks that were mappings of their own at first, and are no more since the threshold rose."""
+
+    calls: int
+    bytes: int

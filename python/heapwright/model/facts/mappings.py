@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""The structs of src/analyze/facts/mappings.hpp, where their fields are explained.
+
+Written by src/python_module/fields.py at each build, not by hand.
+"""
+
+# Annotations are values here: values.py reads the rows by them.
+
+from typing import NamedTuple
+
+
+class MappingSite(NamedTuple):
+    """Memory that the program mapped itself, by the site of the mmap or mremap. Mapped is not
+    resident. mremap ends the old mapping and makes a new one. Lengths are whole pages. Older traces
+    do not say what is of files or reserved.
+    """
+
+    site: int
+    calls: int
+    bytes: int
+    of_files_bytes: int
+    unmapped_bytes: int
+    given_back_bytes: int
+    at_end_bytes: int
+    reserved_at_end_bytes: int

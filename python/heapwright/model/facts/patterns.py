@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""The structs of src/analyze/facts/patterns.hpp, where their fields are explained.
+
+Written by src/python_module/fields.py at each build, not by hand.
+"""
+
+# Annotations are values here: values.py reads the rows by them.
+
+from typing import NamedTuple
+
+
+class ReleaseRun(NamedTuple):
+    """Releases of one thread without an allocation of its own, or a gap of a millisecond, between
+    them.
+    """
+
+    thread: int
+    site: int
+    begin_ns: int
+    end_ns: int
+    blocks: int
+    bytes: int
+    release_ns: int
+
+
+class EmptiedSite(NamedTuple):
+    """Blocks of a site that died in runs of releases which left next to none of the site: no more
+    than an eighth of what they took.
+    """
+
+    leader: int
+    site: int
+    runs: int
+    blocks: int
+    bytes: int
+
+
+class CopiedGrowth(NamedTuple):
+    """Blocks that gave way to a larger one: a thread allocated at their site from 1.25 to 4 times
+    their size, and released them next. Vectors, strings and hash tables grow so. Chains: buffers,
+    however often they grew.
+    """
+
+    site: int
+    steps: int
+    copied_bytes: int
+    time_ns: int
+    chains: int
+    final_p50_bytes: int
+    final_p75_bytes: int
+    final_p90_bytes: int
