@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 project = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 
 def give(document: Path, text: str) -> int:
@@ -30,3 +31,10 @@ def give(document: Path, text: str) -> int:
     else:
         print(text, end="")
     return 0
+
+
+def give_results(document: Path, results: str) -> int:
+    """The same for a document written by hand, whose results stand between two marks."""
+    before, _, rest = document.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return give(document, f"{before}{BEGIN}\n{results}\n{END}{after}")

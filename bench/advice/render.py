@@ -21,7 +21,6 @@ import sources  # noqa: E402
 
 document_path = project / "docs/advice.md"
 results_path = project / "bench/results/advice.json"
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 WORDS = {
     "work_ns": "the work",
     "process_ns": "the process",
@@ -82,9 +81,7 @@ def render() -> str:
 
 
 def main() -> int:
-    before, _, rest = document_path.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return documents.give(document_path, f"{before}{BEGIN}\n{render()}\n{END}{after}")
+    return documents.give_results(document_path, render())
 
 
 if __name__ == "__main__":

@@ -134,7 +134,8 @@ def render_programs(samples: Samples, allocators: list[str]) -> tuple[list[str],
         ("peak_bytes", "peak resident, MiB", 2**-20, statistics.median),
     )
     for figure, title, scale, choose in kinds:
-        body, ratios = [], {name: [] for name in allocators}  # type: ignore[var-annotated]
+        body = []
+        ratios: dict[str, list[float]] = {name: [] for name in allocators}
         for program in programs:
             values = {
                 name: choose([float(f[figure]) * scale for f in found])
@@ -146,9 +147,8 @@ def render_programs(samples: Samples, allocators: list[str]) -> tuple[list[str],
                     *(number(values[a]) if a in values else "failed" for a in allocators),
                 ]
             )
-            for name in allocators:
-                if name in values and ours in values:
-                    ratios[name].append(values[name] / values[ours])
+            for name in values.keys() & ratios.keys() if ours in values else ():
+                ratios[name].append(values[name] / values[ours])
         means = {name: geometric_mean(found) for name, found in ratios.items() if found}
         body.append(
             ["geometric mean, ours = 1", *(f"{means.get(name, math.nan):.3f}" for name in allocators)]

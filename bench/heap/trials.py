@@ -15,6 +15,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -42,14 +43,27 @@ def ratios(runs: list[dict[str, Any]], load: str, without: str, figure: str) -> 
 
 def table(runs: list[dict[str, Any]]) -> Iterator[str]:
     names = [name for name in dict.fromkeys(r["allocator"] for r in runs) if name != whole]
-    for load in dict.fromkeys(r["load"] for r in runs):
-        for figure in figures_shown:
-            for name in names:
-                found = list(ratios(runs, load, name, figure))
-                if found:
-                    middle = median(found)
-                    spread = median(abs(ratio - middle) for ratio in found)
-                    yield f"{load:22} {figure:12} no {name:10} {middle:.3f} ± {spread:.3f}  n={len(found)}"
+    loads = dict.fromkeys(r["load"] for r in runs)
+    for load, figure, name in product(loads, figures_shown, names):
+        found = list(ratios(runs, load, name, figure))
+        if found:
+            middle = median(found)
+            spread = median(abs(ratio - middle) for ratio in found)
+            yield f"{load:22} {figure:12} no {name:10} {middle:.3f} ± {spread:.3f}  n={len(found)}"
+
+
+def measure_wanted(bench: measure.Bench, turns: dict[str, int], programs: dict[str, Any]) -> None:
+    """Adds so many turns of each to the runs that bench has."""
+    known = {load.name: load for load in loads.loads}
+    for wanted, count in turns.items():
+        print(wanted, file=sys.stderr, flush=True)
+        had = [run["repetition"] for run in bench.runs if run["load"] in (wanted, f"program_{wanted}")]
+        first = max(had, default=-1) + 1
+        for turn in range(first, first + count):
+            if wanted in programs:
+                bench.run_program(wanted, programs[wanted], turn)
+            else:
+                bench.run_load(known[wanted], turn)
 
 
 def main() -> int:
@@ -77,24 +91,14 @@ def main() -> int:
         bench = measure.Bench(files, options.build.resolve(), Path(name), is_quick=False, only=[])
         programs = real_programs.measures(bench.runner)
         programs["git"] = lambda library: bench.runner.run(library, packing)[1]
-        known = {load.name: load for load in loads.loads}
+        known = {load.name for load in loads.loads}
         missing += [wanted for wanted in turns if wanted not in programs and wanted not in known]
         if missing:
             print(f"there is no {', '.join(missing)}", file=sys.stderr)
             return 2
         before = json.loads(options.output.read_text(encoding="utf-8")) if options.add else {}
         bench.runs = before.pop("runs", [])
-        for wanted, count in turns.items():
-            loads_had = [
-                run["repetition"] for run in bench.runs if run["load"] in (wanted, f"program_{wanted}")
-            ]
-            first = max(loads_had, default=-1) + 1
-            print(wanted, file=sys.stderr, flush=True)
-            for turn in range(first, first + count):
-                if wanted in programs:
-                    bench.run_program(wanted, programs[wanted], turn)
-                else:
-                    bench.run_load(known[wanted], turn)
+        measure_wanted(bench, turns, programs)
     measure.write(options.output, before or measure.head_of(described), bench.runs)
     print("\n".join(table(bench.runs)))
     return 0

@@ -21,7 +21,6 @@ import documents  # noqa: E402
 import sources  # noqa: E402
 
 document_path = project / "docs/lab.md"
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 Record = Mapping[str, Any]
 
 
@@ -81,9 +80,7 @@ def render() -> str:
 
 
 def main() -> int:
-    before, _, rest = document_path.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return documents.give(document_path, f"{before}{BEGIN}\n{render()}\n{END}{after}")
+    return documents.give_results(document_path, render())
 
 
 if __name__ == "__main__":

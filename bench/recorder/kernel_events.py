@@ -10,20 +10,16 @@ go to OUTPUT/kernel-events.json; a summary of medians and spread is printed.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from measure import describe_machine, measure_heapwright
+from heapwright.measure.turns import turns
+from measure import head_of_results, measure_heapwright, write_results
 from workloads import prepare, project
-
-sys.path.append(str(project / "bench"))
-import sources
 
 VARIANTS = {"with": [], "without": ["--no-kernel-events"]}
 
@@ -57,33 +53,17 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="below 1 only for a look")
     parser.add_argument("--only", nargs="*", default=["pairs", "sqlite3", "python3", "cc1plus"])
     options = parser.parse_args()
-    stamp = sources.stamp("recorder")
+    head = head_of_results("recorder")
     runs: list[dict[str, Any]] = []
-    load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
         workloads = [w for w in prepare(folder, build, options.scale) if w.name in options.only]
-        for round_number in range(options.rounds):
-            order = list(VARIANTS)[:: -1 if round_number % 2 else 1]
-            for workload in workloads:
-                for variant in order:
-                    figures = measure_heapwright(workload, folder, VARIANTS[variant], False)
-                    runs.append(
-                        {"workload": workload.name, "variant": variant, "round": round_number, **figures}
-                    )
-    result = {
-        "measured": datetime.now(UTC).date().isoformat(),
-        "machine": describe_machine(),
-        "load_before": load_before,
-        "scale": options.scale,
-        "sources": stamp,
-        "runs": runs,
-    }
-    options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / "kernel-events.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    print("\n".join([*summary(runs), f"wrote {path}"]))
+        for round_number, workload, variant in turns(options.rounds, workloads, list(VARIANTS)):
+            figures = measure_heapwright(workload, folder, VARIANTS[variant], False)
+            runs.append({"workload": workload.name, "variant": variant, "round": round_number, **figures})
+    print("\n".join(summary(runs)))
+    write_results(options.output / "kernel-events.json", {**head, "scale": options.scale, "runs": runs})
     return 0
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.measure import machine
+from heapwright.measure.turns import turns
 from workloads import Workload, prepare, project
 
 sys.path.append(str(project / "bench"))
@@ -110,6 +111,22 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
+def head_of_results(kind: str) -> dict[str, Any]:
+    """What a file of results begins with; made before anything is measured."""
+    return {
+        "measured": datetime.now(UTC).date().isoformat(),
+        "machine": describe_machine(),
+        "load_before": os.getloadavg()[0],
+        "sources": sources.stamp(kind),
+    }
+
+
+def write_results(path: Path, results: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"wrote {path}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
@@ -124,37 +141,25 @@ def main() -> int:
     if not shutil.which("heaptrack"):
         print("heaptrack is missing; install the Debian package heaptrack", file=sys.stderr)
         return 2
-    stamp = sources.stamp("recorder")
+    head = head_of_results("recorder")
     runs: list[dict[str, Any]] = []
-    load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
         workloads = [
             w for w in prepare(folder, build, options.scale) if not options.only or w.name in options.only
         ]
-        for round_number in range(options.rounds):
-            turn = round_number % len(variants)
-            for workload in workloads:
-                for variant in variants[turn:] + variants[:turn]:
-                    figures = measure(workload, variant, folder, round_number == 0)
-                    runs.append(
-                        {"workload": workload.name, "variant": variant, "round": round_number, **figures}
-                    )
-                    print(f"{workload.name:10} {variant:26} {figures['wall_s']:7.2f} s", flush=True)
+        for round_number, workload, variant in turns(options.rounds, workloads, variants):
+            figures = measure(workload, variant, folder, round_number == 0)
+            runs.append({"workload": workload.name, "variant": variant, "round": round_number, **figures})
+            print(f"{workload.name:10} {variant:26} {figures['wall_s']:7.2f} s", flush=True)
     result = {
-        "measured": datetime.now(UTC).date().isoformat(),
-        "machine": describe_machine(),
-        "load_before": load_before,
+        **head,
         "scale": options.scale,
-        "sources": stamp,
         "workloads": {w.name: {"what": w.what, "threads": w.threads, "pairs": w.pairs} for w in workloads},
         "runs": runs,
     }
-    options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / "recorder.json"
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"wrote {path}")
+    write_results(options.output / "recorder.json", result)
     return 0
 
 

@@ -22,15 +22,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from measure import count_heaptrack_events, describe_machine, environment, run
+from heapwright.measure.turns import turns
+from measure import count_heaptrack_events, environment, head_of_results, run, write_results
 from workloads import Workload, prepare, project
-
-sys.path.append(str(project / "bench"))
-import sources
 
 build = Path(os.environ.get("HEAPWRIGHT_BUILD", project / "build/release"))
 command = os.environ.get("HEAPWRIGHT_COMMAND", str(project / ".venv/bin/heapwright"))
@@ -76,15 +73,15 @@ def measure_recordings(length: int, rounds: int, scale: float) -> list[dict[str,
         folder = Path(name)
         workloads = [w for w in prepare(folder, build, scale, length) if w.name in names]
         recordings = {w.name: record(w, folder) for w in workloads}
-        for round_number in range(rounds):
-            for workload, tools in recordings.items():
-                for tool in sorted(tools, reverse=round_number % 2 == 1):
-                    figures = run(tools[tool]["line"])
-                    runs.append(
-                        {"workload": workload, "length": length, "tool": tool, "round": round_number}
-                        | {"events": tools[tool]["events"], **figures}
-                    )
-                    print(f"{workload:8} x{length:<3} {tool:30} {figures['wall_s']:7.2f} s", flush=True)
+        tools = sorted(next(iter(recordings.values())))
+        for round_number, workload, tool in turns(rounds, recordings, tools):
+            reading = recordings[workload][tool]
+            figures = run(reading["line"])
+            runs.append(
+                {"workload": workload, "length": length, "tool": tool, "round": round_number}
+                | {"events": reading["events"], **figures}
+            )
+            print(f"{workload:8} x{length:<3} {tool:30} {figures['wall_s']:7.2f} s", flush=True)
     return runs
 
 
@@ -120,12 +117,7 @@ def main() -> int:
     if not options.large_gb and not shutil.which("heaptrack"):
         print("heaptrack is missing; install the Debian package heaptrack", file=sys.stderr)
         return 2
-    result = {
-        "measured": datetime.now(UTC).date().isoformat(),
-        "machine": describe_machine(),
-        "load_before": os.getloadavg()[0],
-        "sources": sources.stamp("analysis"),
-    }
+    result = head_of_results("analysis")
     if options.large_gb:
         name = "analysis-large.json"
         result |= measure_large(options.large_gb)
@@ -134,10 +126,7 @@ def main() -> int:
         runs = measure_recordings(1, options.rounds, options.scale)
         runs += measure_recordings(options.long, options.rounds, options.scale)
         result |= {"scale": options.scale, "runs": runs}
-    options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / name
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"wrote {path}")
+    write_results(options.output / name, result)
     return 0
 
 

@@ -15,6 +15,23 @@ extern "C" {
 void* __libc_malloc(std::size_t bytes);
 }
 
+namespace {
+
+void grow_and_free(void* block, std::size_t bytes, bool by_plain_free) {
+  std::memset(block, 0x77, bytes);
+  REQUIRE(malloc_usable_size(block) >= bytes);
+  auto* moved = static_cast<unsigned char*>(std::realloc(block, bytes * 2));
+  REQUIRE(moved != nullptr && malloc_usable_size(moved) >= bytes * 2);
+  for (std::size_t i = 0; i < bytes; ++i) REQUIRE(moved[i] == 0x77);
+  if (by_plain_free) {
+    std::free(moved);
+  } else {
+    free_sized_or_free(moved, bytes * 2);
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   REQUIRE(argc == 1 && argv[0] != nullptr);
   const std::string program(argv[0]);
@@ -33,18 +50,8 @@ int main(int argc, char** argv) {
       std::memset(block, round, 200);
     }
     for (std::size_t bytes : {std::size_t{1}, std::size_t{100}, std::size_t{5000}, std::size_t{500000}}) {
-      for (void* block : {make(bytes), __libc_malloc(bytes)}) {
-        std::memset(block, 0x77, bytes);
-        REQUIRE(malloc_usable_size(block) >= bytes);
-        auto* moved = static_cast<unsigned char*>(std::realloc(block, bytes * 2));
-        REQUIRE(moved != nullptr && malloc_usable_size(moved) >= bytes * 2);
-        for (std::size_t i = 0; i < bytes; ++i) REQUIRE(moved[i] == 0x77);
-        if (round % 2 == 0) {
-          std::free(moved);
-        } else {
-          free_sized_or_free(moved, bytes * 2);
-        }
-      }
+      grow_and_free(make(bytes), bytes, round % 2 == 0);
+      grow_and_free(__libc_malloc(bytes), bytes, round % 2 == 0);
     }
     char* text = duplicate("a text");
     REQUIRE(std::strcmp(text, "a text") == 0);

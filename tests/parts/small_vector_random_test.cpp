@@ -166,36 +166,41 @@ using ThrowingVectors = testing::Types<Fast<ThrowingValue<false>, 0>, Fast<Throw
                                        Fast<ThrowingValue<true>, 3>, Compact<ThrowingValue<true>, 2>>;
 TYPED_TEST_SUITE(Throwing, ThrowingVectors);
 
+// One change of a vector of `size` that throws at `point`, where there is such a point.
+template <class Vector>
+void throw_once(unsigned kind, unsigned size, long point, bool& has_thrown) {
+  using T = typename Vector::value_type;
+  Vector v;
+  for (unsigned i = 0; i < size; ++i) v.push_back(T(static_cast<int>(i)));
+  const std::vector<T> before(v.begin(), v.end());
+  has_thrown = false;
+  Countdown::left = point;
+  try {
+    apply(v, {kind, 5, 7});
+  } catch (const std::runtime_error&) {
+    has_thrown = true;
+  }
+  Countdown::left = 0;
+  if (has_thrown && is_strong(kind)) {
+    ASSERT_TRUE(std::equal(v.begin(), v.end(), before.begin(), before.end()));
+  }
+  v.push_back(T(1));
+}
+
 // Whatever throws, wherever: nothing leaks, nothing dies twice, the vector is
 // usable; growth at the end and shrinking leave it as it was.
 TYPED_TEST(Throwing, AtEveryPoint) {
   using T = typename TypeParam::value_type;
   for (unsigned kind = 0; kind < kinds; ++kind) {
     for (unsigned size = 0; size < 9; ++size) {
-      for (long point = 1; point < 200; ++point) {
+      bool has_thrown = true;
+      for (long point = 1; point < 200 && has_thrown; ++point) {
+        SCOPED_TRACE(testing::Message() << "kind " << kind << ", size " << size << ", point " << point);
         const long live = T::live;
         const long blocks = HeapCount::blocks;
-        bool has_thrown = false;
-        {
-          TypeParam v;
-          for (unsigned i = 0; i < size; ++i) v.push_back(T(static_cast<int>(i)));
-          const std::vector<T> before(v.begin(), v.end());
-          Countdown::left = point;
-          try {
-            apply(v, {kind, 5, 7});
-          } catch (const std::runtime_error&) {
-            has_thrown = true;
-          }
-          Countdown::left = 0;
-          if (has_thrown && is_strong(kind)) {
-            ASSERT_TRUE(std::equal(v.begin(), v.end(), before.begin(), before.end()))
-                << "kind " << kind << ", size " << size << ", point " << point;
-          }
-          v.push_back(T(1));
-        }
-        ASSERT_EQ(T::live, live) << "kind " << kind << ", size " << size << ", point " << point;
-        ASSERT_EQ(HeapCount::blocks, blocks) << "kind " << kind << ", size " << size << ", point " << point;
-        if (!has_thrown) break;
+        ASSERT_NO_FATAL_FAILURE(throw_once<TypeParam>(kind, size, point, has_thrown));
+        ASSERT_EQ(T::live, live);
+        ASSERT_EQ(HeapCount::blocks, blocks);
       }
     }
   }

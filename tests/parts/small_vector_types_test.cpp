@@ -262,23 +262,27 @@ void change(V& v, int kind) {
 }
 
 template <class V>
+void throw_while_changing(int kind, int start, long point) {
+  V v;
+  for (int i = 0; i < start; ++i) v.push_back(i);
+  parts_test::Countdown::left = point;
+  try {
+    change(v, kind);
+  } catch (const std::runtime_error&) {
+  }
+  parts_test::Countdown::left = 0;
+  ASSERT_GE(v.size(), 0U);
+}
+
+template <class V>
 void survives_throwing_construct() {
   const long blocks = parts_test::HeapCount::blocks;
   for (int kind = 0; kind < 12; ++kind) {
     for (int start : {2, 3, 4, 7, 8}) {
       for (long point = 1; point < 24; ++point) {
-        {
-          V v;
-          for (int i = 0; i < start; ++i) v.push_back(i);
-          parts_test::Countdown::left = point;
-          try {
-            change(v, kind);
-          } catch (const std::runtime_error&) {
-          }
-          parts_test::Countdown::left = 0;
-          ASSERT_GE(v.size(), 0U);
-        }
-        ASSERT_EQ(Witness::live, 0) << "kind " << kind << " start " << start << " point " << point;
+        SCOPED_TRACE(testing::Message() << "kind " << kind << " start " << start << " point " << point);
+        ASSERT_NO_FATAL_FAILURE(throw_while_changing<V>(kind, start, point));
+        ASSERT_EQ(Witness::live, 0);
         ASSERT_EQ(Witness::wrong, 0);
         ASSERT_EQ(parts_test::HeapCount::blocks, blocks);
       }
@@ -432,29 +436,32 @@ TEST(SmallVectorTypes, ReferToConst) {
   static_assert(std::is_same_v<decltype(view[0]), const int&>);
 }
 
+void insert_in_the_middle(std::size_t size, std::size_t added, std::size_t at) {
+  std::vector<int> expected(size);
+  std::iota(expected.begin(), expected.end(), 0);
+  std::vector<int> more(added, 77);
+  const auto offset = static_cast<std::ptrdiff_t>(at);
+  small_vector<int, 4> ints(expected.begin(), expected.end());
+  small_vector<std::string, 4> texts;
+  for (const int n : expected) texts.push_back(std::to_string(n));
+  const std::vector<std::string> words(added, std::string(30, 'w'));
+  const bool is_reserved = (size + added) % 2 == 0;
+  if (is_reserved) ints.reserve(64), texts.reserve(64);
+  expected.insert(expected.begin() + offset, more.begin(), more.end());
+  ints.insert(ints.begin() + offset, more.begin(), more.end());
+  texts.insert(texts.begin() + offset, words.begin(), words.end());
+  ASSERT_TRUE(std::equal(ints.begin(), ints.end(), expected.begin(), expected.end()));
+  ASSERT_EQ(texts.size(), expected.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    ASSERT_EQ(texts[i], expected[i] == 77 ? words[0] : std::to_string(expected[i]));
+  }
+}
+
 TEST(SmallVectorTypes, InsertInTheMiddleOfEveryKind) {
   for (std::size_t size : {0U, 1U, 3U, 7U, 30U}) {
     for (std::size_t added : {0U, 1U, 2U, 9U}) {
-      for (std::size_t at = 0; at <= size; ++at) {
-        std::vector<int> expected(size);
-        std::iota(expected.begin(), expected.end(), 0);
-        std::vector<int> more(added, 77);
-        const auto offset = static_cast<std::ptrdiff_t>(at);
-        small_vector<int, 4> ints(expected.begin(), expected.end());
-        small_vector<std::string, 4> texts;
-        for (const int n : expected) texts.push_back(std::to_string(n));
-        const std::vector<std::string> words(added, std::string(30, 'w'));
-        const bool is_reserved = (size + added) % 2 == 0;
-        if (is_reserved) ints.reserve(64), texts.reserve(64);
-        expected.insert(expected.begin() + offset, more.begin(), more.end());
-        ints.insert(ints.begin() + offset, more.begin(), more.end());
-        texts.insert(texts.begin() + offset, words.begin(), words.end());
-        ASSERT_TRUE(std::equal(ints.begin(), ints.end(), expected.begin(), expected.end()));
-        ASSERT_EQ(texts.size(), expected.size());
-        for (std::size_t i = 0; i < texts.size(); ++i) {
-          ASSERT_EQ(texts[i], expected[i] == 77 ? words[0] : std::to_string(expected[i]));
-        }
-      }
+      for (std::size_t at = 0; at <= size; ++at)
+        ASSERT_NO_FATAL_FAILURE(insert_in_the_middle(size, added, at));
     }
   }
 }

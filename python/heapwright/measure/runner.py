@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +79,12 @@ def run_case(
     arms = [Arm(a, False) for a in allocators]
     arms.insert(1, Arm(allocators[0], True))
     with _minima_files(arms, part):
-        for _ in range(settings.runs_of(part)):
-            for arm in arms:
-                progress(f"{experiment.name} {case.name}: {arm.allocator.name}")
-                if arm.allocator.name in hung and not arm.failure:
-                    arm.failure = "not run: hung before"
-                if not arm.failure:
-                    _run_once(program, experiment, case, arm, settings, hung)
+        for _, arm in product(range(settings.runs_of(part)), arms):
+            progress(f"{experiment.name} {case.name}: {arm.allocator.name}")
+            if arm.allocator.name in hung and not arm.failure:
+                arm.failure = "not run: hung before"
+            if not arm.failure:
+                _run_once(program, experiment, case, arm, settings, hung)
     return arms
 
 
