@@ -185,7 +185,7 @@ void drop_unused_classes(std::vector<BySizeClass>& rows) {
 
 Facts analyze(const order::Source& source, const Options& options, const PipelineLimits& limits) {
   const auto schedule = order::make_schedule(source.event_chunks(), options.to_ns);
-  const Scope scope(options, source, schedule);
+  const Scope scope(options, source, schedule, limits);
   Facts facts;
   facts.threads.resize(thread_rows(source, schedule));
   facts.timeline.resize(scope.steps.points());
@@ -230,7 +230,7 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   releases[0]->finish(model.live(), facts);
   finish_residency(preparers, residency, facts);
   calls.causes().add(model.causes());
-  calls.causes().finish(facts);
+  calls.causes().finish(scope.sites, facts);
   activity.finish(model.lives(), facts);
   fold_stacks_into_sites(scope.sites, facts);
   drop_unused_classes(facts.by_size);

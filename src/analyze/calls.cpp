@@ -21,7 +21,7 @@ void add_to(CallSums& to, const CallSums& from) {
 
 CallFacts::CallFacts(const Scope& scope)
     : scope_(scope),
-      sites_(scope.sites),
+      sites_(scope.sites, scope.histogram_counts),
       alike_(std::size_t{1} << place_bits),
       threads_(scope.thread_of_lane.size()),
       timeline_(scope.steps.points()),

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <string>
+#include <string_view>
 #include <utility>
 
 #include "analyze/facts.hpp"
 #include "analyze/facts/sites.hpp"
+#include "analyze/histogram.hpp"
 #include "analyze/mmap_threshold.hpp"
+#include "analyze/sites.hpp"
 
 namespace heapwright::analyze {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 constexpr std::uint64_t most_ns_per_merge = 150;
 constexpr std::uint64_t least_merges = 1000;
 constexpr std::uint64_t arena_bytes = 64 * 1024 * 1024;
+static_assert(SlowCalls::no_size_class == size_class_count);
 
 // 2043 of "glibc 2.43 (/lib/...)"; 0 when it is not glibc, or does not say.
 unsigned glibc_version(std::string_view allocator) {
@@ -101,13 +104,10 @@ SlowCause Causes::add(NotedCall noted, const SmallFrees& small) {
   auto cause = work;
   if (std::max(kernel.preempted_ns, kernel.waited_ns) > work_ns)
     cause = kernel.preempted_ns > kernel.waited_ns ? SlowCause::preempted : SlowCause::waited;
-  const auto count = [&](Sums& sums, SlowCause of, std::uint64_t duration_ns) {
-    auto& sum = sums[static_cast<std::size_t>(call.kind)][static_cast<std::size_t>(of)];
-    ++sum.calls;
-    sum.duration_ns += duration_ns;
-  };
-  count(sums_, cause, call.duration_ns);
-  count(work_, work, work_ns);
+  const auto size_class = noted.is_of_block ? static_cast<std::uint8_t>(size_class_of(call.size_bytes))
+                                            : SlowCalls::no_size_class;
+  sums_[{call.kind, cause, work, size_class, call.stack}].add(
+      {1, call.duration_ns, call.duration_ns - work_ns});
   call.cause = static_cast<std::uint8_t>(cause);
   call.work = static_cast<std::uint8_t>(work);
   call.faults = kernel.faults;
@@ -127,12 +127,7 @@ SlowCause Causes::add(NotedCall noted, const SmallFrees& small) {
 }
 
 void Causes::add(const Causes& other) {
-  for (std::size_t kind = 0; kind < sums_.size(); ++kind) {
-    for (std::size_t cause = 0; cause < slow_causes; ++cause) {
-      sums_[kind][cause].add(other.sums_[kind][cause]);
-      work_[kind][cause].add(other.work_[kind][cause]);
-    }
-  }
+  for (const auto& [group, sum] : other.sums_) sums_[group].add(sum);
   kernel_.faults += other.kernel_.faults;
   kernel_.fault_ns += other.kernel_.fault_ns;
   kernel_.waits += other.kernel_.waits;
@@ -152,24 +147,28 @@ void Causes::add(const Causes& other) {
 }
 
 void Causes::clear() {
-  sums_ = {};
-  work_ = {};
+  sums_.clear();
   kernel_ = {};
   descheduled_.clear();
   slowest_.clear();
 }
 
-void Causes::finish(Facts& facts) const {
-  const auto rows_of = [](const Sums& sums, std::vector<SlowCalls>& rows) {
-    for (std::size_t index = 0; index < sums.size() * slow_causes; ++index) {
-      const auto& sum = sums[index / slow_causes][index % slow_causes];
-      if (sum.calls != 0)
-        rows.push_back({static_cast<trace::EventKind>(index / slow_causes),
-                        static_cast<std::uint8_t>(index % slow_causes), sum.calls, sum.duration_ns});
-    }
-  };
-  rows_of(sums_, facts.slow_calls);
-  rows_of(work_, facts.slow_work);
+void Causes::finish_slow_calls(const SiteMap& sites, Facts& facts) const {
+  std::map<Group, Sum> by_site;
+  for (const auto& [group, sum] : sums_) {
+    auto with_site = group;
+    std::get<std::uint32_t>(with_site) = sites.site_of(std::get<std::uint32_t>(group));
+    by_site[with_site].add(sum);
+  }
+  for (const auto& [group, sum] : by_site) {
+    const auto& [kind, cause, work, size_class, site] = group;
+    facts.slow_calls.push_back({kind, static_cast<std::uint8_t>(cause), static_cast<std::uint8_t>(work),
+                                size_class, site, sum.calls, sum.duration_ns, sum.descheduled_ns});
+  }
+}
+
+void Causes::finish(const SiteMap& sites, Facts& facts) const {
+  finish_slow_calls(sites, facts);
   facts.kernel = kernel_;
   const auto take_off = [](std::uint64_t& total_ns, std::uint64_t off_ns) {
     total_ns -= std::min(total_ns, off_ns);

@@ -2,11 +2,10 @@
 // Why each slow call was slow, and what the kernel did within the others.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
+#include <map>
+#include <tuple>
 #include <unordered_map>
-#include <vector>
 
 #include "analyze/facts/calls.hpp"
 #include "analyze/facts/causes.hpp"
@@ -17,6 +16,7 @@
 namespace heapwright::analyze {
 
 struct Facts;
+class SiteMap;
 
 // Shorter calls are not asked for a cause: an interrupt takes as long, and leaves no record.
 inline constexpr std::uint32_t slow_from_ns = 20'000;
@@ -44,6 +44,7 @@ struct NotedCall {
   trace::KernelWork work;
   std::uint64_t usable_bytes = 0;  // of the block; 0: not known
   bool is_release = false;
+  bool is_of_block = true;  // size_bytes is that of a block
 };
 
 // Small blocks that were freed and wait to be merged, all arenas together. What the frees of one
@@ -76,16 +77,20 @@ class Causes {
   void clear();
   // To be called when times and slowest calls are filled in: takes the time off the processor out of
   // what stacks took, and tells the slowest calls' causes.
-  void finish(Facts& facts) const;
+  void finish(const SiteMap& sites, Facts& facts) const;
 
  private:
+  // What makes slow calls alike: entry point, cause, work, class of sizes, stack.
+  using Group = std::tuple<trace::EventKind, SlowCause, SlowCause, std::uint8_t, std::uint32_t>;
   struct Sum {
     std::uint64_t calls = 0;
     std::uint64_t duration_ns = 0;
+    std::uint64_t descheduled_ns = 0;
 
     void add(const Sum& other) noexcept {
       calls += other.calls;
       duration_ns += other.duration_ns;
+      descheduled_ns += other.descheduled_ns;
     }
   };
   struct Descheduled {
@@ -93,13 +98,11 @@ class Causes {
     std::uint64_t release_ns = 0;
   };
   void add_kernel_work(const NotedCall& noted);
+  void finish_slow_calls(const SiteMap& sites, Facts& facts) const;
   SlowCause work_of(const NotedCall& noted, const SmallFrees& small) const;
 
   CauseRules rules_;
-  using Sums = std::array<std::array<Sum, slow_causes>, 256>;  // by kind and cause
-
-  Sums sums_{};
-  Sums work_{};  // on the processor alone
+  std::map<Group, Sum> sums_;
   KernelSums kernel_;
   std::unordered_map<std::uint32_t, Descheduled> descheduled_;  // by stack
   Slowest slowest_;

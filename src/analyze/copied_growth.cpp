@@ -24,12 +24,13 @@ void set_final_sizes(const std::vector<std::uint64_t>& counts, CopiedGrowth& of)
 
 }  // namespace
 
-void CopiedGrowths::begin_window(std::size_t sites) {
+void CopiedGrowths::begin_window(std::size_t sites, std::size_t histogram_counts) {
   sites_.clear();
-  old_sizes_ = SiteHistograms(sites);
+  old_sizes_ = SiteHistograms(sites, histogram_counts);
 }
 
 void CopiedGrowths::finish(const SiteCallSums& calls, Facts& facts) const {
+  const bool is_whole = old_sizes_.left_out() == 0 && calls.sizes_left_out() == 0;
   std::vector<std::uint64_t> finals;
   std::vector<std::uint64_t> old;
   for (const auto& entry : sites_) {
@@ -42,7 +43,7 @@ void CopiedGrowths::finish(const SiteCallSums& calls, Facts& facts) const {
     for (std::size_t bucket = 0; bucket < std::min(finals.size(), old.size()); ++bucket) {
       finals[bucket] -= std::min(finals[bucket], old[bucket]);
     }
-    set_final_sizes(finals, growth);
+    if (is_whole) set_final_sizes(finals, growth);
     facts.copied_growths.push_back(growth);
   }
   std::sort(facts.copied_growths.begin(), facts.copied_growths.end(), [](const auto& a, const auto& b) {

@@ -17,7 +17,7 @@ struct Facts;
 
 class CopiedGrowths {
  public:
-  explicit CopiedGrowths(std::size_t sites) : old_sizes_(sites) {}
+  CopiedGrowths(std::size_t sites, std::size_t histogram_counts) : old_sizes_(sites, histogram_counts) {}
 
   // Whether a block of `old_bytes` may have given way to one of `new_bytes`.
   static bool is_step(std::uint64_t old_bytes, std::uint64_t new_bytes) noexcept {
@@ -31,8 +31,9 @@ class CopiedGrowths {
     sums.time_ns += time_ns;
     old_sizes_.add(site, bucket_of(old_bytes), 1);
   }
-  void begin_window(std::size_t sites);
-  // Fills copied_growths, most steps first; `calls` has the sizes of all allocations.
+  void begin_window(std::size_t sites, std::size_t histogram_counts);
+  // Fills copied_growths, most steps first; `calls` has the sizes of all allocations. Where there was
+  // no room for all sizes, final ones are not told: those of steps would count as such.
   void finish(const SiteCallSums& calls, Facts& facts) const;
 
  private:

@@ -95,8 +95,7 @@ struct Facts {
   std::vector<ThresholdRaise> threshold_raises;  // of the C library, in order of time
   std::vector<UntouchedSite> untouched;          // of each scan, most untouched bytes first
   std::vector<SlowCall> slowest;                 // longest first
-  std::vector<SlowCalls> slow_calls;             // calls of at least 20 us by entry point and cause
-  std::vector<SlowCalls> slow_work;              // the same calls by what they did while on a processor
+  std::vector<SlowCalls> slow_calls;             // of all calls of at least 20 us
   KernelSums kernel;
   LargeHeapBlocks large_heap_blocks;
   std::vector<TimelinePoint> timeline;

@@ -32,7 +32,7 @@ HeapModel::HeapModel(const Scope& scope, ReleaseFacts& releases)
       threads_(scope.thread_of_lane.size()),
       reallocs_(scope.thread_of_lane.size()),
       runs_(scope.thread_of_lane.size(), scope.thread_of_lane),
-      growths_(scope.sites.site_count()),
+      growths_(scope.sites.site_count(), scope.histogram_counts),
       mmap_threshold_(scope.is_glibc),
       timeline_(scope.steps),
       site_series_(scope.steps, scope.sites.site_count()),

@@ -16,9 +16,11 @@ std::size_t HeapModel::note(const NotedRow& noted, const Row& row, std::uint32_t
   std::uint64_t size = is_wide ? run.piece.wide[row.size].size : row.size;
   std::uint64_t usable = size + (is_wide ? run.piece.wide[row.size].excess : row.excess);
   bool is_chosen = (row.flags & row_not_chosen) == 0;
+  bool is_of_block = true;
   if (is_release) {
     const auto* slot = blocks_.find(row.address, hint);
     size = usable = 0;
+    is_of_block = slot != nullptr;
     if (slot != nullptr) {
       const bool is_wide_block = (slot->flags & slot_is_wide) != 0;
       size = is_wide_block ? blocks_.wide(*slot).size : slot->size;
@@ -40,7 +42,8 @@ std::size_t HeapModel::note(const NotedRow& noted, const Row& row, std::uint32_t
       causes_.add({{begin_ns, row.duration_ns, row.kind, scope_.thread_of_lane[run.lane], stack, size},
                    noted.work,
                    usable,
-                   is_release},
+                   is_release,
+                   is_of_block},
                   small_frees_);
   if (cause == SlowCause::consolidation) {
     small_frees_.merge();

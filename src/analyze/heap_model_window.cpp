@@ -42,7 +42,7 @@ void HeapModel::begin_window(std::uint64_t time_ns) {
   cross_thread_.begin_window();
   chains_.begin_window();
   runs_.begin_window();
-  growths_.begin_window(scope_.sites.site_count());
+  growths_.begin_window(scope_.sites.site_count(), scope_.histogram_counts);
   mappings_.begin_window();
   timeline_.begin_window(live_);
   spreads_.begin_window(live_.version());

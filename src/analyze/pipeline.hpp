@@ -2,6 +2,9 @@
 // The analysis of any source; analyze(reader) is this on a trace file.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "order/source.hpp"
 
 namespace heapwright::analyze {
@@ -18,6 +21,8 @@ struct PipelineLimits {
   // With so many pieces decoded ahead, releases are left to the decoding
   // threads to count.
   std::uint32_t pieces_to_leave_releases = 16;
+  // Counts of the histograms by site, of each decoding thread and kind (sizes, durations): 192 MB.
+  std::size_t histogram_counts = std::size_t{48} << 20;
 };
 
 Facts analyze(const order::Source& source, const Options& options, const PipelineLimits& limits);

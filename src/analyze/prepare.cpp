@@ -115,7 +115,11 @@ template <bool is_counted>
   if (has_row) {
     piece_->noted.push_back({static_cast<std::size_t>(end - 1 - piece_->rows()), work});
   } else {
-    calls_.causes().add({{batch_.begin_ns[index], duration_ns, kind, thread_, stack, size}, work, 0, false},
+    calls_.causes().add({{batch_.begin_ns[index], duration_ns, kind, thread_, stack, size},
+                         work,
+                         0,
+                         false,
+                         trace::is_allocation(kind)},
                         {});
   }
   return next;

@@ -91,7 +91,8 @@ void divide_weights(std::uint64_t unit, Facts& facts) {
   const Divide divide(unit);
   auto& totals = facts.totals;
   divide(totals.events, totals.allocations, totals.releases, totals.reallocs, totals.requested_bytes,
-         totals.usable_bytes, totals.zero_size, totals.allocator_ns);
+         totals.usable_bytes, totals.zero_size, totals.allocator_ns, totals.sizes_left_out,
+         totals.latencies_left_out);
   divide(facts.peak.live_bytes, facts.peak.live_usable_bytes, facts.peak.live_blocks, facts.temporaries);
   divide.latency(facts.allocation_latency);
   divide.latency(facts.release_latency);
@@ -103,6 +104,9 @@ void divide_weights(std::uint64_t unit, Facts& facts) {
   }
   for (auto& of : facts.site_latency) {
     divide.latency(of);
+  }
+  for (auto& of : facts.site_sizes) {
+    divide(of.counted);
   }
   divide_classes(divide, facts);
   divide_rows(divide, facts);

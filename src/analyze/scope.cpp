@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analyze/options.hpp"
+#include "analyze/pipeline.hpp"
 
 namespace heapwright::analyze {
 namespace {
@@ -25,7 +26,8 @@ TimeSteps make_steps(const Options& options, const order::Schedule& schedule) {
 
 }  // namespace
 
-Scope::Scope(const Options& options, const order::Source& source, const order::Schedule& schedule)
+Scope::Scope(const Options& options, const order::Source& source, const order::Schedule& schedule,
+             const PipelineLimits& limits)
     : sites(options, source.stack_count()),
       weight(source.metadata().sample_mean_bytes),
       steps(make_steps(options, schedule)),
@@ -34,6 +36,7 @@ Scope::Scope(const Options& options, const order::Source& source, const order::S
       to_ns(options.to_ns),
       has_window_start(options.from_ns != 0),
       slowest_calls(options.slowest_calls),
+      histogram_counts(limits.histogram_counts),
       wants_activity(options.wants_activity),
       is_fork_child(source.metadata().is_fork_child),
       is_glibc(source.metadata().allocator.starts_with("glibc ")),

@@ -16,10 +16,12 @@
 namespace heapwright::analyze {
 
 struct Options;
+struct PipelineLimits;
 
 class Scope {
  public:
-  Scope(const Options& options, const order::Source& source, const order::Schedule& schedule);
+  Scope(const Options& options, const order::Source& source, const order::Schedule& schedule,
+        const PipelineLimits& limits);
 
   // Releases must be looked at together with their blocks: some blocks are
   // filtered out, or weigh more than one.
@@ -40,6 +42,7 @@ class Scope {
   std::uint64_t to_ns;
   bool has_window_start;  // something may come before from_ns
   std::uint32_t slowest_calls;
+  std::size_t histogram_counts;
   bool wants_activity;
   bool is_fork_child;   // has blocks from before its trace
   bool is_glibc;        // the allocator

@@ -13,7 +13,7 @@ bool SiteHistograms::take_span(std::uint32_t length, std::uint32_t& offset) {
     std::fill_n(pool_.begin() + offset, length, 0U);
     return true;
   }
-  if (pool_.size() + length > pool_limit) {
+  if (pool_.size() + length > most_counts_) {
     return false;
   }
   offset = static_cast<std::uint32_t>(pool_.size());
@@ -28,7 +28,7 @@ void SiteHistograms::add_outside(std::uint32_t site, std::uint32_t bucket, std::
   const auto to = std::max<std::uint32_t>(span.length == 0 ? 0 : span.base + span.length, octave_from + 8);
   std::uint32_t offset = 0;
   if (!take_span(to - from, offset)) {
-    is_cut_ = true;
+    left_out_ += weight;
     return;
   }
   if (span.length != 0) {

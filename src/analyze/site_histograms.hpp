@@ -18,7 +18,9 @@ namespace heapwright::analyze {
 class SiteHistograms {
  public:
   SiteHistograms() = default;
-  explicit SiteHistograms(std::size_t site_count) : spans_(site_count) {}
+  // most_counts: of all sites together, 4 bytes each.
+  SiteHistograms(std::size_t site_count, std::size_t most_counts)
+      : spans_(site_count), most_counts_(most_counts) {}
 
   [[gnu::always_inline]] void add(std::uint32_t site, std::uint32_t bucket, std::uint64_t weight) {
     const auto& span = spans_[site];
@@ -36,8 +38,8 @@ class SiteHistograms {
   }
   // Adds one site's counts to `counts`, one value per bucket.
   void add_to(std::uint32_t site, std::vector<std::uint64_t>& counts) const;
-  // True when some values found no room: the histograms are lower bounds.
-  bool is_cut() const noexcept { return is_cut_; }
+  // The weight of values that found no room: they are in no histogram.
+  std::uint64_t left_out() const noexcept { return left_out_; }
 
  private:
   struct Span {
@@ -46,7 +48,6 @@ class SiteHistograms {
     std::uint16_t length;
   };
   static constexpr std::size_t octaves = 62;
-  static constexpr std::size_t pool_limit = std::size_t{48} << 20;  // counts: 192 MB
 
   void add_outside(std::uint32_t site, std::uint32_t bucket, std::uint64_t weight);
   void carry(std::uint32_t site, std::uint32_t bucket, std::uint64_t high);
@@ -56,7 +57,8 @@ class SiteHistograms {
   std::vector<std::uint32_t> pool_;
   std::array<std::vector<std::uint32_t>, octaves + 1> free_;  // offsets, by length / 8
   std::unordered_map<std::uint64_t, std::uint64_t> carried_;  // site << 9 | bucket -> 2^32s
-  bool is_cut_ = false;
+  std::size_t most_counts_ = 0;
+  std::uint64_t left_out_ = 0;
 };
 
 }  // namespace heapwright::analyze

@@ -15,14 +15,14 @@ namespace {
 
 SiteSizes sizes_of(const std::vector<std::uint64_t>& counts, const StackCalls& sums) {
   const auto all = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  const auto min_bytes = sums.allocations != 0 ? ~sums.min_bytes_inverted : 0;
   if (all == 0) {
-    return {};
+    return {.min_bytes = min_bytes, .max_bytes = sums.max_bytes};
   }
-  const auto min_bytes = ~sums.min_bytes_inverted;
   const auto at = [&](double share) {
     return std::max(percentile(counts.data(), counts.size(), all, share, sums.max_bytes), min_bytes);
   };
-  return {min_bytes, at(0.5), at(0.9), at(0.99), sums.max_bytes};
+  return {min_bytes, at(0.5), at(0.9), at(0.99), sums.max_bytes, all};
 }
 
 }  // namespace
@@ -47,11 +47,11 @@ SiteMap::SiteMap(const Options& options, std::size_t stack_count)
   site_count_ = std::size_t{highest} + 1;
 }
 
-SiteCallSums::SiteCallSums(const SiteMap& map)
+SiteCallSums::SiteCallSums(const SiteMap& map, std::size_t histogram_counts)
     : map_(map),
       stacks_(map.stack_count()),
-      sizes_(map.site_count()),
-      latencies_(map.site_count()),
+      sizes_(map.site_count(), histogram_counts),
+      latencies_(map.site_count(), histogram_counts),
       is_by_new_(map.stack_count()) {}
 
 void StackCalls::add(const StackCalls& other) noexcept {
@@ -84,7 +84,16 @@ void SiteCallSums::add_sizes_to(std::uint32_t site, std::vector<std::uint64_t>& 
   }
 }
 
+std::uint64_t SiteCallSums::sizes_left_out() const noexcept {
+  return std::accumulate(others_.begin(), others_.end(), sizes_.left_out(),
+                         [](auto sum, const auto* other) { return sum + other->sizes_.left_out(); });
+}
+
 void SiteCallSums::finish(Facts& facts) const {
+  facts.totals.sizes_left_out = sizes_left_out();
+  facts.totals.latencies_left_out =
+      std::accumulate(others_.begin(), others_.end(), latencies_.left_out(),
+                      [](auto sum, const auto* other) { return sum + other->latencies_.left_out(); });
   facts.stacks.resize(stacks_.size());
   std::vector<StackCalls> sums(map_.site_count());
   for (std::uint32_t stack = 0; stack < stacks_.size(); ++stack) {

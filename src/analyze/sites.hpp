@@ -67,7 +67,7 @@ struct SiteCalls {
 // Order-free part: successful allocations by stack.
 class SiteCallSums {
  public:
-  explicit SiteCallSums(const SiteMap& map);
+  SiteCallSums(const SiteMap& map, std::size_t histogram_counts);
 
   // Adds all but the latencies' buckets.
   void add(std::uint32_t stack, const SiteCalls& calls) {
@@ -90,7 +90,8 @@ class SiteCallSums {
   void add(const SiteCallSums& other);
   // Adds how often each bucket of sizes was asked for.
   void add_sizes_to(std::uint32_t site, std::vector<std::uint64_t>& counts) const;
-  // Fills the calls' columns of stacks, site_latency and site_sizes.
+  std::uint64_t sizes_left_out() const noexcept;
+  // Fills the calls' columns of stacks, site_latency, site_sizes, and what was left out of these.
   void finish(Facts& facts) const;
 
  private:

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "memory_trace.hpp"
 
@@ -163,6 +165,50 @@ TEST(Causes, RowsSumUpOverThreadsAndChunks) {
   for (const auto& row : facts.slow_calls) told += row.calls;
   EXPECT_EQ(told, calls + 1);
   EXPECT_EQ(facts.kernel.faults, faults);
+}
+
+// Calls and times by what slow calls have in common, as the test itself counts them.
+TEST(Causes, EachSlowCallIsInOneRowOfItsSiteAndSize) {
+  auto trace = trace_with_kernel_records();
+  trace.chunk_events = 11;
+  struct Sum {
+    std::uint64_t calls, duration_ns, descheduled_ns;
+    bool operator==(const Sum&) const = default;
+  };
+  using Key = std::tuple<EventKind, std::uint32_t, unsigned>;
+  std::map<Key, Sum> expected;
+  const auto slow = [&](std::uint32_t thread, Call of, std::uint32_t site, unsigned size_class) {
+    trace.add(thread, of);
+    auto& sum = expected[{of.kind, site, size_class}];
+    ++sum.calls;
+    sum.duration_ns += of.duration_ns;
+    sum.descheduled_ns += std::min<std::uint64_t>(of.kernel.waited_ns, of.duration_ns);
+  };
+  std::uint64_t now_ns = 0;
+  for (std::uint32_t i = 0; i < 120; ++i) {
+    const std::uint32_t stack = 1 + i % 5;
+    const std::uint64_t size = std::uint64_t{40} << i % 4;
+    const auto address = 0x100000 + std::uint64_t{i} * 4096;
+    auto one = call(EventKind::malloc_, now_ns += 200'000, 25'000 + i * 100, size, address);
+    one.stack = stack;
+    if (i % 3 == 0) one.kernel = {.waits = 1, .waited_ns = i % 2 == 0 ? 24'000U : 99'999U};
+    slow(i % 3, one, stack / 2, 6 + i % 4);
+    if (i % 7 == 0)
+      slow(1, call(EventKind::free_, now_ns += 200'000, 30'000, 0, address), stack / 2, 6 + i % 4);
+  }
+  slow(0, call(EventKind::free_, now_ns += 200'000, 30'000, 0, 0x7000), 0, SlowCalls::no_size_class);
+  slow(0, call(EventKind::malloc_trim_, now_ns += 200'000, 30'000, 0, 0), 0, SlowCalls::no_size_class);
+  Options options;
+  options.site_of_stack = {0, 0, 1, 1, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  const Facts facts = facts_of(trace, options);
+  std::map<Key, Sum> found;
+  for (const auto& row : facts.slow_calls) {
+    auto& sum = found[{row.kind, row.site, row.size_class}];
+    sum.calls += row.calls;
+    sum.duration_ns += row.duration_ns;
+    sum.descheduled_ns += row.descheduled_ns;
+  }
+  EXPECT_EQ(found, expected);
 }
 
 TEST(Causes, AWindowLooksAtItsOwnCalls) {

@@ -134,5 +134,53 @@ TEST(Sizes, CommonSizesAreExactAndASitesPercentilesClose) {
   EXPECT_EQ(facts.by_size.back().bytes, 4'000'000U + 2'000'002U);
 }
 
+// Room for two octaves: what falls into others is in no percentile, and said to be in none.
+TEST(SiteHistogramsRoom, WhatFindsNoRoomIsCounted) {
+  MemoryTrace trace;
+  std::uint64_t now = 0;
+  const auto allocate = [&](std::uint32_t stack, std::uint64_t size, int calls) {
+    for (int call = 0; call < calls; ++call) trace.malloc(0, now += 100, 0x1000 + now * 64, size, stack, 20);
+  };
+  allocate(1, 24, 50);
+  allocate(2, 1000, 30);
+  allocate(2, 8, 7);
+  allocate(3, 24, 5);
+  for (const std::size_t counts : {std::size_t{16}, std::size_t{1000}}) {
+    const auto facts = facts_of(trace, {}, {.workers = 0, .histogram_counts = counts});
+    const bool is_cut = counts == 16;
+    const auto& sizes = facts.site_sizes;
+    EXPECT_EQ(sizes[1].counted + sizes[2].counted + sizes[3].counted + facts.totals.sizes_left_out, 92U);
+    EXPECT_EQ(facts.totals.sizes_left_out != 0, is_cut);
+    EXPECT_EQ(facts.totals.latencies_left_out, is_cut ? 5U : 0U) << "one duration: an octave for each site";
+    EXPECT_EQ(facts.site_sizes[2].min_bytes, 8U) << "of all calls";
+    EXPECT_EQ(facts.site_sizes[3].max_bytes, 24U);
+    EXPECT_EQ(facts.site_latency[3].calls, is_cut ? 0U : 5U);
+    EXPECT_EQ(facts.site_latency[3].max_ns, 20U);
+  }
+}
+
+// A buffer grows 16, 32, ... The final sizes are those of all blocks less those that gave way: with
+// some of either left out, sizes in between would pass for final.
+TEST(SiteHistogramsRoom, FinalSizesOfGrowthTakeAllSizes) {
+  MemoryTrace trace;
+  std::uint64_t now = 0;
+  for (std::uint64_t buffer = 0; buffer < 10; ++buffer) {
+    for (std::uint64_t step = 0; step < 8; ++step) {
+      const auto place = 0x10000 * (step + 1);
+      trace.malloc(0, now += 100, place, std::uint64_t{16} << step, 1);
+      if (step != 0) trace.free(0, now += 100, place - 0x10000);
+    }
+    trace.free(0, now += 100, 0x80000);
+  }
+  const auto whole = facts_of(trace);
+  ASSERT_EQ(whole.copied_growths.size(), 1U);
+  EXPECT_EQ(whole.copied_growths[0].chains, 10U);
+  EXPECT_NEAR(static_cast<double>(whole.copied_growths[0].final_p50_bytes), 2048, 128);
+  const auto cut = facts_of(trace, {}, {.workers = 0, .histogram_counts = 64});
+  ASSERT_EQ(cut.copied_growths.size(), 1U);
+  EXPECT_EQ(cut.copied_growths[0].steps, whole.copied_growths[0].steps);
+  EXPECT_EQ(cut.copied_growths[0].chains, 0U) << "not told";
+}
+
 }  // namespace
 }  // namespace heapwright::analyze

@@ -17,7 +17,7 @@ class Releases : public testing::Test {
  protected:
   Releases()
       : schedule_(order::make_schedule(trace_.event_chunks(), UINT64_MAX)),
-        scope_(options_, trace_, schedule_) {}
+        scope_(options_, trace_, schedule_, PipelineLimits{}) {}
 
   Facts facts_of(const ReleaseFacts& releases) {
     Facts facts;

@@ -24,8 +24,10 @@ def slow_calls(recording: Recording) -> dict[str, Any]:
         one["text"] for one in document["summary"]["findings"] if one["question"] == "slow_calls"
     ]
     answer["totals"] = document["summary"]["totals"]
-    assert sum(row["calls"] for row in answer["causes"]) == answer["calls_over"]
-    assert sum(row["duration_ns"] for row in answer["causes"]) == answer["duration_ns"]
+    for rows in (answer["causes"], answer["by_size"], [*answer["by_site"], answer["further_sites"]]):
+        assert sum(row["calls"] for row in rows) == answer["calls_over"]
+        assert sum(row["duration_ns"] for row in rows) == answer["duration_ns"]
+        assert sum(row["descheduled_ns"] for row in rows) == answer["descheduled_ns"]
     return answer
 
 

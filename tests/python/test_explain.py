@@ -86,6 +86,55 @@ def test_answers(trace: heapwright.Trace) -> None:
     assert [thread["name"] for thread in questions["threads"]["threads"]] == ["main", "worker"]
 
 
+def test_slow_calls_sum_up_by_function_size_and_site(tmp_path: Path) -> None:
+    trace = MadeTrace().meta("program", "/opt/shop/server").meta("allocator", "jemalloc 5.3.0")
+    trace.line("module", 0x400000, 0x500000, 0x400000, "/opt/shop/server", "aabbcc")
+    trace.line("thread", 0, 100, "main", 0, 0)
+    for number in range(1, 15):
+        trace.line("frame", 0x400000 + number * 0x1000, 0).line("stack", 0, number - 1)
+    # Site 1 takes 100 µs, site 2 twice 110 µs, ...; each call has another size; every fourth block is freed.
+    slow = []
+    for number in range(1, 15):
+        for call in range(1 + number % 2):
+            size, address = 1 << (3 + call), 0x10000 * number + 0x1000 * call
+            trace.event(MALLOC, address, size, stack=number, took=90_000 + 10_000 * number)
+            slow.append(("malloc", size, number, 90_000 + 10_000 * number))
+        if number % 4 == 0:
+            trace.event(FREE, address, took=30_000)
+            slow.append(("free", size, number, 30_000))
+    trace.event(FREE, 0, took=19_000)
+    answer = explained(made(tmp_path, trace))["questions"]["slow_calls"]
+    by_function: dict[str, int] = {}
+    by_size: dict[int, int] = {}
+    for function, size, _, took in slow:
+        by_function[function] = by_function.get(function, 0) + took
+        by_size[size] = by_size.get(size, 0) + took
+    assert {row["function"]: row["duration_ns"] for row in answer["causes"]} == by_function
+    assert {row["from_bytes"]: row["duration_ns"] for row in answer["by_size"]} == by_size
+    assert all(row["to_bytes"] == 2 * row["from_bytes"] - 1 for row in answer["by_size"])
+    shown = [row["name"] for row in answer["by_site"]]
+    assert shown[:2] == ["server+0xd000", "server+0xb000"], "two calls each"
+    assert len(shown) == 10
+    rest = answer["further_sites"]
+    assert rest["sites"] == 4
+    for row in (answer["by_site"], answer["by_size"], answer["causes"]):
+        own = rest if row is answer["by_site"] else {"calls": 0, "duration_ns": 0}
+        assert sum(one["calls"] for one in row) + own["calls"] == len(slow) == answer["calls_over"]
+        total = sum(took for *_, took in slow)
+        assert sum(one["duration_ns"] for one in row) + own["duration_ns"] == total == answer["duration_ns"]
+    assert {part["cause"] for row in answer["by_site"] for part in row["causes"]} == {"unknown"}
+
+
+def test_percentiles_of_a_part_of_the_calls_say_so(trace: heapwright.Trace) -> None:
+    document = explained(trace)
+    for question, what in (("latency", "latencies"), ("sizes", "sizes")):
+        assert document["questions"][question]["left_out_calls"] == 0
+        assert "of a part of the calls" not in printed(document, width=200)
+        document["questions"][question]["left_out_calls"] = 12_000
+        assert f"a part of the calls: the {what} of 12,000 allocations" in printed(document, width=200)
+        document["questions"][question]["left_out_calls"] = 0
+
+
 def test_a_cut_recording_is_said_first(tmp_path: Path) -> None:
     trace = small_trace()
     trace.has_end = False

@@ -40,6 +40,8 @@ void read_metadata(std::istringstream& line, Metadata& metadata) {
   if (key == "program") line >> std::quoted(metadata.program);
   if (key == "command") line >> std::quoted(metadata.command);
   if (key == "note") line >> std::quoted(metadata.notes.emplace_back());
+  if (key == "allocator") line >> std::quoted(metadata.allocator);
+  if (key == "condition") line >> std::quoted(metadata.conditions.emplace_back());
   if (key == "sample_mean_bytes") line >> metadata.sample_mean_bytes;
   if (key == "durations_recorded") line >> metadata.durations_recorded;
 }

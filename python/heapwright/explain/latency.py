@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from heapwright.explain.question import A_SAMPLED_CALL_IS_SLOW, Question
-from heapwright.explain.report import Report
+from heapwright.explain.report import Answer, Report
+from heapwright.explain.site_percentiles import LEFT_OUT, part_of_calls
 from heapwright.explain.tables import sites, size_range
 from heapwright.model import KIND_NAMES, Site
 from heapwright.report import units
@@ -43,6 +44,14 @@ def _by_site(report: Report) -> list[tuple[Site, Any]]:
     return [(site, SimpleNamespace(latency=latencies[site.number])) for site, _ in slowest]
 
 
+def _left_out(report: Report) -> int:
+    return report.facts.totals.latencies_left_out if _has_durations(report) else 0
+
+
+def _notes(answer: Answer) -> list[str]:
+    return part_of_calls(answer["left_out_calls"], "latencies")
+
+
 def _has_durations(report: Report) -> bool:
     return report.trace.metadata.durations_recorded
 
@@ -60,6 +69,7 @@ def _percentiles(key: str, parts: Iterable[str] = _SHOWN) -> tuple[Column, ...]:
 QUESTION = Question(
     "latency",
     "How long the calls take",
+    (LEFT_OUT._replace(value=lambda report, _: _left_out(report)),),
     tables=(
         Table(
             "by_function",
@@ -92,5 +102,6 @@ QUESTION = Question(
             key="by_site",
         ),
     ),
+    notes=_notes,
     unsampled=A_SAMPLED_CALL_IS_SLOW,
 )

@@ -9,6 +9,7 @@ from typing import Any
 
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
+from heapwright.explain.site_percentiles import LEFT_OUT, part_of_calls
 from heapwright.explain.tables import sites, size_range
 from heapwright.model import Site
 from heapwright.report import units
@@ -67,10 +68,15 @@ def _findings(answer: Answer) -> list[Finding]:
     return []
 
 
+def _notes(answer: Answer) -> list[str]:
+    return part_of_calls(answer["left_out_calls"], "sizes")
+
+
 # Power-of-two classes, the most frequent exact sizes, and the sizes of each site.
 QUESTION = Question(
     "sizes",
     "Sizes",
+    (LEFT_OUT._replace(value="facts.totals.sizes_left_out"),),
     tables=(
         Table(
             "classes",
@@ -103,8 +109,10 @@ QUESTION = Question(
             Column("p50_bytes", "bytes", "p50", sampled=OPEN),
             Column("p90_bytes", "bytes", "p90", sampled=OPEN),
             Column("max_bytes", "bytes", "max", sampled=OPEN),
+            Column("counted", sampled=OPEN, about="Calls that the percentiles are of: see left_out_calls."),
             rows=_by_site,
         ),
     ),
     findings=_findings,
+    notes=_notes,
 )

@@ -70,8 +70,8 @@ def patterns(report: Report) -> list[Pattern]:
 
 def _time_of(report: Report, cause: int) -> tuple[int, int]:
     """Calls that did this, and their time on a processor."""
-    rows = [row for row in report.facts.slow_work if row.cause == cause]
-    return sum(row.calls for row in rows), sum(row.duration_ns for row in rows)
+    rows = [row for row in report.facts.slow_calls if row.work == cause]
+    return sum(row.calls for row in rows), sum(row.duration_ns - row.descheduled_ns for row in rows)
 
 
 def _consolidation(report: Report) -> Iterator[Pattern]:

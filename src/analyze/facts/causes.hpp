@@ -22,14 +22,20 @@ enum class SlowCause : std::uint8_t {
   own_work = 8,       // nothing else is seen, and the call is too long for an interrupt
   unexplained = 9,
 };
-inline constexpr std::uint64_t slow_causes = 10;
 
-// Slow calls of one entry point with one cause.
+// Slow calls of one entry point, site and class of sizes with one cause. All rows together are all
+// slow calls, each in one row.
 struct SlowCalls {
   trace::EventKind kind = trace::EventKind::none;
-  std::uint8_t cause = 0;  // SlowCause
+  std::uint8_t cause = 0;       // SlowCause
+  std::uint8_t work = 0;        // the same of its time on a processor alone
+  std::uint8_t size_class = 0;  // of the block, k: [2^(k-1), 2^k) bytes; or no_size_class: no block is known
+  std::uint32_t site = 0;       // of the allocation; of a release: the block's
   std::uint64_t calls = 0;
   std::uint64_t duration_ns = 0;
+  std::uint64_t descheduled_ns = 0;  // of this, off the processor
+
+  static constexpr std::uint8_t no_size_class = 65;
 };
 
 // What the kernel did within all calls, slow or not.

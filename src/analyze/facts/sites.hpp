@@ -39,6 +39,7 @@ struct SiteSizes {
   std::uint64_t p90_bytes = 0;
   std::uint64_t p99_bytes = 0;
   std::uint64_t max_bytes = 0;
+  std::uint64_t counted = 0;  // calls that the percentiles are of; fewer than all: see Totals::sizes_left_out
 };
 
 }  // namespace heapwright::analyze

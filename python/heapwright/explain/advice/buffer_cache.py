@@ -24,7 +24,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
         grows = of.growths[site].steps if site in of.growths else 0
         if 2 * (facts.reallocs + grows) > facts.allocations or facts.freed < _MOST_FREED * facts.allocations:
             continue
-        if of.times_over(site) < _LEAST_TIMES_OVER:
+        if of.times_over(site) < _LEAST_TIMES_OVER or not of.has_percentiles(site):
             continue
         by_others = facts.freed_by_other_thread > facts.freed // 10
         name = of.report.sites[site].location.function

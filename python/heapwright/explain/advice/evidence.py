@@ -100,6 +100,10 @@ class Evidence:
     def sizes(self, number: int) -> SiteSizes:
         return self.facts.site_sizes[number]
 
+    def has_percentiles(self, number: int) -> bool:
+        """False where not all sizes of the site found room: its percentiles are of a part of the calls."""
+        return self.sizes(number).counted >= self.site(number).allocations
+
     def name(self, number: int) -> str:
         return site_names.site_name(self.report.sites[number])
 

@@ -19,7 +19,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
             yield _of_reallocs(of, chains)
     for growth in of.facts.copied_growths:
         # Sizes that vary in a queue of one look like growth now and then.
-        is_growth = growth.steps >= _LEAST_STEPS * max(1, growth.chains)
+        is_growth = growth.chains and growth.steps >= _LEAST_STEPS * max(1, growth.chains)
         if is_growth and not of.is_a_pool(growth.site):
             yield _of_copies(of, growth)
 

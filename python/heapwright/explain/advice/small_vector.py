@@ -17,7 +17,7 @@ _MOST = 0.9
 def _find(of: Evidence) -> Iterator[Advice]:
     for site in of.candidates(_LEAST_VECTORS):
         container, how_many = of.container(site)
-        if container != "vector" or how_many < _MOST:
+        if container != "vector" or how_many < _MOST or not of.has_percentiles(site):
             continue
         growth, sizes = of.growths.get(site), of.sizes(site)
         vectors = growth.chains if growth else of.site(site).allocations

@@ -102,7 +102,6 @@ class Facts(NamedTuple):
     untouched: tuple[UntouchedSite, ...]
     slowest: tuple[SlowCall, ...]
     slow_calls: tuple[SlowCalls, ...]
-    slow_work: tuple[SlowCalls, ...]
     kernel: KernelSums
     large_heap_blocks: LargeHeapBlocks
     timeline: tuple[TimelinePoint, ...]

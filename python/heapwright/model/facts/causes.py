@@ -10,12 +10,18 @@ from typing import NamedTuple
 
 
 class SlowCalls(NamedTuple):
-    """Slow calls of one entry point with one cause."""
+    """Slow calls of one entry point, site and class of sizes with one cause. All rows together are
+    all slow calls, each in one row.
+    """
 
     kind: int
     cause: int
+    work: int
+    size_class: int
+    site: int
     calls: int
     duration_ns: int
+    descheduled_ns: int
 
 
 class KernelSums(NamedTuple):

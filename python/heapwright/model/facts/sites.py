@@ -43,3 +43,4 @@ class SiteSizes(NamedTuple):
     p90_bytes: int
     p99_bytes: int
     max_bytes: int
+    counted: int

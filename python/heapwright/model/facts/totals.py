@@ -31,6 +31,8 @@ class Totals(NamedTuple):
     allocator_ns: int
     span_ns: int
     size_mismatches: int
+    sizes_left_out: int
+    latencies_left_out: int
 
 
 class Peak(NamedTuple):

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""All slow calls, summed up by whatever they have in common: each call in one group, under one cause."""
+
+# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
+
+from heapwright.explain.report import share
+from heapwright.explain.slow_causes import CAUSES
+from heapwright.model.facts import SlowCalls
+from heapwright.report import units
+from heapwright.report.columns import Column, Many
+
+_SHOWN = 2
+
+
+class Part(NamedTuple):
+    """The calls of a group with one cause."""
+
+    cause: int
+    calls: int
+    duration_ns: int
+    descheduled_ns: int
+
+
+class Group(NamedTuple):
+    """causes: most time first; they sum up to the group."""
+
+    key: Any
+    calls: int
+    duration_ns: int
+    descheduled_ns: int
+    causes: tuple[Part, ...]
+
+
+def groups(rows: Iterable[SlowCalls], key: Callable[[SlowCalls], Hashable]) -> list[Group]:
+    """Most time first; together they are all the rows."""
+    sums: dict[Any, dict[int, Part]] = {}
+    for row in rows:
+        parts = sums.setdefault(key(row), {})
+        so_far = parts.get(row.cause, Part(row.cause, 0, 0, 0))
+        parts[row.cause] = Part(
+            row.cause,
+            so_far.calls + row.calls,
+            so_far.duration_ns + row.duration_ns,
+            so_far.descheduled_ns + row.descheduled_ns,
+        )
+    found = [_group(of, parts.values()) for of, parts in sums.items()]
+    return sorted(found, key=lambda group: (-group.duration_ns, -group.calls, group.key))
+
+
+def _group(key: Any, parts: Iterable[Part]) -> Group:
+    ordered = tuple(sorted(parts, key=lambda part: (-part.duration_ns, part.cause)))
+    return Group(
+        key,
+        sum(part.calls for part in ordered),
+        sum(part.duration_ns for part in ordered),
+        sum(part.descheduled_ns for part in ordered),
+        ordered,
+    )
+
+
+def _in_words(group: dict[str, Any], _: dict[str, Any]) -> str:
+    """Those with most of the group's time."""
+    if len(group["causes"]) == 1:
+        return str(group["causes"][0]["cause"])
+    said = [
+        f"{part['cause']} {units.percent(share(part['duration_ns'], group['duration_ns']))}"
+        for part in group["causes"][:_SHOWN]
+    ]
+    return ", ".join([*said, "…"] if len(group["causes"]) > _SHOWN else said)
+
+
+def _off_in_words(row: dict[str, Any], answer: dict[str, Any]) -> str:
+    return units.duration(row["descheduled_ns"]) if answer["kernel_events"] == "recorded" else "–"
+
+
+DESCHEDULED = Column(
+    "descheduled_ns",
+    "ns",
+    "off cpu",
+    text=_off_in_words,
+    about="Of duration_ns, off the processor: not the allocator's. 0 where kernel_events is not "
+    '"recorded": then it is not known.',
+)
+SUMS = (
+    Column("duration_ns", "ns", "time"),
+    DESCHEDULED,
+    Column("calls", "count", "calls"),
+)
+CAUSES_OF_GROUP = (
+    Column(
+        "causes",
+        Many((Column("cause", "word"), *SUMS)),
+        value=lambda group, _: [{**part._asdict(), "cause": CAUSES[part.cause]} for part in group.causes],
+        about="Most time first; they sum up to the row.",
+    ),
+    Column("", "word", "causes", text=_in_words),
+)
