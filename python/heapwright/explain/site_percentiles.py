@@ -19,5 +19,6 @@ def part_of_calls(left_out: int, what: str) -> list[str]:
         return []
     return [
         f"percentiles by site are of a part of the calls: the {what} of "
-        f"{units.counted(left_out, 'allocation')} found no room; look at fewer (--site, --thread, --from, --until) for all of them"
+        f"{units.counted(left_out, 'allocation')} found no room; look at fewer calls "
+        "(--site, --thread, --from, --until) for all of them"
     ]

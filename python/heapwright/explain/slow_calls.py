@@ -13,7 +13,7 @@ from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.slow_causes import CAUSES
 from heapwright.explain.tables import sites
 from heapwright.model import KIND_NAMES, Site
-from heapwright.model.facts import KernelSums
+from heapwright.model.facts.causes import KernelSums
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Table, fields_of
 

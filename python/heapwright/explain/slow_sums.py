@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from heapwright.explain.report import share
 from heapwright.explain.slow_causes import CAUSES
-from heapwright.model.facts import SlowCalls
+from heapwright.model.facts.causes import SlowCalls
 from heapwright.report import units
 from heapwright.report.columns import Column, Many
 
