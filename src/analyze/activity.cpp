@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "analyze/facts.hpp"
-#include "analyze/facts/activity.hpp"
 
 namespace heapwright::analyze {
 

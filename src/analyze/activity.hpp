@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyze/binned_sums.hpp"
+#include "analyze/facts/activity.hpp"
 #include "analyze/histogram.hpp"
 #include "analyze/row.hpp"
 #include "analyze/scope.hpp"
@@ -23,7 +24,6 @@ struct Facts;
 // joined two by two.
 class Activity {
  public:
-  static constexpr std::uint32_t most_bins = 256;  // a power of two
   static constexpr std::size_t most_rows = std::size_t{1} << 20;
 
   // Does nothing unless scope.wants_activity.

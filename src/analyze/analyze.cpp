@@ -229,9 +229,9 @@ Facts analyze(const order::Source& source, const Options& options, const Pipelin
   model.finish(source.memory_samples(), calls.sites(), facts);
   releases[0]->finish(model.live(), facts);
   finish_residency(preparers, residency, facts);
+  activity.finish(model.lives(), facts);
   calls.causes().add(model.causes());
   calls.causes().finish(scope.sites, facts);
-  activity.finish(model.lives(), facts);
   fold_stacks_into_sites(scope.sites, facts);
   drop_unused_classes(facts.by_size);
   if (scope.weight.is_sampled()) {

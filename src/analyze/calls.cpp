@@ -27,7 +27,8 @@ CallFacts::CallFacts(const Scope& scope)
       timeline_(scope.steps.points()),
       spreads_(scope.sites, scope.weight, scope.thread_of_lane.size(), scope.steps.points()),
       slowest_(scope.slowest_calls),
-      causes_(scope.cause_rules, scope.slowest_calls) {}
+      causes_(scope.cause_rules, scope.slowest_calls,
+              SlowBins(scope.wants_activity ? &scope.steps : nullptr)) {}
 
 void CallFacts::add_calls(LatencyCounts& latencies, std::uint32_t stack, const SiteCalls& calls) {
   latencies.sum_ns += calls.allocator_ns;

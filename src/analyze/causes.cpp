@@ -48,8 +48,8 @@ CauseRules::CauseRules(const trace::Metadata& metadata)
       is_glibc(metadata.allocator.starts_with("glibc")),
       has_fastbins(glibc_version(metadata.allocator) != 0 && glibc_version(metadata.allocator) < 2043) {}
 
-Causes::Causes(const CauseRules& rules, std::uint32_t slowest_calls)
-    : rules_(rules), slowest_(slowest_calls) {}
+Causes::Causes(const CauseRules& rules, std::uint32_t slowest_calls, SlowBins bins)
+    : rules_(rules), slowest_(slowest_calls), bins_(std::move(bins)) {}
 
 void Causes::add_kernel_work(const NotedCall& noted) {
   const auto& work = noted.work;
@@ -109,6 +109,7 @@ SlowCause Causes::add(NotedCall noted, const SmallFrees& small) {
   sums_[{call.kind, cause, work, size_class, call.stack}].add(
       {1, call.duration_ns, call.duration_ns - work_ns});
   call.cause = static_cast<std::uint8_t>(cause);
+  bins_.add(call);
   call.work = static_cast<std::uint8_t>(work);
   call.faults = kernel.faults;
   call.fault_ns = kernel.fault_ns;
@@ -144,6 +145,7 @@ void Causes::add(const Causes& other) {
     to.release_ns += from.release_ns;
   }
   slowest_.add(other.slowest_);
+  bins_.add(other.bins_);
 }
 
 void Causes::clear() {
@@ -151,6 +153,7 @@ void Causes::clear() {
   kernel_ = {};
   descheduled_.clear();
   slowest_.clear();
+  bins_.clear();
 }
 
 void Causes::finish_slow_calls(const SiteMap& sites, Facts& facts) const {
@@ -170,6 +173,7 @@ void Causes::finish_slow_calls(const SiteMap& sites, Facts& facts) const {
 void Causes::finish(const SiteMap& sites, Facts& facts) const {
   finish_slow_calls(sites, facts);
   facts.kernel = kernel_;
+  bins_.finish(facts);
   const auto take_off = [](std::uint64_t& total_ns, std::uint64_t off_ns) {
     total_ns -= std::min(total_ns, off_ns);
   };
@@ -183,9 +187,10 @@ void Causes::finish(const SiteMap& sites, Facts& facts) const {
   for (auto& call : facts.slowest) {
     const auto found = explained.find({call.begin_ns, call.thread});
     if (found != explained.end() && found->second.duration_ns == call.duration_ns) {
-      const auto stack = call.stack;  // of the free, where that is known
-      call = found->second;
-      call.stack = stack;
+      auto known = found->second;
+      known.stack = call.stack;  // of the free, where that is known
+      known.block_stack = call.block_stack;
+      call = known;
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include "analyze/facts/calls.hpp"
 #include "analyze/facts/causes.hpp"
+#include "analyze/slow_bins.hpp"
 #include "analyze/slowest.hpp"
 #include "trace/kernel_work.hpp"
 #include "trace/records.hpp"
@@ -18,8 +19,8 @@ namespace heapwright::analyze {
 struct Facts;
 class SiteMap;
 
-// Shorter calls are not asked for a cause: an interrupt takes as long, and leaves no record.
-inline constexpr std::uint32_t slow_from_ns = 20'000;
+// Shorter calls are not asked for a cause.
+inline constexpr std::uint32_t slow_from_ns = trace::slow_call_ns;
 // From here on "no record" means work of the allocator's own, or a system call that the kernel
 // does not record (munmap, mremap, madvise).
 inline constexpr std::uint64_t own_work_from_ns = 50'000;
@@ -69,7 +70,7 @@ class SmallFrees {
 
 class Causes {
  public:
-  Causes(const CauseRules& rules, std::uint32_t slowest_calls);
+  Causes(const CauseRules& rules, std::uint32_t slowest_calls, SlowBins bins = SlowBins());
 
   // Says what the call did while it was on a processor; `small` as it was before the call.
   SlowCause add(NotedCall noted, const SmallFrees& small);
@@ -106,6 +107,7 @@ class Causes {
   KernelSums kernel_;
   std::unordered_map<std::uint32_t, Descheduled> descheduled_;  // by stack
   Slowest slowest_;
+  SlowBins bins_;
 };
 
 }  // namespace heapwright::analyze

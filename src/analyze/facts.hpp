@@ -58,6 +58,7 @@ struct SiteMoment;
 struct PathBin;
 struct ThreadBin;
 struct LatencyBin;
+struct SlowBin;
 struct PageCell;
 struct PathPin;
 
@@ -108,6 +109,7 @@ struct Facts {
   std::vector<PathBin> path_bins;        // by bin, then stack
   std::vector<ThreadBin> thread_bins;    // by bin
   std::vector<LatencyBin> latency_bins;  // by bin; no releases where only some blocks are looked at
+  std::vector<SlowBin> slow_bins;        // by bin
   std::vector<Residency> scans;          // in order of time: those of `residency`, and others between them
   std::vector<ResidentOwner> scan_owners;
   std::uint64_t cell_bytes = 0;

@@ -38,7 +38,8 @@ HeapModel::HeapModel(const Scope& scope, ReleaseFacts& releases)
       site_series_(scope.steps, scope.sites.site_count()),
       spreads_(scope.sites, scope.weight),
       slowest_(scope.slowest_calls),
-      causes_(scope.cause_rules, scope.slowest_calls),
+      causes_(scope.cause_rules, scope.slowest_calls,
+              SlowBins(scope.wants_activity ? &scope.steps : nullptr)),
       is_in_window_(!scope.has_window_start) {
   border_ns_ = next_border_ns();
 }
@@ -357,7 +358,9 @@ template <bool follows_blocks>
 [[gnu::noinline]] void HeapModel::add_slow_call(const Row& row, std::uint32_t lane, std::uint32_t block_stack,
                                                 std::uint64_t block_size) {
   const auto stack = row.stack != 0 ? row.stack : block_stack;
-  slowest_.add({row.time_ns, row.duration_ns, row.kind, scope_.thread_of_lane[lane], stack, block_size});
+  SlowCall call{row.time_ns, row.duration_ns, row.kind, scope_.thread_of_lane[lane], stack, block_size};
+  call.block_stack = block_stack;
+  slowest_.add(call);
 }
 
 // Why a release's block is not known: the one place that tells.

@@ -12,6 +12,7 @@
 #include "collect/session_text.hpp"
 #include "collect/signals.hpp"
 #include "platform/futex.hpp"
+#include "trace/event.hpp"
 
 namespace heapwright::collect {
 
@@ -38,12 +39,17 @@ std::uint32_t flags_of(const Options& options, const TickClock& clock) {
   std::uint32_t flags = 0;
   // A sampled call is a slow one (its code is seldom run), so its time says nothing of the others'.
   if (options.durations && options.sample_mean_bytes == 0) flags |= session::record_durations;
-  if (options.free_stacks) flags |= session::record_free_stacks;
   if (options.follow_children) flags |= session::follow_children;
   if (options.stacks) flags |= session::record_stacks;
   if (options.residency) flags |= session::scan_residency;
   if (clock.is_tsc()) flags |= session::clock_is_tsc;
   return flags;
+}
+
+// A slow release's stack is worth its walk: who called it is what a reader asks.
+std::uint64_t free_stack_from_ticks(const Options& options, const TickClock& clock) {
+  if (!options.stacks) return UINT64_MAX;
+  return options.free_stacks ? 0 : clock.conversion().ticks_in(trace::slow_call_ns);
 }
 
 }  // namespace
@@ -64,6 +70,7 @@ Collector::Collector(const Options& options, const TickClock& clock, SessionMemo
   control.flags = flags_of(options, clock);
   control.max_frames = options.max_frames;
   control.sample_mean_bytes = options.sample_mean_bytes;
+  control.free_stack_from_ticks = free_stack_from_ticks(options, clock);
   context_.switches.begin(control, !options.starts_paused);
   read_control_file(0);
 }

@@ -104,7 +104,7 @@ Mode link() noexcept {
   process.ticks_are_tsc = (flags & session::clock_is_tsc) != 0;
   process.durations = (flags & session::record_durations) != 0;
   process.stacks = (flags & session::record_stacks) != 0;
-  process.free_stacks = process.stacks && (flags & session::record_free_stacks) != 0;
+  process.free_stack_from_ticks = control->free_stack_from_ticks;
   process.sample_mean_bytes = control->sample_mean_bytes;
   process.tables = {
       .block = block, .max_frames = control->max_frames, .ticks_are_tsc = process.ticks_are_tsc};

@@ -99,7 +99,7 @@ template <typename Usable = UsableOfProcess>
   call.address = reinterpret_cast<std::uintptr_t>(block);
   call.alignment_log2 =
       alignment == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(std::bit_width(alignment) - 1);
-  call.stack_node = process.free_stacks ? stack_at(thread, frame) : 0;
+  call.stack_node = call.duration_ticks >= process.free_stack_from_ticks ? stack_at(thread, frame) : 0;
   emit(thread, call);
   account_self(thread, end_ticks, true);
   leave(thread);

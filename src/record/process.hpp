@@ -36,7 +36,7 @@ struct Process {
   bool ticks_are_tsc;
   bool durations;
   bool stacks;
-  bool free_stacks;
+  std::uint64_t free_stack_from_ticks;  // as session::Control has it
   std::uint64_t sample_mean_bytes;
   std::uint32_t block_index;
   bool lanes_mapped_at_once;

@@ -177,11 +177,10 @@ inline constexpr std::uint32_t max_processes = 4096;  // at once; blocks are reu
 
 enum ControlFlag : std::uint32_t {
   record_durations = 1U << 0,
-  record_free_stacks = 1U << 1,
-  follow_children = 1U << 2,
-  clock_is_tsc = 1U << 3,  // ticks are rdtsc; otherwise CLOCK_MONOTONIC ns
-  record_stacks = 1U << 4,
-  scan_residency = 1U << 5,  // the collector scans resident pages
+  follow_children = 1U << 1,
+  clock_is_tsc = 1U << 2,  // ticks are rdtsc; otherwise CLOCK_MONOTONIC ns
+  record_stacks = 1U << 3,
+  scan_residency = 1U << 4,  // the collector scans resident pages
 };
 
 // ---- scans of resident pages that a process asks for ------------------------
@@ -242,10 +241,12 @@ struct Control {
   std::uint64_t magic;
   std::uint32_t layout_bytes;  // sizeof(ProcessBlock) / 4096: both sides must agree
   std::uint32_t collector_process_id;
-  std::uint32_t pid_namespace;                  // of the collector
-  std::uint32_t flags;                          // ControlFlag, fixed before the first process starts
-  std::uint32_t max_frames;                     // <= 128
-  std::uint64_t sample_mean_bytes;              // 0 = record every call
+  std::uint32_t pid_namespace;      // of the collector
+  std::uint32_t flags;              // ControlFlag, fixed before the first process starts
+  std::uint32_t max_frames;         // <= 128
+  std::uint64_t sample_mean_bytes;  // 0 = record every call
+  // Of a release that takes as long the stack is recorded. 0: of each; UINT64_MAX: of none.
+  std::uint64_t free_stack_from_ticks;
   std::atomic<std::uint32_t> is_recording;      // 0: hooks forward and do nothing else
   std::atomic<std::uint32_t> is_closed;         // 1: the collector is gone; never wait for it
   std::atomic<std::uint32_t> collector_sleeps;  // futex word: 1 while the collector waits for work

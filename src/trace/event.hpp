@@ -14,6 +14,10 @@
 
 namespace heapwright::trace {
 
+// A call that takes as long is slow: a release's stack is recorded, and the analysis asks why. An
+// interrupt takes as long as shorter ones, and leaves no record.
+inline constexpr std::uint32_t slow_call_ns = 20'000;
+
 // The entry point's spelling ("operator new[](nothrow)"); "?" when unknown.
 std::string_view name_of(EventKind kind) noexcept;
 
@@ -34,7 +38,8 @@ std::string_view name_of(EventKind kind) noexcept;
 //              failed, or free(NULL). brk/sbrk: the break after the call.
 //              mallopt: the value.
 // old_address  realloc and mremap: the block given in; otherwise 0
-// stack        id of a stack definition (StackTable); 0 = not captured
+// stack        id of a stack definition (StackTable); 0 = not captured, as of releases that are
+//              not slow (Metadata::free_stacks_recorded: all have it)
 // alignment_log2  where has_alignment(kind), otherwise 0
 //
 // Annotations: pool_create and pool_destroy have the pool as address,

@@ -9,6 +9,9 @@
 #include <tuple>
 
 #include "analyze/binned_sums.hpp"
+#include "analyze/facts/causes.hpp"
+#include "analyze/slow_bins.hpp"
+#include "analyze/timeline.hpp"
 #include "memory_trace.hpp"
 #include "random_trace.hpp"
 
@@ -119,6 +122,94 @@ TEST(Activity, FilteredOutIsNotCounted) {
   for (const auto& of : facts.latency_bins) {
     EXPECT_EQ(of.is_release, 0U) << "whose block it is, is not known here";
   }
+}
+
+// By bin, of and cause: calls and time.
+std::map<std::tuple<std::uint32_t, int, int>, std::pair<std::uint64_t, std::uint64_t>> slow_rows(
+    const Facts& facts) {
+  std::map<std::tuple<std::uint32_t, int, int>, std::pair<std::uint64_t, std::uint64_t>> rows;
+  for (const auto& row : facts.slow_bins) {
+    auto& [calls, duration_ns] = rows[{row.bin, row.of, row.cause}];
+    calls += row.calls;
+    duration_ns += row.duration_ns;
+    EXPECT_LE(row.from_ns * row.calls, row.duration_ns);
+    EXPECT_LT(row.duration_ns, row.from_ns * row.calls * 9 / 8 + 1);
+  }
+  return rows;
+}
+
+// 256 bins of 10 us. The causes are those of causes_test.cpp: 50 us of a kernel that saw nothing are own
+// work.
+TEST(Activity, SlowCallsOfABinByCause) {
+  MemoryTrace trace;
+  trace.metadata_record.conditions = {"kernel_events\trecorded"};
+  trace.malloc(0, 0, 0x1000, 20, 1, 16);
+  trace.malloc(0, 4'000, 0x2000, 30, 2, 30'000);  // ends in the fourth bin
+  trace.malloc(0, 40'000, 0x3000, 30, 2, 60'000);
+  trace.free(0, 200'000, 0x1000, 60'000);  // begins in bin 21
+  trace.malloc(0, 2'559'984, 0x4000, 7, 2, 16);
+  const auto rows = slow_rows(facts_of(trace, with_activity()));
+  const int own_work = static_cast<int>(SlowCause::own_work);
+  const int unexplained = static_cast<int>(SlowCause::unexplained);
+  const decltype(rows) expected{
+      {{4, 0, unexplained}, {1, 30'000}}, {{11, 0, own_work}, {1, 60'000}}, {{21, 1, own_work}, {1, 60'000}}};
+  EXPECT_EQ(rows, expected);
+  MemoryTrace plain;
+  plain.malloc(0, 0, 0x1000, 20, 1, 30'000);
+  EXPECT_TRUE(facts_of(plain).slow_bins.empty()) << "unless asked for";
+}
+
+TEST(Activity, SlowCallsSumUpToThoseByCause) {
+  MemoryTrace trace;
+  trace.metadata_record.conditions = {"kernel_events\trecorded"};
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    const auto duration_ns = static_cast<std::uint32_t>(10'000 + i * i * 16);
+    const auto begin_ns = i * 5'000'000;
+    const auto address = 0x1000 + i / 2 * 64;
+    if (i % 7 == 0) trace.add(2, {trace::EventKind::malloc_trim_, begin_ns, duration_ns});
+    trace.add(1, {i % 2 == 0 ? trace::EventKind::malloc_ : trace::EventKind::free_,
+                  begin_ns,
+                  duration_ns,
+                  i % 2 == 0 ? 100U : 0U,
+                  i % 2 == 0 ? 104U : 0U,
+                  address,
+                  0,
+                  i % 2 == 0 ? 1U : 0U,
+                  0,
+                  {.faults = i % 3 == 0 ? 9U : 0U, .fault_ns = i % 3 == 0 ? duration_ns : 0U}});
+  }
+  const auto facts = facts_of(trace, with_activity());
+  std::map<std::pair<int, int>, std::pair<std::uint64_t, std::uint64_t>> of_bins;
+  std::map<std::pair<int, int>, std::pair<std::uint64_t, std::uint64_t>> of_run;
+  for (const auto& [key, sum] : slow_rows(facts)) {
+    auto& to = of_bins[{std::get<1>(key), std::get<2>(key)}];
+    to = {to.first + sum.first, to.second + sum.second};
+  }
+  for (const auto& row : facts.slow_calls) {
+    const int of = row.kind == trace::EventKind::malloc_ ? 0 : row.kind == trace::EventKind::free_ ? 1 : 2;
+    auto& to = of_run[{of, row.cause}];
+    to = {to.first + row.calls, to.second + row.duration_ns};
+  }
+  EXPECT_EQ(of_bins, of_run);
+  EXPECT_GE(of_bins.size(), 5U);
+}
+
+TEST(SlowBins, BinsAreJoinedAsTheOthersAre) {
+  const TimeSteps span(0, 256'000, 100);
+  SlowBins bins(&span);
+  for (std::uint64_t bin = 0; bin < 8; ++bin) {
+    bins.add({bin * 1'000 + 500, 30'000, trace::EventKind::free_, 0, 1, 8});
+  }
+  SlowBins others(&span);
+  others.add({7'999, 30'500, trace::EventKind::free_, 0, 1, 8});
+  bins.add(others);
+  Facts facts;
+  facts.bin_end_ns.assign(64, 0);
+  bins.finish(facts);
+  ASSERT_EQ(facts.slow_bins.size(), 2U);
+  EXPECT_EQ(std::tie(facts.slow_bins[0].bin, facts.slow_bins[0].calls), std::tuple(1U, 4U));
+  EXPECT_EQ(std::tie(facts.slow_bins[1].bin, facts.slow_bins[1].calls, facts.slow_bins[1].duration_ns),
+            std::tuple(2U, 5U, 150'500U));
 }
 
 TEST(Activity, BinsSumUpToWhatIsCountedElsewhere) {

@@ -104,6 +104,18 @@ TEST(Slowest, AreTheLongestWithTheirBlocks) {
   EXPECT_EQ(facts.slowest[2].duration_ns, 392U);
 }
 
+TEST(Slowest, ASlowFreesOwnStackIsToldFromItsBlocks) {
+  for (const std::uint32_t duration_ns : {5'000U, 30'000U}) {  // without and with a cause
+    MemoryTrace trace;
+    trace.malloc(0, 0, 0x1000, 24, 3);
+    trace.add(0, {trace::EventKind::free_, 1'600, duration_ns, 0, 0, 0x1000, 0, 5, 0, {}});
+    const auto facts = facts_of(trace);
+    EXPECT_EQ(facts.slowest[0].stack, 5U);
+    EXPECT_EQ(facts.slowest[0].block_stack, 3U);
+    EXPECT_EQ(facts.slowest[1].block_stack, 0U) << "an allocation";
+  }
+}
+
 TEST(Sizes, CommonSizesAreExactAndASitesPercentilesClose) {
   MemoryTrace trace;
   std::uint64_t now = 0;

@@ -139,6 +139,27 @@ def test_time_off_the_processor_is_not_the_allocators(record: Record) -> None:
     assert not answer["findings"], "nothing to mend in the allocator"
 
 
+def test_a_slow_free_has_its_own_stack_and_that_of_its_block(record: Record) -> None:
+    recording = record("slow_calls", "slow_free")
+    answer = slow_calls(recording)
+    call = max((one for one in answer["calls"] if one["kind"] == "free"), key=lambda one: one["duration_ns"])
+    assert_is_what_the_clock_saw(call, recording)
+    assert call["function"] == "drop_buffer"
+    freeing = [frame["function"] for frame in call["call_frames"]]
+    assert freeing[0] == call["function"]
+    assert freeing[1].endswith("::slow_free()")
+    assert "slow_free  programs/slow_calls.cpp:" in call["block_name"]
+    assert call["block_frames"][0]["function"].endswith("::slow_free()")
+    # Frees that are not slow pay for no stack.
+    path = max(recording.paths(), key=lambda path: path.stat().st_mtime_ns)
+    question = "select count(*), count_if(free_stack <> 0) from block where is_freed"
+    line = [command, "sql", path, question, "--csv"]
+    said = subprocess.run(list(map(str, line)), capture_output=True, check=True, text=True, timeout=120)
+    frees, with_stack = map(int, said.stdout.splitlines()[1].split(","))
+    assert frees > 1000
+    assert 1 <= with_stack <= 0.1 * frees
+
+
 def test_a_quiet_program_has_nothing_slow(record: Record) -> None:
     answer = slow_calls(record("slow_calls", "quiet"))
     assert not answer["patterns"]

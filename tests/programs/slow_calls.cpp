@@ -2,7 +2,7 @@
 // Heap calls that are slow for a reason each, with what the kernel's own
 // counters and a clock around the calls say of them:
 //
-//   slow_calls consolidation | faults | lock | growth | threshold | trim | preempted | quiet
+//   slow_calls consolidation | faults | lock | growth | threshold | trim | preempted | slow_free | quiet
 //
 // Says "note WORD NUMBER": times in ns, counts as they are.
 #include <malloc.h>
@@ -168,6 +168,19 @@ void preempted() {
   waitpid(hog, nullptr, 0);
 }
 
+// The kernel takes 64 MiB of pages back within one free.
+void drop_buffer(void* buffer) { free(buffer); }
+
+void slow_free() {
+  constexpr std::size_t bytes = 64 << 20;
+  void* buffer = malloc(bytes);
+  memset(buffer, 1, bytes);
+  for (int i = 0; i < 1000; ++i) free(small_block());
+  const std::uint64_t begin_ns = now_ns();
+  drop_buffer(buffer);
+  note("slow_ns", now_ns() - begin_ns);
+}
+
 void quiet() {
   for (int i = 0; i < 1000; ++i) free(small_block());
 }
@@ -179,9 +192,15 @@ int main(int count, char** arguments) {
   const struct {
     const char* name;
     void (*run)();
-  } all[] = {
-      {"consolidation", consolidation}, {"faults", faults}, {"lock", lock},           {"growth", growth},
-      {"threshold", threshold},         {"trim", trim},     {"preempted", preempted}, {"quiet", quiet}};
+  } all[] = {{"consolidation", consolidation},
+             {"faults", faults},
+             {"lock", lock},
+             {"growth", growth},
+             {"threshold", threshold},
+             {"trim", trim},
+             {"preempted", preempted},
+             {"slow_free", slow_free},
+             {"quiet", quiet}};
   for (const auto& one : all) {
     if (what != one.name) continue;
     one.run();

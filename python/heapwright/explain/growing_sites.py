@@ -35,6 +35,7 @@ class Row(NamedTuple):
     half_width_bytes_per_s: float
     is_sure: bool
     since_ns: int
+    until_ns: int
     begin: Held
     end: Held
     half_way_bytes: int
@@ -118,6 +119,7 @@ def _row(end_ns: Sequence[int], course: SiteCourse, verdict: Verdict, sign: str)
         verdict.slope.half_width / bin_s,
         verdict.slope.is_sure,
         max(0, begin_ns),
+        end_ns[max(0, verdict.end - 1)],
         _held(course, first),
         _held(course, last),
         course.live_bytes[(first + last) // 2],

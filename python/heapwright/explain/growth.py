@@ -156,6 +156,7 @@ QUESTION = Question(
                 "ns",
                 about="The slope is that from here to the end, or to where all was given back.",
             ),
+            Column("until_ns", "ns", about="That end."),
             Column("kind", Choice(KINDS), "kind", text=lambda row, _: str(row["kind"])),
             Column("reason", "text", about="Why it is unknown."),
             Column("leak_sign", Choice((leak_signs.LIKELY, leak_signs.POSSIBLE, NO_SIGN)), value="sign"),

@@ -57,6 +57,7 @@ def shown(table: Table, answer: Answer, is_sampled: bool) -> widgets.RenderableT
         rows.append([column.written(site, answer) for column, _ in headed])
         rows += _path_rows(site, len(headed) - 1, lambda weight: units.number(weight, headed[0][0].unit))
         rows += _stack_rows(site, len(headed) - 1)
+        rows += _block_rows(site, len(headed) - 1)
     return terminal.of_cells(headed, rows)
 
 
@@ -130,3 +131,9 @@ def _shared(paths: Sequence[Sequence[str]]) -> int:
 def _stack_rows(site: Answer, columns: int) -> list[list[str]]:
     names = [frame["name"] for frame in site.get("frames", ())]
     return [[*[""] * columns, f"  < {name}"] for name in names[names[:1] == [site["name"]] :]]
+
+
+def _block_rows(site: Answer, columns: int) -> list[list[str]]:
+    """Where the block was allocated that the row's call freed."""
+    name = site.get("block_name")
+    return [[*[""] * columns, f"  a block from {name}"]] if name else []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heapwright.page.markup import Child, Markup, joined, tag
@@ -26,6 +27,11 @@ def html_of(widget: Any) -> Markup:
     return tag("pre", _as_text(widget))
 
 
+def html_of_sites(table: Any, beneath: Sequence[Markup]) -> Markup:
+    """A table of sites; beneath: what stands below the name in the last cell of each."""
+    return _table(table, iter(beneath))
+
+
 def _as_text(widget: Any) -> str:
     from io import StringIO
 
@@ -36,9 +42,9 @@ def _as_text(widget: Any) -> str:
     return out.getvalue()
 
 
-def _table(table: widgets.Columns) -> Markup:
+def _table(table: widgets.Columns, beneath: Iterator[Markup] | None = None) -> Markup:
     head = [tag("th", text, scope="col", class_=_side(table, at)) for at, text in enumerate(table.headers)]
-    body = [tag("tr", *_cells(table, row)) for row in table.rows]
+    body = [_row(table, row, beneath) for row in table.rows]
     return tag(
         "div",
         tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body)),
@@ -47,6 +53,15 @@ def _table(table: widgets.Columns) -> Markup:
         role="region",
         aria_label=", ".join(filter(None, table.headers)) or "table",
     )
+
+
+def _row(table: widgets.Columns, row: list[Cell], beneath: Iterator[Markup] | None) -> Markup:
+    """Rows of callers, which belong to the row above, have nothing beneath."""
+    cells = _cells(table, row)
+    is_site = not str(row[-1]).startswith(CALLERS)
+    if beneath is None or not is_site:
+        return tag("tr", *cells)
+    return tag("tr", *cells[:-1], tag("td", str(row[-1]), next(beneath), class_="text"))
 
 
 def _side(table: widgets.Columns, column: int) -> str:

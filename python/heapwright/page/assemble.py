@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 from heapwright.explain.report import Report
-from heapwright.page import head, packing, sections
+from heapwright.page import head, packing, sections, slow
 from heapwright.page.data import Data, data_of
 from heapwright.page.markup import tag
 from heapwright.report import units
@@ -22,10 +22,11 @@ _ROWS = 250_000  # of call paths by bins, to begin with
 _FEWEST_ROWS = 2_000
 
 _PARTS = Path(__file__).parent / "parts"
-_STYLES = ("../uplot/uPlot.min.css", "colours.css", "text.css", "tables.css", "pictures.css")
+_STYLES = ("../uplot/uPlot.min.css", "colours.css", "text.css", "tables.css", "pictures.css",
+           "paper.css")  # fmt: skip
 _SCRIPTS = ("format.js", "dom.js", "data.js", "measures.js", "trees.js", "state.js", "bar.js", "memory.js",
-            "icicle.js", "sites.js", "pages.js", "latency.js", "lifetimes.js", "threads.js", "slow.js",
-            "keys.js", "main.js")  # fmt: skip
+            "icicle.js", "sites.js", "growth.js", "pages.js", "causes.js", "latency.js",
+            "lifetimes.js", "threads.js", "slow.js", "keys.js", "print.js", "main.js")  # fmt: skip
 
 
 def render(report: Report, document: dict[str, Any], max_bytes: int = MAX_BYTES) -> str:
@@ -43,8 +44,8 @@ def _page(report: Report, document: dict[str, Any], data: Data) -> str:
     summary, questions = document["summary"], document["questions"]
     style, script = _style(), _script()
     template = Template((_PARTS / "page.html").read_text(encoding="utf-8"))
-    slow = questions.get("slow_calls", {}).get("calls", [])
-    own = {**data.document, "slow": [call["begin_ns"] for call in slow]}
+    calls = questions.get("slow_calls", {}).get("calls", [])
+    own = {**data.document, "slow": [call["begin_ns"] for call in calls]}
     return template.substitute(
         policy=_policy(style, script),
         title=tag("x", head.title(summary))[3:-4],
@@ -59,7 +60,8 @@ def _page(report: Report, document: dict[str, Any], data: Data) -> str:
         latency_lead=" Frees are left out: which are of the chosen part is not known."
         if own["isFiltered"]
         else "",
-        slow=sections.panel(document, "slow", ("slow_calls",)),
+        cause_note=_cause_note(questions),
+        slow=slow.panel(document),
         advice=sections.panel(document, "advice", ("cause", "advice")),
         trust=sections.trust(document, _limits(own)),
         answers=sections.answers(document),
@@ -137,6 +139,12 @@ def _no_latency(own: dict[str, Any]) -> str:
     if own["isSampled"]:
         return "A sampled recording does not tell: a sampled call is a slow one."
     return "Times were not recorded (--no-durations)." if not own["hasDurations"] else "There were no calls."
+
+
+def _cause_note(questions: dict[str, Any]) -> str:
+    known = questions.get("slow_calls", {}).get("kernel_events", "recorded")
+    said = f"Page faults and waits within calls are not known: {known}."
+    return "" if known == "recorded" else tag("p", said, class_="note")
 
 
 def _footer(report: Report) -> str:

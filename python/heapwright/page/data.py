@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from heapwright.explain import slow_calls, slow_causes
 from heapwright.explain.report import Report
+from heapwright.model.values import Columns
 from heapwright.page import call_paths, occupancy
 from heapwright.page.bridge import Bridge
 from heapwright.page.packing import Pack
@@ -14,6 +17,7 @@ Document = dict[str, Any]
 Answers = dict[str, Any]  # of the explanation, by question
 
 _MOST_PHASES = 400
+_THREAD_COLUMNS = ("thread", "bin", "allocations", "releases", "bytes", "allocator_ns")
 
 
 class Data(NamedTuple):
@@ -33,8 +37,9 @@ def data_of(report: Report, answers: Answers, rows_limit: int) -> Data:
         "sites": _rows(paths.sites),
         "paths": bins.pack,
         "pins": _pins(report, paths),
-        "threads": _threads(report),
-        "latency": _latency(report),
+        "threads": _table(report.facts.thread_bins, _THREAD_COLUMNS),
+        "latency": _table(report.facts.latency_bins, ("bin", "is_release", "from_ns", "calls")),
+        "slow": _table(report.facts.slow_bins, ("bin", "cause", "from_ns", "calls", "duration_ns")),
         "cells": occupancy.pack(report, paths.site_number),
     }
     begins, packed = {}, bytearray()
@@ -57,6 +62,8 @@ def data_of(report: Report, answers: Answers, rows_limit: int) -> Data:
         "phases": _phases(answers),
         "lifetimes": _lifetimes(report),
         "growth": _growth(answers, paths),
+        "slowFromNs": slow_calls.SLOW_FROM_NS,
+        "causes": [(name, slow_causes.evidence_of(cause)) for cause, name in enumerate(slow_causes.CAUSES)],
         "isSampled": report.facts.spreads is not None,
         "hasDurations": report.trace.metadata.durations_recorded,
         "isFiltered": not report.chosen.is_everything,
@@ -116,25 +123,11 @@ def _pins(report: Report, paths: call_paths.CallPaths) -> Pack:
     return found
 
 
-def _threads(report: Report) -> Pack:
-    """Number of rows; of each its thread, bin, allocations, releases, bytes and time."""
-    rows = report.facts.thread_bins
-    names = ("thread", "bin", "allocations", "releases", "bytes", "allocator_ns")
+def _table(columns: Columns, names: Sequence[str]) -> Pack:
+    """Number of rows; of each what the columns of these names have."""
     found = Pack()
-    found.number(len(rows["thread"]))
-    for row in zip(*(rows[name] for name in names), strict=True):
-        for value in row:
-            found.number(value)
-    return found
-
-
-def _latency(report: Report) -> Pack:
-    """Number of rows; of each its bin, whether it is of releases, from how many ns on, and calls."""
-    rows = report.facts.latency_bins
-    found = Pack()
-    found.number(len(rows["bin"]))
-    names = ("bin", "is_release", "from_ns", "calls")
-    for row in zip(*(rows[name] for name in names), strict=True):
+    found.number(len(columns[names[0]]))
+    for row in zip(*(columns[name] for name in names), strict=True):
         for value in row:
             found.number(value)
     return found
@@ -155,11 +148,23 @@ def _lifetimes(report: Report) -> Document:
     }
 
 
-def _growth(answers: Answers, paths: call_paths.CallPaths) -> dict[int, str]:
-    """What the growth of a site was told to be, by the page's number of the site."""
-    rows = answers.get("growth", {}).get("sites", [])
-    numbers = ((paths.site_number(row["site"]), row["kind"]) for row in rows)
-    return {number: kind for number, kind in numbers if number >= 0}
+def _growth(answers: Answers, paths: call_paths.CallPaths) -> list[Document]:
+    """Of the answer on growth what the picture needs; site: the page's number, -1: among the small ones."""
+    return [
+        {
+            "site": paths.site_number(row["site"]),
+            "name": row["name"],
+            "kind": row["kind"],
+            "slope": row["slope_bytes_per_s"],
+            "halfWidth": row["half_width_bytes_per_s"],
+            "isSure": row["is_sure"],
+            "sinceNs": row["since_ns"],
+            "untilNs": row["until_ns"],
+            "bytesAtEnd": row["bytes_at_end"],
+            "reason": row["reason"],
+        }
+        for row in answers.get("growth", {}).get("sites", [])
+    ]
 
 
 def _thread_name(name: str, index: int) -> str:

@@ -29,7 +29,7 @@ _LINKS = {
     "advice": Link("advice"),
     "calls": Link("where", "calls"),
     "leaks": Link("where", "live"),
-    "growth": Link("where", "growth"),
+    "growth": Link("growth", "growth"),
     "volume": Link("where", "bytes"),
     "temporaries": Link("where", "calls"),
     "time": Link("where", "time"),

@@ -7,6 +7,8 @@
 
 namespace heapwright::analyze {
 
+inline constexpr std::uint32_t most_bins = 256;  // a power of two
+
 // What the blocks of one stack did within a bin, and held at its end.
 struct PathBin {
   std::uint32_t stack = 0;
@@ -33,6 +35,17 @@ struct LatencyBin {
   std::uint8_t is_release = 0;
   std::uint64_t from_ns = 0;
   std::uint64_t calls = 0;
+};
+
+// Slow calls of a bin with one cause that took equally long, within 12.5 %. All of a run's sum up to
+// the slow calls by entry point and cause.
+struct SlowBin {
+  std::uint32_t bin = 0;
+  std::uint8_t of = 0;     // 0: allocations; 1: releases; 2: others
+  std::uint8_t cause = 0;  // SlowCause
+  std::uint64_t from_ns = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t duration_ns = 0;
 };
 
 }  // namespace heapwright::analyze

@@ -56,6 +56,7 @@ struct SlowCall {
   std::uint64_t mapped_bytes = 0;
   std::uint64_t small_frees = 0;        // consolidation: small blocks freed since the last one, about
   std::uint32_t small_frees_stack = 0;  // where most of them were allocated, if one site made most
+  std::uint32_t block_stack = 0;        // release: of the block's allocation; 0: not known
 };
 
 }  // namespace heapwright::analyze

@@ -112,6 +112,7 @@ class Facts(NamedTuple):
     path_bins: Columns
     thread_bins: Columns
     latency_bins: Columns
+    slow_bins: Columns
     scans: tuple[Residency, ...]
     scan_owners: tuple[ResidentOwner, ...]
     cell_bytes: int

@@ -60,3 +60,4 @@ class SlowCall(NamedTuple):
     mapped_bytes: int
     small_frees: int
     small_frees_stack: int
+    block_stack: int

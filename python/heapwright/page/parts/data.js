@@ -5,7 +5,7 @@ let EDGES;  // of the bins, in ns: one more than bins
 const leaves = { node: [], site: [], rows: null };
 const rows = { bin: null, calls: null, bytes: null, time: null, live: null };  // leaf by leaf; all but bin are sums from the begin on
 const nodes = { parent: null, name: null, library: null };
-let sites = [], pins = [], threadRows = [], latencyRows = [], cells = null;
+let sites = [], pins = [], threadRows = [], latencyRows = [], slowRows = [], cells = null;
 let siteOf = new Map();  // by the number that answers give it
 
 async function unpacked(text) {
@@ -115,5 +115,6 @@ async function readData() {
   readPins(of("pins"));
   threadRows = readTable(of("threads"), ["thread", "bin", "allocations", "releases", "bytes", "time"]);
   latencyRows = readTable(of("latency"), ["bin", "isRelease", "fromNs", "calls"]);
+  slowRows = readTable(of("slow"), ["bin", "cause", "fromNs", "calls", "time"]);
   readCells(of("cells"), raw);
 }

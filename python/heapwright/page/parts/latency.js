@@ -47,20 +47,22 @@ function drawLatency() {
   drawQuantiles(kinds);
   const node = byId("latency-plot");
   node.replaceChildren();
-  if (!kinds.length) return;
+  if (!kinds.length) return drawCauseTable(causesOf());
   const times = [...new Set(kinds.flatMap(([, of]) => of.from))].sort((a, b) => a - b);
   times.push(bucketEnd(times.at(-1)));
   const least = Math.min(...kinds.map(([, of]) => 1 / of.calls));
-  const width = node.clientWidth, height = width < 500 ? 230 : 270;
+  const width = node.clientWidth, height = width < 500 ? 230 : 270, size = width < 500 ? 84 : 96;
+  const range = [Math.max(1, times[0]) / 1.5, times.at(-1) * 1.5];
   latency.plot = new uPlot({
     width, height, padding: [10, 10, 0, 0], legend: { show: false }, cursor: { drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { x: { time: false, distr: 3, range: [Math.max(1, times[0]) / 1.5, times.at(-1) * 1.5] }, y: { distr: 3, range: [least / 2, 1.2] } },
+    scales: { x: { time: false, distr: 3, range }, y: { distr: 3, range: [least / 2, 1.2] } },
     axes: [{ ...AXIS(), size: 26, splits: (u, axis, low, high) => decades(low, high), values: (u, splits) => splits.map((ns) => duration(ns).replace(/\.0+(?=\D)/, "")) },
-      { ...AXIS(), size: width < 500 ? 84 : 96, splits: (u, axis, low, high) => decades(low, Math.min(1, high)), values: (u, splits) => splits.map(oneIn), filter: (u, splits) => splits }],
+      { ...AXIS(), size, splits: (u, axis, low, high) => decades(low, Math.min(1, high)), values: (u, splits) => splits.map(oneIn), filter: (u, splits) => splits }],
     series: [{}, ...kinds.map(([label, , name]) => ({ label, stroke: colour(name), width: 2, points: { show: false }, paths: uPlot.paths.stepped({ align: -1 }) }))],
     hooks: { setCursor: [(u) => describeLatency(u, kinds)] },
   }, [times, ...kinds.map(([, of]) => sharesAbove(of, times))], node);
   describeLatency(latency.plot, kinds);
+  drawCauses(range, size);
 }
 
 function describeLatency(u, kinds) {

@@ -21,13 +21,6 @@ function openAnswer() {
   if (found instanceof HTMLDetailsElement) found.open = true;
 }
 
-function startPrint() {
-  addEventListener("beforeprint", () => {
-    drawAll();
-    document.querySelectorAll("details").forEach((one) => { one.open = true; });
-  });
-}
-
 function startSize() {
   let width = innerWidth, timer = 0;
   addEventListener("resize", () => {
@@ -48,7 +41,7 @@ async function start() {
   groupSites(false);
   readAddress();
   document.body.classList.add("alive");
-  for (const begin of [startBar, startMemory, startIcicle, startSites, startPages, startLatency, startThreads, startSlow,
+  for (const begin of [startBar, startMemory, startIcicle, startSites, startGrowth, startPages, startLatency, startThreads, startSlow,
     startLifetimes, startKeys, startFindings, startPrint, startSize]) begin();
   addEventListener("hashchange", openAnswer);
   openAnswer();

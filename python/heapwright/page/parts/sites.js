@@ -59,8 +59,8 @@ function drawSites() {
 
 // What the answer on growth says of it.
 function growthOf(group) {
-  const kind = group.sites.map((site) => D.growth[site]).find(Boolean);
-  return kind && kind !== "steady" ? el("span", { class: "tag" }, kind) : null;
+  const row = D.growth.find((one) => group.sites.includes(one.site));
+  return row && row.kind !== "steady" ? el("span", { class: "tag" }, row.kind, row.isSure ? " " + rateOf(row.slope) : "") : null;
 }
 
 function startSites() {

@@ -50,7 +50,10 @@ function drawRest() {
   document.documentElement.dataset.settled = "yes";
 }
 
-function drawAll() {
+// Everything that has changed, whether in sight or not.
+function drawAtOnce() {
+  for (const watcher of watchers) watcher.isStale ||= watcher.wants.some((part) => pending.has(part));
+  pending = new Set();
   for (const watcher of watchers) if (watcher.isStale) drawOne(watcher);
 }
 
