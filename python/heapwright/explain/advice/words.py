@@ -26,7 +26,7 @@ def owned(row: Answer) -> str:
 def nothing(answer: Answer) -> str:
     """Where the calls take much, that nothing is known against it is another thing."""
     part = answer["allocator_share"]
-    took = f"all heap calls took {units.percent(part)} of the time of the threads that make them"
+    took = f"all heap calls took {units.percent(part)} of their threads' time, less the recorder's"
     if part >= _MUCH:
         text = f"no advice, though {took}: no rule knows a part or a setting against it"
     else:
