@@ -133,6 +133,7 @@ void fill_bytes(T* to, const T& value, std::size_t count) noexcept {
 }
 
 // Where new elements come from: construct(guard, count) makes the next ones.
+// writes_bytes<Guard> says that it only writes memory and cannot throw.
 
 // Whether constructing a T from *It equals copying its bytes.
 template <class It, class T>
@@ -145,8 +146,10 @@ template <class It>
 struct iterator_source {
   It from;
   template <class Guard>
+  static constexpr bool writes_bytes = (Guard::is_plain && reads_bytes<It, typename Guard::value_type>);
+  template <class Guard>
   constexpr void construct(Guard& guard, std::size_t count) {
-    if constexpr (Guard::is_plain && reads_bytes<It, typename Guard::value_type>) {
+    if constexpr (writes_bytes<Guard>) {
       if (!std::is_constant_evaluated()) {
         copy_bytes_apart<typename Guard::value_type>(guard.last, std::to_address(from), count);
         guard.last += count;
@@ -168,8 +171,10 @@ struct copies_source {
       std::is_trivially_copyable_v<T> && std::is_copy_constructible_v<T> && sizeof(T) <= 2 * sizeof(void*);
   std::conditional_t<holds_value, const T, const T&> value;
   template <class Guard>
+  static constexpr bool writes_bytes = (Guard::is_plain && std::is_trivially_copyable_v<T>);
+  template <class Guard>
   constexpr void construct(Guard& guard, std::size_t count) {
-    if constexpr (Guard::is_plain && std::is_trivially_copyable_v<T>) {
+    if constexpr (writes_bytes<Guard>) {
       if (!std::is_constant_evaluated()) {
         fill_bytes(guard.last, value, count);
         guard.last += count;
@@ -182,9 +187,16 @@ struct copies_source {
 
 struct default_source {
   template <class Guard>
+  static constexpr bool writes_bytes = (Guard::is_plain && std::is_scalar_v<typename Guard::value_type>);
+  template <class Guard>
   constexpr void construct(Guard& guard, std::size_t count) {
     using T = typename Guard::value_type;
-    if constexpr (Guard::is_plain && std::is_trivially_copyable_v<T>) {
+    if constexpr (writes_bytes<Guard>) {  // one fill: libstdc++ 12's construct_n makes the first apart
+      if (!std::is_constant_evaluated()) {
+        guard.last = std::uninitialized_fill_n(guard.last, count, T());
+        return;
+      }
+    } else if constexpr (Guard::is_plain && std::is_trivially_copyable_v<T>) {
       if (!std::is_constant_evaluated()) {
         guard.last = std::uninitialized_value_construct_n(guard.last, count);
         return;
@@ -198,6 +210,8 @@ struct default_source {
 template <class T>
 struct moved_source {
   T& value;
+  template <class>
+  static constexpr bool writes_bytes = false;
   template <class Guard>
   constexpr void construct(Guard& guard, std::size_t) {
     guard.construct(std::move(value));

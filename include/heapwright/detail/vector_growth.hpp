@@ -294,6 +294,11 @@ class vector_growth : public Storage {
   constexpr void append_within(size_type count, Source& source) {
     const size_type before = size();
     guard_type guard(storage::allocator_(), data() + before);
+    if constexpr (Source::template writes_bytes<guard_type>) {
+      storage::set_size_(before + count);  // first: nothing has to outlive a call of memcpy or memset
+      source.construct(guard, count);
+      return guard.dismiss();
+    }
     source.construct(guard, count);
     guard.dismiss();
     storage::set_size_(before + count);
@@ -311,8 +316,13 @@ class vector_growth : public Storage {
 
   template <class Source>
   constexpr void resize_with(size_type count, Source source) {
-    if (count < size()) return destroy_from(data() + count);
-    append_counted(count - size(), source);
+    const size_type before = size();
+    if (count < before) return destroy_from(data() + count);
+    if (count > capacity()) [[unlikely]] {
+      grow_insert(before, count - before, std::move(source));
+    } else {
+      append_within(count - before, source);
+    }
   }
 
   // All new elements in a new buffer: nothing of the old has to move.

@@ -241,14 +241,15 @@ class vector_operations : public vector_growth<Storage> {
     return erase(position, position + 1);
   }
   constexpr iterator erase(const_iterator first, const_iterator last) {
-    pointer from = data() + index_of(first);
-    pointer to = data() + index_of(last);
+    const pointer from = data() + index_of(first);
+    const pointer to = data() + index_of(last);
     if (from == to) return from;
     if constexpr (growth::relocates_safely()) {
       auto& alloc = storage::allocator_();
-      destroy_range(alloc, from, to);
-      relocate_down(alloc, to, end(), from);
+      const pointer stop = end();
       storage::set_size_(size() - static_cast<size_type>(to - from));
+      destroy_range(alloc, from, to);
+      relocate_down(alloc, to, stop, from);
     } else {
       growth::destroy_from(std::move(to, end(), from));
     }

@@ -139,12 +139,14 @@ class fast_storage {
   }
   // The elements, of which there are `count`, or null where one more has no
   // room. More than fit inline are on the heap: large vectors ask for their
-  // number only, and of new ones a compiler knows it. Inlined whole: halves of
-  // it that GCC shares between different N seem to read past an object.
+  // number only, and of new ones a compiler knows it. No side is the likely
+  // one: a side that the compiler puts out of the way pays two jumps at each
+  // push (docs/parts/performance.md, Instructions). Inlined whole: halves of it
+  // that GCC shares between different N seem to read past an object.
   [[gnu::always_inline]] constexpr T* data_with_room_(std::size_t count) noexcept {
     if constexpr (N != 0) {
-      if (count < inline_capacity()) [[likely]] {
-        if (header_.capacity == inline_capacity()) [[likely]]
+      if (__builtin_expect_with_probability(count < inline_capacity(), 1, 0.45)) {
+        if (__builtin_expect_with_probability(header_.capacity == inline_capacity(), 1, 0.5))
           return reinterpret_cast<T*>(room_.elements);
       }
     }
