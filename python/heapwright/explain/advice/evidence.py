@@ -142,7 +142,7 @@ class Evidence:
         return self.site(number).bytes / self.most_bytes_at_once(number)
 
     def lost_bytes(self, number: int, round_to: int = 8) -> int:
-        """At the peak, of this site: the allocator's rounding, and its header where it is known to have one."""
+        """At the peak, of this site: rounding, and the header where the allocator is known to have one."""
         site = self.site(number)
         per_block = site.overhead_bytes / max(1, site.allocations)
         own_rounding = (-(site.bytes // max(1, site.allocations))) % round_to
