@@ -77,6 +77,7 @@ def stage_of(part: str, jobs: int) -> Stage:
             "heapwright-record",
             "heapwright",
             "heapwright-lab",
+            "heapwright-replay",
             "tests/python/all",
         ]
         if path.is_relative_to(root / "tests/journeys"):

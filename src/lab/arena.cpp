@@ -16,10 +16,10 @@
 #include <memory_resource>
 #include <new>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "heapwright/huge_pages.hpp"
 #include "lab/experiment.hpp"
-#include "lab/mapped_array.hpp"
-#include "lab/process_figures.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -68,7 +68,7 @@ class Construction {
     char nothing;
     Object object;
   };
-  MappedArray<Place> places_;
+  figures::MappedArray<Place> places_;
 };
 
 struct Monotonic {
@@ -87,23 +87,23 @@ struct Arena {
 };
 
 template <typename Store>
-void measure(const Options& options, Report& report, Store& store) {
+void measure(const Options& options, figures::Report& report, Store& store) {
   const std::uint64_t count = options.count("objects");
   const std::uint64_t rounds = options.count("rounds");
-  if (rounds < 2) refuse("--rounds takes 2 or more: the first one is shown apart");
-  MappedArray<Object*> objects(count);
-  MappedArray<double> making_ns(rounds);
-  MappedArray<double> ending_ns(rounds);
+  if (rounds < 2) figures::refuse("--rounds takes 2 or more: the first one is shown apart");
+  figures::MappedArray<Object*> objects(count);
+  figures::MappedArray<double> making_ns(rounds);
+  figures::MappedArray<double> ending_ns(rounds);
   const auto divisor = static_cast<double>(count);
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    const std::uint64_t start_ns = now_ns();
+    const std::uint64_t start_ns = figures::now_ns();
     for (std::uint64_t i = 0; i < count; ++i) objects[i] = store.make(i);
-    const std::uint64_t middle_ns = now_ns();
+    const std::uint64_t middle_ns = figures::now_ns();
     store.end(objects.begin(), count);
-    ending_ns[round] = static_cast<double>(now_ns() - middle_ns) / divisor;
+    ending_ns[round] = static_cast<double>(figures::now_ns() - middle_ns) / divisor;
     making_ns[round] = static_cast<double>(middle_ns - start_ns) / divisor;
   }
-  const auto median_of_later = [&](MappedArray<double>& values) {
+  const auto median_of_later = [&](figures::MappedArray<double>& values) {
     std::sort(values.begin() + 1, values.end());
     return values[1 + (rounds - 1) / 2];
   };
@@ -117,7 +117,7 @@ void measure(const Options& options, Report& report, Store& store) {
 
 std::uint64_t needed_bytes(const Options& options) { return options.count("objects") * sizeof(Object) * 4; }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const std::size_t method =
       options.choice("method", {"new", "buffer", "monotonic", "construct", "arena", "arena-huge"});
   if (method == 0) {

@@ -11,12 +11,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "lab/buffer_policies.hpp"
 #include "lab/experiment.hpp"
 #include "lab/loads.hpp"
-#include "lab/mapped_array.hpp"
 #include "lab/own_buffer_source.hpp"
-#include "lab/process_figures.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -71,7 +71,7 @@ class Load {
   Source& source_;
   double doubling_probability_;
   Random random_;
-  MappedArray<LiveBuffer> live_;
+  figures::MappedArray<LiveBuffer> live_;
   std::size_t count_ = 0;
   Sums sums_;
 };
@@ -89,22 +89,22 @@ double used_percent(const Sums& sums) {
 }
 
 template <typename Source>
-void measure(const Options& options, Report& report, Source& source) {
+void measure(const Options& options, figures::Report& report, Source& source) {
   const std::uint64_t samples = std::max<std::uint64_t>(2, options.count("steps") / sample_steps);
   const std::uint64_t samples_per_point = (samples + max_points - 1) / max_points;
   Load<Source> load(options, source);
-  MappedArray<Points> kept(1);
+  figures::MappedArray<Points> kept(1);
   Points& points = kept[0];
   std::size_t point_count = 0;
   double percent_sum = 0;
   double late_percent_sum = 0;
   std::uint64_t late_samples = 0;
   std::uint64_t elapsed_ns = 0;
-  const std::uint64_t before_bytes = resident_bytes();
+  const std::uint64_t before_bytes = figures::resident_bytes();
   for (std::uint64_t sample = 1; sample <= samples; ++sample) {
-    const std::uint64_t start_ns = now_ns();
+    const std::uint64_t start_ns = figures::now_ns();
     for (std::uint64_t i = 0; i < sample_steps; ++i) load.step();
-    elapsed_ns += now_ns() - start_ns;
+    elapsed_ns += figures::now_ns() - start_ns;
     const double percent = used_percent(load.sums());
     percent_sum += percent;
     if (sample > samples / 2) {
@@ -123,7 +123,7 @@ void measure(const Options& options, Report& report, Source& source) {
                 200 * static_cast<double>(source.hits()) / static_cast<double>(samples * sample_steps));
   report.figure("cached_bytes", static_cast<double>(source.cached_bytes()));
   report.figure("ns_per_step", static_cast<double>(elapsed_ns) / static_cast<double>(samples * sample_steps));
-  report.figure("resident_bytes", resident_growth_bytes(before_bytes));
+  report.figure("resident_bytes", figures::resident_growth_bytes(before_bytes));
   report.series("steps", {points.steps, point_count});
   report.series("used_percent_by_steps", {points.used_percent, point_count});
   report.series("held_bytes_by_steps", {points.held_bytes, point_count});
@@ -134,7 +134,7 @@ std::uint64_t needed_bytes(const Options& options) {
   return options.count("steps") * sizeof(LiveBuffer) + (std::uint64_t{512} << 20);
 }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const std::size_t policy = options.choice("policy", {"none", "flawed", "cutoff", "bucketed", "own"});
   if (policy < 4) {
     BufferSource source(static_cast<BufferPolicy>(policy), options.count("entries"), options.count("cutoff"));

@@ -32,7 +32,7 @@ class BufferSource {
 
   BufferSource(BufferPolicy policy, std::size_t entries, std::size_t cutoff_bytes)
       : policy_(policy), entries_(policy == BufferPolicy::none ? 0 : entries), cutoff_bytes_(cutoff_bytes) {
-    if (entries > max_entries) refuse("--entries takes up to %zu", max_entries);
+    if (entries > max_entries) figures::refuse("--entries takes up to %zu", max_entries);
   }
 
   // The buffer's size is at least `needed_bytes`.
@@ -43,7 +43,7 @@ class BufferSource {
       return std::exchange(cached_[i], {});
     }
     void* memory = std::malloc(needed_bytes);
-    if (memory == nullptr) give_up("malloc(%zu) failed", needed_bytes);
+    if (memory == nullptr) figures::give_up("malloc(%zu) failed", needed_bytes);
     return {memory, needed_bytes};
   }
 

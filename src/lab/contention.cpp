@@ -13,9 +13,9 @@
 #include <atomic>
 #include <optional>
 
+#include "figures/process_figures.hpp"
 #include "lab/experiment.hpp"
 #include "lab/fragmenting_load.hpp"
-#include "lab/process_figures.hpp"
 #include "lab/threads.hpp"
 #include "lab/work_span.hpp"
 
@@ -45,20 +45,20 @@ Outcome measure(std::array<std::optional<FragmentingLoad>, max_threads>& loads, 
     Random random(seed * max_threads + thread);
     FragmentingLoad& load = *loads[is_shared ? 0 : thread];
     barrier.wait();
-    const std::uint64_t before = thread_voluntary_switches();
+    const std::uint64_t before = figures::thread_voluntary_switches();
     span.run(thread, [&] { is_shared ? load.run_shared(iterations, random) : load.run(iterations, random); });
-    waits += thread_voluntary_switches() - before;
+    waits += figures::thread_voluntary_switches() - before;
   };
   run_threads(threads, work, [] {});
   const auto operations = static_cast<double>(iterations * threads);
-  const double rate = possible_rate("operations_per_s", operations, span.elapsed_ns(), threads);
+  const double rate = figures::possible_rate("operations_per_s", operations, span.elapsed_ns(), threads);
   return {static_cast<double>(span.elapsed_ns()) / 1e9, static_cast<double>(waits.load()), rate};
 }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const std::uint64_t iterations = options.count("iterations");
   const std::size_t threads = options.count("threads");
-  if (threads == 0 || threads > max_threads) refuse("--threads takes 1 to %zu", max_threads);
+  if (threads == 0 || threads > max_threads) figures::refuse("--threads takes 1 to %zu", max_threads);
   const bool is_shared = options.choice("slots", {"own", "shared"}) == 1;
   std::array<std::optional<FragmentingLoad>, max_threads> loads;
   for (std::size_t i = 0; i < (is_shared ? 1 : threads); ++i) {

@@ -6,8 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "figures/report.hpp"
 #include "lab/options.hpp"
-#include "lab/report.hpp"
 
 namespace heapwright::lab {
 
@@ -16,7 +16,7 @@ struct Experiment {
   std::span<const Parameter> parameters;
   // About what the load needs at its peak on a wasteful allocator.
   std::uint64_t (*needed_bytes)(const Options&);
-  void (*run)(const Options&, Report&);
+  void (*run)(const Options&, figures::Report&);
 };
 
 extern const Experiment buffer_cache_experiment;

@@ -13,9 +13,9 @@
 #include <memory>
 #include <optional>
 
+#include "figures/process_figures.hpp"
 #include "lab/experiment.hpp"
 #include "lab/fragmenting_load.hpp"
-#include "lab/process_figures.hpp"
 #include "lab/threads.hpp"
 #include "lab/work_span.hpp"
 
@@ -39,10 +39,10 @@ std::uint64_t iterations_at(std::uint64_t total, std::size_t point) {
   return total >> (point_count - 1 - point);
 }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const std::uint64_t total = options.count("iterations");
   const std::size_t threads = options.count("threads");
-  if (threads == 0 || threads > max_threads) refuse("--threads takes 1 to %zu", max_threads);
+  if (threads == 0 || threads > max_threads) figures::refuse("--threads takes 1 to %zu", max_threads);
   std::array<std::optional<FragmentingLoad>, max_threads> loads;
   for (std::size_t i = 0; i < threads; ++i) {
     loads[i].emplace(options.count("class-bytes") / threads, options.seed() * max_threads + i);
@@ -60,10 +60,10 @@ void run(const Options& options, Report& report) {
       done = end;
     }
   };
-  MappedArray<Points> kept(1);
+  figures::MappedArray<Points> kept(1);
   Points& points = kept[0];
-  const std::uint64_t before_bytes = resident_bytes();
-  const std::uint64_t before_faults = minor_faults();
+  const std::uint64_t before_bytes = figures::resident_bytes();
+  const std::uint64_t before_faults = figures::minor_faults();
   run_threads(threads, work, [&] {
     std::uint64_t done = 0;
     for (std::size_t point = 0; point < point_count; ++point) {
@@ -74,12 +74,12 @@ void run(const Options& options, Report& report) {
       for (std::size_t i = 0; i < threads; ++i) {
         requested_bytes += static_cast<double>(loads[i]->requested_bytes());
       }
-      const auto resident = resident_growth_bytes(before_bytes);
+      const auto resident = figures::resident_growth_bytes(before_bytes);
       points.iterations[point] = static_cast<double>(end);
       points.overhead[point] = resident / requested_bytes - 1;
-      points.faults[point] = static_cast<double>(minor_faults() - before_faults);
-      points.operations_per_s[point] =
-          possible_rate("operations_per_s", static_cast<double>(end - done), span.elapsed_ns(), threads);
+      points.faults[point] = static_cast<double>(figures::minor_faults() - before_faults);
+      points.operations_per_s[point] = figures::possible_rate(
+          "operations_per_s", static_cast<double>(end - done), span.elapsed_ns(), threads);
       done = end;
     }
   });

@@ -3,13 +3,13 @@
 
 #include <cstdlib>
 
-#include "lab/process_figures.hpp"
+#include "figures/process_figures.hpp"
 
 namespace heapwright::lab {
 
 void touch_pages(void* block, std::size_t size_bytes) noexcept {
   auto* bytes = static_cast<volatile unsigned char*>(block);
-  for (std::size_t offset = 0; offset < size_bytes; offset += page_bytes) bytes[offset] = 1;
+  for (std::size_t offset = 0; offset < size_bytes; offset += figures::page_bytes) bytes[offset] = 1;
   bytes[size_bytes - 1] = 1;
 }
 
@@ -21,7 +21,7 @@ FragmentingLoad::FragmentingLoad(std::uint64_t class_bytes, std::uint64_t seed)
 
 void* FragmentingLoad::allocate(std::size_t slot) const noexcept {
   void* block = std::malloc(sizes_[slot]);
-  if (block == nullptr) give_up("malloc(%u) failed", sizes_[slot]);
+  if (block == nullptr) figures::give_up("malloc(%u) failed", sizes_[slot]);
   touch_pages(block, sizes_[slot]);
   return block;
 }

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "figures/mapped_array.hpp"
 #include "lab/loads.hpp"
-#include "lab/mapped_array.hpp"
 
 namespace heapwright::lab {
 
@@ -35,8 +35,8 @@ class FragmentingLoad {
  private:
   void* allocate(std::size_t slot) const noexcept;
 
-  MappedArray<std::uint32_t> sizes_;
-  MappedArray<std::atomic<void*>> blocks_;
+  figures::MappedArray<std::uint32_t> sizes_;
+  figures::MappedArray<std::atomic<void*>> blocks_;
 };
 
 }  // namespace heapwright::lab

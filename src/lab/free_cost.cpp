@@ -7,9 +7,9 @@
 // means over all rounds.
 #include <cstdlib>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "lab/experiment.hpp"
-#include "lab/mapped_array.hpp"
-#include "lab/process_figures.hpp"
 #include "lab/random.hpp"
 
 namespace heapwright::lab {
@@ -22,13 +22,13 @@ std::uint64_t needed_bytes(const Options& options) {
   return options.count("blocks") * (max_size_bytes / 2 + 160);
 }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const std::uint64_t blocks = options.count("blocks");
-  if (blocks == 0 || blocks > UINT32_MAX) refuse("--blocks takes 1 to 4294967295");
+  if (blocks == 0 || blocks > UINT32_MAX) figures::refuse("--blocks takes 1 to 4294967295");
   const std::uint64_t rounds = (options.count("least-operations") + blocks - 1) / blocks;
-  MappedArray<std::uint16_t> sizes(blocks);
-  MappedArray<std::uint32_t> order(blocks);
-  MappedArray<unsigned char*> pointers(blocks);
+  figures::MappedArray<std::uint16_t> sizes(blocks);
+  figures::MappedArray<std::uint32_t> order(blocks);
+  figures::MappedArray<unsigned char*> pointers(blocks);
   Random random(options.seed());
   for (std::uint64_t i = 0; i < blocks; ++i) {
     sizes[i] = static_cast<std::uint16_t>(random.between(1, max_size_bytes));
@@ -38,15 +38,15 @@ void run(const Options& options, Report& report) {
   std::uint64_t allocating_ns = 0;
   std::uint64_t freeing_ns = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    const std::uint64_t start_ns = now_ns();
+    const std::uint64_t start_ns = figures::now_ns();
     for (std::uint64_t i = 0; i < blocks; ++i) {
       pointers[i] = static_cast<unsigned char*>(std::malloc(sizes[i]));
-      if (pointers[i] == nullptr) give_up("malloc failed after %zu blocks", i);
+      if (pointers[i] == nullptr) figures::give_up("malloc failed after %zu blocks", i);
       *pointers[i] = 1;
     }
-    const std::uint64_t middle_ns = now_ns();
+    const std::uint64_t middle_ns = figures::now_ns();
     for (std::uint64_t i = 0; i < blocks; ++i) std::free(pointers[order[i]]);
-    freeing_ns += now_ns() - middle_ns;
+    freeing_ns += figures::now_ns() - middle_ns;
     allocating_ns += middle_ns - start_ns;
   }
   const auto operations = static_cast<double>(blocks * rounds);

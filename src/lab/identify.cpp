@@ -38,7 +38,7 @@ const char* version_of_allocator(char (&text)[64]) noexcept {
 
 }  // namespace
 
-void identify(Report& report) {
+void identify(figures::Report& report) {
   char text[64] = "";
   Dl_info object{};
   void* function = dlsym(RTLD_DEFAULT, "malloc");

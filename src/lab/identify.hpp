@@ -2,12 +2,12 @@
 // Which allocator serves this process.
 #pragma once
 
-#include "lab/report.hpp"
+#include "figures/report.hpp"
 
 namespace heapwright::lab {
 
 // The file that malloc comes from, and that allocator's own name for its
 // version where it has a function for it.
-void identify(Report& report);
+void identify(figures::Report& report);
 
 }  // namespace heapwright::lab

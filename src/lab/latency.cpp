@@ -15,11 +15,11 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "lab/experiment.hpp"
 #include "lab/loads.hpp"
-#include "lab/mapped_array.hpp"
 #include "lab/minima_file.hpp"
-#include "lab/process_figures.hpp"
 #include "platform/clock.hpp"
 
 namespace heapwright::lab {
@@ -37,7 +37,7 @@ std::uint64_t needed_bytes(const Options& options) {
 
 unsigned char* allocate(std::uint64_t size) {
   auto* block = static_cast<unsigned char*>(std::malloc(size));
-  if (block == nullptr) give_up("malloc(%zu) failed", size);
+  if (block == nullptr) figures::give_up("malloc(%zu) failed", size);
   *block = 1;
   return block;
 }
@@ -50,29 +50,29 @@ struct Means {
 Means allocate_and_free(const Options& options) {
   const std::uint64_t blocks = options.count("blocks");
   const std::uint64_t size = std::max<std::uint64_t>(1, options.count("size"));
-  MappedArray<unsigned char*> pointers(blocks);
-  const std::uint64_t start_ns = now_ns();
+  figures::MappedArray<unsigned char*> pointers(blocks);
+  const std::uint64_t start_ns = figures::now_ns();
   for (auto& pointer : pointers) pointer = allocate(size);
-  const std::uint64_t middle_ns = now_ns();
+  const std::uint64_t middle_ns = figures::now_ns();
   for (auto* pointer : pointers) std::free(pointer);
-  const std::uint64_t end_ns = now_ns();
+  const std::uint64_t end_ns = figures::now_ns();
   const auto count = static_cast<double>(blocks);
   return {static_cast<double>(middle_ns - start_ns) / count, static_cast<double>(end_ns - middle_ns) / count};
 }
 
-void run_mean(const Options& options, Report& report) {
+void run_mean(const Options& options, figures::Report& report) {
   const Means means = allocate_and_free(options);
   report.figure("mean_ns", (means.allocate_ns + means.free_ns) / 2);
   report.figure("allocate_ns", means.allocate_ns);
   report.figure("free_ns", means.free_ns);
 }
 
-void run_one_call(const Options& options, Report& report) {
+void run_one_call(const Options& options, figures::Report& report) {
   const Means means = allocate_and_free(options);
-  const std::uint64_t start_ns = now_ns();
+  const std::uint64_t start_ns = figures::now_ns();
   void* block = std::malloc(1024);
-  const auto call_ns = static_cast<double>(now_ns() - start_ns);
-  if (block == nullptr) give_up("malloc(1024) failed");
+  const auto call_ns = static_cast<double>(figures::now_ns() - start_ns);
+  if (block == nullptr) figures::give_up("malloc(1024) failed");
   std::free(block);
   report.figure("one_call_ns", call_ns);
   report.figure("mean_ns", (means.allocate_ns + means.free_ns) / 2);
@@ -93,7 +93,7 @@ class MixedLoad {
     }
   }
 
-  MappedArray<std::uint32_t>& ticks() noexcept { return ticks_; }
+  figures::MappedArray<std::uint32_t>& ticks() noexcept { return ticks_; }
 
  private:
   std::uint64_t live_count() const noexcept { return live_count_; }
@@ -105,7 +105,7 @@ class MixedLoad {
     const std::uint64_t start = platform::read_ticks(true);
     void* memory = std::malloc(size);
     const std::uint64_t end = platform::read_ticks(true);
-    if (memory == nullptr) give_up("malloc(%zu) failed", size);
+    if (memory == nullptr) figures::give_up("malloc(%zu) failed", size);
     *static_cast<volatile unsigned char*>(memory) = 1;
     blocks_[slot] = {memory, live_count_};
     live_[live_count_++] = slot;
@@ -133,22 +133,23 @@ class MixedLoad {
     std::uint64_t position;  // in live_
   };
   Random random_;
-  MappedArray<Slot> blocks_;
-  MappedArray<std::uint64_t> live_;
-  MappedArray<std::uint32_t> ticks_;
+  figures::MappedArray<Slot> blocks_;
+  figures::MappedArray<std::uint64_t> live_;
+  figures::MappedArray<std::uint32_t> ticks_;
   std::uint64_t live_count_ = 0;
   std::uint64_t done_ = 0;
 };
 
-void run_mixed(const Options& options, Report& report) {
+void run_mixed(const Options& options, figures::Report& report) {
   const std::uint64_t operations = options.count("operations");
   MixedLoad load(operations, options.count("slots"), options.seed());
-  const std::uint64_t start_ns = now_ns();
+  const std::uint64_t start_ns = figures::now_ns();
   const std::uint64_t start_ticks = platform::read_ticks(true);
   load.run();
   const std::uint64_t elapsed_ticks = platform::read_ticks(true) - start_ticks;
-  const double ns_per_tick = static_cast<double>(now_ns() - start_ns) / static_cast<double>(elapsed_ticks);
-  MappedArray<std::uint32_t>& times = load.ticks();
+  const double ns_per_tick =
+      static_cast<double>(figures::now_ns() - start_ns) / static_cast<double>(elapsed_ticks);
+  figures::MappedArray<std::uint32_t>& times = load.ticks();
   double sum_ns = 0;
   for (std::uint32_t& time : times) {
     time = static_cast<std::uint32_t>(std::min(4e9, std::round(time * ns_per_tick)));
@@ -173,7 +174,7 @@ void run_mixed(const Options& options, Report& report) {
   report.series("slower_than_ns", slower_than_ns);
 }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   switch (options.choice("part", {"mean", "one-call", "mixed"})) {
     case 0:
       return run_mean(options, report);

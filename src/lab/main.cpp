@@ -13,14 +13,15 @@
 #include <span>
 #include <string_view>
 
+#include "figures/process_figures.hpp"
 #include "lab/experiment.hpp"
 #include "lab/identify.hpp"
-#include "lab/process_figures.hpp"
 #include "lab/replay_sizes.hpp"
 
 namespace {
 
 using namespace heapwright::lab;
+namespace figures = heapwright::figures;
 
 constexpr int exit_no_memory = 3;
 constexpr int exit_not_pinned = 4;
@@ -58,7 +59,7 @@ void pin(int cpu) {
 }
 
 void require_memory(std::uint64_t needed_bytes) {
-  const std::uint64_t available = available_bytes();
+  const std::uint64_t available = figures::available_bytes();
   if (available == 0 || needed_bytes <= available) return;
   constexpr double mebi = 1 << 20;
   const double fitting = 0.9 * static_cast<double>(available) / static_cast<double>(needed_bytes);
@@ -75,9 +76,9 @@ int run(const Experiment& experiment, std::span<char* const> arguments) {
   const Options options(experiment.parameters, arguments);
   pin(options.pin_cpu());
   require_memory(experiment.needed_bytes(options));
-  Report report;
+  figures::Report report;
   experiment.run(options, report);
-  report.figure("peak_resident_bytes", static_cast<double>(peak_resident_bytes()));
+  report.figure("peak_resident_bytes", static_cast<double>(figures::peak_resident_bytes()));
   report.finish();
   return report.print() ? 0 : 1;
 }
@@ -88,7 +89,7 @@ int main(int argument_count, char** arguments) {
   fix_addresses(arguments);
   const std::string_view name = argument_count > 1 ? arguments[1] : "";
   if (name == "identify") {
-    Report report;
+    figures::Report report;
     identify(report);
     report.finish();
     return report.print() ? 0 : 1;
@@ -98,5 +99,5 @@ int main(int argument_count, char** arguments) {
     if (name != experiment->name) continue;
     return run(*experiment, {arguments + 2, static_cast<std::size_t>(argument_count - 2)});
   }
-  refuse("usage: heapwright-lab NAME [--parameter value]...; names are in `heapwright lab --list`");
+  figures::refuse("usage: heapwright-lab NAME [--parameter value]...; names are in `heapwright lab --list`");
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "lab/options.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <cstdarg>
-#include <cstdio>
 
 namespace heapwright::lab {
 namespace {
@@ -21,28 +17,7 @@ bool read_number(std::string_view text, Number& number) noexcept {
 
 int width(std::string_view text) noexcept { return static_cast<int>(text.size()); }
 
-[[noreturn]] void end_with_line(int exit_code, const char* format, va_list arguments) noexcept {
-  char line[512];
-  const int wanted = std::vsnprintf(line, sizeof(line) - 1, format, arguments);
-  const auto length = static_cast<std::size_t>(std::clamp(wanted, 0, static_cast<int>(sizeof(line)) - 2));
-  line[length] = '\n';
-  if (write(STDERR_FILENO, line, length + 1) < 0) _exit(exit_code);
-  _exit(exit_code);
-}
-
 }  // namespace
-
-void refuse(const char* format, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, format);
-  end_with_line(2, format, arguments);
-}
-
-void give_up(const char* format, ...) noexcept {
-  va_list arguments;
-  va_start(arguments, format);
-  end_with_line(1, format, arguments);
-}
 
 Options::Options(std::span<const Parameter> parameters, std::span<char* const> arguments) noexcept {
   add({"seed", "1"});
@@ -51,13 +26,14 @@ Options::Options(std::span<const Parameter> parameters, std::span<char* const> a
   for (const Parameter& parameter : parameters) add(parameter);
   for (std::size_t i = 0; i < arguments.size(); i += 2) {
     const std::string_view name = arguments[i];
-    if (!name.starts_with("--")) refuse("'%s' is not an option; options look like --seed 1", arguments[i]);
-    if (i + 1 == arguments.size()) refuse("%s needs a value", arguments[i]);
+    if (!name.starts_with("--"))
+      figures::refuse("'%s' is not an option; options look like --seed 1", arguments[i]);
+    if (i + 1 == arguments.size()) figures::refuse("%s needs a value", arguments[i]);
     give(name.substr(2), arguments[i + 1]);
   }
   const std::string_view scale = text("scale");
   if (!read_number(scale, scale_) || !(scale_ > 0 && scale_ <= 1000)) {
-    refuse("--scale %.*s is not a number above 0 and up to 1000", width(scale), scale.data());
+    figures::refuse("--scale %.*s is not a number above 0 and up to 1000", width(scale), scale.data());
   }
 }
 
@@ -65,8 +41,8 @@ std::uint64_t Options::count(std::string_view name) const noexcept {
   const Value& value = find(name);
   std::uint64_t number = 0;
   if (!read_number(value.text, number) || number > max_count) {
-    refuse("--%.*s %.*s is not a whole number up to 10^12", width(name), name.data(), width(value.text),
-           value.text.data());
+    figures::refuse("--%.*s %.*s is not a whole number up to 10^12", width(name), name.data(),
+                    width(value.text), value.text.data());
   }
   if (!value.parameter.is_scaled) return number;
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(number) * scale_));
@@ -79,15 +55,15 @@ std::size_t Options::choice(std::string_view name,
   const std::string_view wanted = text(name);
   const auto* found = std::find(names.begin(), names.end(), wanted);
   if (found == names.end()) {
-    refuse("--%.*s %.*s is not known; the first of the known ones is %.*s", width(name), name.data(),
-           width(wanted), wanted.data(), width(*names.begin()), names.begin()->data());
+    figures::refuse("--%.*s %.*s is not known; the first of the known ones is %.*s", width(name), name.data(),
+                    width(wanted), wanted.data(), width(*names.begin()), names.begin()->data());
   }
   return static_cast<std::size_t>(found - names.begin());
 }
 
 int Options::pin_cpu() const noexcept {
   int cpu = -1;
-  if (!read_number(text("pin-cpu"), cpu)) refuse("--pin-cpu needs the number of a CPU");
+  if (!read_number(text("pin-cpu"), cpu)) figures::refuse("--pin-cpu needs the number of a CPU");
   return cpu;
 }
 
@@ -95,11 +71,11 @@ const Options::Value& Options::find(std::string_view name) const noexcept {
   for (std::size_t i = 0; i < value_count_; ++i) {
     if (values_[i].parameter.name == name) return values_[i];
   }
-  refuse("no parameter --%.*s", width(name), name.data());
+  figures::refuse("no parameter --%.*s", width(name), name.data());
 }
 
 void Options::add(const Parameter& parameter) noexcept {
-  if (value_count_ == max_parameters) refuse("more than %zu parameters", max_parameters);
+  if (value_count_ == max_parameters) figures::refuse("more than %zu parameters", max_parameters);
   values_[value_count_++] = {parameter, parameter.default_value};
 }
 
@@ -117,8 +93,8 @@ void Options::give(std::string_view name, std::string_view text) noexcept {
     length = static_cast<std::size_t>(std::copy(other.begin(), other.end(), known + length) - known);
     known[length++] = ' ';
   }
-  refuse("no parameter --%.*s; this experiment has: %.*s", width(name), name.data(),
-         static_cast<int>(length) - 1, known);
+  figures::refuse("no parameter --%.*s; this experiment has: %.*s", width(name), name.data(),
+                  static_cast<int>(length) - 1, known);
 }
 
 }  // namespace heapwright::lab

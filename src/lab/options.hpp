@@ -10,12 +10,9 @@
 #include <span>
 #include <string_view>
 
-namespace heapwright::lab {
+#include "figures/refusal.hpp"
 
-// One clear line on standard error, then exit code 2. Uses no heap.
-[[noreturn, gnu::format(printf, 1, 2)]] void refuse(const char* format, ...) noexcept;
-// The same with exit code 1: the allocator failed, the input was good.
-[[noreturn, gnu::format(printf, 1, 2)]] void give_up(const char* format, ...) noexcept;
+namespace heapwright::lab {
 
 struct Parameter {
   std::string_view name;

@@ -13,11 +13,11 @@
 #include <new>
 #include <vector>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "lab/experiment.hpp"
 #include "lab/loads.hpp"
-#include "lab/mapped_array.hpp"
 #include "lab/pool_policies.hpp"
-#include "lab/process_figures.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -34,20 +34,20 @@ struct Points {
 };
 
 template <typename Pool>
-void measure(const Options& options, Report& report, Pool& pool) {
+void measure(const Options& options, figures::Report& report, Pool& pool) {
   const std::uint64_t objects = options.count("objects");
   const std::uint64_t steps = std::max<std::uint64_t>(point_count, options.count("steps"));
   const CreepingCount count_of_elements;
   Random random(options.seed());
-  MappedArray<PooledObject*> out(objects);
-  MappedArray<Points> kept(1);
+  figures::MappedArray<PooledObject*> out(objects);
+  figures::MappedArray<Points> kept(1);
   Points& points = kept[0];
-  const std::uint64_t before_bytes = resident_bytes();
+  const std::uint64_t before_bytes = figures::resident_bytes();
   std::uint64_t elapsed_ns = 0;
   std::uint64_t used_elements = 0;
   std::uint64_t done = 0;
   for (std::size_t point = 0; point < point_count; ++point) {
-    const std::uint64_t start_ns = now_ns();
+    const std::uint64_t start_ns = figures::now_ns();
     const std::uint64_t end = steps * (point + 1) / point_count;
     for (; done < end; ++done) {
       const std::uint64_t number = random.below(objects);
@@ -62,11 +62,11 @@ void measure(const Options& options, Report& report, Pool& pool) {
       for (std::uint32_t i = 0; i < count; ++i) out[number]->elements.push_back({});
       used_elements += count;
     }
-    elapsed_ns += now_ns() - start_ns;
+    elapsed_ns += figures::now_ns() - start_ns;
     points.steps[point] = static_cast<double>(done);
     points.held_bytes[point] = static_cast<double>(pool.capacity(out.first(objects)) * sizeof(Element));
     points.used_bytes[point] = static_cast<double>(used_elements * sizeof(Element));
-    points.resident_bytes[point] = resident_growth_bytes(before_bytes);
+    points.resident_bytes[point] = figures::resident_growth_bytes(before_bytes);
   }
   constexpr std::size_t last = point_count - 1;
   report.figure("held_ratio", points.held_bytes[last] / std::max(1.0, points.used_bytes[last]));
@@ -83,7 +83,7 @@ std::uint64_t needed_bytes(const Options& options) {
   return options.count("objects") * CreepingCount::max_count * sizeof(Element) * 3;
 }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const std::size_t policy = options.choice("policy", {"clear", "release", "trim", "object_pool"});
   const std::uint64_t objects = options.count("objects");
   if (policy < 3) {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "figures/mapped_array.hpp"
 #include "heapwright/object_pool.hpp"
-#include "lab/mapped_array.hpp"
 
 namespace heapwright::lab {
 
@@ -50,7 +50,7 @@ class FixedPool {
     return reinterpret_cast<PooledObject*>(const_cast<std::byte*>(&storage_[0]));
   }
 
-  MappedArray<std::byte> storage_;
+  figures::MappedArray<std::byte> storage_;
   std::size_t keep_;
   std::uint64_t count_ = 0;
 };

@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "lab/experiment.hpp"
-#include "lab/mapped_array.hpp"
-#include "lab/process_figures.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -37,7 +37,7 @@ struct Counts {
 void grow(Buffer& buffer, std::uint64_t size_bytes, Counts& counts) {
   const auto before = reinterpret_cast<std::uintptr_t>(buffer.memory);
   auto* grown = static_cast<char*>(std::realloc(buffer.memory, size_bytes));
-  if (grown == nullptr) give_up("realloc to %zu bytes failed", size_bytes);
+  if (grown == nullptr) figures::give_up("realloc to %zu bytes failed", size_bytes);
   std::memset(grown + buffer.size_bytes, 1, size_bytes - buffer.size_bytes);
   const bool has_moved = before != 0 && reinterpret_cast<std::uintptr_t>(grown) != before;
   if (before != 0) {
@@ -52,22 +52,22 @@ std::uint64_t needed_bytes(const Options& options) {
   return options.count("final") * (options.count("buffers") + 1) * 3;
 }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const std::size_t pattern = options.choice("pattern", {"alone", "steps", "together"});
   const std::uint64_t final_bytes = options.count("final");
   const std::size_t buffer_count = pattern == 2 ? options.count("buffers") : 1;
   const std::uint64_t rounds = options.count("rounds");
-  MappedArray<Buffer> buffers(std::max<std::size_t>(1, buffer_count));
+  figures::MappedArray<Buffer> buffers(std::max<std::size_t>(1, buffer_count));
   Counts counts{};
   std::uint64_t elapsed_ns = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    const std::uint64_t start_ns = now_ns();
+    const std::uint64_t start_ns = figures::now_ns();
     for (std::uint64_t size = std::min(first_bytes, final_bytes);;) {
       for (Buffer& buffer : buffers) grow(buffer, size, counts);
       if (size == final_bytes) break;
       size = std::min(final_bytes, pattern == 1 ? size + step_bytes : size + size / 2 + 1);
     }
-    elapsed_ns += now_ns() - start_ns;
+    elapsed_ns += figures::now_ns() - start_ns;
     for (Buffer& buffer : buffers) {
       std::free(buffer.memory);
       buffer = {};

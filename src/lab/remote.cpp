@@ -12,10 +12,10 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "lab/experiment.hpp"
 #include "lab/loads.hpp"
-#include "lab/mapped_array.hpp"
-#include "lab/process_figures.hpp"
 #include "lab/threads.hpp"
 #include "lab/work_span.hpp"
 
@@ -78,7 +78,7 @@ class Exchange {
   static void* allocate(Random& random) noexcept {
     const std::uint64_t size = mixed_size(random);
     auto* block = static_cast<volatile char*>(std::malloc(size));
-    if (block == nullptr) give_up("malloc(%zu) failed", size);
+    if (block == nullptr) figures::give_up("malloc(%zu) failed", size);
     block[0] = 1;
     return const_cast<char*>(block);
   }
@@ -100,7 +100,7 @@ class Exchange {
 
   std::size_t threads_;
   std::uint64_t total_;
-  MappedArray<Ring> rings_;
+  figures::MappedArray<Ring> rings_;
   alignas(64) std::atomic<std::uint64_t> received_ = 0;
 };
 
@@ -108,16 +108,16 @@ std::uint64_t needed_bytes(const Options& options) {
   return std::uint64_t{256} << 20 | options.count("threads") << 24;
 }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const bool is_pipeline = options.choice("pattern", {"pipeline", "all"}) == 0;
   const std::size_t threads = is_pipeline ? 2 : options.count("threads");
-  if (threads < 2 || threads > max_threads) refuse("--threads takes 2 to %zu", max_threads);
+  if (threads < 2 || threads > max_threads) figures::refuse("--threads takes 2 to %zu", max_threads);
   const std::uint64_t quota = options.count("blocks") / (is_pipeline ? 1 : threads);
   const std::uint64_t total = is_pipeline ? quota : quota * threads;
   Exchange exchange(threads, total);
   Barrier barrier(threads);
   WorkSpan span(threads);
-  const std::uint64_t before_bytes = resident_bytes();
+  const std::uint64_t before_bytes = figures::resident_bytes();
   const auto work = [&](std::size_t thread) {
     barrier.wait();
     const bool is_sender = !is_pipeline || thread == 0;
@@ -127,7 +127,7 @@ void run(const Options& options, Report& report) {
   run_threads(threads, work, [] {});
   report.rate("blocks_per_s", static_cast<double>(total), span.elapsed_ns(), threads);
   report.figure("ns_per_block", static_cast<double>(span.elapsed_ns()) / static_cast<double>(total));
-  report.figure("resident_bytes", resident_growth_bytes(before_bytes));
+  report.figure("resident_bytes", figures::resident_growth_bytes(before_bytes));
 }
 
 }  // namespace

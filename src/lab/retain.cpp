@@ -11,10 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "lab/experiment.hpp"
 #include "lab/loads.hpp"
-#include "lab/mapped_array.hpp"
-#include "lab/process_figures.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -27,8 +27,8 @@ std::uint64_t needed_bytes(const Options& options) { return options.count("total
 
 struct Blocks {
   explicit Blocks(std::size_t most) : pointers(most), sizes(most) {}
-  MappedArray<char*> pointers;
-  MappedArray<std::uint32_t> sizes;
+  figures::MappedArray<char*> pointers;
+  figures::MappedArray<std::uint32_t> sizes;
   std::size_t count = 0;
 };
 
@@ -37,7 +37,7 @@ void allocate(Blocks& blocks, std::uint64_t total_bytes, Random& random) {
   while (bytes < total_bytes && blocks.count < blocks.sizes.size()) {
     const std::uint64_t size = retained_size(random);
     auto* block = static_cast<char*>(std::malloc(size));
-    if (block == nullptr) give_up("malloc(%zu) failed", size);
+    if (block == nullptr) figures::give_up("malloc(%zu) failed", size);
     std::memset(block, 1, size);
     blocks.pointers[blocks.count] = block;
     blocks.sizes[blocks.count++] = static_cast<std::uint32_t>(size);
@@ -48,13 +48,13 @@ void allocate(Blocks& blocks, std::uint64_t total_bytes, Random& random) {
 // Pages with a part of a block, counted once each.
 std::uint64_t count_pages(const Blocks& blocks, std::size_t first) {
   std::uint64_t page_count = 0;
-  for (std::size_t i = first; i < blocks.count; ++i) page_count += blocks.sizes[i] / page_bytes + 2;
-  MappedArray<std::uint64_t> pages(page_count);
+  for (std::size_t i = first; i < blocks.count; ++i) page_count += blocks.sizes[i] / figures::page_bytes + 2;
+  figures::MappedArray<std::uint64_t> pages(page_count);
   std::size_t filled = 0;
   for (std::size_t i = first; i < blocks.count; ++i) {
     const auto begin = reinterpret_cast<std::uintptr_t>(blocks.pointers[i]);
-    const std::uint64_t last = (begin + blocks.sizes[i] - 1) / page_bytes;
-    for (std::uint64_t page = begin / page_bytes; page <= last; ++page) pages[filled++] = page;
+    const std::uint64_t last = (begin + blocks.sizes[i] - 1) / figures::page_bytes;
+    for (std::uint64_t page = begin / figures::page_bytes; page <= last; ++page) pages[filled++] = page;
   }
   std::sort(pages.begin(), pages.begin() + filled);
   return static_cast<std::uint64_t>(std::unique(pages.begin(), pages.begin() + filled) - pages.begin());
@@ -70,15 +70,15 @@ void call_a_thousand_times() {
   for (std::size_t i = 1; i <= 1000; ++i) std::free(std::malloc(i));
 }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const std::uint64_t total_bytes = options.count("total");
   const std::uint64_t freed_percent = options.count("freed-percent");
-  if (freed_percent > 99) refuse("--freed-percent takes 0 to 99");
+  if (freed_percent > 99) figures::refuse("--freed-percent takes 0 to 99");
   Random random(options.seed());
   Blocks blocks(total_bytes / mean_size_bytes * 2 + 1000);
-  const std::uint64_t before_bytes = resident_bytes();
+  const std::uint64_t before_bytes = figures::resident_bytes();
   allocate(blocks, total_bytes, random);
-  const auto grown_bytes = [&] { return resident_growth_bytes(before_bytes); };
+  const auto grown_bytes = [&] { return figures::resident_growth_bytes(before_bytes); };
   const double full_bytes = grown_bytes();
   // The same shuffle of both arrays: blocks in random order.
   Random pointer_order = random;
@@ -86,9 +86,9 @@ void run(const Options& options, Report& report) {
   shuffle(blocks.pointers, blocks.count, pointer_order);
   shuffle(blocks.sizes, blocks.count, size_order);
   const std::size_t freed = blocks.count * freed_percent / 100;
-  const std::uint64_t start_ns = now_ns();
+  const std::uint64_t start_ns = figures::now_ns();
   for (std::size_t i = 0; i < freed; ++i) std::free(blocks.pointers[i]);
-  const std::uint64_t freeing_ns = now_ns() - start_ns;
+  const std::uint64_t freeing_ns = figures::now_ns() - start_ns;
   double live_bytes = 0;
   for (std::size_t i = freed; i < blocks.count; ++i) live_bytes += blocks.sizes[i];
   const double at_once_bytes = grown_bytes();
@@ -96,7 +96,7 @@ void run(const Options& options, Report& report) {
   const double idle_bytes = grown_bytes();
   call_a_thousand_times();
   const double called_bytes = grown_bytes();
-  const auto floor_bytes = static_cast<double>(count_pages(blocks, freed) * page_bytes);
+  const auto floor_bytes = static_cast<double>(count_pages(blocks, freed) * figures::page_bytes);
   report.figure("idle_ratio", idle_bytes / live_bytes);
   report.figure("at_once_ratio", at_once_bytes / live_bytes);
   report.figure("called_ratio", called_bytes / live_bytes);

@@ -10,11 +10,11 @@
 #include <memory>
 #include <new>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "heapwright/make_shared_private.hpp"
 #include "lab/counting_allocator.hpp"
 #include "lab/experiment.hpp"
-#include "lab/mapped_array.hpp"
-#include "lab/process_figures.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -50,19 +50,19 @@ class Befriended {
 static_assert(sizeof(Befriended) == sizeof(Plain));
 
 template <typename Make>
-void measure(const Options& options, Report& report, const Make& make) {
+void measure(const Options& options, figures::Report& report, const Make& make) {
   using Pointer = decltype(make(std::uint64_t{0}));
   const std::uint64_t objects = options.count("objects");
-  MappedArray<std::byte> storage(objects * sizeof(Pointer));
+  figures::MappedArray<std::byte> storage(objects * sizeof(Pointer));
   auto* pointers = reinterpret_cast<Pointer*>(&storage[0]);
-  const std::uint64_t before_bytes = resident_bytes();
-  const std::uint64_t start_ns = now_ns();
+  const std::uint64_t before_bytes = figures::resident_bytes();
+  const std::uint64_t start_ns = figures::now_ns();
   for (std::uint64_t i = 0; i < objects; ++i) new (pointers + i) Pointer(make(i));
-  const std::uint64_t middle_ns = now_ns();
-  const double grown_bytes = resident_growth_bytes(before_bytes);
-  const std::uint64_t release_ns = now_ns();
+  const std::uint64_t middle_ns = figures::now_ns();
+  const double grown_bytes = figures::resident_growth_bytes(before_bytes);
+  const std::uint64_t release_ns = figures::now_ns();
   for (std::uint64_t i = 0; i < objects; ++i) pointers[i].~Pointer();
-  const std::uint64_t end_ns = now_ns();
+  const std::uint64_t end_ns = figures::now_ns();
   const auto count = static_cast<double>(objects);
   report.figure("ns_per_object", static_cast<double>(middle_ns - start_ns + end_ns - release_ns) / count);
   report.figure("make_ns", static_cast<double>(middle_ns - start_ns) / count);
@@ -70,7 +70,7 @@ void measure(const Options& options, Report& report, const Make& make) {
   report.figure("resident_per_object", grown_bytes / count);
 }
 
-void report_requests(Report& report, const Requests& requests) {
+void report_requests(figures::Report& report, const Requests& requests) {
   report.figure("calls_per_object", static_cast<double>(requests.calls));
   report.figure("requested_per_object", static_cast<double>(requests.bytes));
 }
@@ -91,7 +91,7 @@ Requests count_make() {
 
 std::uint64_t needed_bytes(const Options& options) { return options.count("objects") * 160; }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   switch (options.choice("method", {"new", "make", "private", "own"})) {
     case 0:
       report_requests(report, count_new());

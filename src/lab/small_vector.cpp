@@ -15,11 +15,11 @@
 #include <new>
 #include <vector>
 
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "lab/counting_allocator.hpp"
 #include "lab/experiment.hpp"
 #include "lab/loads.hpp"
-#include "lab/mapped_array.hpp"
-#include "lab/process_figures.hpp"
 
 namespace heapwright::lab {
 namespace {
@@ -29,7 +29,7 @@ constexpr std::uint32_t local_elements = 64;
 constexpr std::uint64_t local_divisor = 64;
 constexpr Parameter parameters[] = {{"container", "vector"}, {"vectors", "1000000", true}, {"rounds", "5"}};
 
-using Counts = MappedArray<std::uint8_t>;
+using Counts = figures::MappedArray<std::uint8_t>;
 
 void draw_counts(Counts& counts, std::uint64_t seed) {
   Random random(seed);
@@ -43,33 +43,34 @@ void fill(Vector& vector, std::uint32_t count) {
 
 // All vectors live at once, in mapped memory; the elements are what counts.
 template <typename Vector>
-double round_of_many(MappedArray<std::byte>& storage, const Counts& counts, double& resident_growth) {
+double round_of_many(figures::MappedArray<std::byte>& storage, const Counts& counts,
+                     double& resident_growth) {
   auto* vectors = reinterpret_cast<Vector*>(&storage[0]);
-  const std::uint64_t before_bytes = resident_bytes();
-  const std::uint64_t start_ns = now_ns();
+  const std::uint64_t before_bytes = figures::resident_bytes();
+  const std::uint64_t start_ns = figures::now_ns();
   for (std::size_t i = 0; i < counts.size(); ++i) fill(*new (vectors + i) Vector(), counts[i]);
-  const std::uint64_t filled_ns = now_ns();
-  resident_growth = resident_growth_bytes(before_bytes);
-  const std::uint64_t ending_ns = now_ns();
+  const std::uint64_t filled_ns = figures::now_ns();
+  resident_growth = figures::resident_growth_bytes(before_bytes);
+  const std::uint64_t ending_ns = figures::now_ns();
   for (std::size_t i = 0; i < counts.size(); ++i) vectors[i].~Vector();
-  return static_cast<double>(now_ns() - ending_ns + filled_ns - start_ns) /
+  return static_cast<double>(figures::now_ns() - ending_ns + filled_ns - start_ns) /
          static_cast<double>(counts.size());
 }
 
 // One vector at a time, on the stack.
 template <typename Vector>
 double round_of_locals(std::uint64_t vectors) {
-  const std::uint64_t start_ns = now_ns();
+  const std::uint64_t start_ns = figures::now_ns();
   for (std::uint64_t i = 0; i < vectors; ++i) {
     Vector vector;
     fill(vector, local_elements);
     asm volatile("" : : "r"(vector.data()) : "memory");
   }
-  return static_cast<double>(now_ns() - start_ns) / static_cast<double>(vectors);
+  return static_cast<double>(figures::now_ns() - start_ns) / static_cast<double>(vectors);
 }
 
 template <typename CountingVector>
-void report_requests(Report& report, const Counts& counts, bool is_local) {
+void report_requests(figures::Report& report, const Counts& counts, bool is_local) {
   counted_requests = {};
   for (const std::uint8_t count : counts.first(counts.size())) {
     CountingVector vector;
@@ -81,11 +82,11 @@ void report_requests(Report& report, const Counts& counts, bool is_local) {
 }
 
 template <typename Vector>
-void measure(const Options& options, Report& report, const Counts& counts, bool is_local) {
+void measure(const Options& options, figures::Report& report, const Counts& counts, bool is_local) {
   const std::uint64_t rounds = options.count("rounds");
-  if (rounds < 2) refuse("--rounds takes 2 or more: the first one warms up");
-  MappedArray<std::byte> storage(counts.size() * sizeof(Vector));
-  MappedArray<double> times(rounds);
+  if (rounds < 2) figures::refuse("--rounds takes 2 or more: the first one warms up");
+  figures::MappedArray<std::byte> storage(counts.size() * sizeof(Vector));
+  figures::MappedArray<double> times(rounds);
   double resident_growth = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     double growth = 0;
@@ -103,7 +104,7 @@ void measure(const Options& options, Report& report, const Counts& counts, bool 
 
 std::uint64_t needed_bytes(const Options& options) { return options.count("vectors") * 128; }
 
-void run(const Options& options, Report& report) {
+void run(const Options& options, figures::Report& report) {
   const std::size_t container = options.choice("container", {"vector", "local", "small", "stack"});
   const bool is_local = container == 1 || container == 3;
   const std::uint64_t vectors = options.count("vectors");

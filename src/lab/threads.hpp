@@ -33,7 +33,7 @@ class Barrier {
 // the calling one. Returns when all have ended.
 template <typename Work, typename Meanwhile>
 void run_threads(std::size_t count, const Work& work, const Meanwhile& meanwhile) {
-  if (count == 0 || count > max_threads) refuse("--threads takes 1 to %zu", max_threads);
+  if (count == 0 || count > max_threads) figures::refuse("--threads takes 1 to %zu", max_threads);
   std::array<std::thread, max_threads> threads;
   for (std::size_t i = 0; i < count; ++i) threads[i] = std::thread([&work, i] { work(i); });
   meanwhile();

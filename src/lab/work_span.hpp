@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lab/process_figures.hpp"
+#include "figures/process_figures.hpp"
 #include "lab/threads.hpp"
 
 namespace heapwright::lab {
@@ -21,9 +21,9 @@ class WorkSpan {
   // `threads`; each may work again.
   template <typename Work>
   void run(std::size_t thread, const Work& work) {
-    const std::uint64_t begin_ns = now_ns();
+    const std::uint64_t begin_ns = figures::now_ns();
     work();
-    marks_[thread] = {begin_ns, now_ns()};
+    marks_[thread] = {begin_ns, figures::now_ns()};
   }
 
   // From the first begin to the last end. Every thread must have worked, and a

@@ -16,7 +16,7 @@ std::string run(const Experiment& experiment, std::vector<std::string> arguments
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   const Options options(experiment.parameters, pointers);
-  Report report;
+  figures::Report report;
   experiment.run(options, report);
   report.finish();
   return std::string(report.view());

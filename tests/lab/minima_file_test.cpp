@@ -13,7 +13,7 @@ namespace heapwright::lab {
 namespace {
 
 std::vector<std::uint32_t> fold(const std::string& path, std::initializer_list<std::uint32_t> run) {
-  MappedArray<std::uint32_t> times(run.size());
+  figures::MappedArray<std::uint32_t> times(run.size());
   std::copy(run.begin(), run.end(), times.begin());
   fold_minima(path, times);
   return {times.begin(), times.end()};

@@ -62,7 +62,7 @@ TEST(OptionsDeathTest, BadInputIsOneLineAndExitCodeTwo) {
 }
 
 TEST(OptionsDeathTest, TheAllocatorsFailureHasAnotherExitCode) {
-  EXPECT_EXIT(give_up("malloc(%d) failed", 8), testing::ExitedWithCode(1), "malloc.8. failed");
+  EXPECT_EXIT(figures::give_up("malloc(%d) failed", 8), testing::ExitedWithCode(1), "malloc.8. failed");
 }
 
 }  // namespace

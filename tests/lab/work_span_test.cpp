@@ -45,7 +45,7 @@ std::string run(const Experiment& experiment, std::vector<std::string> arguments
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   const Options options(experiment.parameters, pointers);
-  Report report;
+  figures::Report report;
   experiment.run(options, report);
   return std::string(report.view());
 }
@@ -108,14 +108,14 @@ TEST(WorkSpan, ReachesFromTheFirstBeginToTheLastEnd) {
   WorkSpan span(2);
   std::uint64_t first_begin_ns = 0;
   std::uint64_t last_end_ns = 0;
-  const std::uint64_t outside_begin_ns = now_ns();
-  span.run(1, [&] { first_begin_ns = now_ns(); });
+  const std::uint64_t outside_begin_ns = figures::now_ns();
+  span.run(1, [&] { first_begin_ns = figures::now_ns(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the second begins well after the first
   span.run(0, [&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    last_end_ns = now_ns();
+    last_end_ns = figures::now_ns();
   });
-  const std::uint64_t outside_end_ns = now_ns();
+  const std::uint64_t outside_end_ns = figures::now_ns();
   EXPECT_GE(span.elapsed_ns(), last_end_ns - first_begin_ns);
   EXPECT_LE(span.elapsed_ns(), outside_end_ns - outside_begin_ns);
 }
@@ -123,14 +123,14 @@ TEST(WorkSpan, ReachesFromTheFirstBeginToTheLastEnd) {
 TEST(WorkSpan, OneThreadsLaterWorkReplacesItsEarlier) {
   WorkSpan span(1);
   span.run(0, [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
-  const std::uint64_t before_ns = now_ns();
+  const std::uint64_t before_ns = figures::now_ns();
   span.run(0, [] {});
-  EXPECT_LE(span.elapsed_ns(), now_ns() - before_ns);
+  EXPECT_LE(span.elapsed_ns(), figures::now_ns() - before_ns);
 }
 
 TEST(ImpossibleFigures, EndTheRunAndAreNamed) {
   const auto report_rate = [](double operations, std::uint64_t elapsed_ns) {
-    Report report;
+    figures::Report report;
     report.rate("operations_per_s", operations, elapsed_ns, 2);
   };
   EXPECT_EXIT(report_rate(1e6, 0), testing::ExitedWithCode(1), "operations_per_s: 1e\\+06 in 0 ns");
@@ -140,7 +140,7 @@ TEST(ImpossibleFigures, EndTheRunAndAreNamed) {
 }
 
 TEST(ImpossibleFigures, ANumberThatIsNoneIsRefused) {
-  Report report;
+  figures::Report report;
   EXPECT_EXIT(report.figure("free_ratio", 0.0 / 0.0), testing::ExitedWithCode(1),
               "impossible figure: free_ratio");
   EXPECT_EXIT(report.figure("resident_bytes", 1.8e19), testing::ExitedWithCode(1),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lab/process_figures.hpp"
+#include "figures/process_figures.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -12,7 +12,7 @@
 #include <limits>
 #include <span>
 
-namespace heapwright::lab {
+namespace heapwright::figures {
 namespace {
 
 std::string_view read_file(const char* path, std::span<char> buffer) noexcept {
@@ -29,9 +29,18 @@ std::string_view read_file(const char* path, std::span<char> buffer) noexcept {
 }
 
 bool leading_number(std::string_view text, std::uint64_t& number) noexcept {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc{};
 }
+
+std::uint64_t read_clock(clockid_t clock) noexcept {
+  timespec now;
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Walking more than that takes milliseconds, and what status lags behind is then less than 1 %.
+constexpr std::uint64_t walked_bytes = std::uint64_t{64} << 20U;
 
 // What the control group of this process may still take (cgroup v2).
 std::uint64_t group_available_bytes() noexcept {
@@ -65,9 +74,22 @@ double resident_growth_bytes(std::uint64_t before_bytes) noexcept {
 }
 
 std::uint64_t peak_resident_bytes() noexcept {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  char buffer[4096];
+  return kilobyte_line(read_file("/proc/self/status", buffer), "VmHWM:");
+}
+
+AnonymousMemory anonymous_memory() noexcept {
+  char buffer[4096];
+  const std::string_view status = read_file("/proc/self/status", buffer);
+  AnonymousMemory found;
+  found.resident_bytes = kilobyte_line(status, "RssAnon:");
+  const std::uint64_t peak = kilobyte_line(status, "VmHWM:");
+  const std::uint64_t others = kilobyte_line(status, "RssFile:") + kilobyte_line(status, "RssShmem:");
+  found.peak_bytes = std::max(found.resident_bytes, peak - std::min(peak, others));
+  if (found.resident_bytes < walked_bytes) {
+    found.resident_bytes = kilobyte_line(read_file("/proc/self/smaps_rollup", buffer), "Anonymous:");
+  }
+  return found;
 }
 
 std::uint64_t minor_faults() noexcept {
@@ -82,11 +104,11 @@ std::uint64_t thread_voluntary_switches() noexcept {
   return static_cast<std::uint64_t>(usage.ru_nvcsw);
 }
 
-std::uint64_t now_ns() noexcept {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
-}
+std::uint64_t process_cpu_ns() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
+
+std::uint64_t thread_cpu_ns() noexcept { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
+std::uint64_t now_ns() noexcept { return read_clock(CLOCK_MONOTONIC); }
 
 std::uint64_t available_bytes() noexcept {
   char buffer[4096];
@@ -94,4 +116,4 @@ std::uint64_t available_bytes() noexcept {
   return std::min(machine, group_available_bytes());
 }
 
-}  // namespace heapwright::lab
+}  // namespace heapwright::figures

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "lab/report.hpp"
+#include "figures/report.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace heapwright::lab {
+namespace heapwright::figures {
 
 namespace {
 constexpr std::size_t max_bytes = std::size_t{4} << 20;
@@ -96,4 +96,4 @@ void Report::key(std::string_view name) noexcept {
   put("\":");
 }
 
-}  // namespace heapwright::lab
+}  // namespace heapwright::figures

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "lab/report.hpp"
+#include "figures/report.hpp"
 
 #include <gtest/gtest.h>
 
-namespace heapwright::lab {
+namespace heapwright::figures {
 namespace {
 
 TEST(Report, IsOneLineOfJson) {
@@ -25,4 +25,4 @@ TEST(Report, WritesWhatJsonCanHold) {
 }
 
 }  // namespace
-}  // namespace heapwright::lab
+}  // namespace heapwright::figures

@@ -7,9 +7,9 @@
 #include <span>
 #include <string_view>
 
-#include "lab/mapped_array.hpp"
+#include "figures/mapped_array.hpp"
 
-namespace heapwright::lab {
+namespace heapwright::figures {
 
 // Writes into mapped memory; nothing reaches the heap under test.
 // The least that an operation of a load takes: the draw of a random slot, a
@@ -46,4 +46,4 @@ class Report {
   std::size_t length_ = 0;
 };
 
-}  // namespace heapwright::lab
+}  // namespace heapwright::figures

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace heapwright::lab {
+namespace heapwright::figures {
 
 constexpr std::uint64_t page_bytes = 4096;
 
@@ -13,12 +13,24 @@ constexpr std::uint64_t page_bytes = 4096;
 std::uint64_t resident_bytes() noexcept;
 // How much more is resident now than `before_bytes`; below zero when it is less.
 double resident_growth_bytes(std::uint64_t before_bytes) noexcept;
-// The most that was ever resident.
+// The most that was ever resident since this program was executed. (getrusage's ru_maxrss also knows the
+// process from before.)
 std::uint64_t peak_resident_bytes() noexcept;
+// Private pages that belong to no file: what a heap lies in. Exact up to 64 MiB; above, the kernel's count,
+// which lags behind by up to 64 pages per thread. The peak is without the pages of files that are resident
+// now.
+struct AnonymousMemory {
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t peak_bytes = 0;
+};
+AnonymousMemory anonymous_memory() noexcept;
 // Page faults of the process that needed no disk.
 std::uint64_t minor_faults() noexcept;
 // How often the calling thread gave up its CPU because it had to wait.
 std::uint64_t thread_voluntary_switches() noexcept;
+// CPU time in the kernel and outside: of all threads of the process, of the calling thread.
+std::uint64_t process_cpu_ns() noexcept;
+std::uint64_t thread_cpu_ns() noexcept;
 std::uint64_t now_ns() noexcept;
 
 // The smaller of MemAvailable and what the control group still allows.
@@ -27,4 +39,4 @@ std::uint64_t available_bytes() noexcept;
 // "Name:   123 kB" in a text of /proc, in bytes; 0 when it is not there.
 std::uint64_t kilobyte_line(std::string_view text, std::string_view name) noexcept;
 
-}  // namespace heapwright::lab
+}  // namespace heapwright::figures

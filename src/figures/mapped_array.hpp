@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An experiment's own bookkeeping, kept out of the heap under test.
+// A measuring program's own bookkeeping, kept out of the heap under test.
 #pragma once
 
 #include <sys/mman.h>
@@ -8,9 +8,9 @@
 #include <span>
 #include <type_traits>
 
-#include "lab/options.hpp"
+#include "figures/refusal.hpp"
 
-namespace heapwright::lab {
+namespace heapwright::figures {
 
 // A fixed number of zeroed elements in pages of their own, all resident from
 // the start, so that they neither fault nor grow while something is measured.
@@ -23,7 +23,7 @@ class MappedArray {
   explicit MappedArray(std::size_t count) : count_(count), bytes_(count * sizeof(T) + 1) {
     void* memory =
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (memory == MAP_FAILED) refuse("no %zu bytes for bookkeeping; try a smaller --scale", bytes_);
+    if (memory == MAP_FAILED) refuse("no %zu bytes of memory for bookkeeping", bytes_);
     elements_ = static_cast<T*>(memory);
   }
   ~MappedArray() { munmap(static_cast<void*>(elements_), bytes_); }
@@ -43,4 +43,4 @@ class MappedArray {
   T* elements_;
 };
 
-}  // namespace heapwright::lab
+}  // namespace heapwright::figures

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The live blocks of a recording by address: open addressing with linear probing; what is taken out leaves
+// no trace (the blocks behind it move up).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace heapwright::replay {
+
+struct LiveBlock {
+  std::uint64_t address = 0;  // 0: no block
+  std::uint64_t size = 0;
+  std::uint32_t slot = 0;
+};
+
+class BlockTable {
+ public:
+  BlockTable() : places_(first_places) {}
+
+  std::size_t size() const noexcept { return count_; }
+
+  // Precondition: the address is not 0 and not in the table.
+  void put(const LiveBlock& block) {
+    if ((count_ + 1) * 4 > places_.size() * 3) grow();
+    place(block);
+    ++count_;
+  }
+
+  // The block taken out; its address is 0 when there was none.
+  LiveBlock take(std::uint64_t address) noexcept {
+    auto at = home(address);
+    while (places_[at].address != address) {
+      if (places_[at].address == 0) return {};
+      at = next(at);
+    }
+    const LiveBlock found = places_[at];
+    close_gap(at);
+    --count_;
+    return found;
+  }
+
+ private:
+  static constexpr std::size_t first_places = 1024;
+
+  std::size_t home(std::uint64_t address) const noexcept {
+    return ((address >> 3U) * 0x9e3779b97f4a7c15ULL >> 20U) & (places_.size() - 1);
+  }
+  std::size_t next(std::size_t at) const noexcept { return (at + 1) & (places_.size() - 1); }
+
+  void place(const LiveBlock& block) noexcept {
+    auto at = home(block.address);
+    while (places_[at].address != 0) at = next(at);
+    places_[at] = block;
+  }
+
+  // Whatever was pushed past the gap by another block moves into it.
+  void close_gap(std::size_t gap) noexcept {
+    for (auto at = next(gap); places_[at].address != 0; at = next(at)) {
+      const auto distance = (at - home(places_[at].address)) & (places_.size() - 1);
+      if (distance < ((at - gap) & (places_.size() - 1))) continue;
+      places_[gap] = places_[at];
+      gap = at;
+    }
+    places_[gap] = {};
+  }
+
+  void grow() {
+    std::vector<LiveBlock> old(places_.size() * 2);
+    old.swap(places_);
+    for (const LiveBlock& block : old) {
+      if (block.address != 0) place(block);
+    }
+  }
+
+  std::vector<LiveBlock> places_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace heapwright::replay

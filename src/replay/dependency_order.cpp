@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "replay/dependency_order.hpp"
+
+#include <emmintrin.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "figures/process_figures.hpp"
+#include "platform/clock.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+constexpr int looks = 200;
+
+constexpr std::uint32_t has_ended = 1;  // a lane's word
+
+// The CPU time that it took, if it is worth a reading.
+std::uint64_t await_value(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+  for (int look = 0; look < looks; ++look) {
+    if (word.load(std::memory_order_acquire) == value) return 0;
+    _mm_pause();
+  }
+  const auto begin_ns = figures::thread_cpu_ns();
+  while (word.load(std::memory_order_acquire) != value) sched_yield();
+  return figures::thread_cpu_ns() - begin_ns;
+}
+
+std::uint64_t least_clock_ticks() noexcept {
+  std::uint64_t least = UINT64_MAX;
+  for (int i = 0; i < 1000; ++i) {
+    const auto begin = platform::read_ticks(true);
+    least = std::min(least, platform::read_ticks(true) - begin);
+  }
+  return least;
+}
+
+}  // namespace
+
+DependencyOrder::DependencyOrder(Stage& stage, bool is_dry)
+    : stage_(stage),
+      is_dry_(is_dry),
+      entries_(stage.lane_count()),
+      times_(stage.lane_count()),
+      clock_ticks_(least_clock_ticks()) {
+  for (std::uint32_t lane = 0; lane < stage.lane_count(); ++lane) entries_[lane] = {this, lane};
+}
+
+void DependencyOrder::run() {
+  const auto main_lane = stage_.plan().header().main_lane;
+  const auto start_faults = figures::minor_faults();
+  const auto start_cpu_ns = figures::process_cpu_ns();
+  const auto start_ticks = platform::read_ticks(true);
+  const auto start_ns = figures::now_ns();
+  run_lane(main_lane);
+  for (std::uint32_t lane = 0; lane < stage_.lane_count(); ++lane) {
+    const bool is_left =
+        lane != main_lane && stage_.plan().lanes()[lane].ends == 0 && stage_.plan().lanes()[lane].count > 0;
+    if (!is_left) continue;
+    times_[main_lane].waiting_cpu_ns += await_value(stage_.lane(lane).word, has_ended);
+    stage_.join(lane);
+  }
+  elapsed_ns_ = figures::now_ns() - start_ns;
+  const auto elapsed_ticks = platform::read_ticks(true) - start_ticks;
+  cpu_ns_ = figures::process_cpu_ns() - start_cpu_ns;
+  faults_ = figures::minor_faults() - start_faults;
+  ns_per_tick_ =
+      static_cast<double>(elapsed_ns_) / static_cast<double>(std::max<std::uint64_t>(elapsed_ticks, 1));
+}
+
+void* DependencyOrder::enter(void* entry) {
+  const auto& own = *static_cast<Entry*>(entry);
+  own.order->run_lane(own.lane);
+  own.order->stage_.lane(own.lane).word.store(has_ended, std::memory_order_release);
+  return nullptr;
+}
+
+void DependencyOrder::run_lane(std::uint32_t lane) {
+  auto& operations = stage_.lane(lane).operations;
+  auto& times = times_[lane];
+  while (!operations.is_at_end()) {
+    const Operation& operation = operations.next();
+    if (operation.is_control()) {
+      control(operation, times);
+    } else {
+      perform(operation, times);
+    }
+  }
+}
+
+void DependencyOrder::control(const Operation& operation, LaneTimes& times) {
+  if (operation.kind == take_mark) return;
+  if (operation.kind == start_thread && operation.slot < entries_.size()) {
+    stage_.start(operation.slot, enter, &entries_[operation.slot]);
+  } else if (operation.slot < entries_.size()) {
+    // Whoever begins it may not have come to that yet.
+    times.waiting_cpu_ns += await_value(stage_.lane(operation.slot).word, has_ended);
+    stage_.join(operation.slot);
+  } else {
+    refuse_damaged();
+  }
+}
+
+void DependencyOrder::perform(const Operation& operation, LaneTimes& times) {
+  if (tells(operation)) return is_dry_ ? void() : tell_allocator(operation);
+  Slot& slot = stage_.slot_of(operation);
+  times.waiting_cpu_ns += await_value(slot.generation, operation.generation);
+  const auto begin = platform::read_ticks(true);
+  if (!is_dry_) call_heap(operation, slot);
+  const auto end = platform::read_ticks(true);
+  const auto ticks = end - begin;
+  const auto kind = operation.event_kind();
+  const bool is_made = trace::is_allocation(kind);
+  const auto group = !is_made ? releasing : trace::is_realloc(kind) ? moving : allocating;
+  times.calls[group].add(ticks - std::min(ticks, clock_ticks_));
+  if (is_made) {
+    if (!is_dry_) touch(operation, slot);
+    const auto touch_ticks = platform::read_ticks(true) - end;
+    times.touch_ticks += touch_ticks - std::min(touch_ticks, clock_ticks_);
+  }
+  slot.generation.store(generation_after(operation), std::memory_order_release);
+}
+
+void DependencyOrder::report(figures::Report& report) const {
+  figures::MappedArray<LaneTimes> kept(1);  // too large for a stack
+  LaneTimes& all = kept[0];
+  for (const LaneTimes& times : times_.first(times_.size())) {
+    for (std::size_t group = 0; group < group_count; ++group) all.calls[group].add(times.calls[group]);
+    all.touch_ticks += times.touch_ticks;
+    all.waiting_cpu_ns += times.waiting_cpu_ns;
+  }
+  const auto in_ns = [&](auto ticks) { return static_cast<double>(ticks) * ns_per_tick_; };
+  report.figure("allocate_ns", in_ns(all.calls[allocating].sum()));
+  report.figure("realloc_ns", in_ns(all.calls[moving].sum()));
+  report.figure("free_ns", in_ns(all.calls[releasing].sum()));
+  for (std::size_t group = 1; group < group_count; ++group) all.calls[0].add(all.calls[group]);
+  const CallTimes& calls = all.calls[0];
+  report.figure("calls", static_cast<double>(calls.calls()));
+  report.figure("calls_ns", in_ns(calls.sum()));
+  report.figure("touch_ns", in_ns(all.touch_ticks));
+  report.figure("p50_ns", in_ns(calls.at(0.5)));
+  report.figure("p99_ns", in_ns(calls.at(0.99)));
+  report.figure("p999_ns", in_ns(calls.at(0.999)));
+  report.figure("max_ns", in_ns(calls.most()));
+  report.figure("elapsed_ns", static_cast<double>(elapsed_ns_));
+  report.figure("cpu_ns", static_cast<double>(cpu_ns_ - std::min(cpu_ns_, all.waiting_cpu_ns)));
+  report.figure("waiting_cpu_ns", static_cast<double>(all.waiting_cpu_ns));
+  report.figure("faults", static_cast<double>(faults_));
+}
+
+}  // namespace heapwright::replay

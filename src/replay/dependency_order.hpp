@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// A replay in which every thread goes on as fast as it can and waits only for the block that it needs: made
+// before it is given back, whoever does it, and threads begun and joined where the recording did. Each call
+// is timed: for time, not for memory. CPU time leaves out what the other processes of the machine took, and
+// that of waiting is known.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "figures/mapped_array.hpp"
+#include "figures/report.hpp"
+#include "replay/call_times.hpp"
+#include "replay/stage.hpp"
+
+namespace heapwright::replay {
+
+class DependencyOrder {
+ public:
+  // is_dry: everything but the heap calls and the touching. What such a run takes is the replay's own.
+  DependencyOrder(Stage& stage, bool is_dry);
+
+  void run();
+  void report(figures::Report& report) const;
+
+ private:
+  enum Group : std::size_t { allocating, moving, releasing, group_count };
+
+  struct LaneTimes {
+    std::array<CallTimes, group_count> calls;
+    std::uint64_t touch_ticks = 0;
+    std::uint64_t waiting_cpu_ns = 0;
+  };
+  struct Entry {
+    DependencyOrder* order;
+    std::uint32_t lane;
+  };
+  static void* enter(void* entry);
+
+  void run_lane(std::uint32_t lane);
+  void control(const Operation& operation, LaneTimes& times);
+  void perform(const Operation& operation, LaneTimes& times);
+
+  Stage& stage_;
+  bool is_dry_;
+  figures::MappedArray<Entry> entries_;
+  figures::MappedArray<LaneTimes> times_;
+  std::uint64_t clock_ticks_ = 0;  // what two readings of the clock take
+  double ns_per_tick_ = 1;
+  std::uint64_t elapsed_ns_ = 0;
+  std::uint64_t cpu_ns_ = 0;
+  std::uint64_t faults_ = 0;
+};
+
+}  // namespace heapwright::replay

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+#include "replay/make_plan.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "order/decode_ahead.hpp"
+#include "order/merge.hpp"
+#include "order/schedule.hpp"
+#include "replay/block_table.hpp"
+#include "replay/plan_writer.hpp"
+#include "replay/rows.hpp"
+#include "replay/slot_supply.hpp"
+#include "trace/damage.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+using trace::EventKind;
+
+constexpr unsigned most_workers = 2;
+constexpr std::uint64_t events_worth_a_thread = 100'000;
+constexpr std::uint64_t merge_bytes = std::uint64_t{256} << 20U;
+constexpr std::size_t most_marks = 256;
+// Rows of a quantum of the merge come in no order of time.
+constexpr std::uint64_t merge_slack_ns = 32;
+
+struct LaneEnd {
+  std::uint64_t time_ns = 0;
+  std::uint32_t lane = 0;
+};
+
+// Moments spread evenly over the recording's readings of its memory, and the one with the most.
+std::vector<Mark> choose_marks(const order::Source& source) {
+  const auto& samples = source.memory_samples();
+  const auto largest = std::max_element(samples.begin(), samples.end(), [](const auto& a, const auto& b) {
+    return a.resident_anonymous_bytes < b.resident_anonymous_bytes;
+  });
+  const auto most = static_cast<std::size_t>(largest - samples.begin());
+  const auto stride = samples.size() / most_marks + 1;
+  std::vector<Mark> marks;
+  for (std::size_t index = 0; index < samples.size(); ++index) {
+    const bool is_last = index + 1 == samples.size();
+    const bool is_chosen = index % stride == 0 || is_last || index == most;
+    if (is_chosen) marks.push_back({samples[index].time_ns, samples[index].resident_anonymous_bytes});
+  }
+  std::stable_sort(marks.begin(), marks.end(),
+                   [](const Mark& a, const Mark& b) { return a.time_ns < b.time_ns; });
+  return marks;
+}
+
+class Planner {
+ public:
+  Planner(const order::Source& source, const order::Schedule& schedule, const std::string& path)
+      : lanes_(schedule.thread_of_lane.size()),
+        main_lane_(main_lane_of(source, schedule)),
+        marks_(choose_marks(source)),
+        ends_(ends_of(source, schedule)),
+        slots_(lanes_ + 1),
+        has_begun_(lanes_ + 1),
+        moved_(lanes_ + 1),
+        writer_(path, bounds_of(schedule), marks_) {
+    has_begun_[main_lane_] = true;
+    current_ = main_lane_;
+    header_.end_ns = source.end().time_ns;
+  }
+
+  void add(std::uint32_t lane, const Row& row) {
+    if (row.time_ns >= next_control_ns_) pass(row.time_ns);
+    if (!has_begun_[lane]) {
+      has_begun_[lane] = true;
+      writer_.add(main_lane_, control(start_thread, lane));
+    }
+    current_ = lane;  // takes the marks that come next
+    switch (row.step) {
+      case Step::makes:
+        return make(lane, row, {});
+      case Step::releases:
+        return release(lane, row);
+      case Step::moves_from:
+        moved_[lane] = blocks_.take(row.address);
+        return;
+      case Step::moves_to:
+        return make(lane, row, moved_[lane]);
+      case Step::fails:
+        ++header_.failed;
+        return;
+      case Step::tells:
+        return tell(lane, row);
+    }
+  }
+
+  Header finish(std::uint64_t damaged_chunks) {
+    pass(UINT64_MAX);
+    header_.damaged_chunks = damaged_chunks;
+    header_.slots = static_cast<std::uint32_t>(slots_.count());
+    header_.main_lane = main_lane_;
+    return writer_.finish(header_);
+  }
+
+ private:
+  // The lane of the process's first thread; one more lane when that made no call.
+  static std::uint32_t main_lane_of(const order::Source& source, const order::Schedule& schedule) {
+    const auto& threads = source.threads();
+    for (std::uint32_t lane = 0; lane < schedule.thread_of_lane.size(); ++lane) {
+      const auto index = schedule.thread_of_lane[lane];
+      const bool is_known = index < threads.size();
+      if (is_known && threads[index].thread_id == source.metadata().process_id) return lane;
+    }
+    return static_cast<std::uint32_t>(schedule.thread_of_lane.size());
+  }
+
+  std::vector<LaneEnd> ends_of(const order::Source& source, const order::Schedule& schedule) const {
+    std::vector<std::uint64_t> last_ns(lanes_);
+    for (const auto& job : schedule.jobs) {
+      last_ns[job.lane] = std::max(last_ns[job.lane], job.chunk->last_end_ns);
+    }
+    std::vector<LaneEnd> ends;
+    for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+      const auto index = schedule.thread_of_lane[lane];
+      const bool has_ended = index < source.threads().size() && source.threads()[index].exit_ns != 0;
+      if (lane == main_lane_ || !has_ended) continue;
+      ends.push_back({std::max(last_ns[lane], source.threads()[index].exit_ns) + merge_slack_ns, lane});
+    }
+    std::sort(ends.begin(), ends.end(),
+              [](const LaneEnd& a, const LaneEnd& b) { return a.time_ns < b.time_ns; });
+    return ends;
+  }
+
+  // The first lane begins and ends all others, any may have to take all marks; a call whose address was not
+  // seen to be given back is two operations.
+  std::vector<PlanWriter::LaneBound> bounds_of(const order::Schedule& schedule) const {
+    std::vector<PlanWriter::LaneBound> bounds(lanes_ + 1, {0, marks_.size()});
+    bounds[main_lane_].operations += 2 * lanes_;
+    for (std::size_t lane = 0; lane < lanes_; ++lane) bounds[lane].thread = schedule.thread_of_lane[lane];
+    for (const auto& job : schedule.jobs) bounds[job.lane].operations += 2 * std::uint64_t{job.chunk->count};
+    return bounds;
+  }
+
+  static Operation control(std::uint8_t kind, std::size_t number) {
+    Operation operation;
+    operation.kind = kind & 0x7fU;
+    operation.slot = static_cast<std::uint32_t>(number);
+    return operation;
+  }
+
+  // Takes the marks and ends the lanes that come before this time.
+  void pass(std::uint64_t time_ns) {
+    while (true) {
+      const auto mark_ns = next_mark_ < marks_.size() ? marks_[next_mark_].time_ns : UINT64_MAX;
+      const auto end_ns = next_end_ < ends_.size() ? ends_[next_end_].time_ns : UINT64_MAX;
+      next_control_ns_ = std::min(mark_ns, end_ns);
+      if (next_control_ns_ == UINT64_MAX || next_control_ns_ > time_ns) return;
+      if (mark_ns <= end_ns) {
+        writer_.add(current_, control(take_mark, next_mark_++));
+        continue;
+      }
+      end_lane(ends_[next_end_++].lane);
+    }
+  }
+
+  // The first thread begins and joins all others: what the C library allocates for a thread then lies where
+  // programs mostly have it. In the heap of a thread that only had the turn, it would keep memory from being
+  // given back.
+  void end_lane(std::uint32_t lane) {
+    if (!has_begun_[lane]) return;
+    writer_.end_lane(lane);
+    writer_.add(main_lane_, control(join_thread, lane));
+    slots_.close(lane);
+    current_ = main_lane_;
+  }
+
+  void make(std::uint32_t lane, const Row& row, const LiveBlock& old) {
+    if (row.size > largest_size) return fail(lane, old);
+    // Handed out although nobody gave it back: that call was not seen.
+    if (const LiveBlock lost = blocks_.take(row.address); lost.address != 0) {
+      ++header_.unseen_releases;
+      free_block(lane, EventKind::free_, lost);
+    }
+    const bool is_moved = old.address != 0;
+    if (trace::is_realloc(row.kind) && row.step == Step::moves_to && !is_moved) ++header_.before_recording;
+    const auto slot = is_moved ? old.slot : slots_.take(lane);
+    Operation operation;
+    operation.kind = static_cast<std::uint8_t>(row.kind) & 0x7fU;
+    operation.size = row.size & largest_size;
+    operation.alignment_log2 = row.alignment_log2 & 31U;
+    operation.slot = slot;
+    operation.generation = slots_.advance(slot, is_moved ? 2 : 1);
+    writer_.add(lane, operation);
+    blocks_.put({row.address, row.size, slot});
+    live_bytes_ += row.size - old.size;
+    header_.peak_live_bytes = std::max(header_.peak_live_bytes, live_bytes_);
+  }
+
+  void fail(std::uint32_t lane, const LiveBlock& old) {
+    ++header_.failed;
+    if (old.address != 0) free_block(lane, EventKind::free_, old);
+  }
+
+  void release(std::uint32_t lane, const Row& row) {
+    const LiveBlock block = blocks_.take(row.address);
+    if (block.address == 0) {
+      ++header_.before_recording;
+      return;
+    }
+    free_block(lane, row.kind, block, row.alignment_log2);
+  }
+
+  void free_block(std::uint32_t lane, EventKind kind, const LiveBlock& block,
+                  std::uint8_t alignment_log2 = 0) {
+    Operation operation;
+    operation.kind = static_cast<std::uint8_t>(kind) & 0x7fU;
+    operation.size = block.size & largest_size;
+    operation.alignment_log2 = alignment_log2 & 31U;
+    operation.slot = block.slot;
+    operation.generation = slots_.advance(block.slot, 1);
+    writer_.add(lane, operation);
+    slots_.give_back(lane, block.slot);
+    live_bytes_ -= block.size;
+  }
+
+  // mallopt: the parameter is the slot, the value the size.
+  void tell(std::uint32_t lane, const Row& row) {
+    Operation operation;
+    operation.kind = static_cast<std::uint8_t>(row.kind) & 0x7fU;
+    const bool is_option = row.kind == EventKind::mallopt_;
+    operation.size = (is_option ? row.address : row.size) & largest_size;
+    operation.slot = is_option ? static_cast<std::uint32_t>(row.size) : 0;
+    writer_.add(lane, operation);
+  }
+
+  std::size_t lanes_;  // with events
+  std::uint32_t main_lane_;
+  std::vector<Mark> marks_;
+  std::vector<LaneEnd> ends_;
+  std::size_t next_mark_ = 0;
+  std::size_t next_end_ = 0;
+  std::uint64_t next_control_ns_ = 0;
+  SlotSupply slots_;
+  std::vector<bool> has_begun_;
+  std::vector<LiveBlock> moved_;  // by lane: what its realloc has taken
+  PlanWriter writer_;
+  BlockTable blocks_;
+  Header header_;
+  std::uint32_t current_ = 0;
+  std::uint64_t live_bytes_ = 0;
+};
+
+unsigned worker_count(const order::Schedule& schedule) {
+  if (schedule.events < events_worth_a_thread || schedule.jobs.size() < 2) return 0;
+  return std::min(std::max(std::thread::hardware_concurrency(), 1U) - 1, most_workers);
+}
+
+}  // namespace
+
+Header make_plan(const order::Source& source, const std::string& path) {
+  const auto schedule = order::make_schedule(source.event_chunks(), UINT64_MAX);
+  const auto workers = worker_count(schedule);
+  const auto slice_events = schedule.slice_events(merge_bytes, 2 * sizeof(Row));
+  std::vector<std::unique_ptr<RowMaker>> makers;
+  for (unsigned worker = 0; worker <= workers; ++worker) {
+    makers.push_back(std::make_unique<RowMaker>(source, slice_events));
+  }
+  Planner planner(source, schedule, path);
+  order::DecodeAhead<Piece> ahead(
+      schedule, workers,
+      [&](unsigned worker, const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
+        makers[worker]->make(job, first_event, piece);
+      });
+  order::Merge<Piece> merge(schedule, ahead);
+  order::Run<Piece> run;
+  while (merge.next(run)) {
+    for (auto index = run.from; index < run.to; ++index) planner.add(run.lane, run.piece->rows[index]);
+  }
+  ahead.finish();
+  std::uint64_t damaged_chunks = 0;
+  for (const auto& maker : makers) damaged_chunks += maker->damaged_chunks();
+  return planner.finish(damaged_chunks);
+}
+
+}  // namespace heapwright::replay

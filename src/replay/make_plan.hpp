@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Reads a recording in order of time and writes the plan of its replay. Memory: the live blocks, a buffer for
+// each thread, and what the merge holds decoded.
+#pragma once
+
+#include <string>
+
+#include "order/source.hpp"
+#include "replay/plan.hpp"
+
+namespace heapwright::replay {
+
+// The header as written. Throws trace::TraceError with one line that says what to do.
+Header make_plan(const order::Source& source, const std::string& path);
+
+}  // namespace heapwright::replay

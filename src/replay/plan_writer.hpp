@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Writes a plan's file in one pass, whatever its size: each lane has a stretch of the file that is as long
+// as its operations can be, and a small buffer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "replay/plan.hpp"
+
+namespace heapwright::replay {
+
+// Throws trace::TraceError, with one line that says what to do, when the file cannot be written.
+class PlanWriter {
+ public:
+  struct LaneBound {
+    std::uint32_t thread = 0;
+    std::uint64_t operations = 0;  // at most
+  };
+
+  // An existing file is replaced; mode 0600.
+  PlanWriter(const std::string& path, std::span<const LaneBound> lanes, std::span<const Mark> marks);
+  ~PlanWriter();
+  PlanWriter(const PlanWriter&) = delete;
+  PlanWriter& operator=(const PlanWriter&) = delete;
+
+  // The lane's next operation, which is also the next of all.
+  void add(std::uint32_t lane, const Operation& operation);
+  // The number that the lane's next operation will have.
+  std::uint64_t next_of(std::uint32_t lane) const noexcept { return lanes_[lane].count; }
+  void end_lane(std::uint32_t lane) { lanes_[lane].ends = 1; }
+  // Writes the header, with the counts of what was added. No calls after it.
+  Header finish(Header header);
+
+ private:
+  void flush(std::uint32_t lane);
+  void end_turn();
+  void write_at(std::uint64_t offset, const void* data, std::size_t bytes);
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::vector<Lane> lanes_;
+  std::vector<std::uint64_t> limits_;  // of operations, by lane
+  std::vector<std::vector<Operation>> buffers_;
+  std::vector<Mark> marks_;
+  std::vector<Turn> turns_;  // not yet written
+  Turn turn_;
+  std::uint64_t turns_offset_ = 0;
+  std::uint64_t turns_written_ = 0;
+  std::size_t buffer_operations_ = 0;
+};
+
+}  // namespace heapwright::replay

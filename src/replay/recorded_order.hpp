@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// A replay in exactly the recorded order: one thread works at a time, and hands over to the one whose call
+// was next. Slow where threads take turns often, but the allocator sees what it saw: for memory, not for
+// time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "figures/mapped_array.hpp"
+#include "figures/report.hpp"
+#include "replay/stage.hpp"
+
+namespace heapwright::replay {
+
+// All of the heap: private pages that belong to no file, without the replay's own.
+class RecordedOrder {
+ public:
+  // idle_ns: how long to wait behind the last call before the memory is read once more.
+  RecordedOrder(Stage& stage, std::uint64_t idle_ns);
+
+  void run();
+  void report(figures::Report& report) const;
+
+ private:
+  struct Entry {
+    RecordedOrder* order;
+    std::uint32_t lane;
+  };
+  static void* enter(void* entry);
+
+  // Runs a lane that has the turn, or waits for it.
+  void run_lane(std::uint32_t lane);
+  // Performs the lane's operations of this turn.
+  void take_turn(std::uint32_t lane);
+  void perform(const Operation& operation);
+  void control(const Operation& operation);
+  void begin_next_turn();
+  void await_turn(std::uint32_t lane) noexcept;
+  void give_turn(std::uint32_t lane, std::uint32_t word) noexcept;
+  void await_end(std::uint32_t lane) noexcept;
+  void take_last_readings();
+  std::uint64_t heap_bytes(std::uint64_t resident_bytes) const noexcept;
+
+  Stage& stage_;
+  std::uint64_t idle_ns_;
+  figures::MappedArray<Entry> entries_;
+  figures::MappedArray<Turn> turn_window_;
+  figures::MappedArray<double> mark_bytes_;
+  Stretch<Turn> turns_;  // of the thread that has the turn, as what follows
+  Turn turn_;
+  bool is_over_ = false;
+  std::uint64_t start_faults_ = 0;
+  std::uint64_t faults_ = 0;
+  std::uint64_t elapsed_ns_ = 0;
+  figures::AnonymousMemory last_;
+  std::uint64_t idle_bytes_ = 0;
+  std::uint64_t own_bytes_ = 0;
+};
+
+}  // namespace heapwright::replay

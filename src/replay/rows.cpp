@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "replay/rows.hpp"
+
+#include <algorithm>
+
+#include "trace/damage.hpp"
+
+namespace heapwright::replay {
+
+using trace::EventKind;
+
+RowMaker::RowMaker(const order::Source& source, std::uint32_t slice_events)
+    : decoder_(source.make_decoder()), slice_events_(slice_events) {}
+
+void RowMaker::make(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
+  piece.rows.clear();
+  piece.set_next_event(job.chunk->count);
+  try {
+    decoder_->decode(*job.chunk, batch_);
+  } catch (const trace::TraceError&) {
+    ++damaged_chunks_;
+    return;
+  }
+  const auto count = batch_.count();
+  const auto from = std::min<std::size_t>(first_event, count);
+  const auto to = count - from > slice_events_ ? from + slice_events_ : count;
+  for (auto index = from; index < to; ++index) add(index, piece.rows);
+  if (to < count) piece.set_next_event(static_cast<std::uint32_t>(to));
+}
+
+void RowMaker::add(std::size_t index, std::vector<Row>& rows) const {
+  const auto kind = batch_.kind[index];
+  Row row{batch_.address[index],
+          batch_.begin_ns[index],
+          batch_.size[index],
+          batch_.stack[index],
+          kind,
+          batch_.alignment_log2[index],
+          Step::makes};
+  const auto end_ns = row.time_ns + batch_.duration_ns[index];
+  if (kind == EventKind::malloc_trim_ || kind == EventKind::mallopt_) {
+    row.step = Step::tells;
+    rows.push_back(row);
+    return;
+  }
+  if (trace::is_release(kind)) {
+    row.step = Step::releases;
+    if (row.address != 0) rows.push_back(row);
+    return;
+  }
+  if (!trace::is_allocation(kind)) return;
+  const auto old_address = trace::is_realloc(kind) ? batch_.old_address[index] : 0;
+  const bool frees_old = old_address != 0 && row.address == 0 && row.size == 0;
+  if (row.address == 0 && !frees_old) {
+    row.step = Step::fails;
+    rows.push_back(row);
+    return;
+  }
+  if (old_address != 0) {
+    Row old = row;
+    old.address = old_address;
+    old.kind = frees_old ? EventKind::free_ : kind;
+    old.step = frees_old ? Step::releases : Step::moves_from;
+    rows.push_back(old);
+    if (frees_old) return;
+    row.step = Step::moves_to;
+  }
+  row.time_ns = end_ns;
+  rows.push_back(row);
+}
+
+}  // namespace heapwright::replay

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Heap calls reduced to what a replay needs, ready for the merge: a row for each block that is made or goes.
+// A realloc is two rows, since the old block's address is free for others before the new one's is taken.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "order/merge.hpp"
+#include "order/schedule.hpp"
+#include "order/source.hpp"
+
+namespace heapwright::replay {
+
+enum class Step : std::uint8_t {
+  makes,
+  releases,
+  moves_from,  // the realloc's old block; moves_to follows in the same lane
+  moves_to,
+  fails,  // no block was handed out
+  tells,  // malloc_trim, mallopt
+};
+
+// time_ns: the call's begin; its end where a block is made.
+struct Row {
+  std::uint64_t address = 0;
+  std::uint64_t time_ns = 0;
+  std::uint64_t size = 0;
+  std::uint32_t stack = 0;
+  trace::EventKind kind = trace::EventKind::none;
+  std::uint8_t alignment_log2 = 0;
+  Step step = Step::makes;
+};
+static_assert(sizeof(Row) == 32);
+
+class Piece {
+ public:
+  const order::ScheduledChunk* job = nullptr;
+  std::vector<Row> rows;
+
+  std::size_t count() const noexcept { return rows.size(); }
+  std::uint32_t next_event() const noexcept { return next_event_; }
+  void set_next_event(std::uint32_t event) noexcept { next_event_ = event; }
+  std::uint64_t key(std::size_t index) const noexcept {
+    const auto step = rows[index].step;
+    return order::merge_key(rows[index].time_ns, step == Step::makes || step == Step::moves_to);
+  }
+
+ private:
+  std::uint32_t next_event_ = 0;
+};
+
+// One for each decoding thread.
+class RowMaker {
+ public:
+  RowMaker(const order::Source& source, std::uint32_t slice_events);
+
+  // Replaces the piece's rows by those of the job's chunk, from `first_event` on: all, or a slice. A damaged
+  // chunk has none.
+  void make(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece);
+  std::uint64_t damaged_chunks() const noexcept { return damaged_chunks_; }
+
+ private:
+  void add(std::size_t index, std::vector<Row>& rows) const;
+
+  std::unique_ptr<order::ChunkDecoder> decoder_;
+  trace::EventBatch batch_;
+  std::uint32_t slice_events_;
+  std::uint64_t damaged_chunks_ = 0;
+};
+
+}  // namespace heapwright::replay

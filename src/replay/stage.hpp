@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// What both orders of a replay share: the blocks by slot, each lane's operations, and what one operation
+// does. All of it lies in mapped memory that is resident from the start.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
+#include "replay/heap_calls.hpp"
+#include "replay/plan_file.hpp"
+
+namespace heapwright::replay {
+
+struct Slot {
+  void* block = nullptr;
+  std::uint32_t touched_pages = 0;  // of 4 KiB, from the block's begin
+  std::atomic<std::uint32_t> generation = 0;
+};
+static_assert(sizeof(Slot) == 16);
+
+struct alignas(64) LaneState {
+  Stretch<Operation> operations;
+  pthread_t thread = {};
+  std::atomic<std::uint32_t> word = 0;  // the order's own
+};
+
+[[noreturn]] void refuse_damaged() noexcept;
+
+class Stage {
+ public:
+  explicit Stage(const char* path);
+
+  const PlanFile& plan() const noexcept { return plan_; }
+  std::uint32_t lane_count() const noexcept { return plan_.header().lanes; }
+  LaneState& lane(std::uint32_t number) noexcept { return lanes_[number]; }
+  // How much more is resident now than before anything of the replay was: its own memory, until the first
+  // call.
+  std::uint64_t grown_bytes() const noexcept;
+
+  // The operation's slot. Ends the process when the plan names none.
+  Slot& slot_of(const Operation& operation) noexcept {
+    if (operation.slot >= slots_.size()) refuse_damaged();
+    return slots_[operation.slot];
+  }
+
+  // Begins the thread of a lane, which runs entry(argument).
+  void start(std::uint32_t number, void* (*entry)(void*), void* argument) noexcept;
+  void join(std::uint32_t number) noexcept;
+
+ private:
+  std::uint64_t before_bytes_ = figures::anonymous_memory().resident_bytes;
+  PlanFile plan_;
+  figures::MappedArray<Slot> slots_;
+  figures::MappedArray<LaneState> lanes_;
+  std::size_t window_;  // operations
+  figures::MappedArray<Operation> windows_;
+};
+
+// The heap call of an operation, without its touching. Precondition: the slot has the operation's generation.
+inline void call_heap(const Operation& operation, Slot& slot) noexcept {
+  const auto kind = operation.event_kind();
+  if (trace::is_allocation(kind)) {
+    slot.block = make_block(operation, slot.block);
+  } else if (trace::is_release(kind) && slot.block != nullptr) {
+    release_block(operation, slot.block);
+    slot.block = nullptr;
+  } else {
+    refuse_damaged();
+  }
+}
+
+// Writes what the program wrote to the block that the operation has made.
+inline void touch(const Operation& operation, Slot& slot) noexcept {
+  const bool is_moved = (operation.generation & 1U) != 0;
+  const std::uint64_t from = is_moved ? slot.touched_pages * figures::page_bytes : 0;
+  const std::uint64_t to = touched_bytes(operation);
+  touch_block(slot.block, from < to ? from : to, to);
+  slot.touched_pages = static_cast<std::uint32_t>((to + figures::page_bytes - 1) / figures::page_bytes);
+}
+
+// The slot's generation behind the operation.
+inline std::uint32_t generation_after(const Operation& operation) noexcept {
+  const bool is_moved = trace::is_allocation(operation.event_kind()) && (operation.generation & 1U) != 0;
+  return operation.generation + (is_moved ? 2 : 1);
+}
+
+inline bool tells(const Operation& operation) noexcept {
+  return operation.event_kind() == trace::EventKind::malloc_trim_ ||
+         operation.event_kind() == trace::EventKind::mallopt_;
+}
+
+}  // namespace heapwright::replay
