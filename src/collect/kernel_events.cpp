@@ -52,17 +52,11 @@ std::uint64_t KernelEvents::on_trace_clock(std::uint64_t monotonic_ns) const noe
 
 void KernelEvents::read() {
   records_.clear();
-  rings_.read(records_);
+  const bool is_incomplete = rings_.read(records_);
   const TickClock::Moment last = now_;
   now_ = clock_.moment();
   if (now_.monotonic_ns - last.monotonic_ns >= shortest_base_ns) earlier_ = last;
-  bool is_incomplete = false;
   for (const KernelRecord& record : records_) {
-    if (record.kind == KernelRecordKind::lost) {
-      lost_ += record.amount;
-      is_incomplete = true;
-      continue;
-    }
     auto found = threads_.find(record.thread_id);
     if (found == threads_.end()) {
       if (threads_.size() >= most_threads) continue;

@@ -43,7 +43,7 @@ class KernelEvents {
   // nullptr: nothing is known of the thread. Valid until forget().
   PendingWork* of(std::uint32_t thread_id);
   void forget(std::uint32_t thread_id) { threads_.erase(thread_id); }
-  std::uint64_t lost() const noexcept { return lost_; }
+  std::uint64_t lost() const noexcept { return rings_.lost(); }
 
  private:
   struct ThreadWork {
@@ -64,7 +64,6 @@ class KernelEvents {
   TickClock::Moment earlier_;  // at least shortest_base_ns before now_, or 0
   TickClock::Moment now_;
   std::uint64_t next_forget_ns_ = 0;
-  std::uint64_t lost_ = 0;
   std::uint64_t gap_from_ns_ = 0;  // of the latest loss; 0: none
   std::uint64_t gap_to_ns_ = 0;
 };

@@ -24,7 +24,8 @@ namespace {
 constexpr std::size_t largest_ring_bytes = 512 * 1024;
 constexpr std::size_t smallest_ring_bytes = 16 * 1024;
 constexpr std::size_t all_rings_bytes = 4 * 1024 * 1024;
-constexpr std::size_t page_bytes_at_least = 4096;
+// A mapping's, with its path; the kernel drops what the ring has no room for.
+constexpr std::size_t longest_record_bytes = 4096 + 256;
 
 // A record's fields behind its header, as sample_type below orders them.
 struct Sample {
@@ -96,7 +97,7 @@ std::string reason_of(int error_number) {
                  : "not allowed: kernel.perf_event_paranoid is " + level + ", 2 would do";
     case ENOSYS:
     case ENOENT:
-      return "this kernel has no perf events";
+      return "this kernel has no perf events, or a filter hides them";
     case EINVAL:
       return "this kernel is too old for it";
     default:
@@ -204,21 +205,27 @@ bool KernelRings::has_records() const noexcept {
                      [](const Ring& ring) { return head_of(ring.memory) != ring.tail; });
 }
 
-void KernelRings::read(std::vector<KernelRecord>& records) {
+bool KernelRings::read(std::vector<KernelRecord>& records) {
+  bool is_incomplete = false;
   for (Ring& ring : rings_) {
     const auto middle = static_cast<std::ptrdiff_t>(records.size());
-    read_ring(ring, records);
+    is_incomplete |= read_ring(ring, records);
     std::inplace_merge(records.begin(), records.begin() + middle, records.end(), is_earlier);
   }
+  return is_incomplete;
 }
 
-void KernelRings::read_ring(Ring& ring, std::vector<KernelRecord>& records) {
+bool KernelRings::read_ring(Ring& ring, std::vector<KernelRecord>& records) {
   const std::uint64_t head = head_of(ring.memory);
   const auto* data = static_cast<const std::uint8_t*>(ring.memory) + sysconf(_SC_PAGESIZE);
   const auto take = [&](std::uint64_t at, auto& value) {
     copy_from(data, data_bytes_, at, &value, sizeof value);
   };
+  const std::uint64_t first = ring.tail;
+  const bool is_full = data_bytes_ - (head - first) < longest_record_bytes;
+  bool is_incomplete = is_full;
   while (ring.tail < head) {
+    const bool is_first = ring.tail == first;
     perf_event_header header{};
     take(ring.tail, header);
     if (header.size < sizeof header) {
@@ -254,14 +261,18 @@ void KernelRings::read_ring(Ring& ring, std::vector<KernelRecord>& records) {
     } else if (header.type == PERF_RECORD_LOST) {
       LostRecord lost{};
       take(body, lost);
-      record.kind = KernelRecordKind::lost;
-      record.amount = lost.count;
+      lost_ += lost.count;
+      // What a full ring had no room for was missed at the last read already.
+      is_incomplete |= !(is_first && ring.was_full);
+      continue;
     } else {
       continue;
     }
     records.push_back(record);
   }
   __atomic_store_n(&page_of(ring.memory).data_tail, ring.tail, __ATOMIC_RELEASE);
+  ring.was_full = is_full;
+  return is_incomplete;
 }
 
 }  // namespace heapwright::collect

@@ -19,7 +19,6 @@ enum class KernelRecordKind : std::uint8_t {
   waits,       // off the processor, since it waits
   resumed,     // on a processor again
   mapping,     // [address, address + amount) has become accessible, or was extended to this
-  lost,        // `amount` records before this one
 };
 
 struct KernelRecord {
@@ -47,8 +46,11 @@ class KernelRings {
   // One load for each CPU.
   bool has_records() const noexcept;
   // Appends what is there and gives its room back. Rising times, but for records of
-  // different CPUs that come while this reads.
-  void read(std::vector<KernelRecord>& records);
+  // different CPUs that come while this reads. Returns whether some may be missing since the last
+  // call: the kernel tells of those it dropped with a later record, so a full ring counts as well.
+  bool read(std::vector<KernelRecord>& records);
+  // Records that the kernel has dropped, as far as it has told.
+  std::uint64_t lost() const noexcept { return lost_; }
 
  private:
   struct Ring {
@@ -56,15 +58,17 @@ class KernelRings {
     void* memory = nullptr;
     std::uint64_t fault_id = 0;
     std::uint64_t tail = 0;
+    bool was_full = false;  // at the last read
   };
 
   int open_ring(pid_t process, int cpu, bool with_children);
-  void read_ring(Ring& ring, std::vector<KernelRecord>& records);
+  bool read_ring(Ring& ring, std::vector<KernelRecord>& records);
   void close_all();
 
   std::vector<Ring> rings_;
   std::vector<int> joined_;  // events that write to a ring of rings_
   std::size_t data_bytes_ = 0;
+  std::uint64_t lost_ = 0;
 };
 
 }  // namespace heapwright::collect

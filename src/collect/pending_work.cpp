@@ -48,8 +48,6 @@ void PendingWork::add(const KernelRecord& record, std::uint64_t time_ns, std::si
       push(time_ns, time_ns,
            {.mappings = 1, .mapped_address = record.address, .mapped_bytes = record.amount});
       break;
-    case KernelRecordKind::lost:
-      break;  // of the ring, not of this thread
   }
   if (parts_.size() - next_ > most_parts) make_room(most_parts);
 }

@@ -157,6 +157,12 @@ void open_kernel_events(const Options& options, pid_t program, const Messages& m
     messages.say("note: page faults and waits within calls are not seen: " + kernel_events.state());
 }
 
+void tell_of_losses(const KernelEvents& kernel_events, const Messages& messages) {
+  if (kernel_events.lost() == 0) return;
+  messages.say("note: the kernel dropped at least " + std::to_string(kernel_events.lost()) +
+               " of its records of page faults and waits: what slow calls did meanwhile is unknown");
+}
+
 // The session file's path; "" when none is wanted or it cannot be written.
 std::string write_session(const Options& options, const Report& report, const std::string& first_path) {
   if (!options.follow_children || report.files.empty()) return "";
@@ -215,6 +221,7 @@ int record_program(const Options& options) {
 
   Report report;
   report.exit_code = exit_code_of(collector.run(launch.process_id()));
+  tell_of_losses(kernel_events, messages);
   report.program = check.path;
   report.files = collector.files();
   report.notes = check.notes;

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Why calls were slow: programs that know it by a clock around the call and the kernel's counters."""
 
+import errno
 import json
+import os
+import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Record, Recording, command
+from conftest import Record, Recording, command, programs
 
 MILLISECOND = 1_000_000
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 
 def slow_calls(recording: Recording) -> dict[str, Any]:
@@ -164,6 +168,77 @@ def test_a_quiet_program_has_nothing_slow(record: Record) -> None:
     answer = slow_calls(record("slow_calls", "quiet"))
     assert not answer["patterns"]
     assert not answer["findings"]
+
+
+def test_records_that_the_kernel_drops_are_counted_and_said(record: Record) -> None:
+    recording = record("slow_calls", "lost")
+    answer = slow_calls(recording)
+    needs_kernel_events(answer)
+    faults = recording.note("faults")
+    assert faults > 30_000
+    lost = answer["kernel_events_lost"]
+    # Two records a fault, less those that the rings hold: half a MiB each, 40 bytes a record at least. What
+    # a ring lost that nobody writes to again is not told.
+    assert faults / 2 < lost <= 2 * faults * 1.1
+    [call] = [one for one in answer["calls"] if one["size_bytes"] == 128 << 20 and one["kind"] == "calloc"]
+    assert (call["cause"], call["work"]) == ("unknown", "unknown")
+    assert call["faults"] < faults / 2
+    assert 1 <= answer["kernel"]["incomplete_calls"] <= 5
+    assert f"note: the kernel dropped at least {lost} of its records" in recording.errors
+    line = [command, "explain", recording.paths()[0], "--question", "slow_calls", "--wide"]
+    shown = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=True, timeout=120)
+    assert f"the kernel dropped at least {lost:,} records" in shown.stdout
+
+
+def refused(tmp_path: Path, error: int, *around: object) -> tuple[dict[str, Any], str]:
+    """What is said, and what the collector says, where perf_event_open answers with this error."""
+    recording = Recording(0, "", "", tmp_path)
+    line: list[object] = [*around, programs / "forbids_perf", error, command, "record", "--output"]
+    line += [tmp_path / "refused.heapwright", "--", programs / "slow_calls", "consolidation"]
+    done = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    [said] = [text for text in done.stderr.splitlines() if "are not seen" in text]
+    return slow_calls(recording), said
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (errno.EPERM, "not allowed here (a container's rules, or no memory to lock)"),
+        (errno.ENOSYS, "this kernel has no perf events, or a filter hides them"),
+    ],
+)
+def test_a_filter_that_refuses_is_said_and_verdicts_become_inferred(
+    tmp_path: Path, error: int, why: str
+) -> None:
+    answer, said = refused(tmp_path, error)
+    if error == errno.EPERM and int(PARANOID.read_text()) > 2:
+        why = f"not allowed: kernel.perf_event_paranoid is {PARANOID.read_text().strip()}, 2 would do"
+    assert said == f"heapwright: note: page faults and waits within calls are not seen: {why}"
+    assert answer["kernel_events"] == why
+    evidence = {row["cause"]: row["evidence"] for row in answer["causes"]}
+    assert evidence.pop("consolidation") == "inferred"
+    assert set(evidence) <= {"unknown", "own mapping"}
+    assert evidence.get("unknown", "not known") == "not known"
+    assert answer["descheduled_ns"] == 0
+    assert not any(answer["kernel"].values())
+
+
+def test_a_paranoid_kernel_is_named_with_what_would_do(tmp_path: Path) -> None:
+    """Debian's 3 answers EACCES; in a mount namespace the setting reads 3 for these processes alone."""
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("needs root for a mount namespace")
+    level = tmp_path / "paranoid"
+    level.write_text("3\n")
+    hide = ["unshare", "--mount", "sh", "-c", f'mount --bind "{level}" "{PARANOID}" && exec "$@"', "sh"]
+    if subprocess.run([*hide, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no mount namespace here")
+    before = PARANOID.read_text()
+    answer, said = refused(tmp_path, errno.EACCES, *hide)
+    assert PARANOID.read_text() == before
+    why = "not allowed: kernel.perf_event_paranoid is 3, 2 would do"
+    assert said.endswith(why)
+    assert answer["kernel_events"] == why
 
 
 def test_what_is_touched_between_calls_does_not_make_the_trace_grow(record: Record, tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 // Heap calls that are slow for a reason each, with what the kernel's own
 // counters and a clock around the calls say of them:
 //
-//   slow_calls consolidation | faults | lock | growth | threshold | trim | preempted | slow_free | quiet
+//   slow_calls consolidation | faults | lock | growth | threshold | trim | preempted | slow_free | quiet |
+//   lost
 //
 // Says "note WORD NUMBER": times in ns, counts as they are.
 #include <malloc.h>
@@ -73,6 +74,21 @@ void faults() {
   void* block = calloc(1, 16 << 20);
   note("slow_ns", now_ns() - begin_ns);
   note("faults", static_cast<std::uint64_t>(usage().ru_minflt - before.ru_minflt));
+  free(block);
+}
+
+// The collector, this program's parent, stands still while a call faults more often than its rings hold.
+void lost() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  free(malloc(200 << 20));
+  const rusage before = usage();
+  kill(getppid(), SIGSTOP);
+  void* block = calloc(1, 128 << 20);
+  kill(getppid(), SIGCONT);
+  note("faults", static_cast<std::uint64_t>(usage().ru_minflt - before.ru_minflt));
+  sleep(1);  // until the rings have room again: the kernel tells of a loss with its next record
+  free(calloc(1, 1 << 20));
   free(block);
 }
 
@@ -200,7 +216,8 @@ int main(int count, char** arguments) {
              {"trim", trim},
              {"preempted", preempted},
              {"slow_free", slow_free},
-             {"quiet", quiet}};
+             {"quiet", quiet},
+             {"lost", lost}};
   for (const auto& one : all) {
     if (what != one.name) continue;
     one.run();

@@ -140,7 +140,10 @@ def _notes(answer: Answer) -> list[str]:
             f"{units.counted(rest['calls'], 'slow call')}"
         )
     if answer["kernel_events"] != "recorded":
-        lines.append(f"page faults and waits within calls are not known: {answer['kernel_events']}")
+        lines.append(
+            f"page faults and waits within calls are not known: {answer['kernel_events']}; times have what "
+            "was spent off the processor"
+        )
         return lines
     kernel = answer["kernel"]
     lines.append(
@@ -149,9 +152,14 @@ def _notes(answer: Answer) -> list[str]:
         f"{units.duration(kernel['preempted_ns'])} preempted; the last two are not counted as time in the "
         "allocator"
     )
-    if kernel["incomplete_calls"]:
+    lost, incomplete = answer["kernel_events_lost"], kernel["incomplete_calls"]
+    if lost or incomplete:
+        dropped = (
+            f"the kernel dropped at least {units.counted(lost, 'record')}" if lost else "a ring was full"
+        )
         lines.append(
-            f"the kernel's records of {units.counted(kernel['incomplete_calls'], 'call')} are not whole"
+            f"{dropped}: those of {units.counted(incomplete, 'call')} may not be whole; their cause is "
+            "unknown unless the others tell"
         )
     return lines
 
@@ -203,6 +211,11 @@ QUESTION = Question(
             "text",
             value=lambda report, _: slow_causes.kernel_events(report),
             about='"recorded", or why page faults and waits are not known.',
+        ),
+        Column(
+            "kernel_events_lost",
+            value=lambda report, _: slow_causes.lost_records(report),
+            about="Records that the kernel dropped, of all processes of the session, as far as it told.",
         ),
         Column("slow_from_ns", "ns", value=lambda *_: SLOW_FROM_NS, about="Shorter calls have no cause."),
         Column(

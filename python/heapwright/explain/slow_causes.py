@@ -58,6 +58,12 @@ def kernel_events(report: Report) -> str:
     return report.trace.metadata.condition_values.get("kernel_events", "not in traces of that age")
 
 
+def lost_records(report: Report) -> int:
+    """Of the kernel's, which its rings had no room for."""
+    value = report.trace.metadata.condition_values.get("kernel_events_lost", "0")
+    return int(value) if value.isdecimal() else 0
+
+
 def patterns(report: Report) -> list[Pattern]:
     """What is recognised, longest first."""
     if not report.trace.metadata.durations_recorded:
