@@ -170,7 +170,7 @@ def _findings(answer: Answer) -> list[Finding]:
     found = [
         Finding(_NAMED + share(one["duration_ns"], time_ns), f"{one['name']}: {one['evidence']}")
         for one in answer["patterns"]
-        if one["duration_ns"] >= _NOTICED_NS
+        if one["longest_ns"] >= _NOTICED_NS or one["duration_ns"] >= _WORTH_SHARE * time_ns
     ]
     if found:
         return found
@@ -198,6 +198,7 @@ def _of_one(call: Answer, answer: Answer) -> Finding:
 _PATTERN = (
     Column("name", "text"),
     Column("duration_ns", "ns"),
+    Column("longest_ns", "ns"),
     Column("evidence", "text"),
     Column("remedy", "text"),
 )

@@ -38,10 +38,11 @@ _FIRST_THRESHOLD = 128 * 1024
 
 
 class Pattern(NamedTuple):
-    """A cause that is known by name. duration_ns: what it took, of the calls looked at."""
+    """A cause that is known by name. duration_ns: of the calls looked at; longest_ns: of one of them."""
 
     name: str
     duration_ns: int
+    longest_ns: int
     evidence: str
     remedy: str
 
@@ -80,6 +81,11 @@ def _time_of(report: Report, cause: int) -> tuple[int, int]:
     return sum(row.calls for row in rows), sum(row.duration_ns - row.descheduled_ns for row in rows)
 
 
+def _longest_ns(report: Report, cause: int) -> int:
+    """Of the slowest calls that did this."""
+    return max((call.duration_ns for call in report.facts.slowest if call.work == cause), default=0)
+
+
 def _consolidation(report: Report) -> Iterator[Pattern]:
     calls, time_ns = _time_of(report, CONSOLIDATION)
     longest = next((call for call in report.facts.slowest if call.work == CONSOLIDATION), None)
@@ -90,6 +96,7 @@ def _consolidation(report: Report) -> Iterator[Pattern]:
     yield Pattern(
         "consolidation",
         time_ns,
+        longest.duration_ns,
         f"{units.counted(calls, 'call')} merged what small frees had left: the longest, a "
         f"{KIND_NAMES[longest.kind]} of {units.size(longest.size_bytes)} that took "
         f"{units.duration(longest.duration_ns)}, came after some {units.count(longest.small_frees)} frees of "
@@ -105,6 +112,7 @@ def _trimming(report: Report) -> Iterator[Pattern]:
         yield Pattern(
             "trim stall",
             time_ns,
+            _longest_ns(report, TRIMMING),
             f"{units.counted(calls, 'call')} of malloc_trim took {units.duration(time_ns)}: it locks each "
             "arena while it gives its pages back",
             "call it when nothing waits, or not at all; an allocator that gives back little by little does "
@@ -122,6 +130,7 @@ def _lock(report: Report) -> Iterator[Pattern]:
     yield Pattern(
         "lock",
         kernel.waited_ns,
+        max((call.waited_ns for call in report.facts.slowest), default=0),
         f"threads waited {units.count(kernel.waits)} times within heap calls, "
         f"{units.duration(kernel.waited_ns)} or {units.percent(share(kernel.waited_ns, busy_ns))} of their "
         "time; which lock is not seen, in a heap call it is the allocator's or the kernel's for the "
@@ -141,6 +150,7 @@ def _storm(report: Report) -> Iterator[Pattern]:
     yield Pattern(
         "growth in small steps",
         time_ns,
+        _longest_ns(report, MAPPING),
         f"{units.count(calls)} heap calls asked the kernel for memory and took {units.duration(time_ns)}, "
         f"{units.percent(share(time_ns, all_ns))} of the time in the allocator"
         + (growths if is_arena else ""),
@@ -161,6 +171,7 @@ def _threshold(report: Report) -> Iterator[Pattern]:
     by_program = any(KIND_NAMES[row.kind] == "mallopt" for row in report.facts.by_kind)
     yield Pattern(
         "mmap threshold",
+        0,
         0,
         f"the free at {units.duration(last.time_ns)} of a block from {site_name(site)} raised glibc's mmap "
         f"threshold from {units.size(_FIRST_THRESHOLD)} to {units.size(last.bytes)}"
