@@ -45,11 +45,11 @@ class KernelRings {
   std::uint64_t longest_pause_ns() const noexcept;
   // One load for each CPU.
   bool has_records() const noexcept;
-  // Appends what is there and gives its room back. Rising times, but for records of
+  // Appends what is there and gives its room back. Rising times, except for records of
   // different CPUs that come while this reads. Returns whether some may be missing since the last
   // call: the kernel tells of those it dropped with a later record, so a full ring counts as well.
   bool read(std::vector<KernelRecord>& records);
-  // Records that the kernel has dropped, as far as it has told.
+  // Records that the kernel has dropped, as far as it has said.
   std::uint64_t lost() const noexcept { return lost_; }
 
  private:

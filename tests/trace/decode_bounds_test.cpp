@@ -78,8 +78,8 @@ TEST(DecodeBounds, TheKernelsWorkIsOfACallThatIsThere) {
   };
   EXPECT_EQ(refusal({1, 1, 3, 9}), "decoded");
   EXPECT_EQ(refusal({0, 1, 3, 9, 0, 1, 3, 9}), "decoded");
-  EXPECT_EQ(refusal({2, 1, 3, 9}), "the kernel's work is told of a call that is not there");
-  EXPECT_EQ(refusal({0, 1, 3, 9, 1, 1, 3, 9}), "the kernel's work is told of a call that is not there");
+  EXPECT_EQ(refusal({2, 1, 3, 9}), "the kernel's work names a call that is not there");
+  EXPECT_EQ(refusal({0, 1, 3, 9, 1, 1, 3, 9}), "the kernel's work names a call that is not there");
   EXPECT_EQ(refusal({0, 1, 3}), "the kernel's work in a call is not whole");
   EXPECT_EQ(refusal({0, 32}), "the kernel's work in a call is not whole") << "a part that nobody knows";
   Bytes long_fault{0, 1, 3};

@@ -162,7 +162,7 @@ def _for_any(case: Case) -> list[Remedy]:
             "another allocator",
             None,
             "unknown",
-            "it lays the blocks elsewhere: what it would keep is not told by these addresses, only by a run",
+            "it lays the blocks elsewhere: what it would keep does not follow from these addresses; only a run shows it",
         )
     ]
     huge = case.kinds.bytes_of["huge_pages"]

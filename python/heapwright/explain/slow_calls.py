@@ -216,7 +216,7 @@ QUESTION = Question(
         Column(
             "kernel_events_lost",
             value=lambda report, _: slow_causes.lost_records(report),
-            about="Records that the kernel dropped, of all processes of the session, as far as it told.",
+            about="Records that the kernel dropped, of all processes of the session, as far as it said.",
         ),
         Column("slow_from_ns", "ns", value=lambda *_: SLOW_FROM_NS, about="Shorter calls have no cause."),
         Column(

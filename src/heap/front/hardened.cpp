@@ -136,7 +136,7 @@ Found find_live(const char* function, const void* pointer) noexcept {
   return require_live(function, pointer);
 }
 
-// Of two threads that free the block at once, one is told that it is free.
+// Of two threads that free the block at once, one learns that it is free.
 void mark_freed(const Found& block) noexcept {
   const std::uint64_t freed = block.value | freed_bit;
   if (block.is_of_slab()) {
@@ -164,7 +164,7 @@ void release_found(const Found& block) noexcept {
   stop(line);
 }
 
-// Of a slab; it holds zeros, but for a link in front.
+// Of a slab; it holds zeros, except for a link in front.
 void* hand_out(void* memory, std::size_t bytes) noexcept {
   auto* begin = static_cast<char*>(memory);
   const std::size_t usable = class_of_slab(head_line_of(begin)).block_bytes;
