@@ -162,7 +162,7 @@ def _for_any(case: Case) -> list[Remedy]:
             "another allocator",
             None,
             "unknown",
-            "it lays the blocks elsewhere: what it would keep does not follow from these addresses; only a run shows it",
+            "it lays the blocks elsewhere: these addresses do not say what it would keep, only a run does",
         )
     ]
     huge = case.kinds.bytes_of["huge_pages"]
