@@ -57,15 +57,20 @@ void Activity::add(const order::Run<Piece>& run) {
     return;
   }
   const auto* const rows = run.piece->rows();
+  BinnedSum thread;
+  thread.key = run.lane;
   for (auto index = run.from; index < run.to; ++index) {
     const auto& row = rows[index];
     if ((row.flags & (row_is_mapping | row_not_chosen)) == 0 && bin_ != 0) {
-      add_row(row, *run.piece, run.lane);
+      add_row(row, *run.piece, thread);
     }
+  }
+  if (thread.allocations != 0 || thread.releases != 0) {
+    threads_.add(thread);
   }
 }
 
-void Activity::add_row(const Row& row, const Piece& piece, std::uint32_t lane) {
+void Activity::add_row(const Row& row, const Piece& piece, BinnedSum& thread) {
   const auto bucket = bucket_of(row.duration_ns);
   if ((row.flags & row_acquires) != 0) {
     const bool is_wide = (row.flags & row_is_wide) != 0;
@@ -73,10 +78,11 @@ void Activity::add_row(const Row& row, const Piece& piece, std::uint32_t lane) {
     const auto weight = is_wide ? piece.wide[row.size].weight : 1;
     const BinnedSum sum{row.stack, 0, weight, 0, size * weight, row.duration_ns * weight, 0};
     paths_.add(sum);
-    threads_.add({lane, 0, weight, 0, sum.bytes, sum.allocator_ns, 0});
+    thread.add(sum);
     latencies_[bin_].allocations[bucket] += weight;
   } else if ((row.flags & row_in_realloc) == 0 && !scope_.follows_blocks()) {
-    threads_.add({lane, 0, 0, 1, 0, row.duration_ns, 0});
+    ++thread.releases;
+    thread.allocator_ns += row.duration_ns;
     ++latencies_[bin_].releases[bucket];
   }
 }

@@ -24,7 +24,7 @@ struct Facts;
 // joined two by two.
 class Activity {
  public:
-  static constexpr std::size_t most_rows = std::size_t{1} << 20;
+  static constexpr std::size_t most_rows = std::size_t{1} << 22;
 
   // Does nothing unless scope.wants_activity.
   explicit Activity(const Scope& scope, std::size_t rows_limit = most_rows);
@@ -45,7 +45,8 @@ class Activity {
     Counts releases{};
   };
 
-  void add_row(const Row& row, const Piece& piece, std::uint32_t thread);
+  // Of a chosen block's row; adds what is its thread's to `thread`.
+  void add_row(const Row& row, const Piece& piece, BinnedSum& thread);
   void set_border() noexcept;
   void fold();
   void finish_latencies(Facts& facts) const;

@@ -71,6 +71,8 @@ class Annotations:
         self._trace = trace
         self._connection: DuckDBPyConnection = extras.duckdb().connect()
         self._connection.execute("set enable_progress_bar = false")
+        # How large a stream is, is not known beforehand: guessed to be small, it would be what a join keeps.
+        self._connection.execute("set disabled_optimizers = 'join_order,build_side_probe_side'")
 
     def ask(self, query: str) -> list[Any]:
         self._connection.register("event", self._trace.table("event"))  # a stream is read once

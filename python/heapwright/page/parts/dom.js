@@ -31,6 +31,9 @@ const fill = (node, ...children) => { node.replaceChildren(); return put(node, c
 const number = (text, extra = "") => el("td", { class: "num " + extra }, text);
 const heading = (text, kind = "num", more = {}) => el("th", { class: kind, scope: "col", ...more }, text);
 
+// What only a pointer can do; not on paper.
+const hint = (text) => el("span", { class: "hint" }, text);
+
 // A colour of the style sheet as canvases need it.
 function colour(name) {
   const probe = byId("probe");

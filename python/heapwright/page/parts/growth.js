@@ -37,8 +37,8 @@ function drawGrowth() {
     byId("growth-said").textContent = row ? "It is too small among the call paths to be drawn." : "";
     return;
   }
-  const series = seriesOfSite(row.site), own = hasSlope(row) ? lineOf(row, series) : { line: EDGES.map(() => null), low: [], high: [] };
-  const hasBand = own.low.length > 0, tone = colour(!row.isSure ? "mute" : row.slope > 0 ? "partly_free" : "live");
+  const series = seriesOfSite(row.site), own = row.isSure ? lineOf(row, series) : { line: EDGES.map(() => null), low: [], high: [] };
+  const hasBand = own.low.length > 0, tone = colour(row.slope > 0 ? "partly_free" : "live");
   const line = { stroke: tone, width: 2, points: { show: false }, dash: [7, 4] }, edge = { width: 0, points: { show: false } };
   growth.plot = new uPlot({
     width, height: width < 500 ? 210 : 260, padding: [12, 12, 0, 0], legend: { show: false },

@@ -36,7 +36,7 @@ function drawLifetimes() {
     el("tbody", {}, used.toReversed().map((row) => el("tr", {}, el("th", { scope: "row" }, bytes(sizes[row]).replace(/\.0+(?=\D)/, "")),
       shown.map((at) => box(row, at, lived(at), "")), box(row, ns.length, "still live", "live")))),
     el("tfoot", {}, el("tr", {}, el("td"), shown.map((at) => el("td", {}, at === 0 ? "0" : shortTime(ns[at]))), el("td", { class: "live" }, "live"))));
-  const say = (text) => { byId("heat-said").textContent = text ?? "Point at a field for its figures. Darker: more bytes."; };
+  const say = (text) => fill(byId("heat-said"), text ?? [hint("Point at a field for its figures. "), "Darker: more bytes."]);
   byId("heat").onpointermove = (event) => say(event.target.closest("td")?.dataset.words);
   byId("heat").onpointerleave = () => say();
   say();

@@ -90,7 +90,7 @@ function cellAt(event) {
 
 function describeCell(cell) {
   const band = pages.rows.find(({ first, many }) => cell >= first && cell < first + many);
-  if (!band) return fill(byId("cell"), "Point at a cell, or move with the arrow keys.");
+  if (!band) return fill(byId("cell"), hint("Point at a cell, or move with the arrow keys."));
   const level = cells.levels[pages.scan][cell], blocks = cells.blocks[pages.scan][cell], owner = cells.sites[pages.scan][cell] - 1;
   const address = band.address + (cell - band.first) * D.cellBytes;
   const use = level === 0 ? "not in memory" : level === 1 ? "in memory, no live block"
