@@ -144,7 +144,9 @@ class vector_growth : public Storage {
     }
   };
 
-  constexpr size_type max_vector_size() const noexcept { return storage::max_size_(); }
+  constexpr size_type max_vector_size() const noexcept {
+    return std::min<size_type>(storage::max_size_(), traits::max_size(storage::allocator_()));
+  }
 
   constexpr size_type checked_capacity(size_type wanted) const {
     if (wanted > max_vector_size()) throw_length_error("heapwright::small_vector: longer than max_size()");
@@ -155,7 +157,8 @@ class vector_growth : public Storage {
   // bytes, because no allocator gives less.
   constexpr size_type grown_capacity(size_type added) const {
     const size_type most = max_vector_size();
-    if (added > most - size()) throw_length_error("heapwright::small_vector: longer than max_size()");
+    if (size() > most || added > most - size())
+      throw_length_error("heapwright::small_vector: longer than max_size()");
     constexpr size_type least = 16 / sizeof(value_type);
     const size_type doubled = capacity() > most / 2 ? most : capacity() * 2;
     return std::max({size() + added, std::min(doubled, most), std::min(least, most)});

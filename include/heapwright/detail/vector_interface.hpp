@@ -245,6 +245,16 @@ class vector_interface : public vector_operations<Storage> {
   }
 
   constexpr void swap_inline(vector_interface& other) {
+    if constexpr (!std::is_swappable_v<value_type>) {  // as std::vector's swap, which asks elements for
+                                                       // nothing
+      vector_interface spare(std::move(other));
+      other.move_contents_from(*this);
+      return move_contents_from(spare);
+    } else {
+      swap_elements(other);
+    }
+  }
+  constexpr void swap_elements(vector_interface& other) {
     vector_interface& few = this->size() < other.size() ? *this : other;
     vector_interface& many = this->size() < other.size() ? other : *this;
     const size_type common = few.size();

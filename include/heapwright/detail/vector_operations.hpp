@@ -72,7 +72,7 @@ class vector_operations : public vector_growth<Storage> {
   constexpr const_reverse_iterator crend() const noexcept { return rend(); }
 
   [[nodiscard]] constexpr bool empty() const noexcept { return size() == 0; }
-  constexpr size_type max_size() const noexcept { return storage::max_size_(); }
+  constexpr size_type max_size() const noexcept { return growth::max_vector_size(); }
   constexpr allocator_type get_allocator() const noexcept { return storage::allocator_(); }
   constexpr bool is_inline() const noexcept { return !is_on_heap(); }
 
