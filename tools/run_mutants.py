@@ -31,7 +31,14 @@ build = root / "build" / "release"
 kept = root / "build" / "planted.json"
 CPP_SUFFIXES = {".cpp", ".hpp", ".h"}
 # What journeys and Python tests run of the native programs, and who has the heap linked in.
-SHIPPED = ["heapwright-collect", "heapwright-record", "heapwright", "heapwright-lab", "heapwright-replay", "heap_elevated"]
+SHIPPED = [
+    "heapwright-collect",
+    "heapwright-record",
+    "heapwright",
+    "heapwright-lab",
+    "heapwright-replay",
+    "heap_elevated",
+]
 BUILD_LIMIT_S, TEST_LIMIT_S = 600, 300
 
 

@@ -188,7 +188,7 @@ def test_help_lists_the_commands(command: Command) -> None:
     assert command("--version").out.startswith("heapwright ")
 
 
-COMMANDS = ("record", "explain", "run", "sql", "export", "info", "lab")
+COMMANDS = ("record", "explain", "run", "sql", "export", "info", "replay", "lab")
 
 
 def test_without_arguments_there_is_help(command: Command) -> None:

@@ -56,6 +56,21 @@ TEST(MakePlan, AThreadBeginsWithItsFirstCallAndIsJoinedBehindItsEnd) {
   EXPECT_EQ(turns[2].count, 2u);
 }
 
+TEST(MakePlan, AnExitThatWasNoticedLateComesBehindTheLastCall) {
+  auto trace = trace_of_threads(3);
+  trace.thread_records[1].exit_ns = 2'000'000;
+  trace.thread_records[2].exit_ns = 900'000'000;
+  trace.malloc(1, 100, 0x1000, 40);
+  trace.malloc(2, 1'000'000, 0x2000, 40);
+  trace.malloc(0, 500'000'000, 0x3000, 40);
+  const PlanOf plan(trace);
+  std::vector<std::uint8_t> kinds;
+  for (const auto& operation : plan.operations(0)) kinds.push_back(operation.kind);
+  const std::vector<std::uint8_t> expected{start_thread, join_thread, start_thread,
+                                           static_cast<std::uint8_t>(EventKind::malloc_), join_thread};
+  EXPECT_EQ(kinds, expected);
+}
+
 TEST(MakePlan, TheFirstThreadBeginsAllOthers) {
   auto trace = trace_of_threads(3);
   trace.malloc(0, 100, 0x1000, 40);

@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from heapwright.cli.errors import InputError
 
-COMMANDS = ("record", "explain", "run", "sql", "export", "info", "lab")
+COMMANDS = ("record", "explain", "run", "sql", "export", "info", "replay", "lab")
 SHELLS = ("bash", "zsh", "fish")
 _COMPLETE = "_HEAPWRIGHT_COMPLETE"  # set by the completion scripts
 _TAKE_A_PROGRAM = ("record", "run")
@@ -56,6 +56,10 @@ EXAMPLES = {
         "heapwright export ls.heapwright --to parquet --table block",
     ),
     "info": ("heapwright info ls.heapwright", "heapwright info ls.heapwright --json"),
+    "replay": (
+        "heapwright replay ls.heapwright",
+        "heapwright replay ls.heapwright --on jemalloc,mimalloc --set glibc.arena_max=1",
+    ),
     "lab": ("heapwright lab", "heapwright lab latency --on glibc,heapwright --html latency.html"),
 }  # fmt: skip
 

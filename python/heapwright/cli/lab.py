@@ -12,9 +12,9 @@ import typer
 
 from heapwright.cli import arguments, native_programs, options, output, size_replay
 from heapwright.cli.errors import InputError
+from heapwright.cli.runs_progress import progress
 from heapwright.cli.streams import say
 from heapwright.lab import catalogue, page, tables
-from heapwright.lab.progress import progress
 from heapwright.lab.session import Session
 from heapwright.measure import results
 from heapwright.measure.allocators import Shelf

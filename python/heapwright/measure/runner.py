@@ -76,16 +76,31 @@ def run_case(
 
     hung: allocators that are not waited for again, and where new ones go.
     """
+    arms = arms_of(allocators)
+
+    def run_once(arm: Arm) -> None:
+        progress(f"{experiment.name} {case.name}: {arm.allocator.name}")
+        if not arm.failure:
+            _run_once(program, experiment, case, arm, settings, hung)
+
+    with _minima_files(arms, part):
+        take_turns(arms, settings.runs_of(part), run_once, hung)
+    return arms
+
+
+def arms_of(allocators: Sequence[Allocator]) -> list[Arm]:
+    """One for each, and the control for the first: A A' B C …"""
     arms = [Arm(a, False) for a in allocators]
     arms.insert(1, Arm(allocators[0], True))
-    with _minima_files(arms, part):
-        for _, arm in product(range(settings.runs_of(part)), arms):
-            progress(f"{experiment.name} {case.name}: {arm.allocator.name}")
-            if arm.allocator.name in hung and not arm.failure:
-                arm.failure = "not run: hung before"
-            if not arm.failure:
-                _run_once(program, experiment, case, arm, settings, hung)
     return arms
+
+
+def take_turns(arms: Sequence[Arm], runs: int, run_once: Callable[[Arm], None], hung: set[str]) -> None:
+    """Calls run_once for every arm so often, in turns; one that hung before has failed by then."""
+    for _, arm in product(range(runs), arms):
+        if arm.allocator.name in hung and not arm.failure:
+            arm.failure = "not run: hung before"
+        run_once(arm)
 
 
 def warm_up(

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from heapwright.lab.session import Progress as Report
 from heapwright.report import units
 
+# What is going on, runs done, runs in all.
+Report = Callable[[str, int, int], object]
 _LINE_EVERY_S = 10.0
 
 

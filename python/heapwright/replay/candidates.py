@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""What a recording is replayed on: an allocator with settings. The first is what it was recorded on."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from heapwright.measure.allocators import REFERENCE, Allocator, Shelf
+from heapwright.measure.errors import MeasureError
+from heapwright.model.records import Metadata
+from heapwright.replay import settings
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Allocator):
+    """An allocator with settings; variables: the environment that brings them about."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def environment(self) -> dict[str, str]:
+        """The environment of a process that it serves, without settings of others."""
+        own = {name: value for name, value in os.environ.items() if not settings.is_of_allocators(name)}
+        own.pop("LD_PRELOAD", None)
+        return {**own, **self.variables, **({"LD_PRELOAD": self.path} if self.path else {})}
+
+    def command(self, program: str) -> str:
+        """How to run the program so."""
+        words = [f"{name}={value}" for name, value in self.variables.items()]
+        words += [f"LD_PRELOAD={self.path}"] if self.path else []
+        return " ".join([*words, program])
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The candidates, the reference first. is_recorded: it is what the recording ran on."""
+
+    candidates: list[Candidate]
+    is_recorded: bool
+    notes: list[str]
+
+
+def choose(shelf: Shelf, metadata: Metadata, on: Sequence[str], sets: Sequence[str]) -> Chosen:
+    """Everything named, or all that is here; MeasureError."""
+    parsed = [settings.parse(text) for text in sets]
+    notes: list[str] = []
+    found = [_plain(allocator) for allocator in shelf.choose(on)]
+    reference = _recorded(shelf, metadata, notes)
+    is_recorded = reference is not None
+    if reference is None:
+        reference = next((a for a in found if a.name == REFERENCE), None) or _plain(
+            shelf.choose([REFERENCE])[0]
+        )
+    others = [a for a in found if (a.path, dict(a.variables)) != (reference.path, dict(reference.variables))]
+    for allocator, chosen in parsed:
+        base = shelf.choose([allocator])[0]
+        words = ",".join(f"{name}={value}" for name, value in chosen.items())
+        variables = settings.environment_of(allocator, chosen)
+        others.append(Candidate(f"{allocator} {words}", base.version, base.path, variables))
+    return Chosen(_with_own_names([reference, *others]), is_recorded, notes)
+
+
+def _plain(allocator: Allocator) -> Candidate:
+    return Candidate(allocator.name, allocator.version, allocator.path)
+
+
+def _with_own_names(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Results are kept by name."""
+    seen: dict[str, int] = {}
+    named = []
+    for candidate in candidates:
+        seen[candidate.name] = seen.get(candidate.name, 0) + 1
+        number = seen[candidate.name]
+        named.append(candidate if number == 1 else replace(candidate, name=f"{candidate.name} ({number})"))
+    return named
+
+
+def _recorded(shelf: Shelf, metadata: Metadata, notes: list[str]) -> Candidate | None:
+    """What the recording says it ran on, with its settings; None where that is not here."""
+    variables = {
+        name: value for name, value in metadata.condition_values.items() if settings.is_of_allocators(name)
+    }
+    recorded = re.fullmatch(r"(.*?)(?: \((/.*)\))?", metadata.allocator)
+    name, path = (recorded[1], recorded[2] or "") if recorded else ("", "")
+    try:
+        if name.split(" ")[0] == REFERENCE:
+            base = shelf.choose([REFERENCE])[0]
+            version = name.partition(" ")[2]
+        elif path and Path(path).is_file():
+            base = _known_by_path(shelf, path)
+            version = name.partition(" ")[2] or base.version
+        else:
+            notes.append(f"recorded on {metadata.allocator or 'an unknown allocator'}, which is not here")
+            return None
+    except MeasureError as error:
+        notes.append(f"recorded on {metadata.allocator}, which cannot be replayed on: {error}")
+        return None
+    if version and base.version and version != base.version:
+        notes.append(f"recorded on {name}; here is {base.version}")
+    settings_words = ",".join(f"{variable}={value}" for variable, value in variables.items())
+    return Candidate(f"{base.name} {settings_words}".strip(), base.version, base.path, variables)
+
+
+def _known_by_path(shelf: Shelf, path: str) -> Allocator:
+    resolved = str(Path(path).resolve())
+    known = next((name for name, file in shelf.files().items() if file == resolved), path)
+    return shelf.choose([known])[0]

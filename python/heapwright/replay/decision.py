@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""What a candidate would take, beside the reference: figures, differences, and whether there is one.
+
+Memory is a prediction for the recorded process: what was recorded, and how much more or less than the
+reference the candidate's replay takes. There is a difference only where it is larger than the noise of the
+runs and larger than the error that the replay of the reference shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any, NamedTuple
+
+from heapwright.measure import statistics
+from heapwright.measure.runner import Arm
+from heapwright.measure.statistics import Summary
+from heapwright.replay.fidelity import Fidelity
+
+BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
+# A share of the reference's figure; less is nothing to change an allocator for.
+LEAST_DIFFERENCE = 0.01
+# The recording knows the memory at its end, and not what it is after a while.
+_AT_THE_END = {"idle_bytes": "end_bytes"}
+
+
+class Figure(NamedTuple):
+    """A column of the decision table."""
+
+    key: str
+    label: str
+    unit: str
+    is_memory: bool
+    # What is said of a candidate that has less of it.
+    less: str
+    is_shown: bool = True
+
+
+FIGURES = (
+    Figure("time_ns", "CPU time", "ns", False, "less time in the heap"),
+    Figure("peak_bytes", "peak", "bytes", True, "less memory at the peak"),
+    Figure("mean_bytes", "mean", "bytes", True, "less memory on average"),
+    Figure("end_bytes", "end", "bytes", True, "less memory at the end"),
+    Figure("idle_bytes", "after idle", "bytes", True, "less memory when idle", is_shown=False),
+    Figure("p999_ns", "p99.9", "ns", False, "a shorter tail"),
+)
+
+
+def dry_cpu_ns(runs: Sequence[Mapping[str, Any]]) -> float:
+    """What the replay takes without a heap call; 0 where it could not be run."""
+    return median(float(run["cpu_ns"]) for run in runs) if runs else 0.0
+
+
+class Table:
+    """The figures of all candidates; the first is the reference, with its control behind it."""
+
+    def __init__(
+        self, memory: Sequence[Arm], time: Sequence[Arm], dry_ns: float, truth: Fidelity | None
+    ) -> None:
+        self.dry_ns = dry_ns
+        self._truth = truth
+        self._arms = {True: memory, False: time}
+
+    def figures_of(self, number: int) -> dict[str, Any]:
+        """By key, of the candidate with this number; what was not measured is not there."""
+        found = {}
+        for figure in FIGURES:
+            arms = self._arms[figure.is_memory]
+            measured = [arm for arm in arms if not arm.is_control]
+            control = [arm for arm in arms if arm.is_control]
+            reference = self._summary(figure, [measured[0], *control])
+            own = reference if number == 0 else self._summary(figure, [measured[number]])
+            if own is not None:
+                found[figure.key] = self._record(figure, own, reference, number == 0)
+        return found
+
+    def _values(self, figure: Figure, arm: Arm) -> list[float]:
+        if arm.failure:
+            return []
+        if figure.key == "time_ns":
+            return [max(float(run["cpu_ns"]) - self.dry_ns, 0.0) for run in arm.runs]
+        return [float(run[figure.key]) for run in arm.runs]
+
+    def _summary(self, figure: Figure, arms: Sequence[Arm]) -> Summary | None:
+        values = [value for arm in arms for value in self._values(figure, arm)]
+        return statistics.summarize(values) if values else None
+
+    def _record(
+        self, figure: Figure, own: Summary, reference: Summary | None, is_reference: bool
+    ) -> dict[str, Any]:
+        shift = self._shift(figure)
+        record: dict[str, Any] = {"value": max(own.median + shift, 0.0), **asdict(own)}
+        del record["median"]
+        for key in ("low", "high"):
+            record[key] = max(record[key] + shift, 0.0)
+        if reference is None or is_reference:
+            return {
+                **record,
+                "difference": 0.0,
+                "relative_difference": 0.0,
+                "verdict": SAME if is_reference else UNKNOWN,
+            }
+        difference = own.median - reference.median
+        whole = reference.median + shift
+        return {
+            **record,
+            "difference": difference,
+            "relative_difference": difference / whole if whole > 0 else 0.0,
+            "verdict": self._verdict(figure, own, reference, difference),
+        }
+
+    def _verdict(self, figure: Figure, own: Summary, reference: Summary, difference: float) -> str:
+        if min(own.runs, reference.runs) < 2:
+            return UNKNOWN
+        is_noise = statistics.are_equal(own, reference, reference.noise)
+        whole = reference.median + self._shift(figure)
+        if is_noise or abs(difference) <= max(self._error(figure), LEAST_DIFFERENCE * whole):
+            return SAME
+        return BETTER if difference < 0 else WORSE
+
+    def _shift(self, figure: Figure) -> float:
+        """What the recorded process had beside the replay: memory when idle is compared at the end."""
+        if self._truth is None or not figure.is_memory:
+            return 0.0
+        key = _AT_THE_END.get(figure.key, figure.key)
+        same = next(f for f in FIGURES if f.key == key)
+        arms = self._arms[True]
+        reference = self._summary(same, [arm for arm in arms if arm.is_control or arm is arms[0]])
+        return float(getattr(self._truth.recorded, key)) - reference.median if reference else 0.0
+
+    def _error(self, figure: Figure) -> float:
+        if self._truth is None or not figure.is_memory:
+            return 0.0
+        return float(getattr(self._truth.errors, _AT_THE_END.get(figure.key, figure.key)))

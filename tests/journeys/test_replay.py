@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Recorded programs replayed: the replay's memory is the recorded one, or the report says by how much it is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import Record, collector
+from heapwright.cli import run_command
+
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def _use_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEAPWRIGHT_BIN", str(collector.parent))
+
+
+def replayed(record: Record, capsys: pytest.CaptureFixture[str], load: str) -> dict[str, Any]:
+    file = record("replayed_loads", load).paths()[0]
+    capsys.readouterr()
+    assert run_command(["replay", str(file), "--on", "glibc", "--runs", "2", "--idle", "0", "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert document["is_recorded"]
+    return document["fidelity"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("load", "least_mib"), [("staggered", 10), ("chains", 10)])
+def test_memory_is_that_of_the_recording(
+    record: Record, capsys: pytest.CaptureFixture[str], load: str, least_mib: int
+) -> None:
+    truth = replayed(record, capsys, load)
+    assert truth["recorded"]["peak_bytes"] > least_mib * MIB
+    for figure in ("peak_bytes", "end_bytes"):
+        assert truth["errors"][figure] < 0.05 * truth["recorded"]["peak_bytes"], figure
+
+
+def test_what_a_program_leaves_untouched_is_told_as_an_error(
+    record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = replayed(record, capsys, "quarter")
+    assert 9 * MIB < truth["recorded"]["peak_bytes"] < 13 * MIB
+    assert truth["errors"]["peak_bytes"] > 25 * MIB

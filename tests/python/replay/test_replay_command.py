@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""heapwright replay as users type it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from heapwright.cli import run_command
+from lab_runs import faulty
+from written_traces import CALLOC, DELETE, FREE, MALLOC, NEW, REALLOC, MadeTrace
+
+
+def made_trace() -> MadeTrace:
+    """A process of two threads whose trace names glibc."""
+    made = MadeTrace()
+    made.meta("program", "/opt/shop/server").meta("command", "/opt/shop/server")
+    made.meta("allocator", "glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)").meta("process_id", 100)
+    made.line("thread", 0, 100, "main", 0, 0).line("thread", 1, 101, "worker", 500, 9000000)
+    for number in range(200):
+        made.event(MALLOC, 0x10000 + 4096 * number, 3000)
+    made.event(CALLOC, 0x3000, 50)
+    made.event(REALLOC, 0x4000, 500, old=0x3000)
+    made.event(NEW, 0x5000, 64)
+    made.event(DELETE, 0x5000, thread=1)
+    made.event(FREE, 0x4000)
+    for time_ns, bytes_ in ((1000, 100_000), (30_000, 700_000)):
+        made.line("memory", time_ns, bytes_)
+    return made
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    return str(made_trace().write(tmp_path / "server.heapwright"))
+
+
+QUICK = ["--runs", "2", "--idle", "0"]
+
+
+def test_json_is_the_document(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["replay", file, "--on", "glibc", "--set", "glibc.arena_max=1", *QUICK, "--json"]
+    assert run_command(words) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == "heapwright.replay/1"
+    assert document["is_recorded"]
+    assert [c["name"] for c in document["candidates"]] == ["glibc", "glibc arena_max=1"]
+    assert document["candidates"][1]["variables"] == {"MALLOC_ARENA_MAX": "1"}
+    assert document["candidates"][1]["command"] == "MALLOC_ARENA_MAX=1 /opt/shop/server"
+    assert document["plan"]["before_recording"] == 0
+    assert document["fidelity"]["recorded"]["peak_bytes"] == 700_000
+    assert document["candidates"][0]["figures"]["peak_bytes"]["value"] == 700_000
+    assert document["candidates"][0]["runs"]["time"][0]["calls"] == 205
+
+
+def test_the_answer_comes_first_and_what_to_type_last(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["replay", file, "--on", "glibc", *QUICK]) == 0
+    said = capsys.readouterr()
+    said_in_one = " ".join(said.out.split())
+    assert said_in_one.startswith("Nothing here has less time in the heap than glibc.")
+    assert "were recorded; errors: " in said_in_one
+    assert "next: " in said.err
+
+
+def test_markdown(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["replay", file, "--on", "glibc", *QUICK, "--md"]) == 0
+    assert "| allocator | CPU time | peak |" in capsys.readouterr().out
+
+
+def test_crashing_and_hanging_allocators_are_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = made_trace()
+    for _ in range(3000):
+        made.event(MALLOC, 0x1000, 100).event(FREE, 0x1000)
+    file = str(made.write(tmp_path / "busy.heapwright"))
+    on = f"glibc,{faulty}/crashing.so,{faulty}/hanging.so"
+    assert run_command(["replay", file, "--on", on, *QUICK, "--limit", "5", "--json"]) == 2
+    said = capsys.readouterr()
+    found = {c["name"]: c["failure"] for c in json.loads(said.out)["candidates"]}
+    assert found["glibc"] == ""
+    assert "crashed" in found["crashing"]
+    assert "hung" in found["hanging"]
+    assert "heapwright: crashing crashed" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--on", "jemaloc"], "no allocator jemaloc; did you mean jemalloc?"),
+        (["--on", "/no/such.so"], "no file /no/such.so"),
+        (["--set", "glibc.arena_mx=1"], "did you mean arena_max?"),
+        (["--runs", "0"], "--runs takes 1 to 100"),
+        (["--idle", "-1"], "--idle takes seconds"),
+        (["--limit", "0"], "--limit takes seconds"),
+        (["--json", "--md"], "--json and --md both mean standard output"),
+    ],
+)
+def test_bad_input_is_one_line(
+    file: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["replay", file, *words]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert message in lines[0]
+
+
+def test_a_recording_that_is_not_whole_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = made_trace().meta("sample_mean_bytes", 4096)
+    file = str(made.write(tmp_path / "sampled.heapwright"))
+    assert run_command(["replay", file]) == 2
+    assert "cannot be replayed truly: it is a sample" in capsys.readouterr().err
+    assert run_command(["replay", file, "--on", "glibc", *QUICK, "--anyway"]) == 0
+    assert "note: not a whole recording" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_recording_of_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(MadeTrace().meta("program", "/opt/x").write(tmp_path / "empty.heapwright"))
+    assert run_command(["replay", file, "--on", "glibc"]) == 2
+    assert "has no heap call that can be replayed" in capsys.readouterr().err
+
+
+def test_no_room_for_the_plan_is_said_before(
+    file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10})())
+    assert run_command(["replay", file, "--on", "glibc"]) == 2
+    assert "name a folder with more room by TMPDIR" in capsys.readouterr().err
+
+
+def test_more_memory_than_the_machine_has_is_said_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = made_trace()
+    made.event(MALLOC, 0x10_0000_0000, 1 << 43)
+    file = str(made.write(tmp_path / "large.heapwright"))
+    assert run_command(["replay", file, "--on", "glibc"]) == 2
+    assert "the recorded blocks take 8388609 MiB" in capsys.readouterr().err

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""What counts as a difference, and what memory is predicted: worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from heapwright.measure.allocators import Allocator
+from heapwright.measure.runner import Arm
+from heapwright.replay import show
+from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WORSE, Table
+from heapwright.replay.fidelity import Curve, Fidelity
+
+MIB = 1 << 20
+
+
+def arms(*by_name: tuple[str, list[dict[str, float]]]) -> list[Arm]:
+    made = [Arm(Allocator(name, "1", ""), False, list(runs)) for name, runs in by_name]
+    made.insert(1, Arm(made[0].allocator, True, list(made[0].runs)))
+    return made
+
+
+def memory(mib: float) -> list[dict[str, float]]:
+    keys = ("peak_bytes", "mean_bytes", "end_bytes", "idle_bytes")
+    return [dict.fromkeys(keys, mib * MIB)] * 3
+
+
+def time(*cpu_ms: float) -> list[dict[str, float]]:
+    return [{"cpu_ns": ms * 1e6, "p999_ns": 100.0} for ms in cpu_ms]
+
+
+def truth(error_mib: float) -> Fidelity:
+    """80 MiB recorded where the reference's replay has 50."""
+    error = error_mib * MIB
+    return Fidelity(
+        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 0, 0), 0.0, Curve(error, error, error)
+    )
+
+
+def figure(table: Table, number: int, key: str) -> dict[str, Any]:
+    found: dict[str, Any] = table.figures_of(number)[key]
+    return found
+
+
+def table_of(other_mib: float, error_mib: float) -> Table:
+    return Table(
+        arms(("a", memory(50)), ("b", memory(other_mib))),
+        arms(("a", time(5, 5)), ("b", time(5, 5))),
+        0,
+        truth(error_mib),
+    )
+
+
+def test_memory_is_what_was_recorded_and_the_difference() -> None:
+    found = figure(table_of(30, 1), 1, "peak_bytes")
+    assert found["value"] == 60 * MIB
+    assert found["difference"] == -20 * MIB
+    assert found["relative_difference"] == -0.25
+    assert found["verdict"] == BETTER
+    assert figure(table_of(30, 1), 0, "peak_bytes")["value"] == 80 * MIB
+
+
+@pytest.mark.parametrize(
+    ("other_mib", "error_mib", "verdict"),
+    [(30, 25, SAME), (30, 15, BETTER), (70, 25, SAME), (70, 15, WORSE), (49.5, 0, SAME), (49, 0, BETTER)],
+)
+def test_a_difference_within_the_replays_error_is_none(
+    other_mib: float, error_mib: float, verdict: str
+) -> None:
+    assert figure(table_of(other_mib, error_mib), 1, "peak_bytes")["verdict"] == verdict
+
+
+def test_the_replays_own_time_is_left_out() -> None:
+    table = Table(
+        arms(("a", memory(1)), ("b", memory(1))), arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5))), 3e6, None
+    )
+    assert figure(table, 0, "time_ns")["value"] == 6e6
+    assert figure(table, 1, "time_ns")["relative_difference"] == pytest.approx(-2 / 3)
+
+
+def test_noise_and_single_runs_rank_nothing() -> None:
+    noisy = Table(
+        arms(("a", memory(1)), ("b", memory(1))), arms(("a", time(5, 9, 7)), ("b", time(6, 8, 4))), 0, None
+    )
+    assert figure(noisy, 1, "time_ns")["verdict"] == SAME
+    single = Table(arms(("a", memory(1)), ("b", memory(1))), arms(("a", time(9)), ("b", time(5))), 0, None)
+    assert figure(single, 1, "time_ns")["verdict"] == UNKNOWN
+
+
+def document(*, failure: str = "") -> dict[str, Any]:
+    table = table_of(30, 1)
+    candidates = [
+        {
+            "name": name,
+            "version": "1",
+            "failure": "",
+            "command": f"{name} run",
+            "figures": table.figures_of(number),
+        }
+        for number, name in enumerate(("a", "b"))
+    ]
+    if failure:
+        candidates[1] |= {"failure": failure, "figures": {}}
+    return {"reference": "a", "candidates": candidates, "trace": "x.heapwright"}
+
+
+def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
+    assert show.verdict(document())[1] == "b has less memory at the peak: −25 % (20.0 MiB)."
+    assert show.next_command(document()) == "b run"
+
+
+def test_without_a_winner_it_says_so() -> None:
+    failed = document(failure="crashed: SIGSEGV")
+    assert show.verdict(failed)[1] == "Nothing here has less memory at the peak than a."
+    assert "--set" in show.next_command(failed)
+    assert show.failures(failed) == ["b crashed: SIGSEGV"]

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""The error of a replay, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+from heapwright.replay import fidelity
+
+MIB = 1 << 20
+TIMES = [0, 10, 20, 30]
+
+
+def test_memory_beside_the_heap_is_no_error() -> None:
+    recorded = [5 * MIB, 25 * MIB, 45 * MIB, 15 * MIB]
+    truth = fidelity.compare(TIMES, recorded, [value - 5 * MIB for value in recorded])
+    assert truth is not None
+    assert truth.beside_heap_bytes == 5 * MIB
+    assert truth.errors == (0, 0, 0)
+    assert truth.recorded == (45 * MIB, 25 * MIB, 15 * MIB)
+
+
+def test_each_error_is_that_of_its_figure() -> None:
+    truth = fidelity.compare(TIMES, [1 * MIB, 9 * MIB, 5 * MIB, 2 * MIB], [0, 9 * MIB, 4 * MIB, 5 * MIB])
+    assert truth is not None
+    assert truth.errors == pytest.approx((1 * MIB, MIB / 3, 4 * MIB))
+    assert truth.relative_peak == 1 / 9
+
+
+def test_what_the_program_never_touched_is_an_error_even_from_the_start() -> None:
+    truth = fidelity.compare(TIMES, [10 * MIB] * 4, [40 * MIB] * 4)
+    assert truth is not None
+    assert truth.errors.peak_bytes == 30 * MIB - (256 << 10)
+
+
+def test_without_readings_nothing_is_known() -> None:
+    assert fidelity.compare([], [], []) is None
+    assert fidelity.compare([1.0], [0.0], [5.0]) is None

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Settings by name become the variables that the allocators read."""
+
+from __future__ import annotations
+
+import pytest
+from heapwright.measure.errors import MeasureError
+from heapwright.replay import settings
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("glibc.arena_max=1", {"MALLOC_ARENA_MAX": "1"}),
+        ("glibc.mmap_threshold=128k,top_pad=1M", {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TOP_PAD_": "1048576"}),
+        (
+            "glibc.tcache_count=0,mxfast=0",
+            {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"},
+        ),
+        ("jemalloc.narenas=1,dirty_decay_ms=-1", {"MALLOC_CONF": "narenas:1,dirty_decay_ms:-1"}),
+        ("mimalloc.purge_delay=0", {"MIMALLOC_PURGE_DELAY": "0"}),
+    ],
+)  # fmt: skip
+def test_names_become_variables(text: str, variables: dict[str, str]) -> None:
+    allocator, chosen = settings.parse(text)
+    assert settings.environment_of(allocator, chosen) == variables
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("arena_max=1", "--set takes ALLOCATOR.NAME=VALUE"),
+        ("glibc", "--set takes ALLOCATOR.NAME=VALUE"),
+        ("hoard.x=1", "no settings of hoard are known; there are: glibc"),
+        ("glibc.arena_mx=1", "glibc has no setting arena_mx; did you mean arena_max?"),
+        ("glibc.arena_max=many", "glibc.arena_max takes a whole number, not 'many'"),
+        ("glibc.top_pad=1x", "glibc.top_pad takes a number of bytes such as"),
+        ("glibc.arena_max", "--set takes NAME=VALUE, such as glibc.arena_max=1"),
+        ("jemalloc.thp=always:x", "jemalloc.thp takes one word"),
+    ],
+)
+def test_what_is_not_known_is_named(text: str, message: str) -> None:
+    with pytest.raises(MeasureError, match=message.replace("?", r"\?")):
+        settings.parse(text)
+
+
+def test_variables_of_allocators_are_known() -> None:
+    assert settings.is_of_allocators("MALLOC_ARENA_MAX")
+    assert settings.is_of_allocators("GLIBC_TUNABLES")
+    assert not settings.is_of_allocators("PATH")
+    assert not settings.is_of_allocators("PYTHONMALLOC")
