@@ -13,7 +13,7 @@ using heapwright::tracked_small_vector;
 struct words_of_a_line;  // names the place in the statistics
 
 // Takes a small_vector of any N.
-void split(std::string_view line, small_vector_ref<std::string_view> words) {
+static void split(std::string_view line, small_vector_ref<std::string_view> words) {
   while (!line.empty()) {
     const std::size_t space = line.find(' ');
     words.push_back(line.substr(0, space));

@@ -223,8 +223,9 @@ cache_forecast replay(Policy& policy, std::span<const buffer_event> events) {
   }
   result.counters = policy.counters();
   policy.drain(drop);  // the blocks end here
-  const auto requests = static_cast<double>(result.counters.hits + result.counters.misses);
-  result.hit_percent = requests == 0 ? 0 : 100.0 * static_cast<double>(result.counters.hits) / requests;
+  const auto requests = result.counters.hits + result.counters.misses;
+  result.hit_percent =
+      requests == 0 ? 0 : 100.0 * static_cast<double>(result.counters.hits) / static_cast<double>(requests);
   result.used_percent = events.empty() ? 100.0 : 100.0 * used_sum / static_cast<double>(events.size());
   return result;
 }

@@ -70,7 +70,7 @@ class class_heap {
   // no other thread allocates meanwhile; the peak of several threads may miss
   // up to 32 objects of each.
   static class_heap_statistics heap_statistics() noexcept {
-    const std::scoped_lock lock(registry_);
+    const std::scoped_lock<std::mutex> lock(registry_);
     totals sum = past_;
     for (const thread_cache* own = caches_; own != nullptr; own = own->next) sum.add(*own);
     const std::int64_t flushed = live_.load(std::memory_order_relaxed);
@@ -80,7 +80,7 @@ class class_heap {
   }
   // The peak starts again from what is live.
   static void reset_heap_peak() noexcept {
-    const std::scoped_lock lock(registry_);
+    const std::scoped_lock<std::mutex> lock(registry_);
     std::int64_t live = live_.load(std::memory_order_relaxed);
     for (thread_cache* own = caches_; own != nullptr; own = own->next) {
       live += own->unflushed.load(std::memory_order_relaxed);
@@ -151,14 +151,14 @@ class class_heap {
   // Written by its thread only, the counts read by all.
   struct thread_cache {
     thread_cache() noexcept {
-      const std::scoped_lock lock(registry_);
+      const std::scoped_lock<std::mutex> lock(registry_);
       next = std::exchange(caches_, this);
     }
     thread_cache(const thread_cache&) = delete;
     thread_cache& operator=(const thread_cache&) = delete;
     ~thread_cache() {
       empty(*this, block_count);
-      const std::scoped_lock lock(registry_);
+      const std::scoped_lock<std::mutex> lock(registry_);
       flush(*this);
       past_.objects += objects.load(std::memory_order_relaxed);
       past_.bytes += bytes.load(std::memory_order_relaxed);
@@ -220,7 +220,7 @@ class class_heap {
     own.most_unflushed.store(0, std::memory_order_relaxed);
   }
   [[gnu::noinline]] static void count_late(std::int64_t objects, std::int64_t bytes) noexcept {
-    const std::scoped_lock lock(registry_);
+    const std::scoped_lock<std::mutex> lock(registry_);
     past_.objects += objects > 0;
     past_.bytes += static_cast<std::uint64_t>(bytes);
     raise_peak(live_.fetch_add(objects, std::memory_order_relaxed) + objects);

@@ -222,7 +222,7 @@ class deferred_free {
     known_head_ = head_.load(std::memory_order_acquire);
     if (tail - known_head_ <= mask_) return put(added, tail);
     ++drained_by_caller_;
-    const std::unique_lock lock(drain_mutex_, std::try_to_lock);
+    const std::unique_lock<std::mutex> lock(drain_mutex_, std::try_to_lock);
     if (!lock) return added.destroy(added.object);
     struct put_at_end {  // also when a destruction throws: there is room then
       deferred_free& queue;
@@ -293,11 +293,11 @@ class deferred_free {
   void enlist() {
     static const int registered = pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
     static_cast<void>(registered);
-    const std::scoped_lock lock(list_mutex_);
+    const std::scoped_lock<std::mutex> lock(list_mutex_);
     next_ = std::exchange(queues_, this);
   }
   void delist() noexcept {
-    const std::scoped_lock lock(list_mutex_);
+    const std::scoped_lock<std::mutex> lock(list_mutex_);
     deferred_free** link = &queues_;
     while (*link != this) link = &(*link)->next_;
     *link = next_;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <new>
 
 #include "heapwright/detail/check.hpp"
 
@@ -22,10 +23,11 @@ class huge_page_resource : public std::pmr::memory_resource {
  public:
   static constexpr std::size_t page_bytes = std::size_t{2} << 20;
 
-  // One for the whole program.
+  // One for the whole program. It never ends: static objects may free into it to the last.
   static huge_page_resource* instance() noexcept {
-    static huge_page_resource own;
-    return &own;
+    alignas(huge_page_resource) static std::byte room[sizeof(huge_page_resource)];
+    static auto* const own = ::new (static_cast<void*>(room)) huge_page_resource;
+    return own;
   }
 
  private:

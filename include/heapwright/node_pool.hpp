@@ -136,7 +136,7 @@ class node_pool final : public std::pmr::memory_resource {
   // requires that no thread uses one of these pools meanwhile.
   static node_pool_totals totals(std::string_view name) noexcept {
     node_pool_totals result{};
-    const std::scoped_lock lock(named_mutex_);
+    const std::scoped_lock<std::mutex> lock(named_mutex_);
     for (const node_pool* pool = named_; pool != nullptr; pool = pool->next_named_) {
       if (pool->name_ != name) continue;
       ++result.pools;
@@ -254,12 +254,12 @@ class node_pool final : public std::pmr::memory_resource {
 
   // Pools with a name, of all threads.
   void enlist() noexcept {
-    const std::scoped_lock lock(named_mutex_);
+    const std::scoped_lock<std::mutex> lock(named_mutex_);
     next_named_ = std::exchange(named_, this);
     if (next_named_ != nullptr) next_named_->previous_named_ = this;
   }
   void delist() noexcept {
-    const std::scoped_lock lock(named_mutex_);
+    const std::scoped_lock<std::mutex> lock(named_mutex_);
     (previous_named_ != nullptr ? previous_named_->next_named_ : named_) = next_named_;
     if (next_named_ != nullptr) next_named_->previous_named_ = previous_named_;
   }

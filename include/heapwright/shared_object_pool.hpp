@@ -59,7 +59,7 @@ class shared_object_pool {
                      "destroyed before all its objects came back");
     node_list all;
     {
-      const std::scoped_lock lock(registry_);
+      const std::scoped_lock<std::mutex> lock(registry_);
       for (magazine* own = magazines_; own != nullptr; own = own->next_of_pool) {
         while (own->count != 0) all.add(own->idle[--own->count]);
         own->pool = nullptr;  // the thread frees it
@@ -119,7 +119,7 @@ class shared_object_pool {
       while (own->count > count) surplus.add(unkeep(*own));
     }
     {
-      const std::scoped_lock lock(mutex_);
+      const std::scoped_lock<std::mutex> lock(mutex_);
       while (depot_.size() > count) surplus.add(take_from_depot());
     }
     surplus.destroy();
@@ -128,7 +128,7 @@ class shared_object_pool {
   // Exact when no other thread uses the pool meanwhile. `limit_bytes` is the
   // largest of any thread.
   pool_statistics statistics() const {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock<std::mutex> lock(mutex_);
     pool_statistics s{};
     s.idle_objects = depot_.size();
     s.retained_bytes = depot_bytes_;
@@ -250,7 +250,7 @@ class shared_object_pool {
   magazine* new_magazine(thread_magazines& all) noexcept {
     auto* fresh = new (std::nothrow) magazine(this);
     if (fresh == nullptr) return nullptr;
-    const std::scoped_lock lock(registry_, mutex_);
+    const std::scoped_lock<std::mutex, std::mutex> lock(registry_, mutex_);
     all.forget_past_pools();
     fresh->next_of_thread = std::exchange(all.first, fresh);
     fresh->next_of_pool = std::exchange(magazines_, fresh);
@@ -263,14 +263,14 @@ class shared_object_pool {
   static void retire(magazine* own) noexcept {
     node_list surplus;
     {
-      const std::scoped_lock lock(registry_);
+      const std::scoped_lock<std::mutex> lock(registry_);
       if (own->pool != nullptr) own->pool->take_back(*own, surplus);
     }
     surplus.destroy();
     delete own;
   }
   void take_back(magazine& own, node_list& surplus) {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock<std::mutex> lock(mutex_);
     depot_limit_ += own.capacity;
     while (own.count != 0) put_in_depot(unkeep(own), surplus);
     past_.add(own);
@@ -288,7 +288,7 @@ class shared_object_pool {
   [[gnu::noinline]] T* take_slow(magazine* own) {
     node* taken = nullptr;
     {
-      const std::scoped_lock lock(mutex_);
+      const std::scoped_lock<std::mutex> lock(mutex_);
       if (!depot_.empty()) taken = take_from_depot();
       for (std::size_t i = own != nullptr ? own->capacity / 2 : 0; i != 0 && !depot_.empty(); --i) {
         keep(*own, take_from_depot());
@@ -321,7 +321,7 @@ class shared_object_pool {
   [[gnu::noinline]] bool make_room(magazine& own, node* back) noexcept {
     node_list surplus;
     {
-      const std::scoped_lock lock(mutex_);
+      const std::scoped_lock<std::mutex> lock(mutex_);
       if (own.capacity == 0) {
         back->is_idle = true;
         back->counted_bytes = learner::retained(back->object);
@@ -387,7 +387,7 @@ class shared_object_pool {
     if (depot_size() == 0) return;
     node* idle = nullptr;
     {
-      const std::scoped_lock lock(mutex_);
+      const std::scoped_lock<std::mutex> lock(mutex_);
       if (depot_.empty()) return;
       std::swap(depot_[next_swept_++ % depot_.size()], depot_.back());
       idle = take_from_depot();
@@ -396,7 +396,7 @@ class shared_object_pool {
     idle->counted_bytes = learner::retained(idle->object);
     node_list surplus;
     {
-      const std::scoped_lock lock(mutex_);
+      const std::scoped_lock<std::mutex> lock(mutex_);
       put_in_depot(idle, surplus);
     }
     surplus.destroy();

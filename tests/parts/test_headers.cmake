@@ -7,6 +7,11 @@ if(NOT path_of_compiler)
   message(FATAL_ERROR "no ${COMPILER}: type tools/setup.sh test")
 endif()
 set(warnings -Wall -Wextra -Wconversion -Wshadow -Werror)
+if(COMPILER MATCHES "clang" AND OPTIONS MATCHES "-O0")
+  # All but: older standards, layout, what headers alone cannot avoid, the sanitizers' own names.
+  set(strict -Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-c++20-compat -Wno-padded
+    -Wno-weak-vtables -Wno-reserved-identifier)
+endif()
 
 # clang says all it has to say before it makes code; g++ does so when it does not optimize.
 set(output -S -o /dev/null)
@@ -39,7 +44,7 @@ foreach(header ${headers})
   endif()
 endforeach()
 file(WRITE ${WORK}/all.cpp "${all}")
-compile("all headers" c++20 ${WORK}/all.cpp)
+compile("all headers" c++20 ${WORK}/all.cpp ${strict})
 file(WRITE ${WORK}/hook.cpp
   "#define HEAPWRIGHT_HEAP_BUDGET_IMPLEMENTATION\n#include <heapwright/heap_budget.hpp>\n")
 compile("heap_budget.hpp with its hook" c++20 ${WORK}/hook.cpp)
@@ -50,6 +55,6 @@ endif()
 file(GLOB examples ${HEADERS}/../examples/parts/*.cpp)
 foreach(example ${examples})
   if(NOT example MATCHES "heap_budget")
-    compile(${example} c++20 ${example})
+    compile(${example} c++20 ${example} ${strict})
   endif()
 endforeach()

@@ -58,7 +58,8 @@ struct large_blocks {
   }
   arena_block* take_largest_spare() noexcept {
     while (spare[largest_spare] == nullptr) {
-      if (largest_spare-- == 0) return largest_spare = 0, nullptr;
+      if (largest_spare == 0) return nullptr;
+      --largest_spare;
     }
     return std::exchange(spare[largest_spare], spare[largest_spare]->next);
   }

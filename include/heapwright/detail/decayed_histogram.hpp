@@ -70,7 +70,7 @@ class decayed_histogram {
     double above = 0;
     std::size_t reached = 0;
     for (std::size_t index = highest_ + 1; index-- > 0;) {
-      if (weights_[index] == 0) continue;
+      if (weights_[index] <= 0) continue;
       reached = index;
       above += static_cast<double>(weights_[index]);
       if (above > beyond) break;
@@ -96,7 +96,7 @@ class decayed_histogram {
     for (float& weight : weights_) weight /= weight_;
     total_ /= static_cast<double>(weight_);
     weight_ = 1.0F;
-    while (highest_ > 0 && weights_[highest_] == 0) --highest_;
+    while (highest_ > 0 && weights_[highest_] <= 0) --highest_;
   }
 
   std::array<float, size_class_count> weights_{};
