@@ -31,6 +31,7 @@ import sources  # noqa: E402
 
 # What the gain is read from: a line that the program prints, or "process_ns".
 FIGURES = {
+    "arena_count": "resident_bytes",
     "deferred_free": "waited_ns",
     "exit_policy": "process_ns",
     "private_heap": "resident_bytes",

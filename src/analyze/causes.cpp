@@ -61,15 +61,21 @@ void Causes::add_kernel_work(const NotedCall& noted) {
   kernel_.preempted_ns += work.preempted_ns;
   kernel_.incomplete_calls += work.is_incomplete ? 1 : 0;
   const auto off_ns = std::min(work.descheduled_ns(), noted.call.duration_ns);
-  if (work.mappings != 0) {
-    ++kernel_.mapping_calls;
-    kernel_.mapping_ns += noted.call.duration_ns - off_ns;
-    kernel_.arena_growths += rules_.is_glibc && work.mapped_address % arena_bytes == 0 ? 1 : 0;
-  }
+  if (work.mappings != 0) add_mapping(noted, noted.call.duration_ns - off_ns);
   if (off_ns != 0) {
     auto& stack = descheduled_[noted.call.stack];
     (noted.is_release ? stack.release_ns : stack.allocator_ns) += off_ns;
   }
+}
+
+void Causes::add_mapping(const NotedCall& noted, std::uint64_t on_processor_ns) {
+  const bool is_of_arena = rules_.is_glibc && noted.work.mapped_address % arena_bytes == 0;
+  ++kernel_.mapping_calls;
+  kernel_.mapping_ns += on_processor_ns;
+  kernel_.arena_growths += is_of_arena ? 1 : 0;
+  const bool is_of_heap = trace::is_allocation(noted.call.kind) && !is_mapped_chunk(noted.usable_bytes);
+  if (rules_.is_glibc && is_of_heap)
+    growths_[noted.call.stack].add({1, on_processor_ns, is_of_arena ? 1U : 0U});
 }
 
 // What took most of its time on a processor.
@@ -144,6 +150,7 @@ void Causes::add(const Causes& other) {
     to.allocator_ns += from.allocator_ns;
     to.release_ns += from.release_ns;
   }
+  for (const auto& [stack, growth] : other.growths_) growths_[stack].add(growth);
   slowest_.add(other.slowest_);
   bins_.add(other.bins_);
 }
@@ -152,6 +159,7 @@ void Causes::clear() {
   sums_.clear();
   kernel_ = {};
   descheduled_.clear();
+  growths_.clear();
   slowest_.clear();
   bins_.clear();
 }
@@ -170,8 +178,18 @@ void Causes::finish_slow_calls(const SiteMap& sites, Facts& facts) const {
   }
 }
 
+void Causes::finish_growths(const SiteMap& sites, Facts& facts) const {
+  std::map<std::uint32_t, Growth> by_site;
+  for (const auto& [stack, growth] : growths_) by_site[sites.site_of(stack)].add(growth);
+  for (const auto& [site, sum] : by_site)
+    facts.heap_growths.push_back({site, sum.calls, sum.duration_ns, sum.arena_calls});
+  std::stable_sort(facts.heap_growths.begin(), facts.heap_growths.end(),
+                   [](const auto& a, const auto& b) { return a.duration_ns > b.duration_ns; });
+}
+
 void Causes::finish(const SiteMap& sites, Facts& facts) const {
   finish_slow_calls(sites, facts);
+  finish_growths(sites, facts);
   facts.kernel = kernel_;
   bins_.finish(facts);
   const auto take_off = [](std::uint64_t& total_ns, std::uint64_t off_ns) {

@@ -98,7 +98,20 @@ class Causes {
     std::uint64_t allocator_ns = 0;
     std::uint64_t release_ns = 0;
   };
+  struct Growth {
+    std::uint64_t calls = 0;
+    std::uint64_t duration_ns = 0;
+    std::uint64_t arena_calls = 0;
+
+    void add(const Growth& other) noexcept {
+      calls += other.calls;
+      duration_ns += other.duration_ns;
+      arena_calls += other.arena_calls;
+    }
+  };
   void add_kernel_work(const NotedCall& noted);
+  void add_mapping(const NotedCall& noted, std::uint64_t on_processor_ns);
+  void finish_growths(const SiteMap& sites, Facts& facts) const;
   void finish_slow_calls(const SiteMap& sites, Facts& facts) const;
   SlowCause work_of(const NotedCall& noted, const SmallFrees& small) const;
 
@@ -106,6 +119,7 @@ class Causes {
   std::map<Group, Sum> sums_;
   KernelSums kernel_;
   std::unordered_map<std::uint32_t, Descheduled> descheduled_;  // by stack
+  std::unordered_map<std::uint32_t, Growth> growths_;           // by stack
   Slowest slowest_;
   SlowBins bins_;
 };

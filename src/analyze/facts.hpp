@@ -98,6 +98,7 @@ struct Facts {
   std::vector<SlowCall> slowest;                 // longest first
   std::vector<SlowCalls> slow_calls;             // of all calls of at least 20 us
   KernelSums kernel;
+  std::vector<HeapGrowth> heap_growths;  // longest first
   LargeHeapBlocks large_heap_blocks;
   std::vector<TimelinePoint> timeline;
   // What sites held at the end of equal bins: one row a site, of the sites that ever held much.

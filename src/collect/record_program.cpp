@@ -157,6 +157,14 @@ void open_kernel_events(const Options& options, pid_t program, const Messages& m
     messages.say("note: page faults and waits within calls are not seen: " + kernel_events.state());
 }
 
+void tell_of_program(const Options& options, const ProgramCheck& check, const Messages& messages) {
+  for (const std::string& note : check.notes) messages.say("note: " + note);
+  if (check.is_starter && !options.follow_children) {
+    messages.say("note: '" + options.command[0] + "' is run by " + check.executable +
+                 ", which starts other programs; they are recorded only with --children");
+  }
+}
+
 void tell_of_losses(const KernelEvents& kernel_events, const Messages& messages) {
   if (kernel_events.lost() == 0) return;
   messages.say("note: the kernel dropped at least " + std::to_string(kernel_events.lost()) +
@@ -191,11 +199,7 @@ int record_program(const Options& options) {
   check_stream(options, names, stream);
   const int summary_file = open_summary(options);
   const Messages messages(options.is_quiet);
-  for (const std::string& note : check.notes) messages.say("note: " + note);
-  if (check.is_starter && !options.follow_children) {
-    messages.say("note: '" + options.command[0] + "' is run by " + check.executable +
-                 ", which starts other programs; they are recorded only with --children");
-  }
+  tell_of_program(options, check, messages);
 
   watch_signals(launch.process_id());
   raise_limit(RLIMIT_NOFILE);
@@ -221,7 +225,6 @@ int record_program(const Options& options) {
 
   Report report;
   report.exit_code = exit_code_of(collector.run(launch.process_id()));
-  tell_of_losses(kernel_events, messages);
   report.program = check.path;
   report.files = collector.files();
   report.notes = check.notes;
@@ -231,6 +234,7 @@ int record_program(const Options& options) {
   report.clock_drift_ppm = clock.drift_ppm();
   report.start_unix_ns = clock.start_unix_ns();
   if (stream < 0) report.session_path = write_session(options, report, first_path);
+  tell_of_losses(kernel_events, messages);
   tell(options, report, summary_file);
   return report.exit_code;
 }

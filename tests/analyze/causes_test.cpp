@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one test for each way in which calls are slow
 #include "analyze/causes.hpp"
 
 #include <gtest/gtest.h>
@@ -238,6 +239,37 @@ TEST(Causes, OfChosenSitesOnly) {
   EXPECT_EQ(facts.slow_calls[0].duration_ns, 60'000U);
   EXPECT_EQ(facts.kernel.preemptions, 0U);
   EXPECT_EQ(facts.totals.allocator_ns, 60'000U);
+}
+
+TEST(Causes, GrowthOfTheHeapIsOfItsSiteAndNotThatOfMappedBlocks) {
+  auto trace = trace_with_kernel_records();
+  const auto growing = [&](std::uint64_t begin_ns, std::uint32_t stack, std::uint64_t usable,
+                           std::uint64_t mapped_at, std::uint64_t waited_ns = 0) {
+    trace.add(0, {EventKind::malloc_,
+                  begin_ns,
+                  1600,
+                  usable - 8,
+                  usable,
+                  0x100000 + begin_ns * 16,
+                  0,
+                  stack,
+                  0,
+                  {.mappings = 1, .waited_ns = waited_ns, .mapped_address = mapped_at}});
+  };
+  growing(1008, 2, 1032, 0x555500021000);
+  growing(20'000, 2, 1032, 0x7f0000000000 - 4096, 600);
+  growing(40'000, 3, 4024, std::uint64_t{64} << 20);
+  growing(60'000, 4, 200'688, 0x7f0000000000);  // a mapping of its own
+  const Facts facts = facts_of(trace);
+  EXPECT_EQ(facts.kernel.mapping_calls, 4U);
+  ASSERT_EQ(facts.heap_growths.size(), 2U);
+  EXPECT_EQ(facts.heap_growths[0].site, 2U);
+  EXPECT_EQ(facts.heap_growths[0].calls, 2U);
+  EXPECT_EQ(facts.heap_growths[0].duration_ns, 1600U + 1000U);
+  EXPECT_EQ(facts.heap_growths[0].arena_calls, 0U);
+  EXPECT_EQ(facts.heap_growths[1].arena_calls, 1U);
+  trace.metadata_record.allocator = "jemalloc 5.3.0";
+  EXPECT_TRUE(facts_of(trace).heap_growths.empty());
 }
 
 TEST(Causes, LargeBlocksOfTheHeapCountSinceTheThresholdRose) {

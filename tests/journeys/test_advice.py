@@ -15,9 +15,11 @@ from conftest import Record, Recording, command
 ENVIRONMENT = {"setting": {"MALLOC_MMAP_THRESHOLD_": "65536"}}
 RULES = (
     "arena",
+    "arena_count",
     "buffer_cache",
     "deferred_free",
     "exit_policy",
+    "heap_steps",
     "make_shared",
     "node_pool",
     "object_pool",

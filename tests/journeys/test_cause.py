@@ -47,6 +47,43 @@ def remedy(answer: dict[str, Any], begin: str) -> dict[str, Any]:
     return found
 
 
+CACHED = """
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *blocks[64][30], *others[8000];
+int main(void) {
+  for (int i = 0; i < 8000; i++) others[i] = memset(malloc(2000), 1, 2000);
+  size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < 64; i++) for (int j = 0; j < 30; j++) blocks[i][j] = malloc(24 + 16 * i);
+  for (int i = 0; i < 64; i++) for (int j = 0; j < 30; j++) free(blocks[i][j]);
+  printf("note cached %zu\\n", mallinfo2().uordblks - before);
+  fflush(stdout);
+  for (int i = 0; i < 7999; i++) free(others[i]);
+  usleep(400000);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "count"), [({}, 7), ({"GLIBC_TUNABLES": "glibc.malloc.tcache_count=3"}, 3)]
+)
+def test_thread_caches_hold_no_more_than_is_said(
+    record: Record, tmp_path: Path, setting: dict[str, str], count: int
+) -> None:
+    (tmp_path / "cached.c").write_text(CACHED)
+    subprocess.run(["cc", "-O0", "-o", tmp_path / "cached", tmp_path / "cached.c"], check=True, timeout=60)
+    recording = record(tmp_path / "cached", environment=setting)
+    answer = cause_in(recording.trace().path)
+    # The C library counts what its thread caches hold as in use, with a header of 8 bytes each.
+    held = recording.note("cached") - 64 * count * 8
+    assert held > 0
+    assert held <= answer["thread_caches_at_most_bytes"] <= held * 1.05
+
+
 def test_a_planted_pin_is_found_with_what_its_own_heap_gives_back(record: Record) -> None:
     recording = record("keeps_memory", "pinned")
     answer = cause_in(recording.trace().path)

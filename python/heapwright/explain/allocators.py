@@ -5,17 +5,11 @@
 
 from typing import NamedTuple
 
+from heapwright.explain.settings import FIXES_THRESHOLD
 from heapwright.model.records import Metadata
 
 _FAMILIES = ("glibc", "jemalloc", "mimalloc", "gperftools", "tcmalloc", "heapwright")
 _HEADERS = {"glibc": 8}
-# Any of them, set, keeps the C library from raising the size from which blocks are mapped apart.
-_FIXING = {
-    "MALLOC_MMAP_THRESHOLD_": "mmap_threshold",
-    "MALLOC_TRIM_THRESHOLD_": "trim_threshold",
-    "MALLOC_TOP_PAD_": "top_pad",
-    "MALLOC_MMAP_MAX_": "mmap_max",
-}
 
 
 class Allocator(NamedTuple):
@@ -33,7 +27,17 @@ class Allocator(NamedTuple):
     @property
     def fixes_threshold(self) -> bool:
         """True where the C library may not move its mmap threshold."""
-        return any(name in self.settings for pair in _FIXING.items() for name in pair)
+        return bool(self.fixing_settings)
+
+    @property
+    def fixing_settings(self) -> list[str]:
+        """The settings that do so, as they are named where they were set."""
+        return [
+            name
+            for setting in FIXES_THRESHOLD
+            for name in (setting.variable, setting.tunable)
+            if name in self.settings
+        ]
 
 
 def allocator_of(metadata: Metadata) -> Allocator:

@@ -16,6 +16,7 @@ from heapwright.explain.question import Question
 from heapwright.explain.remedies import HELPS, KINDS, Case, Remedy, remedies
 from heapwright.explain.report import Answer, Report
 from heapwright.explain.separation import SEPARATES, Separation, separations
+from heapwright.explain.settings import thread_cache_bytes
 from heapwright.explain.tables import sites
 from heapwright.model.facts import HeapPart, PartHolder, ThresholdRaise
 from heapwright.model.sites import Site
@@ -144,6 +145,18 @@ def _remedies(source: _Source) -> list[Remedy]:
     return remedies(Case(source.told, raises_in_force(source.report), source.sites))
 
 
+def _thread_caches(source: _Source, _: Answer) -> int:
+    told = source.told
+    if told is None or told.allocator.family != "glibc":
+        return -1
+    now = told.moment.time_ns
+    threads = sum(
+        thread.first_ns <= now and (thread.exit_ns == 0 or thread.exit_ns > now)
+        for thread in source.report.trace.threads
+    )
+    return min(told.free_bytes, threads * thread_cache_bytes(told.allocator.settings))
+
+
 def _from(name: str, field: str, unit: str = "bytes") -> Column:
     """A figure of the scan with the most that is free."""
     get = attrgetter(field)
@@ -192,6 +205,13 @@ QUESTION = Question(
         _from("resident_bytes", "moment.resident_bytes"),
         _from("free_bytes", "free_bytes"),
         _from("trimmable_bytes", "trimmable_bytes"),
+        Column(
+            "thread_caches_at_most_bytes",
+            "integer",
+            value=_thread_caches,
+            about="Of free_bytes, in the C library's caches of threads: a bound; -1: of another allocator, "
+            "not known.",
+        ),
         Column("verdict", Choice(_VERDICTS)),
         Column("cause", "text", value=_cause, about="The kind with most bytes, or empty."),
         Column(

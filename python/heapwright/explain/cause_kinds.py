@@ -83,6 +83,11 @@ class Kinds(NamedTuple):
         )
 
     @property
+    def arena_free_bytes(self) -> int:
+        """Whole free pages of the C library's heaps beside the main one."""
+        return sum(part.free_page_bytes for part in self.parts if is_arena(self.allocator, part))
+
+    @property
     def arenas(self) -> int:
         """Heaps of the C library beside the main one, with blocks or free memory worth a word."""
         return sum(

@@ -110,6 +110,14 @@ def notes(answer: Answer) -> list[str]:
         f"{units.duration(answer['lasted_ns'])}); {answer['allocator']}",
         "the kinds add up to what is resident; what a remedy gives back is a bound, at most, at that moment",
     ]
+    caches = answer["thread_caches_at_most_bytes"]
+    if answer["free_bytes"] >= WORTH_BYTES:
+        lines.append(
+            f"of what is free, thread caches hold at most {units.size(caches)}"
+            if caches >= 0
+            else "how much of what is free thread caches hold, and how much waits to be given back, is not "
+            "known"
+        )
     if answer["sites"]:
         lines.append(
             "separates: whether the site's blocks would pin less in a heap of their own; at least: with the "

@@ -9,8 +9,16 @@ A remedy is named only for the allocator that was in use, and not where it is se
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from heapwright.explain.cause_kinds import Kinds, is_arena
+from heapwright.explain.cause_kinds import Kinds
 from heapwright.explain.separation import Separation
+from heapwright.explain.settings import (
+    ARENA_MAX,
+    FIRST_MMAP_THRESHOLD,
+    MMAP_THRESHOLD,
+    TOP_PAD,
+    TRIM_THRESHOLD,
+    Setting,
+)
 from heapwright.explain.site_names import site_name
 from heapwright.model.facts import ThresholdRaise
 from heapwright.model.sites import Site
@@ -60,6 +68,12 @@ def remedies(case: Case) -> list[Remedy]:
     return sorted(found, key=lambda of: (HELPS.index(of.helps), -(of.bytes or 0)))
 
 
+def _by_setting(
+    case: Case, kind: str, what: str, gain: int, setting: Setting, why: str, why_not: str
+) -> Remedy:
+    return _judged(case, kind, what, gain, (setting.variable, setting.tunable), why, why_not)
+
+
 def _judged(
     case: Case, kind: str, what: str, gain: int, names: Sequence[str], why: str, why_not: str
 ) -> Remedy:
@@ -75,7 +89,7 @@ def _judged(
 
 def _glibc(case: Case) -> list[Remedy]:
     kinds, of = case.kinds, case.kinds.bytes_of
-    in_main = sum(part.free_page_bytes for part in kinds.parts if not is_arena(kinds.allocator, part))
+    in_main = sum(part.free_page_bytes for part in kinds.parts) - kinds.arena_free_bytes
     arenas = units.counted(kinds.arenas, "further arena")
     beside = units.size(of["scattered"])
     blocks = f"blocks of 128 KiB up to {units.size(max((one.bytes for one in case.raises), default=0))}"
@@ -89,32 +103,32 @@ def _glibc(case: Case) -> list[Remedy]:
             f"gives back whole free pages anywhere in the heap; not the {beside} beside live blocks",
             f"gives back whole free pages alone: {beside} lie beside live blocks",
         ),
-        _judged(
+        _by_setting(
             case,
             "arenas",
-            "MALLOC_ARENA_MAX=1",
-            sum(part.free_page_bytes for part in kinds.parts) - in_main if of["arenas"] else 0,
-            ("MALLOC_ARENA_MAX", "arena_max"),
-            f"{arenas} keep this apart; threads would then wait for one lock",
+            ARENA_MAX.to(1),
+            kinds.arena_free_bytes if of["arenas"] else 0,
+            ARENA_MAX,
+            f"{arenas} keep this apart; {ARENA_MAX.price}",
             f"{units.size(in_main)} of the free pages are in the main heap, {arenas} beside it",
         ),
-        _judged(
+        _by_setting(
             case,
             "threshold",
-            "MALLOC_MMAP_THRESHOLD_=131072",
+            MMAP_THRESHOLD.to(FIRST_MMAP_THRESHOLD),
             of["threshold"],
-            ("MALLOC_MMAP_THRESHOLD_", "mmap_threshold"),
-            f"{blocks} would be mapped apart and unmapped by free; each costs system calls and page faults",
+            MMAP_THRESHOLD,
+            f"{blocks} would be mapped apart and unmapped by free; {MMAP_THRESHOLD.price}",
             f"{units.size(of['threshold'])} lie where blocks of 128 KiB or more lay"
             if case.raises
             else "no free raised the size from which blocks are mapped apart",
         ),
-        _judged(
+        _by_setting(
             case,
             "end",
-            "MALLOC_TRIM_THRESHOLD_, MALLOC_TOP_PAD_",
+            f"{TRIM_THRESHOLD.variable}, {TOP_PAD.variable}",
             kinds.end_bytes,
-            ("MALLOC_TRIM_THRESHOLD_", "trim_threshold"),
+            TRIM_THRESHOLD,
             "the end of the main heap is free and is kept",
             f"{units.size(kinds.end_bytes)} lie above the last block: it is not the end that is free",
         ),
@@ -148,7 +162,7 @@ def _not_in_use(case: Case) -> Remedy:
     name = case.kinds.allocator.name
     return Remedy(
         "foreign",
-        "malloc_trim, MALLOC_ARENA_MAX",
+        f"malloc_trim, {ARENA_MAX.variable}",
         0,
         "no",
         f"settings of the C library's heap; this is {name}",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from heapwright.explain.allocators import allocator_of
 from heapwright.explain.report import Report, share
+from heapwright.explain.settings import ARENA_MAX, FAST_BINS, FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD, TOP_PAD
 from heapwright.explain.site_names import site_name
 from heapwright.model import KIND_NAMES
 from heapwright.report import units
@@ -34,7 +35,6 @@ _WORTH_NS = 1_000_000
 _WORTH_SHARE = 0.05
 _FEW = 100
 _STORM = 1000
-_FIRST_THRESHOLD = 128 * 1024
 
 
 class Pattern(NamedTuple):
@@ -101,8 +101,8 @@ def _consolidation(report: Report) -> Iterator[Pattern]:
         f"{KIND_NAMES[longest.kind]} of {units.size(longest.size_bytes)} that took "
         f"{units.duration(longest.duration_ns)}, came after some {units.count(longest.small_frees)} frees of "
         f"blocks up to 120 B{whose}",
-        "free in smaller lots, or give these blocks an arena; GLIBC_TUNABLES=glibc.malloc.mxfast=0 makes "
-        "each free merge at once; glibc 2.43 and other allocators do not defer it",
+        "free in smaller lots, or give these blocks an arena; "
+        + f"{FAST_BINS.to(0)}: {FAST_BINS.price}; glibc 2.43 and other allocators do not defer it",
     )
 
 
@@ -125,8 +125,8 @@ def _lock(report: Report) -> Iterator[Pattern]:
     busy_ns = report.facts.totals.allocator_ns + kernel.waited_ns
     if kernel.waits < _FEW or kernel.waited_ns < max(_WORTH_NS, _WORTH_SHARE * busy_ns):
         return
-    setting = report.trace.metadata.condition_values.get("MALLOC_ARENA_MAX", "")
-    remedy = "raise MALLOC_ARENA_MAX or unset it" if setting else "fewer heap calls at the same time"
+    setting = ARENA_MAX.value_in(allocator_of(report.trace.metadata).settings)
+    remedy = f"raise {ARENA_MAX.variable} or unset it" if setting else "fewer heap calls at the same time"
     yield Pattern(
         "lock",
         kernel.waited_ns,
@@ -134,28 +134,27 @@ def _lock(report: Report) -> Iterator[Pattern]:
         f"threads waited {units.count(kernel.waits)} times within heap calls, "
         f"{units.duration(kernel.waited_ns)} or {units.percent(share(kernel.waited_ns, busy_ns))} of their "
         "time; which lock is not seen, in a heap call it is the allocator's or the kernel's for the "
-        "process's mappings" + (f"; MALLOC_ARENA_MAX is {setting}" if setting else ""),
+        "process's mappings" + (f"; {ARENA_MAX.variable} is {setting}" if setting else ""),
         f"{remedy}, or an allocator with a cache for each thread",
     )
 
 
 def _storm(report: Report) -> Iterator[Pattern]:
-    kernel = report.facts.kernel
-    all_ns = report.facts.totals.allocator_ns
-    calls, time_ns = kernel.mapping_calls, kernel.mapping_ns
+    growths, all_ns = report.facts.heap_growths, report.facts.totals.allocator_ns
+    calls, time_ns = sum(row.calls for row in growths), sum(row.duration_ns for row in growths)
+    in_arenas = sum(row.arena_calls for row in growths)
     if calls < _STORM or time_ns < max(_WORTH_NS, _WORTH_SHARE * all_ns):
         return
-    is_arena = kernel.arena_growths * 2 > calls
-    growths = f"; {units.count(kernel.arena_growths)} grew a thread's arena by mprotect"
+    is_arena = in_arenas * 2 > calls
     yield Pattern(
         "growth in small steps",
         time_ns,
         _longest_ns(report, MAPPING),
-        f"{units.count(calls)} heap calls asked the kernel for memory and took {units.duration(time_ns)}, "
+        f"{units.count(calls)} heap calls made the heap larger and took {units.duration(time_ns)}, "
         f"{units.percent(share(time_ns, all_ns))} of the time in the allocator"
-        + (growths if is_arena else ""),
+        + (f"; {units.count(in_arenas)} grew a thread's arena by mprotect" if is_arena else ""),
         # glibc pads the growth of its main heap, but an arena only when it begins.
-        f"MALLOC_TOP_PAD_={64 << 20 if is_arena else 1 << 20} "
+        f"{TOP_PAD.to(64 << 20 if is_arena else 1 << 20)} "
         f"{'makes whole arenas accessible at once' if is_arena else 'makes the steps larger'}; "
         "or keep blocks instead of freeing them",
     )
@@ -174,10 +173,10 @@ def _threshold(report: Report) -> Iterator[Pattern]:
         0,
         0,
         f"the free at {units.duration(last.time_ns)} of a block from {site_name(site)} raised glibc's mmap "
-        f"threshold from {units.size(_FIRST_THRESHOLD)} to {units.size(last.bytes)}"
+        f"threshold from {units.size(FIRST_MMAP_THRESHOLD)} to {units.size(last.bytes)}"
         f"{', unless the mallopt that the program calls fixes it' if by_program else ''}; since then "
         f"{units.counted(later.calls, 'large block')} ({units.size(later.bytes)}) came from the heap, which "
         "shrinks only at its top",
-        "MALLOC_MMAP_THRESHOLD_=131072 keeps it where it was, at the price of a mapping for each large "
-        "block; or reuse the block",
+        f"{MMAP_THRESHOLD.to(FIRST_MMAP_THRESHOLD)} keeps it where it was, but {MMAP_THRESHOLD.price}; "
+        "or reuse the block",
     )

@@ -38,6 +38,15 @@ struct SlowCalls {
   static constexpr std::uint8_t no_size_class = 65;
 };
 
+// Calls of one site that made a heap of the C library larger, by brk or mprotect; blocks with a mapping of
+// their own are not among them.
+struct HeapGrowth {
+  std::uint32_t site = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t duration_ns = 0;  // on a processor
+  std::uint64_t arena_calls = 0;  // of these, in arenas
+};
+
 // What the kernel did within all calls, slow or not.
 struct KernelSums {
   std::uint64_t faults = 0;

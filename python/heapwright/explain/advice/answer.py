@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 from heapwright.explain.advice import (
     arena,
+    arena_count,
     buffer_cache,
     deferred_free,
     evidence,
     exit_policy,
+    heap_steps,
     make_shared,
     node_pool,
     object_pool,
@@ -43,6 +45,8 @@ RULES: tuple[Rule, ...] = tuple(
         exit_policy,
         deferred_free,
         setting,
+        heap_steps,
+        arena_count,
         private_heap,
         untouched_tails,
     )
@@ -100,7 +104,7 @@ def _one_a_site(found: Sequence[Told]) -> list[Told]:
     kept: list[Told] = []
     claimed: set[int] = set()
     for told in sorted(found, key=lambda told: told.advice.confidence == LOW):
-        if told.rule.is_of_moments:
+        if told.rule.stands_beside:
             kept.append(told)
         elif told.advice.sites[0] not in claimed:
             kept.append(told)

@@ -83,5 +83,5 @@ queue.defer(std::exchange(table, next_table()));
 queue.drain(std::chrono::milliseconds(2));  // when idle
 wait_for_work();""",
     unsampled="what is freed in a row takes every call",
-    is_of_moments=True,
+    stands_beside=True,
 )

@@ -59,5 +59,5 @@ work(table);""",
 static heapwright::lives_until_exit<Table> table(heapwright::exit_policy::bury);
 work(*table);""",
     unsampled="what is freed in a row takes every call",
-    is_of_moments=True,
+    stands_beside=True,
 )

@@ -38,7 +38,7 @@ class Rule(NamedTuple):
     before, after: ten lines each, which compile with `prelude` in front.
     when_not: where it does not pay.
     unsampled: why samples do not answer it; "" = they do.
-    is_of_moments: about when blocks end, whatever else is said of their site.
+    stands_beside: told whatever else is said of the site: it is about when blocks end, or a setting.
     """
 
     name: str
@@ -51,4 +51,4 @@ class Rule(NamedTuple):
     before: str = ""
     after: str = ""
     unsampled: str = ""
-    is_of_moments: bool = False
+    stands_beside: bool = False

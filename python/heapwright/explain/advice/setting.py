@@ -3,30 +3,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, Advice, Rule
+from heapwright.explain.allocators import allocator_of
+from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, HIGHEST_MMAP_THRESHOLD
 from heapwright.report import units
 
 _LEAST_CALLS = 100
-_DEFAULT_BYTES = 128 << 10  # glibc maps from here on, until frees of mapped blocks raise it
-_HIGHEST_BYTES = 32 << 20  # as far as it rises by itself
-# Any of these keeps glibc from raising the threshold.
-_FIXES_THRESHOLD = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_")
-_TUNABLE = re.compile(r"glibc\.malloc\.(?:mmap_threshold|trim_threshold|top_pad|mmap_max)=")
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
-    settings = of.report.trace.metadata.condition_values
-    fixed = [name for name in _FIXES_THRESHOLD if name in settings]
-    if _TUNABLE.search(settings.get("GLIBC_TUNABLES", "")):
-        fixed.append("GLIBC_TUNABLES")
     if not of.is_glibc or not of.has_times:
         return
-    from_bytes = _DEFAULT_BYTES if fixed else _HIGHEST_BYTES
-    sites = [site for site in of.candidates(_LEAST_CALLS) if of.sizes(site).p50_bytes >= from_bytes]
+    fixed = allocator_of(of.report.trace.metadata).fixing_settings
+    from_bytes = FIRST_MMAP_THRESHOLD if fixed else HIGHEST_MMAP_THRESHOLD
+    sites = [
+        site
+        for site in of.candidates(_LEAST_CALLS)
+        if of.has_percentiles(site) and of.sizes(site).p50_bytes >= from_bytes
+    ]
     if not sites:
         return
     time_ns = sum(map(of.time_of, sites))

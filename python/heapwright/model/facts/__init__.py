@@ -9,7 +9,7 @@ Written by src/python_module/fields.py at each build, not by hand.
 from typing import NamedTuple
 
 from heapwright.model.facts.calls import ByKind, BySizeClass, CommonSize, SlowCall
-from heapwright.model.facts.causes import KernelSums, LargeHeapBlocks, SlowCalls
+from heapwright.model.facts.causes import HeapGrowth, KernelSums, LargeHeapBlocks, SlowCalls
 from heapwright.model.facts.coverage import Completeness, Coverage, Span
 from heapwright.model.facts.heap_parts import HeapPart, PartHolder, ThresholdRaise
 from heapwright.model.facts.latency import Latency
@@ -38,6 +38,7 @@ __all__ = [
     "CrossThread",
     "EmptiedSite",
     "Facts",
+    "HeapGrowth",
     "HeapPart",
     "KernelSums",
     "LargeHeapBlocks",
@@ -103,6 +104,7 @@ class Facts(NamedTuple):
     slowest: tuple[SlowCall, ...]
     slow_calls: tuple[SlowCalls, ...]
     kernel: KernelSums
+    heap_growths: tuple[HeapGrowth, ...]
     large_heap_blocks: LargeHeapBlocks
     timeline: tuple[TimelinePoint, ...]
     series_end_ns: tuple[int, ...]

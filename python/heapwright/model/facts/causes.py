@@ -24,6 +24,17 @@ class SlowCalls(NamedTuple):
     descheduled_ns: int
 
 
+class HeapGrowth(NamedTuple):
+    """Calls of one site that made a heap of the C library larger, by brk or mprotect; blocks with a
+    mapping of their own are not among them.
+    """
+
+    site: int
+    calls: int
+    duration_ns: int
+    arena_calls: int
+
+
 class KernelSums(NamedTuple):
     """What the kernel did within all calls, slow or not."""
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""A heap that grows, or shrinks and grows again, in small steps: larger ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from heapwright.explain.advice.evidence import Evidence
+from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
+from heapwright.explain.allocators import allocator_of
+from heapwright.explain.settings import MMAP_THRESHOLD, TOP_PAD, TRIM_THRESHOLD
+from heapwright.report import units
+
+_LEAST_GROWTHS = 200
+_STEP_BYTES = 132 << 10  # glibc grows its main heap by so much, at least
+_TIMES_OVER = 2
+_MOST_SITES = 5
+
+
+def _find(of: Evidence) -> Iterator[Advice]:
+    growths = of.facts.heap_growths
+    calls, time_ns = sum(row.calls for row in growths), sum(row.duration_ns for row in growths)
+    settings = allocator_of(of.report.trace.metadata).settings
+    if not of.has_times or calls < _LEAST_GROWTHS or TOP_PAD.value_in(settings):
+        return
+    sites = [row.site for row in growths if not of.is_a_pool(row.site)]
+    if not sites:
+        return
+    in_arenas = sum(row.arena_calls for row in growths)
+    shrinks = (calls - in_arenas) * _STEP_BYTES >= _TIMES_OVER * max(of.peak_bytes, 1)
+    yield Advice(
+        tuple(sites[:_MOST_SITES]),
+        f"{units.count(calls)} calls made the heap larger, {units.duration(time_ns / calls)} each",
+        (
+            f"{units.count(in_arenas)} of them in arenas of threads, which grow by what is asked for",
+            f"{units.size((calls - in_arenas) * _STEP_BYTES)} at least in the main heap, whose peak was "
+            f"{units.size(of.peak_bytes)}: it shrank in between"
+            if shrinks
+            else "the main heap did not grow by more than it ever held",
+        ),
+        "the calls that made the heap larger; first touches of the new pages, and the frees that made it "
+        "smaller, come on top",
+        HIGH if shrinks or 2 * in_arenas > calls else MEDIUM,
+        "the kernel's records show each growth",
+        time_ns,
+    )
+
+
+_ACTION = (
+    f"run it with {TOP_PAD.to(64 << 20)} {TRIM_THRESHOLD.to(512 << 20)} {MMAP_THRESHOLD.to(32 << 20)}, or "
+    "call mallopt for the same; or keep the blocks"
+)
+RULE = Rule(
+    "heap_steps",
+    "",
+    _ACTION,
+    _find,
+    (
+        f"the memory must go back to the kernel soon: {TRIM_THRESHOLD.price}",
+        "the run is short, or the growth is its warm-up",
+        f"{MMAP_THRESHOLD.variable} is left out: either of the others keeps it at 128 KiB, and larger blocks "
+        "are mapped one by one then",
+    ),
+    _ACTION,
+    prelude="""\
+#include <malloc.h>
+void work();""",
+    before="""\
+work();  // builds much and frees all, again and again: the heap shrinks and grows""",
+    after="""\
+mallopt(M_TOP_PAD, 64 << 20);
+mallopt(M_TRIM_THRESHOLD, 512 << 20);
+mallopt(M_MMAP_THRESHOLD, 32 << 20);
+work();""",
+    unsampled="a sampled call is a slow one: its time says nothing about the others'",
+    stands_beside=True,
+)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""The settings of the C library's allocator that are advised or looked at: each declared here alone."""
+
+# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Setting(NamedTuple):
+    """variable: of the environment; "" = it is a tunable alone. tunable: of glibc.malloc.
+    price: what it costs, as the end of a sentence."""
+
+    variable: str
+    tunable: str
+    price: str = ""
+
+    def to(self, value: int) -> str:
+        """As it is written in the environment.
+
+        >>> ARENA_MAX.to(1)
+        'MALLOC_ARENA_MAX=1'
+        >>> FAST_BINS.to(0)
+        'GLIBC_TUNABLES=glibc.malloc.mxfast=0'
+        """
+        name = self.variable or f"GLIBC_TUNABLES=glibc.malloc.{self.tunable}"
+        return f"{name}={value}"
+
+    def value_in(self, settings: Mapping[str, str]) -> str:
+        """Of an allocator's settings; "" = not set."""
+        return settings.get(self.variable, "") or settings.get(self.tunable, "")
+
+
+ARENA_MAX = Setting("MALLOC_ARENA_MAX", "arena_max", "threads would then wait for one lock")
+MMAP_THRESHOLD = Setting(
+    "MALLOC_MMAP_THRESHOLD_", "mmap_threshold", "each such block costs system calls and page faults"
+)
+TRIM_THRESHOLD = Setting(
+    "MALLOC_TRIM_THRESHOLD_", "trim_threshold", "so much stays resident at the heap's end"
+)
+TOP_PAD = Setting("MALLOC_TOP_PAD_", "top_pad", "so much more may stay at the heap's end")
+MMAP_MAX = Setting("MALLOC_MMAP_MAX_", "mmap_max")
+FAST_BINS = Setting("", "mxfast", "each small free then merges at once")
+THREAD_CACHE_COUNT = Setting("", "tcache_count")
+THREAD_CACHE_MAX = Setting("", "tcache_max")
+
+# Any of them, set, keeps the C library from raising the size from which blocks are mapped apart.
+FIXES_THRESHOLD = (MMAP_THRESHOLD, TRIM_THRESHOLD, TOP_PAD, MMAP_MAX)
+
+# As the C library begins.
+FIRST_MMAP_THRESHOLD = 128 << 10
+HIGHEST_MMAP_THRESHOLD = 32 << 20  # as far as it rises by itself
+_THREAD_CACHE_COUNT, _THREAD_CACHE_MAX = 7, 1032
+_SMALLEST_USABLE, _STEP = 24, 16
+
+
+def thread_cache_bytes(settings: Mapping[str, str]) -> int:
+    """What the cache of one thread holds at most, usable bytes: so many blocks of each size.
+
+    >>> thread_cache_bytes({})
+    236544
+    """
+    count = _number(THREAD_CACHE_COUNT, settings, _THREAD_CACHE_COUNT)
+    largest = _number(THREAD_CACHE_MAX, settings, _THREAD_CACHE_MAX)
+    return count * sum(range(_SMALLEST_USABLE, largest + 1, _STEP))
+
+
+def _number(setting: Setting, settings: Mapping[str, str], default: int) -> int:
+    value = setting.value_in(settings)
+    return int(value) if value.isdecimal() and len(value) < 10 else default
