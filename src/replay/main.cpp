@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // heapwright-replay plan FILE PLAN: makes the plan of a recording's replay, and says what is in it.
-// heapwright-replay run PLAN recorded|dependency|dry [IDLE_MS]: replays it on the allocator that this process
-// was started with; dry is the dependency order without a heap call. Both print one line of JSON.
-// Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
+// heapwright-replay run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]: replays it on the allocator
+// that this process was started with; dry is the dependency order without a heap call. Both print one line of
+// JSON. Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
 #include <charconv>
 #include <cstring>
 #include <exception>
@@ -22,7 +22,7 @@ namespace {
 using namespace heapwright;
 
 constexpr int exit_no_memory = 3;
-constexpr std::uint64_t most_idle_ms = 600'000;
+constexpr std::uint64_t most_number = 600'000;
 
 int print(figures::Report& report) {
   report.finish();
@@ -38,6 +38,8 @@ void report_plan(const replay::Header& header, figures::Report& report) {
   report.figure("before_recording", static_cast<double>(header.before_recording));
   report.figure("failed", static_cast<double>(header.failed));
   report.figure("unseen_releases", static_cast<double>(header.unseen_releases));
+  report.figure("large_blocks", static_cast<double>(header.large_blocks));
+  report.figure("seen_blocks", static_cast<double>(header.seen_blocks));
   report.figure("damaged_chunks", static_cast<double>(header.damaged_chunks));
 }
 
@@ -67,14 +69,20 @@ int make_plan(const char* file, const char* path) {
   }
 }
 
-std::uint64_t idle_ns_of(const char* text) {
-  std::uint64_t idle_ms = 0;
-  const auto [end, error] = std::from_chars(text, text + std::strlen(text), idle_ms);
-  if (error != std::errc{} || *end != '\0' || idle_ms > most_idle_ms) {
-    figures::refuse("%s is not a number of milliseconds up to 600000", text);
+std::uint64_t number_of(const char* text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
+  if (error != std::errc{} || *end != '\0' || number > most_number) {
+    figures::refuse("%s is not a whole number up to 600000", text);
   }
-  return idle_ms * 1'000'000;
+  return number;
 }
+
+// How a replay in recorded order waits.
+struct Waits {
+  std::uint64_t idle_ns = 0;
+  double pace = 0;
+};
 
 template <typename Order>
 int run(Order& order) {
@@ -84,7 +92,7 @@ int run(Order& order) {
   return print(report);
 }
 
-int run_plan(const char* path, std::string_view order_name, std::uint64_t idle_ns) {
+int run_plan(const char* path, std::string_view order_name, const Waits& waits) {
   replay::Stage stage(path);
   const auto needed_bytes = stage.plan().header().peak_live_bytes;
   const auto available_bytes = figures::available_bytes();
@@ -94,7 +102,7 @@ int run_plan(const char* path, std::string_view order_name, std::uint64_t idle_n
                  static_cast<double>(needed_bytes) / mebi, static_cast<double>(available_bytes) / mebi);
   }
   if (order_name == "recorded") {
-    replay::RecordedOrder order(stage, idle_ns);
+    replay::RecordedOrder order(stage, waits.idle_ns, waits.pace);
     return run(order);
   }
   if (order_name == "dependency" || order_name == "dry") {
@@ -109,8 +117,12 @@ int run_plan(const char* path, std::string_view order_name, std::uint64_t idle_n
 int main(int argument_count, char** arguments) {
   const std::string_view step = argument_count > 1 ? arguments[1] : "";
   if (step == "plan" && argument_count == 4) return make_plan(arguments[2], arguments[3]);
-  if (step == "run" && (argument_count == 4 || argument_count == 5)) {
-    return run_plan(arguments[2], arguments[3], idle_ns_of(argument_count == 5 ? arguments[4] : "0"));
+  if (step == "run" && argument_count == 4) return run_plan(arguments[2], arguments[3], {});
+  if (step == "run" && argument_count == 6) {
+    const Waits waits{number_of(arguments[4]) * 1'000'000,
+                      static_cast<double>(number_of(arguments[5])) / 1000};
+    return run_plan(arguments[2], arguments[3], waits);
   }
-  figures::refuse("usage: heapwright-replay plan FILE PLAN | run PLAN recorded|dependency|dry [IDLE_MS]");
+  figures::refuse(
+      "usage: heapwright-replay plan FILE PLAN | run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]");
 }

@@ -13,6 +13,7 @@
 #include "replay/plan_writer.hpp"
 #include "replay/rows.hpp"
 #include "replay/slot_supply.hpp"
+#include "replay/touched_pages.hpp"
 #include "trace/damage.hpp"
 
 namespace heapwright::replay {
@@ -56,12 +57,19 @@ std::vector<Mark> choose_marks(const order::Source& source) {
 }
 
 class Planner {
+  // A block that has left its address.
+  struct Taken {
+    LiveBlock block;
+    TouchedPages::Large large;  // when it is one
+  };
+
  public:
   Planner(const order::Source& source, const order::Schedule& schedule, const std::string& path)
       : lanes_(schedule.thread_of_lane.size()),
         main_lane_(main_lane_of(source, schedule)),
         marks_(choose_marks(source)),
         ends_(ends_of(source, schedule)),
+        touched_(source),
         slots_(lanes_ + 1),
         has_begun_(lanes_ + 1),
         moved_(lanes_ + 1),
@@ -84,7 +92,7 @@ class Planner {
       case Step::releases:
         return release(lane, row);
       case Step::moves_from:
-        moved_[lane] = blocks_.take(row.address);
+        moved_[lane] = take_block(row.address);
         return;
       case Step::moves_to:
         return make(lane, row, moved_[lane]);
@@ -98,6 +106,9 @@ class Planner {
 
   Header finish(std::uint64_t damaged_chunks) {
     pass(UINT64_MAX);
+    touched_.finish(writer_);
+    header_.large_blocks = touched_.blocks();
+    header_.seen_blocks = touched_.seen_blocks();
     header_.damaged_chunks = damaged_chunks;
     header_.slots = static_cast<std::uint32_t>(slots_.count());
     header_.main_lane = main_lane_;
@@ -152,18 +163,20 @@ class Planner {
     return operation;
   }
 
-  // Takes the marks and ends the lanes that come before this time.
+  // Takes the marks, ends the lanes and looks at the scans that come before this time.
   void pass(std::uint64_t time_ns) {
     while (true) {
       const auto mark_ns = next_mark_ < marks_.size() ? marks_[next_mark_].time_ns : UINT64_MAX;
       const auto end_ns = next_end_ < ends_.size() ? ends_[next_end_].time_ns : UINT64_MAX;
-      next_control_ns_ = std::min(mark_ns, end_ns);
+      next_control_ns_ = std::min({mark_ns, end_ns, touched_.next_ns()});
       if (next_control_ns_ == UINT64_MAX || next_control_ns_ > time_ns) return;
-      if (mark_ns <= end_ns) {
+      if (touched_.next_ns() == next_control_ns_) {
+        touched_.pass();
+      } else if (mark_ns <= end_ns) {
         writer_.add(current_, control(take_mark, next_mark_++));
-        continue;
+      } else {
+        end_lane(ends_[next_end_++].lane);
       }
-      end_lane(ends_[next_end_++].lane);
     }
   }
 
@@ -178,14 +191,22 @@ class Planner {
     current_ = main_lane_;
   }
 
-  void make(std::uint32_t lane, const Row& row, const LiveBlock& old) {
-    if (row.size > largest_size) return fail(lane, old);
+  Taken take_block(std::uint64_t address) {
+    Taken taken{blocks_.take(address), {}};
+    if (taken.block.size >= TouchedPages::least_bytes) taken.large = touched_.take(address);
+    return taken;
+  }
+
+  void make(std::uint32_t lane, const Row& row, const Taken& taken) {
+    const LiveBlock& old = taken.block;
+    if (row.size > largest_size) return fail(lane, taken);
     // Handed out although nobody gave it back: that call was not seen.
-    if (const LiveBlock lost = blocks_.take(row.address); lost.address != 0) {
+    if (const Taken lost = take_block(row.address); lost.block.address != 0) {
       ++header_.unseen_releases;
       free_block(lane, EventKind::free_, lost);
     }
     const bool is_moved = old.address != 0;
+    if (taken.large.size != 0) touched_.settle(taken.large, row.size, writer_);
     if (trace::is_realloc(row.kind) && row.step == Step::moves_to && !is_moved) ++header_.before_recording;
     const auto slot = is_moved ? old.slot : slots_.take(lane);
     Operation operation;
@@ -194,28 +215,36 @@ class Planner {
     operation.alignment_log2 = row.alignment_log2 & 31U;
     operation.slot = slot;
     operation.generation = slots_.advance(slot, is_moved ? 2 : 1);
+    if (row.size >= TouchedPages::least_bytes) {
+      operation.touch = touched_.make(row.address, {.size = row.size,
+                                                    .made_ns = row.time_ns,
+                                                    .operation = writer_.next_of(lane),
+                                                    .lane = lane,
+                                                    .stack = row.stack});
+    }
     writer_.add(lane, operation);
     blocks_.put({row.address, row.size, slot});
     live_bytes_ += row.size - old.size;
     header_.peak_live_bytes = std::max(header_.peak_live_bytes, live_bytes_);
   }
 
-  void fail(std::uint32_t lane, const LiveBlock& old) {
+  void fail(std::uint32_t lane, const Taken& old) {
     ++header_.failed;
-    if (old.address != 0) free_block(lane, EventKind::free_, old);
+    if (old.block.address != 0) free_block(lane, EventKind::free_, old);
   }
 
   void release(std::uint32_t lane, const Row& row) {
-    const LiveBlock block = blocks_.take(row.address);
-    if (block.address == 0) {
+    const Taken taken = take_block(row.address);
+    if (taken.block.address == 0) {
       ++header_.before_recording;
       return;
     }
-    free_block(lane, row.kind, block, row.alignment_log2);
+    free_block(lane, row.kind, taken, row.alignment_log2);
   }
 
-  void free_block(std::uint32_t lane, EventKind kind, const LiveBlock& block,
-                  std::uint8_t alignment_log2 = 0) {
+  void free_block(std::uint32_t lane, EventKind kind, const Taken& taken, std::uint8_t alignment_log2 = 0) {
+    const LiveBlock& block = taken.block;
+    if (taken.large.size != 0) touched_.settle(taken.large, taken.large.size, writer_);
     Operation operation;
     operation.kind = static_cast<std::uint8_t>(kind) & 0x7fU;
     operation.size = block.size & largest_size;
@@ -241,12 +270,13 @@ class Planner {
   std::uint32_t main_lane_;
   std::vector<Mark> marks_;
   std::vector<LaneEnd> ends_;
+  TouchedPages touched_;
   std::size_t next_mark_ = 0;
   std::size_t next_end_ = 0;
   std::uint64_t next_control_ns_ = 0;
   SlotSupply slots_;
   std::vector<bool> has_begun_;
-  std::vector<LiveBlock> moved_;  // by lane: what its realloc has taken
+  std::vector<Taken> moved_;  // by lane: what its realloc has taken
   PlanWriter writer_;
   BlockTable blocks_;
   Header header_;

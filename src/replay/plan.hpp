@@ -82,6 +82,9 @@ struct Header {
   std::uint64_t failed = 0;            // allocations that failed, or are larger than largest_size
   std::uint64_t unseen_releases = 0;   // addresses that were handed out twice
   std::uint64_t damaged_chunks = 0;
+  // Blocks large enough to leave whole pages untouched, and those of which scans tell.
+  std::uint64_t large_blocks = 0;
+  std::uint64_t seen_blocks = 0;
 };
 
 }  // namespace heapwright::replay

@@ -35,7 +35,7 @@ PlanWriter::PlanWriter(const std::string& path, std::span<const LaneBound> lanes
   }
   turns_offset_ = offset;
   turns_.reserve(turn_buffer);
-  descriptor_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor_ < 0) {
     throw trace::TraceError("cannot write the plan " + path_ + ": " + std::strerror(errno));
   }
@@ -59,6 +59,21 @@ void PlanWriter::add(std::uint32_t lane, const Operation& operation) {
     turn_ = {lane, 0};
   }
   ++turn_.count;
+}
+
+void PlanWriter::set_touch(std::uint32_t lane, std::uint64_t operation, std::uint8_t touch) {
+  const auto written = lanes_[lane].count - buffers_[lane].size();
+  if (operation >= written) {
+    buffers_[lane][operation - written].touch = touch;
+    return;
+  }
+  const auto offset = lanes_[lane].offset + operation * sizeof(Operation);
+  Operation changed;
+  if (pread(descriptor_, &changed, sizeof(changed), static_cast<off_t>(offset)) != sizeof(changed)) {
+    throw trace::TraceError("cannot read the plan " + path_ + ": " + std::strerror(errno));
+  }
+  changed.touch = touch;
+  write_at(offset, &changed, sizeof(changed));
 }
 
 Header PlanWriter::finish(Header header) {

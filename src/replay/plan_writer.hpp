@@ -30,6 +30,8 @@ class PlanWriter {
   void add(std::uint32_t lane, const Operation& operation);
   // The number that the lane's next operation will have.
   std::uint64_t next_of(std::uint32_t lane) const noexcept { return lanes_[lane].count; }
+  // Changes an operation that was added.
+  void set_touch(std::uint32_t lane, std::uint64_t operation, std::uint8_t touch);
   void end_lane(std::uint32_t lane) { lanes_[lane].ends = 1; }
   // Writes the header, with the counts of what was added. No calls after it.
   Header finish(Header header);

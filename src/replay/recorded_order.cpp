@@ -41,9 +41,10 @@ void sleep_for(std::uint64_t time_ns) noexcept {
 
 }  // namespace
 
-RecordedOrder::RecordedOrder(Stage& stage, std::uint64_t idle_ns)
+RecordedOrder::RecordedOrder(Stage& stage, std::uint64_t idle_ns, double pace)
     : stage_(stage),
       idle_ns_(idle_ns),
+      pace_(pace),
       entries_(stage.lane_count()),
       turn_window_(turn_window),
       mark_bytes_(stage.plan().header().marks) {
@@ -56,12 +57,12 @@ RecordedOrder::RecordedOrder(Stage& stage, std::uint64_t idle_ns)
 void RecordedOrder::run() {
   const auto main_lane = stage_.plan().header().main_lane;
   start_faults_ = figures::minor_faults();
-  const auto start_ns = figures::now_ns();
+  start_ns_ = figures::now_ns();
   begin_next_turn();
   if (!is_over_ && turn_.lane != main_lane) refuse_damaged();
   stage_.lane(main_lane).word.store(has_turn);
   run_lane(main_lane);
-  elapsed_ns_ -= std::min(start_ns, elapsed_ns_);
+  elapsed_ns_ -= std::min(start_ns_, elapsed_ns_);
   for (std::uint32_t lane = 0; lane < stage_.lane_count(); ++lane) {
     if (lane != main_lane && stage_.lane(lane).thread != pthread_t{}) stage_.join(lane);
   }
@@ -113,8 +114,7 @@ void RecordedOrder::perform(const Operation& operation) {
 
 void RecordedOrder::control(const Operation& operation) {
   if (operation.kind == take_mark) {
-    if (operation.slot >= mark_bytes_.size()) refuse_damaged();
-    mark_bytes_[operation.slot] = static_cast<double>(heap_bytes(figures::anonymous_memory().resident_bytes));
+    take_reading(operation.slot);
   } else if (operation.kind == start_thread && operation.slot < entries_.size()) {
     stage_.start(operation.slot, enter, &entries_[operation.slot]);
   } else {
@@ -125,6 +125,16 @@ void RecordedOrder::control(const Operation& operation) {
     if (!has_ended) refuse_damaged();
     stage_.join(operation.slot);
   }
+}
+
+void RecordedOrder::take_reading(std::uint32_t mark) {
+  if (mark >= mark_bytes_.size()) refuse_damaged();
+  const auto& marks = stage_.plan().marks();
+  const auto recorded_ns = marks[mark].time_ns - std::min(marks[mark].time_ns, marks[0].time_ns);
+  const auto due_ns = static_cast<std::uint64_t>(static_cast<double>(recorded_ns) * pace_);
+  const auto now_ns = figures::now_ns() - start_ns_;
+  if (now_ns < due_ns) sleep_for(due_ns - now_ns);
+  mark_bytes_[mark] = static_cast<double>(heap_bytes(figures::anonymous_memory().resident_bytes));
 }
 
 void RecordedOrder::begin_next_turn() {
@@ -157,7 +167,10 @@ std::uint64_t RecordedOrder::heap_bytes(std::uint64_t resident_bytes) const noex
 
 void RecordedOrder::report(figures::Report& report) const {
   const auto& marks = stage_.plan().marks();
-  auto peak = static_cast<double>(heap_bytes(last_.peak_bytes));
+  // The recording's peak is that of its readings: like is compared with like, and what lies between two of
+  // them for a moment is told apart.
+  const auto highest = static_cast<double>(heap_bytes(last_.peak_bytes));
+  auto peak = mark_bytes_.size() == 0 ? highest : 0;
   double area = 0;
   for (std::size_t i = 0; i < mark_bytes_.size(); ++i) {
     peak = std::max(peak, mark_bytes_[i]);
@@ -168,6 +181,7 @@ void RecordedOrder::report(figures::Report& report) const {
   const auto end_ns = std::max(stage_.plan().header().end_ns, from_ns + 1);
   const auto end = static_cast<double>(heap_bytes(last_.resident_bytes));
   report.figure("peak_bytes", peak);
+  report.figure("highest_bytes", highest);
   report.figure("mean_bytes", area > 0 ? area / static_cast<double>(end_ns - from_ns) : end);
   report.figure("end_bytes", end);
   report.figure("idle_bytes", static_cast<double>(heap_bytes(idle_bytes_)));

@@ -17,7 +17,9 @@ namespace heapwright::replay {
 class RecordedOrder {
  public:
   // idle_ns: how long to wait behind the last call before the memory is read once more.
-  RecordedOrder(Stage& stage, std::uint64_t idle_ns);
+  // pace: the recording's time, times this, is what the marks wait for; 0: they do not. For allocators that
+  // give memory back by the clock.
+  RecordedOrder(Stage& stage, std::uint64_t idle_ns, double pace);
 
   void run();
   void report(figures::Report& report) const;
@@ -35,6 +37,7 @@ class RecordedOrder {
   void take_turn(std::uint32_t lane);
   void perform(const Operation& operation);
   void control(const Operation& operation);
+  void take_reading(std::uint32_t mark);
   void begin_next_turn();
   void await_turn(std::uint32_t lane) noexcept;
   void give_turn(std::uint32_t lane, std::uint32_t word) noexcept;
@@ -44,6 +47,8 @@ class RecordedOrder {
 
   Stage& stage_;
   std::uint64_t idle_ns_;
+  double pace_;
+  std::uint64_t start_ns_ = 0;
   figures::MappedArray<Entry> entries_;
   figures::MappedArray<Turn> turn_window_;
   figures::MappedArray<double> mark_bytes_;

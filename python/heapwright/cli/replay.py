@@ -43,6 +43,12 @@ Anyway = Annotated[
     bool, typer.Option("--anyway", help="Replay a recording that is not whole, and say what that means.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="One run of each, without waiting: ranks nothing.")]
+Pace = Annotated[
+    bool | None,
+    typer.Option(
+        "--pace/--no-pace", help="Replay memory as slowly as the program ran; by default up to 10 seconds."
+    ),
+]
 Markdown = Annotated[bool, typer.Option("--md", help="Print Markdown instead.")]
 
 
@@ -53,6 +59,7 @@ def replay(
     runs: Runs = 3,
     quick: Quick = False,
     idle: Idle = 1.0,
+    pace: Pace = None,
     limit: Limit = 600.0,
     anyway: Anyway = False,
     json: options.Json = False,
@@ -60,7 +67,7 @@ def replay(
     wide: options.Wide = False,
 ) -> int:
     """Replay a recording's heap calls on every allocator that is here."""
-    settings = _settings(runs, quick, idle, limit)
+    settings = _settings(runs, quick, idle, limit, pace)
     if json and md:
         raise InputError("--json and --md both mean standard output; choose one")
     trace = open_trace(file)
@@ -89,14 +96,14 @@ def replay(
     return 2 if lines else 0
 
 
-def _settings(runs: int, quick: bool, idle: float, limit: float) -> Settings:
+def _settings(runs: int, quick: bool, idle: float, limit: float, pace: bool | None) -> Settings:
     if not 1 <= runs <= 100:
         raise InputError("--runs takes 1 to 100")
     if not 0 <= idle <= 600:
         raise InputError("--idle takes seconds, up to 600")
     if not 0 < limit <= 86400:
         raise InputError("--limit takes seconds, above 0 and up to 86400")
-    return Settings(1, limit, 0) if quick else Settings(runs, limit, int(idle * 1000))
+    return Settings(1, limit, 0, pace or False) if quick else Settings(runs, limit, int(idle * 1000), pace)
 
 
 def _check(trace: Trace, anyway: bool) -> list[str]:

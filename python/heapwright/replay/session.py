@@ -4,7 +4,8 @@
 The document is heapwright.replay/1:
   trace, program, recorded_on, machine, notes (what a reader has to know before the figures),
   plan: operations, threads, peak_live_bytes, before_recording, failed, unseen_releases, damaged_chunks,
-  touch: how much of each block was written to, in the replay: "all",
+    large_blocks, seen_blocks: of at least 16 KiB, and those whose pages a scan saw,
+  pace: memory was replayed at this share of the recorded time; 0: as fast as it goes,
   fidelity: recorded, replayed, errors (each peak_bytes, mean_bytes, end_bytes), beside_heap_bytes,
     relative_peak; null where the recording does not tell,
   dry_cpu_ns: what the replay itself takes, left out of `time_ns`,
@@ -39,6 +40,8 @@ MEMORY, TIME, DRY = "recorded", "dependency", "dry"
 _BYTES_PER_EVENT = 24
 _REFUSED = (2, 3)
 _PLAN_LIMIT_S = 24 * 3600.0
+# Longer recordings are replayed as fast as it goes.
+PACED_UP_TO_S = 10.0
 Document = dict[str, Any]
 # What is going on, runs done, runs in all.
 Progress = Callable[[str, int, int], object]
@@ -46,11 +49,15 @@ Progress = Callable[[str, int, int], object]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How often, how long a run may take, and how long to wait behind the last call."""
+    """How often, how long a run may take, and how long to wait behind the last call.
+
+    is_paced: whether memory is replayed as slowly as the program ran; None: when that takes seconds.
+    """
 
     runs: int = 3
     limit_s: float = 600.0
     idle_ms: int = 1000
+    is_paced: bool | None = None
 
 
 def why_not(trace: Trace) -> list[str]:
@@ -84,6 +91,21 @@ class Session:
         self._chosen = chosen
         self._settings = settings
         self._hung: set[str] = set()
+        self._pace = self._pace_of()
+
+    def _pace_of(self) -> float:
+        """The program's own time as a share of the recording's; 0: as fast as it goes."""
+        metadata, end = self._trace.metadata, self._trace.end
+        is_paced = self._settings.is_paced
+        if is_paced is None:
+            is_paced = end.time_ns <= PACED_UP_TO_S * 1e9
+        if not is_paced:
+            return 0.0
+        cost_ns = (
+            self._trace.event_count / 2 * (metadata.self_cost_allocation_ns + metadata.self_cost_release_ns)
+        )
+        threads = min(len(self._trace.threads), machine.describe()["cpus"]) or 1
+        return max(0.1, 1 - cost_ns / threads / max(end.time_ns, 1))
 
     @property
     def planned_runs(self) -> int:
@@ -143,8 +165,8 @@ class Session:
         return arm.runs
 
     def _run_once(self, path: Path, order: str, arm: Arm) -> None:
-        idle = [str(self._settings.idle_ms)] if order == MEMORY else []
-        command = [str(self._program), "run", str(path), order, *idle]
+        waits = [str(self._settings.idle_ms), str(round(1000 * self._pace))] if order == MEMORY else []
+        command = [str(self._program), "run", str(path), order, *waits]
         try:
             output = run_program(command, arm.allocator.environment(), self._settings.limit_s)
             arm.runs.append(json.loads(output))
@@ -172,7 +194,7 @@ class Session:
                 "threads": len(self._trace.threads),
                 **{key: int(value) for key, value in plan.items() if not isinstance(value, list)},
             },
-            "touch": "all",
+            "pace": self._pace,
             "fidelity": _as_record(truth),
             "dry_cpu_ns": table.dry_ns,
             "reference": self._chosen.candidates[0].name,
@@ -212,6 +234,10 @@ class Session:
             notes.append(f"{int(plan['damaged_chunks'])} damaged chunks are left out")
         if truth is None:
             notes.append("nothing says how true the replay's memory is: no reading of it in the recording")
+        if not self._pace:
+            notes.append(
+                "replayed at full speed: allocators that give memory back by the clock keep more (--pace)"
+            )
         cpus = self._trace.metadata.condition_values.get("cpus", "")
         here = str(machine.describe()["cpus"])
         if cpus and cpus != here:

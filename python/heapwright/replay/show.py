@@ -109,10 +109,13 @@ def about_truth(document: Mapping[str, Any]) -> str:
 
 def about_touch(document: Mapping[str, Any]) -> str:
     """What the replay writes to."""
-    live = units.size(document["plan"]["peak_live_bytes"])
+    plan = document["plan"]
+    large, seen = plan["large_blocks"], plan["seen_blocks"]
+    if not large:
+        return "No block is large enough to leave whole pages untouched."
     return (
-        f"Every byte of every block counts as written to (at most {live} at once): where the program "
-        "leaves blocks untouched, less is resident than said."
+        f"What the program wrote to is known of {units.count(seen)} of {units.count(large)} blocks of 16 KiB "
+        "and more; the others count as touched like those of their call site, or whole."
     )
 
 

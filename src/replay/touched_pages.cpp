@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "replay/touched_pages.hpp"
+
+#include <algorithm>
+
+#include "trace/damage.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+constexpr std::uint64_t page = trace::residency_unit_bytes;
+constexpr std::uint64_t whole = 254;
+
+// Pages of [begin, end) in the runs from `first` on that were in memory or swapped out. Runs and the ranges
+// asked for rise: `first` moves along.
+std::uint64_t touched_in(const std::vector<trace::PageRun>& runs, std::size_t& first, std::uint64_t begin,
+                         std::uint64_t end) {
+  while (first < runs.size() && runs[first].end <= begin) ++first;
+  std::uint64_t bytes = 0;
+  for (auto at = first; at < runs.size() && runs[at].begin < end; ++at) {
+    if (runs[at].kind == trace::PageKind::file) continue;
+    bytes += std::min(end, runs[at].end) - std::max(begin, runs[at].begin);
+  }
+  return bytes / page;
+}
+
+}  // namespace
+
+void TouchedPages::pass() {
+  const auto& chunk = source_.scans()[next_scan_++];
+  trace::ResidencyScan scan;
+  try {
+    scan = source_.decode(chunk);
+  } catch (const trace::TraceError&) {
+    return;
+  }
+  const auto looked_to = scan.windows.empty() ? 0 : scan.windows.back().end;
+  std::size_t run = 0;
+  for (auto& [address, block] : live_) {
+    const auto begin = (address + page - 1) / page * page;
+    const auto end = (address + block.size) / page * page;
+    // A block that was made during the scan may have had other pages when they were looked at.
+    if (block.made_ns >= chunk.begin_ns || end > looked_to) continue;
+    see(touched_in(scan.runs, run, begin, end), block);
+  }
+}
+
+std::uint8_t TouchedPages::make(std::uint64_t address, const Large& block) {
+  Large& own = live_[address] = block;
+  const auto begin = (address + page - 1) / page;
+  own.pages = (address + block.size) / page - begin;
+  ++blocks_;
+  const auto known = of_stack_.find(block.stack);
+  return known == of_stack_.end() ? touch_all : share(known->second.touched, known->second.pages);
+}
+
+TouchedPages::Large TouchedPages::take(std::uint64_t address) {
+  const auto found = live_.find(address);
+  if (found == live_.end()) return {};
+  const Large block = found->second;
+  live_.erase(found);
+  return block;
+}
+
+void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer) const {
+  if (block.is_seen) {
+    writer.set_touch(block.lane, block.operation, share(block.touched, block.pages));
+  } else if (kept_bytes < block.size) {
+    writer.set_touch(block.lane, block.operation, share(kept_bytes / page + 1, block.size / page + 1));
+  }
+}
+
+void TouchedPages::finish(PlanWriter& writer) {
+  for (const auto& [address, block] : live_) settle(block, block.size, writer);
+  live_.clear();
+}
+
+std::uint8_t TouchedPages::share(std::uint64_t touched, std::uint64_t pages) noexcept {
+  if (pages == 0 || touched >= pages) return touch_all;
+  return static_cast<std::uint8_t>((touched * whole + pages - 1) / pages);
+}
+
+void TouchedPages::see(std::uint64_t touched, Large& block) {
+  Sum& sum = of_stack_[block.stack];
+  if (!block.is_seen) {
+    block.is_seen = true;
+    ++seen_blocks_;
+    sum.pages += block.pages;
+  }
+  if (touched <= block.touched) return;
+  sum.touched += touched - block.touched;
+  block.touched = touched;
+}
+
+}  // namespace heapwright::replay

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// How much of each large block the program wrote to, by the recorded scans of resident pages: pages of a
+// block that no scan found in memory were not touched. A block that no scan saw counts as the others of its
+// call stack before it, or as touched whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+
+#include "order/source.hpp"
+#include "replay/plan_writer.hpp"
+
+namespace heapwright::replay {
+
+class TouchedPages {
+ public:
+  // Smaller blocks share their pages with others.
+  static constexpr std::uint64_t least_bytes = 16384;
+
+  explicit TouchedPages(const order::Source& source) : source_(source) {}
+
+  // When the next scan is to be looked at; UINT64_MAX behind the last one.
+  std::uint64_t next_ns() const noexcept {
+    return next_scan_ < source_.scans().size() ? source_.scans()[next_scan_].end_ns : UINT64_MAX;
+  }
+  // Looks at it. Preconditions: all blocks that live at next_ns() were told, and no others; there is one.
+  void pass();
+
+  struct Large {
+    std::uint64_t size = 0;
+    std::uint64_t made_ns = 0;
+    std::uint64_t operation = 0;  // its number in the lane
+    std::uint32_t lane = 0;
+    std::uint32_t stack = 0;
+    std::uint64_t pages = 0;    // that it has for itself
+    std::uint64_t touched = 0;  // of these
+    bool is_seen = false;
+  };
+  // Blocks of at least least_bytes. The Operation::touch that a block counts with for the time being.
+  std::uint8_t make(std::uint64_t address, const Large& block);
+  // The block leaves its address; it must be settled. Its size is 0 when none is known there.
+  Large take(std::uint64_t address);
+  // What was seen of it, or is kept of it, is written to the operation that made it.
+  void settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer) const;
+  // All that still live.
+  void finish(PlanWriter& writer);
+
+  std::uint64_t blocks() const noexcept { return blocks_; }
+  std::uint64_t seen_blocks() const noexcept { return seen_blocks_; }
+
+ private:
+  struct Sum {
+    std::uint64_t pages = 0;
+    std::uint64_t touched = 0;
+  };
+  static std::uint8_t share(std::uint64_t touched, std::uint64_t pages) noexcept;
+  void see(std::uint64_t touched, Large& block);
+
+  const order::Source& source_;
+  std::size_t next_scan_ = 0;
+  std::map<std::uint64_t, Large> live_;
+  std::unordered_map<std::uint32_t, Sum> of_stack_;
+  std::uint64_t blocks_ = 0;
+  std::uint64_t seen_blocks_ = 0;
+};
+
+}  // namespace heapwright::replay

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "replay/touched_pages.hpp"
+
+#include "replay/plan_of.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+constexpr std::uint64_t page = 4096;
+
+// A scan of everything: these pages, from `begin` on, were in memory.
+void scan(order::MemoryTrace& trace, std::uint64_t begin_ns, std::uint64_t begin, std::uint64_t pages) {
+  order::MemoryTrace::Scan made;
+  made.chunk.begin_ns = begin_ns;
+  made.chunk.end_ns = begin_ns + 100;
+  if (pages > 0) made.scan.runs.push_back({begin, begin + pages * page, trace::PageKind::anonymous, false});
+  made.scan.windows.push_back({0, std::uint64_t{1} << 40U, begin_ns, begin_ns + 100, 0,
+                               static_cast<std::uint32_t>(made.scan.runs.size())});
+  trace.scan_records.push_back(made);
+}
+
+std::uint64_t touched_pages(const Operation& operation) {
+  return operation.touch == touch_all ? operation.size / page : operation.size / page * operation.touch / 254;
+}
+
+TEST(TouchedPages, AreThePagesThatTheScansFound) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, 1024 * page);
+  trace.malloc(0, 2'000, 0x900000, 1024 * page);
+  scan(trace, 10'000, 0x100000, 100);
+  scan(trace, 20'000, 0x100000, 254);
+  trace.free(0, 30'000, 0x100000);
+  const PlanOf plan(trace);
+  const auto operations = plan.operations(0);
+  EXPECT_NEAR(static_cast<double>(touched_pages(operations[0])), 254, 5);
+  EXPECT_EQ(operations[1].touch, 0);
+  EXPECT_EQ(plan.header().large_blocks, 2u);
+  EXPECT_EQ(plan.header().seen_blocks, 2u);
+}
+
+TEST(TouchedPages, WhatNoScanSawIsAsItsCallStackWasBefore) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
+  scan(trace, 10'000, 0x100000, 500);
+  trace.malloc(0, 30'000, 0x900000, 100 * page, 1);
+  trace.malloc(0, 40'000, 0xa00000, 100 * page, 2);
+  const PlanOf plan(trace);
+  const auto operations = plan.operations(0);
+  EXPECT_EQ(touched_pages(operations[1]), 50u);
+  EXPECT_EQ(operations[2].touch, touch_all);
+  EXPECT_EQ(plan.header().seen_blocks, 1u);
+}
+
+TEST(TouchedPages, WhatAReallocGaveBackWasNotTouched) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, 1000 * page);
+  trace.realloc(0, 2'000, 0x100000, 0x100000, 250 * page);
+  const PlanOf plan(trace);
+  const auto operations = plan.operations(0);
+  EXPECT_NEAR(static_cast<double>(touched_pages(operations[0])), 250, 6);
+  EXPECT_EQ(operations[1].touch, touch_all);
+}
+
+TEST(TouchedPages, ABlockMadeDuringTheScanIsNotKnown) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 10'050, 0x100000, 1000 * page);
+  scan(trace, 10'000, 0x100000, 0);
+  trace.free(0, 30'000, 0x100000);
+  const PlanOf plan(trace);
+  EXPECT_EQ(plan.operations(0)[0].touch, touch_all);
+  EXPECT_EQ(plan.header().seen_blocks, 0u);
+}
+
+TEST(TouchedPages, AnOperationThatIsInTheFileAlreadyIsChangedThere) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, 1000 * page);
+  for (std::uint64_t i = 0; i < 100'000; ++i) trace.malloc(0, 2'000 + i * 16, 0x10000000 + i * 64, 24);
+  scan(trace, 5'000'000, 0x100000, 0);
+  const PlanOf plan(trace);
+  const auto operations = plan.operations(0);
+  EXPECT_EQ(operations[0].touch, 0);
+  EXPECT_EQ(operations[0].size, 1000 * page);
+  EXPECT_EQ(operations.size(), 100'001u);
+}
+
+}  // namespace
+}  // namespace heapwright::replay
