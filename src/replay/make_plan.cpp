@@ -10,6 +10,7 @@
 #include "order/merge.hpp"
 #include "order/schedule.hpp"
 #include "replay/block_table.hpp"
+#include "replay/lane_ends.hpp"
 #include "replay/plan_writer.hpp"
 #include "replay/rows.hpp"
 #include "replay/slot_supply.hpp"
@@ -25,17 +26,6 @@ constexpr unsigned most_workers = 2;
 constexpr std::uint64_t events_worth_a_thread = 100'000;
 constexpr std::uint64_t merge_bytes = std::uint64_t{256} << 20U;
 constexpr std::size_t most_marks = 256;
-// The recorder notices a thread's exit that late at most, also on a busy machine. Within it the exit counts
-// as having followed the last call: a thread that begins meanwhile mostly begins because the other has ended,
-// and what the ended one leaves behind serves it.
-constexpr std::uint64_t noticed_late_ns = 100'000'000;
-// Rows of a quantum of the merge come in no order of time.
-constexpr std::uint64_t merge_slack_ns = 32;
-
-struct LaneEnd {
-  std::uint64_t time_ns = 0;
-  std::uint32_t lane = 0;
-};
 
 // Moments spread evenly over the recording's readings of its memory, and the one with the most.
 std::vector<Mark> choose_marks(const order::Source& source) {
@@ -68,7 +58,7 @@ class Planner {
       : lanes_(schedule.thread_of_lane.size()),
         main_lane_(main_lane_of(source, schedule)),
         marks_(choose_marks(source)),
-        ends_(ends_of(source, schedule)),
+        ends_(lane_ends_of(source, schedule, main_lane_)),
         touched_(source),
         slots_(lanes_ + 1),
         has_begun_(lanes_ + 1),
@@ -116,36 +106,6 @@ class Planner {
   }
 
  private:
-  // The lane of the process's first thread; one more lane when that made no call.
-  static std::uint32_t main_lane_of(const order::Source& source, const order::Schedule& schedule) {
-    const auto& threads = source.threads();
-    for (std::uint32_t lane = 0; lane < schedule.thread_of_lane.size(); ++lane) {
-      const auto index = schedule.thread_of_lane[lane];
-      const bool is_known = index < threads.size();
-      if (is_known && threads[index].thread_id == source.metadata().process_id) return lane;
-    }
-    return static_cast<std::uint32_t>(schedule.thread_of_lane.size());
-  }
-
-  std::vector<LaneEnd> ends_of(const order::Source& source, const order::Schedule& schedule) const {
-    std::vector<std::uint64_t> last_ns(lanes_);
-    for (const auto& job : schedule.jobs) {
-      last_ns[job.lane] = std::max(last_ns[job.lane], job.chunk->last_end_ns);
-    }
-    std::vector<LaneEnd> ends;
-    for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
-      const auto index = schedule.thread_of_lane[lane];
-      const bool has_ended = index < source.threads().size() && source.threads()[index].exit_ns != 0;
-      if (lane == main_lane_ || !has_ended) continue;
-      const auto exit_ns = source.threads()[index].exit_ns;
-      const auto earliest_ns = exit_ns - std::min(exit_ns, noticed_late_ns);
-      ends.push_back({std::max(last_ns[lane], earliest_ns) + merge_slack_ns, lane});
-    }
-    std::sort(ends.begin(), ends.end(),
-              [](const LaneEnd& a, const LaneEnd& b) { return a.time_ns < b.time_ns; });
-    return ends;
-  }
-
   // The first lane begins and ends all others, any may have to take all marks; a call whose address was not
   // seen to be given back is two operations.
   std::vector<PlanWriter::LaneBound> bounds_of(const order::Schedule& schedule) const {
