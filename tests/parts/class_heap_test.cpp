@@ -109,10 +109,11 @@ TEST(ClassHeap, AlignsOveralignedClasses) {
 }
 
 TEST(ClassHeap, TakesBackAfterAThrowingConstructor) {
+  const auto made_before = Throws::heap_statistics().total_objects;
   EXPECT_THROW(static_cast<void>(std::make_unique<Throws>()), std::runtime_error);
   EXPECT_THROW(static_cast<void>(new (std::nothrow) Throws), std::runtime_error);
   EXPECT_EQ(Throws::heap_statistics().live_objects, 0U);
-  EXPECT_EQ(Throws::heap_statistics().total_objects, 2U);
+  EXPECT_EQ(Throws::heap_statistics().total_objects, made_before + 2);
 }
 
 TEST(ClassHeap, LeavesArraysAndPlacementAlone) {

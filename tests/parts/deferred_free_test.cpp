@@ -210,6 +210,7 @@ TEST(DeferredFree, ABudgetHoldsBehindTheBackgroundThread) {
       was_waited_for = !is_drained;
     }
   };
+  is_freeing = is_drained = was_waited_for = false;  // also where tests are repeated
   deferred_free queue({.has_background_thread = true});
   queue.defer(new Slow);
   while (!is_freeing) std::this_thread::sleep_for(1ms);
