@@ -77,7 +77,7 @@ def test_samples_are_asked_only_what_they_tell(tmp_path: Path) -> None:
     answer = answer_of(turned_over(NEW, DELETE, 2000, 480).meta("sample_mean_bytes", 4096), tmp_path)
     assert answer["advice"] == []
     assert {row["rule"] for row in answer["left_out"]} == {rule.name for rule in RULES if rule.unsampled}
-    assert "not looked for in samples: " in answer["printed"]
+    assert "these rules need a full recording, without --sample: " in answer["printed"]
     assert answer["findings"] == []
 
 

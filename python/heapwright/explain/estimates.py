@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright.model.facts import Spread, Spreads
 from heapwright.report import units, widgets
@@ -85,6 +85,17 @@ def complete_record(record: Answer, columns: Sequence[Column], spread_of: _Sprea
         record["intervals"] = intervals
 
 
+class GainSpread(NamedTuple):
+    """Of a gain in bytes that stands for blocks at the peak."""
+
+    gain_bytes: Spread
+
+
+def scaled(spread: Spread, by: float) -> Spread:
+    """Of the same estimate times this."""
+    return Spread(spread.variance * by**2, spread.largest * by)
+
+
 def of_all(spreads: Spreads) -> _SpreadOf:
     """Of the sums over all calls."""
     return _named(spreads.total_calls, spreads.total_live)
@@ -111,6 +122,9 @@ def _spread_of_row(spreads: Spreads, table: str, number: int, row: Answer, mean:
     if table == "common":
         weight = _weight(row["size_bytes"], mean)
         return lambda _: Spread(row["allocations"] * (weight - 1), math.sqrt(weight * (weight - 1)))
+    if table == "advice":
+        blocks = spreads.site_live[row["site"]].peak_blocks
+        return _named(GainSpread(scaled(blocks, row["gain_bytes_each"])))
     if "site" in row:
         return _named(spreads.site_calls[row["site"]], spreads.site_live[row["site"]])
     return _named()

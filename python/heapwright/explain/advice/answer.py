@@ -88,6 +88,8 @@ class _Source:
 
 def _told(of: evidence.Evidence, rule: Rule, advice: Advice) -> Told:
     advice = advice._replace(time_ns=min(advice.time_ns, of.time_ns))  # calls that were preempted look long
+    if of.is_sampled and not of.is_worth(0, of.least_of_samples(advice)):
+        advice = advice._replace(confidence=LOW, why=f"{advice.why}; but by the samples it may be too little")
     return Told(
         rule,
         advice,
@@ -221,7 +223,17 @@ QUESTION = Question(
                 ),
                 Column("time_share", "share"),
                 Column(
-                    "gain_bytes", "bytes", value=_of_advice("bytes"), about="At most; 0 = none, or not known."
+                    "gain_bytes",
+                    "bytes",
+                    value=_of_advice("bytes"),
+                    sampled="gain_bytes",
+                    about="At most; 0 = none, or not known.",
+                ),
+                Column(
+                    "gain_bytes_each",
+                    "number",
+                    value=_of_advice("bytes_each"),
+                    about="Of gain_bytes, of each block of the site at the peak; 0 = not of single blocks.",
                 ),
                 Column("bytes_share", "share"),
                 Column("what", "text", value=_of_advice("what"), about="Which time and bytes the bound is."),

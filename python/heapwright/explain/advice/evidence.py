@@ -9,8 +9,9 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from heapwright.explain import site_names
+from heapwright.explain import estimates, site_names
 from heapwright.explain.advice import containers
+from heapwright.explain.advice.rule import Advice
 from heapwright.explain.report import Report, share
 from heapwright.model import Location, SiteFacts
 from heapwright.model.facts import CopiedGrowth, Residency, SiteSizes
@@ -134,6 +135,13 @@ class Evidence:
         is_long = time_ns >= max(LEAST_TIME_NS, LEAST_TIME_SHARE * self.time_ns)
         return is_long or count_bytes >= max(LEAST_BYTES, LEAST_BYTES_SHARE * self.peak_bytes)
 
+    def least_of_samples(self, advice: Advice) -> int:
+        """The lower end of the interval of what it gains in bytes."""
+        spreads = self.facts.spreads
+        assert spreads is not None
+        blocks = spreads.site_live[advice.sites[0]].peak_blocks
+        return estimates.interval(advice.bytes, estimates.scaled(blocks, advice.bytes_each))[0]
+
     def most_bytes_at_once(self, number: int) -> int:
         return max(self.site(number).own_peak_bytes, 1)
 
@@ -142,12 +150,16 @@ class Evidence:
         return self.site(number).bytes / self.most_bytes_at_once(number)
 
     def lost_bytes(self, number: int, round_to: int = 8) -> int:
-        """At the peak, of this site: rounding, and the header where the allocator is known to have one."""
+        """At the peak, of this site: the allocator's rounding, and its header where it is known to have
+        one."""
+        return int(self.site(number).live_at_peak_blocks * self.lost_bytes_each(number, round_to))
+
+    def lost_bytes_each(self, number: int, round_to: int = 8) -> float:
+        """The same of one block."""
         site = self.site(number)
         per_block = site.overhead_bytes / max(1, site.allocations)
         own_rounding = (-(site.bytes // max(1, site.allocations))) % round_to
-        header = 8 if self.is_glibc else 0
-        return int(site.live_at_peak_blocks * max(0.0, per_block + header - own_rounding))
+        return max(0.0, per_block + (8 if self.is_glibc else 0) - own_rounding)
 
     def is_cpp(self, number: int) -> bool:
         """The site calls operator new."""

@@ -31,6 +31,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
             "the constructor of std::shared_ptr from a pointer is above the allocator",
             blocks.time_ns if of.has_times else 0,
             int(blocks.live_at_peak_blocks * max(0.0, per_block)),
+            max(0.0, per_block),
         )
 
 

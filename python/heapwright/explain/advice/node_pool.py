@@ -39,6 +39,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
                 f"{units.percent(how_many)} of its calls",
                 of.time_of(site) if is_all else int(of.time_of(site) * how_many),
                 of.lost_bytes(site),
+                of.lost_bytes_each(site),
             )
 
 

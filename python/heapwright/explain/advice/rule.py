@@ -16,6 +16,8 @@ class Advice(NamedTuple):
     sites: by number, the one with most to gain first.
     pattern: what was seen, with its figures, as the rest of a sentence that begins with the site.
     time_ns, bytes: at most so much is to gain; 0 = nothing of it, or not known.
+    bytes_each: of these, of each block of the first site that lived at the peak; in samples their number
+    is an estimate.
     what: the bound in words: which time, which bytes.
     confidence, why: how sure it is that the pattern is there and the part fits.
     """
@@ -28,6 +30,7 @@ class Advice(NamedTuple):
     why: str
     time_ns: int = 0
     bytes: int = 0
+    bytes_each: float = 0.0
 
 
 class Rule(NamedTuple):

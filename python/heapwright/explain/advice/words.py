@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from heapwright.explain import estimates
 from heapwright.explain.report import Answer
 from heapwright.report import units, widgets
 
@@ -15,7 +16,10 @@ def gain(row: Answer) -> str:
     if row["gain_ns"]:
         gains.append(f"{units.duration(row['gain_ns'])} ({units.percent(row['time_share'])} of the run)")
     if row["gain_bytes"]:
-        gains.append(f"{units.size(row['gain_bytes'])} ({units.percent(row['bytes_share'])} of the peak)")
+        size = units.size(row["gain_bytes"])
+        if "gain_bytes" in row.get("intervals", ()):
+            size = estimates.shown(row, "gain_bytes", units.size)
+        gains.append(f"{size} ({units.percent(row['bytes_share'])} of the peak)")
     return f"at most {' and '.join(gains)}"
 
 
@@ -70,7 +74,9 @@ def show(answer: Answer) -> widgets.RenderableType:
         parts.append(widgets.Text(nothing(answer) if answer["is_whole"] else "nothing in what was recorded"))
     if answer["left_out"]:
         names = ", ".join(row["rule"] for row in answer["left_out"])
-        parts.append(widgets.Text(f"not looked for in samples: {names}", style="dim"))
+        parts.append(
+            widgets.Text(f"these rules need a full recording, without --sample: {names}", style="dim")
+        )
     floor = (
         f"said from {units.percent(answer['least_time_share'])} of the run's time or "
         f"{units.percent(answer['least_bytes_share'])} of the peak on"
