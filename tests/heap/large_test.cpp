@@ -4,13 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "heap/base/counting.hpp"
 #include "heap/base/settings.hpp"
 #include "heap/base/system_pages.hpp"
+#include "heap/front/allocate.hpp"
 #include "heap/pages/free_runs.hpp"
 #include "heap/pages/page_source.hpp"
+#include "heap/service/maintenance.hpp"
 #include "heap/service/process.hpp"
 #include "heap/slabs/page_purge.hpp"
 #include "heap/slabs/slab.hpp"
@@ -80,6 +84,71 @@ TEST_F(Large, AMoveThatTheSystemRefusesLosesNothing) {
   EXPECT_EQ(used_units(), before);
   free_large(hemmed.block);
   free_large(hemmed.neighbour);
+}
+
+constexpr std::size_t huge_block_bytes = std::size_t{24} << 20;
+
+void give_all_back() {
+  while (purge_oldest_run(0, 0)) {
+  }
+}
+
+void free_huge(UnitLine* block) {
+  make_room_for_dirty(block->large_bytes);
+  free_large(block);
+}
+
+TEST_F(Large, AHugeBlockServesTheNextOne) {
+  give_all_back();
+  auto* const block = static_cast<char*>(allocate_large(huge_block_bytes, 1, nullptr).memory);
+  std::memset(block, 1, huge_block_bytes);
+  free_huge(line_at(block));
+  EXPECT_GE(dirty_bytes(), huge_block_bytes);
+  const auto next = allocate_large(huge_block_bytes - unit_bytes, 1, nullptr);
+  EXPECT_EQ(next.memory, block);
+  EXPECT_FALSE(next.is_zeroed);
+  free_huge(line_at(next.memory));
+}
+
+TEST_F(Large, HugeBlocksLeaveNoMoreDirtyThanMayStay) {
+  give_all_back();
+  std::vector<UnitLine*> blocks;
+  for (int i = 0; i < 12; ++i) blocks.push_back(line_at(allocate_large(huge_block_bytes, 1, nullptr).memory));
+  for (auto* const block : blocks) {
+    const std::size_t before = dirty_bytes();
+    const std::size_t most = most_kept_dirty_bytes();
+    free_huge(block);
+    EXPECT_LE(dirty_bytes(), most);
+    // The block's own stays; of those before it not more goes than has to.
+    EXPECT_GE(dirty_bytes() + huge_bytes, std::min(most, before + huge_block_bytes));
+  }
+  EXPECT_TRUE(page_source_is_valid());
+}
+
+TEST_F(Large, WhereNobodyMakesRoomAHugeBlockGoesBackItself) {
+  give_all_back();
+  const auto full = allocate_run(static_cast<std::uint32_t>(most_kept_dirty_bytes() / unit_bytes));
+  const auto other = allocate_large(huge_block_bytes, 1, nullptr);
+  free_run(full.unit, static_cast<std::uint32_t>(most_kept_dirty_bytes() / unit_bytes) / 2, true);
+  const std::size_t before = dirty_bytes();
+  ASSERT_GT(before + huge_block_bytes, std::size_t{64} << 20);
+  static_cast<char*>(other.memory)[100] = 1;
+  free_large(line_at(other.memory));
+  EXPECT_EQ(dirty_bytes(), before);
+  EXPECT_EQ(static_cast<char*>(other.memory)[100], 0);
+}
+
+TEST_F(Large, HugeMemoryThatWasUsedIsZerosForCalloc) {
+  give_all_back();
+  auto* const block = static_cast<char*>(allocate_large(huge_block_bytes, 1, nullptr).memory);
+  std::memset(block, 1, huge_block_bytes);
+  free_huge(line_at(block));
+  auto* const zeros = static_cast<char*>(allocate_zeroed(huge_block_bytes));
+  ASSERT_EQ(zeros, block);
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < huge_block_bytes; ++i) others += zeros[i] != 0 ? 1 : 0;
+  EXPECT_EQ(others, 0U);
+  free_huge(line_at(zeros));
 }
 
 std::uint64_t purged_bytes() { return counters_page->heap.purged_bytes.load(); }

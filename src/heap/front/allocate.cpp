@@ -9,6 +9,7 @@
 #include "heap/base/checked_size.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/base/settings.hpp"
+#include "heap/base/system_pages.hpp"
 #include "heap/front/foreign.hpp"
 #include "heap/front/hardened.hpp"
 #include "heap/pages/large.hpp"
@@ -67,7 +68,10 @@ void* allocate_zeroed(std::size_t bytes) noexcept {
   if (bytes > slab_limit_bytes && initialize_process() && !settings.is_hardened) {
     const LargeBlock block = allocate_large(bytes, 1, nullptr);
     if (block.memory == nullptr) return no_memory();
-    return block.is_zeroed ? block.memory : std::memset(block.memory, 0, bytes);
+    if (block.is_zeroed) return block.memory;
+    if (bytes <= huge_bytes) return std::memset(block.memory, 0, bytes);
+    drop_pages(block.memory, checked_round_up(bytes, unit_bytes));  // who asks for so much may use little
+    return block.memory;
   }
   void* block = allocate(bytes);
   if (block == nullptr || settings.is_hardened) return block;  // there it is zeros already
@@ -118,6 +122,7 @@ void release_slowly(void* block) noexcept {
   UnitLine* line = require_line("free", block);
   if (line->kind == UnitKind::large) {
     count_reason(counters::Reason::large_free);
+    if (line->large_bytes > huge_bytes) make_room_for_dirty(line->large_bytes);
     free_large(line);
     return give_back_if_due();
   }

@@ -9,7 +9,8 @@
 
 namespace heapwright::heap {
 
-// A free of more than this gives the pages back at once.
+// A free of more than this gives pages back: the block's own, or, if somebody makes room
+// for it before, those that were freed longest ago.
 inline constexpr std::size_t huge_bytes = std::size_t{16} << 20;
 
 struct LargeBlock {

@@ -62,8 +62,13 @@ Run find_across_runs(std::uint32_t units) noexcept {
   return take_across(units);
 }
 
+// Long blocks leave dirty and clean runs beside each other, when pages of the longest-freed go back: one
+// that fits across them costs fewer faults than new memory.
+constexpr std::uint32_t least_across_units = (std::uint32_t{16} << 20) / unit_bytes;
+
 Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
-  const Run run = find_free_run(units, alignment_units);
+  Run run = find_free_run(units, alignment_units);
+  if (run.unit == 0 && alignment_units == 1 && units >= least_across_units) run = find_across_runs(units);
   return run.unit != 0 ? run : grow_aligned(units, alignment_units);
 }
 
@@ -206,6 +211,12 @@ bool has_dirty_runs() noexcept {
 bool has_surplus() noexcept {
   const LockGuard locked = guard();
   return source.dirty_units * surplus_share > used_units();
+}
+
+std::size_t most_kept_dirty_bytes() noexcept {
+  constexpr std::size_t always_bytes = std::size_t{64} << 20;
+  const LockGuard locked = guard();
+  return std::max(always_bytes, static_cast<std::size_t>(used_units()) * unit_bytes);
 }
 
 std::size_t dirty_bytes() noexcept {

@@ -53,6 +53,10 @@ inline constexpr std::uint32_t surplus_share = 8;
 bool has_surplus() noexcept;
 bool has_dirty_runs() noexcept;
 
+// What frees of huge blocks may leave dirty in all: as much as is in use, and 64 MiB
+// in any case.
+std::size_t most_kept_dirty_bytes() noexcept;
+
 std::size_t dirty_bytes() noexcept;
 std::size_t committed_bytes() noexcept;
 Lock& page_source_lock() noexcept;

@@ -131,6 +131,13 @@ std::uint16_t decay_ticks() noexcept {
   maintenance.lock.unlock();
 }
 
+void make_room_for_dirty(std::size_t bytes) noexcept {
+  const std::size_t most = most_kept_dirty_bytes();
+  if (bytes > most || !maintenance.lock.try_lock()) return;
+  while (dirty_bytes() + bytes > most && purge_oldest_run(current_tick(), 0)) count_steps();
+  maintenance.lock.unlock();
+}
+
 MaintenanceResult run_due_maintenance(std::size_t most) noexcept {
   update_tick();
   const std::size_t pieces = maintain(most, decay_ticks());
