@@ -179,6 +179,18 @@ std::string write_session(const Options& options, const Report& report, const st
   return path;
 }
 
+Report report_of(const ProgramCheck& check, const Collector& collector, const TickClock& clock) {
+  Report report;
+  report.program = check.path;
+  report.files = collector.files();
+  report.notes = check.notes;
+  report.clock_is_tsc = clock.is_tsc();
+  report.clock_error_ppm = clock.error_ppm();
+  report.clock_drift_ppm = clock.drift_ppm();
+  report.start_unix_ns = clock.start_unix_ns();
+  return report;
+}
+
 }  // namespace
 
 int record_program(const Options& options) {
@@ -223,16 +235,10 @@ int record_program(const Options& options) {
   if (error_number != 0)
     throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
 
-  Report report;
-  report.exit_code = exit_code_of(collector.run(launch.process_id()));
-  report.program = check.path;
-  report.files = collector.files();
-  report.notes = check.notes;
+  const int exit_code = exit_code_of(collector.run(launch.process_id()));
+  Report report = report_of(check, collector, clock);
+  report.exit_code = exit_code;
   add_processes(report, options, collector, session->control());
-  report.clock_is_tsc = clock.is_tsc();
-  report.clock_error_ppm = clock.error_ppm();
-  report.clock_drift_ppm = clock.drift_ppm();
-  report.start_unix_ns = clock.start_unix_ns();
   if (stream < 0) report.session_path = write_session(options, report, first_path);
   tell_of_losses(kernel_events, messages);
   tell(options, report, summary_file);
