@@ -33,6 +33,7 @@ measured = {
     "heap": (*heap, "src/lab", "bench/heap/loads.py", "bench/heap/pairs.cpp"),
     "lab": (*heap, "src/lab", "include/heapwright"),
     "parts": ("include/heapwright", "bench/parts"),
+    "replay": ("src/replay", "src/figures", "python/heapwright/replay", "bench/replay"),
     "cause": (
         "bench/cause",
         "src/analyze",

@@ -28,6 +28,7 @@ def checks() -> dict[str, list[str]]:
         "figures": [python, "bench/recorder/render.py", "--check"],
         "figures of the heap": [python, "bench/heap/render.py", "--check"],
         "figures of the advice": [python, "bench/advice/render.py", "--check"],
+        "figures of the replay": [python, "bench/replay/render.py", "--check"],
         "figures of the lab": [python, "bench/lab/render.py", "--check"],
         "figures of the parts": [python, "bench/parts/render.py", "--check"],
         "C++ lint": [python, "tools/check_tidy.py", "--jobs", str(os.cpu_count() or 1)],

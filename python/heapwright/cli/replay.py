@@ -33,6 +33,7 @@ Set = Annotated[
         "--set", metavar="NAME=VALUE", help="One more candidate with these settings: glibc.arena_max=1."
     ),
 ]
+Search = Annotated[bool, typer.Option("--search", help="Try a grid of settings for each allocator as well.")]
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each candidate in each order.")]
 Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")]
 Idle = Annotated[
@@ -56,6 +57,7 @@ def replay(
     file: options.File,
     on: On = "",
     set_: Set = None,
+    search: Search = False,
     runs: Runs = 3,
     quick: Quick = False,
     idle: Idle = 1.0,

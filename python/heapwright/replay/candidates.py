@@ -43,11 +43,16 @@ class Chosen:
     notes: list[str]
 
 
-def choose(shelf: Shelf, metadata: Metadata, on: Sequence[str], sets: Sequence[str]) -> Chosen:
-    """Everything named, or all that is here; MeasureError."""
+def choose(
+    shelf: Shelf, metadata: Metadata, on: Sequence[str], sets: Sequence[str], searches: bool = False
+) -> Chosen:
+    """Everything named, or all that is here; searches: with a grid of settings for each. MeasureError."""
     parsed = [settings.parse(text) for text in sets]
     notes: list[str] = []
     found = [_plain(allocator) for allocator in shelf.choose(on)]
+    if searches:
+        tried = [f"{a.name}.{words}" for a in found for words in settings.GRID.get(a.name, ())]
+        parsed += [settings.parse(text) for text in tried]
     reference = _recorded(shelf, metadata, notes)
     is_recorded = reference is not None
     if reference is None:

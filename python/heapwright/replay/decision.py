@@ -133,3 +133,26 @@ class Table:
         if self._truth is None or not figure.is_memory:
             return 0.0
         return float(getattr(self._truth.errors, _AT_THE_END.get(figure.key, figure.key)))
+
+
+# What --search weighs against each other.
+WEIGHED = ("time_ns", "peak_bytes", "mean_bytes", "p999_ns")
+
+
+def pareto_front(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The names whose figures no other candidate has at most in all that is weighed, and less in one.
+
+    figures: as Table.figures_of, by name; a candidate without all of them is left out.
+    """
+    points = {
+        name: [float(found[key]["value"]) for key in WEIGHED]
+        for name, found in figures.items()
+        if all(key in found for key in WEIGHED)
+    }
+
+    def is_beaten(own: Sequence[float]) -> bool:
+        return any(
+            other != own and all(a <= b for a, b in zip(other, own, strict=True)) for other in points.values()
+        )
+
+    return [name for name, own in points.items() if not is_beaten(own)]

@@ -13,7 +13,8 @@ The document is heapwright.replay/1:
   candidates: name, version, path, variables, command, failure, runs (raw figures: memory, time, control…),
     figures: by key: value (a prediction for the process where memory is known, otherwise the replay's),
       spread, low, high, noise, difference and relative_difference to the reference,
-      verdict (better, worse, same, unknown)
+      verdict (better, worse, same, unknown),
+  front: the candidates that no other one beats in time, peak, mean and tail together
 """
 
 from __future__ import annotations
@@ -183,6 +184,9 @@ class Session:
         truth = self._fidelity(plan, memory[0])
         table = decision.Table(memory, time, decision.dry_cpu_ns(dry), truth)
         metadata = self._trace.metadata
+        measured = list(zip(_measured(memory), _measured(time), strict=True))
+        figures = [table.figures_of(number) for number in range(len(measured))]
+        names = [arm.allocator.name for arm, _ in measured]
         return {
             "schema": SCHEMA,
             "trace": str(self._trace.path),
@@ -205,10 +209,11 @@ class Session:
                     **_candidate(arm.allocator, metadata.program),
                     "failure": arm.failure or other.failure,
                     "runs": {"memory": _figures(arm.runs), "time": _figures(other.runs)},
-                    "figures": table.figures_of(number),
+                    "figures": figures[number],
                 }
-                for number, (arm, other) in enumerate(zip(_measured(memory), _measured(time), strict=True))
+                for number, (arm, other) in enumerate(measured)
             ],
+            "front": decision.pareto_front(dict(zip(names, figures, strict=True))),
         }
 
     def _fidelity(self, plan: Document, arm: Arm) -> fidelity.Fidelity | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -115,6 +115,23 @@ KNOWN: Mapping[str, Mapping[str, _Way]] = {
         "hardened": _Way("HEAPWRIGHT_HEAP_HARDENED", _switch),
         "maintenance": _Way("HEAPWRIGHT_HEAP_MAINTENANCE", _word),
     },
+}
+
+# What --search tries: settings that reports from the field name, each alone.
+GRID: Mapping[str, Sequence[str]] = {
+    "glibc": (
+        "arena_max=1",
+        "arena_max=2",
+        "mmap_threshold=64k",
+        "mmap_threshold=16M,trim_threshold=16M",
+        "trim_threshold=16k",
+        "top_pad=4M",
+        "tcache_count=0",
+    ),
+    "jemalloc": ("narenas=1", "dirty_decay_ms=0,muzzy_decay_ms=0", "tcache=false"),
+    "tcmalloc": ("aggressive_decommit=true", "thread_cache_bytes=1M"),
+    "mimalloc": ("reset_delay=0", "eager_commit=0"),
+    "heapwright": ("decay_ms=0", "maintenance=calls"),
 }
 
 

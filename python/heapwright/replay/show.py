@@ -157,6 +157,7 @@ def as_markdown(document: Mapping[str, Any]) -> str:
 
 def _below(document: Mapping[str, Any]) -> Sequence[str]:
     return [
+        f"Beaten by none in CPU time, peak, mean and p99.9 together: {', '.join(document['front'])}.",
         about_truth(document),
         about_touch(document),
         "Time is CPU time of the calls and of writing to fresh pages, with all threads at full speed; p99.9: "

@@ -9,7 +9,7 @@ import pytest
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
 from heapwright.replay import show
-from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WORSE, Table
+from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WEIGHED, WORSE, Table, pareto_front
 from heapwright.replay.fidelity import Curve, Fidelity
 
 MIB = 1 << 20
@@ -102,7 +102,7 @@ def document(*, failure: str = "") -> dict[str, Any]:
     ]
     if failure:
         candidates[1] |= {"failure": failure, "figures": {}}
-    return {"reference": "a", "candidates": candidates, "trace": "x.heapwright"}
+    return {"reference": "a", "candidates": candidates, "trace": "x.heapwright", "front": ["b"]}
 
 
 def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
@@ -115,3 +115,18 @@ def test_without_a_winner_it_says_so() -> None:
     assert show.verdict(failed)[1] == "Nothing here has less memory at the peak than a."
     assert "--set" in show.next_command(failed)
     assert show.failures(failed) == ["b crashed: SIGSEGV"]
+
+
+def test_the_front_has_what_none_beats() -> None:
+    def figures(*values: float) -> dict[str, dict[str, float]]:
+        return {key: {"value": value} for key, value in zip(WEIGHED, values, strict=True)}
+
+    found = {
+        "fast": figures(1, 9, 9, 9),
+        "small": figures(9, 1, 9, 9),
+        "beaten": figures(2, 9, 9, 9),
+        "between": figures(5, 5, 5, 5),
+        "the same": figures(5, 5, 5, 5),
+        "failed": {},
+    }
+    assert pareto_front(found) == ["fast", "small", "between", "the same"]

@@ -49,3 +49,9 @@ def test_variables_of_allocators_are_known() -> None:
     assert settings.is_of_allocators("GLIBC_TUNABLES")
     assert not settings.is_of_allocators("PATH")
     assert not settings.is_of_allocators("PYTHONMALLOC")
+
+
+def test_every_setting_that_is_tried_is_known() -> None:
+    for allocator, tried in settings.GRID.items():
+        for words in tried:
+            assert settings.parse(f"{allocator}.{words}")[0] == allocator

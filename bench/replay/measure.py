@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a replay predicts beside what the program then takes: bench/results/replay.json.
+
+Each program is recorded once, replayed on the candidates, and run on each of
+them: its private pages that belong to no file are read every 2 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heapwright.measure import machine
+from heapwright.measure.statistics import summarize
+
+project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import sources  # noqa: E402
+from programs import Program, programs  # noqa: E402
+
+build = project / "build/release"
+heapwright = str(project / ".venv/bin/heapwright")
+ON = "glibc,jemalloc,tcmalloc,mimalloc"
+SETTING = "glibc.arena_max=1"
+READ_EVERY_S = 0.002
+LIMIT_S = 300.0
+
+
+def environment_of(variables: Mapping[str, str], path: str, program: Program) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    preload = {"LD_PRELOAD": path} if path else {}
+    return {**own, **dict(program.variables), **variables, **preload}
+
+
+def anonymous_bytes(process_id: int) -> int:
+    try:
+        status = Path(f"/proc/{process_id}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    line = next((line for line in status.splitlines() if line.startswith("RssAnon:")), "")
+    return int(line.split()[1]) * 1024 if line else 0
+
+
+def started(program: Program, command: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        command, env=dict(environment), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    if program.meanwhile is not None:
+        threading.Thread(target=program.meanwhile, daemon=True).start()
+    return process
+
+
+def real_peak_bytes(program: Program, environment: Mapping[str, str]) -> int:
+    process = started(program, list(program.command), environment)
+    peak = 0
+    deadline = time.monotonic() + LIMIT_S
+    while process.poll() is None:
+        peak = max(peak, anonymous_bytes(process.pid))
+        time.sleep(READ_EVERY_S)
+        if time.monotonic() > deadline:
+            process.kill()
+            raise RuntimeError(f"{program.name} does not end")
+    if process.returncode != 0:
+        raise RuntimeError(f"{program.name} failed: {process.returncode}")
+    return peak
+
+
+def record(program: Program, file: Path) -> None:
+    command = [heapwright, "record", "--quiet", "--force", "-o", str(file), "--", *program.command]
+    process = started(program, command, environment_of({}, "", program))
+    if process.wait(LIMIT_S) != 0:
+        raise RuntimeError(f"{program.name} could not be recorded")
+
+
+def replay(file: Path, runs: int) -> dict[str, Any]:
+    command = [heapwright, "replay", str(file), "--on", ON, "--set", SETTING, "--idle", "0", "--json"]
+    done = subprocess.run([*command, "--runs", str(runs)], capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise RuntimeError(done.stderr)
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def measure(program: Program, folder: Path, runs: int) -> dict[str, Any]:
+    file = folder / "program.heapwright"
+    record(program, file)
+    document = replay(file, 2)
+    rows = []
+    for candidate in document["candidates"]:
+        environment = environment_of(candidate["variables"], candidate["path"], program)
+        real = [real_peak_bytes(program, environment) for _ in range(runs)]
+        found = candidate["figures"].get("peak_bytes")
+        print(program.name, candidate["name"], found and found["value"], real, flush=True)
+        rows.append(
+            {
+                "name": candidate["name"],
+                "version": candidate["version"],
+                "failure": candidate["failure"],
+                "predicted_bytes": found["value"] if found else None,
+                "verdict": found["verdict"] if found else "unknown",
+                "real_bytes": real,
+                "real_median_bytes": summarize(real).median,
+            }
+        )
+    return {
+        "name": program.name,
+        "recorded_on": document["recorded_on"],
+        "reference": document["reference"],
+        "plan": document["plan"],
+        "pace": document["pace"],
+        "fidelity": document["fidelity"],
+        "candidates": rows,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--output", type=Path, default=project / "bench/results/replay.json")
+    parser.add_argument("--runs", type=int, default=3, help="real runs of each candidate")
+    parser.add_argument("--only", default="", help="this program alone")
+    options = parser.parse_args()
+    results: dict[str, Any] = {
+        "machine": machine.describe(),
+        "sources": sources.stamp("replay"),
+        "runs": options.runs,
+        "programs": [],
+    }
+    with tempfile.TemporaryDirectory(prefix="heapwright-bench-") as folder:
+        for program in programs(Path(folder), build):
+            if options.only in ("", program.name):
+                results["programs"].append(measure(program, Path(folder), options.runs))
+                options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
