@@ -43,13 +43,14 @@ measured = {
         "python/heapwright/explain/separation.py",
     ),
     "advice": ("python/heapwright/explain/advice", "tests/programs/advice", "include/heapwright"),
+    "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
     "growth": (
         "bench/growth",
         "python/heapwright/explain/growth_kinds.py",
         "python/heapwright/explain/trend.py",
     ),
 }
-suffixes = {".cpp", ".hpp", ".h", ".S", ".py"}
+suffixes = {".cpp", ".hpp", ".h", ".S", ".py", ".js", ".css", ".html"}
 scripts = {"measure.py", "render.py"}  # what they change shows in the figures' form only
 
 

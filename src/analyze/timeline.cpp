@@ -106,6 +106,7 @@ void TimelineLive::finish(const LivePeak& live, const std::vector<trace::MemoryS
     point.resident_bytes = latest.resident_anonymous_bytes;
     point.resident_file_bytes = latest.resident_file_bytes;
     point.resident_shared_bytes = latest.resident_shared_bytes;
+    point.recorder_bytes = latest.recorder_bytes;
     point.swapped_bytes = latest.swapped_bytes;
     point.page_table_bytes = latest.page_table_bytes;
     point.cgroup_charge_bytes = latest.cgroup_charge_bytes;

@@ -87,7 +87,7 @@ TEST(Timeline, ShowsStateAtTheEndOfEachStep) {
   trace.free(0, 496, 0x2000, 0);
   trace.malloc(0, 992, 0x3000, 7, 1, 0);
   trace.free(0, 1600, 0x1000, 0);
-  trace.samples = {{640, 4096, 1, 0, 0, 3}, {1200, 8192, 2, 5, 0, 4, 6, 7}};
+  trace.samples = {{640, 4096, 1, 0, 0, 3}, {1200, 8192, 2, 5, 9, 4, 6, 7}};
   Options options;
   options.timeline_points = 4;
   const auto facts = facts_of(trace, options);
@@ -102,6 +102,7 @@ TEST(Timeline, ShowsStateAtTheEndOfEachStep) {
   EXPECT_EQ(facts.timeline[1].resident_file_bytes, 1U);
   EXPECT_EQ(facts.timeline[2].resident_file_bytes, 2U);
   EXPECT_EQ(facts.timeline[2].resident_shared_bytes, 4U);
+  EXPECT_EQ(facts.timeline[2].recorder_bytes, 9U);
   EXPECT_EQ(facts.timeline[2].swapped_bytes, 5U);
   EXPECT_EQ(facts.timeline[2].page_table_bytes, 6U);
   EXPECT_EQ(facts.timeline[2].cgroup_charge_bytes, 7U);

@@ -50,6 +50,10 @@ Page = Annotated[
 MinShare = Annotated[str, typer.Option(metavar="PERCENT", help="Leave out branches of the tree below it.")]
 
 
+OverTime = Annotated[
+    bool,
+    typer.Option("--over-time", help="With --json: call paths, threads and latencies bin by bin as well."),
+]
 Process = Annotated[
     str,
     typer.Option(
@@ -85,15 +89,19 @@ def explain(
     debug_root: options.DebugRoot = None,
     html: Page = None,
     force: options.Force = False,
+    over_time: OverTime = False,
     json: options.Json = False,
     wide: options.Wide = False,
 ) -> None:
     """Say what the recorded program's heap cost, and where."""
+    if over_time and not json:
+        raise InputError("--over-time adds to --json alone: give both, or --html for pictures")
     check_page(html, force, json, question or [], tree)
     known = read_suppressions(suppressions)
     wanted = make_report_options(
         top, question or [], json, wide, make_tree(tree, measure, min_share), known, memory_limit, at
     )
+    wanted = wanted._replace(over_time=over_time)
     if is_session(file):
         session = open_processes(file, debug_root)
         if not process:

@@ -11,7 +11,7 @@ from heapwright.cli.arguments import check_answered, one_of, parse_size, parse_t
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
-from heapwright.explain import tree
+from heapwright.explain import over_time, tree
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.model.trace import NO_LIMIT, FactsReading
 from heapwright.report import units
@@ -31,6 +31,7 @@ class ReportOptions(NamedTuple):
     suppressions: tuple[str, ...] = ()
     limit_bytes: int = 0
     at_ns: int = NO_LIMIT
+    over_time: bool = False
 
 
 def hint_query(file: Path) -> None:
@@ -88,7 +89,8 @@ def explain_trace(trace: Trace, chosen: Filter, sites: SiteOptions, wanted: Repo
     """Reads the trace and prints the explanation."""
     check_answered(trace, wanted.tree.measure if wanted.tree else "")
     read_symbols(trace, chosen, sites)
-    explain_facts(trace, trace.begin_facts(chosen, sites, at_ns=wanted.at_ns), chosen, sites, wanted)
+    reading = trace.begin_facts(chosen, sites, at_ns=wanted.at_ns, wants_activity=wanted.over_time)
+    explain_facts(trace, reading, chosen, sites, wanted)
 
 
 def read_symbols(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:
@@ -104,6 +106,8 @@ def explain_facts(
     """Prints the explanation of facts that are being read."""
     answers = make_report(trace, reading, chosen, sites, wanted)
     document = explaining.explain(answers, wanted.questions, wanted.tree)
+    if wanted.as_json and wanted.over_time:
+        document["over_time"] = over_time.answer(answers)
     if wanted.as_json:
         print_json(document)
         return

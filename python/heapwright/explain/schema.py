@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from heapwright.explain import QUESTIONS, SCHEMA, coverage, summary, tree
+from heapwright.explain import QUESTIONS, SCHEMA, coverage, over_time, summary, tree
 from heapwright.explain.question import Question
 from heapwright.model import Latency
 from heapwright.report.columns import Choice, Column, Many, fields_of
@@ -119,6 +119,7 @@ def schema() -> dict[str, Any]:
                 "additionalProperties": False,
             },
             "tree": object_of(_TREE, about="With --tree."),
+            "over_time": object_of(over_time.FIGURES, about="With --over-time."),
         },
         "required": ["schema", "file", "summary", "questions"],
         "additionalProperties": False,

@@ -11,12 +11,12 @@ from heapwright.explain import slow_causes, slow_sums
 from heapwright.explain.question import A_SAMPLED_CALL_IS_SLOW, Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.explain.slow_causes import CAUSES
-from heapwright.explain.slow_stacks import stacks_of
+from heapwright.explain.slow_stacks import STACK_COLUMNS, stacks_of
 from heapwright.explain.tables import sites
 from heapwright.model import KIND_NAMES, Site
 from heapwright.model.facts.causes import KernelSums
 from heapwright.report import units
-from heapwright.report.columns import WORD, Column, Many, Table, fields_of
+from heapwright.report.columns import WORD, Column, Table, fields_of
 
 # As analyze/causes.hpp has it; calls below are not asked for a cause.
 SLOW_FROM_NS = 20_000
@@ -286,10 +286,7 @@ QUESTION = Question(
             Column("thread_name", "text"),
             Column("thread"),
             Column("stack"),
-            Column("block_stack", about="Of a free: where its block was allocated; 0: not known."),
-            Column("block_name", "text", about="That call site, where the free has a stack of its own."),
-            Column("call_frames", Many("frame"), about="Who called, innermost first; empty: not recorded."),
-            Column("block_frames", Many("frame"), about="Of a free: who allocated its block."),
+            *STACK_COLUMNS,
             rows=_rows,
             key="calls",
         ),

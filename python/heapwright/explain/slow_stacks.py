@@ -9,6 +9,14 @@ from heapwright.explain.details import location_record
 from heapwright.explain.report import Answer, Report
 from heapwright.explain.site_names import site_name
 from heapwright.model.facts import SlowCall
+from heapwright.report.columns import Column, Many
+
+STACK_COLUMNS = (
+    Column("block_stack", about="Of a free: where its block was allocated; 0: not known."),
+    Column("block_name", "text", about="That call site, where the free has a stack of its own."),
+    Column("call_frames", Many("frame"), about="Who called, innermost first; empty: not recorded."),
+    Column("block_frames", Many("frame"), about="Of a free: who allocated its block."),
+)
 
 
 class SlowStacks(NamedTuple):

@@ -125,6 +125,7 @@ QUESTION = Question(
                 ),
                 Column("resident_file_bytes", "bytes"),
                 Column("resident_shared_bytes", "bytes", about="Without the recorder's own pages."),
+                Column("recorder_bytes", "bytes", about="The recorder's own pages in the process."),
                 Column("swapped_bytes", "bytes"),
                 Column("page_table_bytes", "bytes"),
                 Column(

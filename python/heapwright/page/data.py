@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from heapwright.explain import slow_calls, slow_causes
+from heapwright.explain import over_time, slow_calls, slow_causes
 from heapwright.explain.report import Report
 from heapwright.model.values import Columns
 from heapwright.page import call_paths, occupancy
@@ -82,9 +82,8 @@ def _rows(rows: Any) -> Pack:
 
 def _times(report: Report) -> Document:
     facts, bridge = report.facts, Bridge(report)
-    begin_ns = report.chosen.from_ns or min((span.from_ns for span in facts.coverage.spans), default=0)
     return {
-        "beginNs": begin_ns,
+        "beginNs": over_time.begin_ns(report),
         "binEndNs": list(facts.bin_end_ns),
         "peakNs": facts.peak.time_ns,
         "peakBytes": facts.peak.live_bytes,

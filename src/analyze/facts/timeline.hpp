@@ -19,6 +19,7 @@ struct TimelinePoint {
   std::uint64_t resident_bytes = 0;  // anonymous
   std::uint64_t resident_file_bytes = 0;
   std::uint64_t resident_shared_bytes = 0;
+  std::uint64_t recorder_bytes = 0;  // those pages
   std::uint64_t swapped_bytes = 0;
   std::uint64_t page_table_bytes = 0;
   std::uint64_t cgroup_charge_bytes = 0;  // of the whole cgroup; 0 = not known

@@ -47,6 +47,7 @@ def test_a_drag_chooses_a_span_and_panels_follow(opened: Opened, pins: Path) -> 
     page.click("#measures [data-value=calls]")
     drawn(page)
     whole = page.locator("#icicle .box").first.inner_text()
+    page.locator("#memory-plot").scroll_into_view_if_needed()
     box = page.locator("#memory-plot .u-over").bounding_box()
     assert box
     page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 50)

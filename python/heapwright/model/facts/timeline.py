@@ -21,6 +21,7 @@ class TimelinePoint(NamedTuple):
     resident_bytes: int
     resident_file_bytes: int
     resident_shared_bytes: int
+    recorder_bytes: int
     swapped_bytes: int
     page_table_bytes: int
     cgroup_charge_bytes: int

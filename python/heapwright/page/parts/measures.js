@@ -1,19 +1,20 @@
 // What each call path did in a span, by measure. A span is its first and last bin.
+const measure = (label, title, lead, kind = "bytes") => ({ label, title, lead, kind });
 const MEASURES = {
-  live: { label: "Live", title: "Live at the end of the span", kind: "bytes",
-    lead: "What the program holds at the end of the chosen span." },
-  peak: { label: "Peak", title: "Live at the span’s highest", kind: "bytes",
-    lead: "What it held at the end of the step of the span at which most was live." },
-  growth: { label: "Growth", title: "Grown during the span", kind: "bytes",
-    lead: "Live at the end less live at the begin of the span. Orange grew, blue shrank." },
-  pinned: { label: "Pinned", title: "Free room that survivors keep", kind: "bytes",
-    lead: "A page with one live block cannot be given back. Its free room counts for the call path with most bytes on the page." },
-  bytes: { label: "Allocated", title: "Allocated during the span", kind: "bytes",
-    lead: "All bytes asked for, whether or not they came back." },
-  calls: { label: "Calls", title: "Allocations during the span", kind: "count",
-    lead: "How often memory was asked for." },
-  time: { label: "Time", title: "Time of allocations during the span", kind: "ns",
-    lead: "How long the calls took that allocate." },
+  live: measure("Live", "Live at the end of the span",
+    "What the program holds at the end of the chosen span."),
+  peak: measure("Peak", "Live at the span’s highest",
+    "What it held at the end of the step of the span at which most was live."),
+  growth: measure("Growth", "Grown during the span",
+    "Live at the end less live at the begin of the span. Orange grew, blue shrank."),
+  pinned: measure("Pinned", "Free room that survivors keep",
+    "A page with one live block cannot be given back. Its free room counts for the call path with most bytes on the page."),
+  bytes: measure("Allocated", "Allocated during the span",
+    "All bytes asked for, whether or not they came back."),
+  calls: measure("Calls", "Allocations during the span",
+    "How often memory was asked for.", "count"),
+  time: measure("Time", "Time of allocations during the span",
+    "How long the calls took that allocate.", "ns"),
 };
 
 const hasMeasure = (name) =>
