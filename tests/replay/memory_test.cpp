@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// What a replay makes resident. Not under a sanitizer, whose heap keeps what is freed.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+
+#include "replay/plan_of.hpp"
+#include "replay/recorded_order.hpp"
+#include "replay/report_reading.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+constexpr std::uint64_t mebi = std::uint64_t{1} << 20U;
+
+TEST(RecordedOrder, ReadsTheMemoryAtTheMarks) {
+  auto trace = trace_of_threads(2);
+  read_memory_at(trace, 50);
+  trace.malloc(0, 100, 0x1000, 64 * mebi);
+  read_memory_at(trace, 200);
+  trace.free(1, 300, 0x1000);
+  read_memory_at(trace, 400);
+  const PlanOf plan(trace);
+  Stage stage(plan.path());
+  RecordedOrder order(stage, 0, 0);
+  order.run();
+  figures::Report report;
+  order.report(report);
+  report.finish();
+  const auto bytes = series_of(report, "mark_bytes");
+  ASSERT_EQ(bytes.size(), 3u);
+  EXPECT_NEAR(bytes[1] - bytes[0], 64 * mebi, mebi);
+  EXPECT_LT(bytes[2] - bytes[0], mebi);
+  EXPECT_EQ(figure_of(report, "peak_bytes"), bytes[1]);
+  EXPECT_NEAR(figure_of(report, "highest_bytes") - bytes[0], 64 * mebi, 2 * mebi);
+  EXPECT_LT(figure_of(report, "end_bytes") - bytes[0], mebi);
+}
+
+TEST(RecordedOrder, ItsOwnMemoryDoesNotCount) {
+  auto trace = trace_of_threads(1);
+  read_memory_at(trace, 50);
+  for (std::uint64_t i = 0; i < 400'000; ++i) trace.malloc(0, 100 + i * 16, 0x1000 + i * 16, 1);
+  const PlanOf plan(trace);
+  const auto before_bytes = static_cast<double>(figures::anonymous_memory().resident_bytes);
+  Stage stage(plan.path());  // 400,000 slots are 6.1 MiB
+  EXPECT_GT(stage.grown_bytes(), 6 * mebi);
+  RecordedOrder order(stage, 0, 0);
+  order.run();
+  figures::Report report;
+  order.report(report);
+  report.finish();
+  EXPECT_NEAR(series_of(report, "mark_bytes")[0], before_bytes, 512 * 1024);
+}
+
+TEST(Touch, OnlyTheSharesOfABlockThatAreTouchedBecomeResident) {
+  constexpr std::uint64_t pages = 254;
+  void* memory = mmap(nullptr, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  madvise(memory, pages * 4096, MADV_NOHUGEPAGE);
+  const auto resident_pages = [&] {
+    std::array<unsigned char, pages> is_there{};
+    mincore(memory, pages * 4096, is_there.data());
+    return std::count_if(is_there.begin(), is_there.end(),
+                         [](unsigned char page) { return (page & 1U) != 0; });
+  };
+  Operation operation;
+  operation.kind = static_cast<unsigned>(trace::EventKind::malloc_) & 0x7fU;
+  operation.size = pages * 4096;
+  operation.touch = 0;
+  Slot slot;
+  slot.block = memory;
+  touch(operation, slot);
+  EXPECT_EQ(resident_pages(), 0);
+  operation.touch = 100;
+  touch(operation, slot);
+  EXPECT_EQ(resident_pages(), 100);
+  madvise(memory, 100 * 4096, MADV_DONTNEED);
+  operation.touch = touch_all;
+  operation.generation = 1;  // a realloc: what was touched before is not touched again
+  touch(operation, slot);
+  EXPECT_EQ(resident_pages(), static_cast<long>(pages - 100));
+  munmap(memory, pages * 4096);
+}
+
+}  // namespace
+}  // namespace heapwright::replay
