@@ -16,11 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from heapwright.explain.cause_kinds import FREE
+
 project = Path(__file__).resolve().parents[2]
 heapwright = project / ".venv/bin/heapwright"
 python = project / ".venv/bin/python"
 keeps_memory = project / "build/release/programs/keeps_memory"
 MEBIBYTE = 1 << 20
+CENSUS = Path(__file__).parent / "census.c"
 
 Answer = dict[str, Any]
 
@@ -158,9 +161,29 @@ def parquet(folder: Path) -> tuple[Answer, list[Truth]]:
     return answer, [Truth("in pyarrow's pool (not the heap's, less the same of an idle run)", said, pool)]
 
 
+def census(folder: Path) -> dict[str, str]:
+    """The environment of a run without the recorder that says at its end what is free in its heap."""
+    library = folder / "census.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, CENSUS], check=True)
+    place = folder / "census"
+    place.mkdir()
+    place.chmod(0o777)  # some programs give up root
+    return {"LD_PRELOAD": str(library), "CENSUS": str(place / "notes")}
+
+
+def free_at_end(answer: Answer, folder: Path) -> Truth:
+    """Beside what the census wrote."""
+    said = sum(row["at_end_bytes"] for row in answer["kinds"] if row["kind"] in FREE)
+    real = notes_of((folder / "census/notes").read_text())["free"]
+    return Truth("free in the heap at the end (smaps less mallinfo2)", said, real)
+
+
 def sqlite(folder: Path) -> tuple[Answer, list[Truth]]:
-    record(folder / "t", ["sqlite3", ":memory:", f".read {project / 'examples/orders.sql'}"])
-    return explained(folder / "t"), []
+    command: list[str | Path] = ["sqlite3", ":memory:", f".read {project / 'examples/orders.sql'}"]
+    record(folder / "t", command)
+    alone(command, **census(folder))
+    answer = explained(folder / "t")
+    return answer, [free_at_end(answer, folder)]
 
 
 def nginx(folder: Path) -> tuple[Answer, list[Truth]]:
@@ -169,25 +192,37 @@ def nginx(folder: Path) -> tuple[Answer, list[Truth]]:
         f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error; events {{}}\n"
         f"http {{ access_log off; server {{ listen unix:{folder}/socket; return 200 ok; }} }}\n"
     )
-    with started(folder / "t", ["nginx", "-c", configuration], folder / "socket") as server:
-        for _ in range(200):
-            subprocess.run(
-                ["curl", "-s", "--unix-socket", folder / "socket", "http://x/"],
-                capture_output=True,
-                check=True,
-            )
-        server.send("nginx")
-    return explained(folder / "t"), []
+    for preload in ({}, census(folder)):
+        trace = None if preload else folder / "t"
+        with started(trace, ["nginx", "-c", configuration], folder / "socket", preload) as server:
+            for _ in range(200):
+                subprocess.run(
+                    ["curl", "-s", "--unix-socket", folder / "socket", "http://x/"],
+                    capture_output=True,
+                    check=True,
+                )
+            server.send("nginx")
+    answer = explained(folder / "t")
+    return answer, [free_at_end(answer, folder)]
 
 
 class started:  # noqa: N801 - reads as a phrase
-    """A recorded server, from when its socket is there to its end."""
+    """A server from when its socket is there to its end; recorded unless trace is None."""
 
-    def __init__(self, trace: Path, command: Sequence[str | Path], socket: Path) -> None:
-        line = [heapwright, "record", "--force", "--output", trace, "--", *command]
+    def __init__(
+        self,
+        trace: Path | None,
+        command: Sequence[str | Path],
+        socket: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        recording = [heapwright, "record", "--force", "--output", trace, "--"] if trace else []
         self.socket = socket
         self.process = subprocess.Popen(
-            list(map(str, line)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            list(map(str, [*recording, *command])),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})},
         )
 
     def __enter__(self) -> started:
@@ -272,8 +307,20 @@ def postgres(folder: Path) -> tuple[Answer, list[Truth]]:
     traces.mkdir()
     traces.chmod(0o777)
     recording = [heapwright, "record", "--force", "--output", traces / "%p.heapwright", "--", *line]
+    _sort(recording, {})
+    _sort(line, census(folder))
+    trace = max(traces.glob("*.heapwright"), key=lambda path: path.stat().st_size)
+    answer = explained(trace)
+    return answer, [free_at_end(answer, folder)]
+
+
+def _sort(line: Sequence[str | Path], environment: Mapping[str, str]) -> None:
     done = subprocess.Popen(
-        list(map(str, recording)), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        list(map(str, line)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **environment},
     )
     assert done.stdin is not None
     done.stdin.write((QUERIES * 3).encode())
@@ -281,8 +328,6 @@ def postgres(folder: Path) -> tuple[Answer, list[Truth]]:
     time.sleep(12)
     done.stdin.close()
     done.wait(120)
-    trace = max(traces.glob("*.heapwright"), key=lambda path: path.stat().st_size)
-    return explained(trace), []
 
 
 SCENARIOS = (
