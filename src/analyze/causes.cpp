@@ -41,6 +41,13 @@ bool says(const trace::Metadata& metadata, std::string_view condition) {
          metadata.conditions.end();
 }
 
+// The program's own calls that are one system call, of which the kernel keeps no record.
+bool ends_mapping(trace::EventKind kind) {
+  using trace::EventKind;
+  return kind == EventKind::munmap_ || kind == EventKind::mremap_ || kind == EventKind::mprotect_ ||
+         kind == EventKind::madvise_;
+}
+
 }  // namespace
 
 CauseRules::CauseRules(const trace::Metadata& metadata)
@@ -96,6 +103,7 @@ SlowCause Causes::work_of(const NotedCall& noted, const SmallFrees& small) const
   if (rules_.is_glibc && ends_or_moves && noted.usable_bytes >= MmapThreshold::first_bytes / 2 &&
       is_mapped_chunk(noted.usable_bytes))
     return SlowCause::own_mapping;
+  if (ends_mapping(noted.call.kind)) return SlowCause::own_mapping;
   if (!rules_.has_kernel_records || work.is_incomplete) return SlowCause::unknown;
   return rest_ns >= own_work_from_ns ? SlowCause::own_work : SlowCause::unexplained;
 }

@@ -77,6 +77,14 @@ TEST(Causes, WithoutTheKernelsRecordsOnlyWhatTheCallsTellIsSaid) {
   EXPECT_EQ(cause(call(EventKind::malloc_trim_, 1000, 100'000, 0, 0)), SlowCause::trimming);
 }
 
+TEST(Causes, TheProgramsOwnMappingCallsAreNobodysOwnWork) {
+  for (const auto kind : {EventKind::munmap_, EventKind::madvise_, EventKind::mprotect_}) {
+    auto trace = trace_with_kernel_records();
+    trace.add(0, {kind, 1000, 90'000, 8192, 0, 0x7f0000001000, 0, 1, 0, {}});
+    EXPECT_EQ(facts_of(trace).slowest[0].cause, static_cast<std::uint8_t>(SlowCause::own_mapping));
+  }
+}
+
 TEST(Causes, CallsBelowTheLimitHaveNone) {
   auto trace = trace_with_kernel_records();
   trace.add(0, call(EventKind::malloc_, 1000, slow_from_ns - 4, 500, 0x10000));

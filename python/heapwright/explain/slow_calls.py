@@ -115,8 +115,10 @@ def _split(answer: Answer) -> str:
         return f"{over} took {units.duration(answer['duration_ns'])}; why is not known"
     off = sum(row["calls"] for row in answer["causes"] if row["cause"] == _NOT_THE_ALLOCATOR)
     most = sorted((time, cause) for cause, time in times.items() if cause != _NOT_THE_ALLOCATOR)[:-4:-1]
+    if not most:
+        return f"{over} took {units.duration(answer['duration_ns'])}: all preempted, not the allocator"
     said = [f"{units.duration(time)} {cause}" for time, cause in most]
-    text = f"{', '.join(said) or 'nothing'} of {units.duration(answer['duration_ns'])} in {over}"
+    text = f"{', '.join(said)} of {units.duration(answer['duration_ns'])} in {over}"
     if off:
         is_one = "was" if off == 1 else "were"
         text += (

@@ -17,7 +17,7 @@ enum class SlowCause : std::uint8_t {
   waited = 3,         // off the processor: a lock, a page's content
   mapping = 4,        // system calls that made memory accessible: mmap, growth by brk or mprotect
   consolidation = 5,  // glibc merged the small blocks that were freed before
-  own_mapping = 6,    // munmap or mremap of a block that is a mapping of its own
+  own_mapping = 6,    // munmap or mremap of a block that is a mapping, or of the program's own mappings
   trimming = 7,       // malloc_trim
   own_work = 8,       // nothing else is seen, and the call is too long for an interrupt
   unexplained = 9,
