@@ -20,8 +20,6 @@ from heapwright.report.columns import WORD, Column, Table, fields_of
 
 # As analyze/causes.hpp has it; calls below are not asked for a cause.
 SLOW_FROM_NS = 20_000
-# As SlowCalls::no_size_class.
-_NO_SIZE_CLASS = 65
 _NOTICED_NS = 1_000_000
 _WORTH_SHARE = 0.05
 _NAMED = 1.0  # a cause with its remedy stands above every finding that only describes
@@ -66,39 +64,6 @@ def _why(call: Answer, _: Answer) -> str:
 def _by_cause(report: Report) -> list[slow_sums.Group]:
     """By function and cause; most time first, all slow calls."""
     return slow_sums.groups(report.facts.slow_calls, lambda row: (row.kind, row.cause))
-
-
-def _by_size(report: Report) -> list[Any]:
-    """Smallest blocks first, what is of no block last; all slow calls."""
-    found = slow_sums.groups(report.facts.slow_calls, lambda row: row.size_class)
-    return [
-        SimpleNamespace(
-            **group._asdict(),
-            is_of_block=group.key != _NO_SIZE_CLASS,
-            from_bytes=1 << group.key - 1 if 0 < group.key < _NO_SIZE_CLASS else 0,
-            to_bytes=(1 << group.key) - 1 if group.key < _NO_SIZE_CLASS else 0,
-        )
-        for group in sorted(found, key=lambda group: group.key)
-    ]
-
-
-def _by_site(report: Report) -> list[tuple[Site, slow_sums.Group]]:
-    """Of a free, the site is where the block was allocated."""
-    found = slow_sums.groups(report.facts.slow_calls, lambda row: row.site)
-    return [(report.sites[group.key], group) for group in found[: report.top]]
-
-
-def _further_sites(report: Report, _: Answer) -> Answer:
-    """What by_site leaves out."""
-    rest = slow_sums.groups(report.facts.slow_calls, lambda row: row.site)[report.top :]
-    fields = ("calls", "duration_ns", "descheduled_ns")
-    return {"sites": len(rest), **{name: sum(getattr(group, name) for group in rest) for name in fields}}
-
-
-def _size_text(row: Answer, _: Answer) -> str:
-    if not row["is_of_block"]:
-        return "of no known block"
-    return f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}"
 
 
 def _sum(field: str) -> Any:
@@ -228,12 +193,7 @@ QUESTION = Question(
         ),
         Column("duration_ns", "ns", value=_sum("duration_ns")),
         slow_sums.DESCHEDULED._replace(value=_sum("descheduled_ns")),
-        Column(
-            "further_sites",
-            (Column("sites"), Column("calls"), Column("duration_ns", "ns"), Column("descheduled_ns", "ns")),
-            value=_further_sites,
-            about="What is beside by_site; with it, its rows sum up to all slow calls.",
-        ),
+        slow_sums.FURTHER_SITES,
         Column("thread_time_ns", "ns"),
         Column("kernel", fields_of(KernelSums), value="facts.kernel", about="Within all calls."),
     ),
@@ -251,28 +211,8 @@ QUESTION = Question(
             _by_cause,
             about="What took most of each slow call, by function; observed, inferred or not known.",
         ),
-        Table(
-            "by_size",
-            (
-                *slow_sums.SUMS,
-                Column("", WORD, "size", text=_size_text),
-                Column("from_bytes", "bytes"),
-                Column("to_bytes", "bytes"),
-                Column(
-                    "is_of_block", "flag", about="false: of no known block, from_bytes and to_bytes are 0."
-                ),
-                *slow_sums.CAUSES_OF_GROUP,
-            ),
-            _by_size,
-            about="The same calls by the size of their block.",
-        ),
-        sites(
-            *slow_sums.SUMS,
-            *slow_sums.CAUSES_OF_GROUP,
-            rows=_by_site,
-            key="by_site",
-            about="The same calls by site, those with most time; of a free, where the block was allocated.",
-        ),
+        slow_sums.BY_SIZE,
+        slow_sums.BY_SITE,
         Table("patterns", _PATTERN, slow_causes.patterns, about="Causes that have a name."),
         sites(
             Column("duration_ns", "ns", "time"),

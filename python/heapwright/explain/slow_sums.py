@@ -4,14 +4,19 @@
 # Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
 
 from collections.abc import Callable, Hashable, Iterable
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from heapwright.explain.report import share
+from heapwright.explain.report import Answer, Report, share
 from heapwright.explain.slow_causes import CAUSES
+from heapwright.explain.tables import sites
+from heapwright.model import Site
 from heapwright.model.facts.causes import SlowCalls
 from heapwright.report import units
-from heapwright.report.columns import Column, Many
+from heapwright.report.columns import WORD, Column, Many, Table
 
+# As SlowCalls::no_size_class.
+_NO_SIZE_CLASS = 65
 _SHOWN = 2
 
 
@@ -97,4 +102,65 @@ CAUSES_OF_GROUP = (
         about="Most time first; they sum up to the row.",
     ),
     Column("", "word", "causes", text=_in_words),
+)
+
+
+def _by_size(report: Report) -> list[Any]:
+    """Smallest blocks first, what is of no block last; all slow calls."""
+    found = groups(report.facts.slow_calls, lambda row: row.size_class)
+    return [
+        SimpleNamespace(
+            **group._asdict(),
+            is_of_block=group.key != _NO_SIZE_CLASS,
+            from_bytes=1 << group.key - 1 if 0 < group.key < _NO_SIZE_CLASS else 0,
+            to_bytes=(1 << group.key) - 1 if group.key < _NO_SIZE_CLASS else 0,
+        )
+        for group in sorted(found, key=lambda group: group.key)
+    ]
+
+
+def _by_site(report: Report) -> list[tuple[Site, Group]]:
+    """Of a free, the site is where the block was allocated."""
+    found = groups(report.facts.slow_calls, lambda row: row.site)
+    return [(report.sites[group.key], group) for group in found[: report.top]]
+
+
+def _further_sites(report: Report, _: Answer) -> Answer:
+    """What by_site leaves out."""
+    rest = groups(report.facts.slow_calls, lambda row: row.site)[report.top :]
+    fields = ("calls", "duration_ns", "descheduled_ns")
+    return {"sites": len(rest), **{name: sum(getattr(group, name) for group in rest) for name in fields}}
+
+
+def _size_text(row: Answer, _: Answer) -> str:
+    if not row["is_of_block"]:
+        return "of no known block"
+    return f"{units.size(row['from_bytes'])} – {units.size(row['to_bytes'])}"
+
+
+BY_SIZE = Table(
+    "by_size",
+    (
+        *SUMS,
+        Column("", WORD, "size", text=_size_text),
+        Column("from_bytes", "bytes"),
+        Column("to_bytes", "bytes"),
+        Column("is_of_block", "flag", about="false: of no known block, from_bytes and to_bytes are 0."),
+        *CAUSES_OF_GROUP,
+    ),
+    _by_size,
+    about="The same calls by the size of their block.",
+)
+BY_SITE = sites(
+    *SUMS,
+    *CAUSES_OF_GROUP,
+    rows=_by_site,
+    key="by_site",
+    about="The same calls by site, those with most time; of a free, where the block was allocated.",
+)
+FURTHER_SITES = Column(
+    "further_sites",
+    (Column("sites"), Column("calls"), Column("duration_ns", "ns"), Column("descheduled_ns", "ns")),
+    value=_further_sites,
+    about="What is beside by_site; with it, its rows sum up to all slow calls.",
 )
