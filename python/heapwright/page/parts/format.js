@@ -3,12 +3,17 @@ const NARROW = "\u00a0", MINUS = "\u2212";
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB"];
 const TIMES = [[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
 
+// 1,234.5; making a writer takes longer than writing.
+const writers = [];
+const grouped = (value, decimals = 0) => (writers[decimals] ??= new Intl.NumberFormat("en-US",
+  { minimumFractionDigits: decimals, maximumFractionDigits: decimals })).format(value);
+
 const sign = (value) => (value < 0 ? MINUS : "");
 
 function digits(value) {
   const size = Math.abs(value);
   if (size === 0) return "0";
-  if (size >= 1000) return Math.round(size).toLocaleString("en-US");
+  if (size >= 1000) return grouped(size);
   return size.toFixed(Math.max(0, 2 - Math.floor(Math.log10(size * 1.0005))) > 3 ? 3
     : Math.max(0, 2 - Math.floor(Math.log10(size * 1.0005))));
 }
@@ -21,7 +26,7 @@ function bytes(value) {
 
 function count(value) {
   const size = Math.abs(value);
-  const text = size < 1e6 ? Math.round(size).toLocaleString("en-US") : digits(size / 1e6) + NARROW + "M";
+  const text = size < 1e6 ? grouped(size) : digits(size / 1e6) + NARROW + "M";
   return sign(value) + text;
 }
 
@@ -52,8 +57,7 @@ function inUnit(value, unit, plus = false) {
   const size = Math.abs(value) / unit.factor, least = 10 ** -unit.decimals;
   const before = value < 0 ? MINUS : plus ? "+" : "";
   if (size < least / 2) return before + "<" + least;
-  const options = { minimumFractionDigits: unit.decimals, maximumFractionDigits: unit.decimals };
-  return before + size.toLocaleString("en-US", options);
+  return before + grouped(size, unit.decimals);
 }
 
 const FORMATS = { bytes, count, ns: duration };

@@ -61,7 +61,7 @@ function sayGrowth(row) {
 function drawGrowthTable() {
   const unit = unitOf("bytes", D.growth.map((row) => row.bytesAtEnd));
   fill(byId("growth-table"), el("thead", {}, el("tr", {}, heading("Call site", "text"), heading("kind", "text"), heading("growth"),
-    heading("± 95" + NARROW + "%", "num wide"), heading(`live at its end, ${unit.name}`))),
+    heading("± 95" + NARROW + "%", "num wide"), heading(`live, ${unit.name}`))),
   el("tbody", {}, D.growth.map((row, at) => el("tr", { class: at === growth.row ? "chosen" : "", data: { at } },
     el("td", { class: "text name" }, el("button", { type: "button", class: "link", data: { at }, title: row.name }, row.name)),
     el("td", { class: "text nowrap" }, row.kind), number(hasSlope(row) ? rateOf(row.slope) : "–", row.isSure ? "" : "mute"),

@@ -28,18 +28,16 @@ class Tree {
     for (let child = this.firstChild[node]; child >= 0; child = this.nextSibling[child]) found.push(child);
     return found;
   }
-  // value: the sums of the leaves' values; weight: of their sizes.
+  // value: the sums of the leaves' values; weight: of their sizes. Due when all nodes are there.
   sum(values) {
-    const value = new Float64Array(this.parent.length), weight = new Float64Array(this.parent.length);
-    for (let leaf = 0; leaf < values.length; leaf++) {
-      value[this.nodeOfLeaf[leaf]] += values[leaf];
-      weight[this.nodeOfLeaf[leaf]] += Math.abs(values[leaf]);
-    }
-    for (let node = value.length - 1; node > 0; node--) {
-      value[this.parent[node]] += value[node];
-      weight[this.parent[node]] += weight[node];
-    }
-    return { value, weight };
+    const value = this.sumsOf(values);
+    return { value, weight: values.some((one) => one < 0) ? this.sumsOf(values.map(Math.abs)) : value };
+  }
+  sumsOf(values) {
+    const parent = this.parents ??= Int32Array.from(this.parent), sums = new Float64Array(parent.length);
+    for (let leaf = 0; leaf < values.length; leaf++) sums[this.nodeOfLeaf[leaf]] += values[leaf];
+    for (let node = sums.length - 1; node > 0; node--) sums[parent[node]] += sums[node];
+    return sums;
   }
 }
 
