@@ -77,9 +77,8 @@ def replay(
     program = native_programs.find(PROGRAM)
     try:
         shelf = _shelf()
-        chosen = candidates.choose(
-            shelf, trace.metadata, [part for part in on.split(",") if part], set_ or []
-        )
+        wanted = [part for part in on.split(",") if part]
+        chosen = candidates.choose(shelf, trace.metadata, wanted, set_ or [], search)
         chosen.notes.extend(caveats)
         with progress() as report:
             document = Session(program, trace, chosen, settings).run(report)

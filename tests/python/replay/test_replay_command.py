@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from heapwright.cli import run_command
+from heapwright.replay import settings
 from lab_runs import faulty
 from written_traces import CALLOC, DELETE, FREE, MALLOC, NEW, REALLOC, MadeTrace
 
@@ -60,6 +61,16 @@ def test_the_answer_comes_first_and_what_to_type_last(file: str, capsys: pytest.
     assert said_in_one.startswith("Nothing here has less time in the heap than glibc.")
     assert "were recorded; errors: " in said_in_one
     assert "next: " in said.err
+
+
+def test_search_tries_the_grid(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["replay", file, "--on", "glibc", "--search", "--runs", "1", "--idle", "0", "--json"]
+    assert run_command(words) == 0
+    document = json.loads(capsys.readouterr().out)
+    names = [candidate["name"] for candidate in document["candidates"]]
+    assert names == ["glibc", *(f"glibc {words}" for words in settings.GRID["glibc"])]
+    assert set(document["front"]) <= set(names)
+    assert document["front"]
 
 
 def test_markdown(file: str, capsys: pytest.CaptureFixture[str]) -> None:
