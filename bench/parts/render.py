@@ -45,6 +45,7 @@ bulk_text = {
     "assign_200_chars": "assign 200 equal bytes",
     "push_1000": "push 1,000 numbers one by one",
     "push_1000_reserved": "push 1,000 numbers, the room reserved before",
+    "push_1000": "each push asks where the elements are",
     "push_7_inline": "push 7 numbers inline, into a vector that is there",
     "build_7_inline": "build a vector of 7 inline numbers",
     "erase_first_8_of_64": "erase the first 8 of 64 numbers, append 8",
@@ -55,6 +56,7 @@ bulk_text = {
 vector_reason = {
     "append_61_chars": "where the elements are and how many comes before the first byte",
     "assign_200_chars": "asked twice where the elements are",
+    "push_1000": "each push asks where the elements are",
     "push_7_inline": "`std::vector` has the heap buffer of the round before",
     "sum_inline": "each vector is asked where its elements are; others keep an address and are larger",
 }
