@@ -45,7 +45,6 @@ bulk_text = {
     "assign_200_chars": "assign 200 equal bytes",
     "push_1000": "push 1,000 numbers one by one",
     "push_1000_reserved": "push 1,000 numbers, the room reserved before",
-    "push_1000": "each push asks where the elements are",
     "push_7_inline": "push 7 numbers inline, into a vector that is there",
     "build_7_inline": "build a vector of 7 inline numbers",
     "erase_first_8_of_64": "erase the first 8 of 64 numbers, append 8",
