@@ -51,6 +51,10 @@ def _stacks(call: Answer) -> Markup:
 def _frames(title: str, frames: list[Answer]) -> Markup:
     lines = [tag("li", frame["name"]) for frame in frames]
     body = (
-        tag("ol", *lines) if lines else tag("p", "Not recorded: traces of that age lack it.", class_="note")
+        tag("ol", *lines)
+        if lines
+        else tag(
+            "p", "Not recorded: only of calls of 20 µs and longer, and not in older traces.", class_="note"
+        )
     )
     return tag("div", tag("h3", title), body)
