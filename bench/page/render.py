@@ -43,8 +43,8 @@ def main() -> int:
     loads = [load["load_average"] for of in rows for load in [of, *of["loads"]]]
     beside = ": other work ran beside it" if max(loads) > machine["cpus"] + 1 else ""
     lines = [
-        "| recording | events | page, MB | written in, s | peak memory, MB | first paint, ms | interactive, ms | "
-        "step, memory over time, ms | step, call paths, ms |",
+        "| recording | events | page, MB | written in, s | peak memory, MB | first paint, ms | "
+        "interactive, ms | step, memory over time, ms | step, call paths, ms |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
         *map(row, rows),
         "",
