@@ -188,6 +188,7 @@ def test_records_that_the_kernel_drops_are_counted_and_said(record: Record) -> N
     line = [command, "explain", recording.paths()[0], "--question", "slow_calls", "--wide"]
     shown = subprocess.run(list(map(str, line)), capture_output=True, text=True, check=True, timeout=120)
     assert f"the kernel dropped at least {lost:,} records" in shown.stdout
+    assert "within all heap calls: at least " in shown.stdout
 
 
 def refused(tmp_path: Path, error: int, *around: object) -> tuple[dict[str, Any], str]:

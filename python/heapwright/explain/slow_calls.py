@@ -114,7 +114,8 @@ def _notes(answer: Answer) -> list[str]:
         return lines
     kernel = answer["kernel"]
     lines.append(
-        f"within all heap calls: {units.counted(kernel['faults'], 'page fault')} "
+        f"within all heap calls: {'at least ' if kernel['incomplete_calls'] else ''}"
+        f"{units.counted(kernel['faults'], 'page fault')} "
         f"({units.duration(kernel['fault_ns'])}), {units.duration(kernel['waited_ns'])} waiting, "
         f"{units.duration(kernel['preempted_ns'])} preempted; the last two are not counted as time in the "
         "allocator"
