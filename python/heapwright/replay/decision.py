@@ -142,10 +142,16 @@ WEIGHED = ("time_ns", "peak_bytes", "mean_bytes", "p999_ns")
 def pareto_front(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The names whose figures no other candidate has at most in all that is weighed, and less in one.
 
-    figures: as Table.figures_of, by name; a candidate without all of them is left out.
+    figures: as Table.figures_of, by name; a candidate without all of them is left out. What is no difference
+    to the reference counts as the reference's figure.
     """
+
+    def weighed(record: Mapping[str, Any]) -> float:
+        noise = float(record["difference"]) if record["verdict"] == SAME else 0.0
+        return float(record["value"]) - noise
+
     points = {
-        name: [float(found[key]["value"]) for key in WEIGHED]
+        name: [weighed(found[key]) for key in WEIGHED]
         for name, found in figures.items()
         if all(key in found for key in WEIGHED)
     }

@@ -39,12 +39,18 @@ def signed_percent(share: float) -> str:
     return f"{sign}{abs(100 * share):.0f} %" if abs(share) >= 0.095 else f"{sign}{abs(100 * share):.1f} %"
 
 
+def _titled(record: Record) -> str:
+    """With the version, unless settings tell it from the plain one."""
+    version = record["version"]
+    return str(record["name"]) if record["variables"] or not version else f"{record['name']} {version}"
+
+
 def _column(figure: Figure) -> Column:
     return Column(figure.key, WORD, figure.label, text=lambda record, _: _written(figure, record))
 
 
 COLUMNS = (
-    Column("name", WORD, "allocator", text=lambda record, _: f"{record['name']} {record['version']}".strip()),
+    Column("name", WORD, "allocator", text=lambda record, _: _titled(record)),
     *(_column(figure) for figure in FIGURES if figure.is_shown),
 )
 

@@ -118,8 +118,11 @@ def test_without_a_winner_it_says_so() -> None:
 
 
 def test_the_front_has_what_none_beats() -> None:
-    def figures(*values: float) -> dict[str, dict[str, float]]:
-        return {key: {"value": value} for key, value in zip(WEIGHED, values, strict=True)}
+    def figures(*values: float, verdict: str = BETTER) -> dict[str, dict[str, Any]]:
+        return {
+            key: {"value": value, "difference": -1.0, "verdict": verdict}
+            for key, value in zip(WEIGHED, values, strict=True)
+        }
 
     found = {
         "fast": figures(1, 9, 9, 9),
@@ -127,6 +130,7 @@ def test_the_front_has_what_none_beats() -> None:
         "beaten": figures(2, 9, 9, 9),
         "between": figures(5, 5, 5, 5),
         "the same": figures(5, 5, 5, 5),
+        "less by noise": figures(4.5, 4.5, 4.5, 4.5, verdict=SAME),
         "failed": {},
     }
     assert pareto_front(found) == ["fast", "small", "between", "the same"]
