@@ -28,6 +28,7 @@ def checks() -> dict[str, list[str]]:
         "figures": [python, "bench/recorder/render.py", "--check"],
         "figures of the heap": [python, "bench/heap/render.py", "--check"],
         "figures of the advice": [python, "bench/advice/render.py", "--check"],
+        "figures of the page": [python, "bench/page/render.py", "--check"],
         "figures of the replay": [python, "bench/replay/render.py", "--check"],
         "figures of the lab": [python, "bench/lab/render.py", "--check"],
         "figures of the parts": [python, "bench/parts/render.py", "--check"],
