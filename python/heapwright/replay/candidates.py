@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,9 +30,9 @@ class Candidate(Allocator):
 
     def command(self, program: str) -> str:
         """How to run the program so."""
-        words = [f"{name}={value}" for name, value in self.variables.items()]
-        words += [f"LD_PRELOAD={self.path}"] if self.path else []
-        return " ".join([*words, program])
+        variables = {**self.variables, **({"LD_PRELOAD": self.path} if self.path else {})}
+        words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+        return " ".join([*words, shlex.quote(program)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def choose(
     if searches:
         tried = [f"{a.name}.{words}" for a in found for words in settings.GRID.get(a.name, ())]
         parsed += [settings.parse(text) for text in tried]
-    reference = _recorded(shelf, metadata, notes)
+    reference = _recorded(shelf, metadata, on, notes)
     is_recorded = reference is not None
     if reference is None:
         reference = next((a for a in found if a.name == REFERENCE), None) or _plain(
@@ -83,11 +84,16 @@ def _with_own_names(candidates: Sequence[Candidate]) -> list[Candidate]:
     return named
 
 
-def _recorded(shelf: Shelf, metadata: Metadata, notes: list[str]) -> Candidate | None:
-    """What the recording says it ran on, with its settings; None where that is not here."""
-    variables = {
-        name: value for name, value in metadata.condition_values.items() if settings.is_of_allocators(name)
-    }
+def _recorded(shelf: Shelf, metadata: Metadata, on: Sequence[str], notes: list[str]) -> Candidate | None:
+    """What the recording says it ran on, with its settings; None where that is not here.
+
+    A recording may be anybody's: a library that only it names is not loaded, and a setting that names a file
+    is not set.
+    """
+    given = metadata.condition_values
+    variables = {name: value for name, value in given.items() if settings.is_of_allocators(name)}
+    for name in [name for name, value in variables.items() if "/" in value]:
+        notes.append(f"{name}={variables.pop(name)} names a file and is not set here")
     recorded = re.fullmatch(r"(.*?)(?: \((/.*)\))?", metadata.allocator)
     name, path = (recorded[1], recorded[2] or "") if recorded else ("", "")
     try:
@@ -95,7 +101,7 @@ def _recorded(shelf: Shelf, metadata: Metadata, notes: list[str]) -> Candidate |
             base = shelf.choose([REFERENCE])[0]
             version = name.partition(" ")[2]
         elif path and Path(path).is_file():
-            base = _known_by_path(shelf, path)
+            base = _trusted(shelf, path, on)
             version = name.partition(" ")[2] or base.version
         else:
             notes.append(f"recorded on {metadata.allocator or 'an unknown allocator'}, which is not here")
@@ -109,7 +115,10 @@ def _recorded(shelf: Shelf, metadata: Metadata, notes: list[str]) -> Candidate |
     return Candidate(f"{base.name} {settings_words}".strip(), base.version, base.path, variables)
 
 
-def _known_by_path(shelf: Shelf, path: str) -> Allocator:
+def _trusted(shelf: Shelf, path: str, on: Sequence[str]) -> Allocator:
+    """The library at the path that the recording names: one of this machine's, or one that the user names."""
     resolved = str(Path(path).resolve())
-    known = next((name for name, file in shelf.files().items() if file == resolved), path)
-    return shelf.choose([known])[0]
+    known = next((name for name, file in shelf.files().items() if file == resolved), "")
+    if not known and resolved not in [str(Path(name).resolve()) for name in on if "/" in name]:
+        raise MeasureError(f"a recording's word is not enough to load {path}; --on {shlex.quote(path)} does")
+    return shelf.choose([known or path])[0]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,36 @@ def test_more_memory_than_the_machine_has_is_said_before(
     file = str(made.write(tmp_path / "large.heapwright"))
     assert run_command(["replay", file, "--on", "glibc"]) == 2
     assert "the recorded blocks take 8388609 MiB" in capsys.readouterr().err
+
+
+def test_a_library_that_only_the_recording_names_is_not_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = tmp_path / "theirs.so"
+    shutil.copyfile(Path(faulty) / "crashing.so", library)
+    made = made_trace().meta("allocator", f"theirs 1.0 ({library})")
+    file = str(made.write(tmp_path / "theirs.heapwright"))
+    assert run_command(["replay", file, "--on", "glibc", *QUICK, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [candidate["name"] for candidate in document["candidates"]] == ["glibc"]
+    assert not document["is_recorded"]
+    assert any(f"is not enough to load {library}; --on {library} does" in note for note in document["notes"])
+    run_command(["replay", file, "--on", f"glibc,{library}", *QUICK, "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["is_recorded"]
+
+
+def test_settings_of_a_recording_reach_no_file_and_no_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = (
+        made_trace()
+        .meta("condition", "MALLOC_CONF\tprof_prefix:/tmp/x")
+        .meta("condition", "MALLOC_ARENA_MAX\t1;id")
+    )
+    file = str(made.write(tmp_path / "theirs.heapwright"))
+    assert run_command(["replay", file, "--on", "glibc", *QUICK, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert "MALLOC_CONF=prof_prefix:/tmp/x names a file and is not set here" in document["notes"]
+    assert document["candidates"][0]["variables"] == {"MALLOC_ARENA_MAX": "1;id"}
+    assert document["candidates"][0]["command"] == "MALLOC_ARENA_MAX='1;id' /opt/shop/server"
