@@ -176,7 +176,7 @@ def _for_any(case: Case) -> list[Remedy]:
             "another allocator",
             None,
             "unknown",
-            "it lays the blocks elsewhere: these addresses do not say what it would keep, only a run does",
+            "it lays the blocks elsewhere: heapwright replay says what it would keep",
         )
     ]
     huge = case.kinds.bytes_of["huge_pages"]
