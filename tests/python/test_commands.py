@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
+from heapwright.cli import run_command
+from heapwright.cli.errors import InputError
 from written_traces import Command, small_trace
 
 ENTRY = "from heapwright.__main__ import main; main()"
@@ -122,6 +124,18 @@ def test_explain_filters_and_grouping(command: Command, trace_file: Path) -> Non
     assert sites("--thread", "worker") == []
     assert sites("--top", "1") == ["server+0x3000"]
     assert len(sites("--full-stacks")) == 4
+
+
+def test_a_query_that_fails_only_when_rows_are_taken_prints_no_header(
+    trace_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> list[object]:
+        raise InputError("too late")
+
+    monkeypatch.setattr("heapwright.cli.sql._fetch", fail)
+    assert run_command(["sql", "--csv", str(trace_file), "select kind from event"]) == 2
+    said = capsys.readouterr()
+    assert (said.err, said.out) == ("heapwright: too late\n", "")
 
 
 def test_sql_prints_tables_csv_and_json(command: Command, trace_file: Path) -> None:

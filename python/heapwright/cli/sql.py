@@ -8,8 +8,9 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,9 +62,11 @@ def sql(
         document = {"schema": "heapwright.sql/1", "columns": columns, "rows": rows}
         print_json(document | ({"sampled": sampled} if sampled else {}))
     elif csv:
+        rows_left = _rows(result)
+        first = list(islice(rows_left, 1))  # a query that fails at once prints no header
         writer = csv_format.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(_rows(result))
+        writer.writerows(chain(first, rows_left))
     else:
         _print_table(columns, result, make_console(wide))
         hint(f"heapwright sql {file} 'describe event'")
@@ -151,7 +154,7 @@ def _nearest(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
 
 
-def _rows(result: DuckDBPyConnection) -> Iterable[Sequence[Any]]:
+def _rows(result: DuckDBPyConnection) -> Iterator[Sequence[Any]]:
     while chunk := _fetch(result, 10_000):
         yield from chunk
 
