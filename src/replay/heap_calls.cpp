@@ -16,6 +16,12 @@ extern "C" {
 [[gnu::weak]] void free_aligned_sized(void* block, std::size_t alignment, std::size_t size);
 }
 
+// clang declares these with -fsized-deallocation alone.
+void operator delete(void* block, std::size_t size) noexcept;
+void operator delete[](void* block, std::size_t size) noexcept;
+void operator delete(void* block, std::size_t size, std::align_val_t alignment) noexcept;
+void operator delete[](void* block, std::size_t size, std::align_val_t alignment) noexcept;
+
 namespace heapwright::replay {
 namespace {
 
