@@ -2,9 +2,11 @@
 #include "collect/cgroup.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace heapwright::collect {
 namespace {
@@ -12,7 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Hierarchy {
-  std::string path = fs::path(testing::TempDir()) / "cgroups";
+  // Tests run side by side, in a process each.
+  std::string path = fs::path(testing::TempDir()) / ("cgroups-" + std::to_string(getpid()));
   ~Hierarchy() { fs::remove_all(path); }
   void write(const fs::path& file, const char* text) const {
     fs::create_directories((path / file).parent_path());
