@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: a line for each wrong input of each command
 """What the commands say, above all to wrong input: one line, exit code 2."""
 
 from __future__ import annotations
