@@ -125,6 +125,21 @@ TEST_F(Large, HugeBlocksLeaveNoMoreDirtyThanMayStay) {
   EXPECT_TRUE(page_source_is_valid());
 }
 
+// Small frees may have left far more than may stay.
+TEST_F(Large, AFreeGivesBackNoMoreThanTwiceItsBlock) {
+  give_all_back();
+  const auto block = allocate_large(huge_block_bytes, 1, nullptr);
+  const auto units = static_cast<std::uint32_t>(2 * most_kept_dirty_bytes() / unit_bytes);
+  const auto run = allocate_run(units);
+  free_run(run.unit, units, true);
+  const std::size_t before = dirty_bytes();
+  make_room_for_dirty(huge_block_bytes);
+  EXPECT_GT(before, dirty_bytes());
+  EXPECT_LE(before - dirty_bytes(), 2 * huge_block_bytes + 16 * unit_bytes);
+  free_large(line_at(block.memory));
+  give_all_back();
+}
+
 TEST_F(Large, WhereNobodyMakesRoomAHugeBlockGoesBackItself) {
   give_all_back();
   const auto full = allocate_run(static_cast<std::uint32_t>(most_kept_dirty_bytes() / unit_bytes));

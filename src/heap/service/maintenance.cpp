@@ -134,7 +134,14 @@ std::uint16_t decay_ticks() noexcept {
 void make_room_for_dirty(std::size_t bytes) noexcept {
   const std::size_t most = most_kept_dirty_bytes();
   if (bytes > most || !maintenance.lock.try_lock()) return;
-  while (dirty_bytes() + bytes > most && purge_oldest_run(current_tick(), 0)) count_steps();
+  // Twice the block in all, in so many pieces at most: small frees may have left far more, and what may stay
+  // falls with the block.
+  constexpr std::uint32_t most_pieces = 16;
+  const auto units = static_cast<std::uint32_t>(2 * bytes / unit_bytes / most_pieces + 1);
+  for (std::uint32_t piece = 0; piece < most_pieces && dirty_bytes() + bytes > most; ++piece) {
+    count_steps();
+    if (!purge_oldest_run(current_tick(), 0, units)) break;
+  }
   maintenance.lock.unlock();
 }
 

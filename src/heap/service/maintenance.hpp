@@ -27,8 +27,9 @@ inline void give_back_if_due() noexcept {
     give_back_piece();
 }
 
-// Before a huge block is freed: so many bytes that have waited longest go back, if its own
-// may stay then. A block of the same size comes soon where such blocks come and go.
+// Before a huge block is freed: up to twice as many bytes that have waited longest go back, in a
+// fixed number of pieces, if its own may stay then. A block of the same size comes soon where such blocks
+// come and go.
 void make_room_for_dirty(std::size_t bytes) noexcept;
 
 // For the thread: up to `most` pieces that are due. True: memory waits that was not due.
