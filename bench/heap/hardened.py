@@ -9,30 +9,21 @@ runs hardened, and without a library the C library's own runs. CPU time bears a 
 each turn is compared with this heap's in the same turn.
 """
 
-import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-here = Path(__file__).resolve().parent
-project = here.parents[1]
-own = project / "build/release/lib/libheapwright.so"
+from heapwright.measure.turns import turns
+from preloaded import built, options_of, printed_by
 
 
-def measure(program: Path, heaps: dict[str, str], turns: int) -> list[dict[str, Any]]:
+def measure(program: Path, heaps: dict[str, str], rounds: int) -> list[dict[str, Any]]:
     runs = []
-    for turn in range(turns):
-        for threads in (1, 2):
-            for name, library in heaps.items():
-                environment = {**os.environ, "LD_PRELOAD": library, "HEAPWRIGHT_HEAP_HARDENED": "1"}
-                command = [str(program), str(threads), "1000000"]
-                done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-                runs.append({"heap": name, "threads": threads, "turn": turn, "cpu_ns": float(done.stdout)})
+    for turn, threads, name in turns(rounds, (1, 2), list(heaps)):
+        printed = printed_by(program, heaps[name], threads, 1_000_000, HEAPWRIGHT_HEAP_HARDENED="1")
+        runs.append({"heap": name, "threads": threads, "turn": turn, "cpu_ns": float(printed)})
     return runs
 
 
@@ -50,22 +41,9 @@ def table(runs: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("others", nargs="*", metavar="NAME=LIBRARY")
-    parser.add_argument("--turns", type=int, default=9)
-    parser.add_argument("--output", type=Path, default=project / "bench/results/heap-hardened.json")
-    options = parser.parse_args()
-    heaps = {"heapwright": str(own), "glibc": ""}
-    heaps |= dict(other.split("=", 1) for other in options.others)
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "load"
-        source = here / "hardened_load.cpp"
-        subprocess.run(
-            ["c++", "-O2", "-fno-builtin", "-pthread", "-o", str(program), str(source)], check=True
-        )
-        runs = measure(program, heaps, options.turns)
+    options = options_of(__doc__, 9, "heap-hardened.json")
+    with built("hardened_load.cpp") as program:
+        runs = measure(program, options.heaps, options.turns)
     options.output.write_text(json.dumps({"runs": runs}, indent=1) + "\n")
     print("\n".join(table(runs)))
     return 0

@@ -8,22 +8,18 @@ Runs bench/heap/large_blocks.cpp with each library preloaded; glibc's own runs w
 busy machine; page faults and peaks do not depend on it, but on how often memory was given back meanwhile.
 """
 
-import argparse
 import json
 import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from heapwright.measure.turns import turns
+from preloaded import built, options_of, printed_by, project
 
-here = Path(__file__).resolve().parent
-project = here.parents[1]
 sys.path.append(str(project / "bench"))
-import sources  # noqa: E402
+import sources
 
 LIVE = (1, 2, 8, 24)
 
@@ -31,10 +27,7 @@ LIVE = (1, 2, 8, 24)
 def measure(program: Path, heaps: dict[str, str], rounds: int) -> list[dict[str, Any]]:
     runs = []
     for turn, live, name in turns(rounds, LIVE, list(heaps)):
-        environment = {**os.environ, "LD_PRELOAD": heaps[name]}
-        command = [str(program), str(live), "1000"]
-        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-        cpu_s, faults, peak_bytes = done.stdout.split()
+        cpu_s, faults, peak_bytes = printed_by(program, heaps[name], live, 1000).split()
         figures = {"cpu_s": float(cpu_s), "faults": int(faults), "peak_bytes": int(peak_bytes)}
         runs.append({"heap": name, "live": live, "turn": turn, **figures})
     return runs
@@ -51,23 +44,11 @@ def table(runs: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("others", nargs="*", metavar="NAME=LIBRARY")
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=project / "bench/results/heap-large-blocks.json")
-    options = parser.parse_args()
-    heaps = {"heapwright": str(project / "build/release/lib/libheapwright.so"), "glibc": ""}
-    heaps |= dict(text.split("=", 1) for text in options.others)
+    options = options_of(__doc__, 5, "heap-large-blocks.json")
     load = os.getloadavg()[0]
     stamp = sources.stamp("heap")
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "large_blocks"
-        subprocess.run(
-            ["g++", "-std=c++20", "-O2", str(here / "large_blocks.cpp"), "-o", str(program)], check=True
-        )
-        runs = measure(program, heaps, options.turns)
+    with built("large_blocks.cpp") as program:
+        runs = measure(program, options.heaps, options.turns)
     options.output.write_text(
         json.dumps({"load_before": load, "sources": stamp, "runs": runs}, indent=1) + "\n"
     )

@@ -4,6 +4,7 @@
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,17 +14,9 @@ from heapwright.measure.program import RunFailedError
 from measured_run import Figures, Runner
 
 project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+from python_load import PYTHON_LOAD  # noqa: E402
 
-python_load = """
-import json
-rows = [{"id": i, "name": f"name {i}", "tags": [str(j) for j in range(i % 9)]} for i in range(40000)]
-for _ in range(3):
-    rows = json.loads(json.dumps(rows))
-index = {}
-for row in rows:
-    index.setdefault(row["name"][-2:], []).append(dict(row))
-print(len(index))
-"""
 lua_load = """
 local live = {}
 for i = 1, 1200000 do
@@ -81,7 +74,7 @@ def measure_redis(runner: Runner, library: Path) -> Figures:
 def measures(runner: Runner) -> dict[str, Callable[[Path], Figures]]:
     """By name, those whose program is installed: library → figures of one run."""
     folder = runner.folder
-    (folder / "load.py").write_text(python_load)
+    (folder / "load.py").write_text(PYTHON_LOAD)
     (folder / "load.lua").write_text(lua_load)
     (folder / "load.smt2").write_text(z3_problem())
     (folder / "load.sql").write_text(f".read {project / 'examples/orders.sql'}\n.open :memory:\n" * 4)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,17 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+from python_load import PYTHON_LOAD  # noqa: E402
 
-PYTHON_LOAD = """
-import json
-rows = [{"id": i, "name": f"name {i}", "tags": [str(j) for j in range(i % 9)]} for i in range(40000)]
-for _ in range(3):
-    rows = json.loads(json.dumps(rows))
-index = {}
-for row in rows:
-    index.setdefault(row["name"][-2:], []).append(dict(row))
-print(len(index))
-"""
 _START_S = 20.0
 
 

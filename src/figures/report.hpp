@@ -11,7 +11,6 @@
 
 namespace heapwright::figures {
 
-// Writes into mapped memory; nothing reaches the heap under test.
 // The least that an operation of a load takes: the draw of a random slot, a
 // call, a write. Measured with a heap that does nothing: 22 ns.
 constexpr double least_ns_per_operation = 2;
@@ -19,6 +18,7 @@ constexpr double least_ns_per_operation = 2;
 // The rate, checked as Report::rate() does.
 double possible_rate(std::string_view name, double operations, std::uint64_t elapsed_ns, std::size_t threads);
 
+// Writes into mapped memory; nothing reaches the heap under test.
 class Report {
  public:
   Report();
