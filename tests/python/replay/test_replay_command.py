@@ -61,6 +61,7 @@ def test_the_answer_comes_first_and_what_to_type_last(file: str, capsys: pytest.
     said_in_one = " ".join(said.out.split())
     assert said_in_one.startswith("Nothing here has less time in the heap than glibc.")
     assert "were recorded; errors: " in said_in_one
+    assert "Best trade-offs of CPU time, peak, mean and p99.9: glibc." in said_in_one
     assert "next: " in said.err
 
 
@@ -72,6 +73,14 @@ def test_search_tries_the_grid(file: str, capsys: pytest.CaptureFixture[str]) ->
     assert names == ["glibc", *(f"glibc {words}" for words in settings.GRID["glibc"])]
     assert set(document["front"]) <= set(names)
     assert document["front"]
+
+
+def test_a_single_run_ranks_nothing(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["replay", file, "--on", "glibc", "--set", "glibc.arena_max=1", "--quick"]
+    assert run_command(words) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Best trade-offs" not in said
+    assert "were recorded; errors: " in said
 
 
 def test_markdown(file: str, capsys: pytest.CaptureFixture[str]) -> None:
