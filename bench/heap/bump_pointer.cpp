@@ -28,8 +28,9 @@ std::atomic<std::uintptr_t>& frontier() noexcept {
 
 void* take(std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t rounded = (bytes + 15) / 16 * 16;
-  if (alignment <= 16)
+  if (alignment <= 16) {
     return reinterpret_cast<void*>(frontier().fetch_add(rounded, std::memory_order_relaxed));
+  }
   const std::uintptr_t place = frontier().fetch_add(rounded + alignment, std::memory_order_relaxed);
   return reinterpret_cast<void*>((place + alignment - 1) & ~(alignment - 1));
 }

@@ -298,6 +298,27 @@ TEST_F(PageSource, ALargeShareOfDirtyRunsIsASurplusThatGoesInPieces) {
   EXPECT_FALSE(has_surplus());
 }
 
+// Pieces are taken from a run's end, and what is left has waited as long as the run: it goes on before a
+// younger one.
+TEST_F(PageSource, ARunGoesBackWholeBeforeTheNextBegins) {
+  purge_all();
+  const auto first = allocate_run(8);
+  const auto between = allocate_run(1);
+  const auto second = allocate_run(8);
+  const auto behind = allocate_run(1);
+  free_run(first.unit, 8, true);
+  free_run(second.unit, 8, true);
+  for (int piece = 0; piece < 3; ++piece) EXPECT_TRUE(purge_oldest_run(0, 0, 2));
+  EXPECT_EQ(line_of(first.unit)->units, 2U);
+  EXPECT_TRUE(is_dirty_run(line_of(first.unit)));
+  EXPECT_EQ(line_of(first.unit + 2)->units, 6U) << "one clean run";
+  EXPECT_EQ(line_of(second.unit)->units, 8U) << "untouched";
+  EXPECT_TRUE(is_dirty_run(line_of(second.unit)));
+  EXPECT_TRUE(page_source_is_valid());
+  free_run(between.unit, 1, true);
+  free_run(behind.unit, 1, true);
+}
+
 TEST_F(PageSource, PurgedRunsAreZeroAndNoLongerDirty) {
   const auto run = allocate_run(5);
   std::memset(memory_of(run.unit), 1, 5 * unit_bytes);

@@ -68,8 +68,9 @@ void step(Held& slot) {
     const std::size_t bytes = 1 + draw_size();
     void* moved = std::realloc(slot.memory, bytes);
     if (moved == nullptr) return require_written(slot);
-    if (slot.bytes > 1)
+    if (slot.bytes > 1) {
       REQUIRE(*static_cast<unsigned char*>(moved) == static_cast<unsigned char>(slot.bytes));
+    }
     slot = {static_cast<unsigned char*>(moved), bytes};
   } else {
     require_written(slot);

@@ -29,8 +29,9 @@ std::vector<std::size_t> interesting_sizes() {
       for (std::size_t near : {at - 65, at - 1, at, at + 1, at + 63}) sizes.push_back(near);
     }
   }
-  for (std::size_t bytes : {std::size_t{4'000'000}, std::size_t{20'000'001}, std::size_t{70'000'000}})
+  for (std::size_t bytes : {std::size_t{4'000'000}, std::size_t{20'000'001}, std::size_t{70'000'000}}) {
     sizes.push_back(bytes);
+  }
   return sizes;
 }
 

@@ -70,8 +70,9 @@ ReadClock* find_in(const KernelObject& object) noexcept {
 
 std::uint64_t read(clockid_t clock) noexcept {
   timespec now{};
-  if (kernel_clock == nullptr || kernel_clock(clock, &now) != 0)
+  if (kernel_clock == nullptr || kernel_clock(clock, &now) != 0) {
     platform::raw_syscall(SYS_clock_gettime, clock, platform::raw_argument(&now));
+  }
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
 }
 

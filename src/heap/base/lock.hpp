@@ -20,13 +20,15 @@ namespace heapwright::heap {
 class Lock {
  public:
   void lock(counters::LockCounters& counted) noexcept {
-    if (!try_lock(this_thread())) [[unlikely]]
+    if (!try_lock(this_thread())) [[unlikely]] {
       wait(counted);
+    }
   }
   bool try_lock() noexcept { return try_lock(this_thread()); }
   void unlock() noexcept {
-    if ((state_.exchange(open, std::memory_order_release) & awaited) != 0) [[unlikely]]
+    if ((state_.exchange(open, std::memory_order_release) & awaited) != 0) [[unlikely]] {
       platform::futex_wake(state_);
+    }
   }
 
   bool is_open() const noexcept { return state_.load(std::memory_order_relaxed) == open; }
@@ -73,8 +75,9 @@ class Lock {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);
     if (seen == open) return;
     if ((seen & awaited) == 0 &&
-        !state_.compare_exchange_strong(seen, seen | awaited, std::memory_order_relaxed))
+        !state_.compare_exchange_strong(seen, seen | awaited, std::memory_order_relaxed)) {
       return;
+    }
     platform::futex_wait(state_, seen | awaited, most_ns);
   }
 

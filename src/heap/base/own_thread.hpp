@@ -44,8 +44,9 @@ bool restart_idle_thread() noexcept;
 // Not under a lock of the heap's own parts.
 void announce_waiting_memory() noexcept;
 inline void note_waiting_memory() noexcept {
-  if (waiting.is_there.load(std::memory_order_relaxed) == 0) [[unlikely]]
+  if (waiting.is_there.load(std::memory_order_relaxed) == 0) [[unlikely]] {
     announce_waiting_memory();
+  }
 }
 
 // Runs, or is about to.

@@ -32,8 +32,9 @@ std::uint64_t random_word() noexcept {
   if (got == static_cast<long>(sizeof(word))) return word;
   static std::uint64_t count = 0;
   std::uint64_t halves[2] = {0, 0};
-  if (const auto* seed = reinterpret_cast<const void*>(getauxval(AT_RANDOM)))
+  if (const auto* seed = reinterpret_cast<const void*>(getauxval(AT_RANDOM))) {
     std::memcpy(halves, seed, sizeof(halves));
+  }
   return mix(mix(halves[0] + monotonic_ns()) + halves[1] + ++count);
 }
 

@@ -67,8 +67,9 @@ bool read_decay(const char* value) noexcept {
 
 // What is wrong with the setting, or null.
 const char* apply(const char* name, std::size_t length, const char* value) noexcept {
-  if (equal(name, length, "MAINTENANCE"))
+  if (equal(name, length, "MAINTENANCE")) {
     return read_maintenance(value) ? nullptr : "auto, thread, early, calls or manual";
+  }
   if (equal(name, length, "DECAY_MS")) return read_decay(value) ? nullptr : "0 to 600000";
   if (equal(name, length, "HARDENED")) return read_switch(value, &settings.is_hardened) ? nullptr : "0 or 1";
   if (equal(name, length, "COUNTERS")) {

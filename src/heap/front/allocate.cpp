@@ -12,6 +12,7 @@
 #include "heap/base/system_pages.hpp"
 #include "heap/front/foreign.hpp"
 #include "heap/front/hardened.hpp"
+#include "heap/pages/empty_blocks.hpp"
 #include "heap/pages/large.hpp"
 #include "heap/service/maintenance.hpp"
 #include "heap/service/process.hpp"
@@ -96,16 +97,18 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 
 namespace {
 
-// The first line of the slab or large block that a block begins in.
-UnitLine* require_line(const char* function, const void* pointer) noexcept {
-  UnitLine* line = head_line_of(pointer);
-  if (line == nullptr) stop_for_pointer(function, pointer);
+// `line` is the first of the slab or large block around `pointer`.
+void require_begin(const char* function, const UnitLine* line, const void* pointer) noexcept {
   if (line->kind == UnitKind::slab) {
     require_block(function, line, pointer);
   } else if (pointer != memory_of(unit_of(line))) {
     stop_for_pointer(function, pointer);
   }
-  return line;
+}
+
+// No slab or large block is around it.
+void require_empty(const char* function, const void* pointer) noexcept {
+  if (!is_empty_block(pointer)) stop_for_pointer(function, pointer);
 }
 
 }  // namespace
@@ -119,7 +122,12 @@ void release_slowly(void* block) noexcept {
     hardened_release(block);
     return give_back_if_due();
   }
-  UnitLine* line = require_line("free", block);
+  UnitLine* line = head_line_of(block);
+  if (line == nullptr) {
+    require_empty("free", block);
+    return free_empty_block(block);
+  }
+  require_begin("free", line, block);
   if (line->kind == UnitKind::large) {
     count_reason(counters::Reason::large_free);
     if (line->large_bytes > huge_bytes) make_room_for_dirty(line->large_bytes);
@@ -151,7 +159,12 @@ std::size_t usable_bytes_slowly(void* block) noexcept {
   if (block == nullptr) return 0;
   if (!is_in_region(block)) return usable_bytes_of_foreign(block);
   if (settings.is_hardened) return hardened_usable_bytes(block);
-  const UnitLine* line = require_line("malloc_usable_size", block);
+  const UnitLine* line = head_line_of(block);
+  if (line == nullptr) {
+    require_empty("malloc_usable_size", block);
+    return 0;
+  }
+  require_begin("malloc_usable_size", line, block);
   return line->kind == UnitKind::large ? line->large_bytes : class_of_slab(line).block_bytes;
 }
 
@@ -171,7 +184,12 @@ void* copy_to(std::size_t bytes, void* block, std::size_t old_bytes) noexcept {
 void* reallocate(void* block, std::size_t bytes) noexcept {
   if (!is_in_region(block)) return reallocate_foreign(block, bytes);
   if (settings.is_hardened) return hardened_reallocate(block, bytes);
-  UnitLine* line = require_line("realloc", block);
+  UnitLine* line = head_line_of(block);
+  if (line == nullptr) {
+    require_empty("realloc", block);
+    return copy_to(bytes, block, 0);
+  }
+  require_begin("realloc", line, block);
   if (line->kind == UnitKind::large) {
     if (void* resized = resize_large(line, bytes)) return resized;
     return copy_to(bytes, block, line->large_bytes);

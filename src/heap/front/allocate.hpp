@@ -27,8 +27,9 @@ void release_sized_slowly(void* block, std::size_t bytes) noexcept;
 // Null: not on the fast path. A list that leads out of the heap was overwritten: the
 // slow path says so.
 [[gnu::always_inline]] inline void* allocate_fast(std::size_t bytes) noexcept {
-  if (bytes > small_limit_bytes) [[unlikely]]
+  if (bytes > small_limit_bytes) [[unlikely]] {
     return nullptr;
+  }
   BlockList* const list = current_list(current_cache, step_of(bytes));
   Block* const block = list->free_list;
   const bool is_here = is_used_offset(reinterpret_cast<std::uintptr_t>(block) - region.base);
@@ -45,17 +46,21 @@ void release_sized_slowly(void* block, std::size_t bytes) noexcept;
 [[gnu::always_inline]] inline void release_or(void* pointer, auto otherwise) noexcept {
   const std::uintptr_t base = region.base;
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(pointer) - base;
-  if (!is_used_offset(offset)) [[unlikely]]
+  if (!is_used_offset(offset)) [[unlikely]] {
     return otherwise(pointer);
+  }
   auto* const line = reinterpret_cast<UnitLine*>(base + (offset >> unit_shift) * line_bytes);
-  if (line->owner.load(std::memory_order_relaxed) != current_cache) [[unlikely]]
+  if (line->owner.load(std::memory_order_relaxed) != current_cache) [[unlikely]] {
     return otherwise(pointer);
+  }
   auto* const block = static_cast<Block*>(pointer);
   Block* const last = line->free_list;
-  if (last == block) [[unlikely]]
+  if (last == block) [[unlikely]] {
     return otherwise(pointer);  // twice in a row
-  if (push(line, block, last)) [[unlikely]]
+  }
+  if (push(line, block, last)) [[unlikely]] {
     return on_due_event(line->owner.load(std::memory_order_relaxed), line);
+  }
 }
 
 [[gnu::always_inline]] inline void release(void* pointer) noexcept { release_or(pointer, release_slowly); }
@@ -69,11 +74,13 @@ std::size_t usable_bytes_slowly(void* block) noexcept;
 // Some programs ask for every block (redis does).
 [[gnu::always_inline]] inline std::size_t usable_bytes(void* block) noexcept {
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(block) - region.base;
-  if (offset >= region.used_bytes.load(std::memory_order_relaxed)) [[unlikely]]
+  if (offset >= region.used_bytes.load(std::memory_order_relaxed)) [[unlikely]] {
     return usable_bytes_slowly(block);
+  }
   const auto* line = reinterpret_cast<UnitLine*>(region.base + (offset >> unit_shift) * line_bytes);
-  if (line->kind != UnitKind::slab || settings.is_hardened) [[unlikely]]
+  if (line->kind != UnitKind::slab || settings.is_hardened) [[unlikely]] {
     return usable_bytes_slowly(block);
+  }
   return class_of_slab(line).block_bytes;
 }
 

@@ -131,8 +131,9 @@ Found find_live(const char* function, const void* pointer) noexcept {
   UnitLine* line = head_line_of(pointer);
   if (line == nullptr || line->kind != UnitKind::slab) return require_live(function, pointer);
   const Found block = find_in_slab(function, line, pointer);
-  if (block.begin == pointer && !block.is_freed() && is_live(block, private_heap_of(line))) [[likely]]
+  if (block.begin == pointer && !block.is_freed() && is_live(block, private_heap_of(line))) [[likely]] {
     return block;
+  }
   return require_live(function, pointer);
 }
 
@@ -145,8 +146,9 @@ void mark_freed(const Found& block) noexcept {
     return;
   }
   std::uint64_t expected = block.value;
-  if (!block.line->remote.compare_exchange_strong(expected, freed, std::memory_order_acq_rel))
+  if (!block.line->remote.compare_exchange_strong(expected, freed, std::memory_order_acq_rel)) {
     stop_for_double_free(block.begin, block.bytes());
+  }
   withdraw_large(block.line);
 }
 
@@ -171,8 +173,9 @@ void* hand_out(void* memory, std::size_t bytes) noexcept {
   const std::size_t room = usable - record_bytes;
   SealedRecord record(begin, usable);
   std::memset(begin, 0, sizeof(Block));
-  if (!is_filled(begin, room, 0) || (record.raw() != 0 && !record.is_freed())) [[unlikely]]
+  if (!is_filled(begin, room, 0) || (record.raw() != 0 && !record.is_freed())) [[unlikely]] {
     stop_for_write(begin, record);
+  }
   record.write(bytes);
   std::memset(begin + bytes, slack_fill, room - bytes);
   return begin;
@@ -189,8 +192,9 @@ void* allocate_apart(std::size_t bytes, std::size_t alignment, ThreadCache* owne
   if (block.memory == nullptr) return no_memory();
   UnitLine* line = line_at(block.memory);
   line->remote.store(bytes, std::memory_order_relaxed);
-  if (bytes <= small_limit_bytes && alignment <= 16)
+  if (bytes <= small_limit_bytes && alignment <= 16) {
     line->flags = static_cast<std::uint8_t>(line->flags | is_at_end_large);
+  }
   const Found made = find_large(line);
   std::memset(made.begin + bytes, slack_fill, made.room - bytes);
   return made.begin;
@@ -212,12 +216,15 @@ namespace {
 // From the list that the thread takes blocks of this size from. Null: not that easily.
 void* allocate_listed(std::size_t bytes, std::size_t alignment) noexcept {
   Quarantine* quarantine = checked_cache->quarantine;
-  if (bytes - 1 >= small_limit_bytes - record_bytes || alignment > 16 || quarantine == nullptr)
+  if (bytes - 1 >= small_limit_bytes - record_bytes || alignment > 16 || quarantine == nullptr) {
     return nullptr;
+  }
   BlockList* list = current_list(checked_cache, step_of(bytes + record_bytes));
   Block* block = list->free_list;
-  if (quarantine->until_sample <= 1 || !is_used_offset(reinterpret_cast<std::uintptr_t>(block) - region.base))
+  if (quarantine->until_sample <= 1 ||
+      !is_used_offset(reinterpret_cast<std::uintptr_t>(block) - region.base)) {
     return nullptr;
+  }
   --quarantine->until_sample;
   return hand_out(pop(list, block), bytes);
 }
@@ -226,17 +233,18 @@ void* allocate_listed(std::size_t bytes, std::size_t alignment) noexcept {
 
 void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept {
   if (void* block = allocate_listed(bytes, alignment)) return block;
-  if (bytes == 0 && alignment <= 16) {
-    if (void* empty = take_empty_block()) return empty;
-  }
   if (is_too_big(bytes)) return no_memory();
   ThreadCache* cache = attach();
   if (cache == nullptr) return hardened_allocate_in(late_heap(), bytes, alignment);
+  if (bytes == 0 && alignment <= 16) {
+    if (void* empty = take_empty(cache)) return empty;
+  }
   const std::size_t needed =
       aligned_bytes(checked_sum(bytes, record_bytes), std::max<std::size_t>(alignment, 16));
   const bool is_short = bytes <= small_limit_bytes && alignment <= 16;
-  if (needed == 0 || (is_short && is_sampled(quarantine_of(cache))))
+  if (needed == 0 || (is_short && is_sampled(quarantine_of(cache)))) {
     return allocate_apart(bytes, alignment, nullptr);
+  }
   void* memory = take_block(cache, class_of(needed));
   return memory == nullptr ? no_memory() : hand_out(memory, bytes);
 }

@@ -60,8 +60,9 @@ EXPORT int prctl(int option, ...) noexcept {
   for (unsigned long& argument : given) argument = va_arg(list, unsigned long);
   va_end(list);
   using Function = int(int, ...);
-  if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+  if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP) {
     return call_next<Function>("prctl", option, given[0], given[1], given[2], given[3]);
+  }
   static constinit Function* next = nullptr;
   Function* found = __atomic_load_n(&next, __ATOMIC_RELAXED);
   if (found == nullptr) {

@@ -77,8 +77,10 @@ void in_child() {
   pthread_atfork(before_fork, in_parent, in_child);
   if (!initialize_process()) return;
   // Here, and not in a call that the program may be timing: the first block's
-  // way touches most pages of code and tables.
-  release(allocate(1));
+  // way touches most pages of code and tables. The slab is kept, so that the first free in
+  // it is not looked at: of a size that few programs begin with.
+  constexpr std::size_t seldom_asked_bytes = 600;
+  release(allocate(seldom_asked_bytes));
   if (settings.starts_thread_early || settings.publishes_counters) start_maintenance();
 }
 

@@ -2,6 +2,7 @@
 #include "heap/front/statistics.hpp"
 
 #include "heap/front/allocate.hpp"
+#include "heap/pages/empty_blocks.hpp"
 #include "heap/pages/free_runs.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/service/maintenance.hpp"
@@ -78,6 +79,7 @@ heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noex
   }
   if (region.span_bytes == 0) return sums;
   add_units(nullptr, sums);
+  sums.live_blocks += live_empty_blocks();
   for_each_heap(subtract_free, &sums);
   sums.retained_bytes = dirty_bytes();
   sums.committed_bytes = committed_bytes();

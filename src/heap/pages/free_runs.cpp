@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: free runs in bins, in the order of time and beside each other, and what is true of them
 #include "heap/pages/free_runs.hpp"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ void insert_run(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept {
   line->second_prev = source.newest;
   (source.newest != 0 ? line_of(source.newest)->second_next : source.oldest) = unit;
   source.newest = unit;
-  source.dirty_units += units;
+  source.dirty_units.fetch_add(units, std::memory_order_relaxed);
 }
 
 void remove_run(std::uint32_t unit) noexcept {
@@ -50,7 +51,7 @@ void remove_run(std::uint32_t unit) noexcept {
   if (dirty) {
     (line->second_next != 0 ? line_of(line->second_next)->second_prev : source.newest) = line->second_prev;
     (line->second_prev != 0 ? line_of(line->second_prev)->second_next : source.oldest) = line->second_next;
-    source.dirty_units -= line->units;
+    source.dirty_units.fetch_sub(line->units, std::memory_order_relaxed);
   } else {
     source.clean_units -= line->units;
   }
@@ -89,14 +90,38 @@ void insert_joined(std::uint32_t unit, std::uint32_t units, bool dirty) noexcept
   insert_run(unit, units, dirty);
 }
 
+namespace {
+
+// What is left of a run has waited as long as the run, and keeps its place: the list is in order of time.
+void move_newest_behind(std::uint32_t older, std::uint16_t stamp) noexcept {
+  const std::uint32_t unit = source.newest;
+  UnitLine* line = line_of(unit);
+  line->stamp = stamp;
+  if (line->second_prev == older) return;
+  source.newest = line->second_prev;
+  line_of(source.newest)->second_next = 0;
+  std::uint32_t& next = older != 0 ? line_of(older)->second_next : source.oldest;
+  line->second_prev = older;
+  line->second_next = next;
+  line_of(next)->second_prev = unit;
+  next = unit;
+}
+
+}  // namespace
+
 void carve_run(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t units) noexcept {
   const std::uint32_t end = free_unit + line_of(free_unit)->units;
   const bool dirty = is_dirty_run(line_of(free_unit));
   const std::uint16_t stamp = line_of(free_unit)->stamp;
+  const std::uint32_t older = line_of(free_unit)->second_prev;
   remove_run(free_unit);
-  if (unit > free_unit) insert_run(free_unit, unit - free_unit, dirty);
-  if (end > unit + units) insert_run(unit + units, end - unit - units, dirty);
-  if (dirty && end > unit + units) line_of(unit + units)->stamp = stamp;
+  const auto keep = [&](std::uint32_t first, std::uint32_t behind) {
+    if (first == behind) return;
+    insert_run(first, behind - first, dirty);
+    if (dirty) move_newest_behind(older, stamp);
+  };
+  keep(free_unit, unit);
+  keep(unit + units, end);
 }
 
 void add_recent(std::uint32_t unit, std::uint32_t units) noexcept {
@@ -104,14 +129,14 @@ void add_recent(std::uint32_t unit, std::uint32_t units) noexcept {
   line->units = units;
   line->stamp = current_tick();
   source.recent.add(unit);
-  source.dirty_units += units;
+  source.dirty_units.fetch_add(units, std::memory_order_relaxed);
 }
 
 namespace {
 
 std::uint32_t take_recent(std::uint32_t units) noexcept {
   const std::uint32_t unit = source.recent.take(units);
-  if (unit != 0) source.dirty_units -= units;
+  if (unit != 0) source.dirty_units.fetch_sub(units, std::memory_order_relaxed);
   return unit;
 }
 
@@ -121,7 +146,7 @@ void join_oldest_recent() noexcept {
   const std::uint32_t unit = source.recent.take_at(0);
   const std::uint32_t units = line_of(unit)->units;
   const std::uint16_t stamp = line_of(unit)->stamp;
-  source.dirty_units -= units;
+  source.dirty_units.fetch_sub(units, std::memory_order_relaxed);
   insert_joined(unit, units, true);
   line_of(source.newest)->stamp = stamp;
 }
@@ -250,12 +275,14 @@ bool list_is_valid(const Bins& bins, std::uint32_t bin, bool dirty, std::uint64_
   std::uint32_t previous = 0;
   for (std::uint32_t unit = bins.first[bin]; unit != 0; unit = line_of(unit)->next) {
     const UnitLine* line = line_of(unit);
-    if (line->kind != UnitKind::free_run || bin_of(line->units) != bin || line->prev != previous)
+    if (line->kind != UnitKind::free_run || bin_of(line->units) != bin || line->prev != previous) {
       return false;
+    }
     if (is_dirty_run(line) != dirty) return false;
     const UnitLine* last = line_of(unit + line->units - 1);
-    if (line->units > 1 && (last->kind != UnitKind::free_run_last || last->units != line->units - 1))
+    if (line->units > 1 && (last->kind != UnitKind::free_run_last || last->units != line->units - 1)) {
       return false;
+    }
     const std::uint32_t after = unit + line->units;
     if (dirty && after < unit_frontier() && line_of(after)->kind == UnitKind::free_run &&
         is_dirty_run(line_of(after))) {

@@ -21,7 +21,7 @@ struct PageSource {
   RecentRuns recent;
   std::uint32_t oldest;  // dirty runs by age, linked by second_next
   std::uint32_t newest;
-  std::uint64_t dirty_units;  // of the recent ones, too
+  std::atomic<std::uint64_t> dirty_units;  // of the recent ones, too; written under the lock
   std::uint64_t clean_units;
   std::atomic<std::uint32_t> frontier;     // units below were made writable
   std::atomic<std::uint32_t> reached;      // units below may have been handed out

@@ -193,10 +193,12 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
       return static_cast<std::uint16_t>(now - line_of(first)->stamp) >= least_age;
     };
     while (source.recent.count != 0 && is_due(source.recent.first_units[0])) join_oldest_recent();
-    unit = source.oldest;
-    if (unit == 0 || !is_due(unit) || source.awaiting != 0) return false;
-    units = std::min<std::uint32_t>(line_of(unit)->units, most_units);
-    carve_run(unit, unit, units);
+    const std::uint32_t oldest = source.oldest;
+    if (oldest == 0 || !is_due(oldest) || source.awaiting != 0) return false;
+    units = std::min<std::uint32_t>(line_of(oldest)->units, most_units);
+    // Its end: blocks are made at its beginning, and a clean piece between two of them would serve no other.
+    unit = oldest + line_of(oldest)->units - units;
+    carve_run(oldest, unit, units);
     source.purges.fetch_add(1, std::memory_order_release);
   }
   drop_run(unit, units);
@@ -219,10 +221,7 @@ std::size_t most_kept_dirty_bytes() noexcept {
   return std::max(always_bytes, static_cast<std::size_t>(used_units()) * unit_bytes);
 }
 
-std::size_t dirty_bytes() noexcept {
-  const LockGuard locked = guard();
-  return source.dirty_units * unit_bytes;
-}
+std::size_t dirty_bytes() noexcept { return source.dirty_units.load(std::memory_order_relaxed) * unit_bytes; }
 std::size_t committed_bytes() noexcept {
   return std::size_t{unit_frontier() - source.first_unit} * unit_bytes;
 }

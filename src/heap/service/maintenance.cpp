@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "heap/service/maintenance.hpp"
 
+#include <algorithm>
+
 #include "heap/base/clock.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
@@ -24,13 +26,18 @@ struct Effort {
 };
 constexpr Effort of_thread{32, class_count / classes_per_look + 1};
 constexpr Effort of_call{1, 2};
+// Between two pieces by calls, while up to `bytes_at_this_pace` wait; n times as many, n times as often.
 constexpr std::uint64_t ns_between_pieces = 4'000'000;
+constexpr std::size_t bytes_at_this_pace = 256 * 1024 * 1024;
+// What the calls of so long a time did not do, later ones may: a program that works in bursts gives back as
+// much as one that always works, in calls that cost no more.
+constexpr std::uint64_t saved_ns = 1'000'000'000;
 
 struct Maintenance {
   Lock lock;
-  std::atomic<std::uint64_t> last_piece;  // by a call, in ns_between_pieces
-  PagePurge purge;                        // of a slab of `cache`, between two of its pieces
-  ThreadCache cache;  // owner of the slab that is looked at; only told, never allocated from
+  std::atomic<std::uint64_t> used_ns;  // the time up to which calls did their pieces
+  PagePurge purge;                     // of a slab of `cache`, between two of its pieces
+  ThreadCache cache;                   // owner of the slab that is looked at; only told, never allocated from
 };
 constinit Maintenance maintenance{};
 
@@ -118,11 +125,20 @@ std::uint16_t decay_ticks() noexcept {
   return static_cast<std::uint16_t>((settings.decay_ms * 1'000'000ULL + tick_ns - 1) / tick_ns);
 }
 
+// Whether a call may do a piece now; it counts as done.
+static bool take_turn() noexcept {
+  const std::uint64_t now_ns = coarse_ns();
+  std::uint64_t used_ns = maintenance.used_ns.load(std::memory_order_relaxed);
+  const std::size_t waiting_bytes = dirty_bytes() + unpurged_bytes();
+  const std::uint64_t next_ns =
+      std::max(used_ns, now_ns - saved_ns) + ns_between_pieces / (1 + waiting_bytes / bytes_at_this_pace);
+  if (next_ns > now_ns) return false;
+  return maintenance.used_ns.compare_exchange_strong(used_ns, next_ns, std::memory_order_relaxed);
+}
+
 [[gnu::cold, gnu::noinline]] void give_back_piece() noexcept {
   if (!settings.gives_back_on_calls || !has_outgrown_start()) return;
-  const std::uint64_t now = coarse_ns() / ns_between_pieces;
-  if (maintenance.last_piece.load(std::memory_order_relaxed) == now) return;
-  if (maintenance.last_piece.exchange(now, std::memory_order_relaxed) == now) return;
+  if (!take_turn()) return;
   if (is_maintenance_thread_there()) return;
   if (restart_idle_thread()) return;
   update_tick();

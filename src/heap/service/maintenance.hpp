@@ -20,11 +20,12 @@ class Lock;
 std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept;
 
 // From calls that are slow anyway and hold no lock: one piece, at most 64 KiB of
-// pages, every 4 ms, unless the thread does it.
+// pages, on average every 4 ms (more often while much waits), unless the thread does it.
 void give_back_piece() noexcept;
 inline void give_back_if_due() noexcept {
-  if (waiting.is_there.load(std::memory_order_relaxed) != 0) [[unlikely]]
+  if (waiting.is_there.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     give_back_piece();
+  }
 }
 
 // Before a huge block is freed: up to twice as many bytes that have waited longest go back, in a

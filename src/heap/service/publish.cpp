@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "heap/service/publish.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
+#include "counters/page_file.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/messages.hpp"
 #include "heap/base/settings.hpp"
+#include "heap/pages/empty_blocks.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/threads/caches.hpp"
 #include "platform/raw_syscall.hpp"
@@ -20,7 +22,7 @@ namespace heapwright::heap {
 
 namespace {
 
-char file_name[48];
+counters::PageName file_name;
 long file_process = 0;
 
 void describe() noexcept {
@@ -38,46 +40,13 @@ void describe() noexcept {
   head.magic = counters::page_magic;
 }
 
-// Field 22 of /proc/self/stat; the name before it, in parentheses, may hold anything.
-std::uint64_t process_start_ticks() noexcept {
-  const long file = platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument("/proc/self/stat"),
-                                          O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  char text[512];
-  const long length = platform::raw_syscall(SYS_read, file, platform::raw_argument(text), sizeof text);
-  platform::raw_syscall(SYS_close, file);
-  long at = length;
-  while (at > 0 && text[at - 1] != ')') --at;
-  if (at <= 0) return 0;
-  for (int spaces = 0; spaces < 20; ++at) {
-    if (at == length) return 0;
-    spaces += text[at] == ' ' ? 1 : 0;
-  }
-  std::uint64_t ticks = 0;
-  for (; at < length && text[at] >= '0' && text[at] <= '9'; ++at) {
-    ticks = ticks * 10 + static_cast<std::uint64_t>(text[at] - '0');
-  }
-  return ticks;
-}
-
-void name_file(long process) noexcept {
-  char* end = file_name;
-  for (const char* letter = "/dev/shm/heapwright-"; *letter != '\0'; ++letter) *end++ = *letter;
-  char digits[20];
-  int count = 0;
-  for (long rest = process; rest > 0; rest /= 10) digits[count++] = static_cast<char>('0' + rest % 10);
-  while (count > 0) *end++ = digits[--count];
-  *end = '\0';
-}
-
 constexpr auto whole = static_cast<long>(counters_mapped_bytes);
 
 // The page's present values go on in the file.
 bool map_file() noexcept {
-  name_file(platform::raw_syscall(SYS_getpid));
-  platform::raw_syscall(SYS_unlink, platform::raw_argument(file_name));  // of an earlier process
-  const long file = platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument(file_name),
-                                          O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  file_name = counters::page_name(platform::raw_syscall(SYS_getpid));
+  counters::remove_page(file_name);  // of an earlier process
+  const long file = counters::create_page(file_name);
   if (file < 0) return false;
   bool is_done =
       platform::raw_syscall(SYS_write, file, platform::raw_argument(counters_page), whole) == whole;
@@ -87,7 +56,7 @@ bool map_file() noexcept {
     is_done = mapped == platform::raw_argument(counters_page);
   }
   platform::raw_syscall(SYS_close, file);
-  if (!is_done) platform::raw_syscall(SYS_unlink, platform::raw_argument(file_name));
+  if (!is_done) counters::remove_page(file_name);
   return is_done;
 }
 
@@ -105,12 +74,12 @@ void publish_file() noexcept {
   const bool is_in_parents_file = file_process != 0;
   if (map_file()) {
     file_process = platform::raw_syscall(SYS_getpid);
-    counters_page->head.process_start_ticks = process_start_ticks();
+    counters_page->head.process_start_ticks = counters::process_start_ticks();
     return;
   }
   file_process = 0;
   if (is_in_parents_file) map_copy();
-  Line().text("no counters page: cannot make ").text(file_name).write();
+  Line().text("no counters page: cannot make ").text(file_name.text).write();
 }
 
 struct Sums {
@@ -158,10 +127,13 @@ void publish_counters() noexcept {
     heap.summed_reasons[i].store(sums.reasons[i], std::memory_order_relaxed);
   }
   heap.first_touch_pages.store(sums.first_touch_pages, std::memory_order_relaxed);
-  for (std::uint32_t c = 1; c < class_count; ++c) {
+  for (std::uint32_t c = 0; c < class_count; ++c) {
     Sums of_class{};
     of_class.size_class = c;
+    // Who frees a block of 0 bytes counts nothing.
+    const std::uint64_t live = c == 0 ? live_empty_blocks() : 0;
     for_each_cache(add_class, &of_class);
+    if (c == 0) of_class.returned = of_class.taken - std::min(live, of_class.taken);
     if (of_class.refills == 0) continue;
     counters::ClassCounters& row = counters_page->classes[c];
     row.refills.store(of_class.refills, std::memory_order_relaxed);
@@ -181,7 +153,7 @@ void reopen_counters() noexcept {
 
 void close_counters() noexcept {
   if (file_process != 0 && file_process == platform::raw_syscall(SYS_getpid)) {
-    platform::raw_syscall(SYS_unlink, platform::raw_argument(file_name));
+    counters::remove_page(file_name);
   }
 }
 

@@ -44,9 +44,10 @@ bool is_carved_block(const UnitLine* slab, const Block* block) noexcept {
   if (next != nullptr && offset_in(slab, next) < slab->units * unit_bytes) stop_for_pointer("free", next);
   const std::uint32_t bytes = class_of_slab(slab).block_bytes;
   Line line;
-  if (block != nullptr)
+  if (block != nullptr) {
     stop(
         line.text("write after free to the block ").address(block).text(" of ").number(bytes).text(" bytes"));
+  }
   // Which one held the link is known no more.
   line.text("write after free to a block of ").number(bytes).text(" bytes in ");
   stop(line.address(begin_of_slab(slab)));
@@ -90,8 +91,9 @@ void stop_for_pointer(const char* function, const void* pointer) noexcept {
 // Each look may be a cache miss within a call whose time is bounded; the slowest
 // calls in 10,000 are those that look here.
 void check_list(const UnitLine* slab, Chain list, std::uint32_t most) noexcept {
-  if (list.count > slab->carved) [[unlikely]]
+  if (list.count > slab->carved) [[unlikely]] {
     stop_for_circle(slab, list.first);
+  }
   const std::uint32_t checked = std::min(most, list.count);
   const CarvedBlocks carved(slab);
   const Block* block = list.first;
@@ -99,33 +101,39 @@ void check_list(const UnitLine* slab, Chain list, std::uint32_t most) noexcept {
   const Block* before_last = block;
   for (std::uint32_t i = 0; i < checked; ++i) {
     count_steps();
-    if (!carved.has(block)) [[unlikely]]
+    if (!carved.has(block)) [[unlikely]] {
       stop_for_link(slab, i == 0 ? nullptr : last, block);
+    }
     const Block* const next = block->next;
     static_assert(most_checked <= 3);
-    if (next == block || next == last || next == before_last) [[unlikely]]
+    if (next == block || next == last || next == before_last) [[unlikely]] {
       stop_for_circle(slab, list.first);
+    }
     before_last = last;
     last = block;
     block = next;
   }
-  if (checked != 0 && (block == nullptr) != (checked == list.count)) [[unlikely]]
+  if (checked != 0 && (block == nullptr) != (checked == list.count)) [[unlikely]] {
     stop_for_link(slab, last, block);
+  }
 }
 
 void require_listed(const UnitLine* slab, const Block* block) noexcept {
-  if (!is_carved_block(slab, block)) [[unlikely]]
+  if (!is_carved_block(slab, block)) [[unlikely]] {
     stop_for_link(slab, nullptr, block);
+  }
 }
 
 void check_last_free(const UnitLine* slab) noexcept {
   const Block* freed = slab->free_list;
   if (freed == nullptr) return;
-  if (!is_carved_block(slab, freed)) [[unlikely]]
+  if (!is_carved_block(slab, freed)) [[unlikely]] {
     stop_for_pointer("free", freed);
+  }
   const RemoteWord remote = remote_of(slab);
-  if (unlisted_count(slab) <= slab->carved && remote.count() <= unlisted_count(slab)) [[likely]]
+  if (unlisted_count(slab) <= slab->carved && remote.count() <= unlisted_count(slab)) [[likely]] {
     return;
+  }
   std::uint64_t marks[slab_map_words] = {};
   if (remote.has_blocks()) {
     auto* first = reinterpret_cast<Block*>(begin_of_slab(slab) + remote.head_offset());
@@ -148,11 +156,13 @@ void mark_some(const UnitLine* slab, Chain* list, std::uint32_t most, std::uint6
   for (std::uint32_t left = std::min(most, list->count); left != 0; --left, --list->count) {
     count_steps();
     const Block* block = list->first;
-    if (!is_carved_block(slab, block)) [[unlikely]]
+    if (!is_carved_block(slab, block)) [[unlikely]] {
       stop_for_link(slab, last, block);
+    }
     const std::uint32_t index = block_index(slab->size_class, offset_in(slab, block));
-    if ((marks[index / 64] >> index % 64 & 1) != 0) [[unlikely]]
+    if ((marks[index / 64] >> index % 64 & 1) != 0) [[unlikely]] {
       stop_for_double_free(block, class_of_slab(slab).block_bytes);
+    }
     marks[index / 64] |= std::uint64_t{1} << index % 64;
     last = block;
     list->first = block->next;

@@ -27,9 +27,10 @@ UnitLine* line_around(const void* pointer) noexcept;
 inline void require_block(const char* function, const UnitLine* slab, const void* pointer) noexcept {
   const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - begin_of_slab(slab));
   const std::uint32_t index = block_index(slab->size_class, offset);
-  if (index * std::size_t{class_of_slab(slab).block_bytes} != offset || index >= capacity_of_slab(slab))
-      [[unlikely]]
+  const bool is_begin = index * std::size_t{class_of_slab(slab).block_bytes} == offset;
+  if (!is_begin || index >= capacity_of_slab(slab)) [[unlikely]] {
     stop_for_pointer(function, pointer);
+  }
 }
 
 // A list of the slab's: each of its first `most`, three at most, must be a block,
@@ -50,8 +51,9 @@ void check_last_free(const UnitLine* slab) noexcept;
 
 // The slab's list has no block, so there must be none by the count. For the slab's owner.
 inline void check_nothing_listed(const UnitLine* slab) noexcept {
-  if (listed_count(slab) != 0) [[unlikely]]
+  if (listed_count(slab) != 0) [[unlikely]] {
     stop_for_lost_blocks(slab);
+  }
 }
 
 // Takes the first blocks off the list, at most so many, and marks them; a second

@@ -30,7 +30,7 @@ struct SlabList {
 };
 
 // `unpurged` of all classes together would lose the class's own order, so each
-// class has both lists; a count of unpurged slabs says whether to look.
+// class has both lists; a sum of unpurged units says whether to look.
 struct ClassPool {
   std::atomic<std::uint32_t> slabs;
   SlabList unpurged;
@@ -39,8 +39,8 @@ struct ClassPool {
 
 struct PartialPool {
   Lock lock;
-  std::uint32_t unpurged_count;
-  std::uint32_t cursor;  // the class that claim_unpurged() looks at next
+  std::atomic<std::uint32_t> unpurged_units;  // written under the lock
+  std::uint32_t cursor;                       // the class that claim_unpurged() looks at next
   ClassPool classes[class_count];
 };
 constinit PartialPool pool{};
@@ -65,13 +65,13 @@ bool insert(UnitLine* slab) noexcept {
   // First of all a write: a page that is read first costs two page faults.
   pool.classes[slab->size_class].slabs.fetch_add(1, std::memory_order_relaxed);
   list_of(slab).append(slab);
-  if (!has_flag(slab, is_purged)) ++pool.unpurged_count;
+  if (!has_flag(slab, is_purged)) pool.unpurged_units.fetch_add(slab->units, std::memory_order_relaxed);
   return true;
 }
 
 void remove(UnitLine* slab, ThreadCache* owner) noexcept {
   list_of(slab).remove(slab);
-  if (!has_flag(slab, is_purged)) --pool.unpurged_count;
+  if (!has_flag(slab, is_purged)) pool.unpurged_units.fetch_sub(slab->units, std::memory_order_relaxed);
   pool.classes[slab->size_class].slabs.fetch_sub(1, std::memory_order_relaxed);
   clear_flag(slab, is_pooled);
   clear_flag(slab, is_purged);
@@ -109,7 +109,7 @@ bool claim_this_slab(UnitLine* slab) noexcept {
 
 UnitLine* claim_unpurged(std::uint16_t now, std::uint16_t least_age, ThreadCache* owner) noexcept {
   const LockGuard locked = guard();
-  if (pool.unpurged_count == 0) return nullptr;
+  if (pool.unpurged_units.load(std::memory_order_relaxed) == 0) return nullptr;
   for (std::uint32_t i = 0; i < classes_per_look; ++i) {
     const std::uint32_t unit = pool.classes[pool.cursor].unpurged.first;
     if (unit != 0) {
@@ -132,7 +132,11 @@ bool pool_purged(UnitLine* slab) noexcept {
 
 bool has_unpurged_slabs() noexcept {
   const LockGuard locked = guard();
-  return pool.unpurged_count != 0;
+  return pool.unpurged_units.load(std::memory_order_relaxed) != 0;
+}
+
+std::size_t unpurged_bytes() noexcept {
+  return std::size_t{pool.unpurged_units.load(std::memory_order_relaxed)} * unit_bytes;
 }
 
 Lock& pool_lock() noexcept { return pool.lock; }

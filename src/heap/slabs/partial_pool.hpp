@@ -3,6 +3,7 @@
 // takes them over; maintenance gives their free pages back meanwhile.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "heap/base/lock.hpp"
@@ -28,6 +29,8 @@ UnitLine* claim_unpurged(std::uint16_t now, std::uint16_t least_age, ThreadCache
 bool pool_purged(UnitLine* slab) noexcept;
 
 bool has_unpurged_slabs() noexcept;
+// Of slabs that were not looked at since they were pooled, live blocks as well. Without a lock.
+std::size_t unpurged_bytes() noexcept;
 
 Lock& pool_lock() noexcept;
 bool pool_is_valid() noexcept;

@@ -33,8 +33,9 @@ bool current_is_valid(const ThreadCache* cache) noexcept {
     const BlockList* list = current_list(cache, step);
     if (list == &cache->nothing) continue;
     const std::uint32_t size_class = std::max(class_of(step * step_bytes), 1U);
-    if (!is_list_of(cache, size_class, list) && !is_list_of(cache, size_classes[size_class].coarse, list))
+    if (!is_list_of(cache, size_class, list) && !is_list_of(cache, size_classes[size_class].coarse, list)) {
       return false;
+    }
   }
   return true;
 }
@@ -42,8 +43,9 @@ bool current_is_valid(const ThreadCache* cache) noexcept {
 // `slab` comes after `previous` in the queue of the class.
 bool queued_is_valid(const ThreadCache* cache, std::uint32_t size_class, const UnitLine* slab,
                      std::uint32_t previous) noexcept {
-  if (slab->owner.load() != cache || slab->size_class != size_class || !has_flag(slab, is_listed))
+  if (slab->owner.load() != cache || slab->size_class != size_class || !has_flag(slab, is_listed)) {
     return false;
+  }
   if (slab->prev != previous || (previous != 0 && !has_blocks(slab))) return false;
   return slab_is_valid(slab) && detached_is_valid(cache, slab);
 }

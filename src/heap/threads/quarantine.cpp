@@ -36,15 +36,17 @@ std::uint32_t weight_of(const UnitLine* line) noexcept {
 // when the block is handed out, and its user touches it.
 void require_untouched(const UnitLine* slab, char* block) noexcept {
   const SealedRecord record(block, class_of_slab(slab).block_bytes);
-  if (!is_filled(block, sizeof(Block), 0) || !record.is_freed()) [[unlikely]]
+  if (!is_filled(block, sizeof(Block), 0) || !record.is_freed()) [[unlikely]] {
     stop_for_write(block, record);
+  }
 }
 
 void let_go(ThreadCache* cache, UnitLine* line, char* block) noexcept {
   if (!is_of_slab(line)) return free_guarded(line);
   require_untouched(line, block);
-  if (cache != nullptr && line->owner.load(std::memory_order_relaxed) == cache)
+  if (cache != nullptr && line->owner.load(std::memory_order_relaxed) == cache) {
     return free_listed(cache, line, block);
+  }
   free_remote(line, block);
 }
 

@@ -4,6 +4,7 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/settings.hpp"
 #include "heap/base/system_pages.hpp"
+#include "heap/pages/empty_blocks.hpp"
 #include "heap/pages/guards.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/slabs/misuse.hpp"
@@ -196,8 +197,20 @@ Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size
 
 }  // namespace
 
+void* take_empty(ThreadCache* cache) noexcept {
+  void* block = take_empty_block(&cache->next_empty);
+  if (block == nullptr) return nullptr;
+  counters::add_owned(cache->slots[0].refills, 1);
+  counters::add_owned(cache->slots[0].taken, 1);
+  return block;
+}
+
 void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  if (size_class == 0) size_class = 1;
+  if (size_class == 0) {
+    void* empty = cache->is_private ? nullptr : take_empty(cache);
+    if (empty != nullptr) return empty;
+    size_class = 1;
+  }
   const std::uint32_t serving = has_slabs(cache, size_class) ? size_class : size_classes[size_class].coarse;
   cache->slots[serving].is_used = true;
   const std::uint32_t first = cache->slots[serving].first;

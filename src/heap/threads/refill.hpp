@@ -12,4 +12,7 @@ namespace heapwright::heap {
 // notices, one claim or opening, one carving of a page, the steps of a class.
 void* take_block(ThreadCache* cache, std::uint32_t size_class) noexcept;
 
+// A block of 0 bytes that is out of reach. Null: no place for one was found.
+void* take_empty(ThreadCache* cache) noexcept;
+
 }  // namespace heapwright::heap

@@ -44,8 +44,9 @@ void free_remote(UnitLine* slab, void* block) noexcept {
   RemoteWord pushed{};
   do {
     count_steps();
-    if (word.has_blocks() && word.head_offset() == offset) [[unlikely]]
+    if (word.has_blocks() && word.head_offset() == offset) [[unlikely]] {
       stop_for_double_free(block, class_of_slab(slab).block_bytes);
+    }
     static_cast<Block*>(block)->next =
         word.has_blocks() ? reinterpret_cast<Block*>(begin + word.head_offset()) : nullptr;
     pushed = word.pushed(offset);

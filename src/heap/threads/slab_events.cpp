@@ -31,8 +31,9 @@ void release(ThreadCache* cache, UnitLine* slab) noexcept {
 
 // The slab leaves the cache for the pool, unless a notice about it is under way.
 void give_to_pool(ThreadCache* cache, UnitLine* slab) noexcept {
-  if (cache->is_private || !attach_blocks(cache, slab) || !unwatch(slab))
+  if (cache->is_private || !attach_blocks(cache, slab) || !unwatch(slab)) {
     return schedule_event(slab, detached_count(cache, slab));
+  }
   leave_class(cache, slab);
   unkeep(cache, slab);
   clear_flag(slab, is_candidate);
@@ -48,8 +49,9 @@ void on_empty(ThreadCache* cache, UnitLine* slab) noexcept {
 // Sparse slabs wait in a short ring, for most fill or empty soon; the one that
 // falls out of it goes to the pool.
 void on_sparse(ThreadCache* cache, UnitLine* slab) noexcept {
-  if (has_flag(slab, is_candidate) || keep(cache, slab))
+  if (has_flag(slab, is_candidate) || keep(cache, slab)) {
     return schedule_event(slab, detached_count(cache, slab));
+  }
   if (is_only_one(cache, slab)) return give_to_pool(cache, slab);
   set_flag(slab, is_candidate);
   schedule_event(slab, detached_count(cache, slab));

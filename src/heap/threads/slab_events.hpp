@@ -17,10 +17,12 @@ void on_event(ThreadCache* cache, UnitLine* slab) noexcept;
 // `block` of `slab`, which `cache` owns.
 inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcept {
   auto* freed = static_cast<Block*>(block);
-  if (slab->free_list == freed) [[unlikely]]
+  if (slab->free_list == freed) [[unlikely]] {
     stop_for_double_free(freed, class_of_slab(slab).block_bytes);
-  if (push(slab, freed, slab->free_list)) [[unlikely]]
+  }
+  if (push(slab, freed, slab->free_list)) [[unlikely]] {
     on_event(cache, slab);
+  }
 }
 
 // Looks at up to `most` slabs that others told about.

@@ -22,7 +22,6 @@ std::uintptr_t distance_of(const ThreadCache* cache, const BlockList* list) noex
 void clear_current(ThreadCache* cache, UnitLine* slab) noexcept {
   ClassSlot& slot = slot_of(cache, slab);
   if (slot.least_step == 0) return;
-  if (slab->size_class == 1) cache->current[0] = 0;
   const BlockList* detached = detached_list(cache, slab);
   const std::uintptr_t distance = distance_of(cache, slab);
   const std::uintptr_t other = detached == nullptr ? distance : distance_of(cache, detached);
@@ -46,14 +45,14 @@ void leave_ring(ThreadCache* cache, UnitLine* slab) noexcept {
 void make_current(ThreadCache* cache, const UnitLine* slab, const BlockList* list,
                   std::uint32_t size_class) noexcept {
   if (size_class > last_small_class) return;
-  // One or two steps: of 8 bytes, where classes are 16 apart.
+  // One or two steps: of 8 bytes, where classes are 16 apart. That of 0 bytes has no list.
   const std::size_t last = step_of(block_bytes_of(size_class));
-  const std::size_t first = size_class == 2 ? last : last - 1;
+  const std::size_t first = size_class <= 2 ? last : last - 1;
   const std::uintptr_t distance = distance_of(cache, list);
   cache->current[first] = distance;
   cache->current[last] = distance;
   ClassSlot& slot = slot_of(cache, slab);
-  const auto least = static_cast<std::uint16_t>(std::max<std::size_t>(first, 1));
+  const auto least = static_cast<std::uint16_t>(first);
   if (slot.least_step == 0 || least < slot.least_step) slot.least_step = least;
   slot.most_step = std::max(slot.most_step, static_cast<std::uint16_t>(last));
 }

@@ -6,6 +6,7 @@
 //
 //   current[step] = 0, or the list of the first slab of the queue of the class
 //                   that serves it, or the detached list of that slab
+//   current[0] = 0: a block of 0 bytes is never on the fast path
 //   every slab of a queue but the first has blocks
 #pragma once
 
@@ -93,7 +94,8 @@ struct ThreadCache {
   // Distances of lists from this cache, so that zeroed memory means `nothing`.
   alignas(64) std::uintptr_t current[step_count];
   ClassSlot slots[class_count];
-  Quarantine* quarantine;  // hardened mode: of blocks that the thread freed
+  Quarantine* quarantine;    // hardened mode: of blocks that the thread freed
+  std::uint32_t next_empty;  // where a place for a block of 0 bytes is looked for; 0: not yet
 
   void count(counters::Reason reason) noexcept {
     counters::add_owned(reasons[static_cast<std::uint32_t>(reason)], 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // expected: double free of BLOCK, a block of 0 bytes
+// by default: double free of BLOCK, a block of 0 bytes
 #include "misused_block.hpp"
 
 int main() {

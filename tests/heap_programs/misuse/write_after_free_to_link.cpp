@@ -13,8 +13,9 @@ int main() {
   unsigned char* block = tell_with_size(blocks[count / 2]);
   std::free(block);
   std::memset(block, 0x41, 40);
-  for (int i = 0; i < 2 * count; ++i)
+  for (int i = 0; i < 2 * count; ++i) {
     std::free(blocks[i % (count / 2 - 1) + count / 2 + 1] = keep(std::malloc(48)));
+  }
   for (int i = 0; i < count; ++i) keep(std::malloc(48));
   return 0;
 }
