@@ -41,8 +41,9 @@ using Number = std::uint64_t;
 // Half of the vectors stay empty, 49 % get one element, 1 % eight.
 void fill_mostly_small(benchmark::State& state) {
   std::vector<unsigned char> lengths(1000);
-  for (std::size_t i = 0; i < lengths.size(); ++i)
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
     lengths[i] = i % 100 == 99 ? 8 : static_cast<unsigned char>(i % 2);
+  }
   std::shuffle(lengths.begin(), lengths.end(), std::mt19937(1));
   for (auto _ : state) {
     std::vector<Vector<Number, 1>> all(lengths.size());

@@ -158,8 +158,9 @@ class arena : public std::pmr::memory_resource {
     while (large_ != nullptr && large_->in_use != nullptr) retire_large();
     ++generation_;
     requested_ = 0;
-    if (retained_ > 2 * wanted_ && retained_ > first_block_bytes_) [[unlikely]]
+    if (retained_ > 2 * wanted_ && retained_ > first_block_bytes_) [[unlikely]] {
       trim();
+    }
     begin_first();
     poison_free();
   }

@@ -79,8 +79,9 @@ class buffer_cache {
   // For those who pair the calls themselves. The memory is aligned as new's.
   std::byte* allocate(std::size_t bytes) {
     cached_block* block = policy_.take(bytes, &free_block);
-    if (block == nullptr) [[unlikely]]
+    if (block == nullptr) [[unlikely]] {
       block = new_block(bytes);
+    }
     if (HEAPWRIGHT_CHECKED) block->next = lent();
     detail::unpoison(data_of(block), bytes);
     return data_of(block);

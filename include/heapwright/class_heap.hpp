@@ -123,15 +123,17 @@ class class_heap {
     thread_cache* own = of_thread();
     count(own, -1, -static_cast<std::int64_t>(bytes));
     if (own == nullptr || !is_cached_size(bytes, alignment)) return release_below(block, alignment);
-    if (own->block_count == most_cached) [[unlikely]]
+    if (own->block_count == most_cached) [[unlikely]] {
       empty(*own, most_cached / 2);
+    }
     own->blocks[own->block_count++] = block;
   }
 
   static void* allocate_below(std::size_t bytes, std::size_t alignment) noexcept {
     if (heapwright_heap* heap = own_heap()) return heapwright_heap_allocate(heap, bytes, alignment);
-    if (alignment > default_alignment)
+    if (alignment > default_alignment) {
       return ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+    }
     return ::operator new(bytes, std::nothrow);
   }
   static void release_below(void* block, std::size_t alignment) noexcept {
@@ -200,8 +202,9 @@ class class_heap {
     const std::int64_t live = checked_live_.fetch_add(objects, std::memory_order_relaxed) + objects;
     HEAPWRIGHT_CHECK(live >= 0, "class_heap", "delete of an object that this class did not allocate");
 #endif
-    if (own == nullptr) [[unlikely]]
+    if (own == nullptr) [[unlikely]] {
       return count_late(objects, bytes);
+    }
     if (objects > 0) add(own->objects, std::uint64_t{1});
     add(own->bytes, static_cast<std::uint64_t>(bytes));
     const std::int64_t unflushed = own->unflushed.load(std::memory_order_relaxed) + objects;
@@ -209,8 +212,9 @@ class class_heap {
     if (unflushed > own->most_unflushed.load(std::memory_order_relaxed)) {
       own->most_unflushed.store(unflushed, std::memory_order_relaxed);
     }
-    if (unflushed > most_unflushed_objects || unflushed < -most_unflushed_objects) [[unlikely]]
+    if (unflushed > most_unflushed_objects || unflushed < -most_unflushed_objects) [[unlikely]] {
       flush(*own);
+    }
   }
   [[gnu::noinline]] static void flush(thread_cache& own) noexcept {
     const std::int64_t unflushed = own.unflushed.load(std::memory_order_relaxed);

@@ -88,8 +88,9 @@ class deferred_free {
       return destroy(object);
     }
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
-    if (tail - known_head_ > mask_) [[unlikely]]
+    if (tail - known_head_ > mask_) [[unlikely]] {
       return defer_when_full({object, destroy});
+    }
     put({object, destroy}, tail);
   }
   template <class T>

@@ -10,8 +10,8 @@
 //
 // A block's page is found by its address. The block that came back last goes out
 // first, then those of the ready list of its size: what a page had free, moved
-// there at once. A page without a block in use goes back upstream, except for the
-// pages of these, at most two of each size. Not thread-safe.
+// there at once. A page without a block in use serves any size, or goes back
+// (detail/node_spans.hpp). Not thread-safe.
 #ifndef HEAPWRIGHT_NODE_POOL_HPP
 #define HEAPWRIGHT_NODE_POOL_HPP
 
@@ -31,6 +31,7 @@
 
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/node_pages.hpp"
+#include "heapwright/detail/node_spans.hpp"
 #include "heapwright/detail/node_statistics.hpp"
 #include "heapwright/detail/pool_annotation.hpp"
 #include "heapwright/detail/type_name.hpp"
@@ -49,7 +50,8 @@ class node_pool final : public std::pmr::memory_resource {
 
   node_pool() noexcept : node_pool(node_pool_options{}) {}
   explicit node_pool(const node_pool_options& options) noexcept
-      : upstream_(options.upstream != nullptr ? options.upstream : std::pmr::new_delete_resource()),
+      : spans_(options.upstream != nullptr ? options.upstream : std::pmr::new_delete_resource(),
+               options.page_bytes, options.upstream == nullptr),
         page_mask_(options.page_bytes - 1),
         name_(options.name),
         annotation_(this, options.name != nullptr ? options.name : "node_pool") {
@@ -78,8 +80,9 @@ class node_pool final : public std::pmr::memory_resource {
                   std::size_t alignment = alignof(std::max_align_t)) noexcept {
     annotation_.gave(first);
     const std::size_t index = size_index(bytes, alignment);
-    if (index > largest_index) [[unlikely]]
+    if (index > largest_index) [[unlikely]] {
       return deallocate_large(first);
+    }
     one_size& size = sizes_[index];
     detail::node_page* page = page_of(first);
     HEAPWRIGHT_CHECK(page->live != 0 && page->free != first && size.last != first, "node_pool",
@@ -89,8 +92,9 @@ class node_pool final : public std::pmr::memory_resource {
       return;
     }
     give(size, page, first, index * step);
-    if (page->live == 0) [[unlikely]]
-      retire(size, page);
+    if (page->live == 0) [[unlikely]] {
+      free_page(size, page);
+    }
   }
 
   // Takes back every block at once, in the time of their pages: for containers
@@ -107,8 +111,8 @@ class node_pool final : public std::pmr::memory_resource {
       one_size& size = sizes_[index];
       put_back(size, std::exchange(size.last, nullptr), index * step);
       put_back(size, std::exchange(size.ready, nullptr), index * step);
-      if (size.spare != nullptr) free_if_unused(size, size.spare);
     }
+    spans_.shrink();
   }
 
   // Looks at each page.
@@ -126,7 +130,8 @@ class node_pool final : public std::pmr::memory_resource {
       result.live_bytes -= waiting * index * step;
     }
     for (const auto* large = large_; large != nullptr; large = large->next) ++result.large_blocks;
-    result.retained_bytes = retained_;
+    result.retained_bytes = spans_.retained_bytes() + large_bytes_;
+    result.idle_pages = spans_.idle_pages();
     return result;
   }
   // "1000 nodes of 40000 bytes in 3 pages, 1 large block, 49152 bytes held"
@@ -153,10 +158,7 @@ class node_pool final : public std::pmr::memory_resource {
     detail::node_block* last = nullptr;   // came back last: goes out first
     detail::node_block* ready = nullptr;  // of one page
     detail::page_ring partial;            // pages that have blocks to give
-    detail::node_page* spare = nullptr;   // the last one that was left without a block in use
   };
-  // A heap's own header in front of the next page keeps pages side by side.
-  static constexpr std::size_t left_to_the_heap = 64;
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override { return allocate(bytes, alignment); }
   void do_deallocate(void* first, std::size_t bytes, std::size_t alignment) noexcept override {
@@ -166,12 +168,13 @@ class node_pool final : public std::pmr::memory_resource {
 
   // In steps of 8 bytes; of 16 where the alignment asks for it.
   static constexpr std::size_t size_index(std::size_t bytes, std::size_t alignment) noexcept {
-    if (bytes > largest_node || alignment > 16) [[unlikely]]
+    if (bytes > largest_node || alignment > 16) [[unlikely]] {
       return largest_index + 1;
+    }
     const std::size_t index = std::max<std::size_t>((bytes + step - 1) / step, 1);
     return alignment > step ? (index + 1) & ~std::size_t{1} : index;
   }
-  std::size_t page_bytes() const noexcept { return page_mask_ + 1 - left_to_the_heap; }
+  std::size_t page_bytes() const noexcept { return page_mask_ + 1; }
   std::size_t room() const noexcept { return page_bytes() - sizeof(detail::node_page); }
   detail::node_page* page_of(void* block) const noexcept {
     const auto inside = reinterpret_cast<std::uintptr_t>(block) & page_mask_;
@@ -184,8 +187,9 @@ class node_pool final : public std::pmr::memory_resource {
       return std::exchange(size.last, nullptr);
     }
     detail::node_block* block = size.ready;
-    if (block == nullptr) [[unlikely]]
+    if (block == nullptr) [[unlikely]] {
       block = make_ready(size, index);
+    }
     detail::unpoison(block, index * step);
     size.ready = block->next;
     return block;
@@ -194,8 +198,9 @@ class node_pool final : public std::pmr::memory_resource {
     detail::node_block* others = page->free;
     page->free = detail::put_block(first, bytes, others);
     --page->live;
-    if (others == nullptr) [[unlikely]]
+    if (others == nullptr) [[unlikely]] {
       offer(size, page);
+    }
   }
   [[gnu::noinline]] detail::node_block* make_ready(one_size& size, std::size_t index) {
     if (size.partial.first() == nullptr) add_page(size, index);
@@ -213,13 +218,13 @@ class node_pool final : public std::pmr::memory_resource {
     if (list == nullptr) return;
     detail::node_page* page = page_of(list);
     while (list != nullptr) give(size, page, std::exchange(list, detail::block_after(list)), bytes);
-    free_if_unused(size, page);
+    if (page->live == 0) free_page(size, page);
   }
 
   void add_page(one_size& size, std::size_t index) {
-    void* memory = upstream_->allocate(page_bytes(), page_mask_ + 1);
-    retained_ += page_bytes();
+    const auto [memory, span] = spans_.take();
     auto* page = ::new (memory) detail::node_page{};
+    page->span = span;
     page->block_bytes = static_cast<std::uint32_t>(index * step);
     page->capacity = static_cast<std::uint32_t>(room()) / page->block_bytes;
     page->next_of_all = pages_;
@@ -232,23 +237,15 @@ class node_pool final : public std::pmr::memory_resource {
     (page->previous_of_all != nullptr ? page->previous_of_all->next_of_all : pages_) = page->next_of_all;
     if (page->next_of_all != nullptr) page->next_of_all->previous_of_all = page->previous_of_all;
     detail::unpoison(page->begin(), room());
-    retained_ -= page_bytes();
-    upstream_->deallocate(page, page_bytes(), page_mask_ + 1);
+    spans_.give(page, page->span);
   }
-  // A page without a block in use: it waits if no other of its size does.
-  [[gnu::noinline]] void retire(one_size& size, detail::node_page* page) noexcept {
-    const bool another_waits = size.spare != nullptr && size.spare != page && size.spare->live == 0;
-    if (size.ready != nullptr || another_waits) return free_if_unused(size, page);
-    size.spare = page;
-  }
-  void free_if_unused(one_size& size, detail::node_page* page) noexcept {
-    if (page->live != 0) return;
-    if (size.spare == page) size.spare = nullptr;
+  [[gnu::noinline]] void free_page(one_size& size, detail::node_page* page) noexcept {
     size.partial.remove(page);
     free_page(page);
   }
   void take_all_back() noexcept {
     while (pages_ != nullptr) free_page(pages_);
+    spans_.shrink();
     while (large_ != nullptr) free_large(large_);
   }
 
@@ -268,8 +265,8 @@ class node_pool final : public std::pmr::memory_resource {
     const std::size_t front = std::max(alignment, sizeof(detail::large_node));
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - front) detail::throw_bad_alloc();
     alignment = std::max(alignment, alignof(detail::large_node));
-    auto* memory = static_cast<std::byte*>(upstream_->allocate(bytes + front, alignment));
-    retained_ += bytes + front;
+    auto* memory = static_cast<std::byte*>(spans_.upstream()->allocate(bytes + front, alignment));
+    large_bytes_ += bytes + front;
     std::byte* first = memory + front;
     auto* header = ::new (first - sizeof(detail::large_node))
         detail::large_node{nullptr, large_, bytes + front, alignment};
@@ -286,16 +283,16 @@ class node_pool final : public std::pmr::memory_resource {
     const std::size_t bytes = header->bytes;
     const std::size_t alignment = header->alignment;
     const std::size_t front = std::max(alignment, sizeof(detail::large_node));
-    retained_ -= bytes;
-    upstream_->deallocate(reinterpret_cast<std::byte*>(header + 1) - front, bytes, alignment);
+    large_bytes_ -= bytes;
+    spans_.upstream()->deallocate(reinterpret_cast<std::byte*>(header + 1) - front, bytes, alignment);
   }
 
   static inline constinit std::mutex named_mutex_;
   static inline constinit node_pool* named_ = nullptr;
 
-  std::pmr::memory_resource* upstream_;
+  detail::node_spans spans_;
   std::size_t page_mask_;
-  std::size_t retained_ = 0;
+  std::size_t large_bytes_ = 0;
   detail::node_page* pages_ = nullptr;
   detail::large_node* large_ = nullptr;
   const char* name_;

@@ -97,8 +97,9 @@ class shared_object_pool {
     if (!own->lessons.trim(back->object)) return drop(back);
     if (own->count == own->capacity && !make_room(*own, back)) return;
     keep(*own, back);
-    if (own->lessons.returns() % returns_per_sweep == 0) [[unlikely]]
+    if (own->lessons.returns() % returns_per_sweep == 0) [[unlikely]] {
       sweep(*own);
+    }
   }
 
   // Trims the idle objects of the depot and of this thread now, those of other
@@ -234,8 +235,9 @@ class shared_object_pool {
 
   // Null when the thread is about to end, or there is no memory for a magazine.
   magazine* of_thread() noexcept {
-    if (last_used_.pool_id == id_) [[likely]]
+    if (last_used_.pool_id == id_) [[likely]] {
       return last_used_.own;
+    }
     return find_magazine();
   }
   [[gnu::noinline]] magazine* find_magazine() noexcept {

@@ -21,8 +21,9 @@ void fold_minima(std::string_view path, figures::MappedArray<std::uint32_t>& tim
     figures::refuse("--minima %s is of a run with another number of operations; name a new file",
                     path.data());
   }
-  if (is_new && ftruncate(file, static_cast<off_t>(bytes)) != 0)
+  if (is_new && ftruncate(file, static_cast<off_t>(bytes)) != 0) {
     figures::refuse("no room for --minima %s", path.data());
+  }
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) figures::refuse("--minima %s cannot be mapped", path.data());
   auto* minima = static_cast<std::uint32_t*>(memory);

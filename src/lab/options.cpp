@@ -26,8 +26,9 @@ Options::Options(std::span<const Parameter> parameters, std::span<char* const> a
   for (const Parameter& parameter : parameters) add(parameter);
   for (std::size_t i = 0; i < arguments.size(); i += 2) {
     const std::string_view name = arguments[i];
-    if (!name.starts_with("--"))
+    if (!name.starts_with("--")) {
       figures::refuse("'%s' is not an option; options look like --seed 1", arguments[i]);
+    }
     if (i + 1 == arguments.size()) figures::refuse("%s needs a value", arguments[i]);
     give(name.substr(2), arguments[i + 1]);
   }

@@ -19,15 +19,17 @@ std::vector<buffer_event> read_events(std::FILE* input) {
   std::int64_t number = 0;
   while (std::fread(&number, sizeof(number), 1, input) == 1) {
     if (number > 0) {
-      if (static_cast<std::uint64_t>(number) > cached_block::most_bytes / 2)
+      if (static_cast<std::uint64_t>(number) > cached_block::most_bytes / 2) {
         figures::refuse("a request of %lld bytes", static_cast<long long>(number));
+      }
       events.push_back({is_lent.size(), static_cast<std::size_t>(number)});
       is_lent.push_back(true);
       continue;
     }
     const auto request = static_cast<std::uint64_t>(-(number + 1));
-    if (request >= is_lent.size() || !is_lent[request])
+    if (request >= is_lent.size() || !is_lent[request]) {
       figures::refuse("request %llu is given back but not out", static_cast<unsigned long long>(request));
+    }
     is_lent[request] = false;
     events.push_back({request, 0});
   }

@@ -27,8 +27,9 @@ double figure(const std::string& report, const std::string& name) {
   const std::size_t at = report.find(key);
   double value = -1;
   if (at == std::string::npos) ADD_FAILURE() << name << " is missing in " << report;
-  if (at != std::string::npos)
+  if (at != std::string::npos) {
     std::from_chars(&report[at + key.size()], report.data() + report.size(), value);
+  }
   return value;
 }
 

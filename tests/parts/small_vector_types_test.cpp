@@ -460,8 +460,9 @@ void insert_in_the_middle(std::size_t size, std::size_t added, std::size_t at) {
 TEST(SmallVectorTypes, InsertInTheMiddleOfEveryKind) {
   for (std::size_t size : {0U, 1U, 3U, 7U, 30U}) {
     for (std::size_t added : {0U, 1U, 2U, 9U}) {
-      for (std::size_t at = 0; at <= size; ++at)
+      for (std::size_t at = 0; at <= size; ++at) {
         ASSERT_NO_FATAL_FAILURE(insert_in_the_middle(size, added, at));
+      }
     }
   }
 }

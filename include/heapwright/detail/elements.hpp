@@ -124,8 +124,9 @@ void copy_bytes_apart(T* to, const T* from, std::size_t count) noexcept {
 template <class T>
 void fill_bytes(T* to, const T& value, std::size_t count) noexcept {
   if constexpr (sizeof(T) == 1) {
-    if (count == 0) [[unlikely]]
+    if (count == 0) [[unlikely]] {
       return;
+    }
     std::memset(static_cast<void*>(to), std::bit_cast<unsigned char>(value), count);
   } else {
     std::uninitialized_fill_n(to, count, value);

@@ -75,8 +75,9 @@ class lives_until_exit {
   explicit lives_until_exit(exit_policy policy, Args&&... args)
       : held_(new holder(std::forward<Args>(args)...)),
         policy_(is_heap_watched() ? exit_policy::destroy : policy) {
-    if (policy_ == exit_policy::quick)
+    if (policy_ == exit_policy::quick) {
       on_exit([](int status, void*) { exit_without_freeing(status); }, nullptr);
+    }
   }
   lives_until_exit(const lives_until_exit&) = delete;
   lives_until_exit& operator=(const lives_until_exit&) = delete;

@@ -94,8 +94,9 @@ class learnt_cutoff {
       ++counters_.refused_too_large;
       return drop(block);
     }
-    if (is_full_for(capacity)) [[unlikely]]
+    if (is_full_for(capacity)) [[unlikely]] {
       age_out(drop);
+    }
     if (is_full_for(capacity)) [[unlikely]] {
       ++counters_.dropped_full;
       return drop(block);

@@ -37,11 +37,14 @@ inline std::size_t length_of(node_block* list) noexcept {
   return length;
 }
 
+struct node_span;
+
 struct alignas(16) node_page {
   node_page* previous;  // in the ring of those of its size that have a block to give
   node_page* next;
   node_page* previous_of_all;
   node_page* next_of_all;
+  node_span* span;
   node_block* free;
   std::uint32_t live;     // in use, or ready to be given out next
   std::uint32_t touched;  // ever given out or in a list: the first of the page

@@ -15,7 +15,8 @@ struct node_pool_statistics {
   std::size_t live_bytes;      // of these blocks, as rounded up to 8
   std::size_t large_blocks;    // beyond node_pool::largest_node, or of a larger alignment than 16
   std::size_t retained_bytes;  // held from upstream, all together
-  std::size_t pages;
+  std::size_t pages;           // with a block in use
+  std::size_t idle_pages;      // free, in memory
 };
 
 // The pools that have one name.
@@ -34,6 +35,7 @@ inline void add_statistics(node_pool_statistics& sum, const node_pool_statistics
   sum.large_blocks += s.large_blocks;
   sum.retained_bytes += s.retained_bytes;
   sum.pages += s.pages;
+  sum.idle_pages += s.idle_pages;
 }
 
 inline std::string node_report(const node_pool_statistics& s) {

@@ -70,8 +70,9 @@ class thread_owned {
 
   // Null when the thread is about to end, or there is no memory to hear of that.
   static T* get() noexcept(noexcept(T())) {
-    if (current_ != nullptr) [[likely]]
+    if (current_ != nullptr) [[likely]] {
       return current_;
+    }
     return make();
   }
   // As get(), with arguments for the first use.
@@ -85,8 +86,9 @@ class thread_owned {
   // As get(), but made again after its end. What it holds may then stay.
   static T& always() noexcept {
     static_assert(noexcept(T()));
-    if (get() != nullptr) [[likely]]
+    if (get() != nullptr) [[likely]] {
       return *current_;
+    }
     current_ = ::new (static_cast<void*>(room_)) T();
     if (thread_end::is_heard()) thread_end::add(listener_);
     return *current_;

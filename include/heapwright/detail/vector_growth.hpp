@@ -58,8 +58,9 @@ class vector_growth : public Storage {
   constexpr value_type& append_copy(value_type value) {
     const size_type count = size();
     pointer first = storage::data_with_room_(count);
-    if (first == nullptr) [[unlikely]]
+    if (first == nullptr) [[unlikely]] {
       first = grow_by_one();
+    }
     std::construct_at(first + count, std::move(value));
     storage::set_size_(count + 1);
     return first[count];
@@ -157,8 +158,9 @@ class vector_growth : public Storage {
   // bytes, because no allocator gives less.
   constexpr size_type grown_capacity(size_type added) const {
     const size_type most = max_vector_size();
-    if (size() > most || added > most - size())
+    if (size() > most || added > most - size()) {
       throw_length_error("heapwright::small_vector: longer than max_size()");
+    }
     constexpr size_type least = 16 / sizeof(value_type);
     const size_type doubled = capacity() > most / 2 ? most : capacity() * 2;
     return std::max({size() + added, std::min(doubled, most), std::min(least, most)});
@@ -271,8 +273,9 @@ class vector_growth : public Storage {
   template <class Source>
   constexpr pointer insert_counted(size_type at, size_type count, Source source) {
     if (count == 0) return data() + at;
-    if (count > capacity() - size()) [[unlikely]]
+    if (count > capacity() - size()) [[unlikely]] {
       return grow_insert(at, count, std::move(source));
+    }
     if (at == size()) {  // nothing has to move
       append_within(count, source);
     } else if constexpr (relocates_safely()) {

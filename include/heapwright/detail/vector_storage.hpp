@@ -146,12 +146,14 @@ class fast_storage {
   [[gnu::always_inline]] constexpr T* data_with_room_(std::size_t count) noexcept {
     if constexpr (N != 0) {
       if (__builtin_expect_with_probability(count < inline_capacity(), 1, 0.45)) {
-        if (__builtin_expect_with_probability(header_.capacity == inline_capacity(), 1, 0.5))
+        if (__builtin_expect_with_probability(header_.capacity == inline_capacity(), 1, 0.5)) {
           return reinterpret_cast<T*>(room_.elements);
+        }
       }
     }
-    if (count == header_.capacity) [[unlikely]]
+    if (count == header_.capacity) [[unlikely]] {
       return nullptr;
+    }
     if (room_.heap == nullptr) __builtin_unreachable();  // callers compare with null
     return room_.heap;
   }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// Where a node_pool's pages come from: spans of up to 112 KiB, each
+// one block of upstream. Asked for page by page, with a page's alignment, glibc's
+// heap would not use the hole of one page for the next: a program that fills and
+// empties its trees then took twice their memory.
+//
+// A span without a page in use goes back upstream. Free pages of the others go
+// back to the kernel when there are many (too_many_idle).
+#ifndef HEAPWRIGHT_DETAIL_NODE_SPANS_HPP
+#define HEAPWRIGHT_DETAIL_NODE_SPANS_HPP
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <new>
+#include <utility>
+
+namespace heapwright::inline HEAPWRIGHT_ABI::detail {
+
+// In front of its pages. A set is a bit for each page.
+struct alignas(16) node_span {
+  node_span* previous;  // among those with a free page
+  node_span* next;
+  std::byte* first_page;
+  std::size_t bytes;  // of upstream
+  std::uint64_t all;
+  std::uint64_t used;
+  std::uint64_t idle;  // free, in memory. Other free pages are untouched, or the kernel's again.
+};
+
+class node_spans {
+ public:
+  // purges: the kernel may have free pages of upstream's memory.
+  node_spans(std::pmr::memory_resource* upstream, std::size_t page_bytes, bool purges) noexcept
+      : upstream_(upstream), page_bytes_(page_bytes), purges_(purges) {}
+
+  std::pmr::memory_resource* upstream() const noexcept { return upstream_; }
+  std::size_t retained_bytes() const noexcept { return retained_bytes_; }
+  std::size_t idle_pages() const noexcept { return idle_pages_; }
+
+  struct taken {
+    void* page;
+    node_span* span;
+  };
+  // Where upstream throws, nothing has changed.
+  taken take() {
+    if (open_ == nullptr) add_span();
+    node_span* span = open_;
+    const std::uint64_t choice = span->idle != 0 ? span->idle : span->all & ~span->used;
+    const std::uint64_t page = choice & (0 - choice);
+    if (span->idle != 0) --idle_pages_;
+    span->idle &= ~page;
+    span->used |= page;
+    ++used_pages_;
+    if (span->used == span->all) close(span);
+    return {span->first_page + page_bytes_ * static_cast<std::size_t>(std::countr_zero(page)), span};
+  }
+  void give(void* memory, node_span* span) noexcept {
+    const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - span->first_page);
+    const std::uint64_t page = std::uint64_t{1} << (offset / page_bytes_);
+    if (span->used == span->all) open(span);
+    span->used &= ~page;
+    span->idle |= page;
+    --used_pages_;
+    ++idle_pages_;
+    const bool is_only_one = open_ == span && span->next == nullptr;
+    if (span->used == 0 && !is_only_one) end_span(span);
+    if (purges_ && too_many_idle()) purge();
+  }
+  // All that no page uses.
+  void shrink() noexcept {
+    for (node_span* span = open_; span != nullptr;) {
+      node_span* next = span->next;
+      if (span->used == 0) end_span(span);
+      span = next;
+    }
+    if (purges_) purge();
+  }
+
+ private:
+  static constexpr std::size_t first_bytes = 32 * 1024;
+  // From 128 KiB on glibc would map each span for itself.
+  static constexpr std::size_t most_bytes = 112 * 1024;
+  static constexpr std::size_t least_purged_bytes = 1024 * 1024;
+
+  // A page that is asked for again costs more than the one that waited: only after a container shrank to a
+  // third, and never for less than 1 MiB.
+  bool too_many_idle() const noexcept {
+    return idle_pages_ * page_bytes_ > std::max(used_pages_ * page_bytes_ * 2, least_purged_bytes);
+  }
+  void purge() noexcept {
+    for (node_span* span = open_; span != nullptr; span = span->next) {
+      for (std::uint64_t left = span->idle; left != 0;) {
+        const int first = std::countr_zero(left);
+        const int count = std::countr_one(left >> first);
+        madvise(span->first_page + static_cast<std::size_t>(first) * page_bytes_,
+                static_cast<std::size_t>(count) * page_bytes_, MADV_DONTNEED);
+        left &= ~(((std::uint64_t{1} << count) - 1) << first);
+      }
+      span->idle = 0;
+    }
+    idle_pages_ = 0;
+  }
+
+  // Doubled with each span, so that a small pool has a small one. The room of one page goes into alignment.
+  void add_span() {
+    const std::size_t pages = std::max<std::size_t>(next_bytes_ / page_bytes_, 2) - 1;
+    const std::size_t bytes = sizeof(node_span) + (pages + 1) * page_bytes_ - alignof(node_span);
+    auto* memory = static_cast<std::byte*>(upstream_->allocate(bytes, alignof(node_span)));
+    retained_bytes_ += bytes;
+    next_bytes_ = std::min(next_bytes_ * 2, most_bytes);
+    std::byte* first = memory + sizeof(node_span);
+    first += (0 - reinterpret_cast<std::uintptr_t>(first)) & (page_bytes_ - 1);
+    open(::new (memory) node_span{nullptr, nullptr, first, bytes, (std::uint64_t{1} << pages) - 1, 0, 0});
+  }
+  void end_span(node_span* span) noexcept {
+    close(span);
+    retained_bytes_ -= span->bytes;
+    idle_pages_ -= static_cast<std::size_t>(std::popcount(span->idle));
+    upstream_->deallocate(span, span->bytes, alignof(node_span));
+  }
+  void open(node_span* span) noexcept {
+    span->previous = nullptr;
+    span->next = std::exchange(open_, span);
+    if (span->next != nullptr) span->next->previous = span;
+  }
+  void close(node_span* span) noexcept {
+    (span->previous != nullptr ? span->previous->next : open_) = span->next;
+    if (span->next != nullptr) span->next->previous = span->previous;
+  }
+
+  std::pmr::memory_resource* upstream_;
+  std::size_t page_bytes_;
+  bool purges_;
+  node_span* open_ = nullptr;  // those with a free page
+  std::size_t retained_bytes_ = 0;
+  std::size_t used_pages_ = 0;
+  std::size_t idle_pages_ = 0;
+  std::size_t next_bytes_ = first_bytes;
+};
+
+}  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
+#endif
