@@ -29,8 +29,9 @@ inline void raise(Counter& most, std::uint64_t value) noexcept {
 }
 
 enum class SectionKind : std::uint32_t {
-  none = 0,  // an entry not used
-  heap = 1,  // heap_section.hpp
+  none = 0,   // an entry not used
+  heap = 1,   // heap_section.hpp
+  calls = 2,  // calls_section.hpp
 };
 
 struct Section {

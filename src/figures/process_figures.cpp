@@ -1,32 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "figures/process_figures.hpp"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <limits>
-#include <span>
+
+#include "figures/group_memory.hpp"
 
 namespace heapwright::figures {
 namespace {
-
-std::string_view read_file(const char* path, std::span<char> buffer) noexcept {
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {};
-  std::size_t length = 0;
-  while (length < buffer.size()) {
-    const ssize_t count = read(file, buffer.data() + length, buffer.size() - length);
-    if (count <= 0) break;
-    length += static_cast<std::size_t>(count);
-  }
-  close(file);
-  return {buffer.data(), length};
-}
 
 bool leading_number(std::string_view text, std::uint64_t& number) noexcept {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
@@ -41,16 +26,6 @@ std::uint64_t read_clock(clockid_t clock) noexcept {
 
 // Walking more than that takes milliseconds, and what status lags behind is then less than 1 %.
 constexpr std::uint64_t walked_bytes = std::uint64_t{64} << 20U;
-
-// What the control group of this process may still take (cgroup v2).
-std::uint64_t group_available_bytes() noexcept {
-  char buffer[64];
-  std::uint64_t limit = 0;
-  std::uint64_t used = 0;
-  const bool is_limited = leading_number(read_file("/sys/fs/cgroup/memory.max", buffer), limit) &&
-                          leading_number(read_file("/sys/fs/cgroup/memory.current", buffer), used);
-  return is_limited ? limit - std::min(limit, used) : std::numeric_limits<std::uint64_t>::max();
-}
 
 }  // namespace
 
@@ -104,6 +79,12 @@ std::uint64_t thread_voluntary_switches() noexcept {
   return static_cast<std::uint64_t>(usage.ru_nvcsw);
 }
 
+Switches process_switches() noexcept {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return {static_cast<std::uint64_t>(usage.ru_nvcsw), static_cast<std::uint64_t>(usage.ru_nivcsw)};
+}
+
 std::uint64_t process_cpu_ns() noexcept { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
 std::uint64_t thread_cpu_ns() noexcept { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
@@ -113,7 +94,8 @@ std::uint64_t now_ns() noexcept { return read_clock(CLOCK_MONOTONIC); }
 std::uint64_t available_bytes() noexcept {
   char buffer[4096];
   const std::uint64_t machine = kilobyte_line(read_file("/proc/meminfo", buffer), "MemAvailable:");
-  return std::min(machine, group_available_bytes());
+  char groups[4096];
+  return std::min(machine, group_available_bytes(read_file("/proc/self/cgroup", groups), "/sys/fs/cgroup"));
 }
 
 }  // namespace heapwright::figures

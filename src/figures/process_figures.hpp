@@ -28,12 +28,18 @@ AnonymousMemory anonymous_memory() noexcept;
 std::uint64_t minor_faults() noexcept;
 // How often the calling thread gave up its CPU because it had to wait.
 std::uint64_t thread_voluntary_switches() noexcept;
+// How often the process's threads gave up their CPUs because they had to wait, and were made to.
+struct Switches {
+  std::uint64_t voluntary = 0;
+  std::uint64_t involuntary = 0;
+};
+Switches process_switches() noexcept;
 // CPU time in the kernel and outside: of all threads of the process, of the calling thread.
 std::uint64_t process_cpu_ns() noexcept;
 std::uint64_t thread_cpu_ns() noexcept;
 std::uint64_t now_ns() noexcept;
 
-// The smaller of MemAvailable and what the control group still allows.
+// The smaller of MemAvailable and what the control groups still allow.
 std::uint64_t available_bytes() noexcept;
 
 // "Name:   123 kB" in a text of /proc, in bytes; 0 when it is not there.

@@ -13,8 +13,9 @@ namespace heapwright::platform {
 // Not serializing: a few cycles of the call may leak across its edges, which
 // is below the 4 ns resolution that a trace keeps.
 inline std::uint64_t read_ticks(bool is_tsc) noexcept {
-  if (is_tsc) [[likely]]
+  if (is_tsc) [[likely]] {
     return __rdtsc();
+  }
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);

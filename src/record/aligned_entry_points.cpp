@@ -3,7 +3,6 @@
 // malloc_usable_size.
 #include <cerrno>
 
-#include "record/early_pool.hpp"
 #include "record/observe.hpp"
 #include "record/scan_requests.hpp"
 
@@ -75,11 +74,13 @@ HEAPWRIGHT_HOOK void* pvalloc(std::size_t size) {
 
 HEAPWRIGHT_HOOK std::size_t malloc_usable_size(void* block) {
   const void* frame = __builtin_frame_address(0);
-  if (is_early(block)) [[unlikely]]
+  if (is_early(block)) [[unlikely]] {
     return early_size(block);
+  }
   ThreadRecorder* thread = enter(frame);
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return real.malloc_usable_size == nullptr ? 0 : real.malloc_usable_size(block);
+  }
   const std::uint64_t begin_ticks = now_ticks();
   const std::size_t usable = real.malloc_usable_size(block);
   if (process.sample_mean_bytes != 0) [[unlikely]] {
@@ -101,8 +102,9 @@ HEAPWRIGHT_HOOK int malloc_trim(std::size_t pad) {
     if (thread != nullptr) leave(*thread);
     return 0;
   }
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return real.malloc_trim(pad);
+  }
   const std::uint64_t begin_ticks = now_ticks();
   const int result = real.malloc_trim(pad);
   finish_other(
@@ -120,8 +122,9 @@ HEAPWRIGHT_HOOK int mallopt(int parameter, int value) {
     if (thread != nullptr) leave(*thread);
     return 0;
   }
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return real.mallopt(parameter, value);
+  }
   const std::uint64_t begin_ticks = now_ticks();
   const int result = real.mallopt(parameter, value);
   finish_other(*thread, frame,

@@ -51,8 +51,9 @@ void emit_failure(ThreadRecorder& thread, const void* frame) noexcept {
             .begin_ticks = thread.pending_ticks != 0 ? thread.pending_ticks : now,
             .size = thread.pending_size};
   call.duration_ticks = has_begin ? now - call.begin_ticks : 0;
-  if (frame != nullptr && process.stacks)
+  if (frame != nullptr && process.stacks) {
     call.stack_node = unwind::capture(process.tables, *thread.stack, frame);
+  }
   emit(thread, call);
 }
 
@@ -136,8 +137,9 @@ void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
 // Links the process if nobody has, and gives the calling thread a lane.
 [[gnu::cold, gnu::noinline]] ThreadRecorder* enter_first() noexcept {
   if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active && !link_process()) return nullptr;
-  if (current_thread != nullptr)
+  if (current_thread != nullptr) {
     return current_thread->activity == Activity::program ? current_thread : nullptr;
+  }
   return claim_lane();
 }
 
@@ -145,8 +147,9 @@ void judge_nested(ThreadRecorder& thread, const void* frame) noexcept {
 
 ThreadRecorder* enter_slow(const void* frame) noexcept {
   ThreadRecorder* thread = current_thread;
-  if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active || thread == nullptr)
+  if (wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active || thread == nullptr) {
     return enter_first();
+  }
   if (thread->activity == Activity::stand_in) return enter_beside(*thread, frame);
   if (encloses(frame, thread->hook_frame)) {
     recover(*thread);

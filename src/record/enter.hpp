@@ -35,8 +35,9 @@ void leave_operator_by_exception() noexcept;
     thread = enter_slow(frame);
     if (thread == nullptr) return nullptr;
   }
-  if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]]
+  if (process.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]] {
     return nullptr;
+  }
   thread->activity = Activity::real_call;
   thread->hook_frame = reinterpret_cast<std::uintptr_t>(frame);
   return thread;

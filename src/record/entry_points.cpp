@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "record/early_pool.hpp"
 #include "record/observe.hpp"
 
 namespace heapwright::record {
@@ -46,8 +45,9 @@ void* forward_realloc(void* old_block, std::size_t size) noexcept {
 HEAPWRIGHT_HOOK void* malloc(std::size_t size) {
   const void* frame = __builtin_frame_address(0);
   ThreadRecorder* thread = enter(frame);
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return forward_malloc(size);
+  }
   return observe_allocation(*thread, frame, EventKind::malloc_, size, 0,
                             [=]() noexcept { return real.malloc(size); });
 }
@@ -69,8 +69,9 @@ HEAPWRIGHT_HOOK void* calloc(std::size_t count, std::size_t size) {
 HEAPWRIGHT_HOOK void* realloc(void* old_block, std::size_t size) {
   const void* frame = __builtin_frame_address(0);
   ThreadRecorder* thread = is_early(old_block) ? nullptr : enter(frame);
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return forward_realloc(old_block, size);
+  }
   return observe_realloc(*thread, frame, EventKind::realloc_, old_block, size,
                          [=]() noexcept { return real.realloc(old_block, size); });
 }
@@ -97,16 +98,18 @@ HEAPWRIGHT_HOOK void* reallocarray(void* old_block, std::size_t count, std::size
 HEAPWRIGHT_HOOK void free(void* block) {
   const void* frame = __builtin_frame_address(0);
   ThreadRecorder* thread = is_early(block) ? nullptr : enter(frame);
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return forward_free(block);
+  }
   observe_release(*thread, frame, EventKind::free_, block, 0, 0, [=]() noexcept { real.free(block); });
 }
 
 HEAPWRIGHT_HOOK void cfree(void* block) {
   const void* frame = __builtin_frame_address(0);
   ThreadRecorder* thread = is_early(block) ? nullptr : enter(frame);
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return forward_free(block);
+  }
   observe_release(*thread, frame, EventKind::free_, block, 0, 0, [=]() noexcept { real.free(block); });
 }
 
@@ -117,8 +120,9 @@ HEAPWRIGHT_HOOK void free_sized(void* block, std::size_t size) {
     real.free_sized != nullptr ? real.free_sized(block, size) : real.free(block);
   };
   ThreadRecorder* thread = is_early(block) ? nullptr : enter(frame);
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return is_early(block) ? void() : release();
+  }
   observe_release(*thread, frame, EventKind::free_sized_, block, size, 0, release);
 }
 
@@ -128,8 +132,9 @@ HEAPWRIGHT_HOOK void free_aligned_sized(void* block, std::size_t alignment, std:
     real.free_aligned_sized != nullptr ? real.free_aligned_sized(block, alignment, size) : real.free(block);
   };
   ThreadRecorder* thread = is_early(block) ? nullptr : enter(frame);
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return is_early(block) ? void() : release();
+  }
   observe_release(*thread, frame, EventKind::free_aligned_sized_, block, size, alignment, release);
 }
 

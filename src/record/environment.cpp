@@ -44,8 +44,9 @@ ExtendedEnvironment::ExtendedEnvironment(char* const* environment) noexcept : en
   std::size_t count = 0;
   for (; environment != nullptr && environment[count] != nullptr; ++count) {
     has_session |= is_session(environment[count]);
-    if (is_variable(environment[count], preload_name, preload_name_length))
+    if (is_variable(environment[count], preload_name, preload_name_length)) {
       old_preload_ = environment[count] + preload_name_length;
+    }
   }
   const bool has_library =
       old_preload_ != nullptr && std::strstr(old_preload_, "libheapwright-record.so") != nullptr;

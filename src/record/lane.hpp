@@ -99,8 +99,9 @@ struct Call {
   const std::uint64_t excess = call.usable - call.size;
   const bool fits =
       call.old_address == 0 && call.size < 0xffffffffU && (call.usable == 0 || excess < 0xffffffffU);
-  if (!fits) [[unlikely]]
+  if (!fits) [[unlikely]] {
     return emit_extended(thread, call);
+  }
   if (thread.head >= thread.limit) [[unlikely]] {
     if (!make_room(thread, 1)) return;
   }

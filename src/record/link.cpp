@@ -5,7 +5,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 
@@ -19,8 +18,6 @@
 #include "record/sampling.hpp"
 #include "record/session_link.hpp"
 #include "record/start_notes.hpp"
-
-extern char** environ;
 
 namespace heapwright::record {
 
@@ -89,8 +86,9 @@ Mode link() noexcept {
   if (real.malloc == nullptr) find_real_functions();
   // A fork child has its parent's mapping, for which it needs no permission.
   Control* control = is_fork_child ? noted_session() : nullptr;
-  if (is_fork_child && (control == nullptr || (control->flags & session::follow_children) == 0))
+  if (is_fork_child && (control == nullptr || (control->flags & session::follow_children) == 0)) {
     return Mode::dormant;
+  }
   if (!find_session_text()) return Mode::dormant;
   const bool has_limit = has_address_space_limit();
   const int file = control == nullptr || has_limit ? open_session() : -1;
@@ -122,34 +120,14 @@ Mode link() noexcept {
   return Mode::active;
 }
 
-std::uint64_t this_thread() noexcept { return reinterpret_cast<std::uint64_t>(__builtin_thread_pointer()); }
-
 }  // namespace
 
 bool link_process() noexcept {
-  for (;;) {
-    Mode mode = wiped_on_fork.mode.load(std::memory_order_acquire);
-    if (mode == Mode::active) return true;
-    if (mode == Mode::dormant) return false;
-    if (mode == Mode::linking) {
-      if (wiped_on_fork.linking_thread.load(std::memory_order_relaxed) == this_thread()) return false;
-      raw_syscall(SYS_sched_yield);
-      continue;
-    }
-    // The loader allocates before libc has an environment: not the program's
-    // calls, and too early to look anything up.
-    if (environ == nullptr) return false;
-    if (!wiped_on_fork.mode.compare_exchange_strong(mode, Mode::linking, std::memory_order_acquire)) continue;
-    wiped_on_fork.linking_thread.store(this_thread(), std::memory_order_relaxed);
-    const int saved_errno = errno;
-    raw_syscall(SYS_madvise, raw_argument(&wiped_on_fork), sizeof wiped_on_fork, 18 /* MADV_WIPEONFORK */);
+  return platform::link_once(wiped_on_fork, [] {
     const Mode result = link();
     is_fork_child = true;  // what a later fork child will read in its copy
-    errno = saved_errno;
-    wiped_on_fork.linking_thread.store(0, std::memory_order_relaxed);
-    wiped_on_fork.mode.store(result, std::memory_order_release);
-    return result == Mode::active;
-  }
+    return result;
+  });
 }
 
 void name_allocator() noexcept {

@@ -44,8 +44,9 @@ const Elf64_Sym* find_by_gnu_hash(const LoadedSymbols& object, const char* name)
   if (index < first_symbol) return nullptr;
   for (;; ++index) {
     const std::uint32_t chain = chains[index - first_symbol];
-    if ((chain | 1) == (hash | 1) && is_function(object, object.symbols[index], name))
+    if ((chain | 1) == (hash | 1) && is_function(object, object.symbols[index], name)) {
       return object.symbols + index;
+    }
     if ((chain & 1) != 0) return nullptr;
   }
 }

@@ -67,8 +67,9 @@ asm(".text\n"
 HEAPWRIGHT_HOOK int dlclose(void* handle) noexcept {
   if (real.dlclose == nullptr) real.dlclose = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"));
   const int result = real.dlclose(handle);
-  if (wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active)
+  if (wiped_on_fork.mode.load(std::memory_order_acquire) == Mode::active) {
     unwind::forget_unloaded(process.tables);
+  }
   return result;
 }
 

@@ -29,8 +29,9 @@ std::uint64_t number_of(const void* address) noexcept { return reinterpret_cast<
 // our constructor will do: this may be its allocator's call from under its
 // locks, and linking makes lookups that fail, for which the loader allocates.
 [[gnu::always_inline]] inline ThreadRecorder* enter_mapping(const void* frame) noexcept {
-  if (real.malloc == nullptr && malloc_of_program() != nullptr) [[unlikely]]
+  if (real.malloc == nullptr && malloc_of_program() != nullptr) [[unlikely]] {
     return nullptr;
+  }
   return enter(frame);
 }
 

@@ -49,8 +49,9 @@ struct UsableOfProcess {
 // In one call of self_cost_interval, adds up what the recorder itself took.
 [[gnu::always_inline]] inline void account_self(ThreadRecorder& thread, std::uint64_t since_ticks,
                                                 bool is_release) noexcept {
-  if (thread.head % session::self_cost_interval != 0) [[likely]]
+  if (thread.head % session::self_cost_interval != 0) [[likely]] {
     return;
+  }
   session::Lane& lane = *thread.lane;
   auto& ticks = is_release ? lane.self_release_ticks : lane.self_allocation_ticks;
   auto& samples = is_release ? lane.self_release_samples : lane.self_allocation_samples;
@@ -118,15 +119,17 @@ template <typename Usable = UsableOfProcess>
 
 // With sampling: whether to record an allocation that will ask for `size`.
 [[gnu::always_inline]] inline bool is_sampled_out(ThreadRecorder& thread, std::size_t size) noexcept {
-  if (process.sample_mean_bytes == 0) [[likely]]
+  if (process.sample_mean_bytes == 0) [[likely]] {
     return false;
+  }
   return !take_sample(thread, size);
 }
 
 // With sampling: whether this block's release is to be recorded.
 [[gnu::always_inline]] inline bool is_release_sampled_out(const void* block) noexcept {
-  if (process.sample_mean_bytes == 0) [[likely]]
+  if (process.sample_mean_bytes == 0) [[likely]] {
     return false;
+  }
   return block == nullptr || !forget_sample(block);
 }
 
@@ -134,11 +137,13 @@ template <typename Usable = UsableOfProcess>
 // counted: the estimates lack it.
 [[gnu::always_inline]] inline bool is_unrecordable_sample(ThreadRecorder& thread,
                                                           const void* block) noexcept {
-  if (process.sample_mean_bytes == 0) [[likely]]
+  if (process.sample_mean_bytes == 0) [[likely]] {
     return false;
+  }
   if (block == nullptr) return true;
-  if (remember_sample(block)) [[likely]]
+  if (remember_sample(block)) [[likely]] {
     return false;
+  }
   thread.lane->dropped_full.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

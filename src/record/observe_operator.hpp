@@ -22,8 +22,9 @@ namespace heapwright::record {
 [[gnu::always_inline]] inline std::uint64_t end_operator(ThreadRecorder& thread) noexcept {
   thread.pending_kind = EventKind::none;
   std::atomic_signal_fence(std::memory_order_acq_rel);
-  if (thread.activity != Activity::real_call) [[unlikely]]
+  if (thread.activity != Activity::real_call) [[unlikely]] {
     return resume_operator(thread);
+  }
   return thread.pending_ticks;
 }
 
@@ -35,8 +36,9 @@ template <typename RealCall, typename Usable = UsableOfProcess>
                                                      const void* old_block = nullptr) {
   asm volatile(".cfi_personality 0x1b, heapwright_operator_personality");  // pc-relative, 4 bytes
   ThreadRecorder* thread = enter(frame);
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return call();
+  }
   begin_operator(*thread, kind, size, alignment);
   if (is_sampled_out(*thread, size)) [[unlikely]] {
     void* block = call();

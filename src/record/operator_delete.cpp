@@ -3,7 +3,6 @@
 // not recorded again.
 #include <new>
 
-#include "record/early_pool.hpp"
 #include "record/observe.hpp"
 
 namespace heapwright::record {
@@ -15,13 +14,16 @@ template <typename... Arguments>
                                                   std::size_t size, std::size_t alignment, void* block,
                                                   Arguments... arguments) noexcept {
   using Function = void (*)(void*, Arguments...);
-  if (next == nullptr) [[unlikely]]
+  if (next == nullptr) [[unlikely]] {
     next = reinterpret_cast<Function>(find_operator_aside(name));
-  if (next == nullptr || is_early(block)) [[unlikely]]
+  }
+  if (next == nullptr || is_early(block)) [[unlikely]] {
     __builtin_trap();
+  }
   ThreadRecorder* thread = enter(frame);
-  if (thread == nullptr) [[unlikely]]
+  if (thread == nullptr) [[unlikely]] {
     return next(block, arguments...);
+  }
   observe_release(*thread, frame, kind, block, size, alignment,
                   [function = next, block, arguments...]() noexcept { function(block, arguments...); });
 }

@@ -39,8 +39,9 @@ bool is_own(const LoadedSymbols& object) noexcept {
 int protection_of(const dl_phdr_info& info, std::uintptr_t address) noexcept {
   for (std::size_t i = 0; i < info.dlpi_phnum; ++i) {
     const Elf64_Phdr& segment = info.dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD || address - (info.dlpi_addr + segment.p_vaddr) >= segment.p_memsz)
+    if (segment.p_type != PT_LOAD || address - (info.dlpi_addr + segment.p_vaddr) >= segment.p_memsz) {
       continue;
+    }
     return ((segment.p_flags & PF_R) != 0 ? PROT_READ : 0) |
            ((segment.p_flags & PF_W) != 0 ? PROT_WRITE : 0) | ((segment.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
   }

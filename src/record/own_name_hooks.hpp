@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "record/early_pool.hpp"
 #include "record/observe_operator.hpp"
 #include "record/own_name_families.hpp"
 
@@ -67,8 +66,9 @@ struct Allocation<name, family, describe> {
     const void* frame = __builtin_frame_address(0);
     auto* next = next_of<name, void*, A...>();
     ThreadRecorder* thread = enter(frame);
-    if (thread == nullptr) [[unlikely]]
+    if (thread == nullptr) [[unlikely]] {
       return next(a...);
+    }
     const Request request = describe(a...);
     return observe_allocation(
         *thread, frame, request.kind, request.size, request.alignment, [=]() noexcept { return next(a...); },
@@ -99,8 +99,9 @@ struct Reallocation<name, family, describe, frees_unmoved> {
     const void* frame = __builtin_frame_address(0);
     auto* next = next_of<name, void*, A...>();
     ThreadRecorder* thread = enter(frame);
-    if (thread == nullptr) [[unlikely]]
+    if (thread == nullptr) [[unlikely]] {
       return next(a...);
+    }
     const Change change = describe(a...);
     void* block = observe_realloc(
         *thread, frame, EventKind::realloc_, change.old_block, change.size,
@@ -119,8 +120,9 @@ struct OperatorReallocation;
 template <Name name, Family family, typename... A, Change (*describe)(A...) noexcept>
 struct OperatorReallocation<name, family, describe> {
   static void* hook(A... a) {
-    if (process.sample_mean_bytes != 0) [[unlikely]]
+    if (process.sample_mean_bytes != 0) [[unlikely]] {
       return Reallocation<name, family, describe>::hook(a...);
+    }
     const Change change = describe(a...);
     auto* next = next_of<name, void*, A...>();
     return observe_operator(
@@ -138,8 +140,9 @@ struct Deallocation<name, family, describe> {
     auto* next = next_of<name, void, A...>();
     const Release release = describe(a...);
     ThreadRecorder* thread = is_early(release.block) ? nullptr : enter(frame);
-    if (thread == nullptr) [[unlikely]]
+    if (thread == nullptr) [[unlikely]] {
       return is_early(release.block) ? void() : next(a...);
+    }
     observe_release(*thread, frame, release.kind, release.block, release.size, release.alignment,
                     [=]() noexcept { next(a...); });
   }
@@ -151,8 +154,9 @@ struct PosixMemalign {
     const void* frame = __builtin_frame_address(0);
     auto* next = next_of<name, int, void**, std::size_t, std::size_t>();
     ThreadRecorder* thread = enter(frame);
-    if (thread == nullptr) [[unlikely]]
+    if (thread == nullptr) [[unlikely]] {
       return next(result, alignment, size);
+    }
     int error = 0;
     observe_allocation(
         *thread, frame, EventKind::posix_memalign_, size, alignment,
@@ -173,8 +177,9 @@ struct ResizeInPlace {
     const void* frame = __builtin_frame_address(0);
     auto* next = next_of<name, std::size_t, void*, std::size_t, std::size_t, int>();
     ThreadRecorder* thread = enter(frame);
-    if (thread == nullptr) [[unlikely]]
+    if (thread == nullptr) [[unlikely]] {
       return next(block, size, extra, flags);
+    }
     std::size_t usable = 0;
     observe_realloc(
         *thread, frame, EventKind::realloc_, block, size,

@@ -8,25 +8,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "platform/process_link.hpp"
 #include "session/layout.hpp"
 #include "unwind/unwind.hpp"
 
 namespace heapwright::record {
 
-enum class Mode : std::uint32_t {
-  unknown = 0,  // no heap call yet; also what a fork child finds
-  linking = 1,  // one thread is linking
-  active = 2,
-  dormant = 3,  // nothing is recorded; hooks only forward
-};
+using platform::Mode;
 
-// The kernel zeroes this page in a fork child (MADV_WIPEONFORK), so that
-// every kind of fork is noticed by the one load that each hook makes anyway.
 // vfork children share the parent's page and go on in its lanes.
-struct alignas(4096) WipedOnFork {
-  std::atomic<Mode> mode;
-  std::atomic<std::uint64_t> linking_thread;  // thread pointer of the one that links
-};
+struct alignas(4096) WipedOnFork : platform::LinkState {};
 [[gnu::visibility("hidden")]] extern constinit WipedOnFork wiped_on_fork;
 
 struct Process {

@@ -169,8 +169,9 @@ void find_real_functions() noexcept {
   own_code = code_around(reinterpret_cast<void*>(&find_real_functions));
   libc_code = code_around(reinterpret_cast<void*>(&getauxval));
   loader_code = code_around(reinterpret_cast<void*>(getauxval(AT_BASE)));
-  if (backend != nullptr && is_in(allocator_code, dlsym(RTLD_NEXT, "__TBB_malloc_proxy")))
+  if (backend != nullptr && is_in(allocator_code, dlsym(RTLD_NEXT, "__TBB_malloc_proxy"))) {
     backend_code = code_around(backend);
+  }
   is_glibc_allocator = is_in(allocator_code, dlsym(RTLD_NEXT, "gnu_get_libc_version"));
   forget_failed_lookups();
 }

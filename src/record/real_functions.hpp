@@ -10,7 +10,14 @@
 #include <cstdint>
 #include <new>
 
+#include "platform/early_pool.hpp"
+
 namespace heapwright::record {
+
+// Serves while they are not known.
+using platform::early_allocate;
+using platform::early_size;
+using platform::is_early;
 
 // The next function of that name in the program's search order; nullptr: there is none.
 template <typename Function>

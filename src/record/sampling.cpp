@@ -71,8 +71,9 @@ bool take_sample(ThreadRecorder& thread, std::size_t size) noexcept {
   if (thread.bytes_to_sample == 0) thread.bytes_to_sample = draw_interval(thread.random_state);
   const auto bytes = static_cast<std::int64_t>(size == 0 ? 1 : size > (1ULL << 62) ? (1ULL << 62) : size);
   thread.bytes_to_sample -= bytes;
-  if (thread.bytes_to_sample > 0) [[likely]]
+  if (thread.bytes_to_sample > 0) [[likely]] {
     return false;
+  }
   // Memoryless: starting afresh after a sample keeps the distribution.
   thread.bytes_to_sample = draw_interval(thread.random_state);
   return true;

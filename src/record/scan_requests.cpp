@@ -33,8 +33,9 @@ std::uint32_t post(session::ScanCause cause) noexcept {
 }
 
 void wake_collector() noexcept {
-  if (process.control->collector_sleeps.exchange(0) != 0)
+  if (process.control->collector_sleeps.exchange(0) != 0) {
     platform::futex_wake(process.control->collector_sleeps);
+  }
 }
 
 }  // namespace

@@ -139,8 +139,9 @@ int receive_file(int socket) noexcept {
 }
 
 int ask_at_door(const Way& way) noexcept {
-  if (way.door_length == 0 || way.door_length >= sizeof sockaddr_un::sun_path || way.key_length == 0)
+  if (way.door_length == 0 || way.door_length >= sizeof sockaddr_un::sun_path || way.key_length == 0) {
     return -1;
+  }
   const auto socket = static_cast<int>(raw_syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (socket < 0) return -1;
   sockaddr_un own{};

@@ -100,8 +100,9 @@ void tell_note(const StartNote& note, pid_t process_id) noexcept {
   std::uint64_t expected = note.claimed_word;
   const std::uint64_t written = note.claimed_word | static_cast<std::uint32_t>(process_id);
   // Fails when the other side was first, and the entry may be another's by now.
-  if (note.entry->word.compare_exchange_strong(expected, written, std::memory_order_acq_rel))
+  if (note.entry->word.compare_exchange_strong(expected, written, std::memory_order_acq_rel)) {
     wake(*process.control);
+  }
 }
 
 void drop_note(const StartNote& note) noexcept {

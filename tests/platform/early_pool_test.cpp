@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "record/early_pool.hpp"
+#include "platform/early_pool.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
 
-namespace heapwright::record {
+namespace heapwright::platform {
 namespace {
 
 TEST(EarlyPool, GivesAlignedZeroedBlocksOfTheSizeAskedFor) {
@@ -45,4 +45,4 @@ TEST(EarlyPool, RefusesWhatItCannotHold) {
 }
 
 }  // namespace
-}  // namespace heapwright::record
+}  // namespace heapwright::platform

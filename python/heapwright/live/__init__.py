@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Running processes by their pages of counters."""

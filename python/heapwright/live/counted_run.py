@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""A program that runs with counting: started, watched, and its pages collected, its children's too."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+from heapwright.live.layout import PAGE_OF_CALLS_BYTES
+from heapwright.live.page import Page
+from heapwright.live.pages import FOLDER, is_living, pages_kept_for, take
+from heapwright.live.processes import find_process
+
+# Pages of processes that have ended are collected as often: a long build must not fill /dev/shm.
+_COLLECT_S = 1.0
+_LEAST_FREE_BYTES = 64 << 10
+
+
+class Counted(NamedTuple):
+    """One image of one process."""
+
+    page: Page
+    is_running: bool
+
+
+class CountedRun:
+    """The run of one program."""
+
+    def __init__(self, library: Path, command: Sequence[str], program_to_stderr: bool) -> None:
+        own = find_process(os.getpid())
+        self._keeper = (os.getpid(), own.start_ticks if own else 0)
+        self._ended: list[Page] = []
+        self._takes = 0
+        others = os.environ.get("LD_PRELOAD", "")
+        environment = os.environ | {
+            "LD_PRELOAD": f"{library}:{others}" if others else str(library),
+            "HEAPWRIGHT_COUNT_KEEPER": "{}:{}".format(*self._keeper),
+        }
+        self._begin_ns = time.monotonic_ns()
+        self._program = subprocess.Popen(
+            command, env=environment, stdout=sys.stderr if program_to_stderr else None
+        )
+
+    def wait(self, interval_s: float, at_interval: Callable[[CountedRun], None]) -> int:
+        """Until the program ends; its exit code as a shell has it. interval_s 0: says nothing meanwhile."""
+        descriptor = os.pidfd_open(self._program.pid)
+        try:
+            with self._passing_signals_on():
+                self._watch(descriptor, interval_s, at_interval)
+                code = self._program.wait()
+        finally:
+            os.close(descriptor)
+        self.wall_ns = time.monotonic_ns() - self._begin_ns
+        return code if code >= 0 else 128 - code
+
+    def _watch(self, descriptor: int, interval_s: float, at_interval: Callable[[CountedRun], None]) -> None:
+        step_s = min(interval_s or _COLLECT_S, _COLLECT_S)
+        due_s = time.monotonic() + interval_s
+        while not select.select([descriptor], [], [], step_s)[0]:
+            self._collect()
+            if interval_s and time.monotonic() >= due_s:
+                due_s += interval_s
+                at_interval(self)
+
+    @contextmanager
+    def _passing_signals_on(self) -> Iterator[None]:
+        """Ctrl-C reaches the program by itself; what is sent to this process alone is passed on."""
+
+        def pass_on(number: int, _frame: FrameType | None) -> None:
+            with suppress(OSError):
+                self._program.send_signal(number)
+
+        before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda *_: None)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def elapsed_ns(self) -> int:
+        """Since the program was started."""
+        return time.monotonic_ns() - self._begin_ns
+
+    def _collect(self) -> list[Page]:
+        """Takes the pages of images that have ended; those of the others come back."""
+        living = []
+        for page in pages_kept_for(*self._keeper):
+            if is_living(page) and page.calls and not page.calls.ended_ns:
+                living.append(page)
+                continue
+            self._takes += 1
+            if taken := take(page, self._takes):
+                self._ended.append(taken)
+        return living
+
+    def pages(self) -> list[Counted]:
+        """Every image that had a page so far, in order of time."""
+        found = [Counted(page, True) for page in self._collect()]
+        found += [Counted(page, False) for page in self._ended]
+        return sorted(found, key=lambda counted: counted.page.calls.started_ns if counted.page.calls else 0)
+
+
+def why_nothing_was_counted() -> str:
+    """A guess where it can be no more; the reason where it is known."""
+    try:
+        room = os.statvfs(FOLDER)
+    except OSError:
+        return f"nothing was counted: {FOLDER} is missing; mount a tmpfs there"
+    if room.f_bavail * room.f_frsize < _LEAST_FREE_BYTES:
+        return f"nothing was counted: {FOLDER} is full; make room there"
+    if not os.access(FOLDER, os.W_OK):
+        return f"nothing was counted: {FOLDER} may not be written to"
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit not in (resource.RLIM_INFINITY, -1) and limit < PAGE_OF_CALLS_BYTES:
+        return (
+            f"nothing was counted: the size of files is limited to {limit} bytes, a page of counters has "
+            f"{PAGE_OF_CALLS_BYTES}; raise it by ulimit -f"
+        )
+    return (
+        "nothing was counted: perhaps the program is static, setuid, of another architecture, clears its "
+        "environment, or runs in another PID namespace, chroot or container; heapwright record may say which"
+    )

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""What counters say: sums, levels as differences, estimates from the calls that were timed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from heapwright.live.layout import MAKING, RELEASING, bin_edges
+from heapwright.live.page import Calls, Timings
+
+# From fewer timed calls nothing is said of all.
+LEAST_TIMED = 30
+# So many timed calls are to lie beyond a percentile.
+_LEAST_BEYOND = 10
+_TWO_SIDED_95 = 1.96
+
+
+def made_blocks(calls: Calls) -> int:
+    """Blocks that came into being."""
+    return sum(calls.by_function[name] for name in MAKING if name != "realloc") + calls.realloc_made
+
+
+def released_blocks(calls: Calls) -> int:
+    """Blocks that went."""
+    return sum(calls.by_function[name] for name in RELEASING) + calls.realloc_released
+
+
+def live_blocks(calls: Calls) -> int:
+    """Below 0 where a fork's child releases what its parent made."""
+    return made_blocks(calls) - released_blocks(calls)
+
+
+def live_bytes(calls: Calls) -> int | None:
+    """Usable bytes; None where the allocator does not tell."""
+    return None if calls.has_unknown_usable else calls.usable_bytes - calls.released_bytes
+
+
+def percentile(bins: Sequence[int], share: float, least_beyond: int = _LEAST_BEYOND) -> int | None:
+    """The largest value of the bin that the percentile lies in; None: too few lie beyond it."""
+    total = sum(bins)
+    if total * (1 - share) < least_beyond or total == 0:
+        return None
+    below = 0
+    for index, count in enumerate(bins):
+        below += count
+        if below >= total * share:
+            return bin_edges(index)[1] - 1
+    return None
+
+
+def estimate(timings: Timings, calls: int) -> dict[str, Any]:
+    """The time of all calls from those that were timed, with the bounds of 19 in 20 such estimates."""
+    enough = timings.calls >= LEAST_TIMED
+    record: dict[str, Any] = {"calls": calls, "timed_calls": timings.calls}
+    if not enough:
+        return record | dict.fromkeys(
+            ("mean_ns", "time_ns", "time_error_ns", "p50_ns", "p99_ns", "p999_ns", "slow_calls", "slow_ns")
+        )
+    mean = timings.ns / timings.calls
+    weight = calls / timings.calls
+    error = _TWO_SIDED_95 * _deviation(timings, mean) / math.sqrt(timings.calls)
+    return record | {
+        "mean_ns": round(mean, 1),
+        "time_ns": round(mean * calls),
+        "time_error_ns": round(error * calls),
+        "p50_ns": percentile(timings.bins, 0.5),
+        "p99_ns": percentile(timings.bins, 0.99),
+        "p999_ns": percentile(timings.bins, 0.999),
+        "slow_calls": round(timings.slow_calls * weight),
+        "slow_ns": round(timings.slow_ns * weight),
+    }
+
+
+def _deviation(timings: Timings, mean: float) -> float:
+    square = 0.0
+    for index, count in enumerate(timings.bins):
+        if count:
+            first, behind = bin_edges(index)
+            square += count * ((first + behind - 1) / 2 - mean) ** 2
+    return math.sqrt(square / max(1, timings.calls - 1))
+
+
+def size_rows(sizes: Sequence[int]) -> list[dict[str, int]]:
+    """Requests by octave: from a power of two to below the next. The first row is of sizes below 4."""
+    rows = []
+    for begin in range(0, len(sizes), 4):
+        if count := sum(sizes[begin : begin + 4]):
+            rows.append(
+                {
+                    "from_bytes": bin_edges(begin)[0],
+                    "to_bytes": bin_edges(begin + 3)[1] - 1,
+                    "requests": count,
+                }
+            )
+    return rows
+
+
+def difference(earlier: Calls, later: Calls) -> Calls:
+    """What was counted between two readings of one page."""
+    return later._replace(
+        **{name: getattr(later, name) - getattr(earlier, name) for name in _SUMS},
+        by_function={name: count - earlier.by_function[name] for name, count in later.by_function.items()},
+        making=_timings_between(earlier.making, later.making),
+        releasing=_timings_between(earlier.releasing, later.releasing),
+        sizes=tuple(new - old for old, new in zip(earlier.sizes, later.sizes, strict=True)),
+    )
+
+
+def runs_backwards(lately: Calls) -> bool:
+    """Whether a difference is below 0, which that of a page never is."""
+    values: list[int] = [getattr(lately, name) for name in _SUMS] + [
+        *lately.by_function.values(),
+        *lately.sizes,
+    ]
+    for timings in (lately.making, lately.releasing):
+        values += [timings.calls, timings.ns, timings.slow_calls, timings.slow_ns, *timings.bins]
+    return min(values) < 0
+
+
+_SUMS = ("requested_bytes", "usable_bytes", "released_bytes", "realloc_made", "realloc_released", "failed",
+         "null_releases", "threads_begun", "threads_ended")  # fmt: skip
+
+
+def _timings_between(earlier: Timings, later: Timings) -> Timings:
+    return Timings(
+        later.calls - earlier.calls,
+        later.ns - earlier.ns,
+        later.slow_calls - earlier.slow_calls,
+        later.slow_ns - earlier.slow_ns,
+        tuple(new - old for old, new in zip(earlier.bins, later.bins, strict=True)),
+    )
+
+
+def describe(calls: Calls) -> dict[str, Any]:
+    """The totals as plain data."""
+    made = sum(calls.by_function[name] for name in MAKING)
+    released = sum(calls.by_function[name] for name in RELEASING)
+    return {
+        "program": calls.program,
+        "allocator": calls.allocator,
+        "has_own_malloc": calls.has_own_malloc,
+        "calls": dict(calls.by_function),
+        "failed": calls.failed,
+        "null_releases": calls.null_releases,
+        "made_blocks": made_blocks(calls),
+        "released_blocks": released_blocks(calls),
+        "live_blocks": live_blocks(calls),
+        "requested_bytes": calls.requested_bytes,
+        "usable_bytes": None if calls.has_unknown_usable else calls.usable_bytes,
+        "released_bytes": None if calls.has_unknown_usable else calls.released_bytes,
+        "live_bytes": live_bytes(calls),
+        "threads_begun": calls.threads_begun,
+        "threads_ended": calls.threads_ended,
+        "timed_one_in": calls.mean_stride,
+        "slow_from_ns": calls.slow_from_ns,
+        "making": estimate(calls.making, made),
+        "releasing": estimate(calls.releasing, released),
+        "sizes": size_rows(calls.sizes),
+        "calls_while_reading": calls.calls_while_reading,
+    }

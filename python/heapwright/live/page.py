@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: MIT
+"""One page of counters, read from its file. Nothing in it is trusted: every place is bounded first."""
+
+from __future__ import annotations
+
+import os
+import stat
+from array import array
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from heapwright.live.layout import CONSTANTS, FIELDS, FUNCTIONS, number, numbers, text
+
+MAX_PAGE_BYTES = 8 << 20
+_SETTLING_READS = 5
+Read = Callable[[int, int], bytes]
+_Part = TypeVar("_Part")
+
+
+class PageError(Exception):
+    """Why a file is not a page that can be read: one line."""
+
+
+class UnfinishedPageError(PageError):
+    """The process is still making its page."""
+
+
+class Timings(NamedTuple):
+    """Of the calls that were timed."""
+
+    calls: int
+    ns: int
+    slow_calls: int
+    slow_ns: int
+    bins: tuple[int, ...]
+
+
+class Calls(NamedTuple):
+    """The calls of a process: sums over its threads' tables. All but the flags only grow."""
+
+    program: str
+    allocator: str
+    has_own_malloc: bool
+    has_unknown_usable: bool
+    keeper: int
+    keeper_start_ticks: int
+    mean_stride: int
+    slow_from_ns: int
+    clock_ns: int
+    started_ns: int
+    ended_ns: int
+    by_function: dict[str, int]
+    requested_bytes: int
+    usable_bytes: int
+    released_bytes: int
+    realloc_made: int
+    realloc_released: int
+    failed: int
+    null_releases: int
+    threads_begun: int
+    threads_ended: int
+    making: Timings
+    releasing: Timings
+    sizes: tuple[int, ...]
+    calls_while_reading: int  # 0: all values are of one moment
+
+
+class HeapFigures(NamedTuple):
+    """What our own heap says of itself, as far as it is shown."""
+
+    contended: int
+    wait_ns: int
+    committed_bytes: int
+    dirty_bytes: int
+    purged_bytes: int
+    threads: int
+
+
+class Page(NamedTuple):
+    """What one file says."""
+
+    path: str
+    process: int
+    generation: int
+    process_start_ticks: int
+    calls: Calls | None
+    heap: HeapFigures | None
+
+
+class _Section(NamedTuple):
+    kind: int
+    version: int
+    offset: int
+    bytes: int
+
+
+def read_page(path: str, keeper: tuple[int, int] | None = None) -> Page:
+    """The page in a file. PageError: it is none, or not one for us, or kept for another."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise PageError(f"{path} is gone: its process has ended") from None
+    except OSError as error:
+        raise PageError(f"{path} is not read: {(error.strerror or str(error)).lower()}") from None
+    try:
+        size = _checked_size(path, os.fstat(file))
+        return parse_page(path, size, lambda start, count: _pread(file, start, count), keeper)
+    finally:
+        os.close(file)
+
+
+def _checked_size(path: str, status: os.stat_result) -> int:
+    if not stat.S_ISREG(status.st_mode):
+        raise PageError(f"{path} is not read: not a plain file")
+    if status.st_uid != os.geteuid() and os.geteuid() != 0:
+        raise PageError(f"{path} is not read: it belongs to user {status.st_uid}")
+    if status.st_size > MAX_PAGE_BYTES:
+        raise PageError(f"{path} is no page of counters: {status.st_size} bytes are too many")
+    return status.st_size
+
+
+def _pread(file: int, start: int, count: int) -> bytes:
+    # Not by a mapping: a file that is cut short meanwhile would end the reader.
+    data = os.pread(file, count, start)
+    while len(data) < count and (more := os.pread(file, count - len(data), start + len(data))):
+        data += more
+    return data
+
+
+def parse_page(path: str, size: int, read: Read, keeper: tuple[int, int] | None = None) -> Page:
+    """The page whose bytes `read(start, count)` gives; fewer at the end of what there is."""
+    head = read(0, CONSTANTS["head_bytes"])
+    if len(head) < CONSTANTS["head_bytes"] or not any(head[:8]):
+        raise UnfinishedPageError(f"{path} is no page of counters yet")
+    if number(head, "head", "magic") != CONSTANTS["magic"]:
+        raise PageError(f"{path} is no page of counters")
+    version = number(head, "head", "version")
+    if version != CONSTANTS["head_version"]:
+        raise PageError(
+            f"{path} has a head of version {version}, this heapwright reads {CONSTANTS['head_version']}; "
+            "use the one that the process runs with"
+        )
+    page_bytes = number(head, "head", "page_bytes")
+    if page_bytes > size:
+        raise PageError(f"{path} is damaged: it names {page_bytes} bytes and has {size}")
+    sections = [section for section in _sections_of(head) if section.kind]
+    for section in sections:
+        if section.offset + section.bytes > page_bytes or section.offset % 8:
+            raise PageError(f"{path} is damaged: a section lies outside of it")
+    return Page(
+        path,
+        number(head, "head", "process"),
+        number(head, "head", "generation"),
+        number(head, "head", "process_start_ticks"),
+        _find(path, sections, "calls", lambda section: _read_calls(path, section, page_bytes, read, keeper)),
+        _find(path, sections, "heap", lambda section: _read_heap(path, section, read)),
+    )
+
+
+def _sections_of(head: bytes) -> list[_Section]:
+    start = FIELDS["head"]["sections"][0]
+    found = []
+    for index in range(CONSTANTS["max_sections"]):
+        at = start + index * CONSTANTS["section_bytes"]
+        found.append(_Section(*(number(head, "section", field, at) for field in _Section._fields)))
+    return found
+
+
+def _find(path: str, sections: list[_Section], kind: str, read: Callable[[_Section], _Part]) -> _Part | None:
+    section = next((one for one in sections if one.kind == CONSTANTS[f"{kind}_kind"]), None)
+    if section is None:
+        return None
+    wanted = CONSTANTS[f"{kind}_version"]
+    if section.version != wanted:
+        raise PageError(
+            f"{path} has {kind} of version {section.version}, this heapwright reads {wanted}; "
+            "use the one that the process runs with"
+        )
+    if section.bytes < CONSTANTS[f"{kind}_bytes"]:
+        raise PageError(f"{path} is damaged: its section of {kind} is too short")
+    return read(section)
+
+
+def _read_calls(
+    path: str, section: _Section, page_bytes: int, read: Read, keeper: tuple[int, int] | None
+) -> Calls:
+    data = read(section.offset, CONSTANTS["calls_bytes"])
+    if len(data) < CONSTANTS["calls_bytes"]:
+        raise PageError(f"{path} is damaged: it ends within its section of calls")
+    # Before the tables: others' pages are many, or made large to waste our time.
+    if keeper not in (None, (number(data, "calls", "keeper"), number(data, "calls", "keeper_start_ticks"))):
+        raise PageError(f"{path} is kept for another process")
+    table_bytes = number(data, "calls", "table_bytes")
+    offset = number(data, "calls", "tables_offset")
+    used = number(data, "calls", "tables_used")
+    is_known = (
+        number(data, "calls", "functions") == CONSTANTS["function_count"]
+        and number(data, "calls", "bins") == CONSTANTS["bin_count"]
+        and table_bytes == CONSTANTS["table_bytes"]
+        and used <= CONSTANTS["max_call_tables"]
+    )
+    if not is_known or offset % 8 or offset + used * table_bytes > page_bytes:
+        raise PageError(f"{path} is damaged: its tables of calls lie outside of it, or are of another form")
+    # What is released was made before. Released is read first, so that it cannot
+    # be more than what was made, however fast the process goes on meanwhile.
+    first = _sum_of_tables(read(offset, used * table_bytes))
+    second = _sum_of_tables(read(offset, used * table_bytes))
+    if first is None or second is None:
+        raise PageError(f"{path} is damaged: it ends within its tables of calls")
+    return _calls_of(data, first, second)
+
+
+def _sum_of_tables(data: bytes) -> bytes | None:
+    """One table: the sums. None: there is no whole one, and there always is one at least."""
+    table_words = CONSTANTS["table_bytes"] // 8
+    words = array("Q")
+    if not data or len(data) % CONSTANTS["table_bytes"]:
+        return None
+    words.frombytes(data)
+    sums = [sum(words[column::table_words]) % (1 << 64) for column in range(table_words)]
+    return array("Q", sums).tobytes()
+
+
+def _calls_of(data: bytes, earlier: bytes, later: bytes) -> Calls:
+    flags = number(data, "calls", "flags")
+    old = dict(zip(FUNCTIONS, numbers(earlier, "table", "calls"), strict=True))
+    new = dict(zip(FUNCTIONS, numbers(later, "table", "calls"), strict=True))
+    of_section = {
+        name: number(data, "calls", name)
+        for name in ("keeper", "keeper_start_ticks", "mean_stride", "slow_from_ns", "clock_ns",
+                     "started_ns", "ended_ns")
+    }  # fmt: skip
+    released = {name: number(earlier, "table", name) for name in ("released_bytes", "realloc_released")}
+    made = {
+        name: number(later, "table", name)
+        for name in ("requested_bytes", "usable_bytes", "realloc_made", "failed", "null_releases",
+                     "threads_begun")
+    }  # fmt: skip
+    return Calls(
+        program=text(data, "calls", "program"),
+        allocator=text(data, "calls", "allocator"),
+        has_own_malloc=bool(flags & CONSTANTS["has_own_malloc"]),
+        has_unknown_usable=bool(flags & CONSTANTS["has_unknown_usable"]),
+        by_function=new | {name: old[name] for name in ("free", "delete")},
+        threads_ended=number(earlier, "table", "threads_ended"),
+        making=_timings(later, "making"),
+        releasing=_timings(later, "releasing"),
+        sizes=numbers(later, "table", "sizes"),
+        calls_while_reading=sum(new.values()) - sum(old.values()),
+        **of_section,
+        **released,
+        **made,
+    )
+
+
+def _timings(table: bytes, name: str) -> Timings:
+    at = FIELDS["table"][name][0]
+    return Timings(
+        number(table, "timings", "calls", at),
+        number(table, "timings", "ns", at),
+        number(table, "timings", "slow_calls", at),
+        number(table, "timings", "slow_ns", at),
+        numbers(table, "timings", "bins", at),
+    )
+
+
+def _read_heap(path: str, section: _Section, read: Read) -> HeapFigures:
+    """Its sums are of one moment where the sequence is even and stays."""
+    at, size = FIELDS["head"]["sequence"]
+    data = b""
+    for _ in range(_SETTLING_READS):
+        before = read(at, size)
+        data = read(section.offset, CONSTANTS["heap_bytes"])
+        if before == read(at, size) and before[:1] and before[0] % 2 == 0:
+            break
+    if len(data) < CONSTANTS["heap_bytes"]:
+        raise PageError(f"{path} is damaged: it ends within its section of the heap")
+    locks = [numbers(data, "heap", name) for name in ("page_source_lock", "pool_lock", "heap_lock")]
+    levels = ("committed_bytes", "dirty_bytes", "purged_bytes", "threads")
+    return HeapFigures(
+        sum(lock[0] for lock in locks),
+        sum(lock[1] for lock in locks),
+        *(number(data, "heap", name) for name in levels),
+    )

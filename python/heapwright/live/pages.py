@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""All pages of counters on this machine: which processes have one, and what dead ones left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from heapwright.live.page import Page, PageError, UnfinishedPageError, read_page
+from heapwright.live.processes import has_mapped, is_alive
+
+FOLDER = Path("/dev/shm")
+# Beyond the numbers that an image gives the pages of those before it.
+FIRST_TAKEN = 10_000
+_NAME = re.compile(r"heapwright-(\d{1,10})(?:\.calls(?:\.\d{1,9})?)?")
+# A process opens its file before it maps it.
+_YOUNG_S = 2.0
+
+
+class Found(NamedTuple):
+    """The pages of living processes, and what is wrong with other files."""
+
+    pages: list[Page]
+    problems: list[str]
+
+
+def find_pages() -> Found:
+    """Removes what dead processes left behind, where it is ours."""
+    pages, problems = [], []
+    for path, process in _files():
+        try:
+            page = read_page(str(path))
+            _check_name(page, process)
+        except UnfinishedPageError:
+            remove_dead(path, process, None)
+        except PageError as error:
+            if not remove_dead(path, process, None):
+                problems.append(str(error))
+        else:
+            if not remove_dead(path, process, page) and is_living(page):
+                pages.append(page)
+    return Found(pages, problems)
+
+
+def pages_kept_for(keeper: int, start_ticks: int) -> list[Page]:
+    """Those whose process was told to leave them to this one, living or not."""
+    found = []
+    for path, process in _files():
+        with suppress(PageError):
+            page = read_page(str(path), (keeper, start_ticks))
+            _check_name(page, process)
+            if page.calls:
+                found.append(page)
+    return found
+
+
+def take(page: Page, number: int) -> Page | None:
+    """Reads the page of an image that has ended anew, and removes it. None: another image's has its name now.
+
+    Renamed first, to a number that no writer uses: under its own name an image
+    that is executed meanwhile could put its page. Such a one is found later under the new name.
+    """
+    taken = FOLDER / f"heapwright-{page.process}.calls.{FIRST_TAKEN + number}"
+    try:
+        Path(page.path).rename(taken)
+        now = read_page(str(taken))
+        if (now.calls is None) != (page.calls is None) or (
+            now.calls and page.calls and now.calls.started_ns != page.calls.started_ns
+        ):
+            return None
+        taken.unlink()
+    except (PageError, OSError):
+        return None
+    return now
+
+
+def _check_name(page: Page, process: int) -> None:
+    if page.process != process:
+        raise PageError(f"{page.path} is not read: it says that it is of process {page.process}")
+
+
+def is_living(page: Page) -> bool:
+    """Whether its process lives and still counts in it."""
+    return is_alive(page.process, page.process_start_ticks) and has_mapped(page.process, page.path)
+
+
+def remove_dead(path: Path, process: int, page: Page | None) -> bool:
+    """Removes our file of a process that is gone, unless somebody waits for it. page: None, it has none."""
+    try:
+        before = path.lstat()
+        is_ours = before.st_uid == os.geteuid() and stat.S_ISREG(before.st_mode)
+        if not is_ours or time.time() - before.st_mtime < _YOUNG_S:
+            return False
+        if is_living(page) if page else is_alive(process, 0):
+            return False
+        if page and _is_waited_for(page):
+            return False
+        if path.lstat().st_ino != before.st_ino:  # a later process with the same id
+            return False
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _is_waited_for(page: Page) -> bool:
+    calls = page.calls
+    return bool(calls and calls.keeper and is_alive(calls.keeper, calls.keeper_start_ticks))
+
+
+def _files() -> Iterator[tuple[Path, int]]:
+    """The files that have a page's name, with the process that it names."""
+    try:
+        paths = sorted(FOLDER.iterdir())
+    except OSError:
+        return
+    for path in paths:
+        if found := _NAME.fullmatch(path.name):
+            yield path, int(found[1])

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""What /proc says of a process: whether it is the one that a page is of, its name, its memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from heapwright.live.layout import printable
+
+PROC = Path("/proc")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class Process(NamedTuple):
+    """A living process."""
+
+    name: str
+    start_ticks: int
+    threads: int
+    resident_bytes: int
+
+
+def find_process(process_id: int) -> Process | None:
+    """None: there is none with this id. A zombie has ended."""
+    try:
+        line = (PROC / str(process_id) / "stat").read_bytes()
+    except OSError:
+        return None
+    begin, end = line.find(b"("), line.rfind(b")")
+    fields = line[end + 2 :].split()
+    if begin < 0 or len(fields) < 22 or fields[0] in (b"Z", b"X"):
+        return None
+    name = printable(line[begin + 1 : end])
+    return Process(name, int(fields[19]), int(fields[17]), int(fields[21]) * _PAGE_BYTES)
+
+
+def is_alive(process_id: int, start_ticks: int) -> bool:
+    """Whether this very process lives, and not a later one with its id. start_ticks 0: not known."""
+    process = find_process(process_id)
+    return process is not None and start_ticks in (0, process.start_ticks)
+
+
+def has_mapped(process_id: int, path: str) -> bool:
+    """Whether the process has the file in its memory: an image that was replaced by exec has not."""
+    try:
+        lines = (PROC / str(process_id) / "maps").read_bytes().splitlines()
+    except OSError:
+        return True  # not for us to see: nothing speaks against it
+    return any(line.endswith(b" " + os.fsencode(path)) for line in lines)

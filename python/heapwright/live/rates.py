@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""What processes do now: two readings of their pages, some time apart."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+from heapwright.live import figures
+from heapwright.live.choice import name_of
+from heapwright.live.layout import FUNCTIONS
+from heapwright.live.page import Calls, HeapFigures, Page
+from heapwright.live.processes import Process, find_process
+
+# What rows are sorted by, the largest first.
+SORT_KEYS = ("calls_per_s", "requested_bytes_per_s", "live_bytes", "resident_bytes", "overhead", "mean_ns",
+             "threads", "process")  # fmt: skip
+
+
+class Reading(NamedTuple):
+    """The pages of all processes at one moment."""
+
+    time_ns: int
+    calls: dict[int, Calls]
+    heaps: dict[int, HeapFigures]
+    names: dict[int, str]
+    generations: dict[int, tuple[int, int]]
+
+
+def take(pages: list[Page]) -> Reading:
+    """The figures of these pages; one process may have two, of its calls and of its heap."""
+    return Reading(
+        time.monotonic_ns(),
+        {page.process: page.calls for page in pages if page.calls},
+        {page.process: page.heap for page in pages if page.heap},
+        {page.process: name_of(page) for page in sorted(pages, key=lambda page: page.calls is not None)},
+        {page.process: (page.process_start_ticks, page.generation) for page in pages},
+    )
+
+
+def lately(process: int, earlier: Reading, later: Reading) -> Calls | None:
+    """What one image of a process called between the two. None: it was not there before."""
+    old, new = earlier.calls.get(process), later.calls[process]
+    is_same = earlier.generations.get(process) == later.generations[process]
+    if not is_same or old is None or old.started_ns != new.started_ns:
+        return None
+    return figures.difference(old, new)
+
+
+def running_backwards(earlier: Reading, later: Reading) -> list[int]:
+    """Processes with a page that counted down, which no writer of ours does: no rate is said of them."""
+    found = set()
+    for process in later.calls:
+        calls = lately(process, earlier, later)
+        if calls and figures.runs_backwards(calls):
+            found.add(process)
+    for process, heap in later.heaps.items():
+        before = earlier.heaps.get(process)
+        is_same = earlier.generations.get(process) == later.generations[process]
+        if before and is_same and heap.contended < before.contended:
+            found.add(process)
+    return sorted(found)
+
+
+def rows(earlier: Reading, later: Reading, sort: str) -> list[dict[str, Any]]:
+    """One for each process that lives, by the largest."""
+    found = []
+    backwards = running_backwards(earlier, later)
+    for process_id, name in later.names.items():
+        process = find_process(process_id)
+        if process is not None:
+            row = _row(process_id, name, process, earlier, later)
+            found.append(row | dict.fromkeys(_RATES) if process_id in backwards else row)
+    return sorted(found, key=lambda row: (row[sort] is None, -(row[sort] or 0), row["process"]))
+
+
+def _row(process_id: int, name: str, process: Process, earlier: Reading, later: Reading) -> dict[str, Any]:
+    is_same = earlier.generations.get(process_id) == later.generations[process_id]
+    took_s = (later.time_ns - earlier.time_ns) / 1e9
+    row: dict[str, Any] = {
+        "process": process_id,
+        "program": name,
+        "threads": process.threads,
+        "resident_bytes": process.resident_bytes,
+        "contended_per_s": None,
+    }
+    old_heap, new_heap = earlier.heaps.get(process_id), later.heaps.get(process_id)
+    if is_same and old_heap and new_heap:
+        row["contended_per_s"] = round((new_heap.contended - old_heap.contended) / took_s, 1)
+    new = later.calls.get(process_id)
+    if new is None:
+        return row | dict.fromkeys(_OF_CALLS)
+    calls = lately(process_id, earlier, later)
+    if calls is None:
+        calls, took_s = new, max(1e-3, (later.time_ns - new.started_ns) / 1e9)
+    return row | _of_calls(new, calls, took_s, process)
+
+
+_OF_CALLS = (
+    "calls_per_s",
+    "requested_bytes_per_s",
+    "live_blocks",
+    "live_bytes",
+    "overhead",
+    "mean_ns",
+    "p99_ns",
+)
+# What is worked out of two readings.
+_RATES = ("calls_per_s", "requested_bytes_per_s", "mean_ns", "p99_ns", "contended_per_s")
+
+
+def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process) -> dict[str, Any]:
+    live = figures.live_bytes(total)
+    # Few calls lately: the times are of the whole life then.
+    timed = recent if recent.making.calls + recent.releasing.calls >= figures.LEAST_TIMED else total
+    timed_calls = timed.making.calls + timed.releasing.calls
+    bins = [a + b for a, b in zip(timed.making.bins, timed.releasing.bins, strict=True)]
+    return {
+        "calls_per_s": round(sum(recent.by_function[name] for name in FUNCTIONS) / took_s, 1),
+        "requested_bytes_per_s": round(recent.requested_bytes / took_s, 1),
+        "live_blocks": figures.live_blocks(total),
+        "live_bytes": live,
+        "overhead": round(process.resident_bytes / live, 3) if live and live > 0 else None,
+        "mean_ns": round((timed.making.ns + timed.releasing.ns) / timed_calls, 1)
+        if timed_calls >= figures.LEAST_TIMED
+        else None,
+        "p99_ns": figures.percentile(bins, 0.99),
+    }

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Figures of counters for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from heapwright.live.layout import MAKING, RELEASING
+from heapwright.report import units
+from heapwright.terminal.columns import Columns
+from heapwright.terminal.pairs import Pairs
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_Record = dict[str, Any]
+_SHOWN_PROCESSES = 20
+_SHOWN_SIZES = 6
+
+
+def show_processes(processes: Sequence[_Record], console: Console) -> None:
+    """A row for each, the busiest first."""
+    busiest = sorted(processes, key=lambda record: -sum(record["calls"].values()))
+    rows = [
+        (
+            str(record["process"]),
+            units.count(sum(record["calls"].values())),
+            units.size(record["requested_bytes"]),
+            size(record["live_bytes"]),
+            units.number(_sum(record, "time_ns"), "ns"),
+            units.count(record["threads_begun"]),
+            record["program"] + (" (running)" if record["is_running"] else ""),
+        )
+        for record in busiest[:_SHOWN_PROCESSES]
+    ]
+    headers = ("process", "calls", "requested", "live at end", "in calls", "threads", "program")
+    console.print(Columns(headers, rows, text_columns=(6,)))
+    if len(busiest) > _SHOWN_PROCESSES:
+        console.print(f"{units.counted(len(busiest) - _SHOWN_PROCESSES, 'more image')}: --json lists all")
+
+
+def show_process(record: _Record, console: Console) -> None:
+    """All totals of one."""
+    title = f"{record['program']}   process {record['process']}, "
+    if record["wall_ns"] is not None:
+        title += f"{units.duration(record['wall_ns'])}, "
+    title += "still running" if record["is_running"] else "ended"
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    console.print()
+    console.print(Pairs([(name, Text(text)) for name, text in _lines(record)], style="bold"))
+
+
+def process_lines(record: _Record, lately: _Record) -> Pairs:
+    """Of one process that runs: what it called since the last look, and all it did."""
+    calls = {name: count for name, count in lately["calls"].items() if count}
+    total = sum(calls.values())
+    shares = ", ".join(
+        f"{name} {units.count(count)}" for name, count in sorted(calls.items(), key=lambda item: -item[1])
+    )
+    lines = [("lately", f"{units.counted(total, 'call')}: {shares}" if total else "no calls")]
+    if total:
+        lines.append(("  sizes", sizes_in_words(lately["sizes"])))
+    lines += _lines(record | {"is_running": True, "generation": 0})
+    return Pairs([(name, Text(text)) for name, text in lines], style="bold")
+
+
+def _lines(record: _Record) -> Iterator[tuple[str, str]]:
+    if record["has_own_malloc"]:
+        yield "not counted", "the program has its own malloc: calls to it are not seen"
+    yield "made", _by_function(record, MAKING, record["made_blocks"])
+    yield "released", _by_function(record, RELEASING, record["released_blocks"])
+    if record["failed"]:
+        yield "failed", units.counted(record["failed"], "call")
+    yield "bytes", _bytes(record)
+    since = " since its fork" if record["generation"] else ""
+    live = f"{size(record['live_bytes'])} in {units.counted(record['live_blocks'], 'block')}{since}"
+    yield "live now" if record["is_running"] else "live at the end", live
+    yield from _times(record)
+    yield "sizes", sizes_in_words(record["sizes"])
+    ended = units.count(record["threads_ended"])
+    yield "threads", f"{units.count(record['threads_begun'])} made calls, {ended} ended"
+    yield "allocator", record["allocator"] or "unknown"
+    if record["calls_while_reading"]:
+        yield "moment", f"{units.counted(record['calls_while_reading'], 'call')} went on while this was read"
+
+
+def _by_function(record: _Record, names: Sequence[str], blocks: int) -> str:
+    calls = record["calls"]
+    parts = [f"{name} {units.count(calls[name])}" for name in names if calls[name]]
+    return f"{units.counted(blocks, 'block')} ({', '.join(parts)})" if parts else "none"
+
+
+def _bytes(record: _Record) -> str:
+    text = f"{units.size(record['requested_bytes'])} requested"
+    usable = record["usable_bytes"]
+    if usable is None:
+        return text + "; the allocator does not tell usable sizes"
+    slack = usable - record["requested_bytes"]
+    return f"{text}, {units.size(usable)} usable ({units.percent(max(0, slack), usable)} slack)"
+
+
+def _times(record: _Record) -> Iterator[tuple[str, str]]:
+    time_ns = _sum(record, "time_ns")
+    if time_ns is None:
+        yield "time in calls", f"unknown: too few calls were timed (one in {record['timed_one_in']})"
+    else:
+        error_ns = sum(record[part]["time_error_ns"] or 0 for part in ("making", "releasing"))
+        timed = units.counted(round(_sum(record, "timed_calls") or 0), "timed call")
+        yield (
+            "time in calls",
+            f"{units.duration(time_ns)} ± {units.duration(error_ns)}, from {timed}, "
+            f"one in {record['timed_one_in']}",
+        )
+    for part in ("making", "releasing"):
+        if record[part]["mean_ns"] is not None:
+            yield f"  {part}", _timing(record[part], record["slow_from_ns"])
+
+
+def _timing(timing: _Record, slow_from_ns: int) -> str:
+    parts = [f"mean {units.duration(timing['mean_ns'])}"]
+    for name, label in (("p50_ns", "p50"), ("p99_ns", "p99"), ("p999_ns", "p99.9")):
+        if timing[name] is not None:
+            parts.append(f"{label} ≤ {units.duration(timing[name])}")
+    if timing["slow_calls"]:
+        slow = units.counted(timing["slow_calls"], "call")
+        parts.append(
+            f"{slow} of {units.duration(slow_from_ns)} or longer, {units.duration(timing['slow_ns'])}"
+        )
+    return ", ".join(parts)
+
+
+def sizes_in_words(rows: Sequence[_Record]) -> str:
+    """The octaves with the most requests."""
+    total = sum(row["requests"] for row in rows)
+    if not total:
+        return "none"
+    most = sorted(rows, key=lambda row: -row["requests"])[:_SHOWN_SIZES]
+    parts = [
+        f"{_range(row)} {units.percent(row['requests'], total)}"
+        for row in sorted(most, key=lambda row: row["from_bytes"])
+    ]
+    return ", ".join(parts)
+
+
+def _range(row: _Record) -> str:
+    if row["from_bytes"] < 1024:
+        return f"{row['from_bytes']}–{row['to_bytes']} B"
+    return f"{units.size(row['from_bytes'])}–{units.size(row['to_bytes'] + 1)}"
+
+
+def size(count: int | None) -> str:
+    """A level, which may be below 0."""
+    return "unknown" if count is None else ("-" if count < 0 else "") + units.size(abs(count))
+
+
+def _sum(record: _Record, name: str) -> float | None:
+    values = [record[part][name] for part in ("making", "releasing") if record[part]["calls"]]
+    return None if not values or any(value is None for value in values) else sum(values)

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "count/page.hpp"
+
+#include <dlfcn.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "count/real_functions.hpp"
+#include "count/thread.hpp"
+#include "counters/page_file.hpp"
+#include "platform/raw_syscall.hpp"
+
+extern char** environ;
+
+namespace heapwright::count {
+
+using counters::CallsPage;
+using counters::PageName;
+using platform::raw_argument;
+using platform::raw_syscall;
+
+namespace {
+
+constexpr char page_ending[] = ".calls";
+constexpr char keeper_variable[] = "HEAPWRIGHT_COUNT_KEEPER=";
+constexpr auto page_bytes = static_cast<long>(sizeof(CallsPage));
+// Images that one process executed and whose pages are kept.
+constexpr int max_kept = 1000;
+
+struct Keeper {
+  std::uint32_t process = 0;
+  std::uint64_t start_ticks = 0;
+};
+
+PageName file_name;
+Keeper keeper;
+bool is_fork_child = false;
+std::uint32_t generation = 0;
+
+std::uint64_t read_number(const char*& text) noexcept {
+  std::uint64_t number = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) number = number * 10 + static_cast<std::uint64_t>(*text - '0');
+  return number;
+}
+
+// "PID:TICKS". Anything else: nobody.
+Keeper keeper_of(char* const* environment) noexcept {
+  for (; *environment != nullptr; ++environment) {
+    if (std::strncmp(*environment, keeper_variable, sizeof keeper_variable - 1) != 0) continue;
+    const char* text = *environment + sizeof keeper_variable - 1;
+    const std::uint64_t process = read_number(text);
+    if (*text++ != ':' || process > INT32_MAX) return {};
+    const std::uint64_t ticks = read_number(text);
+    return *text == '\0' ? Keeper{static_cast<std::uint32_t>(process), ticks} : Keeper{};
+  }
+  return {};
+}
+
+bool is_kept() noexcept { return keeper.process != 0 && raw_syscall(SYS_kill, keeper.process, 0) != -ESRCH; }
+
+PageName numbered_name(int number) noexcept {
+  char ending[16] = ".calls.";
+  char* end = ending + 7;
+  for (int digit = 1000; digit > 0; digit /= 10) {
+    if (number >= digit) *end++ = static_cast<char>('0' + number / digit % 10);
+  }
+  return counters::page_name(raw_syscall(SYS_getpid), ending);
+}
+
+// What stands under our name is of an image that this process had before, or
+// of an earlier process with its id: its keeper finds it under another name.
+bool put_aside(const PageName& name) noexcept {
+  if (!is_kept()) return counters::remove_page(name) == 0;
+  for (int number = 1; number <= max_kept; ++number) {
+    const PageName other = numbered_name(number);
+    constexpr long no_replace = 1;
+    const long result = raw_syscall(SYS_renameat2, AT_FDCWD, raw_argument(name.text), AT_FDCWD,
+                                    raw_argument(other.text), no_replace);
+    if (result != -EEXIST) return result == 0;
+  }
+  return false;
+}
+
+long open_file() noexcept {
+  file_name = counters::page_name(raw_syscall(SYS_getpid), page_ending);
+  long file = counters::create_page(file_name);
+  if (file == -EEXIST && put_aside(file_name)) file = counters::create_page(file_name);
+  // Another user's, so not ours to move: of this process before it changed its user.
+  for (int number = 1; file == -EEXIST && number <= max_kept; ++number) {
+    file_name = numbered_name(number);
+    file = counters::create_page(file_name);
+  }
+  return file;
+}
+
+// Beyond the limit the kernel would send SIGXFSZ, which ends the program.
+bool may_be_that_large() noexcept {
+  rlimit limit{};
+  return raw_syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, raw_argument(&limit)) == 0 &&
+         limit.rlim_cur >= static_cast<rlim_t>(page_bytes);
+}
+
+// The file's first pages are written by a call, which says when there is no room.
+bool fill(long file) noexcept {
+  constexpr long needed = offsetof(CallsPage, tables) + sizeof(counters::CallTable);
+  return raw_syscall(SYS_ftruncate, file, page_bytes) == 0 &&
+         raw_syscall(SYS_fallocate, file, 0, 0, needed) == 0;
+}
+
+CallsPage* map_page() noexcept {
+  if (!may_be_that_large()) return nullptr;
+  const long file = open_file();
+  if (file < 0) return nullptr;
+  long mapped = -1;
+  if (fill(file)) mapped = raw_syscall(SYS_mmap, 0, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  raw_syscall(SYS_close, file);
+  const bool is_mapped = mapped > 0;
+  if (!is_mapped) counters::remove_page(file_name);
+  return is_mapped ? reinterpret_cast<CallsPage*>(mapped) : nullptr;
+}
+
+template <std::size_t capacity>
+void copy_name(char (&to)[capacity], const char* from) noexcept {
+  const std::size_t length = strnlen(from, capacity - 1);
+  std::memcpy(to, from, length);
+  to[length] = '\0';
+}
+
+void describe(CallsPage& made) noexcept {
+  counters::CallsSection& section = made.section;
+  section.flags = allocator.is_own_of_program ? counters::has_own_malloc : 0U;
+  if (!allocator.knows_usable) section.flags |= counters::has_unknown_usable;
+  section.functions = counters::function_count;
+  section.bins = counters::bin_count;
+  section.table_bytes = sizeof(counters::CallTable);
+  section.tables_offset = offsetof(CallsPage, tables);
+  section.keeper = keeper.process;
+  section.keeper_start_ticks = keeper.start_ticks;
+  section.mean_stride = counters::mean_stride;
+  section.slow_from_ns = counters::slow_from_ns;
+  section.clock_ns = clock_cost_ns();
+  section.started_ns = now_ns();
+  section.tables_used.store(1, std::memory_order_relaxed);
+  const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  const char* last_slash = started_as == nullptr ? nullptr : std::strrchr(started_as, '/');
+  copy_name(section.program, last_slash != nullptr   ? last_slash + 1
+                             : started_as != nullptr ? started_as
+                                                     : "");
+  copy_name(section.allocator, allocator.file);
+  counters::Head& head = made.head;
+  head.version = counters::head_version;
+  head.page_bytes = sizeof(CallsPage);
+  head.process = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
+  head.generation = generation;
+  head.process_start_ticks = counters::process_start_ticks();
+  head.updated_ns.store(section.started_ns, std::memory_order_relaxed);
+  head.sections[0] = {counters::SectionKind::calls, counters::calls_section_version,
+                      offsetof(CallsPage, section), sizeof(CallsPage) - offsetof(CallsPage, section)};
+  // Last: with it a reader takes the file for a page.
+  __atomic_store_n(&head.magic, counters::page_magic, __ATOMIC_RELEASE);
+}
+
+Mode link() noexcept {
+  if (!are_real_functions_found) find_real_functions();
+  if (getauxval(AT_SECURE) != 0) return Mode::dormant;
+  if (is_fork_child) {
+    ++generation;
+    if (page != nullptr) raw_syscall(SYS_munmap, raw_argument(page), page_bytes);  // the parent's
+  }
+  keeper = keeper_of(environ);
+  page = map_page();
+  if (page == nullptr) return Mode::dormant;
+  describe(*page);
+  begin_threads(is_fork_child);
+  return Mode::active;
+}
+
+}  // namespace
+
+bool link_process() noexcept {
+  return platform::link_once(wiped_on_fork, [] {
+    const Mode result = link();
+    is_fork_child = true;  // what a later fork child will read in its copy
+    return result;
+  });
+}
+
+void end_process() noexcept {
+  if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active) return;
+  if (page->head.process != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) return;  // of a vfork child
+  page->section.ended_ns.store(now_ns(), std::memory_order_relaxed);
+  if (!is_kept()) counters::remove_page(file_name);
+}
+
+}  // namespace heapwright::count

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#include "count/thread.hpp"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "platform/raw_syscall.hpp"
+
+// Absent from libc (and from programs without libpthread) before glibc 2.34.
+extern "C" {
+[[gnu::weak]] int pthread_key_create(pthread_key_t*, void (*)(void*)) noexcept;
+[[gnu::weak]] int pthread_setspecific(pthread_key_t, const void*) noexcept;
+}
+
+namespace heapwright::count {
+
+using counters::max_call_tables;
+using platform::raw_argument;
+using platform::raw_syscall;
+
+constinit WipedOnFork wiped_on_fork{};
+constinit counters::CallsPage* page = nullptr;
+
+namespace {
+
+constexpr std::uint32_t common_table = 0;
+constexpr std::uint32_t words = (max_call_tables + 63) / 64;
+
+constinit Thread nobody{};     // has made no call yet
+constinit Thread in_common{};  // counts in the first table, with others
+constinit Thread aside{};      // calls libc, which may make heap calls of its own
+
+std::atomic<std::uint64_t> ended_tables[words];  // whose thread has ended
+std::atomic<std::uint32_t> tables_begun{1};
+pthread_key_t end_key;
+bool has_end_key;
+
+void at_thread_end(void* number) noexcept {
+  const auto index = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(number) - 1);
+  if (index >= max_call_tables || wiped_on_fork.mode.load(std::memory_order_relaxed) != Mode::active) return;
+  if (index == common_table) {
+    __atomic_fetch_add(&page->tables[common_table].threads_ended, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  Thread& thread = wiped_on_fork.threads[index];
+  if (current_thread != &thread || thread.table == nullptr) return;
+  // Destructors that run after this one make heap calls, too.
+  current_thread = &in_common;
+  ++thread.table->threads_ended;
+  ended_tables[index / 64].fetch_or(1ULL << (index % 64), std::memory_order_release);
+}
+
+// A table of a thread that has ended. The common one: there is none.
+std::uint32_t take_ended_table() noexcept {
+  for (std::uint32_t word = 0; word < words; ++word) {
+    std::uint64_t bits = ended_tables[word].load(std::memory_order_acquire);
+    while (bits != 0) {
+      const std::uint64_t lowest = bits & -bits;
+      if (ended_tables[word].compare_exchange_weak(bits, bits & ~lowest, std::memory_order_acq_rel)) {
+        return word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(lowest));
+      }
+    }
+  }
+  return common_table;
+}
+
+std::uint32_t take_new_table() noexcept {
+  std::uint32_t next = tables_begun.load(std::memory_order_relaxed);
+  do {
+    if (next >= max_call_tables) return common_table;
+  } while (!tables_begun.compare_exchange_weak(next, next + 1, std::memory_order_relaxed));
+  return next;
+}
+
+// at_thread_end() is called where the value is not 0.
+void note_end_of(std::uint32_t index) noexcept {
+  if (has_end_key) pthread_setspecific(end_key, reinterpret_cast<void*>(std::uintptr_t{index} + 1));
+}
+
+// A thread without a table of its own.
+void begin_in_common() noexcept {
+  __atomic_fetch_add(&page->tables[common_table].threads_begun, 1, __ATOMIC_RELAXED);
+  note_end_of(common_table);
+  current_thread = &in_common;
+}
+
+void begin_thread() noexcept {
+  std::uint32_t index = take_ended_table();
+  if (index == common_table) index = take_new_table();
+  if (index == common_table) return begin_in_common();
+  CallTable& table = page->tables[index];
+  // The kernel writes first: where the file system is full it says so, a store would end the process.
+  if (raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, raw_argument(table.last_begun)) != 0) {
+    return begin_in_common();
+  }
+  counters::raise(page->section.tables_used, index + 1);
+  Thread& thread = wiped_on_fork.threads[index];
+  thread.table = &table;
+  thread.random_state = (table.last_begun[1] << 20) ^ (table.last_begun[0] << 8) ^ (index + 1);
+  thread.calls_until_timed = draw_stride(thread);
+  ++table.threads_begun;
+  note_end_of(index);
+  current_thread = &thread;
+}
+
+[[gnu::cold, gnu::noinline]] void claim_table() noexcept {
+  const int saved_errno = errno;
+  current_thread = &aside;
+  begin_thread();
+  errno = saved_errno;
+}
+
+}  // namespace
+
+thread_local constinit Thread* current_thread = &nobody;
+
+void begin_threads(bool is_fork_child) noexcept {
+  if (is_fork_child) {
+    for (auto& word : ended_tables) word.store(0, std::memory_order_relaxed);
+    tables_begun.store(1, std::memory_order_relaxed);
+    current_thread = &nobody;
+  }
+  if (!has_end_key && pthread_key_create != nullptr && pthread_setspecific != nullptr) {
+    has_end_key = pthread_key_create(&end_key, at_thread_end) == 0;
+  }
+}
+
+std::uint64_t draw_stride(Thread& thread) noexcept {
+  std::uint64_t& state = thread.random_state;
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return 1 + (state >> 20) % (2 * counters::mean_stride - 1);
+}
+
+bool has_own_table() noexcept {
+  if (current_thread->table == nullptr && current_thread != &in_common) claim_table();
+  return current_thread != &in_common;
+}
+
+bool is_aside() noexcept { return current_thread == &aside; }
+
+Thread* step_aside() noexcept {
+  Thread* const thread = current_thread;
+  current_thread = &aside;
+  return thread;
+}
+
+void step_back(Thread* thread) noexcept { current_thread = thread; }
+
+std::uint64_t now_ns() noexcept {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint64_t clock_cost_ns() noexcept {
+  std::uint64_t least = UINT64_MAX;
+  std::uint64_t before = now_ns();
+  for (int round = 0; round < 16; ++round) {
+    const std::uint64_t now = now_ns();
+    least = std::min(least, now - before);
+    before = now;
+  }
+  return least;
+}
+
+}  // namespace heapwright::count

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#include "count/turn.hpp"
+
+#include "count/page.hpp"
+
+namespace heapwright::count {
+
+Turn begin_turn() noexcept {
+  if (wiped_on_fork.mode.load(std::memory_order_acquire) != Mode::active && !link_process()) return {};
+  if (is_aside()) return {};
+  const bool is_first = current_thread->table == nullptr;
+  if (!has_own_table()) return {.table = &page->tables[0], .is_shared = true};
+  Thread& thread = *current_thread;
+  if (is_first) return {.table = thread.table};
+  thread.calls_until_timed = draw_stride(thread);
+  return {.table = thread.table, .is_timed = true};
+}
+
+}  // namespace heapwright::count

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The calls of a process to whatever allocator it has, as other processes read
+// them (docs/counters.md). Every thread counts in a table of its own, which a
+// later thread goes on with: each value only grows, and so does its sum over
+// the tables. Fields are appended, never moved.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "counters/head.hpp"
+
+namespace heapwright::counters {
+
+// What was called. A call counts once, where the program made it.
+enum class Function : std::uint32_t {
+  malloc_,
+  calloc_,
+  realloc_,
+  aligned_,  // posix_memalign, aligned_alloc, memalign, valloc, pvalloc, aligned operator new
+  new_,
+  free_,
+  delete_,
+  count_  // number of functions
+};
+inline constexpr std::size_t function_count = static_cast<std::size_t>(Function::count_);
+
+// Values below 4 have a bin each, from there on an octave has four. The last
+// bin holds what is larger, too.
+inline constexpr std::size_t bin_count = 160;
+constexpr std::uint32_t bin_of(std::uint64_t value) noexcept {
+  if (value < 4) return static_cast<std::uint32_t>(value);
+  const int highest_bit = 63 ^ std::countl_zero(value);  // a subtraction would stay one
+  const auto bin = static_cast<std::uint32_t>(highest_bit - 1) * 4 +
+                   static_cast<std::uint32_t>((value >> (highest_bit - 2)) & 3);
+  return std::min(bin, std::uint32_t{bin_count - 1});
+}
+
+// Of the calls that were timed: one in so many, at random.
+inline constexpr std::uint64_t mean_stride = 64;
+inline constexpr std::uint64_t slow_from_ns = 20'000;
+
+struct Timings {
+  std::uint64_t calls;
+  std::uint64_t ns;
+  std::uint64_t slow_calls;  // of slow_from_ns or longer
+  std::uint64_t slow_ns;
+  std::uint64_t bins[bin_count];  // of ns
+};
+
+// Plain words: only their thread writes them, and an addition to memory is one
+// instruction. Readers are other processes.
+struct alignas(4096) CallTable {
+  std::uint64_t last_begun[2];  // the moment the last thread began to use it: seconds, ns of CLOCK_MONOTONIC
+  std::uint64_t calls[function_count];  // that were served
+  std::uint64_t requested_bytes;
+  std::uint64_t usable_bytes;    // of what was made
+  std::uint64_t released_bytes;  // usable, of what was released
+  std::uint64_t realloc_made;    // of realloc's calls: no block before, one after
+  std::uint64_t realloc_released;
+  std::uint64_t failed;
+  std::uint64_t null_releases;  // free(nullptr); not among the calls
+  std::uint64_t threads_begun;
+  std::uint64_t threads_ended;
+  Timings making;
+  Timings releasing;
+  std::uint64_t sizes[bin_count];  // of requests that were served
+};
+static_assert(sizeof(CallTable) == 4096);
+
+inline constexpr std::uint32_t calls_section_version = 1;
+inline constexpr std::size_t max_call_tables = 1 + 1024;
+
+enum CallsFlag : std::uint32_t {
+  has_own_malloc = 1,      // the program's own malloc comes first: its calls are not seen
+  has_unknown_usable = 2,  // the allocator does not tell usable sizes: these bytes stay 0
+};
+
+struct CallsSection {
+  std::uint32_t flags;
+  std::uint32_t functions;      // entries of a table's calls
+  std::uint32_t bins;           // entries of each histogram
+  std::uint32_t table_bytes;    // bytes of a table
+  std::uint32_t tables_offset;  // where the first begins, from the page's start
+  std::uint32_t keeper;         // the process that wants to read the page when this one has ended; 0: none
+  std::uint64_t keeper_start_ticks;
+  std::uint64_t mean_stride;
+  std::uint64_t slow_from_ns;
+  std::uint64_t clock_ns;    // what reading the clock takes; subtracted from each time
+  std::uint64_t started_ns;  // CLOCK_MONOTONIC
+  Counter ended_ns;          // 0: has not ended, or not by exit
+  Counter tables_used;       // of the tables from the first on; those behind are all 0
+  char program[64];          // its name, as it was executed
+  char allocator[128];       // the file that malloc comes from
+};
+
+// The first table is for calls that have none of their own: of threads that
+// are at their end, or that came when all others were taken. Any thread adds
+// to it, by locked instructions.
+struct CallsPage {
+  Head head;
+  CallsSection section;
+  CallTable tables[max_call_tables];
+};
+static_assert(offsetof(CallsPage, tables) == 4096);
+
+}  // namespace heapwright::counters

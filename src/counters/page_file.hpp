@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The file that a page of counters is in: its name, and whose it is.
+#pragma once
+
+#include <fcntl.h>
+
+#include <cstdint>
+
+#include "platform/raw_syscall.hpp"
+
+namespace heapwright::counters {
+
+struct PageName {
+  char text[64];
+};
+
+// "/dev/shm/heapwright-PID", then `ending`.
+inline PageName page_name(long process, const char* ending = "") noexcept {
+  PageName name;
+  char* end = name.text;
+  for (const char* letter = "/dev/shm/heapwright-"; *letter != '\0'; ++letter) *end++ = *letter;
+  char digits[20];
+  int count = 0;
+  for (long rest = process; rest > 0; rest /= 10) digits[count++] = static_cast<char>('0' + rest % 10);
+  while (count > 0) *end++ = digits[--count];
+  for (; *ending != '\0'; ++ending) *end++ = *ending;
+  *end = '\0';
+  return name;
+}
+
+// A new file, which nobody else can have opened. Negative: -errno.
+inline long create_page(const PageName& name) noexcept {
+  return platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument(name.text),
+                               O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+inline long remove_page(const PageName& name) noexcept {
+  return platform::raw_syscall(SYS_unlink, platform::raw_argument(name.text));
+}
+
+// Field 22 of /proc/self/stat; the name before it, in parentheses, may hold anything.
+inline std::uint64_t process_start_ticks() noexcept {
+  const long file = platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument("/proc/self/stat"),
+                                          O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char text[512];
+  const long length = platform::raw_syscall(SYS_read, file, platform::raw_argument(text), sizeof text);
+  platform::raw_syscall(SYS_close, file);
+  long at = length;
+  while (at > 0 && text[at - 1] != ')') --at;
+  if (at <= 0) return 0;
+  for (int spaces = 0; spaces < 20; ++at) {
+    if (at == length) return 0;
+    spaces += text[at] == ' ' ? 1 : 0;
+  }
+  std::uint64_t ticks = 0;
+  for (; at < length && text[at] >= '0' && text[at] <= '9'; ++at) {
+    ticks = ticks * 10 + static_cast<std::uint64_t>(text[at] - '0');
+  }
+  return ticks;
+}
+
+}  // namespace heapwright::counters

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Blocks for the few calls that arrive before the real malloc is known (the
+// loader and dlsym allocate while we look it up). Never given back.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace heapwright::platform {
+
+struct EarlyPool {
+  static constexpr std::size_t bytes = 256 * 1024;
+  // Each block is preceded by its size, in the 16 bytes before it.
+  static constexpr std::size_t prefix_bytes = 16;
+
+  alignas(4096) std::uint8_t memory[bytes];
+  std::atomic<std::size_t> used_bytes;
+};
+[[gnu::visibility("hidden")]] inline constinit EarlyPool early_pool{};
+
+// 16-byte aligned (or more), zeroed, nullptr when the pool is used up.
+// Thread-safe.
+inline void* early_allocate(std::size_t bytes, std::size_t alignment = 16) noexcept {
+  if (bytes > EarlyPool::bytes || alignment > 4096) return nullptr;
+  const std::size_t step = (alignment < 16 ? 16 : alignment);
+  const std::size_t taken = ((bytes + 15) & ~std::size_t{15}) + EarlyPool::prefix_bytes + step;
+  const std::size_t start = early_pool.used_bytes.fetch_add(taken, std::memory_order_relaxed);
+  if (start > EarlyPool::bytes || taken > EarlyPool::bytes - start) return nullptr;
+  const std::size_t block = (start + EarlyPool::prefix_bytes + step - 1) & ~(step - 1);
+  std::memcpy(early_pool.memory + block - sizeof bytes, &bytes, sizeof bytes);
+  return early_pool.memory + block;
+}
+
+// Whether `block` came from early_allocate(). Two compares.
+inline bool is_early(const void* block) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  return address - reinterpret_cast<std::uintptr_t>(early_pool.memory) < EarlyPool::bytes;
+}
+
+// The size it was asked for; `block` must be early.
+inline std::size_t early_size(const void* block) noexcept {
+  std::size_t bytes;
+  std::memcpy(&bytes, static_cast<const std::uint8_t*>(block) - sizeof bytes, sizeof bytes);
+  return bytes;
+}
+
+}  // namespace heapwright::platform

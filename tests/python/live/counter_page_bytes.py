@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""Pages of counters made by hand, field by field."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from heapwright.live.layout import CONSTANTS, FIELDS
+from heapwright.live.page import Page, parse_page
+
+TABLES_OFFSET = 4096
+
+
+def put(data: bytearray, part: str, field: str, value: int, start: int = 0, index: int = 0) -> None:
+    """One number into its place."""
+    offset, size = FIELDS[part][field]
+    width = 4 if size == 4 else 8
+    struct.pack_into("<I" if width == 4 else "<Q", data, start + offset + index * width, value)
+
+
+def make_page(tables: int = 2, process: int = 1234) -> bytearray:
+    """A page of calls whose tables are all 0."""
+    data = bytearray(TABLES_OFFSET + tables * CONSTANTS["table_bytes"])
+    put(data, "head", "magic", CONSTANTS["magic"])
+    put(data, "head", "version", CONSTANTS["head_version"])
+    put(data, "head", "page_bytes", len(data))
+    put(data, "head", "process", process)
+    begin = CONSTANTS["head_bytes"]
+    section = FIELDS["head"]["sections"][0]
+    put(data, "section", "kind", CONSTANTS["calls_kind"], section)
+    put(data, "section", "version", CONSTANTS["calls_version"], section)
+    put(data, "section", "offset", begin, section)
+    put(data, "section", "bytes", len(data) - begin, section)
+    for field, value in (
+        ("functions", CONSTANTS["function_count"]),
+        ("bins", CONSTANTS["bin_count"]),
+        ("table_bytes", CONSTANTS["table_bytes"]),
+        ("tables_offset", TABLES_OFFSET),
+        ("tables_used", tables),
+        ("mean_stride", 64),
+        ("slow_from_ns", 20_000),
+    ):
+        put(data, "calls", field, value, begin)
+    return data
+
+
+def table_at(index: int) -> int:
+    """Where a table begins."""
+    return TABLES_OFFSET + index * CONSTANTS["table_bytes"]
+
+
+def parse(data: bytes) -> Page:
+    """As if it were a file's whole content."""
+    return parse_page("page", len(data), lambda start, count: bytes(data[start : start + count]))
+
+
+def write(path: Path, data: bytes) -> str:
+    """Into a file."""
+    path.write_bytes(data)
+    return str(path)

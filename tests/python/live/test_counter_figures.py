@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Figures worked out by hand."""
+
+import os
+import random
+
+import pytest
+from counter_page_bytes import make_page, parse, put, table_at
+from heapwright.live import figures, rates
+from heapwright.live.layout import BIN_COUNT, CONSTANTS
+from heapwright.live.page import Calls, Timings
+from heapwright.model.native import counters_bin_of
+
+
+def timings(values: list[int], slow_from: int = 20_000) -> Timings:
+    bins = [0] * BIN_COUNT
+    for value in values:
+        bins[counters_bin_of(value)] += 1
+    slow = [value for value in values if value >= slow_from]
+    return Timings(len(values), sum(values), len(slow), sum(slow), tuple(bins))
+
+
+def test_few_timed_calls_say_nothing() -> None:
+    record = figures.estimate(timings([10] * (figures.LEAST_TIMED - 1)), 5000)
+    assert record["calls"] == 5000
+    assert record["mean_ns"] is record["time_ns"] is record["p50_ns"] is None
+
+
+def test_the_whole_is_estimated_by_weight() -> None:
+    record = figures.estimate(timings([20] * 90 + [30_000] * 10), 6400)
+    assert record["mean_ns"] == pytest.approx(3018)
+    assert record["time_ns"] == 3018 * 6400
+    assert (record["slow_calls"], record["slow_ns"]) == (640, 30_000 * 10 * 64)
+    assert record["p50_ns"] == 23  # of the bin 20 to 23
+    assert record["p99_ns"] is None
+
+
+def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+    chance = random.Random(5)
+    times = [round(chance.lognormvariate(3.5, 1.0)) for _ in range(64_000)]
+    hits = 0
+    for _ in range(200):
+        record = figures.estimate(timings(chance.sample(times, 1000)), len(times))
+        hits += abs(record["time_ns"] - sum(times)) <= record["time_error_ns"]
+    assert 180 <= hits <= 200
+
+
+def test_percentiles_are_the_upper_edge_of_their_bin() -> None:
+    bins = [0] * BIN_COUNT
+    bins[counters_bin_of(100)] = 990
+    bins[counters_bin_of(5000)] = 10
+    assert figures.percentile(bins, 0.5) == 111
+    assert figures.percentile(bins, 0.99) == 111
+    bins[counters_bin_of(5000)] = 11
+    assert figures.percentile(bins, 0.99) == 5119
+    assert figures.percentile(bins, 0.999) is None
+
+
+def calls_with(**values: int) -> Calls:
+    page = make_page(1)
+    for name, value in values.items():
+        put(page, "table", name, value, table_at(0))
+    calls = parse(bytes(page)).calls
+    assert calls is not None
+    return calls
+
+
+def test_reallocs_make_and_release_blocks_only_where_they_do() -> None:
+    calls = calls_with(realloc_made=5, realloc_released=2, usable_bytes=1000, released_bytes=400)
+    assert (figures.live_blocks(calls), figures.live_bytes(calls)) == (3, 600)
+
+
+def test_a_difference_is_of_sums_alone() -> None:
+    earlier, later = calls_with(requested_bytes=100), calls_with(requested_bytes=350, threads_begun=2)
+    lately = figures.difference(earlier, later)
+    assert (lately.requested_bytes, lately.threads_begun) == (250, 2)
+    assert lately.mean_stride == later.mean_stride == 64
+
+
+def test_a_page_that_runs_backwards_has_no_rates() -> None:
+    def reading(time_ns: int, **values: int) -> rates.Reading:
+        own = os.getpid()
+        return rates.Reading(time_ns, {own: calls_with(**values)}, {}, {own: "x"}, {own: (1, 0)})
+
+    earlier = reading(10**9, requested_bytes=500, failed=3)
+    forward = reading(2 * 10**9, requested_bytes=700, failed=3)
+    backward = reading(2 * 10**9, requested_bytes=700, failed=2)
+    assert rates.running_backwards(earlier, forward) == []
+    assert rates.rows(earlier, forward, "process")[0]["requested_bytes_per_s"] == 200
+    assert rates.running_backwards(earlier, backward) == [os.getpid()]
+    assert rates.rows(earlier, backward, "process")[0]["requested_bytes_per_s"] is None
+
+
+def test_sizes_are_told_by_octave() -> None:
+    sizes = [0] * BIN_COUNT
+    for size in (0, 3, 4, 7, 8, 100, 127, 128):
+        sizes[counters_bin_of(size)] += 1
+    assert figures.size_rows(sizes) == [
+        {"from_bytes": 0, "to_bytes": 3, "requests": 2},
+        {"from_bytes": 4, "to_bytes": 7, "requests": 2},
+        {"from_bytes": 8, "to_bytes": 15, "requests": 1},
+        {"from_bytes": 64, "to_bytes": 127, "requests": 2},
+        {"from_bytes": 128, "to_bytes": 255, "requests": 1},
+    ]
+
+
+def test_unknown_usable_sizes_are_unknown() -> None:
+    page = make_page(1)
+    put(page, "calls", "flags", CONSTANTS["has_unknown_usable"], CONSTANTS["head_bytes"])
+    calls = parse(bytes(page)).calls
+    assert calls is not None
+    assert figures.live_bytes(calls) is None
+    assert figures.describe(calls)["usable_bytes"] is None

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""Pages of counters: their layout as documented, sums, and files that are none."""
+
+import mmap
+import os
+import re
+from pathlib import Path
+
+import pytest
+from counter_page_bytes import make_page, parse, put, table_at, write
+from heapwright.live import figures, pages
+from heapwright.live.layout import BIN_COUNT, CONSTANTS, FIELDS, bin_edges
+from heapwright.live.page import MAX_PAGE_BYTES, PageError, UnfinishedPageError, parse_page, read_page
+from heapwright.live.processes import has_mapped
+from heapwright.model.native import counters_bin_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "counters.md"
+SECTION = CONSTANTS["head_bytes"]
+
+
+def test_the_document_has_the_offsets_of_the_headers() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    parts = {"Head": "head", "Section of the calls": "calls", "Table of calls": "table"}
+    for heading, part in parts.items():
+        body = text.split(f"## {heading}\n")[1].split("\n## ")[0]
+        documented = {
+            name: int(offset) for offset, name in re.findall(r"^\| (\d+) \| (\w+)", body, re.MULTILINE)
+        }
+        assert documented == {name: offset for name, (offset, _) in FIELDS[part].items()}, heading
+
+
+@given(st.integers(0, 2**41 - 1))
+def test_a_value_lies_within_the_edges_of_its_bin(value: int) -> None:
+    first, behind = bin_edges(counters_bin_of(value))
+    assert first <= value < behind
+
+
+def test_bins_follow_each_other() -> None:
+    assert all(bin_edges(index)[1] == bin_edges(index + 1)[0] for index in range(BIN_COUNT - 1))
+
+
+def test_tables_are_added_up() -> None:
+    data = make_page(3)
+    for index, calls in enumerate((1, 20, 300)):
+        put(data, "table", "calls", calls, table_at(index), index=0)
+        put(data, "table", "calls", calls // 2, table_at(index), index=5)
+        put(data, "table", "requested_bytes", calls * 100, table_at(index))
+        put(data, "table", "sizes", calls, table_at(index), index=9)
+    calls = parse(data).calls
+    assert calls is not None
+    assert (calls.by_function["malloc"], calls.by_function["free"]) == (321, 160)
+    assert calls.requested_bytes == 32_100
+    assert calls.sizes[9] == 321
+    assert figures.live_blocks(calls) == 161
+    assert calls.calls_while_reading == 0
+
+
+def test_a_process_that_goes_on_meanwhile_never_has_less_than_nothing() -> None:
+    """Each reading of the tables finds ten more blocks made and released."""
+    data = make_page(1)
+    reads = 0
+
+    def read(start: int, count: int) -> bytes:
+        nonlocal reads
+        if start == table_at(0):
+            reads += 1
+            put(data, "table", "calls", 10 * reads, table_at(0), index=0)
+            put(data, "table", "calls", 10 * reads, table_at(0), index=5)
+        return bytes(data[start : start + count])
+
+    calls = parse_page("page", len(data), read).calls
+    assert calls is not None
+    assert figures.live_blocks(calls) == 10
+    assert calls.calls_while_reading == 20
+
+
+@given(st.data())
+def test_damaged_pages_are_refused_in_one_line_or_read(data: st.DataObject) -> None:
+    page = make_page(2)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.one_of(st.integers(0, SECTION + 300), st.integers(0, len(page) - 1)))
+        page[at] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.one_of(st.just(len(page)), st.integers(0, len(page))))
+    try:
+        calls = parse(bytes(page[:cut])).calls
+    except PageError as error:
+        assert "\n" not in str(error)
+    else:
+        if calls is not None:
+            figures.describe(calls)
+
+
+@given(st.sampled_from(sorted(FIELDS["calls"])), st.integers(0, 2**64 - 1))
+def test_lying_fields_lead_nowhere(field: str, value: int) -> None:
+    page = make_page(2)
+    offset, size = FIELDS["calls"][field]
+    page[SECTION + offset : SECTION + offset + min(size, 8)] = value.to_bytes(8, "little")[: min(size, 8)]
+    try:
+        calls = parse(bytes(page)).calls
+    except PageError as error:
+        assert "\n" not in str(error)
+    else:
+        assert calls is not None
+        assert calls.program.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "start"),
+    [("head", "version", 0), ("section", "version", FIELDS["head"]["sections"][0])],
+)
+def test_other_versions_are_named(part: str, field: str, start: int) -> None:
+    page = make_page()
+    put(page, part, field, 99, start)
+    with pytest.raises(PageError, match="version 99, this heapwright reads"):
+        parse(bytes(page))
+
+
+def test_more_tables_than_a_writer_has_are_refused() -> None:
+    page = make_page(CONSTANTS["max_call_tables"] + 1)
+    with pytest.raises(PageError, match="of another form"):
+        parse(bytes(page))
+    assert parse(bytes(make_page(CONSTANTS["max_call_tables"]))).calls
+
+
+def test_tables_kept_for_others_are_not_read() -> None:
+    page = make_page(4)
+    put(page, "calls", "keeper", 77, SECTION)
+    put(page, "calls", "keeper_start_ticks", 5, SECTION)
+    ends: list[int] = []
+
+    def read(start: int, count: int) -> bytes:
+        ends.append(start + count)
+        return bytes(page[start : start + count])
+
+    assert parse_page("page", len(page), read, (77, 5)).calls
+    ends.clear()
+    with pytest.raises(PageError, match="kept for another"):
+        parse_page("page", len(page), read, (77, 6))
+    assert max(ends) <= table_at(0)
+
+
+def test_a_file_whose_name_begins_like_the_pages_is_not_the_page(tmp_path: Path) -> None:
+    with (tmp_path / "page.calls.1").open("w+b") as file:
+        file.write(bytes(4096))
+        file.flush()
+        with mmap.mmap(file.fileno(), 4096):
+            assert has_mapped(os.getpid(), str(tmp_path / "page.calls.1"))
+            assert not has_mapped(os.getpid(), str(tmp_path / "page.calls"))
+
+
+def test_the_page_of_a_new_image_is_not_taken_for_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "FOLDER", tmp_path)
+    path = tmp_path / "heapwright-1234.calls"
+
+    def page_of(started_ns: int) -> bytearray:
+        page = make_page()
+        put(page, "calls", "started_ns", started_ns, SECTION)
+        put(page, "calls", "keeper", 7, SECTION)
+        return page
+
+    listed = read_page(write(path, page_of(1)))
+    path.rename(tmp_path / "heapwright-1234.calls.1")  # as the new image does
+    write(path, page_of(2))
+    assert pages.take(listed, 1) is None
+    left = pages.pages_kept_for(7, 0)
+    assert {page.calls.started_ns for page in left if page.calls} == {1, 2}
+    for number, page in enumerate(left, 2):
+        taken = pages.take(page, number)
+        assert taken and taken.calls and page.calls
+        assert taken.calls.started_ns == page.calls.started_ns
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_that_is_still_made_is_no_damage() -> None:
+    page = make_page()
+    put(page, "head", "magic", 0)
+    for data in (b"", bytes(50), bytes(page)):
+        with pytest.raises(UnfinishedPageError):
+            parse(data)
+
+
+def test_what_is_no_plain_file_of_ours_is_not_opened(tmp_path: Path) -> None:
+    good = write(tmp_path / "good", make_page())
+    assert read_page(good).process == 1234
+    link = tmp_path / "link"
+    link.symlink_to(good)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    large = tmp_path / "large"
+    large.touch()
+    os.truncate(large, MAX_PAGE_BYTES + 1)
+    for path in (link, fifo, tmp_path, large, tmp_path / "gone", Path("/dev/zero")):
+        with pytest.raises(PageError):
+            read_page(str(path))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_another_users_page_is_not_read() -> None:
+    path = pages.FOLDER / f"heapwright-test-{os.getpid()}"  # a folder that everybody may enter
+    write(path, make_page())
+    path.chmod(0o644)
+    child = os.fork()
+    if child == 0:
+        os.seteuid(65534)
+        try:
+            read_page(str(path))
+        except PageError as error:
+            os._exit(0 if "belongs to user 0" in str(error) else 2)
+        except BaseException:
+            os._exit(3)
+        os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    path.unlink()
+    assert code == 0
+
+
+def test_a_page_under_anothers_name_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "FOLDER", tmp_path)
+    write(tmp_path / f"heapwright-{os.getpid()}.calls", make_page(process=1))
+    found = pages.find_pages()
+    assert found.pages == []
+    assert "it says that it is of process 1" in found.problems[0]
+
+
+def test_only_what_dead_processes_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "FOLDER", tmp_path)
+    nobody = 2**22 + 5  # no process has an id above 2^22
+    waited_for = make_page(process=nobody)
+    put(waited_for, "calls", "keeper", os.getpid(), SECTION)
+    young = tmp_path / f"heapwright-{nobody + 1}.calls"
+    files = {
+        tmp_path / f"heapwright-{nobody}.calls": make_page(process=nobody),
+        tmp_path / f"heapwright-{nobody}.calls.1": waited_for,
+        tmp_path / f"heapwright-{nobody}": b"not a page",
+        tmp_path / "heapwright-notes.txt": b"somebody's",
+        tmp_path / "other": b"",
+        young: make_page(process=nobody + 1),
+    }
+    for path, data in files.items():
+        write(path, data)
+        if path != young:
+            os.utime(path, (0, 0))
+    assert pages.find_pages() == ([], [])
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == sorted(["heapwright-notes.txt", f"heapwright-{nobody}.calls.1", "other", young.name])
