@@ -83,7 +83,8 @@ def record(program: Program, file: Path) -> None:
 
 
 def replay(file: Path, runs: int) -> dict[str, Any]:
-    command = [heapwright, "replay", str(file), "--on", ON, "--set", SETTING, "--idle", "0", "--json"]
+    command = [heapwright, "replay", str(file), "--on", ON, "--set", SETTING]
+    command += ["--idle", "0", "--sites", "0", "--json"]
     done = subprocess.run([*command, "--runs", str(runs)], capture_output=True, text=True, check=False)
     if not done.stdout:
         raise RuntimeError(done.stderr)
@@ -126,7 +127,7 @@ def measure(program: Program, folder: Path, runs: int) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--output", type=Path, default=project / "bench/results/replay.json")
-    parser.add_argument("--runs", type=int, default=3, help="real runs of each candidate")
+    parser.add_argument("--runs", type=int, default=5, help="real runs of each candidate")
     parser.add_argument("--only", default="", help="this program alone")
     options = parser.parse_args()
     results: dict[str, Any] = {

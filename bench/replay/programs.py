@@ -3,21 +3,36 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
+import servers  # noqa: E402
 from python_load import PYTHON_LOAD  # noqa: E402
 
-_START_S = 20.0
+# Tables that come and go, columns that are sorted and joined: temporaries of up to 2.4 MB.
+NUMPY_LOAD = """
+import numpy
+random = numpy.random.default_rng(7)
+kept = []
+for turn in range(30):
+    rows = int(random.integers(1_000, 300_000))
+    keys = random.integers(0, rows, rows)
+    values = random.random(rows)
+    order = numpy.argsort(keys, kind="stable")
+    sums = numpy.bincount(keys[order], weights=values[order] * 2 + 1)
+    kept.append(sums[sums > 2][: rows // 4].copy())
+    if len(kept) > 12:
+        kept.pop(turn % len(kept))
+print(sum(part.sum() for part in kept))
+"""
 
 
 @dataclass(frozen=True)
@@ -51,6 +66,8 @@ def programs(folder: Path, build: Path) -> list[Program]:
         Program("python3", ["/usr/bin/python3", str(folder / "load.py")], (("PYTHONMALLOC", "malloc"),)),
         Program("cc1plus", [compiler, *compile_options]),
         *_redis(),
+        *_memcached(),
+        *_numpy(folder),
         Program("threads with staggered peaks", [loads, "staggered"]),
         Program("a quarter touched", [loads, "quarter"]),
     ]
@@ -59,26 +76,23 @@ def programs(folder: Path, build: Path) -> list[Program]:
 def _redis() -> list[Program]:
     if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
         return []
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = str(listener.getsockname()[1])
-    load = ["redis-benchmark", "-p", port, "-n", "100000", "-c", "20", "-P", "16", "-r", "100000"]
-    load += ["-q", "-t", "set,lpush,lpop,hset,sadd,zadd", "-d", "120"]
-
-    def work() -> None:
-        _wait_for(int(port))
-        subprocess.run(load, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        subprocess.run(["redis-cli", "-p", port, "shutdown", "nosave"], check=False, capture_output=True)
-
-    command = ["redis-server", "--port", port, "--save", "", "--appendonly", "no"]
-    return [Program("redis", command, (), work)]
+    port = servers.free_port()
+    command = ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"]
+    return [Program("redis", command, (), servers.redis_load(port))]
 
 
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + _START_S
-    while time.monotonic() < deadline:
-        with suppress(OSError):
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        time.sleep(0.025)
-    raise RuntimeError("redis-server did not start")
+def _memcached() -> list[Program]:
+    if not shutil.which("memcached"):
+        return []
+    port = servers.free_port()
+    command = ["memcached", "-t", "16", "-p", str(port), "-U", "0", "-l", "127.0.0.1", "-m", "64", "-A"]
+    if os.geteuid() == 0:
+        command += ["-u", "root"]
+    return [Program("memcached, 16 threads", command, (), servers.memcached_load(port))]
+
+
+def _numpy(folder: Path) -> list[Program]:
+    if find_spec("numpy") is None:
+        return []
+    (folder / "arrays.py").write_text(NUMPY_LOAD)
+    return [Program("python3 with numpy", [sys.executable, str(folder / "arrays.py")])]

@@ -19,6 +19,8 @@ import sources  # noqa: E402
 
 document_path = project / "docs/replay.md"
 results_path = project / "bench/results/replay.json"
+changes_path = project / "bench/results/replay_changes.json"
+speed_path = project / "bench/results/replay_speed.json"
 
 
 def error_of(predicted: float, real: float) -> str:
@@ -44,6 +46,100 @@ def row_of(program: str, candidate: dict[str, Any]) -> list[str]:
     ]
 
 
+def change_row(case: dict[str, Any]) -> list[str]:
+    real = case["real_bytes"][case["changed"]]
+    cpu = {way: median(found) for way, found in case["real_cpu_ns"].items()}
+    saved = cpu[case["changed"]] - cpu[case["plain"]]
+    return [
+        f"{case['load']}, {case['change']}",
+        units.size(case["predicted_bytes"]),
+        spread_of(real),
+        error_of(case["predicted_bytes"], median(real)),
+        signed(case["predicted_time_difference_ns"]),
+        signed(saved),
+    ]
+
+
+def signed(time_ns: float) -> str:
+    return f"{'−' if time_ns < 0 else '+'}{units.duration(abs(time_ns))}"
+
+
+def about_changes() -> list[str]:
+    results = json.loads(changes_path.read_text(encoding="utf-8"))
+    cases = results["cases"]
+    runs = len(next(iter(cases[0]["real_cpu_ns"].values())))
+    head = ["load and change", "predicted peak", f"{runs} real runs", "error", "predicted CPU time", "real"]
+    return [
+        "",
+        "Changes, predicted from a recording of the plain program, beside the program that was changed so "
+        "(`bench/replay/changes.py`); CPU time is the difference to the plain program, of medians of the "
+        f"whole process. {about_load(results)} {about_plain(cases)} {sources.said([results])}",
+        "",
+        *markdown.table(head, [change_row(case) for case in cases]),
+    ]
+
+
+def about_load(results: dict[str, Any]) -> str:
+    """How far single runs of one program lie apart: who shares the machine takes caches and time."""
+    machine = results["machine"]
+    apart = max(
+        max(found) / min(found) for case in results["cases"] for found in case["real_cpu_ns"].values()
+    )
+    return (
+        f"The load average was {machine['load_average']} on {machine['cpus']} processors at the start; "
+        f"runs of one program differ by up to {apart:.1f} times in CPU time."
+    )
+
+
+def about_plain(cases: list[dict[str, Any]]) -> str:
+    """What the smallest process has more while it is recorded."""
+    smallest = min(cases, key=lambda case: case["predicted_bytes"])
+    more = smallest["predicted_plain_bytes"] - median(smallest["real_bytes"][smallest["plain"]])
+    return (
+        f"Recorded, the unchanged program `{smallest['load']}` has {units.size(more)} more than by itself: "
+        "of so small a process that is a large share."
+    )
+
+
+def about_speed() -> list[str]:
+    results = json.loads(speed_path.read_text(encoding="utf-8"))
+    large, cost = results["large"], results["own_cost"]
+    events = large["events"]
+    by_hand, replayed = median(cost["hand_loop_ns"]), median(cost["dependency_ns"])
+    plan = min(large["plan"], key=lambda run: float(run["cpu_s"]))
+    rows = [
+        ["plan", units.duration(1e9 * plan["cpu_s"]), units.size(plan["peak_resident_bytes"])],
+        *(
+            [
+                f"{name} on glibc" if order != "dry" else name,
+                units.duration(1e9 * large[order]["cpu_s"]),
+                units.size(large[order]["peak_resident_bytes"]),
+            ]
+            for order, name in (
+                ("recorded", "recorded order"),
+                ("dependency", "dependency order"),
+                ("dry", "dry run"),
+            )
+        ),
+    ]
+    answer, quick = large["answer"], large["quick"]
+    cpus = results["machine"]["cpus"]
+    loads = [run["load_average"] for run in (plan, answer, quick)]
+    return [
+        "",
+        f"Speed, of a recording of {units.count(events)} calls by {large['threads']} threads with 100,000 "
+        f"blocks (`bench/replay/speed.py`), on {cpus} processors that others used as well "
+        f"(load {min(loads):.1f} to {max(loads):.1f}). The plan takes "
+        f"{units.count(events / plan['cpu_s'])} calls a second of CPU time. An operation in dependency order "
+        f"takes {replayed:.1f} ns with a heap that does nothing, in a loop written by hand {by_hand:.1f} ns. "
+        f"{answer['candidates']} allocators, three runs of each in both orders: "
+        f"{units.duration(1e9 * answer['wall_s'])}; `--quick`: {units.duration(1e9 * quick['wall_s'])}. "
+        f"{sources.said([results])}",
+        "",
+        *markdown.table(["one run", "CPU time", "memory at most, heap and all"], rows),
+    ]
+
+
 def main() -> int:
     results = json.loads(results_path.read_text(encoding="utf-8"))
     rows, errors = [], []
@@ -59,6 +155,8 @@ def main() -> int:
         f"the median real run, the median error is {100 * median(errors):.1f} %. {sources.said([results])}",
         "",
         *markdown.table(head, rows),
+        *about_changes(),
+        *about_speed(),
     ]
     return documents.give_results(document_path, "\n".join(lines).rstrip())
 

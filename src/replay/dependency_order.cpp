@@ -38,19 +38,25 @@ std::uint64_t least_clock_ticks() noexcept {
 
 }  // namespace
 
-DependencyOrder::DependencyOrder(Stage& stage, bool is_dry)
+DependencyOrder::DependencyOrder(Stage& stage, bool is_dry, OperationTimes* kept)
     : stage_(stage),
       is_dry_(is_dry),
       entries_(stage.lane_count()),
       times_(stage.lane_count()),
       clock_ticks_(least_clock_ticks()) {
-  for (std::uint32_t lane = 0; lane < stage.lane_count(); ++lane) entries_[lane] = {this, lane};
+  for (std::uint32_t lane = 0; lane < stage.lane_count(); ++lane) {
+    entries_[lane] = {this, lane};
+    times_[lane].clocked = {kept != nullptr ? 0 : stage.plan().header().operations, lane};
+    if (kept != nullptr) times_[lane].next = kept->of_lane(lane);
+  }
 }
 
 void DependencyOrder::run() {
   const auto main_lane = stage_.plan().header().main_lane;
   const auto start_faults = figures::minor_faults();
+  const auto start_switches = figures::process_switches();
   const auto start_cpu_ns = figures::process_cpu_ns();
+  main_start_cpu_ns_ = figures::thread_cpu_ns();
   const auto start_ticks = platform::read_ticks(true);
   const auto start_ns = figures::now_ns();
   run_lane(main_lane);
@@ -65,6 +71,9 @@ void DependencyOrder::run() {
   const auto elapsed_ticks = platform::read_ticks(true) - start_ticks;
   cpu_ns_ = figures::process_cpu_ns() - start_cpu_ns;
   faults_ = figures::minor_faults() - start_faults;
+  const auto switches = figures::process_switches();
+  switches_ = {switches.voluntary - start_switches.voluntary,
+               switches.involuntary - start_switches.involuntary};
   ns_per_tick_ =
       static_cast<double>(elapsed_ns_) / static_cast<double>(std::max<std::uint64_t>(elapsed_ticks, 1));
 }
@@ -77,6 +86,7 @@ void* DependencyOrder::enter(void* entry) {
 }
 
 void DependencyOrder::run_lane(std::uint32_t lane) {
+  stage_.enter(lane);
   auto& operations = stage_.lane(lane).operations;
   auto& times = times_[lane];
   while (!operations.is_at_end()) {
@@ -86,11 +96,13 @@ void DependencyOrder::run_lane(std::uint32_t lane) {
     } else {
       perform(operation, times);
     }
+    if (times.next != nullptr) ++times.next;
   }
 }
 
 void DependencyOrder::control(const Operation& operation, LaneTimes& times) {
   if (operation.kind == take_mark) return;
+  if (operation.kind == begin_measuring) return begin_measuring_lane(times);
   if (operation.kind == start_thread && operation.slot < entries_.size()) {
     stage_.start(operation.slot, enter, &entries_[operation.slot]);
   } else if (operation.slot < entries_.size()) {
@@ -102,24 +114,44 @@ void DependencyOrder::control(const Operation& operation, LaneTimes& times) {
   }
 }
 
+void DependencyOrder::begin_measuring_lane(LaneTimes& times) {
+  const bool is_main = &times == &times_[stage_.plan().header().main_lane];
+  times.calls = {};
+  times.touch_ticks = 0;
+  times.waiting_cpu_ns = 0;
+  times.earlier_cpu_ns = figures::thread_cpu_ns() - (is_main ? main_start_cpu_ns_ : 0);
+}
+
 void DependencyOrder::perform(const Operation& operation, LaneTimes& times) {
   if (tells(operation)) return is_dry_ ? void() : tell_allocator(operation);
   Slot& slot = stage_.slot_of(operation);
   times.waiting_cpu_ns += await_value(slot.generation, operation.generation);
+  if (times.clocked.next()) {
+    perform_clocked(operation, slot, times);
+  } else if (!is_dry_) {
+    call_heap(operation, slot);
+    if (operation.makes()) touch(operation, slot);
+  }
+  slot.generation.store(generation_after(operation), std::memory_order_release);
+}
+
+void DependencyOrder::perform_clocked(const Operation& operation, Slot& slot, LaneTimes& times) {
   const auto begin = platform::read_ticks(true);
   if (!is_dry_) call_heap(operation, slot);
   const auto end = platform::read_ticks(true);
-  const auto ticks = end - begin;
-  const auto kind = operation.event_kind();
-  const bool is_made = trace::is_allocation(kind);
-  const auto group = !is_made ? releasing : trace::is_realloc(kind) ? moving : allocating;
-  times.calls[group].add(ticks - std::min(ticks, clock_ticks_));
+  const auto ticks = end - begin - std::min(end - begin, clock_ticks_);
+  // The clock is read for what a change leaves out as well: the dry run's readings are subtracted from both.
+  const bool is_made = operation.made();
+  const auto group = operation.moves() ? moving : is_made ? allocating : releasing;
+  times.calls[group].add(ticks);
+  std::uint64_t touch_ticks = 0;
   if (is_made) {
-    if (!is_dry_) touch(operation, slot);
-    const auto touch_ticks = platform::read_ticks(true) - end;
-    times.touch_ticks += touch_ticks - std::min(touch_ticks, clock_ticks_);
+    if (!is_dry_ && operation.makes()) touch(operation, slot);
+    touch_ticks = platform::read_ticks(true) - end;
+    touch_ticks -= std::min(touch_ticks, clock_ticks_);
+    times.touch_ticks += touch_ticks;
   }
-  slot.generation.store(generation_after(operation), std::memory_order_release);
+  if (times.next != nullptr) times.next->fold(ticks, touch_ticks);
 }
 
 void DependencyOrder::report(figures::Report& report) const {
@@ -129,6 +161,7 @@ void DependencyOrder::report(figures::Report& report) const {
     for (std::size_t group = 0; group < group_count; ++group) all.calls[group].add(times.calls[group]);
     all.touch_ticks += times.touch_ticks;
     all.waiting_cpu_ns += times.waiting_cpu_ns;
+    all.earlier_cpu_ns += times.earlier_cpu_ns;
   }
   const auto in_ns = [&](auto ticks) { return static_cast<double>(ticks) * ns_per_tick_; };
   report.figure("allocate_ns", in_ns(all.calls[allocating].sum()));
@@ -144,9 +177,13 @@ void DependencyOrder::report(figures::Report& report) const {
   report.figure("p999_ns", in_ns(calls.at(0.999)));
   report.figure("max_ns", in_ns(calls.most()));
   report.figure("elapsed_ns", static_cast<double>(elapsed_ns_));
-  report.figure("cpu_ns", static_cast<double>(cpu_ns_ - std::min(cpu_ns_, all.waiting_cpu_ns)));
+  const auto left_out_ns = all.waiting_cpu_ns + all.earlier_cpu_ns;
+  report.figure("cpu_ns", static_cast<double>(cpu_ns_ - std::min(cpu_ns_, left_out_ns)));
   report.figure("waiting_cpu_ns", static_cast<double>(all.waiting_cpu_ns));
+  report.figure("ns_per_tick", ns_per_tick_);
   report.figure("faults", static_cast<double>(faults_));
+  report.figure("voluntary_switches", static_cast<double>(switches_.voluntary));
+  report.figure("involuntary_switches", static_cast<double>(switches_.involuntary));
 }
 
 }  // namespace heapwright::replay

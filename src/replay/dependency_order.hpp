@@ -10,8 +10,11 @@
 #include <cstdint>
 
 #include "figures/mapped_array.hpp"
+#include "figures/process_figures.hpp"
 #include "figures/report.hpp"
 #include "replay/call_times.hpp"
+#include "replay/clocked_calls.hpp"
+#include "replay/operation_times.hpp"
 #include "replay/stage.hpp"
 
 namespace heapwright::replay {
@@ -19,7 +22,8 @@ namespace heapwright::replay {
 class DependencyOrder {
  public:
   // is_dry: everything but the heap calls and the touching. What such a run takes is the replay's own.
-  DependencyOrder(Stage& stage, bool is_dry);
+  // kept: where the times of all operations go as well; it outlives the order. Null: nowhere.
+  DependencyOrder(Stage& stage, bool is_dry, OperationTimes* kept = nullptr);
 
   void run();
   void report(figures::Report& report) const;
@@ -31,6 +35,9 @@ class DependencyOrder {
     std::array<CallTimes, group_count> calls;
     std::uint64_t touch_ticks = 0;
     std::uint64_t waiting_cpu_ns = 0;
+    std::uint64_t earlier_cpu_ns = 0;  // of the lane's thread before it is measured
+    OperationTime* next = nullptr;     // of the lane's operations, when times are kept
+    ClockedCalls clocked;
   };
   struct Entry {
     DependencyOrder* order;
@@ -40,17 +47,21 @@ class DependencyOrder {
 
   void run_lane(std::uint32_t lane);
   void control(const Operation& operation, LaneTimes& times);
+  void begin_measuring_lane(LaneTimes& times);
   void perform(const Operation& operation, LaneTimes& times);
+  void perform_clocked(const Operation& operation, Slot& slot, LaneTimes& times);
 
   Stage& stage_;
   bool is_dry_;
   figures::MappedArray<Entry> entries_;
   figures::MappedArray<LaneTimes> times_;
+  std::uint64_t main_start_cpu_ns_ = 0;
   std::uint64_t clock_ticks_ = 0;  // what two readings of the clock take
   double ns_per_tick_ = 1;
   std::uint64_t elapsed_ns_ = 0;
   std::uint64_t cpu_ns_ = 0;
   std::uint64_t faults_ = 0;
+  figures::Switches switches_;
 };
 
 }  // namespace heapwright::replay

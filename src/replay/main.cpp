@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: MIT
-// heapwright-replay plan FILE PLAN: makes the plan of a recording's replay, and says what is in it.
-// heapwright-replay run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]: replays it on the allocator
-// that this process was started with; dry is the dependency order without a heap call. Both print one line of
-// JSON. Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
+// Plans and replays a recording. Each step prints one line of JSON:
+//
+//   heapwright-replay plan FILE PLAN CALLS [CHANGE[+CHANGE…] STACKS]
+//     makes the plan of a recording's replay, and says what is in it; of a longer recording a window of about
+//     so many calls, 0: all of them. The first CHANGE (change.hpp) is made to the blocks of the call stacks
+//     for which the file STACKS has a byte of 1, and so on.
+//   heapwright-replay run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]
+//     replays it on the allocator that this process was started with; dry: in dependency order, without a
+//     heap call.
+//   heapwright-replay run PLAN timed TIMES
+//     in dependency order; each operation's least time is kept in the file TIMES.
+//   heapwright-replay times PLAN TIMES
+//     what these times add up to.
+//
+// Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
+#include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <exception>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "figures/process_figures.hpp"
 #include "figures/refusal.hpp"
@@ -15,6 +32,7 @@
 #include "replay/dependency_order.hpp"
 #include "replay/make_plan.hpp"
 #include "replay/recorded_order.hpp"
+#include "replay/time_sums.hpp"
 #include "trace/reader.hpp"
 
 namespace {
@@ -22,7 +40,7 @@ namespace {
 using namespace heapwright;
 
 constexpr int exit_no_memory = 3;
-constexpr std::uint64_t most_number = 600'000;
+constexpr std::uint64_t most_number = 1'000'000'000;
 
 int print(figures::Report& report) {
   report.finish();
@@ -40,7 +58,46 @@ void report_plan(const replay::Header& header, figures::Report& report) {
   report.figure("unseen_releases", static_cast<double>(header.unseen_releases));
   report.figure("large_blocks", static_cast<double>(header.large_blocks));
   report.figure("seen_blocks", static_cast<double>(header.seen_blocks));
+  report.figure("begin_ns", static_cast<double>(header.begin_ns));
+  report.figure("end_ns", static_cast<double>(header.end_ns));
+  report.figure("earlier_blocks", static_cast<double>(header.earlier_blocks));
+  report.figure("earlier_bytes", static_cast<double>(header.earlier_bytes));
   report.figure("damaged_chunks", static_cast<double>(header.damaged_chunks));
+}
+
+// One figure for each part.
+void report_changes(const replay::Header& header, figures::Report& report) {
+  using Counts = replay::ChangeCounts;
+  constexpr std::pair<const char*, std::uint64_t Counts::*> fields[] = {
+      {"changed_blocks", &Counts::blocks},
+      {"changed_bytes", &Counts::bytes},
+      {"change_events", &Counts::events},
+      {"freed_by_others", &Counts::freed_by_others},
+      {"moved_by_others", &Counts::moved_by_others},
+      {"foreign_moves", &Counts::foreign_moves},
+      {"never_freed", &Counts::never_freed}};
+  figures::MappedArray<double> values(header.part_count);
+  for (const auto& [name, field] : fields) {
+    for (std::size_t part = 0; part < values.size(); ++part) {
+      values[part] = static_cast<double>(header.changed[part].*field);
+    }
+    report.series(name, values.first(values.size()));
+  }
+}
+
+replay::ChangeRequest request_of(const char* parts, const char* stacks) {
+  replay::ChangeRequest request;
+  try {
+    request.parts = replay::parts_of(parts);
+  } catch (const std::exception& error) {
+    figures::refuse("%s", error.what());
+  }
+  std::ifstream file(stacks, std::ios::binary);
+  request.part_of_stack.assign(std::istreambuf_iterator<char>(file), {});
+  if (request.part_of_stack.empty()) figures::refuse("cannot read %s, or nothing is in it", stacks);
+  const auto most = *std::max_element(request.part_of_stack.begin(), request.part_of_stack.end());
+  if (most > request.parts.size()) figures::refuse("%s names a change that is not there", stacks);
+  return request;
 }
 
 void report_marks(const char* path, figures::Report& report) {
@@ -56,12 +113,13 @@ void report_marks(const char* path, figures::Report& report) {
   report.series("recorded_bytes", recorded_bytes.first(recorded_bytes.size()));
 }
 
-int make_plan(const char* file, const char* path) {
+int make_plan(const char* file, const char* path, std::uint64_t calls, const replay::ChangeRequest& change) {
   try {
     const auto reader = trace::Reader::open(file);
-    const auto header = replay::make_plan(*order::make_source(reader), path);
+    const auto header = replay::make_plan(*order::make_source(reader), path, change, calls);
     figures::Report report;
     report_plan(header, report);
+    if (header.part_count != 0) report_changes(header, report);
     report_marks(path, report);
     return print(report);
   } catch (const std::exception& error) {
@@ -73,7 +131,7 @@ std::uint64_t number_of(const char* text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
   if (error != std::errc{} || *end != '\0' || number > most_number) {
-    figures::refuse("%s is not a whole number up to 600000", text);
+    figures::refuse("%s is not a whole number up to 1000000000", text);
   }
   return number;
 }
@@ -92,15 +150,35 @@ int run(Order& order) {
   return print(report);
 }
 
-int run_plan(const char* path, std::string_view order_name, const Waits& waits) {
-  replay::Stage stage(path);
+void check_memory(const replay::Stage& stage) {
   const auto needed_bytes = stage.plan().header().peak_live_bytes;
   const auto available_bytes = figures::available_bytes();
   if (available_bytes != 0 && needed_bytes > available_bytes) {
     constexpr double mebi = 1 << 20;
-    figures::end(exit_no_memory, "the recorded blocks take %.0f MiB, %.0f MiB are available",
+    figures::end(exit_no_memory,
+                 "the recorded blocks take %.0f MiB, %.0f MiB are available; replay it where there is more",
                  static_cast<double>(needed_bytes) / mebi, static_cast<double>(available_bytes) / mebi);
   }
+}
+
+int run_timed(const char* path, const char* times_path) {
+  replay::Stage stage(path);
+  check_memory(stage);
+  replay::OperationTimes times(times_path, stage.plan());
+  replay::DependencyOrder order(stage, false, &times);
+  return run(order);
+}
+
+int sum_times(const char* path, const char* times_path) {
+  const replay::PlanFile plan(path);
+  replay::OperationTimes times(times_path, plan);
+  const auto json = replay::TimeSums(plan, times).json();
+  return std::fwrite(json.data(), 1, json.size(), stdout) == json.size() && std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+int run_plan(const char* path, std::string_view order_name, const Waits& waits) {
+  replay::Stage stage(path);
+  check_memory(stage);
   if (order_name == "recorded") {
     replay::RecordedOrder order(stage, waits.idle_ns, waits.pace);
     return run(order);
@@ -116,7 +194,14 @@ int run_plan(const char* path, std::string_view order_name, const Waits& waits) 
 
 int main(int argument_count, char** arguments) {
   const std::string_view step = argument_count > 1 ? arguments[1] : "";
-  if (step == "plan" && argument_count == 4) return make_plan(arguments[2], arguments[3]);
+  const bool is_changed = argument_count == 7;
+  if (step == "plan" && (argument_count == 5 || is_changed)) {
+    const auto request = is_changed ? request_of(arguments[5], arguments[6]) : replay::ChangeRequest{};
+    return make_plan(arguments[2], arguments[3], number_of(arguments[4]), request);
+  }
+  const bool is_timed = step == "run" && argument_count == 5 && std::string_view(arguments[3]) == "timed";
+  if (is_timed) return run_timed(arguments[2], arguments[4]);
+  if (step == "times" && argument_count == 4) return sum_times(arguments[2], arguments[3]);
   if (step == "run" && argument_count == 4) return run_plan(arguments[2], arguments[3], {});
   if (step == "run" && argument_count == 6) {
     const Waits waits{number_of(arguments[4]) * 1'000'000,
@@ -124,5 +209,8 @@ int main(int argument_count, char** arguments) {
     return run_plan(arguments[2], arguments[3], waits);
   }
   figures::refuse(
-      "usage: heapwright-replay plan FILE PLAN | run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]");
+      "usage: heapwright-replay plan FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | run PLAN "
+      "recorded|dependency|dry "
+      "[IDLE_MS "
+      "PACE_PERMILLE] | run PLAN timed TIMES | times PLAN TIMES");
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: each step of the planner changes the same few tables
 #include "replay/make_plan.hpp"
 
 #include <algorithm>
@@ -10,11 +11,13 @@
 #include "order/merge.hpp"
 #include "order/schedule.hpp"
 #include "replay/block_table.hpp"
+#include "replay/change_marker.hpp"
 #include "replay/lane_ends.hpp"
 #include "replay/plan_writer.hpp"
 #include "replay/rows.hpp"
 #include "replay/slot_supply.hpp"
 #include "replay/touched_pages.hpp"
+#include "replay/window.hpp"
 #include "trace/damage.hpp"
 
 namespace heapwright::replay {
@@ -23,28 +26,10 @@ namespace {
 using trace::EventKind;
 
 constexpr unsigned most_workers = 2;
+// What a row needs from memory takes as long as so many rows do.
+constexpr std::size_t rows_ahead = 12;
 constexpr std::uint64_t events_worth_a_thread = 100'000;
 constexpr std::uint64_t merge_bytes = std::uint64_t{256} << 20U;
-constexpr std::size_t most_marks = 256;
-
-// Moments spread evenly over the recording's readings of its memory, and the one with the most.
-std::vector<Mark> choose_marks(const order::Source& source) {
-  const auto& samples = source.memory_samples();
-  const auto largest = std::max_element(samples.begin(), samples.end(), [](const auto& a, const auto& b) {
-    return a.resident_anonymous_bytes < b.resident_anonymous_bytes;
-  });
-  const auto most = static_cast<std::size_t>(largest - samples.begin());
-  const auto stride = samples.size() / most_marks + 1;
-  std::vector<Mark> marks;
-  for (std::size_t index = 0; index < samples.size(); ++index) {
-    const bool is_last = index + 1 == samples.size();
-    const bool is_chosen = index % stride == 0 || is_last || index == most;
-    if (is_chosen) marks.push_back({samples[index].time_ns, samples[index].resident_anonymous_bytes});
-  }
-  std::stable_sort(marks.begin(), marks.end(),
-                   [](const Mark& a, const Mark& b) { return a.time_ns < b.time_ns; });
-  return marks;
-}
 
 class Planner {
   // A block that has left its address.
@@ -54,22 +39,109 @@ class Planner {
   };
 
  public:
-  Planner(const order::Source& source, const order::Schedule& schedule, const std::string& path)
-      : lanes_(schedule.thread_of_lane.size()),
+  Planner(const order::Source& source, const order::Schedule& schedule, const std::string& path,
+          const ChangeRequest& change, const Window& window)
+      : window_(window),
+        lanes_(schedule.thread_of_lane.size()),
         main_lane_(main_lane_of(source, schedule)),
-        marks_(choose_marks(source)),
+        marks_(choose_marks(source, window)),
         ends_(lane_ends_of(source, schedule, main_lane_)),
-        touched_(source),
+        touched_(source, window.from_ns),
         slots_(lanes_ + 1),
         has_begun_(lanes_ + 1),
         moved_(lanes_ + 1),
-        writer_(path, bounds_of(schedule), marks_) {
+        earlier_(lanes_ + 1),
+        begin_bytes_(resident_at_begin(source)),
+        writer_(path, bounds_of(schedule), marks_),
+        changes_(change, lanes_ + 1, writer_, touched_),
+        is_before_(window.from_ns > 0) {
     has_begun_[main_lane_] = true;
     current_ = main_lane_;
-    header_.end_ns = source.end().time_ns;
+    header_.begin_ns = window.from_ns;
+    header_.end_ns = std::min(source.end().time_ns, window.to_ns);
   }
 
   void add(std::uint32_t lane, const Row& row) {
+    if (row.time_ns >= window_.to_ns) return;
+    if (is_before_) {
+      if (row.time_ns < window_.from_ns) return pass_by(lane, row);
+      begin_window();
+    }
+    add_in_window(lane, row);
+  }
+
+  // One of the next rows.
+  [[gnu::always_inline]] void expect(const Row& row) const noexcept {
+    (is_before_ ? earlier_.table() : blocks_).expect(row.address);
+  }
+
+  Header finish(std::uint64_t damaged_chunks) {
+    if (is_before_) begin_window();
+    pass(window_.to_ns);
+    touched_.finish(writer_);
+    changes_.finish(header_);
+    header_.large_blocks = touched_.blocks();
+    header_.seen_blocks = touched_.seen_blocks();
+    header_.damaged_chunks = damaged_chunks;
+    header_.slots = static_cast<std::uint32_t>(slots_.count());
+    header_.main_lane = main_lane_;
+    return writer_.finish(header_);
+  }
+
+ private:
+  // The first reading of the recording's memory: most of it lies beside the heap.
+  struct Reading {
+    std::uint64_t time_ns = UINT64_MAX;
+    std::uint64_t bytes = 0;
+  };
+  static Reading resident_at_begin(const order::Source& source) {
+    const auto& samples = source.memory_samples();
+    if (samples.empty()) return {};
+    return {samples.front().time_ns, samples.front().resident_anonymous_bytes};
+  }
+
+  // A call before the window.
+  void pass_by(std::uint32_t lane, const Row& row) {
+    if (row.time_ns >= begin_bytes_.time_ns) leave_heap_out();
+    earlier_.add(lane, row);
+  }
+
+  void leave_heap_out() {
+    begin_bytes_.bytes -= std::min(begin_bytes_.bytes, earlier_.live_bytes());
+    begin_bytes_.time_ns = UINT64_MAX;
+  }
+
+  // Makes the blocks that live then. Of what the allocator had done with others nothing is known: there are
+  // no holes between them.
+  void begin_window() {
+    is_before_ = false;
+    if (begin_bytes_.time_ns != UINT64_MAX) leave_heap_out();
+    next_control_ns_ = UINT64_MAX;  // a thread that has ended makes its blocks as well
+    if (!marks_.empty()) {
+      writer_.set_recorded(next_mark_, begin_bytes_.bytes);
+      writer_.add(main_lane_, control(take_mark, next_mark_++));
+    }
+    for (const auto& told : earlier_.settings()) add_in_window(told.lane, told.row);
+    for (const auto& [lane, row] : earlier_.taken_moves()) {
+      if (row.address == 0) continue;
+      add_in_window(lane, row);
+      moved_[lane] = take_block(row.address);
+    }
+    for (const auto& [lane, row] : earlier_.take_all()) {
+      add_in_window(lane, row);
+      ++header_.earlier_blocks;
+      header_.earlier_bytes += row.size;
+    }
+    for (std::uint32_t lane = 0; lane <= lanes_; ++lane) {
+      if (has_begun_[lane] && lane != main_lane_) writer_.add(lane, control(begin_measuring, 0));
+    }
+    writer_.add(main_lane_, control(begin_measuring, 0));
+    changes_.begin_window();
+    current_ = main_lane_;
+    next_control_ns_ = 0;
+  }
+
+  void add_in_window(std::uint32_t lane, const Row& row) {
     if (row.time_ns >= next_control_ns_) pass(row.time_ns);
     if (!has_begun_[lane]) {
       has_begun_[lane] = true;
@@ -94,22 +166,10 @@ class Planner {
     }
   }
 
-  Header finish(std::uint64_t damaged_chunks) {
-    pass(UINT64_MAX);
-    touched_.finish(writer_);
-    header_.large_blocks = touched_.blocks();
-    header_.seen_blocks = touched_.seen_blocks();
-    header_.damaged_chunks = damaged_chunks;
-    header_.slots = static_cast<std::uint32_t>(slots_.count());
-    header_.main_lane = main_lane_;
-    return writer_.finish(header_);
-  }
-
- private:
-  // The first lane begins and ends all others, any may have to take all marks; a call whose address was not
-  // seen to be given back is two operations.
+  // The first lane begins and ends all others, any may have to take all marks and begins measuring once; a
+  // call whose address was not seen to be given back is two operations.
   std::vector<PlanWriter::LaneBound> bounds_of(const order::Schedule& schedule) const {
-    std::vector<PlanWriter::LaneBound> bounds(lanes_ + 1, {0, marks_.size()});
+    std::vector<PlanWriter::LaneBound> bounds(lanes_ + 1, {0, marks_.size() + (window_.is_part() ? 1 : 0)});
     bounds[main_lane_].operations += 2 * lanes_;
     for (std::size_t lane = 0; lane < lanes_; ++lane) bounds[lane].thread = schedule.thread_of_lane[lane];
     for (const auto& job : schedule.jobs) bounds[job.lane].operations += 2 * std::uint64_t{job.chunk->count};
@@ -175,17 +235,22 @@ class Planner {
     operation.alignment_log2 = row.alignment_log2 & 31U;
     operation.slot = slot;
     operation.generation = slots_.advance(slot, is_moved ? 2 : 1);
-    if (row.size >= TouchedPages::least_bytes) {
-      operation.touch = touched_.make(row.address, {.size = row.size,
-                                                    .made_ns = row.time_ns,
-                                                    .operation = writer_.next_of(lane),
-                                                    .lane = lane,
-                                                    .stack = row.stack});
-    }
-    writer_.add(lane, operation);
-    blocks_.put({row.address, row.size, slot});
+    if (!changes_.is_idle()) changes_.make(lane, row.stack, row.address, operation);
+    if (row.size >= TouchedPages::least_bytes) set_touch(lane, row, operation);
+    writer_.add(lane, operation, row.stack);
+    blocks_.put({row.address, row.size, slot, row.stack});
     live_bytes_ += row.size - old.size;
     header_.peak_live_bytes = std::max(header_.peak_live_bytes, live_bytes_);
+  }
+
+  void set_touch(std::uint32_t lane, const Row& row, Operation& operation) {
+    const auto maker = changes_.maker_of(operation.slot, {lane, writer_.next_of(lane)});
+    operation.touch = touched_.make(row.address, {.size = row.size,
+                                                  .made_ns = row.time_ns,
+                                                  .operation = maker.operation,
+                                                  .lane = maker.lane,
+                                                  .stack = row.stack});
+    if (operation.kind == serve_nothing) writer_.set_touch(maker.lane, maker.operation, operation.touch);
   }
 
   void fail(std::uint32_t lane, const Taken& old) {
@@ -211,7 +276,8 @@ class Planner {
     operation.alignment_log2 = alignment_log2 & 31U;
     operation.slot = block.slot;
     operation.generation = slots_.advance(block.slot, 1);
-    writer_.add(lane, operation);
+    if (!changes_.is_idle()) changes_.release(lane, operation);
+    writer_.add(lane, operation, block.stack);
     slots_.give_back(lane, block.slot);
     live_bytes_ -= block.size;
   }
@@ -226,6 +292,7 @@ class Planner {
     writer_.add(lane, operation);
   }
 
+  Window window_;
   std::size_t lanes_;  // with events
   std::uint32_t main_lane_;
   std::vector<Mark> marks_;
@@ -237,7 +304,11 @@ class Planner {
   SlotSupply slots_;
   std::vector<bool> has_begun_;
   std::vector<Taken> moved_;  // by lane: what its realloc has taken
+  EarlierBlocks earlier_;
+  Reading begin_bytes_;
   PlanWriter writer_;
+  ChangeMarker changes_;
+  bool is_before_;
   BlockTable blocks_;
   Header header_;
   std::uint32_t current_ = 0;
@@ -251,15 +322,17 @@ unsigned worker_count(const order::Schedule& schedule) {
 
 }  // namespace
 
-Header make_plan(const order::Source& source, const std::string& path) {
-  const auto schedule = order::make_schedule(source.event_chunks(), UINT64_MAX);
+Header make_plan(const order::Source& source, const std::string& path, const ChangeRequest& change,
+                 std::uint64_t calls) {
+  const Window window = choose_window(source, calls);
+  const auto schedule = order::make_schedule(source.event_chunks(), window.to_ns);
   const auto workers = worker_count(schedule);
   const auto slice_events = schedule.slice_events(merge_bytes, 2 * sizeof(Row));
   std::vector<std::unique_ptr<RowMaker>> makers;
   for (unsigned worker = 0; worker <= workers; ++worker) {
     makers.push_back(std::make_unique<RowMaker>(source, slice_events));
   }
-  Planner planner(source, schedule, path);
+  Planner planner(source, schedule, path, change, window);
   order::DecodeAhead<Piece> ahead(
       schedule, workers,
       [&](unsigned worker, const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
@@ -268,7 +341,11 @@ Header make_plan(const order::Source& source, const std::string& path) {
   order::Merge<Piece> merge(schedule, ahead);
   order::Run<Piece> run;
   while (merge.next(run)) {
-    for (auto index = run.from; index < run.to; ++index) planner.add(run.lane, run.piece->rows[index]);
+    const auto& rows = run.piece->rows;
+    for (auto index = run.from; index < run.to; ++index) {
+      if (index + rows_ahead < rows.size()) planner.expect(rows[index + rows_ahead]);
+      planner.add(run.lane, rows[index]);
+    }
   }
   ahead.finish();
   std::uint64_t damaged_chunks = 0;

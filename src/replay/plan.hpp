@@ -2,9 +2,11 @@
 // The plan of a replay, as it lies in a file: what every thread does, operation by operation, and in which
 // order the threads took turns.
 //
-//   Header | Lane × lanes | Mark × marks | operations of lane 0, of lane 1, … | Turn × turns
+//   Header | Lane × lanes | Mark × marks | operations of lane 0, of lane 1, … | call stacks of the same
+//   | Turn × turns
 //
-// with gaps, which are holes of the file, behind each lane's operations.
+// with gaps, which are holes of the file, behind each lane's operations and stacks. A call stack is the
+// number that the trace gives it; a release has that of the call that made the block.
 //
 // A lane is a thread. Blocks are named by slots, which are used again. A slot's generation rises by one when
 // a block is made in it and when that block is given back, and by two when a realloc moves it: it is even
@@ -18,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "replay/change.hpp"
 #include "trace/event_kind.hpp"
 
 namespace heapwright::replay {
@@ -28,6 +31,19 @@ inline constexpr std::array<char, 8> plan_magic = {'H', 'W', 'P', 'L', 'A', 'N',
 inline constexpr std::uint8_t start_thread = 120;  // slot: the lane that begins
 inline constexpr std::uint8_t join_thread = 121;   // slot: the lane that has ended
 inline constexpr std::uint8_t take_mark = 122;     // slot: the mark; in recorded order only
+// What the lane did until here made the blocks that lived before a window: it is measured from here on.
+inline constexpr std::uint8_t begin_measuring = 123;
+
+// What is done instead of heap calls, to blocks that a change (change.hpp) serves otherwise. The first four
+// are each of one part of it: that part's number is added.
+inline constexpr std::uint8_t serve_make = 96;    // with an odd generation: moves the block
+inline constexpr std::uint8_t serve_first = 100;  // the same, by an arena that is reset before
+inline constexpr std::uint8_t serve_release = 104;
+inline constexpr std::uint8_t serve_last = 108;     // the same; the arena is reset
+inline constexpr std::uint8_t serve_nothing = 112;  // instead of what makes or moves a block
+inline constexpr std::uint8_t serve_take = 113;     // instead of what makes one: that of the slot `size`
+inline constexpr std::uint8_t serve_drop = 114;     // instead of a release: the block is forgotten
+static_assert(serve_first == serve_make + most_parts && serve_nothing == serve_last + most_parts);
 
 inline constexpr std::uint64_t largest_size = (std::uint64_t{1} << 44U) - 1;
 inline constexpr std::uint8_t touch_all = 255;
@@ -43,7 +59,19 @@ struct Operation {
   std::uint32_t generation = 0;
 
   trace::EventKind event_kind() const noexcept { return static_cast<trace::EventKind>(kind); }
-  bool is_control() const noexcept { return kind >= start_thread && kind <= take_mark; }
+  bool is_control() const noexcept { return kind >= start_thread && kind <= begin_measuring; }
+  // There is a new block, whoever serves it.
+  bool makes() const noexcept {
+    return trace::is_allocation(event_kind()) || (kind >= serve_make && kind < serve_release);
+  }
+  // There was one, of which a change may have left nothing.
+  bool made() const noexcept { return makes() || kind == serve_nothing || kind == serve_take; }
+  bool is_served() const noexcept { return kind >= serve_make && kind <= serve_drop; }
+  // What a server does, of which part.
+  std::uint8_t serving() const noexcept { return static_cast<std::uint8_t>(kind & ~(most_parts - 1)); }
+  std::size_t part() const noexcept { return kind & (most_parts - 1); }
+  // What was a realloc of a block that lived.
+  bool moves() const noexcept { return (generation & 1U) != 0 && made(); }
 };
 static_assert(sizeof(Operation) == 16);
 
@@ -54,10 +82,11 @@ struct Turn {
 };
 
 struct Lane {
-  std::uint64_t offset = 0;  // in the file
-  std::uint64_t count = 0;   // operations
-  std::uint32_t thread = 0;  // the trace's number
-  std::uint32_t ends = 0;    // 1: it ended during the recording, and somebody joins it
+  std::uint64_t offset = 0;         // in the file
+  std::uint64_t stacks_offset = 0;  // in the file; 4 bytes for each operation
+  std::uint64_t count = 0;          // operations
+  std::uint32_t thread = 0;         // the trace's number
+  std::uint32_t ends = 0;           // 1: it ended during the recording, and somebody joins it
 };
 
 // A moment of the recording at which its memory is known.
@@ -75,9 +104,13 @@ struct Header {
   std::uint32_t marks = 0;
   std::uint32_t slots = 0;
   std::uint32_t main_lane = 0;
+  std::uint64_t stacks = 0;  // one more than the largest number
   // What the recording says, and what was left out of it.
-  std::uint64_t peak_live_bytes = 0;   // of the blocks' sizes
-  std::uint64_t end_ns = 0;            // of the recording
+  std::uint64_t peak_live_bytes = 0;  // of the blocks' sizes
+  std::uint64_t begin_ns = 0;         // of the recording, or of a window in it
+  std::uint64_t end_ns = 0;
+  std::uint64_t earlier_blocks = 0;  // that lived at the begin of a window
+  std::uint64_t earlier_bytes = 0;
   std::uint64_t before_recording = 0;  // calls about blocks that it does not know
   std::uint64_t failed = 0;            // allocations that failed, or are larger than largest_size
   std::uint64_t unseen_releases = 0;   // addresses that were handed out twice
@@ -85,6 +118,9 @@ struct Header {
   // Blocks large enough to leave whole pages untouched, and those of which scans tell.
   std::uint64_t large_blocks = 0;
   std::uint64_t seen_blocks = 0;
+  std::uint64_t part_count = 0;
+  std::array<ChangePart, most_parts> parts;
+  std::array<ChangeCounts, most_parts> changed;
 };
 
 }  // namespace heapwright::replay

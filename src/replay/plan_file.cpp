@@ -25,7 +25,9 @@ PlanFile::PlanFile(const char* path)
   struct stat status {};
   fstat(descriptor_, &status);
   for (const Lane& lane : lanes_.first(lanes_.size())) {
-    if (!fits(lane.offset, lane.count, sizeof(Operation), static_cast<std::uint64_t>(status.st_size))) {
+    const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+    if (!fits(lane.offset, lane.count, sizeof(Operation), file_bytes) ||
+        !fits(lane.stacks_offset, lane.count, sizeof(std::uint32_t), file_bytes)) {
       figures::refuse("%s", damaged);
     }
   }
@@ -50,7 +52,7 @@ Header PlanFile::read_header() const noexcept {
   const bool is_whole = header.magic == plan_magic && header.lanes > 0 && header.main_lane < header.lanes &&
                         fits(sizeof(Header), tables_bytes, 1, file_bytes) &&
                         fits(header.turns_offset, header.turns, sizeof(Turn), file_bytes) &&
-                        header.slots <= file_bytes / sizeof(Operation);
+                        header.slots <= file_bytes / sizeof(Operation) && header.stacks <= UINT32_MAX;
   if (!is_whole) figures::refuse("%s", damaged);
   return header;
 }

@@ -23,15 +23,20 @@ constexpr std::size_t turn_buffer = 65536;
 PlanWriter::PlanWriter(const std::string& path, std::span<const LaneBound> lanes, std::span<const Mark> marks)
     : path_(path),
       buffers_(lanes.size()),
+      stack_buffers_(lanes.size()),
       marks_(marks.begin(), marks.end()),
       buffer_operations_(
           std::clamp(all_buffers_bytes / sizeof(Operation) / std::max<std::size_t>(lanes.size(), 1),
                      least_buffer, most_buffer)) {
   std::uint64_t offset = sizeof(Header) + lanes.size() * sizeof(Lane) + marks.size() * sizeof(Mark);
   for (const auto& bound : lanes) {
-    lanes_.push_back({offset, 0, bound.thread, 0});
+    lanes_.push_back({offset, 0, 0, bound.thread, 0});
     limits_.push_back(bound.operations);
     offset += bound.operations * sizeof(Operation);
+  }
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+    lanes_[lane].stacks_offset = offset;
+    offset += lanes[lane].operations * sizeof(std::uint32_t);
   }
   turns_offset_ = offset;
   turns_.reserve(turn_buffer);
@@ -45,13 +50,15 @@ PlanWriter::~PlanWriter() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-void PlanWriter::add(std::uint32_t lane, const Operation& operation) {
+void PlanWriter::add(std::uint32_t lane, const Operation& operation, std::uint32_t stack) {
   if (lanes_[lane].count == limits_[lane]) {
     throw trace::TraceError("a thread has more calls than the recording says: record it again");
   }
   auto& buffer = buffers_[lane];
   if (buffer.capacity() == 0) buffer.reserve(buffer_operations_);
   buffer.push_back(operation);
+  stack_buffers_[lane].push_back(stack);
+  largest_stack_ = std::max(largest_stack_, stack);
   ++lanes_[lane].count;
   if (buffer.size() == buffer_operations_) flush(lane);
   if (turn_.lane != lane || turn_.count == UINT32_MAX) {
@@ -61,19 +68,17 @@ void PlanWriter::add(std::uint32_t lane, const Operation& operation) {
   ++turn_.count;
 }
 
-void PlanWriter::set_touch(std::uint32_t lane, std::uint64_t operation, std::uint8_t touch) {
-  const auto written = lanes_[lane].count - buffers_[lane].size();
-  if (operation >= written) {
-    buffers_[lane][operation - written].touch = touch;
-    return;
-  }
+Operation PlanWriter::read_back(std::uint32_t lane, std::uint64_t operation) const {
   const auto offset = lanes_[lane].offset + operation * sizeof(Operation);
-  Operation changed;
-  if (pread(descriptor_, &changed, sizeof(changed), static_cast<off_t>(offset)) != sizeof(changed)) {
+  Operation found;
+  if (pread(descriptor_, &found, sizeof(found), static_cast<off_t>(offset)) != sizeof(found)) {
     throw trace::TraceError("cannot read the plan " + path_ + ": " + std::strerror(errno));
   }
-  changed.touch = touch;
-  write_at(offset, &changed, sizeof(changed));
+  return found;
+}
+
+void PlanWriter::write_back(std::uint32_t lane, std::uint64_t operation, const Operation& changed) {
+  write_at(lanes_[lane].offset + operation * sizeof(Operation), &changed, sizeof(changed));
 }
 
 Header PlanWriter::finish(Header header) {
@@ -89,6 +94,7 @@ Header PlanWriter::finish(Header header) {
   header.lanes = static_cast<std::uint32_t>(lanes_.size());
   header.marks = static_cast<std::uint32_t>(marks_.size());
   header.turns = turns_written_;
+  header.stacks = std::uint64_t{largest_stack_} + 1;
   header.turns_offset = turns_offset_;
   write_at(sizeof(Header), lanes_.data(), lanes_.size() * sizeof(Lane));
   write_at(sizeof(Header) + lanes_.size() * sizeof(Lane), marks_.data(), marks_.size() * sizeof(Mark));
@@ -102,6 +108,10 @@ void PlanWriter::flush(std::uint32_t lane) {
   const auto first = lanes_[lane].count - buffer.size();
   write_at(lanes_[lane].offset + first * sizeof(Operation), buffer.data(), buffer.size() * sizeof(Operation));
   buffer.clear();
+  auto& stacks = stack_buffers_[lane];
+  write_at(lanes_[lane].stacks_offset + first * sizeof(std::uint32_t), stacks.data(),
+           stacks.size() * sizeof(std::uint32_t));
+  stacks.clear();
 }
 
 void PlanWriter::end_turn() {

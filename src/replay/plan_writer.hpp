@@ -26,17 +26,30 @@ class PlanWriter {
   PlanWriter(const PlanWriter&) = delete;
   PlanWriter& operator=(const PlanWriter&) = delete;
 
-  // The lane's next operation, which is also the next of all.
-  void add(std::uint32_t lane, const Operation& operation);
+  // The lane's next operation, which is also the next of all, and its call stack.
+  void add(std::uint32_t lane, const Operation& operation, std::uint32_t stack = 0);
   // The number that the lane's next operation will have.
   std::uint64_t next_of(std::uint32_t lane) const noexcept { return lanes_[lane].count; }
-  // Changes an operation that was added.
-  void set_touch(std::uint32_t lane, std::uint64_t operation, std::uint8_t touch);
+  // Changes an operation that was added: apply(Operation&).
+  template <typename Apply>
+  void change(std::uint32_t lane, std::uint64_t operation, Apply apply) {
+    const auto written = lanes_[lane].count - buffers_[lane].size();
+    if (operation >= written) return apply(buffers_[lane][operation - written]);
+    Operation changed = read_back(lane, operation);
+    apply(changed);
+    write_back(lane, operation, changed);
+  }
+  void set_touch(std::uint32_t lane, std::uint64_t operation, std::uint8_t touch) {
+    change(lane, operation, [touch](Operation& made) { made.touch = touch; });
+  }
+  void set_recorded(std::size_t mark, std::uint64_t bytes) { marks_[mark].recorded_bytes = bytes; }
   void end_lane(std::uint32_t lane) { lanes_[lane].ends = 1; }
   // Writes the header, with the counts of what was added. No calls after it.
   Header finish(Header header);
 
  private:
+  Operation read_back(std::uint32_t lane, std::uint64_t operation) const;
+  void write_back(std::uint32_t lane, std::uint64_t operation, const Operation& changed);
   void flush(std::uint32_t lane);
   void end_turn();
   void write_at(std::uint64_t offset, const void* data, std::size_t bytes);
@@ -46,6 +59,8 @@ class PlanWriter {
   std::vector<Lane> lanes_;
   std::vector<std::uint64_t> limits_;  // of operations, by lane
   std::vector<std::vector<Operation>> buffers_;
+  std::vector<std::vector<std::uint32_t>> stack_buffers_;
+  std::uint32_t largest_stack_ = 0;
   std::vector<Mark> marks_;
   std::vector<Turn> turns_;  // not yet written
   Turn turn_;

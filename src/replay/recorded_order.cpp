@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t turn_window = 16384;
 // A hand-over takes less than a microsecond while the next thread still looks on; a sleeping one takes ten.
 constexpr int looks = 4000;
+// Longer turns of others are slept through: looking on takes a processor from them.
+constexpr std::uint32_t short_turn = 200;  // operations
 constexpr std::uint64_t longest_sleep_ns = 1'000'000'000;
 
 // What a lane's word says.
@@ -24,8 +26,8 @@ constexpr std::uint32_t sleeps = 2;
 constexpr std::uint32_t may_end = 3;
 
 // Until the word is neither of the two states of waiting.
-void await_change(std::atomic<std::uint32_t>& word) noexcept {
-  for (int look = 0; look < looks; ++look) {
+void await_change(std::atomic<std::uint32_t>& word, bool looks_on) noexcept {
+  for (int look = 0; looks_on && look < looks; ++look) {
     if (word.load(std::memory_order_acquire) != waits) return;
     _mm_pause();
   }
@@ -47,7 +49,8 @@ RecordedOrder::RecordedOrder(Stage& stage, std::uint64_t idle_ns, double pace)
       pace_(pace),
       entries_(stage.lane_count()),
       turn_window_(turn_window),
-      mark_bytes_(stage.plan().header().marks) {
+      mark_bytes_(stage.plan().header().marks),
+      system_calls_(stage.lane_count()) {
   const Header& header = stage.plan().header();
   turns_.open(stage.plan(), header.turns_offset, header.turns, turn_window_.begin(), turn_window);
   for (std::uint32_t lane = 0; lane < stage.lane_count(); ++lane) entries_[lane] = {this, lane};
@@ -75,9 +78,12 @@ void* RecordedOrder::enter(void* entry) {
 }
 
 void RecordedOrder::run_lane(std::uint32_t lane) {
+  stage_.enter(lane);
+  system_calls_.enter(lane);
   const bool ends = stage_.plan().lanes()[lane].ends != 0;
+  bool looks_on = true;
   while (true) {
-    await_turn(lane);
+    await_change(stage_.lane(lane).word, looks_on);
     if (stage_.lane(lane).word.load(std::memory_order_acquire) == may_end) return;
     stage_.lane(lane).word.store(waits, std::memory_order_release);
     while (!is_over_ && turn_.lane == lane) take_turn(lane);
@@ -88,6 +94,7 @@ void RecordedOrder::run_lane(std::uint32_t lane) {
     }
     // Read before the turn is given: from then on this lane may be joined.
     const bool is_done = stage_.lane(lane).operations.is_at_end();
+    looks_on = turn_.count < short_turn;
     give_turn(turn_.lane, has_turn);
     if (is_done && ends) return;
   }
@@ -104,17 +111,26 @@ void RecordedOrder::take_turn(std::uint32_t lane) {
 
 void RecordedOrder::perform(const Operation& operation) {
   if (operation.is_control()) return control(operation);
-  if (tells(operation)) return tell_allocator(operation);
+  if (tells(operation)) {
+    SystemCalls::begin();
+    tell_allocator(operation);
+    return SystemCalls::end();
+  }
   Slot& slot = stage_.slot_of(operation);
   if (slot.generation.load(std::memory_order_relaxed) != operation.generation) refuse_damaged();
+  SystemCalls::begin();
   call_heap(operation, slot);
-  if (slot.block != nullptr) touch(operation, slot);
+  SystemCalls::end();
+  if (operation.makes()) touch(operation, slot);
   slot.generation.store(generation_after(operation), std::memory_order_relaxed);
 }
 
 void RecordedOrder::control(const Operation& operation) {
   if (operation.kind == take_mark) {
     take_reading(operation.slot);
+  } else if (operation.kind == begin_measuring) {
+    start_faults_ = figures::minor_faults();
+    system_calls_.reset();
   } else if (operation.kind == start_thread && operation.slot < entries_.size()) {
     stage_.start(operation.slot, enter, &entries_[operation.slot]);
   } else {
@@ -143,8 +159,6 @@ void RecordedOrder::begin_next_turn() {
   turn_ = turns_.next();
   if (turn_.lane >= stage_.lane_count()) refuse_damaged();
 }
-
-void RecordedOrder::await_turn(std::uint32_t lane) noexcept { await_change(stage_.lane(lane).word); }
 
 void RecordedOrder::give_turn(std::uint32_t lane, std::uint32_t word) noexcept {
   auto& own = stage_.lane(lane).word;
@@ -180,13 +194,14 @@ void RecordedOrder::report(figures::Report& report) const {
   const auto from_ns = marks.size() == 0 ? 0 : marks[0].time_ns;
   const auto end_ns = std::max(stage_.plan().header().end_ns, from_ns + 1);
   const auto end = static_cast<double>(heap_bytes(last_.resident_bytes));
-  report.figure("peak_bytes", peak);
+  report.figure("peak_bytes", std::max(peak, end));
   report.figure("highest_bytes", highest);
   report.figure("mean_bytes", area > 0 ? area / static_cast<double>(end_ns - from_ns) : end);
   report.figure("end_bytes", end);
   report.figure("idle_bytes", static_cast<double>(heap_bytes(idle_bytes_)));
   report.figure("faults", static_cast<double>(faults_));
   report.figure("elapsed_ns", static_cast<double>(elapsed_ns_));
+  system_calls_.report(report);
   report.series("mark_bytes", mark_bytes_.first(mark_bytes_.size()));
 }
 

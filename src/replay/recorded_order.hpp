@@ -10,6 +10,7 @@
 #include "figures/mapped_array.hpp"
 #include "figures/report.hpp"
 #include "replay/stage.hpp"
+#include "replay/system_calls.hpp"
 
 namespace heapwright::replay {
 
@@ -39,7 +40,6 @@ class RecordedOrder {
   void control(const Operation& operation);
   void take_reading(std::uint32_t mark);
   void begin_next_turn();
-  void await_turn(std::uint32_t lane) noexcept;
   void give_turn(std::uint32_t lane, std::uint32_t word) noexcept;
   void await_end(std::uint32_t lane) noexcept;
   void take_last_readings();
@@ -57,6 +57,7 @@ class RecordedOrder {
   bool is_over_ = false;
   std::uint64_t start_faults_ = 0;
   std::uint64_t faults_ = 0;
+  SystemCalls system_calls_;
   std::uint64_t elapsed_ns_ = 0;
   figures::AnonymousMemory last_;
   std::uint64_t idle_bytes_ = 0;

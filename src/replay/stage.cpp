@@ -27,6 +27,7 @@ Stage::Stage(const char* path)
     lanes_[number].operations.open(plan_, lanes[number].offset, lanes[number].count,
                                    &windows_[number * window_], window_);
   }
+  if (plan_.header().part_count != 0) servers_.emplace(plan_, slots_);
 }
 
 std::uint64_t Stage::grown_bytes() const noexcept {

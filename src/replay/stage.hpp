@@ -7,28 +7,22 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "figures/mapped_array.hpp"
 #include "figures/process_figures.hpp"
 #include "replay/heap_calls.hpp"
 #include "replay/plan_file.hpp"
+#include "replay/servers.hpp"
+#include "replay/slot.hpp"
 
 namespace heapwright::replay {
-
-struct Slot {
-  void* block = nullptr;
-  std::uint32_t touched_pages = 0;  // of 4 KiB, from the block's begin
-  std::atomic<std::uint32_t> generation = 0;
-};
-static_assert(sizeof(Slot) == 16);
 
 struct alignas(64) LaneState {
   Stretch<Operation> operations;
   pthread_t thread = {};
   std::atomic<std::uint32_t> word = 0;  // the order's own
 };
-
-[[noreturn]] void refuse_damaged() noexcept;
 
 class Stage {
  public:
@@ -47,6 +41,10 @@ class Stage {
     return slots_[operation.slot];
   }
 
+  // The calling thread runs this lane from now on.
+  void enter(std::uint32_t lane) noexcept {
+    if (servers_) servers_->enter(lane);
+  }
   // Begins the thread of a lane, which runs entry(argument).
   void start(std::uint32_t number, void* (*entry)(void*), void* argument) noexcept;
   void join(std::uint32_t number) noexcept;
@@ -58,9 +56,11 @@ class Stage {
   figures::MappedArray<LaneState> lanes_;
   std::size_t window_;  // operations
   figures::MappedArray<Operation> windows_;
+  std::optional<Servers> servers_;  // where a change needs them
 };
 
-// The heap call of an operation, without its touching. Precondition: the slot has the operation's generation.
+// What an operation does to its block, without the touching. Precondition: the slot has the operation's
+// generation.
 inline void call_heap(const Operation& operation, Slot& slot) noexcept {
   const auto kind = operation.event_kind();
   if (trace::is_allocation(kind)) {
@@ -68,8 +68,10 @@ inline void call_heap(const Operation& operation, Slot& slot) noexcept {
   } else if (trace::is_release(kind) && slot.block != nullptr) {
     release_block(operation, slot.block);
     slot.block = nullptr;
+  } else if (operation.kind == serve_nothing || operation.kind == serve_drop) {
+    leave_out(operation, slot);
   } else {
-    refuse_damaged();
+    serve(operation, slot);
   }
 }
 
@@ -84,8 +86,7 @@ inline void touch(const Operation& operation, Slot& slot) noexcept {
 
 // The slot's generation behind the operation.
 inline std::uint32_t generation_after(const Operation& operation) noexcept {
-  const bool is_moved = trace::is_allocation(operation.event_kind()) && (operation.generation & 1U) != 0;
-  return operation.generation + (is_moved ? 2 : 1);
+  return operation.generation + (operation.moves() ? 2 : 1);
 }
 
 inline bool tells(const Operation& operation) noexcept {

@@ -26,6 +26,11 @@ std::uint64_t touched_in(const std::vector<trace::PageRun>& runs, std::size_t& f
 
 }  // namespace
 
+TouchedPages::TouchedPages(const order::Source& source, std::uint64_t from_ns) : source_(source) {
+  const auto& scans = source.scans();
+  while (next_scan_ + 1 < scans.size() && scans[next_scan_ + 1].end_ns < from_ns) ++next_scan_;
+}
+
 void TouchedPages::pass() {
   const auto& chunk = source_.scans()[next_scan_++];
   trace::ResidencyScan scan;
@@ -60,6 +65,13 @@ TouchedPages::Large TouchedPages::take(std::uint64_t address) {
   const Large block = found->second;
   live_.erase(found);
   return block;
+}
+
+void TouchedPages::set_maker(std::uint64_t address, std::uint32_t lane, std::uint64_t operation) {
+  const auto found = live_.find(address);
+  if (found == live_.end()) return;
+  found->second.lane = lane;
+  found->second.operation = operation;
 }
 
 void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer) const {

@@ -19,7 +19,8 @@ class TouchedPages {
   // Smaller blocks share their pages with others.
   static constexpr std::uint64_t least_bytes = 16384;
 
-  explicit TouchedPages(const order::Source& source) : source_(source) {}
+  // Of the scans before that time only the last one counts.
+  TouchedPages(const order::Source& source, std::uint64_t from_ns);
 
   // When the next scan is to be looked at; UINT64_MAX behind the last one.
   std::uint64_t next_ns() const noexcept {
@@ -42,6 +43,8 @@ class TouchedPages {
   std::uint8_t make(std::uint64_t address, const Large& block);
   // The block leaves its address; it must be settled. Its size is 0 when none is known there.
   Large take(std::uint64_t address);
+  // The block there counts as made by another operation; nothing where it is none of these.
+  void set_maker(std::uint64_t address, std::uint32_t lane, std::uint64_t operation);
   // What was seen of it, or is kept of it, is written to the operation that made it.
   void settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer) const;
   // All that still live.

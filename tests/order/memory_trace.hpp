@@ -145,8 +145,9 @@ class MemoryTrace final : public Source {
         batch.usable.push_back(call.usable);
         batch.address.push_back(call.address);
         batch.old_address.push_back(call.old_address);
-        if (!call.kernel.is_nothing())
+        if (!call.kernel.is_nothing()) {
           batch.kernel.push_back({static_cast<std::uint32_t>(index), call.kernel});
+        }
       }
     }
 

@@ -225,8 +225,9 @@ TEST(MakePlan, TurnsAndSlotsFollowARandomProgram) {
   }
   const PlanOf plan(trace);
   std::vector<std::vector<Operation>> operations;
-  for (std::uint32_t lane = 0; lane < plan.header().lanes; ++lane)
+  for (std::uint32_t lane = 0; lane < plan.header().lanes; ++lane) {
     operations.push_back(plan.operations(lane));
+  }
   const PlanFile file(plan.path());
   std::vector<std::size_t> next(operations.size());
   std::map<std::uint32_t, std::uint32_t> generations;

@@ -17,11 +17,12 @@ namespace heapwright::replay {
 
 class PlanOf {
  public:
-  explicit PlanOf(order::MemoryTrace& trace) : path_(::testing::TempDir() + "plan-XXXXXX") {
+  explicit PlanOf(order::MemoryTrace& trace, const ChangeRequest& change = {}, std::uint64_t calls = 0)
+      : path_(::testing::TempDir() + "plan-XXXXXX") {
     const int descriptor = mkstemp(path_.data());
     if (descriptor >= 0) close(descriptor);
     trace.seal();
-    header_ = make_plan(trace, path_);
+    header_ = make_plan(trace, path_, change, calls);
   }
   ~PlanOf() { std::remove(path_.c_str()); }
   PlanOf(const PlanOf&) = delete;

@@ -61,6 +61,19 @@ TEST(TouchedPages, WhatAReallocGaveBackWasNotTouched) {
   EXPECT_EQ(operations[1].touch, touch_all);
 }
 
+TEST(TouchedPages, WhatWasJoinedIsTouchedAsItsLastBlock) {
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, 40 * page, 2);
+  trace.malloc(0, 2'000, 0x900000, 1000 * page, 2);
+  trace.free(0, 3'000, 0x100000);
+  scan(trace, 10'000, 0x900000, 500);
+  trace.free(0, 30'000, 0x900000);
+  const PlanOf plan(trace, {{{Change::reserve, 0}}, {0, 0, 1}});
+  const auto operations = plan.operations(0);
+  EXPECT_EQ(operations[0].size, 1000 * page);
+  EXPECT_EQ(touched_pages(operations[0]), 500u);
+}
+
 TEST(TouchedPages, ABlockMadeDuringTheScanIsNotKnown) {
   auto trace = trace_of_threads(1);
   trace.malloc(0, 10'050, 0x100000, 1000 * page);

@@ -13,14 +13,18 @@ from pathlib import Path
 from heapwright.measure.allocators import REFERENCE, Allocator, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.model.records import Metadata
-from heapwright.replay import settings
+from heapwright.replay import obedience, settings
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Allocator):
-    """An allocator with settings; variables: the environment that brings them about."""
+    """An allocator with settings; variables: the environment that brings them about.
+
+    change: the text of the change with which the recording is replayed; "": as recorded.
+    """
 
     variables: Mapping[str, str] = field(default_factory=dict)
+    change: str = ""
 
     def environment(self) -> dict[str, str]:
         """The environment of a process that it serves, without settings of others."""
@@ -49,6 +53,7 @@ def choose(
 ) -> Chosen:
     """Everything named, or all that is here; searches: with a grid of settings for each. MeasureError."""
     parsed = [settings.parse(text) for text in sets]
+    asked = len(parsed)
     notes: list[str] = []
     found = [_plain(allocator) for allocator in shelf.choose(on)]
     if searches:
@@ -61,12 +66,30 @@ def choose(
             shelf.choose([REFERENCE])[0]
         )
     others = [a for a in found if (a.path, dict(a.variables)) != (reference.path, dict(reference.variables))]
-    for allocator, chosen in parsed:
+    for number, (allocator, chosen) in enumerate(parsed):
         base = shelf.choose([allocator])[0]
         words = ",".join(f"{name}={value}" for name, value in chosen.items())
         variables = settings.environment_of(allocator, chosen)
-        others.append(Candidate(f"{allocator} {words}", base.version, base.path, variables))
+        candidate = Candidate(f"{allocator} {words}", base.version, base.path, variables)
+        try:
+            obedience.check(shelf, candidate, allocator, chosen)
+        except MeasureError as error:
+            if number < asked:
+                raise
+            notes.append(f"not tried: {error}")
+            continue
+        others.append(candidate)
     return Chosen(_with_own_names([reference, *others]), is_recorded, notes)
+
+
+def with_changes(chosen: Chosen, changes: Sequence[str]) -> Chosen:
+    """Each candidate as recorded, and with each change."""
+    both = [
+        replace(candidate, name=f"{candidate.name} {change}" if change else candidate.name, change=change)
+        for candidate in chosen.candidates
+        for change in ("", *changes)
+    ]
+    return replace(chosen, candidates=both)
 
 
 def _plain(allocator: Allocator) -> Candidate:

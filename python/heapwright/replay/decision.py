@@ -3,7 +3,8 @@
 
 Memory is a prediction for the recorded process: what was recorded, and how much more or less than the
 reference the candidate's replay takes. There is a difference only where it is larger than the noise of the
-runs and larger than the error that the replay of the reference shows.
+runs and larger than the error: for memory the one that the replay of the reference shows, for time the range
+of the dry runs that are subtracted.
 """
 
 from __future__ import annotations
@@ -47,18 +48,23 @@ FIGURES = (
 )
 
 
-def dry_cpu_ns(runs: Sequence[Mapping[str, Any]]) -> float:
-    """What the replay takes without a heap call; 0 where it could not be run."""
-    return median(float(run["cpu_ns"]) for run in runs) if runs else 0.0
+class Dry(NamedTuple):
+    """What the replay takes without a heap call, and how far its runs lie apart; 0: it could not be run."""
+
+    cpu_ns: float = 0.0
+    range_ns: float = 0.0
+
+
+def dry_of(runs: Sequence[Mapping[str, Any]]) -> Dry:
+    times = [float(run["cpu_ns"]) for run in runs]
+    return Dry(median(times), max(times) - min(times)) if times else Dry()
 
 
 class Table:
     """The figures of all candidates; the first is the reference, with its control behind it."""
 
-    def __init__(
-        self, memory: Sequence[Arm], time: Sequence[Arm], dry_ns: float, truth: Fidelity | None
-    ) -> None:
-        self.dry_ns = dry_ns
+    def __init__(self, memory: Sequence[Arm], time: Sequence[Arm], dry: Dry, truth: Fidelity | None) -> None:
+        self.dry = dry
         self._truth = truth
         self._arms = {True: memory, False: time}
 
@@ -79,7 +85,7 @@ class Table:
         if arm.failure:
             return []
         if figure.key == "time_ns":
-            return [max(float(run["cpu_ns"]) - self.dry_ns, 0.0) for run in arm.runs]
+            return [float(run["cpu_ns"]) - self.dry.cpu_ns for run in arm.runs]
         return [float(run[figure.key]) for run in arm.runs]
 
     def _summary(self, figure: Figure, arms: Sequence[Arm]) -> Summary | None:
@@ -130,6 +136,8 @@ class Table:
         return float(getattr(self._truth.recorded, key)) - reference.median if reference else 0.0
 
     def _error(self, figure: Figure) -> float:
+        if figure.key == "time_ns":
+            return self.dry.range_ns
         if self._truth is None or not figure.is_memory:
             return 0.0
         return float(getattr(self._truth.errors, _AT_THE_END.get(figure.key, figure.key)))

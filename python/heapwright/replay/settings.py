@@ -105,6 +105,7 @@ KNOWN: Mapping[str, Mapping[str, _Way]] = {
     },
     "mimalloc": {
         "purge_delay": _Way("MIMALLOC_PURGE_DELAY", _count),
+        "decommit_delay": _Way("MIMALLOC_DECOMMIT_DELAY", _count),  # its name before 2.1
         "reset_delay": _Way("MIMALLOC_RESET_DELAY", _count),
         "page_reset": _Way("MIMALLOC_PAGE_RESET", _switch),
         "eager_commit": _Way("MIMALLOC_EAGER_COMMIT", _switch),

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from heapwright.replay import kernel_words
 from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE, Figure
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import WORD, Column, Record
@@ -25,24 +26,15 @@ def _written(figure: Figure, record: Record) -> str:
     if record["is_reference"]:
         return text
     if found["verdict"] in (BETTER, WORSE):
-        return f"{text} {signed_percent(found['relative_difference'])}"
+        return f"{text} {units.signed_percent(found['relative_difference'])}"
     return f"{text} {_MARKS[found['verdict']]}"
 
 
-def signed_percent(share: float) -> str:
-    """A difference as people read it.
-
-    >>> signed_percent(-0.123), signed_percent(1.5)
-    ('−12 %', '+150 %')
-    """
-    sign = "−" if share < 0 else "+"
-    return f"{sign}{abs(100 * share):.0f} %" if abs(share) >= 0.095 else f"{sign}{abs(100 * share):.1f} %"
-
-
 def _titled(record: Record) -> str:
-    """With the version, unless settings tell it from the plain one."""
+    """With the version, unless settings or a change tell it from the plain one."""
     version = record["version"]
-    return str(record["name"]) if record["variables"] or not version else f"{record['name']} {version}"
+    is_plain = not record["variables"] and not record["change"]
+    return str(record["name"]) if not version or not is_plain else f"{record['name']} {version}"
 
 
 def _column(figure: Figure) -> Column:
@@ -55,7 +47,8 @@ COLUMNS = (
 )
 
 
-def _rows(document: Mapping[str, Any]) -> list[Record]:
+def rows(document: Mapping[str, Any]) -> list[Record]:
+    """The candidates, for COLUMNS."""
     return [
         {**candidate, "is_reference": candidate["name"] == document["reference"]}
         for candidate in document["candidates"]
@@ -78,19 +71,33 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
     for figure in FIGURES[:2]:
         best = best_of(document, figure)
         if best is None:
-            lines.append(f"Nothing here has {figure.less} than {document['reference']}.")
+            lines.append(_none_better(document, figure))
             continue
         found = best["figures"][figure.key]
-        difference = signed_percent(found["relative_difference"])
+        difference = units.signed_percent(found["relative_difference"])
         amount = units.number(abs(found["difference"]), figure.unit)
         lines.append(f"{best['name']} has {figure.less}: {difference} ({amount}){_price(best, figure)}.")
     return lines
 
 
+def _none_better(document: Mapping[str, Any], figure: Figure) -> str:
+    reference = document["reference"]
+    verdicts = {
+        candidate["figures"].get(figure.key, {}).get("verdict")
+        for candidate in document["candidates"]
+        if candidate["name"] != reference
+    }
+    if WORSE in verdicts or not verdicts - {None}:
+        return f"Nothing here has {figure.less} than {reference}."
+    if UNKNOWN in verdicts:
+        return f"One run of each ranks nothing in {figure.label}."
+    return f"No difference in {figure.label} is larger than the replay's noise and error."
+
+
 def _price(candidate: Mapping[str, Any], of: Figure) -> str:
     """Where the candidate is worse."""
     worse = [
-        f"{figure.label} {signed_percent(candidate['figures'][figure.key]['relative_difference'])}"
+        f"{figure.label} {units.signed_percent(candidate['figures'][figure.key]['relative_difference'])}"
         for figure in FIGURES
         if figure is not of
         and figure.is_shown
@@ -135,36 +142,135 @@ def next_command(document: Mapping[str, Any]) -> str:
     best = best_of(document, FIGURES[1]) or best_of(document, FIGURES[0])
     if best is None:
         return f"heapwright replay {document['trace']} --set glibc.arena_max=1 tries a setting"
+    if best["change"]:
+        return f"heapwright explain {document['trace']} --question advice shows code for such changes"
     return str(best["command"])
 
 
-def on_console(document: Mapping[str, Any], console: Console) -> None:
+class Shown(NamedTuple):
+    """What is shown beside the decision."""
+
+    sites: int = 5
+    latency: bool = False
+    kernel: bool = False
+
+
+def about_sites(document: Mapping[str, Any], limit: int) -> list[str]:
+    """Which call sites make the difference in time between the reference and the fastest other candidate."""
+    best = best_of(document, FIGURES[0]) or _least_time(document)
+    found = best["call_sites"] if best else None
+    if not best or not found or not limit:
+        return []
+    names = f"{best['name']} and {document['reference']}"
+    sites = found["sites"][:limit]
+    if not sites:
+        return [f"No call site's time differs between {names} by more than noise."]
+    lines = [f"Timed call by call, {_between(names, best)}; most at {_these(sites, found)}:"]
+    for site in sites:
+        lines.append(
+            f"  {units.signed(site['difference_ns'], 'ns')} ± {units.number(site['noise_ns'], 'ns')}  "
+            f"{units.count(site['calls'])} {'call' if site['calls'] == 1 else 'calls'}  {site['name']}"
+        )
+    return lines
+
+
+def _between(names: str, best: Mapping[str, Any]) -> str:
+    found, cpu = best["call_sites"], best["figures"].get(FIGURES[0].key)
+    if abs(found["difference_ns"]) <= found["noise_ns"]:
+        return f"{names} take the same time in total"
+    beside = f" (CPU time: {units.signed(cpu['difference'], 'ns')})" if cpu else ""
+    return f"the difference between {names} is {units.signed(found['difference_ns'], 'ns')}{beside}"
+
+
+def _these(sites: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> str:
+    """With their part of the difference, unless other sites differ the other way as much."""
+    word = "this call site" if len(sites) == 1 else f"these {len(sites)} call sites"
+    together = sum(site["share"] for site in sites)
+    is_part = abs(found["difference_ns"]) > found["noise_ns"] and 0 < together < 1.005
+    return f"{word} ({100 * together:.0f} % of it)" if is_part else word
+
+
+def _least_time(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    measured = [c for c in document["candidates"] if c["call_sites"]]
+    return min(measured, key=lambda c: float(c["call_sites"]["ns"]), default=None)
+
+
+def _time_column(key: str, label: str) -> Column:
+    return Column(
+        key,
+        WORD,
+        label,
+        text=lambda record, _: "–" if record[key] is None else units.number(record[key], "ns"),
+    )
+
+
+LATENCY = (
+    Column("candidate", WORD, "allocator"),
+    Column("function", WORD, "function"),
+    Column("largest_bytes", WORD, "size to", text=lambda record, _: units.size(record["largest_bytes"])),
+    Column("calls", WORD, "calls", text=lambda record, _: units.count(record["calls"])),
+    _time_column("p50_ns", "p50"),
+    _time_column("p99_ns", "p99"),
+    _time_column("p999_ns", "p99.9"),
+    _time_column("max_ns", "max"),
+)
+
+
+def latency_rows(document: Mapping[str, Any]) -> list[Record]:
+    """Functions and sizes side by side, for LATENCY."""
+    found = [
+        {**group, "candidate": candidate["name"]}
+        for candidate in document["candidates"]
+        for group in candidate["functions"] or ()
+    ]
+    return sorted(found, key=lambda row: (row["function"], row["largest_bytes"]))
+
+
+def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> None:
     """Answer first, then the table, then how sure it is."""
     for line in verdict(document):
         console.print(line)
     console.print()
-    console.print(terminal.table(COLUMNS, _rows(document)))
+    console.print(terminal.table(COLUMNS, rows(document)))
     console.print()
-    for line in _below(document):
-        console.print(line)
+    for line in [*_with_gap(about_sites(document, shown.sites)), *below(document)]:
+        console.print(line, markup=False)
+    for columns, found in _more(document, shown):
+        console.print(terminal.table(columns, found))
 
 
-def as_markdown(document: Mapping[str, Any]) -> str:
+def _more(document: Mapping[str, Any], shown: Shown) -> list[tuple[Sequence[Column], list[Record]]]:
+    """The tables that were asked for."""
+    latency = [(LATENCY, latency_rows(document))] if shown.latency else []
+    return [*latency, *([(kernel_words.COLUMNS, kernel_words.rows(document))] if shown.kernel else [])]
+
+
+def _with_gap(lines: list[str]) -> list[str]:
+    return [*lines, ""] if lines else []
+
+
+def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
     """The same for documents."""
-    rows = [[column.written(row, {}) for column in COLUMNS] for row in _rows(document)]
+    table = [[column.written(row, {}) for column in COLUMNS] for row in rows(document)]
     lines = [
         *verdict(document),
         "",
-        *markdown.table([str(c.label) for c in COLUMNS], rows),
-        *_below(document),
+        *markdown.table([str(c.label) for c in COLUMNS], table),
+        *_with_gap(about_sites(document, shown.sites)),
+        *below(document),
     ]
+    for columns, found in _more(document, shown):
+        cells = [[column.written(row, {}) for column in columns] for row in found]
+        lines += ["", *markdown.table([str(c.label) for c in columns], cells)]
     return "\n".join(lines) + "\n"
 
 
-def _below(document: Mapping[str, Any]) -> Sequence[str]:
+def below(document: Mapping[str, Any]) -> Sequence[str]:
+    """How sure it is, and what the figures mean."""
     front = f"Best trade-offs of CPU time, peak, mean and p99.9: {', '.join(document['front'])}."
     return [
         *([front] if document["runs"] > 1 else []),  # a single run ranks nothing
+        *kernel_words.about(document),
         about_truth(document),
         about_touch(document),
         "Time is CPU time of the calls and of writing to fresh pages, with all threads at full speed; p99.9: "

@@ -83,6 +83,23 @@ def test_a_single_run_ranks_nothing(file: str, capsys: pytest.CaptureFixture[str
     assert "were recorded; errors: " in said
 
 
+def test_quick_replays_a_window_of_a_long_recording(
+    file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heapwright.cli.replay.QUICK_CALLS", 100)
+    words = ["replay", file, "--on", "glibc", "--set", "glibc.arena_max=1", "--quick", "--json"]
+    assert run_command(words) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert 0 < document["plan"]["begin_ns"] < document["plan"]["end_ns"]
+    assert document["plan"]["earlier_blocks"] > 0
+    assert 90 <= document["candidates"][0]["runs"]["time"][0]["calls"] <= 110
+    assert document["runs"] == 2
+    assert document["candidates"][1]["figures"]["time_ns"]["verdict"] != "unknown"
+    (note,) = [note for note in document["notes"] if note.startswith("a window of ")]
+    assert note.startswith("a window of 100 of 205 calls, ")
+    assert "that lived at its begin are made before, without the holes" in note
+
+
 def test_markdown(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["replay", file, "--on", "glibc", *QUICK, "--md"]) == 0
     assert "| allocator | CPU time | peak |" in capsys.readouterr().out
@@ -109,6 +126,9 @@ def test_crashing_and_hanging_allocators_are_rows(tmp_path: Path, capsys: pytest
         (["--on", "jemaloc"], "no allocator jemaloc; did you mean jemalloc?"),
         (["--on", "/no/such.so"], "no file /no/such.so"),
         (["--set", "glibc.arena_mx=1"], "did you mean arena_max?"),
+        (["--set", "glibc.arena_max=0"], "glibc.arena_max takes 1 to "),
+        (["--set", "glibc.tcache_count=-1"], "glibc.tcache_count takes 0 to "),
+        (["--on", "glibc,zzz"], "no allocator zzz; there are: "),
         (["--runs", "0"], "--runs takes 1 to 100"),
         (["--idle", "-1"], "--idle takes seconds"),
         (["--limit", "0"], "--limit takes seconds"),
@@ -131,6 +151,16 @@ def test_a_recording_that_is_not_whole_is_refused(tmp_path: Path, capsys: pytest
     assert "cannot be replayed truly: it is a sample" in capsys.readouterr().err
     assert run_command(["replay", file, "--on", "glibc", *QUICK, "--anyway"]) == 0
     assert "note: not a whole recording" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_recording_of_a_machine_with_other_pages_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(made_trace().meta("page_bytes", 16384).write(tmp_path / "other.heapwright"))
+    assert run_command(["replay", file]) == 2
+    assert "pages of its machine have 16384 bytes, those of a replay 4096" in capsys.readouterr().err
+    assert run_command(["replay", file, "--on", "glibc", *QUICK, "--anyway"]) == 0
+    assert "note: memory may be far off" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_recording_of_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
 from heapwright.replay import show
-from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WEIGHED, WORSE, Table, pareto_front
+from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WEIGHED, WORSE, Dry, Table, pareto_front
 from heapwright.replay.fidelity import Curve, Fidelity
 
 MIB = 1 << 20
@@ -47,7 +47,7 @@ def table_of(other_mib: float, error_mib: float) -> Table:
     return Table(
         arms(("a", memory(50)), ("b", memory(other_mib))),
         arms(("a", time(5, 5)), ("b", time(5, 5))),
-        0,
+        Dry(),
         truth(error_mib),
     )
 
@@ -73,18 +73,35 @@ def test_a_difference_within_the_replays_error_is_none(
 
 def test_the_replays_own_time_is_left_out() -> None:
     table = Table(
-        arms(("a", memory(1)), ("b", memory(1))), arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5))), 3e6, None
+        arms(("a", memory(1)), ("b", memory(1))),
+        arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5))),
+        Dry(3e6),
+        None,
     )
     assert figure(table, 0, "time_ns")["value"] == 6e6
     assert figure(table, 1, "time_ns")["relative_difference"] == pytest.approx(-2 / 3)
 
 
+def test_what_the_dry_runs_differ_by_is_no_difference() -> None:
+    both = arms(("a", memory(1)), ("b", memory(1)))
+    for apart_ns, verdict in ((5e6, SAME), (3e6, BETTER)):
+        table = Table(both, arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5))), Dry(6e6, apart_ns), None)
+        found = figure(table, 1, "time_ns")
+        assert (found["verdict"], found["difference"]) == (verdict, -4e6), "below 0 as well"
+        assert found["value"] == 0
+
+
 def test_noise_and_single_runs_rank_nothing() -> None:
     noisy = Table(
-        arms(("a", memory(1)), ("b", memory(1))), arms(("a", time(5, 9, 7)), ("b", time(6, 8, 4))), 0, None
+        arms(("a", memory(1)), ("b", memory(1))),
+        arms(("a", time(5, 9, 7)), ("b", time(6, 8, 4))),
+        Dry(),
+        None,
     )
     assert figure(noisy, 1, "time_ns")["verdict"] == SAME
-    single = Table(arms(("a", memory(1)), ("b", memory(1))), arms(("a", time(9)), ("b", time(5))), 0, None)
+    single = Table(
+        arms(("a", memory(1)), ("b", memory(1))), arms(("a", time(9)), ("b", time(5))), Dry(), None
+    )
     assert figure(single, 1, "time_ns")["verdict"] == UNKNOWN
 
 
@@ -95,6 +112,7 @@ def document(*, failure: str = "") -> dict[str, Any]:
             "name": name,
             "version": "1",
             "failure": "",
+            "change": "",
             "command": f"{name} run",
             "figures": table.figures_of(number),
         }
@@ -108,6 +126,11 @@ def document(*, failure: str = "") -> dict[str, Any]:
 def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
     assert show.verdict(document())[1] == "b has less memory at the peak: −25 % (20.0 MiB)."
     assert show.next_command(document()) == "b run"
+    changed = document()
+    changed["candidates"][1]["change"] = "arena@main"
+    assert show.next_command(changed) == (
+        "heapwright explain x.heapwright --question advice shows code for such changes"
+    )
 
 
 def test_without_a_winner_it_says_so() -> None:

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Where the calls' time goes: by call site beside the reference's, and by function and size.
+
+A time is the least of an operation over the runs of one candidate, which leaves out most of what other
+processes took. A site's time is that of its allocations, of writing to fresh pages of their blocks, and of
+these blocks' releases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, NamedTuple
+
+from heapwright.measure.runner import Arm
+from heapwright.model.sites import Site, Sites
+from heapwright.replay.decision import LEAST_DIFFERENCE
+
+# So many calls must be slower than a percentile for it to be known.
+_LEAST_SLOWER = 10
+_PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))
+Document = dict[str, Any]
+
+
+class SiteTime(NamedTuple):
+    """All runs' least times of a site's calls."""
+
+    calls: int = 0
+    ns: float = 0.0
+
+
+@dataclass(slots=True)
+class CallTimes:
+    """What one candidate's calls take."""
+
+    sites: dict[int, SiteTime] = field(default_factory=dict)
+    functions: list[Document] = field(default_factory=list)
+
+    @property
+    def ns(self) -> float:
+        """Of all sites."""
+        return sum(site.ns for site in self.sites.values())
+
+
+def read(text: str, runs: Sequence[Mapping[str, Any]], site_of_stack: Sequence[int]) -> CallTimes:
+    """What `heapwright-replay times` says; the runs know what a tick is. runs must not be empty."""
+    sums = json.loads(text)
+    ns = median(float(run["ns_per_tick"]) for run in runs)
+    found = CallTimes()
+    for stack, calls, ticks in zip(sums["stacks"], sums["stack_calls"], sums["stack_ticks"], strict=True):
+        number = site_of_stack[stack] if stack < len(site_of_stack) else 0
+        before = found.sites.get(number, SiteTime())
+        found.sites[number] = SiteTime(before.calls + calls, before.ns + ticks * ns)
+    found.functions = [_function(group, ns) for group in sums["groups"]]
+    return found
+
+
+def _function(group: Mapping[str, Any], ns: float) -> Document:
+    calls = int(group["calls"])
+    known = {
+        f"{name}_ns": group[f"{name}_ticks"] * ns if calls * (1 - share) >= _LEAST_SLOWER else None
+        for name, share in _PERCENTILES
+    }
+    return {
+        "function": group["function"],
+        "largest_bytes": group["largest_bytes"],
+        "calls": calls,
+        "sum_ns": group["ticks"] * ns,
+        **known,
+        "max_ns": group["most_ticks"] * ns,
+    }
+
+
+def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites: Sites) -> Document:
+    """own beside the reference: the sites whose difference is larger than noise, the largest first.
+
+    A site's noise is the difference of the reference's two measurements there, or, where that is larger,
+    twice the average share that such differences have in the time; at least LEAST_DIFFERENCE of its time.
+    """
+    apart = sum(
+        abs(time.ns - control.sites.get(number, SiteTime()).ns) for number, time in reference.sites.items()
+    )
+    relative = max(2 * apart / max(reference.ns, 1), LEAST_DIFFERENCE)
+    whole = own.ns - reference.ns
+    records = []
+    for number, time in own.sites.items():
+        before = reference.sites.get(number, SiteTime())
+        again = control.sites.get(number, SiteTime())
+        noise = max(abs(before.ns - again.ns), relative * max(before.ns, time.ns))
+        difference = time.ns - before.ns
+        if abs(difference) <= noise:
+            continue
+        records.append(
+            {
+                **_named(sites[number]),
+                "calls": time.calls,
+                "ns": time.ns,
+                "reference_ns": before.ns,
+                "difference_ns": difference,
+                "noise_ns": noise,
+                "share": difference / whole if whole else 0.0,
+            }
+        )
+    records.sort(key=lambda record: -abs(record["difference_ns"]))
+    return {
+        "ns": own.ns,
+        "reference_ns": reference.ns,
+        "difference_ns": whole,
+        "noise_ns": relative * max(reference.ns, own.ns),
+        "sites": records,
+    }
+
+
+def _named(site: Site) -> Document:
+    location = site.location
+    return {
+        "site": site.number,
+        "function": location.function,
+        "file": location.file,
+        "line": location.line,
+        "library": location.library,
+        "name": str(site),
+    }
+
+
+def of_arms(
+    arms: Sequence[Arm], texts: Mapping[int, str], sites: Sites
+) -> list[tuple[Document | None, list[Document] | None]]:
+    """For each candidate its sites (None for the reference) and its functions; None where it failed.
+
+    texts: by the arm's place, what `heapwright-replay times` said.
+    """
+    found = {place: read(text, arms[place].runs, sites.site_of_stack) for place, text in texts.items()}
+    reference = found.get(0)
+    control = found.get(1)
+    result: list[tuple[Document | None, list[Document] | None]] = []
+    for place, arm in enumerate(arms):
+        if arm.is_control:
+            continue
+        own = found.get(place)
+        by_site = None
+        if place and own and reference and control:
+            by_site = differences(own, reference, control, sites)
+        result.append((by_site, own.functions if own else None))
+    return result

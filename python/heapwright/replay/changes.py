@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""What --change asks for: blocks of call sites that are served otherwise than the recording did.
+
+Which changes there are, and what each does, the replay's program says (src/replay/change.hpp).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heapwright.measure.errors import MeasureError
+from heapwright.model import Trace
+from heapwright.model.selectors import selected, why_none
+from heapwright.model.sites import Site
+from heapwright.report import units
+
+# Behind it comes another change: names of functions and libraries have a + as well.
+_NEXT = re.compile(r"\+(?=[a-z_]+(?::\d+)?@)")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is done to the blocks of some sites.
+
+    words: as the replay's program takes it (arena, small_vector:64).
+    """
+
+    words: str
+    sites: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.words.partition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """text: as it was typed; stacks: for each call stack the number of its part from 1 on, 0: of none."""
+
+    text: str
+    parts: tuple[Part, ...]
+    stacks: bytes
+
+    @property
+    def words(self) -> str:
+        return "+".join(part.words for part in self.parts)
+
+
+def parse(text: str, trace: Trace) -> Change:
+    """ARENA@SITE,…, or several with + between them: MeasureError where it is none, or names no site.
+
+    A site is a function, function@file:line, or its number in explain's JSON.
+    """
+    sites = trace.sites()
+    parts: list[Part] = []
+    part_of: dict[int, int] = {}
+    for number, words in enumerate(_NEXT.split(text), 1):
+        name, chosen = _part(text, words, list(sites))
+        parts.append(Part(name, tuple(map(str, chosen))))
+        for site in chosen:
+            if site.number in part_of:
+                raise MeasureError(f"--change {text}: {site} is named twice; a block is served one way")
+            part_of[site.number] = number
+    return Change(text, tuple(parts), bytes(part_of.get(number, 0) for number in sites.site_of_stack))
+
+
+def _part(text: str, words: str, sites: list[Site]) -> tuple[str, list[Site]]:
+    """What is done, and where."""
+    name, separator, selectors = words.partition("@")
+    wanted = [part for part in _parts(selectors) if part]
+    if not separator or not name or not wanted:
+        raise MeasureError(f"--change {text}: what is to change and where, as arena@parse_line")
+    chosen: dict[int, Site] = {}
+    for selector in wanted:
+        found = selected(sites, selector)
+        if not found:
+            raise MeasureError(why_none(sites, selector))
+        chosen |= {site.number: site for site in found}
+    return name, list(chosen.values())
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Between commas, but those of template arguments and parameters."""
+    depth, begin = 0, 0
+    for at, letter in enumerate(text):
+        if letter in "(<{[":
+            depth += 1
+        elif letter in ")>}]":
+            depth = max(0, depth - 1)
+        elif letter == "," and depth == 0:
+            yield text[begin:at].strip()
+            begin = at + 1
+    yield text[begin:].strip()
+
+
+def as_records(change: Change, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One for each part. plan: what the replay's program said of the changed plan."""
+    return [
+        {
+            "text": change.text,
+            "change": part.name,
+            "sites": list(part.sites),
+            **{key: int(plan[key][number]) for key in _COUNTS},
+        }
+        for number, part in enumerate(change.parts)
+    ]
+
+
+_COUNTS = (
+    "changed_blocks",
+    "changed_bytes",
+    "change_events",
+    "freed_by_others",
+    "moved_by_others",
+    "foreign_moves",
+    "never_freed",
+)
+
+
+_DONE = {"small_vector": "not made", "reserve": "made once"}
+
+
+def _about_events(record: Mapping[str, Any]) -> str:
+    count = record["change_events"]
+    words = {
+        "arena": f"the arena is reset {units.counted(count, 'time')}",
+        "reserve": (
+            f"{units.counted(count, 'step')} of growth gone; blocks keep their last capacity, which can be "
+            "twice what they hold, and the copying is not in it"
+        ),
+        "small_vector": f"{units.counted(count, 'call')} gone; that their owners are larger is not in it",
+    }
+    return words.get(record["change"], "")
+
+
+def _about_others(record: Mapping[str, Any]) -> str:
+    freed = units.counted(record["freed_by_others"], "block")
+    if record["change"] == "arena":
+        return f"{freed} freed by another thread than made them: their arena waits for its own thread"
+    return f"{freed} left with the heap: freed by another thread than made them"
+
+
+def note(record: Mapping[str, Any], is_one_of_several: bool = False) -> str:
+    """What became of the change, or of its part, in one line."""
+    done = _DONE.get(record["change"], "served so")
+    parts = [f"{units.counted(record['changed_blocks'], 'block')} {done}", _about_events(record)]
+    if record["freed_by_others"]:
+        parts.append(_about_others(record))
+    if record["moved_by_others"]:
+        moved = units.counted(record["moved_by_others"], "block")
+        parts.append(f"{moved} left with the heap: reallocated by another thread than made them")
+    if record["foreign_moves"]:
+        moves = units.counted(record["foreign_moves"], "realloc")
+        parts.append(f"{moves} there of blocks from elsewhere, as recorded")
+    if record["never_freed"]:
+        parts.append(f"{units.counted(record['never_freed'], 'block')} never freed")
+    title = f"{record['text']} ({record['change']})" if is_one_of_several else record["text"]
+    return f"{title}: {', '.join(part for part in parts if part)}"
+
+
+def notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    texts = [record["text"] for record in records]
+    return [note(record, texts.count(record["text"]) > 1) for record in records]

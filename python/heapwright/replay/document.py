@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""Puts the document together from what the runs gave. Its fields are described in fields.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from heapwright.measure import machine
+from heapwright.measure.runner import Arm
+from heapwright.model import Trace
+from heapwright.replay import changes, decision, fidelity, kernel
+from heapwright.replay.candidates import Candidate, Chosen
+from heapwright.replay.fields import SCHEMA
+from heapwright.report import units
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the runs gave.
+
+    plan: what the program said of it; changes: what became of them; calls: of each candidate its call sites
+    and its functions; pace: the share of the recorded time, 0: full speed; untimed: why no call was timed,
+    None or empty where there is nothing to say;
+    window_calls: about so many, of a window in the recording; 0: all.
+    """
+
+    plan: Mapping[str, Any]
+    changes: Sequence[Document]
+    memory: Sequence[Arm]
+    time: Sequence[Arm]
+    dry: Sequence[Document]
+    calls: Sequence[tuple[Document | None, list[Document] | None]]
+    runs: int
+    pace: float
+    untimed: str | None
+    window_calls: int
+
+
+def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
+    """The whole document."""
+    truth = _fidelity(chosen, measured)
+    table = decision.Table(measured.memory, measured.time, decision.dry_of(measured.dry), truth)
+    candidates = _candidates(trace, measured, table, truth)
+    plan = measured.plan
+    return {
+        "schema": SCHEMA,
+        "trace": str(trace.path),
+        "program": trace.metadata.program,
+        "recorded_on": trace.metadata.allocator,
+        "machine": machine.describe(),
+        "notes": _notes(trace, chosen, measured, truth),
+        "plan": {
+            "threads": len(trace.threads),
+            **{key: int(value) for key, value in plan.items() if not isinstance(value, list)},
+        },
+        "changes": list(measured.changes),
+        "pace": measured.pace,
+        "fidelity": _as_record(truth),
+        "dry_cpu_ns": table.dry.cpu_ns,
+        "reference": chosen.candidates[0].name,
+        "is_recorded": chosen.is_recorded,
+        "runs": measured.runs,
+        "moments": {
+            "time_ns": plan["mark_ns"],
+            "recorded_bytes": plan["recorded_bytes"] if truth else None,
+        },
+        "candidates": candidates,
+        "front": decision.pareto_front({c["name"]: c["figures"] for c in candidates}),
+    }
+
+
+def _candidates(
+    trace: Trace, measured: Measured, table: decision.Table, truth: fidelity.Fidelity | None
+) -> list[Document]:
+    both = zip(_without_control(measured.memory), _without_control(measured.time), strict=True)
+    return [
+        {
+            **_candidate(arm.allocator, trace.metadata.program),
+            "failure": arm.failure or other.failure,
+            "runs": {"memory": _figures(arm.runs), "time": _figures(other.runs)},
+            "figures": table.figures_of(number),
+            "resident_bytes": _over_time(arm, truth),
+            "call_sites": measured.calls[number][0],
+            "functions": measured.calls[number][1],
+            "kernel": kernel.of_arms(arm, other),
+        }
+        for number, (arm, other) in enumerate(both)
+    ]
+
+
+def _fidelity(chosen: Chosen, measured: Measured) -> fidelity.Fidelity | None:
+    arm = measured.memory[0]
+    if not chosen.is_recorded or not arm.runs:
+        return None
+    return fidelity.compare(measured.plan["mark_ns"], measured.plan["recorded_bytes"], _mean_of_runs(arm))
+
+
+def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fidelity | None) -> list[str]:
+    """What a reader has to know before the figures."""
+    notes, plan = list(chosen.notes), measured.plan
+    if measured.window_calls:
+        notes.append(_about_window(trace, measured))
+    if plan["before_recording"]:
+        notes.append(
+            f"{int(plan['before_recording'])} calls about blocks from before the recording are left out"
+        )
+    if plan["unseen_releases"]:
+        notes.append(
+            f"{int(plan['unseen_releases'])} releases were not seen and are put where they must have been"
+        )
+    if plan["damaged_chunks"]:
+        notes.append(f"{int(plan['damaged_chunks'])} damaged chunks are left out")
+    notes.extend(changes.notes(measured.changes))
+    if truth is None:
+        notes.append("nothing says how true the replay's memory is: no reading of it in the recording")
+    if measured.untimed:
+        notes.append(f"times by call site: {measured.untimed}")
+    if not measured.pace:
+        notes.append(
+            "replayed at full speed: allocators that give memory back by the clock keep more (--pace)"
+        )
+    cpus = trace.metadata.condition_values.get("cpus", "")
+    here = str(machine.describe()["cpus"])
+    if cpus and cpus != here:
+        notes.append(
+            f"recorded with {cpus} processors, replayed with {here}: allocators adapt to their number"
+        )
+    return notes
+
+
+def _about_window(trace: Trace, measured: Measured) -> str:
+    plan = measured.plan
+    begin, end = units.duration(plan["begin_ns"]), units.duration(plan["end_ns"])
+    made = (
+        f"; {units.counted(int(plan['earlier_blocks']), 'block')} ({units.size(plan['earlier_bytes'])}) that "
+        "lived at its begin are made before, without the holes between them that they had"
+        if plan["earlier_blocks"]
+        else ""
+    )
+    return (
+        f"a window of {units.count(measured.window_calls)} of {units.count(trace.event_count)} calls, "
+        f"{begin} to {end} of the recording: all figures are of it{made}"
+    )
+
+
+def _mean_of_runs(arm: Arm) -> list[float]:
+    """Resident memory at the moments."""
+    return [sum(values) / len(values) for values in zip(*(r["mark_bytes"] for r in arm.runs), strict=True)]
+
+
+def _over_time(arm: Arm, truth: fidelity.Fidelity | None) -> list[float]:
+    """The same with what the process has beside its heap, where that is known; empty after a failure."""
+    if arm.failure or not arm.runs:
+        return []
+    beside = truth.beside_heap_bytes if truth else 0
+    return [max(0.0, value + beside) for value in _mean_of_runs(arm)]
+
+
+def _without_control(arms: Sequence[Arm]) -> list[Arm]:
+    return [arm for arm in arms if not arm.is_control]
+
+
+def _candidate(allocator: object, program: str) -> Document:
+    assert isinstance(allocator, Candidate)
+    return {
+        **asdict(allocator),
+        "variables": dict(allocator.variables),
+        "command": allocator.command(program),
+    }
+
+
+def _figures(runs: Sequence[Mapping[str, Any]]) -> list[Document]:
+    return [{key: value for key, value in run.items() if not isinstance(value, list)} for run in runs]
+
+
+def _as_record(truth: fidelity.Fidelity | None) -> Document | None:
+    if truth is None:
+        return None
+    return {
+        "recorded": truth.recorded._asdict(),
+        "replayed": truth.replayed._asdict(),
+        "errors": truth.errors._asdict(),
+        "beside_heap_bytes": truth.beside_heap_bytes,
+        "relative_peak": truth.relative_peak,
+    }

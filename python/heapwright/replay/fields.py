@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""The fields of the document heapwright.replay/1: names, units and what they mean.
+
+schema.py makes the JSON schema of them. A unit that report/ does not know is a name in the schema's $defs.
+"""
+
+from __future__ import annotations
+
+from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE
+from heapwright.replay.fidelity import KEYS
+from heapwright.report.columns import Choice, Column, Many
+
+SCHEMA = "heapwright.replay/1"
+
+# "number" is 0 or more, "difference" any number.
+CURVE = tuple(Column(key, "number") for key in KEYS)
+
+FIDELITY = (
+    Column("recorded", CURVE),
+    Column("replayed", CURVE, about="On the recorded allocator, with what the process has beside its heap."),
+    Column("errors", CURVE, about="By how much the replay is off."),
+    Column("beside_heap_bytes", "difference"),
+    Column("relative_peak", "difference", about="The error of the peak; above 0: the replay has more."),
+)
+
+PLAN = (
+    Column("threads"),
+    Column("operations"),
+    Column("lanes", about="Threads with calls."),
+    Column("turns", about="How often another thread went on."),
+    Column("slots"),
+    Column("peak_live_bytes"),
+    Column("before_recording", about="Calls about blocks from before the recording: left out."),
+    Column("failed", about="Calls that gave no block."),
+    Column("unseen_releases", about="Put where they must have been."),
+    Column("damaged_chunks"),
+    Column("begin_ns", about="Of the recording, or of the window in it that --quick replays."),
+    Column("end_ns"),
+    Column("earlier_blocks", about="Blocks that lived at the begin of the window."),
+    Column("earlier_bytes"),
+    Column("large_blocks", about="Of at least 16 KiB."),
+    Column("seen_blocks", about="Those of them whose pages a scan saw."),
+)
+
+CHANGE = (
+    Column("text", "text", about="Of the whole --change, as it was typed."),
+    Column("change", "text"),
+    Column("sites", Many("text")),
+    Column("changed_blocks", about="Served so, or with fewer calls."),
+    Column("changed_bytes"),
+    Column("change_events", about="Resets of arenas; steps of growth, or calls, that are gone."),
+    Column("freed_by_others", about="By another thread than made them."),
+    Column("moved_by_others", about="Reallocated by another thread, and left with the heap."),
+    Column("foreign_moves", about="Reallocs there of blocks from elsewhere: as recorded."),
+    Column("never_freed"),
+)
+
+MOMENTS = (
+    Column("time_ns", Many("number"), about="Up to 256 moments of the recording."),
+    Column("recorded_bytes", "amounts_or_null", about="Resident then; null where unknown."),
+)
+
+FIGURE = (
+    Column("value", "number", about="Of memory a prediction for the process where that is known."),
+    Column("spread", "number"),
+    Column("low", "number"),
+    Column("high", "number"),
+    Column("noise", "number", about="The relative difference that two halves of the same runs may show."),
+    Column("runs"),
+    Column("difference", "difference", about="To the reference."),
+    Column("relative_difference", "difference"),
+    Column("verdict", Choice((BETTER, WORSE, SAME, UNKNOWN))),
+)
+
+CALL_SITE = (
+    Column("site"),
+    Column("function", "text"),
+    Column("file", "text"),
+    Column("line"),
+    Column("library", "text"),
+    Column("name", "text"),
+    Column("calls"),
+    Column("ns", "number"),
+    Column("reference_ns", "number"),
+    Column("difference_ns", "difference"),
+    Column("noise_ns", "number"),
+    Column("share", "difference", about="Of the whole difference."),
+)
+
+CALL_SITES = (
+    Column("ns", "number", about="Of all calls."),
+    Column("reference_ns", "number"),
+    Column("difference_ns", "difference"),
+    Column("noise_ns", "number"),
+    Column("sites", Many(CALL_SITE), about="Those whose difference is larger than noise, the largest first."),
+)
+
+_PERCENTILE = "Null with fewer than ten slower calls."
+FUNCTION = (
+    Column("function", "text"),
+    Column("largest_bytes", about="Sizes from more than half of it."),
+    Column("calls"),
+    Column("sum_ns", "number"),
+    Column("p50_ns", "amount_or_null", about=_PERCENTILE),
+    Column("p99_ns", "amount_or_null", about=_PERCENTILE),
+    Column("p999_ns", "amount_or_null", about=_PERCENTILE),
+    Column("max_ns", "number"),
+)
+
+COUNTED = (Column("median", "number"), Column("low", "number"), Column("high", "number"))
+
+SYSTEM_CALL = (Column("calls", COUNTED), Column("ns", COUNTED))
+
+KERNEL = (
+    Column("faults", COUNTED, about="In recorded order."),
+    Column("voluntary_switches", COUNTED, about="With all threads at full speed: it had to wait."),
+    Column("involuntary_switches", COUNTED, about="The same: others of the machine or its threads ran."),
+    Column(
+        "system_calls",
+        "system_calls_or_null",
+        about="Of the heap calls in recorded order, by kind: mmap, munmap, mremap, madvise, mprotect, brk, "
+        "futex, other; not those of threads that the allocator has of its own. Null where the kernel cannot "
+        "tell (before Linux 5.11).",
+    ),
+)
+
+RUNS = (Column("memory", Many("raw_figures")), Column("time", Many("raw_figures")))
+
+CANDIDATE = (
+    Column("name", "text"),
+    Column("version", "text"),
+    Column("path", "text", about="Of the library; empty: the C library's own."),
+    Column("variables", "texts", about="The settings' environment."),
+    Column("change", "text", about="With which the recording is replayed; empty: as recorded."),
+    Column("command", "text", about="How to run the program so."),
+    Column("failure", "text", about="How it crashed, hung or failed; empty: it did not."),
+    Column(
+        "runs",
+        RUNS,
+        about="Raw figures of each run; calls and their times are of those that were clocked: all, of more "
+        "than 4 million one in eight.",
+    ),
+    Column("figures", "figures", about="What was not measured is not there."),
+    Column(
+        "resident_bytes",
+        Many("number"),
+        about="At each of the moments, with what the process has beside its heap; empty after a failure.",
+    ),
+    Column("call_sites", "call_sites_or_null", about="Null for the reference and where not measured."),
+    Column(
+        "functions",
+        "functions_or_null",
+        about="The calls' least times by function and size; null where not measured.",
+    ),
+    Column("kernel", "kernel_or_null", about="What it asks of the kernel; null after a failure."),
+)
+
+DOCUMENT = (
+    Column("schema", Choice((SCHEMA,))),
+    Column("trace", "text"),
+    Column("program", "text"),
+    Column("recorded_on", "text"),
+    Column("machine", "machine"),
+    Column("notes", Many("text"), about="What a reader has to know before the figures."),
+    Column("plan", PLAN),
+    Column("changes", Many(CHANGE), about="What became of each change of each --change."),
+    Column(
+        "pace", "number", about="The share of the recorded time that memory was replayed in; 0: full speed."
+    ),
+    Column("fidelity", "fidelity_or_null", about="Null where the recording does not tell."),
+    Column("dry_cpu_ns", "number", about="What the replay itself takes, left out of time_ns."),
+    Column("reference", "text", about="The candidate that the others are compared with."),
+    Column("is_recorded", "flag", about="The reference is what the recording ran on."),
+    Column("runs"),
+    Column("moments", MOMENTS),
+    Column("candidates", Many(CANDIDATE), about="The reference first."),
+    Column("front", Many("text"), about="Those that none beats in time, peak, mean and tail together."),
+)
+
+FIGURE_KEYS = tuple(figure.key for figure in FIGURES)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""What a candidate asks of the kernel: faults, waiting, and the system calls of its heap calls by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from heapwright.measure.runner import Arm
+
+Document = dict[str, Any]
+_CALLS, _NS = "_calls", "_ns"
+# A sentence is worth a difference of so many calls, and of this factor.
+_WORTH_CALLS = 1000
+_WORTH_FACTOR = 2
+
+
+def of_arms(memory: Arm, time: Arm) -> Document | None:
+    """None after a failure. Faults and system calls are those in recorded order, which hardly vary."""
+    if memory.failure or time.failure or not memory.runs or not time.runs:
+        return None
+    return {
+        "faults": _counted(memory.runs, "faults"),
+        "voluntary_switches": _counted(time.runs, "voluntary_switches"),
+        "involuntary_switches": _counted(time.runs, "involuntary_switches"),
+        "system_calls": _system_calls(memory.runs),
+    }
+
+
+def _counted(runs: Sequence[Mapping[str, Any]], key: str) -> Document:
+    values = [run[key] for run in runs]
+    return {"median": median(values), "low": min(values), "high": max(values)}
+
+
+def _system_calls(runs: Sequence[Mapping[str, Any]]) -> Document | None:
+    """By kind; None where the kernel could not tell."""
+    kinds = [key.removesuffix(_CALLS) for key in runs[0] if key.endswith(_CALLS)]
+    if not kinds:
+        return None
+    return {
+        kind: {"calls": _counted(runs, kind + _CALLS), "ns": _counted(runs, kind + _NS)} for kind in kinds
+    }
+
+
+def total(kernel: Mapping[str, Any] | None, of: str = "calls") -> float | None:
+    """All system calls of a candidate, or their time; None where they are not known."""
+    if not kernel or kernel["system_calls"] is None:
+        return None
+    return float(sum(kind[of]["median"] for kind in kernel["system_calls"].values()))
+
+
+def stand_out(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The candidates that make many more or fewer system calls than the reference does."""
+    reference = total(document["candidates"][0]["kernel"])
+    found = []
+    for candidate in document["candidates"][1:]:
+        own = total(candidate["kernel"])
+        if own is None or reference is None:
+            continue
+        is_far = max(own, reference) >= _WORTH_FACTOR * min(own, reference)
+        if is_far and abs(own - reference) >= _WORTH_CALLS:
+            found.append(candidate)
+    return found
+
+
+def most_of(kernel: Mapping[str, Any]) -> str:
+    """The kind of which there are most."""
+    calls: Mapping[str, Mapping[str, Any]] = kernel["system_calls"]
+    return max(calls, key=lambda kind: float(calls[kind]["calls"]["median"]))

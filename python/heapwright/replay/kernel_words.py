@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""What candidates ask of the kernel, for people: a sentence where it differs much, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from heapwright.replay import kernel
+from heapwright.report import units
+from heapwright.report.columns import WORD, Column, Record
+
+_MOST_NAMED = 3
+_SWITCHES = {"voluntary_switches": "waits (switches)", "involuntary_switches": "displaced (switches)"}
+
+COLUMNS = (
+    Column("kind", WORD, "kernel"),
+    Column("candidate", WORD, "allocator"),
+    Column("calls", WORD, "times", text=lambda record, _: units.count(record["calls"])),
+    Column("ns", WORD, "takes", text=lambda record, _: units.number(record["ns"], "ns")),
+)
+
+
+def rows(document: Mapping[str, Any]) -> list[Record]:
+    """Kinds, the candidates side by side, for COLUMNS; kinds that nobody asks for are left out."""
+    found = [
+        {"kind": kind, "candidate": candidate["name"], "calls": calls, "ns": ns}
+        for candidate in document["candidates"]
+        if candidate["kernel"]
+        for kind, calls, ns in _kinds(candidate["kernel"])
+    ]
+    asked = list(dict.fromkeys(row["kind"] for row in found))
+    asked = [kind for kind in asked if any(row["calls"] for row in found if row["kind"] == kind)]
+    return sorted((row for row in found if row["kind"] in asked), key=lambda row: asked.index(row["kind"]))
+
+
+def _kinds(asked: Mapping[str, Any]) -> Iterator[tuple[str, float, float | None]]:
+    for kind, sums in (asked["system_calls"] or {}).items():
+        yield kind, sums["calls"]["median"], sums["ns"]["median"]
+    yield "page faults", asked["faults"]["median"], None
+    for key, label in _SWITCHES.items():
+        yield label, asked[key]["median"], None
+
+
+def about(document: Mapping[str, Any]) -> list[str]:
+    """One line, where a candidate makes many more or fewer system calls than the reference."""
+    found = kernel.stand_out(document)[:_MOST_NAMED]
+    if not found:
+        return []
+    named = [document["candidates"][0], *found]
+    return [f"System calls of the heap calls: {', '.join(map(_said, named))}."]
+
+
+def _said(candidate: Mapping[str, Any]) -> str:
+    asked = candidate["kernel"]
+    calls, ns = kernel.total(asked), kernel.total(asked, "ns")
+    mostly = f", mostly {kernel.most_of(asked)}" if calls else ""
+    return f"{candidate['name']} {units.number(calls, 'count')} ({units.number(ns, 'ns')}{mostly})"

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""A replay as one offline page. It needs no script: the picture is SVG, and all texts are in the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from heapwright.replay import kernel_words, show
+from heapwright.replay.decision import BETTER, FIGURES, WORSE
+from heapwright.report import html, units
+from heapwright.report.columns import Column, Record
+from heapwright.report.markup import Child, Markup, joined, tag
+
+Document = Mapping[str, Any]
+_OWN_STYLE = Path(__file__).parent / "page.css"
+_WIDTH, _HEIGHT = 960, 320
+_LEFT, _BOTTOM, _TOP = 72, 28, 10
+_MOST_LINES = 6  # more are not told apart
+_GRID_STEPS = 4
+
+
+def render(document: Document, shown: show.Shown) -> str:
+    """The whole page as text."""
+    program = document["program"].rsplit("/", 1)[-1] or "a program"
+    return html.page(f"{program} replayed – heapwright", _OWN_STYLE, _body(document, shown))
+
+
+def _body(document: Document, shown: show.Shown) -> list[Markup]:
+    answer, *others = show.verdict(document)
+    who = tag("p", tag("b", document["program"]), f"   recorded on {document['recorded_on']}", class_="who")
+    return [
+        tag("header", who),
+        tag("h1", answer),
+        *(tag("p", line, class_="second") for line in others),
+        _section("Every candidate", _decision(document)),
+        *_memory(document),
+        *_sites(document, shown),
+        *_latency(document),
+        *_kernel(document),
+        _section("How sure it is", *(tag("p", line, class_="note") for line in show.below(document))),
+        _section("Next", tag("p", tag("code", show.next_command(document)))),
+        tag("footer", _machine(document)),
+    ]
+
+
+def _section(title: str, *children: Child) -> Markup:
+    return tag("section", tag("h2", title), *children)
+
+
+def _verdict_class(row: Record, column: Column) -> str:
+    found = row["figures"].get(column.key)
+    verdict = found.get("verdict") if found and not row["is_reference"] else None
+    return {BETTER: "better", WORSE: "worse"}.get(verdict or "", "")
+
+
+def _decision(document: Document) -> Markup:
+    return joined(
+        html.table(show.COLUMNS, show.rows(document), _verdict_class),
+        tag("p", "=: no difference beyond the noise and the error below.", class_="note"),
+    )
+
+
+def _lines(document: Document) -> list[tuple[str, Sequence[float]]]:
+    """The recording, what it is compared with, the best, then the others as they come."""
+    recorded = document["moments"]["recorded_bytes"]
+    first = [("recorded", recorded)] if recorded else []
+    measured = [c for c in document["candidates"] if c["resident_bytes"]]
+    best = [found["name"] for figure in FIGURES[:2] if (found := show.best_of(document, figure))]
+    measured.sort(key=lambda c: (c["name"] != document["reference"], c["name"] not in best))
+    return [*first, *((c["name"], c["resident_bytes"]) for c in measured[:_MOST_LINES])]
+
+
+def _memory(document: Document) -> list[Markup]:
+    times, lines = document["moments"]["time_ns"], _lines(document)
+    if len(times) < 2 or not lines:
+        return []
+    left_out = sum(1 for c in document["candidates"] if c["resident_bytes"]) - _MOST_LINES
+    rest = f"; {left_out} more in the table above" if left_out > 0 else ""
+    return [
+        _section(
+            "Resident memory over the recorded time",
+            _picture(times, lines),
+            tag("p", f"Read at the same {len(times)} moments of the recording{rest}.", class_="note"),
+        )
+    ]
+
+
+def _picture(times_ns: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]]) -> Markup:
+    most = max(max(values) for _, values in lines) or 1.0
+    begin, span = times_ns[0], (times_ns[-1] - times_ns[0]) or 1.0
+
+    def x(time_ns: float) -> float:
+        return _LEFT + (_WIDTH - _LEFT - 8) * (time_ns - begin) / span
+
+    def y(value: float) -> float:
+        return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - value / most)
+
+    grid = []
+    for step in range(_GRID_STEPS + 1):
+        value = most * step / _GRID_STEPS
+        height = f"{y(value):.1f}"
+        grid.append(tag("line", x1=_LEFT, x2=_WIDTH - 8, y1=height, y2=height, class_="grid"))
+        grid.append(tag("text", units.size(value), x=_LEFT - 8, y=height, class_="level"))
+    for time_ns, side in ((begin, "start"), (times_ns[-1], "end")):
+        label = units.duration(time_ns)
+        grid.append(tag("text", label, x=f"{x(time_ns):.1f}", y=_HEIGHT - 6, class_=f"moment {side}"))
+    drawn = [
+        tag(
+            "polyline",
+            tag("title", f"{name}: at most {units.size(max(values))}"),
+            points=" ".join(f"{x(at):.1f},{y(of):.1f}" for at, of in zip(times_ns, values, strict=True)),
+            class_=f"curve curve-{number}",
+        )
+        for number, (name, values) in _numbered(lines)
+    ]
+    legend = [
+        tag("li", tag("i", class_=f"swatch curve-{number}"), f"{name}  {units.size(max(values))}")
+        for number, (name, values) in _numbered(lines)
+    ]
+    box = f"0 0 {_WIDTH} {_HEIGHT}"
+    return joined(
+        tag("svg", *grid, *drawn, viewBox=box, role="img", aria_label="resident memory over time"),
+        tag("ul", *legend, class_="legend"),
+    )
+
+
+def _numbered(
+    lines: Sequence[tuple[str, Sequence[float]]],
+) -> list[tuple[int, tuple[str, Sequence[float]]]]:
+    """The recording is 0, whether it is there or not, so that a candidate keeps its colour."""
+    return list(enumerate(lines, 0 if lines[0][0] == "recorded" else 1))
+
+
+def _sites(document: Document, shown: show.Shown) -> list[Markup]:
+    title, *rest = show.about_sites(document, shown.sites) or [""]
+    if not title:
+        return []
+    items = [tag("li", line.strip()) for line in rest]
+    return [_section("Where the time differs", tag("p", title), tag("ul", *items, class_="sites"))]
+
+
+def _latency(document: Document) -> list[Markup]:
+    rows = show.latency_rows(document)
+    if not rows:
+        return []
+    table = html.table(show.LATENCY, rows)
+    return [_section("How long calls take", tag("details", tag("summary", "by function and size"), table))]
+
+
+def _kernel(document: Document) -> list[Markup]:
+    rows = kernel_words.rows(document)
+    if not rows:
+        return []
+    table = html.table(kernel_words.COLUMNS, rows)
+    summary = tag("summary", "faults, switches, system calls by kind")
+    return [_section("What they ask of the kernel", tag("details", summary, table))]
+
+
+def _machine(document: Document) -> str:
+    machine = document["machine"]
+    memory = units.size(machine["memory_bytes"])
+    return f"{document['runs']} runs of each, on {machine['cpu']}, {machine['cpus']} processors, {memory}."

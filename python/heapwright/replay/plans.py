@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""The plans of a replay: of the recording as it is, and of each change."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from heapwright.measure.errors import MeasureError
+from heapwright.measure.program import RunFailedError, run_program
+from heapwright.model import Trace
+from heapwright.replay import changes
+from heapwright.replay.candidates import Candidate
+from heapwright.replay.changes import Change
+
+# A plan's operations, their call stacks and turns, at most.
+PAGE_BYTES = 4096  # of src/figures/process_figures.hpp
+BYTES_PER_EVENT = 28
+_LIMIT_S = 24 * 3600.0
+
+
+class Maker:
+    """paths: of the plans, by the change's text; records: what became of the changes."""
+
+    def __init__(
+        self, program: Path, trace: Trace, candidate: Candidate, folder: Path, calls: int = 0
+    ) -> None:
+        """calls: of the recording, in a window; 0: all."""
+        self._calls = calls
+        self._program = program
+        self._trace = trace
+        self._environment = candidate.environment() | {"LD_PRELOAD": ""}
+        self._folder = folder
+        self.paths: dict[str, Path] = {}
+        self.records: list[dict[str, Any]] = []
+
+    def make(self, asked: Sequence[Change], step: Callable[[str], None]) -> dict[str, Any]:
+        """What the program says of the plan without a change. MeasureError."""
+        step("making the plan")
+        plan = self._plan("")
+        if not plan["operations"]:
+            raise MeasureError(f"{self._trace.path} has no heap call that can be replayed")
+        for number, change in enumerate(asked):
+            step(f"making the plan: {change.text}")
+            stacks = self._folder / f"stacks-{number}"
+            stacks.write_bytes(change.stacks)
+            try:
+                plan_so = self._plan(change.text, change.words, str(stacks))
+            except MeasureError as error:
+                raise MeasureError(f"--change {change.text}: {error}") from None
+            self.records += changes.as_records(change, plan_so)
+        return plan
+
+    def _plan(self, change: str, *words: str) -> dict[str, Any]:
+        path = self.paths[change] = self._folder / f"plan-{len(self.paths)}"
+        command = [str(self._program), "plan", str(self._trace.path), str(path), str(self._calls), *words]
+        try:
+            plan: dict[str, Any] = json.loads(run_program(command, self._environment, _LIMIT_S))
+        except RunFailedError as failure:
+            raise MeasureError(failure.line or f"making the plan {failure}") from None
+        return plan
+
+
+def check_room(calls: int, plans: int) -> None:
+    """Whether so many plans of so many calls fit into the folder for temporary files. MeasureError."""
+    needed = calls * BYTES_PER_EVENT * plans
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    if needed > free:
+        whole = "the plan takes" if plans == 1 else f"{plans} plans take"
+        raise MeasureError(
+            f"{whole} up to {needed >> 20} MiB and {tempfile.gettempdir()} has {free >> 20} MiB free; "
+            "name a folder with more room by TMPDIR"
+        )

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "replay/change_marker.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "trace/damage.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+void set_kind(Operation& operation, std::uint8_t kind) noexcept { operation.kind = kind & 0x7fU; }
+
+constexpr std::uint64_t cached_alignment_log2 = 4;  // of what a buffer_cache hands out
+
+const char* why_nothing(Change change) noexcept {
+  switch (change) {
+    case Change::reserve:
+      return "no block of these sites grows: there is nothing to reserve";
+    case Change::small_vector:
+      return "no block of these sites is so small, or none is made there";
+    default:
+      return "no block of these sites can be served so: none is made there, or other threads free or "
+             "reallocate them all";
+  }
+}
+
+// Of several parts it says which.
+[[noreturn]] void refuse_part(Change change, std::size_t parts) {
+  const auto* const found = std::find_if(change_names.begin(), change_names.end(),
+                                         [change](const ChangeName& name) { return name.change == change; });
+  const std::string name = parts > 1 ? std::string(found->name) + ": " : "";
+  throw trace::TraceError(name + why_nothing(change));
+}
+
+}  // namespace
+
+ChangeMarker::Block& ChangeMarker::block_of(std::uint32_t slot) {
+  if (slot >= blocks_.size()) blocks_.resize(std::max<std::size_t>(slot + 1, blocks_.size() * 2));
+  return blocks_[slot];
+}
+
+ChangeMarker::Maker ChangeMarker::maker_of(std::uint32_t slot, const Maker& own) const noexcept {
+  if (slot >= blocks_.size() || blocks_[slot].part == 0) return own;
+  const Block& block = blocks_[slot];
+  return change_of(block) == Change::reserve ? Maker{block.lane, block.operation} : own;
+}
+
+void ChangeMarker::serve(const Block& block, std::uint8_t serving, Operation& operation) const noexcept {
+  set_kind(operation, static_cast<std::uint8_t>(serving + block.part - 1));
+}
+
+void ChangeMarker::make(std::uint32_t lane, std::uint32_t stack, std::uint64_t address,
+                        Operation& operation) {
+  growth_.pass(lane);
+  Block& block = block_of(operation.slot);
+  const bool is_moved = (operation.generation & 1U) != 0;
+  if (is_moved && block.part != 0) {
+    block.address = address;
+    return move(lane, block, operation);
+  }
+  const auto part = request_.part_of(stack);
+  if (part == 0) return;
+  if (is_moved) {
+    if (request_.parts[part - 1U].change != Change::small_vector) ++counts_[part - 1U].foreign_moves;
+    return;
+  }
+  block = {};
+  block.operation = writer_.next_of(lane);
+  block.largest = block.size = block.asked = operation.size;
+  block.address = address;
+  block.lane = lane;
+  block.part = part;
+  block.kind = static_cast<std::uint8_t>(operation.kind);
+  begin(lane, block, operation);
+}
+
+void ChangeMarker::begin(std::uint32_t lane, Block& block, Operation& operation) {
+  const ChangePart& part = request_.parts[block.part - 1U];
+  if (part.has_server()) return begin_served(block, operation);
+  if (part.change == Change::reserve) {  // counted when it grows
+    return growth_.make(lane, {block.operation, 0, operation.slot, block.part});
+  }
+  if (operation.size > part.bytes) {
+    block.part = 0;
+    return;
+  }
+  ChangeCounts& counts = counts_of(block);
+  ++counts.blocks;
+  ++counts.events;
+  counts.bytes += operation.size;
+  set_kind(operation, serve_nothing);
+}
+
+void ChangeMarker::begin_served(Block& block, Operation& operation) {
+  if (change_of(block) == Change::buffer_cache && operation.alignment_log2 > cached_alignment_log2) {
+    block.part = 0;
+    return;
+  }
+  ++counts_of(block).blocks;
+  counts_of(block).bytes += operation.size;
+  if (change_of(block) != Change::arena) return serve(block, serve_make, operation);
+  Arena& arena = arena_of(block);
+  ++arena.live;
+  serve(block, std::exchange(arena.is_left, false) ? serve_first : serve_make, operation);
+}
+
+void ChangeMarker::move(std::uint32_t lane, Block& block, Operation& operation) {
+  block.is_shared = block.is_shared || lane != block.lane;
+  block.size = operation.size;
+  block.asked += operation.size;
+  block.largest = std::max(block.largest, block.size);
+  const Change change = change_of(block);
+  if (change == Change::small_vector) {
+    move_inside(block, operation);
+  } else if (change == Change::reserve) {
+    growth_.take(lane);
+    ++counts_of(block).events;
+    counts_of(block).blocks += block.is_moved ? 0 : 1;
+    set_kind(operation, serve_nothing);
+  } else {
+    move_served(lane, block, operation);
+  }
+  block.is_moved = true;
+}
+
+void ChangeMarker::move_served(std::uint32_t lane, Block& block, Operation& operation) {
+  if (block.lane != lane && request_.parts[block.part - 1U].is_of_one_thread()) {
+    ++counts_of(block).moved_by_others;
+    block.asked -= operation.size;
+    return leave_to_heap(operation.slot, block);
+  }
+  counts_of(block).bytes += operation.size;
+  moves_[operation.slot].push_back({writer_.next_of(lane), static_cast<std::uint8_t>(operation.kind)});
+  serve(block, serve_make, operation);
+}
+
+// What outgrows the room is a block from here on.
+void ChangeMarker::move_inside(Block& block, Operation& operation) {
+  if (operation.size > request_.parts[block.part - 1U].bytes) {
+    block.part = 0;
+    return;
+  }
+  ++counts_of(block).events;
+  set_kind(operation, serve_nothing);
+}
+
+void ChangeMarker::release(std::uint32_t lane, Operation& operation) {
+  Block& block = block_of(operation.slot);
+  const bool is_reserved = block.part != 0 && change_of(block) == Change::reserve;
+  if (!is_reserved) growth_.pass(lane);
+  if (block.part == 0) return;
+  if (is_reserved) {
+    release_reserved(lane, block, operation);
+  } else if (request_.parts[block.part - 1U].has_server()) {
+    release_served(lane, block, operation);
+  } else {
+    ++counts_of(block).events;
+    set_kind(operation, serve_drop);
+  }
+  block = {};
+}
+
+void ChangeMarker::release_served(std::uint32_t lane, Block& block, Operation& operation) {
+  const bool is_foreign = block.lane != lane && request_.parts[block.part - 1U].is_of_one_thread();
+  if (is_foreign) ++counts_of(block).freed_by_others;
+  if (change_of(block) == Change::arena) {
+    release_in_arena(lane, block, operation);
+  } else if (is_foreign) {
+    return leave_to_heap(operation.slot, block);
+  } else {
+    serve(block, serve_release, operation);
+  }
+  moves_.erase(operation.slot);
+}
+
+void ChangeMarker::release_in_arena(std::uint32_t lane, const Block& block, Operation& operation) {
+  serve(block, serve_release, operation);
+  if (!leave_arena(block)) return;
+  if (block.lane == lane) {
+    serve(block, serve_last, operation);
+  } else {
+    arena_of(block).is_left = true;
+  }
+}
+
+// Whether the block was the last one that lived in its arena.
+bool ChangeMarker::leave_arena(const Block& block) {
+  if (--arena_of(block).live != 0) return false;
+  ++counts_of(block).events;
+  return true;
+}
+
+// Where a block takes the old one's place, that is as if it had been there from the start.
+void ChangeMarker::release_reserved(std::uint32_t lane, const Block& block, Operation& operation) {
+  const auto made = growth_.take(lane);
+  const bool is_of_part = made.part == block.part && made.slot != operation.slot;
+  const Block* grown = is_of_part ? &blocks_[made.slot] : nullptr;
+  const bool is_own = block.lane == lane && !block.is_shared;
+  const bool replaces = grown != nullptr && is_own && grown->part == block.part &&
+                        grown->operation == made.operation && grown->lane == lane && !grown->is_moved &&
+                        GrowthByCopies::may_be_copied(block.size, made.other_calls);
+  if (replaces && GrowthByCopies::is_larger(block.size, grown->size)) {
+    ++replaced_[block.part - 1U].by_larger;
+    take_over(block, operation.slot, made.slot);
+    return set_kind(operation, serve_drop);
+  }
+  replaced_[block.part - 1U].by_others += replaces ? 1 : 0;
+  settle(block);
+  operation.size = block.largest & largest_size;
+}
+
+void ChangeMarker::take_over(const Block& old, std::uint32_t old_slot, std::uint32_t new_slot) {
+  Block& grown = blocks_[new_slot];
+  ++counts_of(old).events;
+  counts_of(old).blocks += old.is_moved ? 0 : 1;
+  std::uint64_t touch = touch_all;
+  writer_.change(grown.lane, grown.operation, [&](Operation& made) {
+    touch = made.touch;
+    set_kind(made, serve_take);
+    made.size = old_slot;
+  });
+  writer_.change(old.lane, old.operation, [&](Operation& first) { first.touch = touch & 255U; });
+  touched_.set_maker(grown.address, old.lane, old.operation);
+  grown.operation = old.operation;
+  grown.largest = std::max(grown.largest, old.largest);
+  grown.is_moved = true;
+}
+
+// As if it had never been served otherwise. An arena that would have been reset without it is not.
+void ChangeMarker::leave_to_heap(std::uint32_t slot, Block& block) {
+  --counts_of(block).blocks;
+  counts_of(block).bytes -= block.asked;
+  writer_.change(block.lane, block.operation, [&](Operation& made) { set_kind(made, block.kind); });
+  if (const auto moves = moves_.extract(slot)) {
+    for (const Move& move : moves.mapped()) {
+      writer_.change(block.lane, move.operation, [&](Operation& made) { set_kind(made, move.kind); });
+    }
+  }
+  if (change_of(block) == Change::arena && leave_arena(block)) arena_of(block).is_left = true;
+  block.part = 0;
+}
+
+// Its size is known now.
+void ChangeMarker::settle(const Block& block) {
+  if (!block.is_moved) return;
+  counts_of(block).bytes += block.largest;
+  writer_.change(block.lane, block.operation,
+                 [&](Operation& made) { made.size = block.largest & largest_size; });
+}
+
+void ChangeMarker::finish(Header& header) {
+  for (const Block& block : blocks_) {
+    if (block.part == 0) continue;
+    if (change_of(block) == Change::reserve) {
+      settle(block);
+    } else {
+      ++counts_of(block).never_freed;
+    }
+  }
+  header.part_count = request_.parts.size();
+  header.changed = counts_;
+  for (std::size_t number = 0; number < request_.parts.size(); ++number) {
+    header.parts[number] = request_.parts[number];
+    if (!replaced_[number].is_growth()) {
+      throw trace::TraceError(
+          "blocks of these sites give way to others of any size: they do not grow, and have nothing to "
+          "reserve");
+    }
+    if (counts_[number].blocks == 0) refuse_part(header.parts[number].change, request_.parts.size());
+  }
+}
+
+}  // namespace heapwright::replay

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "replay/servers.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "figures/refusal.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+using Server = Servers::Server;
+using Served = Servers::Served;
+
+// Whom the calling thread asks.
+struct Asked {
+  Servers::Place* servers = nullptr;  // by part
+  const ChangePart* parts = nullptr;
+  std::size_t part_count = 0;
+  Served* served = nullptr;
+  Slot* slots = nullptr;
+  std::size_t slot_count = 0;
+};
+constinit thread_local Asked asked;
+
+// One part's server for the calling thread.
+struct Part {
+  Change change;
+  Server& server;
+};
+
+Part part_of(const Operation& operation) noexcept {
+  const auto number = operation.part();
+  if (number >= asked.part_count) refuse_damaged();
+  return {asked.parts[number].change, reinterpret_cast<Server&>(asked.servers[number])};
+}
+
+// What malloc was asked for says nothing of alignment: a type's size is a multiple of it, and an array's too.
+Served request_of(const Operation& operation) noexcept {
+  constexpr int most = std::countr_zero(alignof(std::max_align_t));
+  const auto of_size =
+      static_cast<std::uint64_t>(std::min(std::countr_zero(std::uint64_t{operation.size}), most));
+  const std::uint64_t wanted = operation.alignment_log2;
+  return {operation.size, (wanted != 0 ? wanted : of_size) & 31U};
+}
+
+template <typename Memory>
+Memory* found(Memory* memory) {
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+void* allocate(const Part& part, const Served& wanted) noexcept {
+  try {
+    switch (part.change) {
+      case Change::arena:
+        return part.server.arena.allocate(wanted.size, wanted.alignment());
+      case Change::node_pool:
+        return part.server.pool.allocate(wanted.size, wanted.alignment());
+      case Change::buffer_cache:
+        return part.server.cache.allocate(wanted.size);
+      case Change::segregate:
+        return found(heapwright_heap_allocate(part.server.heap, wanted.size, wanted.alignment()));
+      default:
+        refuse_damaged();
+    }
+  } catch (const std::bad_alloc&) {
+    figures::give_up("no block of %zu bytes", static_cast<std::size_t>(wanted.size));
+  }
+}
+
+// An arena keeps it.
+void deallocate(const Part& part, void* block, const Served& given) noexcept {
+  if (part.change == Change::node_pool) part.server.pool.deallocate(block, given.size, given.alignment());
+  if (part.change == Change::buffer_cache) part.server.cache.release(block);
+  if (part.change == Change::segregate) heapwright_heap_free(part.server.heap, block);
+}
+
+void reset(const Part& part) noexcept {
+  if (part.change == Change::arena) part.server.arena.reset();
+}
+
+void make(const Operation& operation, Slot& slot) noexcept {
+  const Part part = part_of(operation);
+  if (operation.serving() == serve_first) reset(part);
+  const Served wanted = request_of(operation);
+  void* block = allocate(part, wanted);
+  Served& given = asked.served[operation.slot];
+  if (operation.moves() && slot.block != nullptr) {
+    std::memcpy(block, slot.block, std::min<std::uint64_t>(given.size, wanted.size));
+    deallocate(part, slot.block, given);
+  }
+  slot.block = block;
+  given = wanted;
+}
+
+void release(const Operation& operation, Slot& slot) noexcept {
+  if (slot.block == nullptr) refuse_damaged();
+  const Part part = part_of(operation);
+  deallocate(part, slot.block, asked.served[operation.slot]);
+  if (operation.serving() == serve_last) reset(part);
+  slot.block = nullptr;
+}
+
+// The other slot is this thread's as well: no other one does anything to a block between the begin of its
+// growth and its end.
+void take(const Operation& operation, Slot& slot) noexcept {
+  if (operation.size >= asked.slot_count) refuse_damaged();
+  slot.block = std::exchange(asked.slots[operation.size].block, nullptr);
+  slot.touched_pages = 0;
+}
+
+void begin(Servers::Place& place, Change change, heapwright_heap* heap) {
+  auto* const memory = static_cast<void*>(&place);
+  if (change == Change::arena) ::new (memory) heapwright::arena;
+  if (change == Change::node_pool) ::new (memory) heapwright::node_pool;
+  if (change == Change::buffer_cache) ::new (memory) cached_buffers::Cache;
+  if (change == Change::segregate) ::new (memory) heapwright_heap*(heap);
+}
+
+void end(Servers::Place& place, Change change) noexcept {
+  auto& server = reinterpret_cast<Server&>(place);
+  if (change == Change::arena) server.arena.~arena();
+  if (change == Change::node_pool) server.pool.~node_pool();
+  if (change == Change::buffer_cache) server.cache.~Cache();
+}
+
+}  // namespace
+
+Servers::Servers(const PlanFile& plan, figures::MappedArray<Slot>& slots)
+    : header_(plan.header()),
+      slots_(slots),
+      part_count_(std::min<std::uint64_t>(header_.part_count, most_parts)),
+      places_(header_.lanes * part_count_),
+      served_(header_.slots) {
+  for (std::size_t part = 0; part < part_count_; ++part) {
+    const Change change = header_.parts[part].change;
+    heapwright_heap* const heap =
+        change == Change::segregate ? found(heapwright_heap_create("segregate")) : nullptr;
+    for (std::size_t lane = 0; lane < header_.lanes; ++lane) begin(place_of(lane, part), change, heap);
+  }
+}
+
+Servers::~Servers() {
+  for (std::size_t part = 0; part < part_count_; ++part) {
+    const Change change = header_.parts[part].change;
+    for (std::size_t lane = 0; lane < header_.lanes; ++lane) end(place_of(lane, part), change);
+    if (change == Change::segregate) {
+      heapwright_heap_destroy(reinterpret_cast<Server&>(place_of(0, part)).heap);
+    }
+  }
+}
+
+void Servers::enter(std::uint32_t lane) noexcept {
+  asked = {&place_of(lane, 0), header_.parts.data(), part_count_,
+           served_.begin(),    slots_.begin(),       slots_.size()};
+}
+
+void serve(const Operation& operation, Slot& slot) noexcept {
+  if (asked.served == nullptr) refuse_damaged();
+  if (operation.makes()) return make(operation, slot);
+  if (operation.kind == serve_take) return take(operation, slot);
+  if (!operation.is_served()) refuse_damaged();
+  release(operation, slot);
+}
+
+}  // namespace heapwright::replay

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Serves the blocks that a change takes from the heap, by the parts' own code. What a part needs, it gets
+// from the allocator under test; but a heap of its own is heapwright's, whatever that allocator is.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "figures/mapped_array.hpp"
+#include "heapwright/arena.hpp"
+#include "heapwright/heap.h"
+#include "heapwright/node_pool.hpp"
+#include "replay/cached_buffers.hpp"
+#include "replay/change.hpp"
+#include "replay/plan_file.hpp"
+#include "replay/slot.hpp"
+
+namespace heapwright::replay {
+
+// One for each lane and part of the change. Preconditions of its end: no thread runs a lane any more.
+class Servers {
+ public:
+  // Both must outlive it.
+  Servers(const PlanFile& plan, figures::MappedArray<Slot>& slots);
+  ~Servers();
+  Servers(const Servers&) = delete;
+  Servers& operator=(const Servers&) = delete;
+
+  // The calling thread runs this lane from now on. Threads: any.
+  void enter(std::uint32_t lane) noexcept;
+
+  // What a server was asked for; a block goes back with the same.
+  struct Served {
+    std::uint64_t size : 44;
+    std::uint64_t alignment_log2 : 20;
+
+    std::size_t alignment() const noexcept { return std::size_t{1} << alignment_log2; }
+  };
+  // Of one lane and part. Made and ended in place.
+  union Server {
+    heapwright::arena arena;
+    heapwright::node_pool pool;
+    cached_buffers::Cache cache;
+    heapwright_heap* heap;  // one for all lanes
+    Server() noexcept {}
+    ~Server() {}
+  };
+  struct alignas(Server) Place {
+    std::array<std::byte, sizeof(Server)> bytes;
+  };
+
+ private:
+  Place& place_of(std::size_t lane, std::size_t part) noexcept { return places_[lane * part_count_ + part]; }
+
+  const Header& header_;
+  figures::MappedArray<Slot>& slots_;
+  std::size_t part_count_;
+  figures::MappedArray<Place> places_;
+  figures::MappedArray<Served> served_;  // by slot
+};
+
+// What is left of a call that a change leaves out. Here, since a call's cost is about that of malloc's.
+inline void leave_out(const Operation& operation, Slot& slot) noexcept {
+  if (operation.moves()) return;
+  slot.block = nullptr;
+  slot.touched_pages = 0;
+}
+
+// What any other changed operation does. Ends the process when it is none.
+[[gnu::noinline]] void serve(const Operation& operation, Slot& slot) noexcept;
+
+}  // namespace heapwright::replay

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "replay/time_sums.hpp"
+
+#include <bit>
+#include <cmath>
+
+#include "replay/stage.hpp"
+#include "trace/event.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+constexpr std::size_t window_operations = 16384;
+
+template <typename Values, typename Value>
+void put_series(std::string& json, const char* name, const Values& values, Value value) {
+  json += std::string("\"") + name + "\":[";
+  const char* separator = "";
+  for (const auto& entry : values) {
+    json += separator + std::to_string(value(entry));
+    separator = ",";
+  }
+  json += "],";
+}
+
+}  // namespace
+
+TimeSums::TimeSums(const PlanFile& plan, OperationTimes& times) : stacks_(plan.header().stacks) {
+  std::vector<Operation> operations(window_operations);
+  std::vector<std::uint32_t> stacks(window_operations);
+  for (std::uint32_t number = 0; number < plan.header().lanes; ++number) {
+    const Lane& lane = plan.lanes()[number];
+    const OperationTime* time = times.of_lane(number);
+    Stretch<Operation> next_operation;
+    Stretch<std::uint32_t> next_stack;
+    next_operation.open(plan, lane.offset, lane.count, operations.data(), window_operations);
+    next_stack.open(plan, lane.stacks_offset, lane.count, stacks.data(), window_operations);
+    while (!next_operation.is_at_end()) add(next_operation.next(), next_stack.next(), *time++);
+  }
+}
+
+void TimeSums::add(const Operation& operation, std::uint32_t stack, const OperationTime& time) {
+  if (!time.is_known()) return;
+  if (stack >= stacks_.size()) refuse_damaged();
+  ++stacks_[stack].calls;
+  stacks_[stack].ticks += time.call_ticks() + time.touch_ticks();
+  const std::uint64_t size = operation.kind == serve_take ? 0 : operation.size;
+  groups_[{static_cast<std::uint8_t>(operation.kind), std::bit_ceil(size)}].add(time.call_ticks());
+}
+
+std::string TimeSums::json() const {
+  std::vector<std::uint32_t> called;
+  for (std::uint32_t stack = 0; stack < stacks_.size(); ++stack) {
+    if (stacks_[stack].calls > 0) called.push_back(stack);
+  }
+  std::string json = "{";
+  put_series(json, "stacks", called, [](auto stack) { return stack; });
+  put_series(json, "stack_calls", called, [&](auto stack) { return stacks_[stack].calls; });
+  put_series(json, "stack_ticks", called, [&](auto stack) { return stacks_[stack].ticks; });
+  json += "\"groups\":[";
+  const char* separator = "";
+  for (const auto& [group, times] : groups_) {
+    const bool is_heap_call = group.kind < serve_make;
+    const auto name = is_heap_call ? trace::name_of(static_cast<trace::EventKind>(group.kind)) : "changed";
+    json += std::string(separator) + "{\"function\":\"" + std::string(name) + "\"";
+    json += ",\"largest_bytes\":" + std::to_string(group.largest_bytes);
+    json += ",\"calls\":" + std::to_string(times.calls()) + ",\"ticks\":" + std::to_string(times.sum());
+    for (const auto& [key, share] : {std::pair{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}}) {
+      json += std::string(",\"") + key + "_ticks\":" + std::to_string(std::llround(times.at(share)));
+    }
+    json += ",\"most_ticks\":" + std::to_string(times.most()) + "}";
+    separator = ",";
+  }
+  return json + "]}\n";
+}
+
+}  // namespace heapwright::replay

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What the operations' least times add up to, by call stack and by function and size. Runs beside no heap
+// under test.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "replay/call_times.hpp"
+#include "replay/operation_times.hpp"
+
+namespace heapwright::replay {
+
+class TimeSums {
+ public:
+  // Reads the plan once. Memory: one entry for each call stack.
+  TimeSums(const PlanFile& plan, OperationTimes& times);
+
+  struct OfStack {
+    std::uint64_t calls = 0;
+    std::uint64_t ticks = 0;  // of calls and of writing to fresh pages
+  };
+  // By the call stack that made the block, with the releases of its blocks.
+  const std::vector<OfStack>& stacks() const noexcept { return stacks_; }
+
+  struct Group {
+    std::uint8_t kind = 0;            // the function, as trace::EventKind
+    std::uint64_t largest_bytes = 0;  // a power of two; half of it is in the next lower group
+    auto operator<=>(const Group&) const = default;
+  };
+  const std::map<Group, CallTimes>& groups() const noexcept { return groups_; }
+
+  // One line of JSON: stacks (those with calls), stack_calls, stack_ticks, and groups with function,
+  // largest_bytes, calls, ticks and the ticks of percentiles.
+  std::string json() const;
+
+ private:
+  void add(const Operation& operation, std::uint32_t stack, const OperationTime& time);
+
+  std::vector<OfStack> stacks_;
+  std::map<Group, CallTimes> groups_;
+};
+
+}  // namespace heapwright::replay

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// A stretch of a long recording that stands for the whole: which one, and the blocks that lived at its begin.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "order/source.hpp"
+#include "replay/block_table.hpp"
+#include "replay/plan.hpp"
+#include "replay/rows.hpp"
+
+namespace heapwright::replay {
+
+struct Window {
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = UINT64_MAX;
+
+  bool is_part() const noexcept { return from_ns > 0 || to_ns != UINT64_MAX; }
+};
+
+// About so many calls around the recording's largest reading of its memory, three quarters of them before
+// it; the first ones where there is no reading. The whole recording when it has no more calls, or for 0.
+Window choose_window(const order::Source& source, std::uint64_t calls);
+
+// Moments of the window, spread evenly over the recording's readings of its memory, and the one with the
+// most. A part's first mark is that of its begin, when none of its blocks are made; what was recorded at
+// that mark is not filled in.
+std::vector<Mark> choose_marks(const order::Source& source, const Window& window);
+
+// The blocks that live while the calls before a window pass by. Memory: these blocks.
+class EarlierBlocks {
+ public:
+  struct Made {
+    std::uint32_t lane = 0;
+    Row row;  // as if it had been made so, even after a realloc
+  };
+
+  explicit EarlierBlocks(std::size_t lanes) : moved_(lanes) {}
+
+  void add(std::uint32_t lane, const Row& row);
+
+  const BlockTable& table() const noexcept { return table_; }
+  std::uint64_t live_bytes() const noexcept { return live_bytes_; }
+  // The oldest first. No calls after it.
+  std::vector<Made> take_all();
+  // By lane: blocks whose realloc has begun and not ended; their address may be another one's by now.
+  const std::vector<Made>& taken_moves() const noexcept { return moved_; }
+  // Settings that the program made, in order.
+  const std::vector<Made>& settings() const noexcept { return settings_; }
+
+ private:
+  struct Kept {
+    Made made;
+    std::uint64_t number = 0;  // by age; 0: none
+  };
+
+  void put(std::uint32_t lane, const Row& row);
+  Made take(std::uint64_t address);
+
+  BlockTable table_;  // slot: the place in kept_
+  std::vector<Kept> kept_;
+  std::vector<std::uint32_t> free_places_;
+  std::vector<Made> moved_;
+  std::vector<Made> settings_;
+  std::uint64_t count_ = 0;
+  std::uint64_t live_bytes_ = 0;
+};
+
+}  // namespace heapwright::replay

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Where the calls' time goes: sums by site, what is noise, and percentiles that the counts allow."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from pathlib import Path
+
+import pytest
+from heapwright.cli import run_command
+from heapwright.model.sites import Site, Sites
+from heapwright.model.symbols import Location
+from heapwright.replay.call_times import CallTimes, SiteTime, differences, read
+from heapwright.replay.show import Shown, about_sites
+from written_traces import FREE, MALLOC, small_trace
+
+
+def sites(count: int) -> Sites:
+    place = (Location("work", "work.c", 7, False, "shop"),)
+    return Sites(array("I", range(count)), tuple(Site(n, place, n) for n in range(count)), lambda _: place)
+
+
+def times(*ns: float) -> CallTimes:
+    return CallTimes({number: SiteTime(10, value) for number, value in enumerate(ns)})
+
+
+def test_stacks_of_one_site_are_added_in_nanoseconds() -> None:
+    sums = {"stacks": [1, 2, 3], "stack_calls": [4, 5, 6], "stack_ticks": [100, 200, 400], "groups": []}
+    found = read(json.dumps(sums), [{"ns_per_tick": 0.5}], [0, 7, 7, 8])
+    assert found.sites == {7: (9, 150.0), 8: (6, 200.0)}
+    assert found.ns == 350
+
+
+def test_a_percentile_needs_ten_slower_calls() -> None:
+    group = {"function": "malloc", "largest_bytes": 64, "ticks": 9, "most_ticks": 8}
+    group |= {"p50_ticks": 2, "p99_ticks": 4, "p999_ticks": 6}
+    sums = {"stacks": [], "stack_calls": [], "stack_ticks": []}
+    sums |= {"groups": [group | {"calls": calls} for calls in (19, 20, 1001, 10_000)]}
+    found = read(json.dumps(sums), [{"ns_per_tick": 0.5}], [0]).functions
+    known = [[record[key] for key in ("p50_ns", "p99_ns", "p999_ns")] for record in found]
+    assert known == [[None, None, None], [1, None, None], [1, 2, None], [1, 2, 3]]
+    assert found[0]["sum_ns"] == 4.5
+
+
+def test_sites_beyond_noise_largest_first() -> None:
+    reference, control = times(1000, 5000, 3000, 1000), times(1000, 5000, 3300, 1000)
+    found = differences(times(900, 2000, 3400, 1005), reference, control, sites(4))
+    assert found["difference_ns"] == -2695
+    # 300 of 10000 ns apart: 6 % of a site's time are noise; of site 2 its own 300 and more are.
+    assert [(s["site"], s["difference_ns"]) for s in found["sites"]] == [(1, -3000), (2, 400), (0, -100)]
+    assert found["sites"][1]["noise_ns"] == 300
+    assert found["sites"][0]["share"] == pytest.approx(3000 / 2695)
+    assert found["sites"][0]["function"] == "work"
+
+
+def test_a_site_within_its_own_noise_is_left_out() -> None:
+    found = differences(times(1400, 90_000), times(1000, 90_000), times(1500, 90_000), sites(2))
+    assert found["sites"] == []
+
+
+def test_where_nothing_differs_that_is_said() -> None:
+    same = times(1000, 2000)
+    candidate = {"name": "jemalloc", "figures": {}, "call_sites": differences(same, same, same, sites(2))}
+    document = {
+        "reference": "glibc",
+        "candidates": [{"name": "glibc", "figures": {}, "call_sites": None}, candidate],
+    }
+    assert about_sites(document, 5) == [
+        "No call site's time differs between jemalloc and glibc by more than noise."
+    ]
+    assert about_sites(document, 0) == []
+    candidate["call_sites"] = differences(times(500, 2000), same, same, sites(2))
+    lines = about_sites(document, 5)
+    said = "Timed call by call, the difference between jemalloc and glibc is −500 ns"
+    assert lines[0] == f"{said}; most at this call site (100 % of it):"
+    candidate["figures"] = {"time_ns": {"difference": -900.0, "verdict": "same"}}
+    assert about_sites(document, 5)[0].startswith(f"{said} (CPU time: −900 ns); most")
+    assert lines[1:] == ["  −500 ns ± 10 ns  10 calls  work work.c:7"]
+    assert Shown().sites == 5
+
+
+def test_sites_that_differ_both_ways_have_no_part_of_the_whole() -> None:
+    same = times(1000, 2000, 3000)
+    candidate = {"name": "jemalloc", "figures": {}}
+    document = {"reference": "glibc", "candidates": [candidate]}
+    candidate["call_sites"] = differences(times(100, 2000, 3400), same, same, sites(3))
+    said = "Timed call by call, the difference between jemalloc and glibc is −500 ns; most at this call site:"
+    assert about_sites(document, 1)[0] == said
+    candidate["call_sites"] = differences(times(600, 2000, 3400), same, same, sites(3))
+    said = "Timed call by call, jemalloc and glibc take the same time in total; most at these 2 call sites:"
+    assert about_sites(document, 5)[0] == said
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    made = small_trace().meta("allocator", "glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)")
+    for _ in range(3000):
+        made.event(MALLOC, 0x9000, 100, stack=2).event(FREE, 0x9000)
+    return str(made.write(tmp_path / "sites.heapwright"))
+
+
+WORDS = ["--on", "glibc", "--set", "glibc.tcache_count=0", "--runs", "2", "--idle", "0", "--anyway"]
+
+
+def test_json_has_sites_and_functions(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["replay", file, *WORDS, "--json"]) == 0
+    plain, other = json.loads(capsys.readouterr().out)["candidates"]
+    assert plain["call_sites"] is None
+    calls = {(f["function"], f["largest_bytes"]): f["calls"] for f in plain["functions"]}
+    assert calls["malloc", 128] == 3001
+    assert other["call_sites"]["ns"] > 0
+    assert other["call_sites"]["reference_ns"] > 0
+
+
+def test_latency_is_a_table(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["replay", file, *WORDS, "--latency", "--md"]) == 0
+    said = capsys.readouterr().out
+    assert "| allocator | function | size to | calls | p50 | p99 | p99.9 | max |" in said
+    assert "| glibc | malloc | 128 B | 3,001 |" in said
+
+
+def test_no_sites_are_measured_when_not_asked_for(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--sites", "0"], ["--quick"]):
+        assert run_command(["replay", file, *WORDS, *words, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert [(c["call_sites"], c["functions"]) for c in document["candidates"]] == [(None, None)] * 2
+        assert not any("call site" in note for note in document["notes"])
+
+
+def test_too_many_calls_are_measured_only_when_asked_for(
+    file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heapwright.replay.session.MOST_TIMED", 100)
+    assert run_command(["replay", file, *WORDS, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["candidates"][1]["call_sites"] is None
+    assert any("times by call site: not measured by itself" in note for note in document["notes"])
+    assert run_command(["replay", file, *WORDS, "--sites", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["candidates"][1]["call_sites"]

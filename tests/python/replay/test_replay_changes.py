@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""--change: which call stacks it means, what is said of it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from heapwright.cli import run_command
+from heapwright.measure.errors import MeasureError
+from heapwright.model import Trace
+from heapwright.model.sites import Site
+from heapwright.model.symbols import Location
+from heapwright.replay import candidates, changes
+from written_traces import CALLOC, FREE, MALLOC, REALLOC, MadeTrace
+
+
+class _Sites(list[Site]):
+    site_of_stack = (0, 1, 2, 3, 1)
+
+
+_NAMES = [
+    ("main", "src/main.cpp", 3),
+    ("shop::parse_line(std::string const&)", "/build/src/parse.cpp", 40),
+    ("shop::parse_line(std::string const&)", "/build/src/parse.cpp", 44),
+    ("std::map<int, shop::Item>::insert(int)", "map.hpp", 7),
+]
+
+
+def made_sites(names: list[tuple[str, str, int]] = _NAMES) -> Any:
+    sites = _Sites(
+        Site(number, (Location(function, file, line, False, "shop"),), number)
+        for number, (function, file, line) in enumerate(names)
+    )
+    return SimpleNamespace(sites=lambda: sites)
+
+
+@pytest.mark.parametrize(
+    ("text", "stacks"),
+    [
+        ("arena@main", [1, 0, 0, 0, 0]),
+        ("arena@parse_line", [0, 1, 1, 0, 1]),
+        ("arena@shop::parse_line", [0, 1, 1, 0, 1]),
+        ("arena@parse_line@parse.cpp:44", [0, 0, 1, 0, 0]),
+        ("arena@shop::parse_line@/build/src/parse.cpp:40", [0, 1, 0, 0, 1]),
+        ("node_pool@std::map<int, shop::Item>::insert,main", [1, 0, 0, 1, 0]),
+        ("reserve@3, 0", [1, 0, 0, 1, 0]),
+    ],
+)
+def test_sites_are_chosen_as_explain_names_them(text: str, stacks: list[int]) -> None:
+    change = changes.parse(text, made_sites())
+    assert list(change.stacks) == stacks
+    assert change.words == text.partition("@")[0]
+    (part,) = change.parts
+    assert len(part.sites) == len(
+        {site for site, is_chosen in zip((0, 1, 2, 3, 1), stacks, strict=True) if is_chosen}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "stacks"),
+    [
+        ("arena@main+reserve@parse_line", "arena+reserve", [1, 2, 2, 0, 2]),
+        ("small_vector:64@3+arena@main,2", "small_vector:64+arena", [2, 0, 2, 1, 0]),
+        # a function's own plus, and a library's place
+        ("arena@operator+,lib.so+0x12", "arena", [1, 1, 0, 0, 1]),
+    ],
+)
+def test_several_changes_have_their_own_sites(text: str, words: str, stacks: list[int]) -> None:
+    names = [("lib.so+0x12", "x", 0), ("operator+", "", 0)]
+    change = changes.parse(text, made_sites() if "operator" not in text else made_sites(names))
+    assert change.words == words
+    assert list(change.stacks) == stacks
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("arena@parse_line+reserve@2", "parse.cpp:44 is named twice; a block is served one way"),
+        ("arena@main+reserve@", "what is to change and where"),
+        ("arena", "what is to change and where, as arena@parse_line"),
+        ("@main", "what is to change and where"),
+        ("arena@", "what is to change and where"),
+        ("arena@parse_lin", "no call site parse_lin in the recording; did you mean shop::parse_line?"),
+        ("arena@line", "no call site line in the recording"),
+        ("arena@parse_line@parse.cpp:4", "no call site parse_line@parse.cpp:4"),
+        ("arena@9", "no site 9; their numbers are below 4"),
+    ],
+)
+def test_what_names_no_site_is_one_line(text: str, message: str) -> None:
+    with pytest.raises(MeasureError) as caught:
+        changes.parse(text, made_sites())
+    assert message in str(caught.value)
+
+
+def test_a_note_says_what_became_of_the_change() -> None:
+    counts = dict.fromkeys(("changed_bytes", "foreign_moves", "moved_by_others"), 0)
+    counts |= {"changed_blocks": 10, "change_events": 2, "freed_by_others": 3, "never_freed": 1}
+    record = {"text": "arena@main", "change": "arena", **counts}
+    assert changes.note(record) == (
+        "arena@main: 10 blocks served so, the arena is reset 2 times, 3 blocks freed by another thread than "
+        "made them: their arena waits for its own thread, 1 block never freed"
+    )
+    pool = record | {"change": "node_pool", "never_freed": 0}
+    assert "3 blocks left with the heap: freed by another thread" in changes.note(pool)
+    moved = pool | {"moved_by_others": 2}
+    assert "2 blocks left with the heap: reallocated by another thread" in changes.note(moved)
+    small = record | {"text": "small_vector:64@main", "change": "small_vector"}
+    assert changes.note(small).startswith(
+        "small_vector:64@main: 10 blocks not made, 2 calls gone; that their owners"
+    )
+    both = [record | {"text": "x"}, record | {"text": "x", "change": "reserve"}, small]
+    assert [note.partition(": ")[0] for note in changes.notes(both)] == [
+        "x (arena)",
+        "x (reserve)",
+        "small_vector:64@main",
+    ]
+
+
+def test_each_allocator_is_there_as_recorded_and_with_each_change() -> None:
+    plain = [candidates.Candidate("glibc", "2.36", ""), candidates.Candidate("jemalloc", "5", "/j.so")]
+    chosen = candidates.with_changes(candidates.Chosen(plain, True, []), ["arena@main"])
+    assert [(c.name, c.change) for c in chosen.candidates] == [
+        ("glibc", ""),
+        ("glibc arena@main", "arena@main"),
+        ("jemalloc", ""),
+        ("jemalloc arena@main", "arena@main"),
+    ]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    """Two call sites without names: site 1 and 2 are stacks 1 and 2."""
+    made = MadeTrace()
+    made.meta("program", "/opt/shop/server").meta("allocator", "glibc 2.36 (/lib/libc.so.6)")
+    made.meta("process_id", 100)
+    made.line("thread", 0, 100, "main", 0, 0)
+    made.line("module", 0x400000, 0x500000, 0x400000, "/opt/shop/server", "aabbcc")
+    for pc in (0x401000, 0x402000):
+        made.line("frame", pc, 0)
+    for frame in (0, 1):
+        made.line("stack", 0, frame)
+    for number in range(50):
+        made.event(MALLOC, 0x10000 + 4096 * number, 3000, stack=1)
+    made.event(CALLOC, 0x3000, 50, stack=2)
+    made.event(REALLOC, 0x4000, 500, old=0x3000, stack=2)
+    made.event(FREE, 0x4000)
+    for number in range(50):
+        made.event(FREE, 0x10000 + 4096 * number)
+    made.line("memory", 1000, 100_000)
+    return str(made.write(tmp_path / "server.heapwright"))
+
+
+QUICK = ["--runs", "2", "--idle", "0"]
+
+
+def site_of(file: str, stack: int) -> int:
+    return int(Trace(Path(file)).sites().site_of_stack[stack])
+
+
+def test_the_changed_recording_is_replayed_beside_the_unchanged_one(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arena, reserve = f"arena@{site_of(file, 1)}", f"reserve@{site_of(file, 2)}"
+    words = ["replay", file, "--change", arena, "--change", reserve, *QUICK, "--json"]
+    assert run_command(words) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [c["name"] for c in document["candidates"]] == ["glibc", f"glibc {arena}", f"glibc {reserve}"]
+    assert [c["change"] for c in document["candidates"]] == ["", arena, reserve]
+    counts = {change["text"]: change for change in document["changes"]}
+    assert counts[arena]["changed_blocks"] == 50
+    assert counts[arena]["change_events"] == 1
+    assert counts[reserve]["changed_bytes"] == 500
+    for candidate in document["candidates"]:
+        assert len(candidate["runs"]["memory"]) == len(candidate["runs"]["time"]) == 2
+        assert candidate["runs"]["time"][0]["calls"] == 103
+
+
+def test_several_changes_are_one_candidate(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    both = f"arena@{site_of(file, 1)}+reserve@{site_of(file, 2)}"
+    assert run_command(["replay", file, "--change", both, *QUICK, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [c["change"] for c in document["candidates"]] == ["", both]
+    found = [(c["text"], c["change"], c["changed_blocks"], c["sites"]) for c in document["changes"]]
+    sites = Trace(Path(file)).sites()
+    assert found == [
+        (both, "arena", 50, [str(sites[site_of(file, 1)])]),
+        (both, "reserve", 1, [str(sites[site_of(file, 2)])]),
+    ]
+
+
+def test_a_change_that_cannot_be_made_is_one_line(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    site = site_of(file, 1)
+    assert run_command(["replay", file, "--change", f"reserve@{site}", *QUICK]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"heapwright: --change reserve@{site}: no block of these sites grows: there is nothing to reserve"
+    ]
+    assert run_command(["replay", file, "--change", f"arenas@{site}", *QUICK]) == 2
+    assert "no change arenas; there are: arena, node_pool, reserve" in capsys.readouterr().err

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "replay/operation_times.hpp"
+
+#include <map>
+#include <utility>
+
+#include "replay/dependency_order.hpp"
+#include "replay/plan_of.hpp"
+#include "replay/time_sums.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+class TimesFile {
+ public:
+  TimesFile() {
+    const int descriptor = mkstemp(path_.data());
+    if (descriptor >= 0) close(descriptor);
+  }
+  ~TimesFile() { std::remove(path_.c_str()); }
+  TimesFile(const TimesFile&) = delete;
+  TimesFile& operator=(const TimesFile&) = delete;
+
+  const char* path() const noexcept { return path_.c_str(); }
+
+ private:
+  std::string path_ = ::testing::TempDir() + "times-XXXXXX";
+};
+
+// Blocks of stack 3 that thread 1 releases, one of stack 5 that grows by a call of stack 7.
+order::MemoryTrace three_stacks() {
+  auto trace = trace_of_threads(2);
+  for (std::uint64_t i = 1; i <= 10; ++i) {
+    trace.malloc(0, i * 1000, 0x1000 * i, 100, 3);
+    trace.free(1, i * 1000 + 500, 0x1000 * i);
+  }
+  trace.malloc(0, 20'000, 0x20000, 60, 5);
+  trace.realloc(0, 21'000, 0x20000, 0x30000, 5000, 7);
+  trace.free(0, 22'000, 0x30000);
+  return trace;
+}
+
+TEST(OperationTime, TheLeastStaysAndNothingIsNotKnown) {
+  OperationTime time;
+  EXPECT_FALSE(time.is_known());
+  time.fold(30, 5);
+  time.fold(20, 9);
+  time.fold(25, 0);
+  EXPECT_TRUE(time.is_known());
+  EXPECT_EQ(time.call_ticks(), 20u);
+  EXPECT_EQ(time.touch_ticks(), 0u);
+}
+
+TEST(TimeSums, AReleaseBelongsToTheStackThatMadeTheBlock) {
+  auto trace = three_stacks();
+  const PlanOf plan(trace);
+  const TimesFile file;
+  {
+    Stage stage(plan.path());
+    OperationTimes times(file.path(), stage.plan());
+    DependencyOrder order(stage, false, &times);
+    order.run();
+  }
+  const PlanFile read(plan.path());
+  OperationTimes times(file.path(), read);
+  const TimeSums sums(read, times);
+  ASSERT_EQ(sums.stacks().size(), 8u);
+  EXPECT_EQ(sums.stacks()[3].calls, 20u);
+  EXPECT_EQ(sums.stacks()[5].calls, 1u);
+  EXPECT_EQ(sums.stacks()[7].calls, 2u);
+  EXPECT_EQ(sums.stacks()[0].calls, 0u);  // begins and ends of threads are no calls
+  std::map<std::pair<unsigned, std::uint64_t>, std::uint64_t> calls;
+  for (const auto& [group, of_group] : sums.groups()) {
+    calls[{group.kind, group.largest_bytes}] = of_group.calls();
+  }
+  const auto kind_of = [](trace::EventKind kind) { return static_cast<unsigned>(kind); };
+  const decltype(calls) expected = {{{kind_of(trace::EventKind::malloc_), 64}, 1},
+                                    {{kind_of(trace::EventKind::malloc_), 128}, 10},
+                                    {{kind_of(trace::EventKind::realloc_), 8192}, 1},
+                                    {{kind_of(trace::EventKind::free_), 128}, 10},
+                                    {{kind_of(trace::EventKind::free_), 8192}, 1}};
+  EXPECT_EQ(calls, expected);
+}
+
+TEST(TimeSums, ASumIsThatOfTheLeastTimes) {
+  auto trace = three_stacks();
+  const PlanOf plan(trace);
+  const TimesFile file;
+  const PlanFile read(plan.path());
+  OperationTimes times(file.path(), read);
+  for (std::uint32_t lane = 0; lane < read.header().lanes; ++lane) {
+    const auto operations = plan.operations(lane);
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      if (operations[i].is_control()) continue;
+      times.of_lane(lane)[i].fold(100, 7);
+      times.of_lane(lane)[i].fold(50, 9);
+    }
+  }
+  const TimeSums sums(read, times);
+  EXPECT_EQ(sums.stacks()[3].ticks, 20u * 57);
+  EXPECT_EQ(sums.stacks()[7].ticks, 2u * 57);
+  EXPECT_NE(sums.json().find("\"stacks\":[3,5,7],\"stack_calls\":[20,1,2]"), std::string::npos)
+      << sums.json();
+}
+
+TEST(OperationTimesDeathTest, TimesOfAnotherPlanAreRefused) {
+  auto trace = three_stacks();
+  const PlanOf plan(trace);
+  const TimesFile file;
+  std::FILE* other = std::fopen(file.path(), "w");
+  ASSERT_NE(other, nullptr);
+  std::fputs("too short", other);
+  std::fclose(other);
+  const PlanFile read(plan.path());
+  EXPECT_EXIT(OperationTimes(file.path(), read), ::testing::ExitedWithCode(2), "are of another plan");
+}
+
+}  // namespace
+}  // namespace heapwright::replay
