@@ -178,6 +178,19 @@ class Shelf:
                 f"{allocator.name}: a program that does nothing fails with {allocator.path}"
             ) from None
 
+    def said(self, allocator: Allocator) -> str:
+        """What the allocator writes to standard error in a program that does nothing."""
+        done = subprocess.run(
+            [str(self._program), "identify"],
+            env=allocator.environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_IDENTIFY_LIMIT_S,
+            check=False,
+        )
+        return done.stderr
+
     @staticmethod
     def _first_file(candidates: Sequence[Path]) -> str:
         return next((str(path.resolve()) for path in candidates if path.is_file()), "")

@@ -50,7 +50,8 @@ def run_program(
     code = process.returncode
     line = next(iter(reversed(errors.strip().splitlines())), "")
     if code < 0:
-        raise RunFailedError(f"crashed: {signal.Signals(-code).name}", code, line)
+        why = " (too little memory?)" if code == -signal.SIGKILL else ""
+        raise RunFailedError(f"crashed: {signal.Signals(-code).name}{why}", code, line)
     if code > 0:
         raise RunFailedError(f"failed: {line or f'exit code {code}'}", code, line)
     return output

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Two sides of recordings → what differs between them, and how sure that is."""

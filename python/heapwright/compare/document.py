@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""What a comparison says, as plain data: heapwright.compare/1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from heapwright.compare import noise
+from heapwright.compare.figures import EXACT, FIGURES, LIVE, SITE_FIGURES, Figure
+from heapwright.compare.noise import VERDICTS, Difference
+from heapwright.compare.recorded import Run
+from heapwright.compare.sites import ADDED, GONE, STATES, Pair, pairs_of
+from heapwright.model.names import short_name
+from heapwright.report.columns import Choice, Column, Many, Record, Table, record
+
+SCHEMA = "heapwright.compare/1"
+
+
+class Side(NamedTuple):
+    """Recordings that count as repeats of one another, or of runs of a command."""
+
+    files: tuple[str, ...]
+    command: str
+    program: str
+    host: str
+    allocator: str
+    runs: tuple[Run, ...]
+
+    def loads(self) -> list[float]:
+        """What work is divided by, run by run."""
+        return [run.load for run in self.runs]
+
+
+class Comparison(NamedTuple):
+    """What is compared; per: what the loads are, empty: nothing is divided."""
+
+    a: Side
+    b: Side
+    per: str
+    notes: tuple[str, ...]
+
+    @property
+    def is_single_thread(self) -> bool:
+        """Then what is live at a moment is as sure as the calls are."""
+        return all(run.threads == 1 for side in (self.a, self.b) for run in side.runs)
+
+    @property
+    def is_whole(self) -> bool:
+        """Otherwise counts are of what there is, or estimates."""
+        return all(run.is_whole for side in (self.a, self.b) for run in side.runs)
+
+
+class _Compared(NamedTuple):
+    figure: Figure
+    found: Difference
+    is_exact: bool
+    values_a: Sequence[float]
+    values_b: Sequence[float]
+
+
+class _Site(NamedTuple):
+    pair: Pair
+    figures: Mapping[str, Record]
+
+
+_FIGURE = (
+    Column("key", "text", value="figure.key"),
+    Column("label", "text", value="figure.label"),
+    Column("unit", Choice(("count", "bytes", "ns")), value="figure.unit"),
+    Column("is_exact", "flag", about="It is the same in each run of a program that does the same."),
+    Column("a", "number", value="found.a", about="The median of A's runs."),
+    Column("b", "number", value="found.b"),
+    Column("difference", "signed", value="found.difference", about="What B has more."),
+    Column(
+        "relative_difference", "maybe_signed", value="found.relative", about="Of A; null where A has none."
+    ),
+    Column(
+        "band",
+        "maybe_signed",
+        value="found.band",
+        about="How far runs of one side are apart; null: not known.",
+    ),
+    Column("verdict", Choice(VERDICTS), value="found.verdict", about="same: no more than the band."),
+    Column("values_a", Many("number"), about="Of each run."),
+    Column("values_b", Many("number")),
+)
+_SITE_FIGURE = (
+    Column("a", "number"),
+    Column("b", "number"),
+    Column("difference", "signed"),
+    Column("relative_difference", "maybe_signed", value="relative"),
+    Column("band", "maybe_signed"),
+    Column("verdict", Choice(VERDICTS)),
+)
+_SITE = (
+    Column("name", "text", value=lambda site, _: short_name(site.pair.location.function)),
+    Column("function", "text", value="pair.location.function"),
+    Column("file", "text", value="pair.location.file"),
+    Column("lines", Many("count"), value=lambda site, _: list(site.pair.lines)),
+    Column("library", "text", value="pair.location.library"),
+    Column("state", Choice(STATES), value="pair.state"),
+    Column(
+        "was",
+        "text",
+        value="pair.was",
+        about="renamed: its name in A; inlined: what is part of it on one side.",
+    ),
+    Column("figures", "site_figures"),
+)
+_SIDE = (
+    Column("files", Many("text"), value=lambda side, _: list(side.files)),
+    Column("command", "text", about="Of --run; otherwise empty."),
+    Column("program", "text"),
+    Column("host", "text"),
+    Column("allocator", "text"),
+    Column("runs", "count", value=lambda side, _: len(side.runs)),
+    Column("duration_ns", "number", value=lambda side, _: median(run.duration_ns for run in side.runs)),
+    Column("load", "number", value=lambda side, _: median(side.loads()), about="Work is divided by this."),
+)
+DOCUMENT = (
+    Column("a", _SIDE, value=lambda of, _: record(_SIDE, of.a, {})),
+    Column("b", _SIDE, value=lambda of, _: record(_SIDE, of.b, {})),
+    Column("per", "text", about="What calls, bytes and time are divided by; empty: by nothing."),
+    Column(
+        "false_alarms_at_most",
+        "share",
+        value=lambda of, _: min(1.0, noise.false_alarms_at_most(len(of.a.runs), len(of.b.runs))),
+        about="Of the figures with noise, the share that chance alone calls different.",
+    ),
+    Column("notes", Many("text"), value=lambda of, _: list(of.notes)),
+)
+TOTALS = Table("totals", _FIGURE, lambda comparison: _totals(comparison))
+SITES = Table("sites", _SITE, lambda comparison: [], about="Those that differ, the largest difference first.")
+SITE_FIGURE = _SITE_FIGURE
+
+
+def make(comparison: Comparison) -> dict[str, Any]:
+    """The document."""
+    totals = [record(_FIGURE, row, {}) for row in _totals(comparison)]
+    rows, same = _sites(comparison, {row["key"]: max(row["a"], row["b"]) for row in totals})
+    return {
+        "schema": SCHEMA,
+        **record(DOCUMENT, comparison, {}),
+        "totals": totals,
+        "sites": rows,
+        "same_sites": same,
+    }
+
+
+def _is_exact(comparison: Comparison, figure: Figure) -> bool:
+    if not comparison.is_whole:
+        return False
+    return figure.kind == EXACT or (figure.kind == LIVE and comparison.is_single_thread)
+
+
+def _totals(comparison: Comparison) -> list[_Compared]:
+    found = []
+    for figure in FIGURES:
+        values = [
+            [_per_load(figure, run.totals[figure.key], run) for run in side.runs if figure.key in run.totals]
+            for side in (comparison.a, comparison.b)
+        ]
+        if len(values[0]) == len(comparison.a.runs) and len(values[1]) == len(comparison.b.runs):
+            is_exact = _is_exact(comparison, figure)
+            found.append(_Compared(figure, noise.compare(values[0], values[1], is_exact), is_exact, *values))
+    return found
+
+
+def _per_load(figure: Figure, value: float, run: Run) -> float:
+    return value / run.load if figure.is_work and run.load != 1 else value
+
+
+def _sites(comparison: Comparison, whole: Mapping[str, float]) -> tuple[list[Record], int]:
+    """Those that differ, most important first, and how many do not."""
+    rows = []
+    same = 0
+    for pair in pairs_of(comparison.a.runs, comparison.b.runs):
+        figures = _site_figures(comparison, pair)
+        weight = max((_weight(key, found, whole) for key, found in figures.items()), default=0.0)
+        if weight == 0 and pair.state not in (GONE, ADDED):
+            same += 1
+            continue
+        own = {key: record(_SITE_FIGURE, found, {}) for key, found in figures.items()}
+        rows.append((weight, record(_SITE, _Site(pair, own), {})))
+    rows.sort(key=lambda row: -row[0])
+    return [row for _, row in rows], same
+
+
+def _weight(key: str, found: Difference, whole: Mapping[str, float]) -> float:
+    """How much of the whole the difference is."""
+    if found.verdict not in (noise.LESS, noise.MORE) or key == "p99_ns":
+        return 0.0
+    return abs(found.difference) / (whole.get(key) or 1)
+
+
+def _site_figures(comparison: Comparison, pair: Pair) -> dict[str, Difference]:
+    found = {}
+    for figure in SITE_FIGURES:
+        if figure.key not in pair.a or figure.key not in pair.b:
+            continue
+        if figure.key == "time_ns" and not any("time_ns" in run.totals for run in comparison.a.runs):
+            continue
+        sides = ((pair.a, comparison.a), (pair.b, comparison.b))
+        values = [
+            [_per_load(figure, value, run) for value, run in zip(of[figure.key], side.runs, strict=True)]
+            for of, side in sides
+        ]
+        is_exact = _is_exact(comparison, figure)
+        bands = 1 if is_exact else noise.SITE_BANDS
+        found[figure.key] = noise.compare(values[0], values[1], is_exact, bands)
+    return found

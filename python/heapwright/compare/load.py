@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Recordings → the comparison of two sides of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from heapwright.compare.document import Comparison, Side
+from heapwright.compare.matching import PROGRAM, Key, Known, is_unnamed, keys_of, library_of, rebuilt
+from heapwright.compare.recorded import Progress, known_of, measure
+from heapwright.model import Facts, Trace
+from heapwright.model.session import name_of
+
+_MUCH_LONGER = 1.5  # then figures of the whole run are of different loads, perhaps
+
+Load = Callable[[Trace, Facts], float]
+
+
+class Recordings(NamedTuple):
+    """The recordings of one side; command: what they were recorded of, empty if that is not known."""
+
+    traces: Sequence[Trace]
+    command: str = ""
+
+
+class Per(NamedTuple):
+    """What work is divided by: in words (empty: nothing), and for each side."""
+
+    text: str
+    loads: tuple[Load, Load]
+
+
+def compare(
+    sides: tuple[Recordings, Recordings], per: Per, caveats: Sequence[str], progress: Progress
+) -> Comparison:
+    """Reads all calls. caveats: what is to be known before the figures."""
+    knowns = [[known_of(trace) for trace in side.traces] for side in sides]
+    keys = keys_of(knowns)
+    a, b = (_side(*args, progress) for args in zip(sides, keys, per.loads, strict=True))
+    notes = [*caveats, *_about_sides(a, b), *_about_builds(knowns), *_about_time(a, b, per)]
+    return Comparison(a, b, per.text, tuple(notes))
+
+
+def _side(side: Recordings, keys: Sequence[Sequence[Key]], load: Load, progress: Progress) -> Side:
+    first = side.traces[0]
+    runs = tuple(measure(trace, own, load, progress) for trace, own in zip(side.traces, keys, strict=True))
+    files = tuple(trace.path for trace in side.traces)
+    metadata = first.metadata
+    return Side(files, side.command, name_of(first), metadata.host, metadata.allocator, runs)
+
+
+def _about_sides(a: Side, b: Side) -> Iterator[str]:
+    for what in ("program", "host", "allocator"):
+        one, other = getattr(a, what), getattr(b, what)
+        if one != other:
+            yield f"{what}s differ: A {one or 'unknown'}, B {other or 'unknown'}"
+    if min(len(a.runs), len(b.runs)) == 1:
+        yield (
+            "a single recording: its calls and bytes are taken for those of every run; if the program is not "
+            "that steady, give several"
+        )
+
+
+def _about_builds(sides: Sequence[Sequence[Known]]) -> Iterator[str]:
+    """Which sites are matched by name, and which cannot be."""
+    changed = rebuilt(known for side in sides for known in side)
+    if PROGRAM in changed:
+        yield "the program was built anew: its call sites are matched by function"
+    for name, side in zip("AB", sides, strict=True):
+        unnamed = Counter(
+            library_of(location.library, known.program)
+            for known in side
+            for location in known.locations
+            if is_unnamed(location)
+        )
+        for library in sorted(changed & unnamed.keys()):
+            yield (
+                f"{name}'s {library or 'program'} was built anew and has no symbols here, so its call sites "
+                f"are one row; --{name.lower()}-root FOLDER says where that build is"
+            )
+
+
+def _about_time(a: Side, b: Side, per: Per) -> Iterator[str]:
+    times = [median(run.duration_ns for run in side.runs) for side in (a, b)]
+    if not per.text and max(times) > _MUCH_LONGER * min(times) > 0:
+        yield "the runs lasted differently long: --per-second divides by it, --per by the load of each side"

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Which call sites of several recordings are the same.
+
+Of the same build (equal build ids), it is the same place: address or function, file and line. Of different
+builds it is the same function of the same library: lines move, files are renamed, whether a call is inlined
+does not show. The file counts only where both sides have functions of that name in the same files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from heapwright.model import Location
+from heapwright.model.names import short_name
+
+_VERSION = re.compile(r"(?:-\d[\w.]*)?\.so(?:\.[\w.]+)?$")
+# What a compiler adds to the name of a part or a copy of a function.
+_CLONE = re.compile(r" \[clone [^\]]*\]|\.(?:isra|constprop|part|cold|lto_priv|llvm)(?:\.\d+)*\b")
+PROGRAM = ""  # as Key.library
+NO_NAME = ""  # as Key.function
+
+
+class Key(NamedTuple):
+    """What sites have in common. file is empty and line 0 where they do not count.
+
+    library: without version; function: NO_NAME for all of a rebuilt library that has no symbols.
+    """
+
+    library: str
+    function: str
+    file: str = ""
+    line: int = 0
+
+
+class Known(NamedTuple):
+    """What matching needs of one recording: its sites, build ids by library file, and the program's file."""
+
+    locations: Sequence[Location]
+    builds: Mapping[str, frozenset[str]]
+    program: str
+
+
+Side = Sequence[Known]
+_Functions = dict[tuple[str, str], set[str]]  # the files of each function of a library
+
+
+def keys_of(sides: Sequence[Side]) -> list[list[list[Key]]]:
+    """The key of each location of each recording of each side."""
+    keys = _Keys(sides)
+    return [[[keys.of(known, location) for location in known.locations] for known in side] for side in sides]
+
+
+def library_of(file: str, program: str) -> str:
+    """The library without its version; PROGRAM for the program itself, whatever it is called.
+
+    >>> library_of("libsqlite3.so.0", "shop"), library_of("libtbb-2.1.so", "shop"), library_of("shop", "shop")
+    ('libsqlite3', 'libtbb', '')
+    """
+    if not file:
+        return "?"  # code that no file holds
+    return PROGRAM if file == program else _VERSION.sub("", file)
+
+
+class _Keys:
+    def __init__(self, sides: Sequence[Side]) -> None:
+        everything = [known for side in sides for known in side]
+        self.rebuilt = rebuilt(everything)
+        found = [_functions(side, self.rebuilt) for side in sides]
+        self._spelling = _respelt(found)
+        respelt = [self._with_spelling(functions) for functions in found]
+        self._with_file = {
+            name for name, files in respelt[0].items() if all(other.get(name) == files for other in respelt)
+        }
+
+    def of(self, known: Known, location: Location) -> Key:
+        library = library_of(location.library, known.program)
+        if library not in self.rebuilt:
+            function = _without_library(location)
+            return Key(library, function, location.file, location.line)
+        if is_unnamed(location):
+            return Key(library, NO_NAME)
+        function = _plain(location.function)
+        name = (library, self._spelling.get((library, function), function))
+        return Key(*name, _file_name(location) if name in self._with_file else "")
+
+    def _with_spelling(self, functions: _Functions) -> _Functions:
+        found: _Functions = {}
+        for (library, function), files in functions.items():
+            spelling = self._spelling.get((library, function), function)
+            found.setdefault((library, spelling), set()).update(files)
+        return found
+
+
+def rebuilt(recordings: Iterable[Known]) -> set[str]:
+    """The libraries of which the recordings have several builds, or one that has no build id."""
+    found: dict[str, set[frozenset[str]]] = {}
+    for known in recordings:
+        for file, builds in known.builds.items():
+            found.setdefault(library_of(file, known.program), set()).add(builds)
+    return {name for name, builds in found.items() if len(builds) > 1 or "" in next(iter(builds))}
+
+
+def is_unnamed(location: Location) -> bool:
+    """True where all that is known is a place in a file."""
+    return bool(location.library) and location.function.startswith(f"{location.library}+0x")
+
+
+def _without_library(location: Location) -> str:
+    """A copy of a program may have another name."""
+    return location.function.removeprefix(location.library) if is_unnamed(location) else location.function
+
+
+def _plain(function: str) -> str:
+    return _CLONE.sub("", function)
+
+
+def _file_name(location: Location) -> str:
+    return location.file.rpartition("/")[2]
+
+
+def _functions(side: Side, libraries: set[str]) -> _Functions:
+    found: _Functions = {}
+    for known, location in _all(side):
+        library = library_of(location.library, known.program)
+        if library in libraries and not is_unnamed(location):
+            found.setdefault((library, _plain(location.function)), set()).add(_file_name(location))
+    return found
+
+
+def _all(side: Side) -> Iterator[tuple[Known, Location]]:
+    for known in side:
+        for location in known.locations:
+            yield known, location
+
+
+def _respelt(sides: Sequence[_Functions]) -> dict[tuple[str, str], str]:
+    """Functions whose parameters changed: as the other side spells the only one with that name."""
+    first, *others = sides
+    found: dict[tuple[str, str], str] = {}
+    for other in others:
+        gone = _by_short_name(first.keys() - other.keys())
+        added = _by_short_name(other.keys() - first.keys())
+        for name in gone.keys() & added.keys():
+            if len(gone[name]) == len(added[name]) == 1:
+                found[name[0], added[name][0]] = gone[name][0]
+    return found
+
+
+def _by_short_name(functions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for library, function in functions:
+        found.setdefault((library, short_name(function)), []).append(function)
+    return found

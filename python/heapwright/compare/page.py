@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""A comparison as one offline page, without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heapwright.compare import show
+from heapwright.compare.noise import LESS, MORE
+from heapwright.report import html
+from heapwright.report.columns import Column, Record
+from heapwright.report.markup import Child, Markup, tag
+
+Document = Mapping[str, Any]
+_OWN_STYLE = Path(__file__).parent / "page.css"
+
+
+def render(document: Document, top: int) -> str:
+    """The whole page as text."""
+    return html.page(f"{document['b']['program']} compared – heapwright", _OWN_STYLE, _body(document, top))
+
+
+def _body(document: Document, top: int) -> list[Markup]:
+    answer, *others = show.verdict(document)
+    *columns, name = show.site_columns(document)
+    sites = html.table((name, *columns), document["sites"][:top], _of_site)
+    return [
+        tag("header", *(tag("p", line, class_="who") for line in show.sides(document))),
+        tag("h1", answer),
+        *(tag("p", line, class_="second") for line in others),
+        *([_section("Call sites that differ: B less A", sites)] if document["sites"] else []),
+        _section("In total", html.table(show.TOTALS, document["totals"], _of_total)),
+        _section("How sure it is", *(tag("p", line, class_="note") for line in show.below(document, top))),
+    ]
+
+
+def _section(title: str, *children: Child) -> Markup:
+    return tag("section", tag("h2", title), *children)
+
+
+def _of_site(site: Record, column: Column) -> str:
+    return _marked(site["figures"].get(column.key, {}).get("verdict", ""))
+
+
+def _of_total(row: Record, column: Column) -> str:
+    return _marked(row["verdict"]) if column.key == "difference" else ""
+
+
+def _marked(verdict: str) -> str:
+    return verdict if verdict in (LESS, MORE) else ""

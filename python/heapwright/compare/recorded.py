@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""One recording's figures: of the whole run, and of groups of its call sites."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from heapwright.compare.matching import Key, Known
+from heapwright.model import Facts, Latency, Location, Trace
+from heapwright.model.names import short_name
+from heapwright.model.selectors import selected
+from heapwright.model.wholeness import why_not_whole
+
+_LEAST_CALLS = 1000  # of a 99th percentile: ten calls are slower
+
+Figures = dict[str, float]
+Progress = Callable[[int, int], object]
+
+
+class SiteOfRun(NamedTuple):
+    """The sites with one key in one recording: what they cost, where they are, and who called one of them."""
+
+    figures: Figures
+    locations: tuple[Location, ...]
+    caller: str  # its function, short; empty: none is known
+
+
+class Run(NamedTuple):
+    """One recording, measured.
+
+    load: what figures of work are divided by. is_whole: each call of the run is in it.
+    """
+
+    totals: Figures
+    sites: dict[Key, SiteOfRun]
+    duration_ns: int
+    threads: int
+    load: float
+    is_whole: bool = True
+
+
+def known_of(trace: Trace) -> Known:
+    """What the matching of its sites needs."""
+    builds: dict[str, frozenset[str]] = {}
+    for module in trace.modules:
+        builds[module.name] = builds.get(module.name, frozenset()) | {module.build_id}
+    program = trace.metadata.program.rpartition("/")[2]
+    return Known([site.location for site in trace.sites()], builds, program)
+
+
+def measure(
+    trace: Trace, keys: Sequence[Key], load: Callable[[Trace, Facts], float], progress: Progress
+) -> Run:
+    """keys: of each site of the trace."""
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    sites = trace.sites()
+    groups = array("I", [numbers[keys[site]] for site in sites.site_of_stack])
+    facts = trace.begin_facts(groups=groups, timeline_points=2, slowest_calls=1).take(progress)
+    is_timed = trace.metadata.durations_recorded and not trace.metadata.sample_mean_bytes
+    members: dict[Key, list[int]] = {}
+    for number, key in enumerate(keys):
+        members.setdefault(key, []).append(number)
+    found = {}
+    for key, group in numbers.items():
+        figures = _site_figures(facts, group, is_timed)
+        if not figures["calls"]:  # its stacks only freed, or are part of others
+            continue
+        locations = tuple(dict.fromkeys(sites[number].location for number in members[key]))
+        found[key] = SiteOfRun(figures, locations, _caller(trace, members[key][0]))
+    totals = _totals(trace, facts, is_timed)
+    is_whole = not why_not_whole(trace)
+    return Run(totals, found, trace.end.time_ns, len(trace.threads), load(trace, facts), is_whole)
+
+
+def calls_at(selector: str) -> Callable[[Trace, Facts], float]:
+    """A load: how often the sites with this name allocate."""
+
+    def load(trace: Trace, facts: Facts) -> float:
+        chosen = {site.number for site in selected(trace.sites().sites, selector)}
+        of_stack = facts.stacks["allocations"]
+        pairs = zip(trace.sites().site_of_stack, of_stack, strict=False)
+        return float(sum(calls for site, calls in pairs if site in chosen))
+
+    return load
+
+
+def _site_figures(facts: Facts, group: int, is_timed: bool) -> Figures:
+    site = facts.sites[group]
+    figures: Figures = {
+        "calls": site.allocations,
+        "bytes": site.bytes,
+        "peak_live_bytes": site.live_at_peak_bytes,
+        "live_at_end_bytes": site.live_at_end_bytes,
+    }
+    if is_timed:
+        figures["time_ns"] = site.allocator_ns + site.release_ns
+        figures |= _p99(facts.site_latency[group])
+    return figures
+
+
+def _p99(latency: Latency) -> Figures:
+    return {"p99_ns": latency.p99_ns} if latency.calls >= _LEAST_CALLS else {}
+
+
+def _totals(trace: Trace, facts: Facts, is_timed: bool) -> Figures:
+    figures: Figures = {
+        "calls": facts.totals.allocations,
+        "bytes": facts.totals.requested_bytes,
+        "peak_live_bytes": facts.peak.live_bytes,
+        "live_at_end_bytes": sum(site.live_at_end_bytes for site in facts.sites),
+        "live_at_end_blocks": sum(site.live_at_end_blocks for site in facts.sites),
+    }
+    samples = trace.memory_samples
+    if samples:
+        resident = [one.resident_anonymous_bytes + one.resident_shared_bytes for one in samples]
+        figures |= {"resident_peak_bytes": max(resident), "resident_end_bytes": resident[-1]}
+    if is_timed:
+        figures["time_ns"] = facts.totals.allocator_ns
+        figures |= _p99(facts.allocation_latency)
+    return figures
+
+
+def _caller(trace: Trace, site: int) -> str:
+    """The function that the site's own was called by, in one of its stacks."""
+    sites, tree = trace.sites(), trace.stack_columns
+    stack = sites[site].stack
+    is_below = False
+    while stack:
+        for location in sites.locations(tree["frame"][stack]):
+            if is_below:
+                return short_name(location.function)
+            is_below = location.function == sites[site].location.function
+        stack = tree["parent"][stack]
+    return ""
