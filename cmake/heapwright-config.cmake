@@ -2,6 +2,7 @@
 # heapwright::heap_static, the library of heapwright/heap.h). Without any: what is installed.
 include(${CMAKE_CURRENT_LIST_DIR}/heapwright-targets.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/heapwright-heap-budget.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/heapwright-gate.cmake)
 set(heapwright_parts_FOUND TRUE)
 include(${CMAKE_CURRENT_LIST_DIR}/heapwright-heap-targets.cmake OPTIONAL RESULT_VARIABLE heapwright_heap_FOUND)
 foreach(component ${heapwright_FIND_COMPONENTS})

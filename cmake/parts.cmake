@@ -5,6 +5,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 include(${CMAKE_CURRENT_LIST_DIR}/heapwright-heap-budget.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/heapwright-gate.cmake)
 add_library(heapwright_parts INTERFACE)
 add_library(heapwright::parts ALIAS heapwright_parts)
 set_target_properties(heapwright_parts PROPERTIES EXPORT_NAME parts)
@@ -23,7 +24,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/heapwright-config-v
 install(TARGETS heapwright_parts EXPORT heapwright-targets COMPONENT parts)
 install(DIRECTORY include/heapwright TYPE INCLUDE COMPONENT parts)
 install(EXPORT heapwright-targets NAMESPACE heapwright:: DESTINATION ${heapwright_package_dir} COMPONENT parts)
-install(FILES cmake/heapwright-config.cmake cmake/heapwright-heap-budget.cmake
+install(FILES cmake/heapwright-config.cmake cmake/heapwright-heap-budget.cmake cmake/heapwright-gate.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/heapwright-config-version.cmake
   DESTINATION ${heapwright_package_dir} COMPONENT parts)
 # Relative, so that an installed tree can be moved; of no architecture.

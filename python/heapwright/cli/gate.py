@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""heapwright gate: a recording, or a program that is recorded now, against a budget file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heapwright.cli import budget_file, options, output, repeated_runs
+from heapwright.cli.arguments import open_trace
+from heapwright.cli.errors import InputError
+from heapwright.cli.progress import progress
+from heapwright.gate import budget as budgets
+from heapwright.gate import document as documents
+from heapwright.gate import reports, show
+from heapwright.gate.measured import measure
+from heapwright.model import Trace
+from heapwright.model.session import name_of
+from heapwright.model.wholeness import how_it_failed, why_not_whole
+
+OUTSIDE = 1
+Recording = Annotated[
+    Path | None, typer.Argument(metavar="RECORDING", help="A trace written by heapwright record.")
+]
+Runs = Annotated[int, typer.Option(metavar="N", help="With a program: runs; the median of them counts.")]
+Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")]
+Keep = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="With a program: keep its recordings here.")
+]
+Toolchain = Annotated[str, typer.Option(metavar="NAME", help="The limits of [toolchain.NAME] come first.")]
+Accept = Annotated[bool, typer.Option("--accept", help="Write what is measured into the budget file.")]
+Reason = Annotated[
+    str, typer.Option(metavar="TEXT", help="With --accept: why it is right; kept in the file.")
+]
+Anyway = Annotated[
+    bool, typer.Option("--anyway", help="Check a recording that is not whole, and say what that means.")
+]
+Junit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit's XML as well.")]
+Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF as well.")]
+
+
+def gate(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="BUDGET", help="The budget file: docs/gate.md.")],
+    recording: Recording = None,
+    runs: Runs = 1,
+    limit: Limit = 600.0,
+    keep: Keep = None,
+    toolchain: Toolchain = "",
+    accept: Accept = False,
+    reason: Reason = "",
+    anyway: Anyway = False,
+    junit: Junit = None,
+    sarif: Sarif = None,
+    force: options.Force = False,
+    debug_root: options.DebugRoot = None,
+    json: options.Json = False,
+    md: options.Markdown = False,
+    wide: options.Wide = False,
+) -> int:
+    """Fail when a program's heap is outside of its budget."""
+    program: list[str] = context.obj or []
+    output.check_forms(json, md, None, force)
+    _check(recording, program, runs, limit, keep, accept, reason)
+    _check_outputs(junit, sarif, force, [file] if recording is None else [file, recording])
+    text = budget_file.read(file, accept)
+    with ExitStack() as stack:
+        traces = _traces(recording, program, runs, limit, keep, anyway, debug_root, stack)
+        notes = _notes(traces, anyway, accept)
+        try:
+            budget = budget_file.parse(text, file, toolchain, accept)
+            with progress("reading calls") as report:
+                measured = [measure(trace, budget, report) for trace in traces]
+            if accept:
+                budget_file.accept(file, text, budget, toolchain, reason, measured, traces)
+                return 0
+        except budgets.BudgetError as error:
+            raise InputError(f"{file}: {error}") from None
+    recordings = tuple(trace.path for trace in traces)
+    checked = documents.Checked(str(file), toolchain, name_of(traces[0]), recordings, tuple(notes))
+    document = documents.make(checked, budget, measured)
+    if junit is not None:
+        output.write_text(junit, force, reports.junit(document))
+    if sarif is not None:
+        output.write_text(sarif, force, reports.sarif(document))
+    if json:
+        output.print_json(document)
+    elif md:
+        sys.stdout.write(show.as_markdown(document))
+    else:
+        show.on_console(document, output.make_console(wide))
+    output.hint(_next(document, program, keep))
+    return 0 if document["is_within"] else OUTSIDE
+
+
+def _check(
+    recording: Path | None,
+    program: Sequence[str],
+    runs: int,
+    limit: float,
+    keep: Path | None,
+    accept: bool,
+    reason: str,
+) -> None:
+    if (recording is None) == (not program):
+        raise InputError(
+            "gate takes a recording or a program: heapwright gate heap.toml -- PROGRAM [ARGUMENTS]"
+        )
+    if not 1 <= runs <= 100:
+        raise InputError("--runs takes 1 to 100")
+    if not 0 < limit <= 86400:
+        raise InputError("--limit takes seconds, above 0 and up to 86400")
+    if recording is not None and (runs != 1 or keep is not None):
+        raise InputError("--runs and --keep go with a program, not with a recording")
+    if accept != bool(reason.strip()):
+        raise InputError("--accept and --reason go together: --accept --reason 'a cache for the index'")
+
+
+def _traces(
+    recording: Path | None,
+    program: Sequence[str],
+    runs: int,
+    limit: float,
+    keep: Path | None,
+    anyway: bool,
+    debug_root: Path | None,
+    stack: ExitStack,
+) -> list[Trace]:
+    if recording is not None:
+        return [open_trace(recording, debug_root)]
+    folder = repeated_runs.folder_for(keep, stack)
+    return [
+        open_trace(repeated_runs.record_once(program, folder, f"run-{number + 1}", limit, anyway), debug_root)
+        for number in range(runs)
+    ]
+
+
+def _check_outputs(junit: Path | None, sarif: Path | None, force: bool, inputs: Sequence[Path]) -> None:
+    for option, path in (("--junit", junit), ("--sarif", sarif)):
+        if path is not None:
+            output.check_is_no_input(path, inputs)
+            output.check_output(path, force, option)
+    if junit is not None and sarif is not None and junit.resolve() == sarif.resolve():
+        raise InputError("--junit and --sarif name the same file; give each its own")
+
+
+def _notes(traces: Sequence[Trace], anyway: bool, accept: bool) -> list[str]:
+    found = []
+    for trace in traces:
+        if accept and trace.metadata.sample_mean_bytes:
+            raise InputError(f"{trace.path} is a sample and gives no limits; record without --sample")
+        reasons = why_not_whole(trace)
+        if reasons and not anyway:
+            raise InputError(f"{trace.path} proves nothing: {reasons[0]} (--anyway checks what there is)")
+        found += [
+            f"{Path(trace.path).name} is not whole, its figures may be too low: {reason}"
+            for reason in reasons
+        ]
+        if how_it_failed(trace):
+            found.append(
+                f"{Path(trace.path).name}: {how_it_failed(trace)}; figures are of what it did until then"
+            )
+    return found
+
+
+def _next(document: dict[str, object], program: Sequence[str], keep: Path | None) -> str:
+    if program and keep is None:
+        import shlex  # only here
+
+        words = f"{document['budget']} --keep FOLDER -- {shlex.join(program)}"
+        return f"heapwright gate {words}   (keeps the recording)"
+    return show.next_command(document)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""The budget file: limits, what does not count, and baselines of toolchains (docs/gate.md)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from heapwright.gate.limits import FIGURES, KINDS, PROGRAM, SITE
+
+TIGHTEN_BELOW = 0.1  # with two_sided = true: how far below its limit a figure may be
+_TOP_KEYS = (*KINDS, "ignore", "suppressions", "two_sided", "toolchain")
+_RULE_KEYS = ("two_sided", "reason", "optional")
+_SITES = "sites"
+SITE_FIGURES = ("calls", "bytes", "peak_live_bytes")
+MOST_SITES = 300  # that the file keeps
+MOST = 2**63 - 1  # the largest number of TOML
+
+Known = Mapping[str, Mapping[str, int]]
+Table = Mapping[str, Any]
+
+
+class BudgetError(Exception):
+    """What is wrong with the budget, in one line."""
+
+
+class NoToolchainError(BudgetError):
+    """There are no limits of that toolchain yet."""
+
+
+class Rule(NamedTuple):
+    """Limits of one thing. band: how far below its limit a figure may be, a share; None: as far as it likes.
+
+    is_optional: a site, thread or phase of that name need not be there.
+    """
+
+    kind: str
+    name: str
+    limits: Mapping[str, float]
+    band: float | None
+    reason: str
+    is_optional: bool
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == PROGRAM else f"{self.kind} {self.name}"
+
+
+class Budget(NamedTuple):
+    """A file, for one toolchain. known_sites: what they cost when the limits were accepted, by name."""
+
+    rules: tuple[Rule, ...]
+    ignore: tuple[str, ...]
+    suppressions: tuple[str, ...]
+    known_sites: Known
+
+
+def parse(text: str, toolchain: str = "") -> Budget:
+    """BudgetError names the line's key and what it takes."""
+    try:
+        whole = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BudgetError(f"no TOML: {str(error)[:1].lower()}{str(error)[1:]}") from None
+    except (ValueError, RecursionError):
+        raise BudgetError(
+            "no TOML that can be read: a number has too many digits, or tables are too deep"
+        ) from None
+    _check_keys(whole, _TOP_KEYS, "the file")
+    _check_toolchains(whole.get("toolchain", {}))
+    tables: list[Table] = [whole]
+    if toolchain:
+        tables.append(_toolchain(whole, toolchain))
+    rules: dict[tuple[str, str], dict[str, Any]] = {}
+    for table in tables:
+        own: set[tuple[str, str]] = set()
+        for kind, name, keys in _rules_of(table):
+            if (kind, name) in own:
+                raise BudgetError(f"{kind} {name} is there twice")
+            own.add((kind, name))
+            rules.setdefault((kind, name), {}).update(keys)
+    known = rules.get((PROGRAM, ""), {}).pop(_SITES, {})
+    return Budget(
+        tuple(_rule(*named, keys, whole.get("two_sided", False)) for named, keys in rules.items()),
+        _texts(whole, "ignore"),
+        _texts(whole, "suppressions"),
+        _known_sites(known),
+    )
+
+
+def _check_toolchains(given: Any) -> None:
+    if not isinstance(given, dict) or not all(isinstance(table, dict) for table in given.values()):
+        raise BudgetError("toolchain holds tables by name: [toolchain.NAME.program]")
+
+
+def _toolchain(whole: Table, name: str) -> Table:
+    tables = whole.get("toolchain", {})
+    if name not in tables:
+        known = f"; there are {', '.join(tables)}" if tables else ""
+        raise NoToolchainError(
+            f'no [toolchain."{name}"]{known}; heapwright gate --accept --toolchain {name} writes one'
+        )
+    found: Table = tables[name]
+    _check_keys(found, KINDS, f"toolchain {name}")
+    return found
+
+
+def _rules_of(table: Table) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for kind in KINDS:
+        given = table.get(kind, [])
+        if kind == PROGRAM:
+            if kind in table and not isinstance(given, dict):
+                raise BudgetError("program is one table: [program]")
+            if given:
+                yield PROGRAM, "", dict(given)
+            continue
+        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+            raise BudgetError(f"{kind} is a list of tables: [[{kind}]]")
+        for one in given:
+            keys = dict(one)
+            name = keys.pop("name", "")
+            if not isinstance(name, str) or not name:
+                raise BudgetError(f'a [[{kind}]] has no name; write name = "…"')
+            if not name.isprintable():
+                raise BudgetError(f"a [[{kind}]] is named {name!a}; names have printable letters alone")
+            if kind == SITE and name.isdecimal():
+                raise BudgetError(f"site {name}: name a function; numbers are of one recording alone")
+            yield kind, name, keys
+
+
+def _rule(kind: str, name: str, keys: Mapping[str, Any], two_sided: Any) -> Rule:
+    figures = [key for key, figure in FIGURES.items() if kind in figure.kinds]
+    where = kind if kind == PROGRAM else f"{kind} {name}"
+    _check_keys(keys, (*figures, *_RULE_KEYS), where)
+    limits = {key: _limit(where, key, value) for key, value in keys.items() if key in figures}
+    if not limits:
+        raise BudgetError(f"{where} has no limit; there are {', '.join(figures)}")
+    reason, is_optional = keys.get("reason", ""), keys.get("optional", False)
+    if not isinstance(reason, str) or not isinstance(is_optional, bool):
+        raise BudgetError(f"{where}: reason is a text, optional is true or false")
+    return Rule(kind, name, limits, _band(where, keys.get("two_sided", two_sided)), reason, is_optional)
+
+
+def _limit(where: str, key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise BudgetError(f"{where}: {key} is a number from 0 on, not {value!r}")
+    if value > MOST:
+        raise BudgetError(f"{where}: {key} is above {MOST}, the most that a limit can be")
+    return value
+
+
+def _band(where: str, value: Any) -> float | None:
+    if isinstance(value, bool):
+        return TIGHTEN_BELOW if value else None
+    if not isinstance(value, int | float) or not 0 <= value < 1:
+        raise BudgetError(f"{where}: two_sided is true, false, or a share such as 0.05, not {value!r}")
+    return float(value)
+
+
+def _texts(table: Table, key: str) -> tuple[str, ...]:
+    given = table.get(key, [])
+    if not isinstance(given, list) or not all(isinstance(text, str) and text for text in given):
+        raise BudgetError(f'{key} is a list of texts: {key} = ["libpython*"]')
+    return tuple(given)
+
+
+def _known_sites(given: Any) -> Known:
+    def is_site(site: Any) -> bool:
+        return isinstance(site, dict) and all(
+            key in SITE_FIGURES and isinstance(value, int) and 0 <= value <= MOST
+            for key, value in site.items()
+        )
+
+    if not isinstance(given, dict) or not all(map(is_site, given.values())):
+        raise BudgetError(
+            f"program.sites is what --accept writes: name = {{{' = …, '.join(SITE_FIGURES)} = …}}"
+        )
+    return given
+
+
+def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in table:
+        if key in known or (where == PROGRAM and key == _SITES):
+            continue
+        if key in FIGURES:
+            limits = ", ".join(name for name in known if name in FIGURES)
+            raise BudgetError(f"{where}: {key} is not known of it; there are {limits}")
+        if not key.isprintable():
+            raise BudgetError(f"{where}: unknown key {key!a}")
+        from difflib import get_close_matches  # only for mistakes
+
+        near = get_close_matches(key, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        raise BudgetError(f"{where}: unknown key {key}; {hint}")

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""The verdict on a recording, as plain data: heapwright.gate/1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from heapwright.gate.budget import MOST_SITES, Budget, Known, Rule
+from heapwright.gate.limits import FIGURES, KINDS, PROGRAM
+from heapwright.gate.measured import Measured, SiteCost
+from heapwright.model.names import short_name
+from heapwright.report.columns import Choice, Column, Many, Record, Table, record
+
+SCHEMA = "heapwright.gate/1"
+WITHIN, OVER, UNDER = "within", "over", "under"
+_MOST_SITES = 3
+_LEAST_SHARE = 0.05  # of what is too much, at one site, that is worth a word
+
+
+class Checked(NamedTuple):
+    """What was checked: the recordings (of runs that count as one), and against what."""
+
+    file: str
+    toolchain: str
+    program: str
+    recordings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class _Check(NamedTuple):
+    rule: Rule
+    key: str
+    limit: float
+    lowest: float
+    value: float
+    values: Sequence[float]
+    verdict: str
+    sites: Sequence[Record]
+
+
+_SITE = (
+    Column("name", "text"),
+    Column("file", "text"),
+    Column("line", "count"),
+    Column("value", "number"),
+    Column(
+        "difference", "maybe", about="To what it was when the limits were accepted; null: that is not known."
+    ),
+    Column("is_new", "flag", about="It was not among the sites then."),
+)
+CHECK = (
+    Column("kind", Choice(KINDS), value="rule.kind"),
+    Column("name", "text", value="rule.name", about="Of the site, thread or phase; empty of the program."),
+    Column("figure", Choice(tuple(FIGURES)), value="key"),
+    Column("label", "text", value=lambda check, _: FIGURES[check.key].label),
+    Column(
+        "unit",
+        Choice(("count", "bytes", "ns", "bytes_per_s")),
+        value=lambda check, _: FIGURES[check.key].unit,
+    ),
+    Column("value", "number", about="The median of the runs."),
+    Column("values", Many("number"), value=lambda check, _: list(check.values)),
+    Column("limit", "number"),
+    Column(
+        "lowest",
+        "number",
+        about="Below this a limit with two sides asks to be tightened; 0: it has one side.",
+    ),
+    Column("verdict", Choice((WITHIN, OVER, UNDER))),
+    Column("reason", "text", value="rule.reason", about="Why the limit is what it is, from the budget."),
+    Column(
+        "sites", Many(_SITE), value=lambda check, _: list(check.sites), about="Where it is; of what is over."
+    ),
+)
+CHECKS = Table("checks", CHECK, lambda checks: checks)
+DOCUMENT = (
+    Column("budget", "text", value="file"),
+    Column("toolchain", "text", about="Empty: the limits of no certain one."),
+    Column("program", "text"),
+    Column("recordings", Many("text"), value=lambda checked, _: list(checked.recordings)),
+    Column("notes", Many("text"), value=lambda checked, _: list(checked.notes)),
+)
+
+
+def make(checked: Checked, budget: Budget, runs: Sequence[Measured]) -> dict[str, Any]:
+    """The document; is_within: no limit is broken."""
+    checks = [
+        _check(rule, key, number, budget, runs)
+        for number, rule in enumerate(budget.rules)
+        for key in FIGURES
+        if key in rule.limits and all(key in run.figures[number] for run in runs)
+    ]
+    return {
+        "schema": SCHEMA,
+        **record(DOCUMENT, checked, {}),
+        "is_within": all(check.verdict == WITHIN for check in checks),
+        "checks": [record(CHECK, check, {}) for check in checks],
+    }
+
+
+def _check(rule: Rule, key: str, number: int, budget: Budget, runs: Sequence[Measured]) -> _Check:
+    values = [run.figures[number][key] for run in runs]
+    value, limit = median(values), rule.limits[key]
+    lowest = 0.0 if rule.band is None else math.ceil(limit * (1 - rule.band))
+    verdict = OVER if value > limit else UNDER if value < lowest else WITHIN
+    found: list[Record] = []
+    if verdict == OVER:
+        found = (
+            _changed(key, value - limit, runs[0], budget.known_sites)
+            if rule.kind == PROGRAM
+            else _places(runs[0], number)
+        )
+    return _Check(rule, key, limit, lowest, value, values, verdict, found)
+
+
+def _places(run: Measured, number: int) -> list[Record]:
+    found = [site.location for site in run.places[number][:_MOST_SITES]]
+    return [
+        {
+            "name": short_name(location.function),
+            "file": location.file,
+            "line": location.line,
+            "value": 0,
+            "difference": None,
+            "is_new": False,
+        }
+        for location in found
+    ]
+
+
+def _changed(key: str, excess: float, run: Measured, known: Known) -> list[Record]:
+    """The sites that grew most since the limits were accepted; where that is not known, those with most."""
+    if not run.sites or key not in run.sites[0].figures:
+        return []
+    is_known = any(key in figures for figures in known.values())
+    rises = [(site, site.figures[key] - known.get(site.name, {}).get(key, 0)) for site in run.sites]
+    least = max(1, _LEAST_SHARE * excess)
+    told = sorted((one for one in rises if one[1] >= least), key=lambda one: -one[1])[:_MOST_SITES]
+    return [_site(site, site.figures[key], rise if is_known else None, known) for site, rise in told]
+
+
+def _site(site: SiteCost, value: int, rise: int | None, known: Known) -> Record:
+    is_listed = site.name in known
+    # Of a site that a full list leaves out nobody knows what it was.
+    is_told = rise is not None and (is_listed or len(known) < MOST_SITES)
+    return {
+        "name": site.name,
+        "file": site.file,
+        "line": site.line,
+        "value": value,
+        "difference": rise if is_told else None,
+        "is_new": is_told and not is_listed,
+    }

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""What a recording says of each rule of a budget."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from heapwright.explain import phases
+from heapwright.explain.growing_sites import Growth
+from heapwright.explain.growth_kinds import CREEP, LEAK
+from heapwright.explain.report import Report
+from heapwright.gate.budget import Budget, BudgetError, Rule
+from heapwright.gate.limits import PHASE, PROGRAM, SITE, THREAD, TIMES
+from heapwright.model import Facts, Filter, Latency, Site, SiteFacts, Trace
+from heapwright.model.names import short_name
+from heapwright.model.selectors import matching, why_none
+from heapwright.model.suppressions import stacks_suppressed
+
+Figures = dict[str, float]
+Progress = Callable[[int, int], object]
+
+
+class SiteCost(NamedTuple):
+    """What a function costs, summed over its lines; file and line: of the most of it."""
+
+    name: str
+    file: str
+    line: int
+    figures: Mapping[str, int]
+
+
+class Measured(NamedTuple):
+    """places: the sites of each rule that names some. sites: of the whole program, most calls first."""
+
+    figures: Sequence[Figures]
+    places: Sequence[Sequence[Site]]
+    sites: Sequence[SiteCost]
+
+
+def measure(trace: Trace, budget: Budget, progress: Progress) -> Measured:
+    """Reads the calls once, and once more for groups of sites and for each rule of a thread."""
+    return _Reading(trace, budget, progress).measured()
+
+
+class _Reading:
+    def __init__(self, trace: Trace, budget: Budget, progress: Progress) -> None:
+        self._trace = trace
+        self._budget = budget
+        self._progress = progress
+        self._chosen = Filter(library=_all_but(budget.ignore))
+        self._whole = self._facts(self._chosen)
+        suppressed = stacks_suppressed(trace, budget.suppressions) if self._wants("live_at_end") else b""
+        self._is_suppressed = suppressed or bytes(len(trace.stack_columns["frame"]))
+        self._growth = self._grows() if self._wants("growth") else None
+        self._sites = trace.sites()
+        self._places = {rule.name: self._find(rule) for rule in budget.rules if rule.kind == SITE}
+
+    def measured(self) -> Measured:
+        self._check_times()
+        rules = self._budget.rules
+        places = [self._places[rule.name] if rule.kind == SITE else [] for rule in rules]
+        of_sites = self._of_sites()
+        runs = self._phases() if any(rule.kind == PHASE for rule in rules) else []
+        figures = []
+        for rule in rules:
+            if rule.kind == PROGRAM:
+                figures.append(self._of_program(self._whole))
+            elif rule.kind == SITE:
+                figures.append(of_sites[rule.name])
+            elif rule.kind == THREAD:
+                figures.append(self._of_thread(rule))
+            else:
+                figures.append(_of_phase(rule, runs))
+        return Measured(figures, places, self._costs())
+
+    def _facts(self, chosen: Filter, groups: array[int] | None = None) -> Facts:
+        return self._trace.begin_facts(chosen, groups=groups).take(self._progress)
+
+    def _wants(self, figure: str) -> bool:
+        return any(key.startswith(figure) for rule in self._budget.rules for key in rule.limits)
+
+    def _check_times(self) -> None:
+        if any(self._wants(key) for key in TIMES) and not self._trace.metadata.durations_recorded:
+            raise BudgetError("times are limited, and were not recorded (--no-durations)")
+
+    def _of_program(self, facts: Facts) -> Figures:
+        found = {
+            "calls": facts.totals.allocations,
+            "bytes": facts.totals.requested_bytes,
+            "peak_live_bytes": facts.peak.live_bytes,
+            **self._live(facts, lambda _: True),
+            **_times(facts.allocation_latency),
+        }
+        samples = self._trace.memory_samples
+        if samples:
+            found["resident_peak_bytes"] = max(
+                one.resident_anonymous_bytes + one.resident_shared_bytes for one in samples
+            )
+        if self._growth is not None:
+            found["growth_bytes_per_s"] = math.ceil(math.fsum(self._growth.values()))
+        return found
+
+    def _live(self, facts: Facts, is_wanted: Callable[[int], bool]) -> Figures:
+        """At the end, without what is suppressed; is_wanted: of a stack."""
+        if not self._wants("live_at_end"):
+            return {}
+        stacks = facts.stacks
+        found: Figures = {"live_at_end_bytes": 0, "live_at_end_blocks": 0}
+        for stack, size in enumerate(stacks["live_at_end_bytes"]):
+            blocks = stacks["live_at_end_blocks"][stack]
+            if blocks and not self._is_suppressed[stack] and is_wanted(stack):
+                found["live_at_end_bytes"] += size
+                found["live_at_end_blocks"] += blocks
+        return found
+
+    def _grows(self) -> dict[int, float]:
+        """Bytes a second by site, of those that explain calls a leak or creep: in a short run, hardly any."""
+        sites = self._trace.sites()
+        suppressions = self._budget.suppressions
+        report = Report(self._trace, self._whole, sites, self._chosen, len(sites), suppressions)
+        return {
+            site.number: row.slope_bytes_per_s
+            for site, row in Growth(report).rows()
+            if row.kind in (LEAK, CREEP) and row.is_sure and row.slope_bytes_per_s > 0
+        }
+
+    def _find(self, rule: Rule) -> list[Site]:
+        found = matching(self._sites.sites, rule.name)
+        allocating = [site for site in found if self._whole.sites[site.number].allocations]
+        if not allocating and not rule.is_optional and any(rule.limits.values()):
+            raise BudgetError(f"{why_none(self._sites.sites, rule.name)}; optional = true lets it be absent")
+        return allocating
+
+    def _of_sites(self) -> dict[str, Figures]:
+        """Rules whose sites do not overlap are read together."""
+        found: dict[str, Figures] = {}
+        waiting = {name: {site.number for site in sites} for name, sites in self._places.items()}
+        while waiting:
+            together: dict[str, set[int]] = {}
+            for name, numbers in waiting.items():
+                if not any(numbers & others for others in together.values()):
+                    together[name] = numbers
+            waiting = {name: numbers for name, numbers in waiting.items() if name not in together}
+            found |= self._of_groups(together)
+        return found
+
+    def _of_groups(self, together: Mapping[str, set[int]]) -> dict[str, Figures]:
+        group_of = {site: number for number, sites in enumerate(together.values(), 1) for site in sites}
+        groups = array("I", [group_of.get(site, 0) for site in self._sites.site_of_stack])
+        facts = self._facts(self._chosen, groups)
+        found = {}
+        for number, (name, sites) in enumerate(together.items(), 1):
+            figures: Figures = dict.fromkeys(("calls", "bytes", "peak_live_bytes"), 0)
+            if sites:
+                figures = _of_group(facts.sites[number], facts.site_latency[number])
+            figures |= self._live(facts, lambda stack, number=number: groups[stack] == number)  # type: ignore[misc]
+            if self._growth is not None:
+                slopes = math.fsum(self._growth.get(site, 0.0) for site in sites)
+                figures["growth_bytes_per_s"] = math.ceil(slopes)
+            found[name] = figures
+        return found
+
+    def _of_thread(self, rule: Rule) -> Figures:
+        unnamed = sum(not thread.name and thread.events > 0 for thread in self._trace.threads)
+        if unnamed:  # any of them may be one that the rule is about
+            ended = (
+                "1 thread ended before its name was"
+                if unnamed == 1
+                else f"{unnamed} threads ended before their names were"
+            )
+            raise BudgetError(f"{ended} read; limit sites or phases instead")
+        pattern = re.compile(_wildcard(rule.name))
+        threads = tuple(thread.index for thread in self._trace.threads if pattern.fullmatch(thread.name))
+        if not threads:
+            if rule.is_optional or not any(rule.limits.values()):
+                return dict.fromkeys(rule.limits, 0.0)
+            names = sorted({thread.name for thread in self._trace.threads})
+            raise BudgetError(f"no thread is called {rule.name}; there are {', '.join(names[:5])}")
+        return self._of_program(self._facts(self._chosen._replace(threads=threads)))
+
+    def _phases(self) -> list[phases.Phase]:
+        if not phases.has_phases(self._whole):
+            return []
+        return phases.runs_of(self._trace)
+
+    def _costs(self) -> list[SiteCost]:
+        """Of functions, as names of sites outlive a change."""
+        by_name: dict[str, list[tuple[Site, SiteFacts]]] = {}
+        for site, facts in zip(self._sites, self._whole.sites, strict=True):
+            if facts.allocations:
+                by_name.setdefault(short_name(site.location.function), []).append((site, facts))
+        costs = [_cost(name, pairs) for name, pairs in by_name.items()]
+        return sorted(costs, key=lambda cost: -cost.figures["calls"])
+
+
+def _cost(name: str, pairs: Iterable[tuple[Site, SiteFacts]]) -> SiteCost:
+    ordered = sorted(pairs, key=lambda pair: -pair[1].allocations)
+    location = ordered[0][0].location
+    figures = {
+        "calls": sum(facts.allocations for _, facts in ordered),
+        "bytes": sum(facts.bytes for _, facts in ordered),
+        "peak_live_bytes": sum(facts.live_at_peak_bytes for _, facts in ordered),
+        "live_at_end_bytes": sum(facts.live_at_end_bytes for _, facts in ordered),
+    }
+    return SiteCost(name, location.file, location.line, figures)
+
+
+def _of_group(facts: SiteFacts, latency: Latency) -> Figures:
+    return {
+        "calls": facts.allocations,
+        "bytes": facts.bytes,
+        "peak_live_bytes": facts.own_peak_bytes,
+        **_times(latency),
+    }
+
+
+def _times(latency: Latency) -> Figures:
+    return {key: getattr(latency, key) for key in TIMES}
+
+
+def _of_phase(rule: Rule, runs: Sequence[phases.Phase]) -> Figures:
+    pattern = re.compile(_wildcard(rule.name))
+    own = [run for run in runs if pattern.fullmatch(run.name)]
+    if not own and not rule.is_optional and any(rule.limits.values()):
+        names = sorted({run.name for run in runs})
+        known = (
+            f"there are {', '.join(names[:5])}" if names else "the program names none (heapwright/annotate.h)"
+        )
+        raise BudgetError(f"no phase is called {rule.name}; {known}")
+    return {
+        "calls": sum(run.allocations for run in own),
+        "bytes": sum(run.requested_bytes for run in own),
+        "calls_per_run": max((run.allocations for run in own), default=0),
+        "bytes_per_run": max((run.requested_bytes for run in own), default=0),
+    }
+
+
+def _wildcard(pattern: str) -> str:
+    return ".*".join(map(re.escape, pattern.split("*")))
+
+
+def _all_but(libraries: Sequence[str]) -> str:
+    """A pattern that finds all other libraries; empty where none is ignored."""
+    if not libraries:
+        return ""
+    return f"^(?!(?:{'|'.join(map(_wildcard, libraries))})$)"

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""heapwright gate as users type it: exit codes, refusals, files for build servers, --accept."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+import tomllib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from heapwright.cli import run_command
+from shop import budget, shop, written
+from written_traces import BUILD
+
+WITHIN = "[program]\ncalls = 12\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        (WITHIN, [], "gate takes a recording or a program: heapwright gate heap.toml -- PROGRAM [ARGUMENTS]"),
+        (WITHIN, ["{file}", "--", "true"],
+         "gate takes a recording or a program: heapwright gate heap.toml -- PROGRAM [ARGUMENTS]"),
+        (WITHIN, ["{folder}/gone"], "there is no file {folder}/gone; heapwright record writes one"),
+        (WITHIN, ["{file}", "--json", "--md"], "--json and --md both mean standard output; choose one"),
+        (WITHIN, ["{file}", "--runs", "2"], "--runs and --keep go with a program, not with a recording"),
+        (WITHIN, ["--runs", "0", "--", "true"], "--runs takes 1 to 100"),
+        (WITHIN, ["{file}", "--accept"],
+         "--accept and --reason go together: --accept --reason 'a cache for the index'"),
+        (WITHIN, ["{file}", "--reason", "x"],
+         "--accept and --reason go together: --accept --reason 'a cache for the index'"),
+        (WITHIN, ["{file}", "--junit", "{file}"],
+         "{file} is what this command reads; name another file to write"),
+        (WITHIN, ["{file}", "--toolchain", "gcc"],
+         '{budget}: no [toolchain."gcc"]; heapwright gate --accept --toolchain gcc writes one'),
+        ("[program]\ncalls = -1", ["{file}"], "{budget}: program: calls is a number from 0 on, not -1"),
+        ("[[site]]\nname = 'server+0x100'\ncalls = 1", ["{file}"],
+         "{budget}: no call site server+0x100 in the recording; did you mean server+0x1000?; "
+         "optional = true lets it be absent"),
+        ("[[thread]]\nname = 'wroker'\ncalls = 1", ["{file}"],
+         "{budget}: no thread is called wroker; there are server, worker"),
+        ("[[phase]]\nname = 'query'\ncalls = 1", ["{file}"],
+         "{budget}: no phase is called query; the program names none (heapwright/annotate.h)"),
+        (WITHIN, ["--", "false"], "false failed: "),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_one_line(
+    tmp_path: Path, text: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"file": written(tmp_path), "folder": str(tmp_path), "budget": budget(tmp_path, text)}
+    assert run_command(["gate", places["budget"], *(word.format(**places) for word in words)]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"heapwright: {message.format(**places)}")
+    assert (said.err.count("\n"), said.out) == (1, "")
+
+
+def test_no_budget_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["gate", str(tmp_path / "no.toml"), written(tmp_path)]) == 2
+    assert "there is no budget file" in capsys.readouterr().err
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    assert run_command(["gate", str(tmp_path / "binary.toml"), written(tmp_path)]) == 2
+    assert "binary.toml is no text in UTF-8" in capsys.readouterr().err
+
+
+def test_a_name_may_be_absent_where_nothing_is_allowed_or_it_is_optional(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in ("site", "thread", "phase"):
+        for limit in ("calls = 0", "calls = 1\noptional = true"):
+            text = budget(tmp_path, f"[[{kind}]]\nname = 'nobody'\n{limit}\n")
+            assert run_command(["gate", text, written(tmp_path)]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("damage", ["sample", "cut", "part"])
+def test_what_is_not_whole_proves_nothing(
+    tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = shop()
+    if damage == "sample":
+        made.meta("sample_mean_bytes", 4096)
+    elif damage == "part":
+        made.line("switch", 0, 0).line("switch", 500, 1)
+    else:
+        made.has_end = False
+    words = ["gate", budget(tmp_path, "[program]\ncalls = 1000\n"), written(tmp_path, made)]
+    assert run_command(words) == 2
+    assert " proves nothing: it is " in capsys.readouterr().err
+    assert run_command([*words, "--anyway", "--json"]) == 0
+    assert "is not whole, its figures may be too low" in json.loads(capsys.readouterr().out)["notes"][0]
+
+
+def test_the_files_for_build_servers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = budget(
+        tmp_path,
+        "[program]\ncalls = 11\nbytes = 3000\n[[thread]]\nname = 'worker'\ncalls = 99\ntwo_sided = true\n",
+    )
+    files = [tmp_path / "gate.xml", tmp_path / "gate.sarif"]
+    words = ["gate", text, written(tmp_path), "--junit", str(files[0]), "--sarif", str(files[1])]
+    assert run_command(words) == 1
+    suite = ElementTree.fromstring(files[0].read_text())
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "2")
+    failed = {case.get("name"): case[0].get("type") for case in suite if len(case)}
+    assert failed == {"program: calls": "over", "thread worker: calls": "under"}
+    run = json.loads(files[1].read_text())["runs"][0]
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} == {"heap-calls"}
+    assert [result["level"] for result in run["results"]] == ["error", "warning"]
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "heap.toml"}, "region": {"startLine": 1}}
+    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
+    capsys.readouterr()
+    assert run_command(["gate", text, written(tmp_path), "--md"]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("### Heap budget: Outside of budget: 2 of 3 limits broken.\n")
+    assert "| thread worker: calls | 10 | 99 | tighten |\n" in said
+
+
+def test_the_answer_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = budget(tmp_path, WITHIN)
+    assert run_command(["gate", text, written(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("Within budget: 1 limit of ")
+    assert said.err.startswith("next: heapwright explain ")
+    assert run_command(["gate", budget(tmp_path, "[program]\ncalls = 2\n"), written(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert said.out.startswith("Outside of budget: 1 of 1 limit broken.\nprogram: allocations 12, 10 above")
+    assert "--accept --reason 'why it is right'" in said.err
+
+
+COMMENTED = """\
+# Ours.
+two_sided = true  # both ways
+
+[program]
+calls = 5            # of one order
+resident_peak_bytes = 8_400_000
+bytes = 3000
+
+# The cache is small.
+[[site]]
+name = "libcache.so+0x1000"   # not the index
+calls = 9
+"""
+
+
+def test_accept_keeps_everything_but_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = budget(tmp_path, COMMENTED)
+    words = ["gate", text, written(tmp_path, shop(threads=1))]
+    assert run_command([*words, "--accept", "--reason", "a larger order"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["heapwright: program: calls 5 → 12", "heapwright: site libcache.so+0x1000: calls 9 → 2"]
+    new = Path(text).read_text(encoding="utf-8")
+    for line in ("# Ours.", "two_sided = true  # both ways", "calls = 12            # of one order",
+                 "resident_peak_bytes = 8_400_000", "# The cache is small.", "calls = 2"):  # fmt: skip
+        assert line in new.splitlines()
+    document = tomllib.loads(new)
+    assert document["program"]["reason"] == document["site"][0]["reason"] == "a larger order"
+    assert document["program"]["sites"]["server+0x1000"] == {"calls": 10, "bytes": 1000, "peak_live_bytes": 0}
+    assert run_command(words) == 0
+    assert run_command([*words, "--accept", "--reason", "again"]) == 0
+    assert Path(text).read_text(encoding="utf-8") == new
+    assert "every limit stays as it is" in capsys.readouterr().err
+
+
+def test_without_the_package_that_writes_budgets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tomlkit", None)
+    words = ["gate", budget(tmp_path, WITHIN), written(tmp_path)]
+    assert run_command([*words, "--accept", "--reason", "x"]) == 2
+    said = capsys.readouterr().err
+    assert said == "heapwright: this needs the package tomlkit: pip install 'heapwright[gate]'\n"
+    assert run_command(words) == 0
+    capsys.readouterr()
+
+
+def test_what_has_noise_gets_headroom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = budget(
+        tmp_path, "[program]\ncalls = 5\npeak_live_bytes = 5\nresident_peak_bytes = 9_999_999_999\n"
+    )
+    assert run_command(["gate", text, written(tmp_path), "--accept", "--reason", "first"]) == 0
+    program = tomllib.loads(Path(text).read_text())["program"]
+    assert (program["calls"], program["peak_live_bytes"]) == (12, 2100)  # of two threads
+    assert program["resident_peak_bytes"] == 8_400_000
+    capsys.readouterr()
+
+
+def test_accept_writes_a_first_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = tmp_path / "new.toml"
+    assert run_command(["gate", str(new), written(tmp_path), "--accept", "--reason", "first"]) == 0
+    program = tomllib.loads(new.read_text())["program"]
+    assert (program["calls"], program["bytes"], program["reason"]) == (12, 3000, "first")
+    assert stat.S_IMODE(new.stat().st_mode) == 0o644
+    assert run_command(["gate", str(new), written(tmp_path)]) == 0
+    capsys.readouterr()
+
+
+def test_a_toolchain_has_limits_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = budget(tmp_path, "[program]\ncalls = 5  # gcc\n[[site]]\nname = 'server+0x1000'\ncalls = 3\n")
+    words = ["gate", text, written(tmp_path), "--toolchain", "clang-14"]
+    assert run_command([*words, "--accept", "--reason", "clang"]) == 0
+    assert "calls = 5  # gcc" in Path(text).read_text()
+    assert run_command(words) == 0
+    assert run_command(words[:3]) == 1
+    document = tomllib.loads(Path(text).read_text())["toolchain"]["clang-14"]
+    assert document["program"]["calls"] == 12
+    assert document["site"] == [{"name": "server+0x1000", "calls": 10, "reason": "clang"}]
+    capsys.readouterr()
+
+
+def test_a_program_is_recorded_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = [str(BUILD / "programs/pairs"), "100", "7", "1"]
+    words = ["gate", budget(tmp_path, "[program]\ncalls = 1000000\n"), "--keep", str(tmp_path / "kept")]
+    assert run_command([*words, "--runs", "3", "--json", "--", *program]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["recordings"]) == len(document["checks"][0]["values"]) == 3
+    assert len(set(document["checks"][0]["values"])) == 1
+    assert len(list((tmp_path / "kept").iterdir())) == 3

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Figures and verdicts, worked out by hand for tests/python/gate/shop.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from heapwright.cli import run_command
+from heapwright.gate import schema, show
+from shop import budget, shop, written
+from test_phases import BEGIN, END, say
+from written_traces import FREE, MALLOC, MadeTrace
+
+SCHEMA = Path(schema.__file__).parent.parent / "schemas/gate-1.json"
+EVERYTHING = "calls = 0\nbytes = 0\npeak_live_bytes = 0\nlive_at_end_bytes = 0\nlive_at_end_blocks = 0\n"
+
+
+def gated(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, made: MadeTrace | None = None, *words: str
+) -> dict[str, Any]:
+    code = run_command(["gate", budget(folder, text), written(folder, made), "--json", *words])
+    said = capsys.readouterr()
+    assert code in (0, 1), said.err
+    document: dict[str, Any] = json.loads(said.out)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text(encoding="utf-8")))
+    assert document["is_within"] == (code == 0)
+    return document
+
+
+def values(document: dict[str, Any], name: str = "") -> dict[str, float]:
+    return {check["figure"]: check["value"] for check in document["checks"] if check["name"] == name}
+
+
+def test_figures_of_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = gated(tmp_path, capsys, f"[program]\n{EVERYTHING}resident_peak_bytes = 0\np50_ns = 0\n")
+    assert values(found) == {
+        "calls": 12,
+        "bytes": 3000,
+        "peak_live_bytes": 2000,
+        "live_at_end_bytes": 2000,
+        "live_at_end_blocks": 2,
+        "resident_peak_bytes": 8_000_000,
+        "p50_ns": values(found)["p50_ns"],
+    }
+    assert 15 <= values(found)["p50_ns"] <= 17  # each took 16 ns
+
+
+def test_figures_of_sites_and_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "".join(
+        f'[[{kind}]]\nname = "{name}"\n{EVERYTHING}'
+        for kind, name in (("site", "server+0x1000"), ("site", "libcache.so+0x1000"), ("thread", "work*"))
+    )
+    found = gated(tmp_path, capsys, text)
+    assert list(values(found, "server+0x1000").values()) == [10, 1000, 100, 0, 0]  # one at a time
+    assert list(values(found, "libcache.so+0x1000").values()) == [2, 2000, 2000, 2000, 2]
+    assert list(values(found, "work*").values()) == [10, 1000, 100, 0, 0]
+
+
+def test_overlapping_sites_are_each_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("server+0x1000", "libcache.so+0x1000", "*+0x1000")
+    found = gated(tmp_path, capsys, "".join(f'[[site]]\nname = "{name}"\n{EVERYTHING}' for name in names))
+    assert list(values(found, "server+0x1000").values()) == [10, 1000, 100, 0, 0]
+    assert list(values(found, "*+0x1000").values()) == [12, 3000, 2000, 2000, 2]
+
+
+def test_what_is_ignored_does_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = gated(tmp_path, capsys, f'ignore = ["libca*"]\n[program]\n{EVERYTHING}')
+    assert list(values(found).values()) == [10, 1000, 100, 0, 0]
+    found = gated(tmp_path, capsys, f'ignore = ["cache"]\n[program]\n{EVERYTHING}')
+    assert values(found)["calls"] == 12  # a whole name
+
+
+def test_what_is_suppressed_may_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = gated(tmp_path, capsys, f'suppressions = ["libcache"]\n[program]\n{EVERYTHING}')
+    assert list(values(found).values()) == [12, 3000, 2000, 0, 0]
+
+
+def test_phases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = shop(threads=1)
+    for number in range(3):
+        say(made, BEGIN, "query")
+        for place in range(number + 1):
+            made.event(MALLOC, 0x2000000 + 64 * place, 10)
+            made.event(FREE, 0x2000000 + 64 * place)
+        say(made, END, "query")
+    text = '[[phase]]\nname = "que*"\ncalls = 6\nbytes = 60\ncalls_per_run = 2\nbytes_per_run = 30\n'
+    found = gated(tmp_path, capsys, text, made)
+    assert values(found, "que*") == {"calls": 6, "bytes": 60, "calls_per_run": 3, "bytes_per_run": 30}
+    assert [check["figure"] for check in found["checks"] if check["verdict"] == "over"] == ["calls_per_run"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "two_sided", "verdict"),
+    [
+        (12, "false", "within"),
+        (11, "false", "over"),
+        (100, "false", "within"),
+        (13, "true", "within"),  # 11.7 of 13 are 90 %
+        (14, "true", "under"),
+        (13, "0.05", "under"),
+        (12, "0.0", "within"),
+        (13, "0.0", "under"),
+    ],
+)
+def test_limits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], limit: int, two_sided: str, verdict: str
+) -> None:
+    found = gated(tmp_path, capsys, f"[program]\ncalls = {limit}\ntwo_sided = {two_sided}\n")
+    assert [check["verdict"] for check in found["checks"]] == [verdict]
+
+
+def test_what_grew_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        "[program]\ncalls = 8\npeak_live_bytes = 1000\n[program.sites]\n"
+        '"server+0x1000" = {calls = 8, bytes = 800, peak_live_bytes = 0}\n'
+    )
+    found = gated(tmp_path, capsys, text)
+    assert show.answer(found) == [
+        "Outside of budget: 2 of 2 limits broken.",
+        "program: allocations 12, 4 above the limit of 8: +2 at server+0x1000; +2 at libcache.so+0x1000 (new)",
+        "program: live at its peak 1.95 KiB, 1000 B above the limit of 1000 B: +1.95 KiB at libcache.so+0x1000 (new)",
+    ]
+    found = gated(tmp_path, capsys, '[[site]]\nname = "server+0x1000"\ncalls = 8\n')
+    assert (
+        show.answer(found)[1]
+        == "site server+0x1000: allocations 10, 2 above the limit of 8: at server+0x1000"
+    )
+
+
+def test_growth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = MadeTrace(end="end 1 0 30000000000")
+    made.meta("program", "/opt/shop/server").line("thread", 0, 100, "main", 0, 0)
+    made.line("module", 0x400000, 0x500000, 0x400000, "/opt/shop/server", "aa")
+    made.line("frame", 0x401000, 0).line("stack", 0, 0)
+    for number in range(3000):
+        made.event(MALLOC, 0x10000 + 4096 * number, 1000, at=10_000_000 * number, stack=1)
+    found = gated(tmp_path, capsys, "[program]\ngrowth_bytes_per_s = 0\n", made)
+    assert found["checks"][0]["verdict"] == "over"
+    assert found["checks"][0]["value"] == pytest.approx(100_000, rel=0.02)
+    found = gated(tmp_path, capsys, '[[site]]\nname = "server+0x1000"\ngrowth_bytes_per_s = 110000\n', made)
+    assert found["checks"][0]["value"] == pytest.approx(100_000, rel=0.02)
+    assert found["is_within"]
+
+
+def test_growth_at_the_end_of_a_short_run_is_no_growth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In 10 ms, work that is not done yet looks the same; in 30 s it does not."""
+    for scale, is_within in ((1, True), (3000, False)):
+        made = shop(0, 0, 1)
+        made.end = f"end 1 0 {10_000_000 * scale}"
+        made.event(MALLOC, 0x800000, 8, at=1600, stack=2)
+        for number in range(3000):
+            made.event(
+                MALLOC, 0x900000 + 4096 * number, 1000, at=(6_000_000 + 1280 * number) * scale, stack=3
+            )
+        found = gated(tmp_path, capsys, "[program]\ngrowth_bytes_per_s = 0\n", made)
+        assert found["is_within"] == is_within
+
+
+def test_the_schema_is_kept() -> None:
+    assert SCHEMA.read_text(encoding="utf-8") == schema.as_text()
