@@ -32,6 +32,12 @@ EVERY = {
     "export to speedscope": ["export", "{trace}", "--to", "speedscope", "-o", "-"],
     "export to perfetto": ["export", "{trace}", "--to", "perfetto", "-o", "-"],
     "info": ["info", "{trace}"],
+    "compare": ["compare", "{trace}", "{trace}"],
+    "compare to json": ["compare", "{trace}", "{trace}", "--json"],
+    "compare to Markdown": ["compare", "{trace}", "{trace}", "--md"],
+    "gate": ["gate", "{budget}", "{trace}"],
+    "gate to json": ["gate", "{budget}", "{trace}", "--json"],
+    "gate to Markdown": ["gate", "{budget}", "{trace}", "--md"],
     "lab": ["lab"],
     "lab latency": ["lab", "latency", "--on", "glibc", "--runs", "1", "--scale", "0.001"],
     "lab latency to json": ["lab", "latency", "--on", "glibc", "--runs", "1", "--scale", "0.001", "--json"],
@@ -50,7 +56,9 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def arguments_of(name: str, trace: Path, folder: Path) -> list[str]:
-    places = {"trace": trace, "new": folder / "new.heapwright"}
+    budget = folder / "heap.toml"
+    budget.write_text("[program]\ncalls = 1000000\n[[site]]\nname = 'né-倉'\ncalls = 0\n", encoding="utf-8")
+    places = {"trace": trace, "new": folder / "new.heapwright", "budget": budget}
     return [str(command), *(part.format(**places) for part in EVERY[name])]
 
 

@@ -56,8 +56,9 @@ def assert_is_what_the_clock_saw(call: dict[str, Any], recording: Recording) -> 
 def test_consolidation_is_named_with_the_frees_that_caused_it(record: Record) -> None:
     recording = record("slow_calls", "consolidation")
     answer = slow_calls(recording)
-    [call] = [one for one in answer["calls"] if one["size_bytes"] == 2000][:1]
-    assert (call["work"], call["kind"], call["size_bytes"]) == ("consolidation", "malloc", 2000)
+    # Its release gives the merged memory back, which can take longer.
+    [call] = [one for one in answer["calls"] if (one["kind"], one["size_bytes"]) == ("malloc", 2000)]
+    assert call["work"] == "consolidation"
     assert_is_what_the_clock_saw(call, recording)
     assert call["small_frees"] == pytest.approx(recording.note("small_frees"), rel=0.01)
     [pattern] = [one for one in answer["patterns"] if one["name"] == "consolidation"]
@@ -135,9 +136,9 @@ def test_time_off_the_processor_is_not_the_allocators(record: Record) -> None:
     needs_kernel_events(answer)
     kernel = answer["kernel"]
     assert 0 < kernel["preemptions"] <= recording.note("preemptions") + 5
-    # Nearly all its time is spent in calloc.
+    # Nearly all its time is spent in calloc; heap calls before and after it are preempted as well.
     off_ns = kernel["preempted_ns"] + kernel["waited_ns"]
-    assert recording.note("off_ns") * 0.6 <= off_ns <= recording.note("off_ns")
+    assert recording.note("off_ns") * 0.9 <= off_ns <= recording.note("off_ns") * 1.05
     assert time_by_cause(answer).most_common(1)[0][0] == "preempted"
     assert answer["totals"]["allocator_ns"] <= 1_100 * MILLISECOND - off_ns
     assert not answer["findings"], "nothing to mend in the allocator"

@@ -203,7 +203,20 @@ def test_help_lists_the_commands(command: Command) -> None:
     assert command("--version").out.startswith("heapwright ")
 
 
-COMMANDS = ("record", "explain", "run", "sql", "export", "info", "replay", "lab")
+COMMANDS = (
+    "record",
+    "explain",
+    "run",
+    "sql",
+    "export",
+    "info",
+    "replay",
+    "compare",
+    "gate",
+    "lab",
+    "count",
+    "top",
+)
 
 
 def test_without_arguments_there_is_help(command: Command) -> None:

@@ -11,7 +11,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from written_traces import FREE, MALLOC, REALLOC, Command, MadeTrace
+from written_traces import FREE, MALLOC, REALLOC, Command, MadeTrace, small_trace
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 LONG = "/opt/a-company/products/warehouse/lib/libwarehouse-inventory-of-everything-2024.so.17"
@@ -92,6 +92,22 @@ def test_at_a_width(command: Command, extremes: Path, name: str, columns: int) -
     compare(f"{name}-{columns}", said.out.replace(str(extremes.parent), "…"))
     too_long = [line for line in said.out.splitlines() if cells(line.rstrip()) > columns]
     assert too_long == []
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+@pytest.mark.parametrize("form", ["compare", "gate"])
+def test_two_recordings_and_a_budget_at_a_width(
+    command: Command, extremes: Path, tmp_path: Path, form: str, columns: int
+) -> None:
+    """Their texts name files, whose length differs from run to run."""
+    (tmp_path / "heap.toml").write_text("[program]\ncalls = 0\nbytes = 1\n[[site]]\nname = '*'\ncalls = 0\n")
+    other = small_trace().write(tmp_path / "other.heapwright")
+    arguments = ["compare", other, extremes] if form == "compare" else ["gate", "heap.toml", extremes]
+    said = command(*arguments, environment=[("COLUMNS", str(columns))])
+    assert said.code == (0 if form == "compare" else 1), said.err
+    assert "倉庫" in said.out
+    assert "bold]:warning:.so" in said.out
+    assert [line for line in said.out.splitlines() if cells(line.rstrip()) > columns] == []
 
 
 @pytest.mark.parametrize("name", ["explain", "info"])

@@ -43,6 +43,7 @@ void read_metadata(std::istringstream& line, Metadata& metadata) {
   if (key == "allocator") line >> std::quoted(metadata.allocator);
   if (key == "condition") line >> std::quoted(metadata.conditions.emplace_back());
   if (key == "process_id") line >> metadata.process_id;
+  if (key == "page_bytes") line >> metadata.page_bytes;
   if (key == "sample_mean_bytes") line >> metadata.sample_mean_bytes;
   if (key == "durations_recorded") line >> metadata.durations_recorded;
 }

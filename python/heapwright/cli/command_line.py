@@ -17,10 +17,24 @@ from typer.core import TyperCommand, TyperGroup
 
 from heapwright.cli.errors import InputError
 
-COMMANDS = ("record", "explain", "run", "sql", "export", "info", "replay", "lab")
+COMMANDS = (
+    "record",
+    "explain",
+    "run",
+    "sql",
+    "export",
+    "info",
+    "replay",
+    "compare",
+    "gate",
+    "lab",
+    "count",
+    "top",
+)
 SHELLS = ("bash", "zsh", "fish")
 _COMPLETE = "_HEAPWRIGHT_COMPLETE"  # set by the completion scripts
-_TAKE_A_PROGRAM = ("record", "run")
+_TAKE_A_PROGRAM = ("record", "run", "count")
+_MAY_TAKE_A_PROGRAM = ("gate",)  # behind --, after whatever else
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 _PASSED_ON = {"allow_extra_args": True, "allow_interspersed_args": False, "ignore_unknown_options": False}
 # What an option is called elsewhere: the nearest spelling would be another one.
@@ -60,6 +74,22 @@ EXAMPLES = {
         "heapwright replay ls.heapwright",
         "heapwright replay ls.heapwright --on jemalloc,mimalloc --set glibc.arena_max=1",
     ),
+    "compare": (
+        "heapwright compare before.heapwright after.heapwright",
+        "heapwright compare --run './shop-old load.txt' --run './shop-new load.txt'",
+        "heapwright compare before/ after/ --md",
+    ),
+    "gate": (
+        "heapwright gate heap.toml ls.heapwright",
+        "heapwright gate heap.toml --junit heap.xml -- ./test_shop",
+        "heapwright gate heap.toml ls.heapwright --accept --reason 'an index for search'",
+    ),
+    "count": (
+        "heapwright count -- python3 -c 'print(1)'",
+        "heapwright count --interval 1s --json -- ./server",
+        "heapwright count --pid 1234",
+    ),
+    "top": ("heapwright top", "heapwright top --once --json", "heapwright top 1234"),
     "lab": ("heapwright lab", "heapwright lab latency --on glibc,heapwright --html latency.html"),
 }  # fmt: skip
 
@@ -165,9 +195,13 @@ def run(arguments: list[str]) -> int:
         return _complete()
     chosen = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS
     command = typer.main.get_command(make_app(chosen))
+    program: list[str] = []
+    if arguments[:1] and arguments[0] in _MAY_TAKE_A_PROGRAM and "--" in arguments:
+        at = arguments.index("--")
+        arguments, program = arguments[:at], arguments[at + 1 :]
     try:
         # Not through command.main(), which ends the process by itself when a pipe is closed.
-        with command.make_context("heapwright", arguments or ["--help"]) as context:
+        with command.make_context("heapwright", arguments or ["--help"], obj=program) as context:
             code = command.invoke(context)
     except typer.Exit as request:
         return request.exit_code

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
 
@@ -176,12 +176,7 @@ def _give(
     wide: bool,
 ) -> None:
     if html is not None:
-        text = page.render(experiments, document)
-
-        def write(file: BinaryIO) -> None:
-            file.write(text.encode())
-
-        output.write_file(html, force, write)
+        output.write_text(html, force, page.render(experiments, document))
         if output.is_stdout(html):
             return
     if json:

@@ -9,16 +9,31 @@ from pathlib import Path
 from heapwright.cli.errors import InputError
 
 COLLECTOR = "heapwright-collect"
+COUNTER = "libheapwright-count.so"
+
+
+def _folders(kind: str) -> list[Path]:
+    """Where files of a kind ("bin", "lib") may be. HEAPWRIGHT_BIN names the programs' first one."""
+    package = Path(__file__).resolve().parent.parent
+    folders = [package / kind, package.parent.parent / "build" / "release" / kind]
+    chosen = os.environ.get("HEAPWRIGHT_BIN")
+    if chosen:
+        folders.insert(0, Path(chosen).parent / kind if kind != "bin" else Path(chosen))
+    return folders
+
+
+def find_library(library: str = COUNTER) -> Path:
+    """The path of a library to preload."""
+    for folder in _folders("lib"):
+        path = folder / library
+        if path.is_file():
+            return path.resolve()
+    raise InputError(f"{library} is not installed with this package; build it with `make build`")
 
 
 def find(program: str = COLLECTOR) -> Path:
-    """The program's path. HEAPWRIGHT_BIN names a folder to look in first."""
-    package = Path(__file__).resolve().parent.parent
-    folders = [package / "bin", package.parent.parent / "build" / "release" / "bin"]
-    chosen = os.environ.get("HEAPWRIGHT_BIN")
-    if chosen:
-        folders.insert(0, Path(chosen))
-    for folder in folders:
+    """The program's path."""
+    for folder in _folders("bin"):
         path = folder / program
         if path.is_file():
             if not os.access(path, os.X_OK):  # an archive unpacked without modes

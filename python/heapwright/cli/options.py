@@ -16,6 +16,11 @@ FileOrFolder = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Markdown = Annotated[bool, typer.Option("--md", help="Print Markdown instead, for a pull request.")]
+Page = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write it as one offline page for a browser as well."),
+]
 DebugRoot = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Folder with the recorded machine's programs, libraries, debug files."),

@@ -7,7 +7,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -32,8 +32,8 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=indent, ensure_ascii=is_ascii, default=str) + "\n")
 
 
-def make_console(wide: bool = False) -> Console:
-    """Stdout as tables want it: colours on a terminal only, ASCII where LC_ALL says C; wide: cut nothing."""
+def make_console(wide: bool = False, to_stderr: bool = False) -> Console:
+    """Stdout (or stderr) as tables want it: colours on a terminal, ASCII where LC_ALL says C; wide: uncut."""
     from rich.console import Console  # JSON does without, and its import takes time
 
     class Stdout(Console):
@@ -48,7 +48,7 @@ def make_console(wide: bool = False) -> Console:
     if os.environ.get("LC_ALL") in ("C", "POSIX"):
         spelling.use_ascii(sys.stdout)
     # What programs call their functions is no markup, and :x: in it no picture.
-    console = Stdout(highlight=False, markup=False, emoji=False)
+    console = Stdout(highlight=False, markup=False, emoji=False, stderr=to_stderr)
     if wide:
         console.width = _UNLIMITED_COLUMNS
     elif not console.is_terminal and not os.environ.get("COLUMNS"):
@@ -61,16 +61,24 @@ def hint(text: str) -> None:
     say(f"next: {text}")
 
 
-def check_output(path: Path, force: bool) -> None:
+def check_output(path: Path, force: bool, option: str = "--output") -> None:
     """Refuses to replace a file, or to write where there is no folder. Devices and pipes are not replaced."""
     if str(path) == STDOUT:
         return
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} for {path.name}; make it first")
     if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file with --output")
+        raise InputError(f"{path} is a folder; name a file with {option}")
     if path.exists() and not force and not is_written_through(path):
-        raise InputError(f"{path} exists; use --force to replace it or choose another with --output")
+        raise InputError(f"{path} exists; use --force to replace it or choose another with {option}")
+
+
+def check_is_no_input(path: Path, inputs: Iterable[Path]) -> None:
+    """Refuses to replace what is read, whatever --force says."""
+    for one in inputs:
+        is_same = path.exists() and one.exists() and path.samefile(one)
+        if str(path) != STDOUT and (is_same or path.resolve() == one.resolve()):
+            raise InputError(f"{path} is what this command reads; name another file to write")
 
 
 def is_stdout(path: Path) -> bool:
@@ -89,6 +97,26 @@ def is_written_through(path: Path) -> bool:
         return is_stdout(path) or not stat.S_ISREG(path.stat().st_mode)
     except OSError:
         return False
+
+
+def check_forms(json: bool, md: bool, page: Path | None, force: bool) -> None:
+    """Refuses two results on standard output, and a page where none can be written."""
+    if json and md:
+        raise InputError("--json and --md both mean standard output; choose one")
+    if page is None:
+        return
+    check_output(page, force, "--html")
+    if (json or md) and is_stdout(page):
+        raise InputError("--html - means standard output as --json and --md do; name a file with --html")
+
+
+def write_text(path: Path, force: bool, text: str) -> None:
+    """As write_file, for a text that is whole."""
+
+    def write(file: BinaryIO) -> None:
+        file.write(text.encode())
+
+    write_file(path, force, write)
 
 
 class _Counted:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,13 +15,16 @@ from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.runs_progress import progress
 from heapwright.cli.streams import say
-from heapwright.measure.allocators import Shelf
+from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Trace
-from heapwright.replay import candidates, show
-from heapwright.replay.session import Session, Settings, why_not
+from heapwright.model.wholeness import why_not_whole
+from heapwright.replay import candidates, changes, page, plans, show
+from heapwright.replay.session import Session, Settings
 
 PROGRAM = "heapwright-replay"
+# Of a longer recording --quick replays so many: a minute for five allocators where threads take turns often.
+QUICK_CALLS = 2_000_000
 On = Annotated[
     str,
     typer.Option(
@@ -33,6 +37,14 @@ Set = Annotated[
         "--set", metavar="NAME=VALUE", help="One more candidate with these settings: glibc.arena_max=1."
     ),
 ]
+Change = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--change",
+        metavar="CHANGE@SITE,…",
+        help="The blocks of these call sites served otherwise: arena@parse_line+reserve@append.",
+    ),
+]
 Search = Annotated[bool, typer.Option("--search", help="Try a grid of settings for each allocator as well.")]
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each candidate in each order.")]
 Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")]
@@ -43,58 +55,95 @@ Idle = Annotated[
 Anyway = Annotated[
     bool, typer.Option("--anyway", help="Replay a recording that is not whole, and say what that means.")
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="One run of each, without waiting: ranks nothing.")]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick", help="One run of each, without waiting; of a long recording a window around its peak."
+    ),
+]
 Pace = Annotated[
     bool | None,
     typer.Option(
         "--pace/--no-pace", help="Replay memory as slowly as the program ran; by default up to 10 seconds."
     ),
 ]
-Markdown = Annotated[bool, typer.Option("--md", help="Print Markdown instead.")]
+Sites = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="How many call sites to show that make the difference in time (5); 0: measures none.",
+    ),
+]
+Latency = Annotated[
+    bool, typer.Option("--latency", help="Show how long calls take, by function and size, for each.")
+]
+Kernel = Annotated[
+    bool, typer.Option("--kernel", help="Show page faults, switches and system calls by kind, for each.")
+]
 
 
 def replay(
     file: options.File,
     on: On = "",
     set_: Set = None,
+    change: Change = None,
     search: Search = False,
     runs: Runs = 3,
     quick: Quick = False,
     idle: Idle = 1.0,
     pace: Pace = None,
     limit: Limit = 600.0,
+    sites: Sites = None,
+    latency: Latency = False,
+    kernel: Kernel = False,
     anyway: Anyway = False,
     json: options.Json = False,
-    md: Markdown = False,
+    md: options.Markdown = False,
+    html: options.Page = None,
+    force: options.Force = False,
     wide: options.Wide = False,
 ) -> int:
     """Replay a recording's heap calls on every allocator that is here."""
-    settings = _settings(runs, quick, idle, limit, pace)
-    if json and md:
-        raise InputError("--json and --md both mean standard output; choose one")
+    settings = replace(_settings(runs, quick, idle, limit, pace), is_timed=_is_timed(sites, latency))
+    shown = show.Shown(5 if sites is None else sites, latency, kernel)
+    output.check_forms(json, md, html, force)
     trace = open_trace(file)
     caveats = _check(trace, anyway)
     program = native_programs.find(PROGRAM)
     try:
         shelf = _shelf()
         wanted = [part for part in on.split(",") if part]
-        chosen = candidates.choose(shelf, trace.metadata, wanted, set_ or [], search)
+        asked = [changes.parse(text, trace) for text in dict.fromkeys(change or [])]
+        chosen = _chosen(shelf, trace, wanted, set_ or [], search, asked)
         chosen.notes.extend(caveats)
         with progress() as report:
-            document = Session(program, trace, chosen, settings).run(report)
+            document = Session(program, trace, chosen, settings, asked).run(report)
     except MeasureError as error:
         raise InputError(str(error)) from None
+    if html is not None:
+        output.write_text(html, force, page.render(document, shown))
     if json:
         output.print_json(document)
     elif md:
-        sys.stdout.write(show.as_markdown(document))
-    else:
-        show.on_console(document, output.make_console(wide))
+        sys.stdout.write(show.as_markdown(document, shown))
+    elif html is None or not output.is_stdout(html):
+        show.on_console(document, shown, output.make_console(wide))
     output.hint(show.next_command(document))
     lines = [*shelf.unusable, *show.failures(document)]
     for line in lines:
         say(f"heapwright: {line}")
     return 2 if lines else 0
+
+
+def _chosen(
+    shelf: Shelf, trace: Trace, on: list[str], sets: list[str], search: bool, asked: list[changes.Change]
+) -> candidates.Chosen:
+    """With a change and no allocator named: on the recorded one alone."""
+    is_alone = bool(asked) and not (on or sets or search)
+    chosen = candidates.choose(shelf, trace.metadata, [REFERENCE] if is_alone else on, sets, search)
+    if is_alone:
+        chosen = replace(chosen, candidates=chosen.candidates[:1])
+    return candidates.with_changes(chosen, [change.text for change in asked])
 
 
 def _settings(runs: int, quick: bool, idle: float, limit: float, pace: bool | None) -> Settings:
@@ -104,16 +153,33 @@ def _settings(runs: int, quick: bool, idle: float, limit: float, pace: bool | No
         raise InputError("--idle takes seconds, up to 600")
     if not 0 < limit <= 86400:
         raise InputError("--limit takes seconds, above 0 and up to 86400")
-    return Settings(1, limit, 0, pace or False) if quick else Settings(runs, limit, int(idle * 1000), pace)
+    if quick:
+        return Settings(1, limit, 0, pace or False, calls=QUICK_CALLS)
+    return Settings(runs, limit, int(idle * 1000), pace)
+
+
+def _is_timed(sites: int | None, latency: bool) -> bool | None:
+    if sites is not None and not 0 <= sites <= 1000:
+        raise InputError("--sites takes 0 to 1000")
+    if latency:
+        return True
+    return None if sites is None else sites > 0
 
 
 def _check(trace: Trace, anyway: bool) -> list[str]:
-    reasons = why_not(trace)
+    reasons = why_not_whole(trace)
     if reasons and not anyway:
         raise InputError(
             f"{trace.path} cannot be replayed truly: {reasons[0]} (--anyway replays what there is)"
         )
-    return [f"not a whole recording, figures may be far off: {reason}" for reason in reasons]
+    notes = [f"not a whole recording, figures may be far off: {reason}" for reason in reasons]
+    page_bytes = trace.metadata.page_bytes
+    if page_bytes == plans.PAGE_BYTES:
+        return notes
+    other = f"pages of its machine have {page_bytes} bytes, those of a replay {plans.PAGE_BYTES}"
+    if not anyway:
+        raise InputError(f"{trace.path} cannot be replayed truly: {other} (--anyway replays it so)")
+    return [*notes, f"memory may be far off: {other}"]
 
 
 def _shelf() -> Shelf:

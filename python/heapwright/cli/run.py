@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from heapwright.cli.explanation import explain_trace, make_report_options
 from heapwright.cli.options import Wide
 from heapwright.cli.output import hint, is_written_through
 from heapwright.cli.record import collector_command, program_of
+from heapwright.cli.recorded_files import files_of, main_file
 from heapwright.cli.streams import give_up_output, say
 from heapwright.model import Filter, SiteOptions
 
@@ -67,10 +67,10 @@ def run(
         summary = Path(folder) / "summary.json"
         extra: dict[str, str | bool] = {"output": pattern, "summary": str(summary), "quiet": True}
         code = _wait_for(collector_command({**options, **extra}, program), json)
-        files = _files_of(summary)
+        files = files_of(summary)
         if not files:
             raise typer.Exit(code)
-        main = max(files, key=lambda file: int(file["events"]))
+        main = main_file(files)
         try:
             explain_trace(open_trace(Path(main["path"])), Filter(), SiteOptions(), wanted)
             sys.stdout.flush()
@@ -90,16 +90,6 @@ def _wait_for(command: Sequence[str], program_to_stderr: bool) -> int:
         ).returncode
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _files_of(summary: Path) -> list[dict[str, Any]]:
-    try:
-        files = json_format.loads(summary.read_text(encoding="utf-8"))["files"]
-    except FileNotFoundError:
-        return []  # the collector has said why
-    except (ValueError, KeyError) as error:
-        raise InputError(f"the collector's summary cannot be read: {error}") from None
-    return [file for file in files if file["error"] is None or file["bytes"]]
 
 
 def _say_next(

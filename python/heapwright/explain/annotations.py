@@ -13,7 +13,7 @@ from heapwright.report.columns import Column
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from heapwright.explain.report import Report
+    from heapwright.model import Facts
 
 _TEXT = "annotation_text"
 _NAMED = ("phase_begin", "phase_end", "pool_create", "pool_destroy", "region_named", _TEXT)
@@ -54,9 +54,9 @@ def marks_of(rows: Iterable[tuple[int, int, str, int, int, int]]) -> list[Mark]:
     return marks
 
 
-def has_any(report: Report, *kinds: str) -> bool:
+def has_any(facts: Facts, *kinds: str) -> bool:
     """Whether the trace holds one of these kinds of event; costs nothing."""
-    return any(KIND_NAMES[row.kind] in kinds for row in report.facts.by_kind)
+    return any(KIND_NAMES[row.kind] in kinds for row in facts.by_kind)
 
 
 def named(what: str) -> Column:

@@ -33,7 +33,7 @@ _VERDICTS = ("fragmented", "elsewhere", "rounding", "nothing", "unknown")
 
 class _Source(NamedTuple):
     report: Report
-    told: Kinds | None  # at the scan with the most that is free
+    kinds: Kinds | None  # at the scan with the most that is free
     last: Kinds | None
     sites: list[tuple[Site, Separation]]
     owners: list[tuple[str, str, int, int]]
@@ -44,24 +44,24 @@ class _Source(NamedTuple):
 
 def _source(report: Report) -> _Source:
     found = residency.source_of(report)
-    if found.told is None:
+    if found.shown is None:
         why = "the recording has no scan of resident memory"
         return _Source(report, None, None, [], [], 0, why, "unknown")
     facts = report.facts
-    told = kinds_at(report, found.number)
+    kinds = kinds_at(report, found.number)
     last = next((index for index, of in enumerate(facts.residency) if of.is_last), found.number)
     others = sum(owner.anonymous_bytes for owner in facts.resident_owners if owner.scan == found.number)
-    lasted = lasted_ns(report, told, told.moment.resident_bytes - told.moment.other_bytes + others)
+    lasted = lasted_ns(report, kinds, kinds.moment.resident_bytes - kinds.moment.other_bytes + others)
     why = _why_unknown(report)
     return _Source(
         report,
-        told,
+        kinds,
         kinds_at(report, last),
-        separations(report, told, found.number),
+        separations(report, kinds, found.number),
         residency.owners_of(found),
         lasted,
         why,
-        "unknown" if why else _verdict(report, told, lasted),
+        "unknown" if why else _verdict(report, kinds, lasted),
     )
 
 
@@ -73,23 +73,23 @@ def _why_unknown(report: Report) -> str:
     return ""
 
 
-def _verdict(report: Report, told: Kinds, lasted: int) -> str:
-    resident = told.moment.resident_bytes
+def _verdict(report: Report, kinds: Kinds, lasted: int) -> str:
+    resident = kinds.moment.resident_bytes
     is_brief = lasted < _BRIEF_SHARE * report.trace.end.time_ns
-    if told.free_bytes >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief:
+    if kinds.free_bytes >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief:
         return "fragmented"
-    if told.bytes_of["rounding"] >= max(WORTH_BYTES, WORTH_SHARE * resident):
+    if kinds.bytes_of["rounding"] >= max(WORTH_BYTES, WORTH_SHARE * resident):
         return "rounding"
-    if told.bytes_of[OTHERS] >= max(_WORTH_OTHERS_BYTES, resident // 2):
+    if kinds.bytes_of[OTHERS] >= max(_WORTH_OTHERS_BYTES, resident // 2):
         return "elsewhere"
     return "nothing"
 
 
 def _cause(source: _Source, _: Answer) -> str:
     """The kind with most bytes of what the verdict is about; "" where it names none."""
-    if source.told is None:
+    if source.kinds is None:
         return ""
-    causes = {"fragmented": source.told.largest, "rounding": "rounding", "elsewhere": OTHERS}
+    causes = {"fragmented": source.kinds.largest, "rounding": "rounding", "elsewhere": OTHERS}
     return causes.get(source.verdict, "")
 
 
@@ -101,12 +101,12 @@ class _KindRow(NamedTuple):
 
 
 def _kinds(source: _Source) -> Iterable[_KindRow]:
-    told, last = source.told, source.last
-    if told is None or last is None:
+    kinds, last = source.kinds, source.last
+    if kinds is None or last is None:
         return []
     owner = next((f"{of[0]} {of[1]}".rstrip() for of in source.owners), "")
-    evidence = evidence_of(told, raises_in_force(source.report), owner)
-    rows = [_KindRow(kind, told.bytes_of[kind], last.bytes_of[kind], evidence[kind]) for kind in NAMES]
+    evidence = evidence_of(kinds, raises_in_force(source.report), owner)
+    rows = [_KindRow(kind, kinds.bytes_of[kind], last.bytes_of[kind], evidence[kind]) for kind in NAMES]
     return sorted(rows, key=lambda row: -row.bytes)
 
 
@@ -117,7 +117,7 @@ class _PartRow(NamedTuple):
 
 def _parts(source: _Source) -> list[_PartRow]:
     names = source.report.facts.resident_names
-    parts = source.told.parts[: source.report.top] if source.told is not None else ()
+    parts = source.kinds.parts[: source.report.top] if source.kinds is not None else ()
     return [_PartRow(names[part.kind], part) for part in parts]
 
 
@@ -127,10 +127,10 @@ def _raises(source: _Source) -> list[tuple[Site, ThresholdRaise]]:
 
 
 def _holders(source: _Source) -> list[tuple[Site, PartHolder]]:
-    if source.told is None or not source.told.parts:
+    if source.kinds is None or not source.kinds.parts:
         return []
     facts = source.report.facts
-    first = facts.heap_parts.index(source.told.parts[0])
+    first = facts.heap_parts.index(source.kinds.parts[0])
     rows: list[tuple[Site, PartHolder]] = []
     for holder in facts.part_holders:
         # Further sites add nothing where all is free without those before.
@@ -140,27 +140,27 @@ def _holders(source: _Source) -> list[tuple[Site, PartHolder]]:
 
 
 def _remedies(source: _Source) -> list[Remedy]:
-    if source.told is None or source.verdict != "fragmented":
+    if source.kinds is None or source.verdict != "fragmented":
         return []
-    return remedies(Case(source.told, raises_in_force(source.report), source.sites))
+    return remedies(Case(source.kinds, raises_in_force(source.report), source.sites))
 
 
 def _thread_caches(source: _Source, _: Answer) -> int:
-    told = source.told
-    if told is None or told.allocator.family != "glibc":
+    kinds = source.kinds
+    if kinds is None or kinds.allocator.family != "glibc":
         return -1
-    now = told.moment.time_ns
+    now = kinds.moment.time_ns
     threads = sum(
         thread.first_ns <= now and (thread.exit_ns == 0 or thread.exit_ns > now)
         for thread in source.report.trace.threads
     )
-    return min(told.free_bytes, threads * thread_cache_bytes(told.allocator.settings))
+    return min(kinds.free_bytes, threads * thread_cache_bytes(kinds.allocator.settings))
 
 
 def _from(name: str, field: str, unit: str = "bytes") -> Column:
     """A figure of the scan with the most that is free."""
     get = attrgetter(field)
-    return Column(name, unit, value=lambda of, _: get(of.told) if of.told is not None else 0)
+    return Column(name, unit, value=lambda of, _: get(of.kinds) if of.kinds is not None else 0)
 
 
 _KIND_COLUMNS = (
@@ -198,7 +198,7 @@ QUESTION = Question(
     (
         Column("unknown_because", "text", about="Why the verdict is unknown; may be empty."),
         Column(
-            "allocator", "text", value=lambda of, _: of.told.allocator.name if of.told is not None else ""
+            "allocator", "text", value=lambda of, _: of.kinds.allocator.name if of.kinds is not None else ""
         ),
         _from("time_ns", "moment.time_ns", "ns"),
         Column("lasted_ns", "ns", about="For how long at least half as much was free, about."),
@@ -217,7 +217,7 @@ QUESTION = Question(
         Column(
             "holding_sites",
             value=lambda of, _: (
-                len(of.told.holding.holders) if of.told is not None and of.told.holding else 0
+                len(of.kinds.holding.holders) if of.kinds is not None and of.kinds.holding else 0
             ),
             about="So many of the holders are the few blocks of the kind top.",
         ),

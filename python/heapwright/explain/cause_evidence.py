@@ -10,11 +10,11 @@ from heapwright.model.facts import ThresholdRaise
 from heapwright.report import units
 
 
-def evidence_of(told: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> dict[str, str]:
+def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> dict[str, str]:
     """By kind. owner: who holds most beside the heap."""
-    moment = told.moment
+    moment = kinds.moment
     largest = max((one.bytes for one in raises), default=0)
-    holding = told.holding
+    holding = kinds.holding
     return {
         LIVE: f"{units.counted(moment.live_blocks, 'block')}; "
         f"{units.size(moment.untouched_bytes)} more were never touched",
@@ -23,11 +23,11 @@ def evidence_of(told: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> di
         if holding is not None
         else "no few sites hold the end of the heap",
         "scattered": "on pages with at least one live block: no allocator gives these back"
-        if told.allocator.family == "glibc"
+        if kinds.allocator.family == "glibc"
         else "on pages with a live block, and free runs below 64 KiB, which may lie in used slabs",
-        "untrimmed": f"{units.size(told.end_bytes)} of it above the last block of the main heap",
-        "kept": f"by {told.allocator.name}" if told.bytes_of["kept"] else "of other allocators",
-        "arenas": f"{units.counted(told.arenas, 'arena')} beside the main heap",
+        "untrimmed": f"{units.size(kinds.end_bytes)} of it above the last block of the main heap",
+        "kept": f"by {kinds.allocator.name}" if kinds.bytes_of["kept"] else "of other allocators",
+        "arenas": f"{units.counted(kinds.arenas, 'arena')} beside the main heap",
         "threshold": f"{units.counted(len(raises), 'free')} raised the size from which blocks are mapped "
         f"apart, to {units.size(largest)}"
         if raises

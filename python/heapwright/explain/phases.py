@@ -9,6 +9,7 @@ from operator import attrgetter
 from heapwright.explain.annotations import Annotations, Mark, has_any, named
 from heapwright.explain.question import Question
 from heapwright.explain.report import Report
+from heapwright.model import Facts
 from heapwright.model.trace import KIND_NAMES, Trace
 from heapwright.report.columns import Column, Table
 
@@ -53,7 +54,7 @@ class _Phases:
     """Costs by name, allocations of the phase's own thread alone. Phases within others count in both."""
 
     def __init__(self, report: Report) -> None:
-        runs = _runs(report.trace) if has_any(report, "phase_begin") else []
+        runs = runs_of(report.trace) if has_phases(report.facts) else []
         by_name: dict[str, list[Phase]] = {}
         for run in runs:
             by_name.setdefault(run.name, []).append(run)
@@ -63,7 +64,13 @@ class _Phases:
         self.runs = sorted(longest, key=attrgetter("begin_ns"))
 
 
-def _runs(trace: Trace) -> list[Phase]:
+def has_phases(facts: Facts) -> bool:
+    """Whether the program named any; costs nothing."""
+    return has_any(facts, "phase_begin")
+
+
+def runs_of(trace: Trace) -> list[Phase]:
+    """Each run of each phase with what it cost, in order within each thread. Reads the trace twice."""
     annotations = Annotations(trace)
     phases = phases_of(annotations.marks(), trace.end.time_ns)
     rows = [(number, run.thread, run.begin_ns, run.end_ns) for number, run in enumerate(phases)]

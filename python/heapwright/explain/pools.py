@@ -81,7 +81,7 @@ class _Named:
     def __init__(self, report: Report) -> None:
         self.pools: list[_Sums] = []
         self.regions: list[Region] = []
-        if not has_any(report, "pool_create", "pool_allocate", "region_named"):
+        if not has_any(report.facts, "pool_create", "pool_allocate", "region_named"):
             return
         annotations = Annotations(report.trace)
         marks = sorted(annotations.marks(), key=lambda mark: mark.begin_ns)

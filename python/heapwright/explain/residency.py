@@ -21,23 +21,23 @@ _MOST = 0.5
 
 
 class Source(NamedTuple):
-    """told: the moment asked for, or the scan with the most that is free; number: its or the nearest scan."""
+    """shown: the moment asked for, or the scan with most that is free; number: its or the nearest scan."""
 
     report: Report
     moments: tuple[Residency, ...]
-    told: Residency | None
+    shown: Residency | None
     number: int
     is_between: bool  # two scans: interpolated
 
 
 def source_of(report: Report) -> Source:
-    """Which moment is told, and all that are listed."""
+    """Which moment is shown, and all that are listed."""
     moments = report.facts.residency
     asked = asked_moment(report)
     if asked is not None:
-        told, number, is_between = asked
-        listed = tuple(sorted((*moments, told), key=lambda of: of.time_ns)) if is_between else moments
-        return Source(report, listed, told, number, is_between)
+        shown, number, is_between = asked
+        listed = tuple(sorted((*moments, shown), key=lambda of: of.time_ns)) if is_between else moments
+        return Source(report, listed, shown, number, is_between)
     most = max(moments, key=_free, default=None)
     return Source(report, moments, most, moments.index(most) if most is not None else -1, False)
 
@@ -92,8 +92,8 @@ def _pins(source: Source) -> list[tuple[Site, PinSite]]:
     return [(source.report.sites[pin.site], pin) for pin in pins[: source.report.top]]
 
 
-def _told(field: str) -> Any:
-    return lambda source, _: getattr(source.told, field) if source.told is not None else 0
+def _of_shown(field: str) -> Any:
+    return lambda source, _: getattr(source.shown, field) if source.shown is not None else 0
 
 
 def _holder(answer: Answer) -> str:
@@ -190,12 +190,12 @@ QUESTION = Question(
         Column(
             "time_ns",
             "ns",
-            value=_told("time_ns"),
+            value=_of_shown("time_ns"),
             about="Asked for, or of the scan with the most that is free.",
         ),
         Column("is_interpolated", "flag", value="is_between"),
         *(
-            Column(name, "bytes", value=_told(name))
+            Column(name, "bytes", value=_of_shown(name))
             for name in (
                 "resident_bytes",
                 "kernel_before_bytes",
@@ -205,7 +205,7 @@ QUESTION = Question(
                 "ambiguous_bytes",
             )
         ),
-        Column("free_bytes", "bytes", value=lambda of, _: _free(of.told) if of.told is not None else 0),
+        Column("free_bytes", "bytes", value=lambda of, _: _free(of.shown) if of.shown is not None else 0),
         Column(
             "has_unseen_blocks",
             "flag",

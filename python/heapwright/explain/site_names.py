@@ -33,6 +33,13 @@ def site_name(site: Site) -> str:
     return " < ".join(map(location_name, site.path))
 
 
+def selector(site: Site) -> str:
+    """The site as `heapwright replay --change` takes it."""
+    location = site.location
+    name = short_name(location.function)
+    return f"{name}@{location.file.rpartition('/')[2]}:{location.line}" if location.file else name
+
+
 def long_site_name(site: Site) -> str:
     """The same with all that tells it from any other site."""
     parts = []

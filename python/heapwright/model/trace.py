@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from os import PathLike
@@ -206,11 +207,12 @@ class Trace:
         slowest_calls: int = 32,
         at_ns: int = NO_LIMIT,
         wants_activity: bool = False,
+        groups: array[int] | None = None,
     ) -> FactsReading:
         """The same in the background.
 
         at_ns: scans around that time are among the facts. wants_activity: also what happened bin by
-        bin, which takes longer.
+        bin, which takes longer. groups: of each stack; the facts of sites are then those of groups.
         """
         chosen = chosen or Filter()
         grouped = self.sites(sites)
@@ -220,7 +222,7 @@ class Trace:
             "min_size_bytes": chosen.min_size_bytes,
             "max_size_bytes": chosen.max_size_bytes,
             "thread_chosen": self._threads_chosen(chosen.threads),
-            "site_of_stack": grouped.site_of_stack.tobytes(),
+            "site_of_stack": (groups or grouped.site_of_stack).tobytes(),
             "stack_chosen": self.stacks_chosen(chosen, sites),
             "timeline_points": timeline_points,
             "slowest_calls": slowest_calls,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from heapwright.page.markup import Child, Markup, joined, tag
 from heapwright.report import widgets
+from heapwright.report.markup import Child, Markup, joined, tag
 from heapwright.terminal.columns import CALLERS, Cell, Styled
 
 _COLUMNS = 110  # of what is drawn with letters

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -14,16 +12,20 @@ from typing import Any
 from heapwright.explain.report import Report
 from heapwright.page import head, packing, sections, slow
 from heapwright.page.data import Data, data_of
-from heapwright.page.markup import tag
 from heapwright.report import units
+from heapwright.report.markup import STYLES, policy, tag
 
 MAX_BYTES = 5_000_000
 _ROWS = 250_000  # of call paths by bins, to begin with
 _FEWEST_ROWS = 2_000
 
 _PARTS = Path(__file__).parent / "parts"
-_STYLES = ("../uplot/uPlot.min.css", "colours.css", "text.css", "tables.css", "pictures.css",
-           "paper.css")  # fmt: skip
+_STYLE_FILES = (
+    _PARTS / "../uplot/uPlot.min.css",
+    *(STYLES / name for name in ("colours.css", "text.css", "tables.css")),
+    _PARTS / "pictures.css",
+    _PARTS / "paper.css",
+)
 _SCRIPTS = ("format.js", "dom.js", "data.js", "measures.js", "trees.js", "state.js", "bar.js", "memory.js",
             "icicle.js", "sites.js", "growth.js", "pages.js", "causes.js", "latency.js",
             "lifetimes.js", "threads.js", "slow.js", "keys.js", "print.js", "main.js")  # fmt: skip
@@ -47,7 +49,7 @@ def _page(report: Report, document: dict[str, Any], data: Data) -> str:
     calls = questions.get("slow_calls", {}).get("calls", [])
     own = {**data.document, "slow": [call["begin_ns"] for call in calls]}
     return template.substitute(
-        policy=_policy(style, script),
+        policy=policy(style, script),
         title=tag("x", head.title(summary))[3:-4],
         style=style,
         script=script,
@@ -72,7 +74,7 @@ def _page(report: Report, document: dict[str, Any], data: Data) -> str:
 
 
 def _style() -> str:
-    return "".join((_PARTS / name).read_text(encoding="utf-8") for name in _STYLES)
+    return "".join(path.read_text(encoding="utf-8") for path in _STYLE_FILES)
 
 
 def _script() -> str:
@@ -80,18 +82,6 @@ def _script() -> str:
     plot = (_PARTS / "../uplot/uPlot.iife.min.js").read_text(encoding="utf-8")
     own = "".join((_PARTS / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     return f'{plot}\n(() => {{\n"use strict";\n{own}}})();\n'
-
-
-def _policy(style: str, script: str) -> str:
-    """Nothing is fetched, and only what is in this file runs."""
-
-    def digest(text: str) -> str:
-        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-    return (
-        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def _script_json(value: Any) -> str:

@@ -7,8 +7,8 @@ import re
 from typing import Any, NamedTuple
 
 from heapwright.explain import first_screen
-from heapwright.page.markup import Markup, joined, tag
 from heapwright.report import units
+from heapwright.report.markup import Markup, joined, tag
 
 Answer = dict[str, Any]
 
@@ -41,14 +41,25 @@ _LINKS = {
 # What a reader who opens a page wants to know first, where there is something to say.
 _OF_RESIDENT_MEMORY = ("cause", "residency")
 _FIGURE = re.compile(
-    r"[-+±<]?\d[\d,.]*\s?(?:[KMGT]iB|[BkMG]?B|%|ns|µs|ms|min|M|G|s)(?:/s)?(?![\w])|(?<![\w.:#])\d[\d,]*(?![\w.:])"
+    r"[-+±<]?\d[\d,.]*\s?(?:[KMGT]iB|[BkMG]?B|%|ns|µs|ms|min|M|G|s)(?:/s)?(?![\w])|(?<![\w.:#])(?<!\w\()\d[\d,]*(?![\w.:])"
 )
 
 
 def first(summary: Answer, answers: Answer) -> Markup:
-    """What stands out: the heaviest finding as the headline, and all of them with their evidence."""
+    """What stands out: the heaviest finding as the headline, then the others, each with its evidence."""
     findings = summary["findings"]
-    return joined(tag("h1", _headline(summary, findings)), warnings(summary), _findings(findings, answers))
+    if not findings:
+        peak = units.size(summary["peak"]["live_bytes"])
+        nothing = f"Nothing stands out: at most {peak} were live."
+        return joined(tag("h1", _with_figures(nothing)), warnings(summary))
+    heaviest = next((of for of in findings if of["question"] in _OF_RESIDENT_MEMORY), findings[0])
+    text = _sentence(heaviest)
+    return joined(
+        tag("h1", _with_figures(f"{text[:1].upper()}{text[1:]}.")),
+        _links(heaviest, answers),
+        warnings(summary),
+        _findings([of for of in findings if of is not heaviest], answers),
+    )
 
 
 def title(summary: Answer) -> str:
@@ -70,39 +81,30 @@ def who(summary: Answer) -> Markup:
     return tag("p", tag("b", command), line.removeprefix(command), class_="who")
 
 
-def _headline(summary: Answer, findings: list[Answer]) -> Markup:
-    """The heaviest finding; without one, what was live."""
-    if findings:
-        about_memory = [finding for finding in findings if finding["question"] in _OF_RESIDENT_MEMORY]
-        text = (about_memory or findings)[0]["text"]
-        return _with_figures(f"{text[:1].upper()}{text[1:]}.")
-    peak = units.size(summary["peak"]["live_bytes"])
-    return _with_figures(f"Nothing stands out: at most {peak} were live.")
-
-
 def _findings(findings: list[Answer], answers: Answer) -> Markup:
-    rows = [_finding(finding, answers.get(finding["question"], {})) for finding in findings]
+    rows = [
+        tag("li", tag("p", _with_figures(_sentence(finding))), _links(finding, answers))
+        for finding in findings
+    ]
     return tag("ol", *rows, class_="findings") if rows else Markup()
 
 
-def _finding(finding: Answer, answer: Answer) -> Markup:
-    question = finding["question"]
+def _sentence(finding: Answer) -> str:
     parts = f"; parts for it: {', '.join(finding['parts'])}" if finding["parts"] else ""
+    return f"{finding['text']}{parts}"
+
+
+def _links(finding: Answer, answers: Answer) -> Markup:
+    """To the panel that shows it, and to its figures."""
+    question = finding["question"]
+    figures = tag("a", "The figures", href=f"#answer-{question}")
     link = _LINKS.get(question)
-    links = [tag("a", "The figures", href=f"#answer-{question}")]
-    if link is not None:
-        shown = tag(
-            "a",
-            "Show it",
-            href=f"#{link.panel}",
-            data_measure=link.measure or None,
-            data_site=_site_of(finding["text"], answer),
-            class_="show",
-        )
-        links.insert(0, shown)
-    return tag(
-        "li", tag("p", _with_figures(finding["text"] + parts)), tag("p", Markup(" ".join(links)), class_="go")
-    )
+    if link is None:
+        return tag("p", figures, class_="go")
+    site = _site_of(finding["text"], answers.get(question, {}))
+    measure = link.measure or None
+    shown = tag("a", "Show it", href=f"#{link.panel}", data_measure=measure, data_site=site, class_="show")
+    return tag("p", Markup(f"{shown} {figures}"), class_="go")
 
 
 def _site_of(text: str, answer: Answer) -> str | None:

@@ -9,7 +9,7 @@ from heapwright import explain
 from heapwright.explain.question import Question
 from heapwright.page import head
 from heapwright.page.answers import html_of
-from heapwright.page.markup import Markup, joined, tag
+from heapwright.report.markup import Markup, joined, tag
 
 Answer = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from heapwright.explain import slow_calls, tables
 from heapwright.page.answers import html_of, html_of_sites
-from heapwright.page.markup import Markup, tag
 from heapwright.report import widgets
+from heapwright.report.markup import Markup, tag
 
 Answer = dict[str, Any]
 

@@ -16,5 +16,18 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [*lines, *map(_row, rows), ""]
 
 
+def escaped(text: str) -> str:
+    """Without signs that Markdown would take for its own.
+
+    >>> escaped("parse_line<int>")
+    'parse\\\\_line\\\\<int\\\\>'
+    >>> escaped("[x](y) |")
+    '\\\\[x\\\\](y) \\\\|'
+    """
+    for sign in "\\|<>[]*_`":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"

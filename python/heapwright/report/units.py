@@ -10,6 +10,7 @@ _Steps = Sequence[tuple[float, str]]
 _BINARY: _Steps = tuple((2.0 ** (10 * n), unit) for n, unit in enumerate("B KiB MiB GiB TiB PiB EiB".split()))
 _TIMES: _Steps = ((1, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s"))
 _RATES: _Steps = ((1, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s"))
+_TIMES_FROM = 9  # ten times as much is no percentage any more
 _ROUNDS_UP = 0.9995  # what rounds to the next unit is shown in it: 1023.5 KiB are 1.00 MiB
 
 
@@ -102,6 +103,7 @@ WRITERS: dict[str, Callable[[float], str]] = {
     "bytes": size,
     "ns": duration,
     "count": count,
+    "bytes_per_s": rate,
     "per_s": lambda value: _with_unit(value, _RATES),
     "ratio": three_digits,
     "share": percent,
@@ -116,3 +118,27 @@ def number(value: float | None, unit: str) -> str:
     ('1.23 µs', '25.0 %', '–')
     """
     return "–" if value is None else WRITERS[unit](value)
+
+
+def signed(value: float, unit: str) -> str:
+    """A difference with its sign and unit.
+
+    >>> signed(-1536, "bytes"), signed(12000, "count")
+    ('−1.50 KiB', '+12,000')
+    """
+    sign = "−" if value < 0 else "+"
+    return f"{sign}{number(abs(value), unit)}" if value else number(0, unit)
+
+
+def signed_percent(share: float | None) -> str:
+    """A relative difference; empty where there is nothing that it could be relative to.
+
+    >>> signed_percent(-0.3141), signed_percent(0.0012), signed_percent(0.0002), signed_percent(39)
+    ('−31 %', '+0.1 %', '+<0.1 %', '×40.0')
+    """
+    if share is None:
+        return ""
+    if share >= _TIMES_FROM:
+        return f"×{count(1 + share) if share > 999 else three_digits(1 + share)}"
+    text = f"{abs(100 * share):.0f} %" if abs(share) >= 0.095 else f"{abs(100 * share):.1f} %"
+    return f"{'−' if share < 0 else '+'}{'<0.1 %' if text == '0.0 %' and share else text}"

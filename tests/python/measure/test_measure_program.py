@@ -25,6 +25,7 @@ def test_output_environment_and_folder_are_the_runs_own(tmp_path: Path) -> None:
         ("echo one >&2; echo last >&2; exit 3", "failed: last", 3, "last"),
         ("exit 4", "failed: exit code 4", 4, ""),
         ("kill -SEGV $$", "crashed: SIGSEGV", -11, ""),
+        ("kill -KILL $$", "crashed: SIGKILL (too little memory?)", -9, ""),
     ],
 )
 def test_a_failure_says_what_happened(script: str, text: str, code: int, line: str) -> None:

@@ -31,6 +31,26 @@ def test_survivors_and_their_pages_are_shown(opened: Opened, pins: Path) -> None
     assert abs(whole - float(resident.replace(",", ""))) < 0.1 * len(parts)
 
 
+def test_a_page_is_not_settled_while_a_drawing_is_due(opened: Opened, pins: Path) -> None:
+    """What is drawn late of one choice ends between the next one and its frame, which is made to come late."""
+    page = opened(pins)
+    settled = page.evaluate(
+        """async () => {
+          const frame = requestAnimationFrame;
+          const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+          document.querySelector("#measures [data-value=calls]").click();
+          await new Promise((done) => frame(done));
+          window.requestAnimationFrame = (draw) => setTimeout(draw, 2000);
+          document.querySelector("#measures [data-value=pinned]").click();
+          await pause(1000);
+          return document.documentElement.dataset.settled;
+        }"""
+    )
+    assert settled == "no"
+    drawn(page)
+    assert first_site(page) == "session"
+
+
 def test_every_measure_changes_what_is_shown(opened: Opened, pins: Path) -> None:
     page = opened(pins)
     titles = set()

@@ -19,7 +19,7 @@ import pytest
 from heapwright import explain as explaining
 from heapwright import page
 from heapwright.page import assemble, call_paths, head, packing
-from heapwright.page.markup import Markup, joined, tag
+from heapwright.report.markup import Markup, joined, tag
 from hypothesis import given
 from hypothesis import strategies as st
 from written_traces import MALLOC, MadeTrace, small_trace
@@ -189,6 +189,19 @@ def test_findings_are_words_of_the_terminal_and_need_no_script(report: explainin
     first = unescape(re.sub(r"<[^>]*>", "", head.first(document["summary"], document["questions"])))
     for finding in document["summary"]["findings"]:
         assert finding["text"] in first
+
+
+def test_the_heaviest_finding_is_the_headline_and_is_not_said_again(report: explaining.Report) -> None:
+    document = explaining.explain(report)
+    texts = ("80 calls of malloc_trim(0) took 3 ms", "2,000 blocks pin 94 MiB", "one more")
+    questions = ("slow_calls", "cause", "time")
+    findings = [{"question": q, "text": t, "parts": []} for q, t in zip(questions, texts, strict=True)]
+    html = head.first(document["summary"] | {"findings": findings}, document["questions"])
+    headline, rest = html.split("</h1>")
+    assert "<b>2,000</b> blocks pin <b>94 MiB</b>." in headline  # resident memory before all else
+    assert rest.startswith('<p class="go"><a')  # its evidence
+    assert "2,000" not in rest and rest.count("<li>") == 2
+    assert "<b>80</b> calls of malloc_trim(0) took <b>3 ms</b>" in rest
 
 
 def test_the_packed_parts_begin_where_the_document_says(report: explaining.Report) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from heapwright.explain import site_names
 from heapwright.explain.advice import (
     arena,
     arena_count,
@@ -30,7 +31,7 @@ from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Finding, Report, share
 from heapwright.report.columns import Choice, Column, Many, Table
 
-# Of two that find as much for one site, the first is told.
+# Of two that find as much for one site, the first is shown.
 RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
@@ -54,7 +55,7 @@ RULES: tuple[Rule, ...] = tuple(
 _MOST_FINDINGS = 3
 
 
-class Told(NamedTuple):
+class Proposal(NamedTuple):
     """A rule's advice, with its parts of the whole."""
 
     rule: Rule
@@ -64,6 +65,7 @@ class Told(NamedTuple):
     owner: str
     is_cpp: bool
     other_sites: tuple[str, ...]
+    replay_change: str
 
     @property
     def weight(self) -> float:
@@ -78,19 +80,21 @@ class _Source:
         self.is_whole = whole and not self.of.is_sampled
         asked = [rule for rule in RULES if not (rule.unsampled and self.of.is_sampled)]
         self.left_out = [rule for rule in RULES if rule not in asked]
-        found = [_told(self.of, rule, advice) for rule in asked for advice in rule.find(self.of)]
-        found = [told for told in found if told.is_cpp or told.rule.in_c]
-        found.sort(key=lambda told: -told.weight)  # stable: the rules' order decides among equals
-        worth = [told for told in found if self.of.is_worth(told.advice.time_ns, told.advice.bytes)]
-        self.told = _one_a_site(worth)[: report.top]
-        self.below = next((told for told in found if told not in worth), None)
+        found = [_proposal(self.of, rule, advice) for rule in asked for advice in rule.find(self.of)]
+        found = [proposal for proposal in found if proposal.is_cpp or proposal.rule.in_c]
+        found.sort(key=lambda proposal: -proposal.weight)  # stable: the rules' order decides among equals
+        worth = [
+            proposal for proposal in found if self.of.is_worth(proposal.advice.time_ns, proposal.advice.bytes)
+        ]
+        self.proposals = _one_a_site(worth)[: report.top]
+        self.below = next((proposal for proposal in found if proposal not in worth), None)
 
 
-def _told(of: evidence.Evidence, rule: Rule, advice: Advice) -> Told:
+def _proposal(of: evidence.Evidence, rule: Rule, advice: Advice) -> Proposal:
     advice = advice._replace(time_ns=min(advice.time_ns, of.time_ns))  # calls that were preempted look long
     if of.is_sampled and not of.is_worth(0, of.least_of_samples(advice)):
         advice = advice._replace(confidence=LOW, why=f"{advice.why}; but by the samples it may be too little")
-    return Told(
+    return Proposal(
         rule,
         advice,
         share(advice.time_ns, of.time_ns),
@@ -98,32 +102,42 @@ def _told(of: evidence.Evidence, rule: Rule, advice: Advice) -> Told:
         of.owner(advice.sites[0]),
         of.is_cpp(advice.sites[0]),
         tuple(map(of.name, advice.sites[1:])),
+        _replay_change(of, rule, advice),
     )
 
 
-def _one_a_site(found: Sequence[Told]) -> list[Told]:
-    """A site is told of once: by what gains most there, and is sure enough if anything is."""
-    kept: list[Told] = []
+def _replay_change(of: evidence.Evidence, rule: Rule, advice: Advice) -> str:
+    """What --change of a replay takes: the sites by function and line."""
+    if not rule.change or of.is_sampled:
+        return ""
+    selectors = dict.fromkeys(site_names.selector(of.report.sites[site]) for site in advice.sites)
+    number = f":{advice.change_bytes}" if advice.change_bytes else ""
+    return f"{rule.change}{number}@{','.join(selectors)}"
+
+
+def _one_a_site(found: Sequence[Proposal]) -> list[Proposal]:
+    """A site stands here once: by what gains most there, and is sure enough if anything is."""
+    kept: list[Proposal] = []
     claimed: set[int] = set()
-    for told in sorted(found, key=lambda told: told.advice.confidence == LOW):
-        if told.rule.stands_beside:
-            kept.append(told)
-        elif told.advice.sites[0] not in claimed:
-            kept.append(told)
-            claimed.update(told.advice.sites)
+    for proposal in sorted(found, key=lambda proposal: proposal.advice.confidence == LOW):
+        if proposal.rule.stands_beside:
+            kept.append(proposal)
+        elif proposal.advice.sites[0] not in claimed:
+            kept.append(proposal)
+            claimed.update(proposal.advice.sites)
     return kept
 
 
-def _action(told: Told) -> str:
-    return told.rule.action if told.is_cpp or not told.rule.in_c else told.rule.in_c
+def _action(proposal: Proposal) -> str:
+    return proposal.rule.action if proposal.is_cpp or not proposal.rule.in_c else proposal.rule.in_c
 
 
 def _of_advice(field: str) -> Any:
-    return lambda told, _: getattr(told.advice, field)
+    return lambda proposal, _: getattr(proposal.advice, field)
 
 
 def _of_rule(field: str) -> Any:
-    return lambda told, _: getattr(told.rule, field)
+    return lambda proposal, _: getattr(proposal.rule, field)
 
 
 def _findings(answer: Answer) -> list[Finding]:
@@ -145,21 +159,21 @@ _EMPTY = {"rule": "", "name": "", "gain_ns": 0, "time_share": 0.0, "gain_bytes":
 
 
 def _below(source: _Source, _: Answer) -> Answer:
-    told = source.below
-    if told is None:
+    proposal = source.below
+    if proposal is None:
         return dict(_EMPTY)
     return {
-        "rule": told.rule.name,
-        "name": source.of.name(told.advice.sites[0]),
-        "gain_ns": told.advice.time_ns,
-        "time_share": told.time_share,
-        "gain_bytes": told.advice.bytes,
-        "bytes_share": told.bytes_share,
+        "rule": proposal.rule.name,
+        "name": source.of.name(proposal.advice.sites[0]),
+        "gain_ns": proposal.advice.time_ns,
+        "time_share": proposal.time_share,
+        "gain_bytes": proposal.advice.bytes,
+        "bytes_share": proposal.bytes_share,
     }
 
 
-def _rows(source: _Source) -> list[tuple[Any, Told]]:
-    return [(source.report.sites[told.advice.sites[0]], told) for told in source.told]
+def _rows(source: _Source) -> list[tuple[Any, Proposal]]:
+    return [(source.report.sites[proposal.advice.sites[0]], proposal) for proposal in source.proposals]
 
 
 QUESTION = Question(
@@ -215,9 +229,14 @@ QUESTION = Question(
                 Column("rule", "text", value=_of_rule("name")),
                 Column("part", "text", value=_of_rule("part"), about='Of docs/parts; "" = none.'),
                 Column("pattern", "text", value=_of_advice("pattern")),
-                Column("evidence", Many("text"), value=lambda told, _: list(told.advice.evidence)),
-                Column("other_sites", Many("text"), value=lambda told, _: list(told.other_sites)),
-                Column("action", "text", value=lambda told, _: _action(told)),
+                Column("evidence", Many("text"), value=lambda proposal, _: list(proposal.advice.evidence)),
+                Column("other_sites", Many("text"), value=lambda proposal, _: list(proposal.other_sites)),
+                Column("action", "text", value=lambda proposal, _: _action(proposal)),
+                Column(
+                    "replay_change",
+                    "text",
+                    about='Measure it: heapwright replay FILE --change …; "" = a replay cannot make it.',
+                ),
                 Column(
                     "gain_ns", "ns", value=_of_advice("time_ns"), about="At most; 0 = none, or not known."
                 ),
@@ -239,7 +258,7 @@ QUESTION = Question(
                 Column("what", "text", value=_of_advice("what"), about="Which time and bytes the bound is."),
                 Column("confidence", Choice(CONFIDENCES), value=_of_advice("confidence")),
                 Column("why", "text", value=_of_advice("why")),
-                Column("when_not", Many("text"), value=lambda told, _: list(told.rule.when_not)),
+                Column("when_not", Many("text"), value=lambda proposal, _: list(proposal.rule.when_not)),
                 Column(
                     "owner",
                     "text",
@@ -248,12 +267,18 @@ QUESTION = Question(
                 Column(
                     "page",
                     "text",
-                    value=lambda told, _: (
-                        f"docs/parts/{told.rule.part}.md" if told.rule.part and told.is_cpp else ""
+                    value=lambda proposal, _: (
+                        f"docs/parts/{proposal.rule.part}.md"
+                        if proposal.rule.part and proposal.is_cpp
+                        else ""
                     ),
                 ),
-                Column("before", "text", value=lambda told, _: told.rule.before if told.is_cpp else ""),
-                Column("after", "text", value=lambda told, _: told.rule.after if told.is_cpp else ""),
+                Column(
+                    "before",
+                    "text",
+                    value=lambda of, _: of.rule.before if of.is_cpp else "",
+                ),
+                Column("after", "text", value=lambda of, _: of.rule.after if of.is_cpp else ""),
             ),
             _rows,
             of_sites=True,

@@ -105,4 +105,5 @@ for (int i = 0; i < 1000; ++i) tree = memory.create<Node>(tree, nullptr, next_va
 use(tree);
 memory.reset();  // all of it; keeps its blocks for the next time""",
     unsampled="what dies together takes every call",
+    change="arena",
 )

@@ -78,5 +78,6 @@ for (int i = 0; i < 1000; ++i) {
   auto buffer = cache.acquire(size);  // not zeroed; comes back by itself
   fill(buffer.data(), size);
 }""",
+    change="buffer_cache",
     unsampled="how much came and went at once takes every call",
 )

@@ -66,4 +66,5 @@ using Prices = std::map<int, int, std::less<>, heapwright::node_allocator<std::p
 heapwright::pooled<Prices> prices;
 (*prices)[1] = 100;
 prices.clear();  // all nodes at once""",
+    change="node_pool",
 )

@@ -63,5 +63,6 @@ Session* make_session() { return new Session(); }""",
     after="""\
 struct Session : heapwright::class_heap<Session> { int id; };
 Session* make_session() { return new Session(); }  // with heapwright's heap linked or preloaded""",
+    change="segregate",
     unsampled="which page holds a block takes every block",
 )

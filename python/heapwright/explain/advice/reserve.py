@@ -94,4 +94,5 @@ values.reserve(expected);
 for (std::size_t i = 0; i < expected; ++i) values.push_back(next_value());
 use(values);""",
     unsampled="how a buffer grew takes each of its steps",
+    change="reserve",
 )

@@ -19,6 +19,7 @@ class Advice(NamedTuple):
     bytes_each: of these, of each block of the first site that lived at the peak; in samples their number
     is an estimate.
     what: the bound in words: which time, which bytes.
+    change_bytes: what the rule's change takes as its number; 0: none.
     confidence, why: how sure it is that the pattern is there and the part fits.
     """
 
@@ -31,6 +32,7 @@ class Advice(NamedTuple):
     time_ns: int = 0
     bytes: int = 0
     bytes_each: float = 0.0
+    change_bytes: int = 0
 
 
 class Rule(NamedTuple):
@@ -41,6 +43,7 @@ class Rule(NamedTuple):
     before, after: ten lines each, which compile with `prelude` in front.
     when_not: where it does not pay.
     unsampled: why samples do not answer it; "" = they do.
+    change: what `heapwright replay --change` calls it; "" = a replay cannot make it.
     stands_beside: told whatever else is said of the site: it is about when blocks end, or a setting.
     """
 
@@ -55,3 +58,4 @@ class Rule(NamedTuple):
     after: str = ""
     unsampled: str = ""
     stands_beside: bool = False
+    change: str = ""

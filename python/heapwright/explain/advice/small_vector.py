@@ -52,7 +52,7 @@ def _advice(of: Evidence, site: int, vectors: int, fitting: float, room: int) ->
         HIGH if fitting >= _MOST else MEDIUM,
         "the blocks are std::vector's, as its functions above the allocator say",
         int(of.time_of(site) * saved) + of.copy_ns(site),
-        0,
+        change_bytes=room,
     )
 
 
@@ -83,5 +83,6 @@ for (int i = 0; i < 1000; ++i) {
   while (int value = next_value()) found.push_back(value);
   for (int value : found) use(value);
 }""",
+    change="small_vector",
     unsampled="which block a vector gave up for a larger one takes every call",
 )

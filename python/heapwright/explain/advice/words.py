@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from heapwright.explain import estimates
 from heapwright.explain.report import Answer
 from heapwright.report import units, widgets
@@ -61,6 +63,9 @@ def show(answer: Answer) -> widgets.RenderableType:
                 1,
                 ("with", ", ".join(row["other_sites"][:5]) + (", …" if len(row["other_sites"]) > 5 else "")),
             )
+        if row["replay_change"]:
+            change = shlex.quote(row["replay_change"])
+            rows.append(("measure it", f"heapwright replay FILE --change {change}"))
         if row["page"]:
             rows.append(("part", row["page"]))
         parts += [title, widgets.Pairs([(f"   {name}", widgets.Text(text)) for name, text in rows])]

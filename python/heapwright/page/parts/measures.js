@@ -58,6 +58,8 @@ function highestBin([first, last]) {
 
 // The scan to show for a span: the last one in it, or the nearest to its end.
 function scanOf([, last]) {
+  // The bins end with the last heap call; what the last scan saw is what it left.
+  if (last === BINS - 1) return D.scanNs.length - 1;
   const end = EDGES[last + 1];
   let found = 0;
   D.scanNs.forEach((time, scan) => {

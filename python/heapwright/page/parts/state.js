@@ -47,7 +47,7 @@ function drawRest() {
     return;
   }
   writeAddress();
-  document.documentElement.dataset.settled = "yes";
+  if (!isDue) document.documentElement.dataset.settled = "yes";
 }
 
 // Everything that has changed, whether in sight or not.

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""How people name call sites: a function, function@file:line, or a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from heapwright.model.names import short_name
+from heapwright.model.sites import Site
+
+
+def is_selected(site: Site, selector: str) -> bool:
+    """Whether the selector names this site. Namespaces and classes may be left out."""
+    if selector.isdecimal():
+        return site.number == int(selector)
+    if _is_named(site, selector):
+        return True
+    name, separator, place = selector.rpartition("@")
+    if not separator or not _is_named(site, name):
+        return False
+    return site.where == place or site.where.endswith(f"/{place}")
+
+
+def selected(sites: Sequence[Site], selector: str) -> list[Site]:
+    """The sites that it names."""
+    return [site for site in sites if is_selected(site, selector)]
+
+
+def matching(sites: Sequence[Site], pattern: str) -> list[Site]:
+    """The sites that a selector names; where none has that name, * is any text: parse_*@parse.cpp:*."""
+    exact = selected(sites, pattern)
+    if exact or "*" not in pattern:
+        return exact
+    function, _, place = pattern.partition("@")
+    wanted, where = (
+        re.compile(".*".join(map(re.escape, part.split("*")))) for part in (function, place or "*")
+    )
+    return [
+        site
+        for site in sites
+        if any(wanted.fullmatch(name) for name in _tails(site)) and any(map(where.fullmatch, _places(site)))
+    ]
+
+
+def _any_text(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))))
+
+
+def _tails(site: Site) -> Iterator[str]:
+    """The function's names, each also without its first namespaces."""
+    for name in _names(site):
+        while name:
+            yield name
+            name = name.partition("::")[2]
+
+
+def _places(site: Site) -> Iterator[str]:
+    """file:line, each also without its first folders."""
+    place = site.where
+    while place:
+        yield place
+        place = place.partition("/")[2]
+
+
+def why_none(sites: Sequence[Site], selector: str) -> str:
+    """What to say where it names none of them."""
+    if selector.isdecimal():
+        return f"no site {selector}; their numbers are below {len(sites)} (heapwright explain --json)"
+    from difflib import get_close_matches  # only for mistakes
+
+    names = dict.fromkeys(name for site in sites for name in _names(site))
+    close = get_close_matches(selector, names, 1, 0.5)
+    hint = f"did you mean {close[0]}?" if close else "heapwright explain names them"
+    return f"no call site {selector} in the recording; {hint}"
+
+
+def _names(site: Site) -> tuple[str, str]:
+    function = site.location.function
+    return function, short_name(function)
+
+
+def _is_named(site: Site, name: str) -> bool:
+    return any(known == name or known.endswith(f"::{name}") for known in _names(site))
