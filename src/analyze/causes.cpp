@@ -81,8 +81,9 @@ void Causes::add_mapping(const NotedCall& noted, std::uint64_t on_processor_ns) 
   kernel_.mapping_ns += on_processor_ns;
   kernel_.arena_growths += is_of_arena ? 1 : 0;
   const bool is_of_heap = trace::is_allocation(noted.call.kind) && !is_mapped_chunk(noted.usable_bytes);
-  if (rules_.is_glibc && is_of_heap)
+  if (rules_.is_glibc && is_of_heap) {
     growths_[noted.call.stack].add({1, on_processor_ns, is_of_arena ? 1U : 0U});
+  }
 }
 
 // What took most of its time on a processor.
@@ -97,12 +98,14 @@ SlowCause Causes::work_of(const NotedCall& noted, const SmallFrees& small) const
   const bool may_merge = noted.is_release ? noted.call.size_bytes > largest_fast_bytes
                                           : noted.call.size_bytes >= least_merging_bytes;
   if (rules_.has_fastbins && may_merge &&
-      small.waiting() >= std::max(least_merges, rest_ns / most_ns_per_merge))
+      small.waiting() >= std::max(least_merges, rest_ns / most_ns_per_merge)) {
     return SlowCause::consolidation;
+  }
   const bool ends_or_moves = noted.is_release || trace::is_realloc(noted.call.kind);
   if (rules_.is_glibc && ends_or_moves && noted.usable_bytes >= MmapThreshold::first_bytes / 2 &&
-      is_mapped_chunk(noted.usable_bytes))
+      is_mapped_chunk(noted.usable_bytes)) {
     return SlowCause::own_mapping;
+  }
   if (ends_mapping(noted.call.kind)) return SlowCause::own_mapping;
   if (!rules_.has_kernel_records || work.is_incomplete) return SlowCause::unknown;
   return rest_ns >= own_work_from_ns ? SlowCause::own_work : SlowCause::unexplained;
@@ -116,8 +119,9 @@ SlowCause Causes::add(NotedCall noted, const SmallFrees& small) {
   const auto work = work_of(noted, small);
   const auto work_ns = call.duration_ns - std::min(kernel.descheduled_ns(), call.duration_ns);
   auto cause = work;
-  if (std::max(kernel.preempted_ns, kernel.waited_ns) > work_ns)
+  if (std::max(kernel.preempted_ns, kernel.waited_ns) > work_ns) {
     cause = kernel.preempted_ns > kernel.waited_ns ? SlowCause::preempted : SlowCause::waited;
+  }
   const auto size_class = noted.is_of_block ? static_cast<std::uint8_t>(size_class_of(call.size_bytes))
                                             : SlowCalls::no_size_class;
   sums_[{call.kind, cause, work, size_class, call.stack}].add(
@@ -136,8 +140,9 @@ SlowCause Causes::add(NotedCall noted, const SmallFrees& small) {
     call.small_frees_stack = small.stack();
   }
   if (slowest_.is_candidate(
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(call.duration_ns, UINT32_MAX))))
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(call.duration_ns, UINT32_MAX)))) {
     slowest_.add(call);
+  }
   return work;
 }
 
@@ -189,8 +194,9 @@ void Causes::finish_slow_calls(const SiteMap& sites, Facts& facts) const {
 void Causes::finish_growths(const SiteMap& sites, Facts& facts) const {
   std::map<std::uint32_t, Growth> by_site;
   for (const auto& [stack, growth] : growths_) by_site[sites.site_of(stack)].add(growth);
-  for (const auto& [site, sum] : by_site)
+  for (const auto& [site, sum] : by_site) {
     facts.heap_growths.push_back({site, sum.calls, sum.duration_ns, sum.arena_calls});
+  }
   std::stable_sort(facts.heap_growths.begin(), facts.heap_growths.end(),
                    [](const auto& a, const auto& b) { return a.duration_ns > b.duration_ns; });
 }

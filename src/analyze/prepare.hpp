@@ -51,8 +51,9 @@ class Preparer {
   void mark_pages(std::uint64_t address, std::uint64_t size, std::uint64_t usable) {
     held_pages_.mark(address, usable);
     const bool is_large = size >= MmapThreshold::first_bytes && !is_mapped_chunk(usable);
-    if (is_large && scope_.is_glibc) [[unlikely]]
+    if (is_large && scope_.is_glibc) [[unlikely]] {
       large_pages_.mark(address, usable);
+    }
   }
   template <bool is_counted, bool follows_blocks>
   void add_events(std::size_t from, std::size_t to);

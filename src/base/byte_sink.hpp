@@ -20,14 +20,16 @@ class ByteSink {
   std::span<const std::uint8_t> bytes() const noexcept { return {begin(), end_}; }
 
   void put(std::uint64_t value) {
-    if (limit_ - end_ < static_cast<std::ptrdiff_t>(max_varint_bytes)) [[unlikely]]
+    if (limit_ - end_ < static_cast<std::ptrdiff_t>(max_varint_bytes)) [[unlikely]] {
       grow(max_varint_bytes);
+    }
     end_ = put_varint(end_, value);
   }
   void put_signed(std::int64_t value) { put(zigzag_encode(value)); }
   void put_byte(std::uint8_t value) {
-    if (end_ == limit_) [[unlikely]]
+    if (end_ == limit_) [[unlikely]] {
       grow(1);
+    }
     *end_++ = value;
   }
   void put_zeros(std::size_t count) {

@@ -39,14 +39,16 @@ class ByteSource {
   ByteSource(const std::uint8_t* begin, std::size_t bytes) noexcept : at_(begin), end_(begin + bytes) {}
 
   std::uint8_t byte() noexcept {
-    if (at_ == end_) [[unlikely]]
+    if (at_ == end_) [[unlikely]] {
       return fail();
+    }
     return *at_++;
   }
 
   std::uint64_t varint() noexcept {
-    if (at_ != end_ && *at_ < 0x80U) [[likely]]
+    if (at_ != end_ && *at_ < 0x80U) [[likely]] {
       return *at_++;
+    }
     return long_varint();
   }
 

@@ -32,8 +32,9 @@ std::vector<Cgroup> memory_cgroups(std::string_view cgroups, const std::string& 
     std::string path(line.substr(second + 1));
     if (path == "/") path.clear();
     if (controllers.empty()) found.push_back({root, path, "/memory.max", "/memory.current"});
-    if (controllers == "memory")
+    if (controllers == "memory") {
       found.push_back({root + "/memory", path, "/memory.limit_in_bytes", "/memory.usage_in_bytes"});
+    }
   }
   return found;
 }

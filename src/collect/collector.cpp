@@ -117,8 +117,9 @@ DrainResult Collector::drain() {
   const std::uint32_t hint = session_.control().next_process_hint.load(std::memory_order_acquire);
   const std::uint32_t note_count = session_.control().start_note_count.load(std::memory_order_acquire);
   if (note_count - seen_note_count_ >= session::max_starts / 4 || hint != seen_hint_ ||
-      now_ns >= next_discovery_ns_)
+      now_ns >= next_discovery_ns_) {
     discover();
+  }
   DrainResult result;
   for (LiveProcess& process : live_) result.add(process.recording->drain());
   return result;
@@ -156,8 +157,9 @@ void Collector::adopt(std::uint32_t block_index) {
                          ids_.is_elsewhere(block->pid_namespace)};
   // The same process with a new image: the old one's memory is gone.
   for (LiveProcess& other : live_) {
-    if (other.recording->process_id() == name.process_id)
+    if (other.recording->process_id() == name.process_id) {
       end_process(other, EndReason::replaced, 0, clock_.now_ns());
+    }
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
   started_.set_recorded(name.process_id, block->start_ticks);
@@ -237,8 +239,10 @@ void Collector::look_at_program() {
   if (program_has_ended_) return;
   siginfo_t info{};
   // Not reaped yet: its process id must stay its own until its trace ends.
-  if (waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+  if (waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid == 0) {
     return;
+  }
   program_has_ended_ = true;
   program_ended_ns_ = clock_.now_ns();
   program_status_ = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
@@ -349,8 +353,9 @@ void Collector::sleep(const DrainResult& result) {
   const bool is_busy = result.fullest_slots >= session::lane_ring_slots / 8 || result.has_thread_change;
   pause_ns_ =
       std::clamp(is_busy ? pause_ns_ / 2 : pause_ns_ + pause_ns_ / 2, shortest_pause_ns, longest_pause_ns);
-  if (context_.kernel_events != nullptr)
+  if (context_.kernel_events != nullptr) {
     pause_ns_ = std::min(pause_ns_, context_.kernel_events->longest_pause_ns());
+  }
   bool is_scanning = false;
   for (const LiveProcess& process : live_) {
     if (process.recording->is_scan_urgent()) return;

@@ -100,8 +100,9 @@ std::vector<std::string> conditions_of(std::uint32_t process_id, bool with_setti
   std::vector<std::string> conditions;
   if (with_settings) add_settings(conditions, folder);
   cpu_set_t processors;
-  if (sched_getaffinity(static_cast<pid_t>(process_id), sizeof processors, &processors) == 0)
+  if (sched_getaffinity(static_cast<pid_t>(process_id), sizeof processors, &processors) == 0) {
     conditions.push_back(condition("cpus", std::to_string(CPU_COUNT(&processors))));
+  }
   const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
   const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   conditions.push_back(condition("machine_memory_bytes", std::to_string(pages * page_bytes)));
@@ -110,8 +111,9 @@ std::vector<std::string> conditions_of(std::uint32_t process_id, bool with_setti
   const std::optional<std::uint64_t> overcommit = number_at(read_file("/proc/sys/vm/overcommit_memory"));
   if (overcommit) conditions.push_back(condition("overcommit_memory", std::to_string(*overcommit)));
   for (std::string& limit : limits_in(read_file(folder + "limits"))) conditions.push_back(std::move(limit));
-  if (const auto limit = cgroup_memory_limit(read_file(folder + "cgroup"), "/sys/fs/cgroup"))
+  if (const auto limit = cgroup_memory_limit(read_file(folder + "cgroup"), "/sys/fs/cgroup")) {
     conditions.push_back(condition("cgroup_memory_limit_bytes", std::to_string(*limit)));
+  }
   return conditions;
 }
 

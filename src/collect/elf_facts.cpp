@@ -94,8 +94,9 @@ void inspect_sections(Elf* elf, ElfFacts& facts) {
   while ((section = elf_nextscn(elf, section)) != nullptr) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
-    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) {
       inspect_symbols(elf, section, header, facts);
+    }
     if (header.sh_type == SHT_DYNAMIC) inspect_dynamic(elf, section, header, facts);
   }
 }

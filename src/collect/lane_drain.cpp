@@ -131,8 +131,9 @@ void LaneDrain::encode(std::uint64_t position, std::uint64_t end, StackDefinitio
       has_extension = false;
     }
     encoder.add(event);
-    if (event.begin_ns + event.duration_ns >= next_work_ns && work != nullptr) [[unlikely]]
+    if (event.begin_ns + event.duration_ns >= next_work_ns && work != nullptr) [[unlikely]] {
       next_work_ns = add_kernel_work(event, *work);
+    }
   }
   has_extension_ = has_extension;
 }

@@ -84,8 +84,9 @@ int Launch::let_go(const std::string& session_text) {
   close(std::exchange(session_pipe_[1], -1));
   int error_number = is_told ? 0 : EPIPE;
   const std::string answer = read_all(error_pipe_[0]);
-  if (answer.size() == sizeof error_number)
+  if (answer.size() == sizeof error_number) {
     answer.copy(reinterpret_cast<char*>(&error_number), sizeof error_number);
+  }
   close(std::exchange(error_pipe_[0], -1));
   if (error_number != 0) waitpid(process_id_, nullptr, 0);
   return error_number;

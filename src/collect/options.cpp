@@ -86,8 +86,9 @@ std::string parse_pattern(const std::string& option, const std::string& text) {
                        "'");
     }
   }
-  if (text.back() == '/')
+  if (text.back() == '/') {
     throw UsageError(option + " must name a file, not a folder: add %e.%p.heapwright to '" + text + "'");
+  }
   return text;
 }
 
@@ -134,12 +135,15 @@ const std::map<std::string, SetValue>& values() {
 
 void check_together(const Options& options) {
   if (options.show_help || options.show_version) return;
-  if (options.command.empty())
+  if (options.command.empty()) {
     throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
-  if (options.free_stacks && !options.stacks)
+  }
+  if (options.free_stacks && !options.stacks) {
     throw UsageError("--free-stacks and --no-stacks exclude each other; drop one");
-  if (options.print_json && options.output_pattern == "-")
+  }
+  if (options.print_json && options.output_pattern == "-") {
     throw UsageError("--json and --output - both mean standard output; use --summary FILE");
+  }
   if (options.max_size_bytes != 0 && options.max_size_bytes < smallest_max_size_bytes) {
     throw UsageError("--max-size must be at least 64k");
   }

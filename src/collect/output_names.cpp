@@ -97,8 +97,9 @@ std::string OutputNames::why_not_writable(const std::string& path) const {
   // Only an attempt tells: permissions say nothing about a read-only disk.
   const int file =
       open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | (is_there ? 0 : O_CREAT | O_EXCL), 0600);
-  if (file < 0)
+  if (file < 0) {
     return "cannot write '" + path + "' (" + std::strerror(errno) + "); choose another file with --output";
+  }
   close(file);
   if (!is_there) unlink(path.c_str());
   return "";

@@ -160,8 +160,9 @@ std::uint64_t PageMap::read_entries(std::uint64_t from, std::span<const Mapping>
   const std::uint64_t end = std::min(mapping->end, begin + window_pages * page_bytes);
   std::array<std::uint64_t, window_pages> entries;
   const auto bytes = static_cast<std::size_t>((end - begin) / page_bytes * sizeof entries[0]);
-  if (pread(file_, entries.data(), bytes, static_cast<off_t>(begin / page_bytes * sizeof entries[0])) < 0)
+  if (pread(file_, entries.data(), bytes, static_cast<off_t>(begin / page_bytes * sizeof entries[0])) < 0) {
     return 0;
+  }
   const std::size_t first = runs.size();
   for (std::uint64_t at = begin; at < end; at += page_bytes) {
     const std::uint64_t entry = entries[(at - begin) / page_bytes];

@@ -114,8 +114,9 @@ trace::KernelWork PendingWork::take(std::uint64_t begin_ns, std::uint64_t end_ns
   trace::KernelWork work;
   for (; next_ < parts_.size() && parts_[next_].first_ns <= end_ns; ++next_) {
     // A part may reach into the next call.
-    if (parts_[next_].records > 1 && parts_[next_].last_ns > end_ns && !parts_[next_].is_within(0, end_ns))
+    if (parts_[next_].records > 1 && parts_[next_].last_ns > end_ns && !parts_[next_].is_within(0, end_ns)) {
       break;
+    }
     if (parts_[next_].is_within(begin_ns, end_ns)) work.add(parts_[next_].work);
   }
   const bool overlaps_gap = gap_from_ns_ <= end_ns && gap_to_ns_ >= begin_ns;

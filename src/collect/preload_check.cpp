@@ -19,8 +19,9 @@ constexpr int most_interpreters = 5;  // the kernel's limit
 // Where exec would have found it, by the collector's own search path.
 std::string locate(const std::string& program, std::uint32_t process_id) {
   if (program.starts_with('/')) return program;
-  if (program.find('/') != std::string::npos)
+  if (program.find('/') != std::string::npos) {
     return "/proc/" + std::to_string(process_id) + "/cwd/" + program;
+  }
   const char* search_path = getenv("PATH");
   std::istringstream folders(search_path != nullptr ? search_path : "/usr/bin:/bin");
   std::string folder;
@@ -50,15 +51,18 @@ bool changes_user(const struct stat& status, std::uint32_t user_id) {
 
 std::string judge(int file, std::uint32_t user_id) {
   struct stat status {};
-  if (fstat(file, &status) == 0 && changes_user(status, user_id))
+  if (fstat(file, &status) == 0 && changes_user(status, user_id)) {
     return "it is setuid or setgid: the loader ignores preloaded libraries in it";
-  if (user_id != 0 && fgetxattr(file, "security.capability", nullptr, 0) > 0)
+  }
+  if (user_id != 0 && fgetxattr(file, "security.capability", nullptr, 0) > 0) {
     return "it has file capabilities: the loader ignores preloaded libraries in it";
+  }
   const ElfFacts facts = inspect_elf(file);
   if (!facts.is_elf) return "";
   if (!facts.is_64_bit || (facts.is_readable && !facts.is_x86_64)) return "it is not a 64-bit x86 program";
-  if (facts.is_readable && facts.interpreter.empty())
+  if (facts.is_readable && facts.interpreter.empty()) {
     return "it is linked statically: no library can be preloaded";
+  }
   if (!facts.sanitizer.empty()) return "it is built with " + facts.sanitizer + ", which brings its own heap";
   return "";
 }

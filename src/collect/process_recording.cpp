@@ -309,10 +309,12 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   metadata_.allocator = text_of(block_.allocator);
   metadata_.children_left_alone = block_.children_left_alone.load(std::memory_order_relaxed);
   metadata_.notes = context_.notes;
-  if (context_.kernel_events != nullptr && context_.kernel_events->lost() != 0)
+  if (context_.kernel_events != nullptr && context_.kernel_events->lost() != 0) {
     metadata_.conditions.push_back("kernel_events_lost\t" + std::to_string(context_.kernel_events->lost()));
-  for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_))
+  }
+  for (std::string& note : notes_of(block_, context_.options.stacks, damaged_slots_)) {
     metadata_.notes.push_back(std::move(note));
+  }
   metadata_.unseen = context_.unseen_allocators.of(block_);
   for (std::string& line : unseen_of(block_)) metadata_.unseen.push_back(std::move(line));
   file_.write(metadata_);

@@ -126,8 +126,9 @@ bool ProcessWatch::maps_inode(std::uint64_t inode) const {
   bool is_readable = false;
   while (std::getline(maps, line)) {
     is_readable = true;
-    if (line.find(wanted) != std::string::npos && line.find("/memfd:heapwright") != std::string::npos)
+    if (line.find(wanted) != std::string::npos && line.find("/memfd:heapwright") != std::string::npos) {
       return true;
+    }
   }
   return !is_readable;
 }

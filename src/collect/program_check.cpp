@@ -99,8 +99,9 @@ std::vector<std::string> program_behind_env(const InterpreterLine& line) {
   std::istringstream text(line.argument);
   std::string word;
   if (!line.argument.starts_with("-S")) {
-    if (line.argument.empty() || line.argument[0] == '-' || line.argument.find('=') != std::string::npos)
+    if (line.argument.empty() || line.argument[0] == '-' || line.argument.find('=') != std::string::npos) {
       return {};
+    }
     return {line.argument};
   }
   text.ignore(2);
@@ -152,8 +153,9 @@ class Check {
     const bool has_mode = fstat(file, &status) == 0;
     close(file);
     if (!facts.is_elf) return take_script(path, line, interpreter);
-    if (has_mode && (status.st_mode & (S_ISUID | S_ISGID)) != 0)
+    if (has_mode && (status.st_mode & (S_ISUID | S_ISGID)) != 0) {
       return refuse_privileged(path, "setuid or setgid");
+    }
     if (has_capabilities) return refuse_privileged(path, "given file capabilities");
     set_executable(path);
     return judge(path, facts);

@@ -61,20 +61,23 @@ std::string find_library(const Options& options) {
 int open_summary(const Options& options) {
   if (options.summary_path.empty()) return -1;
   const int file = open(options.summary_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0)
+  if (file < 0) {
     throw UsageError("cannot write '" + options.summary_path + "' (" + std::strerror(errno) +
                      "); choose another file with --summary");
+  }
   return file;
 }
 
 void check_control_file(const Options& options) {
   struct stat status;
   if (options.control_path.empty() || stat(options.control_path.c_str(), &status) != 0) return;
-  if (!S_ISREG(status.st_mode))
+  if (!S_ISREG(status.st_mode)) {
     throw UsageError("--control takes an ordinary file, not '" + options.control_path + "'");
-  if (access(options.control_path.c_str(), R_OK) != 0)
+  }
+  if (access(options.control_path.c_str(), R_OK) != 0) {
     throw UsageError("cannot read the control file '" + options.control_path + "' (" + std::strerror(errno) +
                      ")");
+  }
 }
 
 // A descriptor when the first path is a stream; -1 when it is a file that can be written.
@@ -88,9 +91,10 @@ int open_output(const OutputNames& names, const std::string& first_path) {
 void check_stream(const Options& options, OutputNames& names, int stream) {
   if (stream < 0) return;
   const bool takes_one = takes_one_trace(stream);
-  if (options.follow_children && takes_one)
+  if (options.follow_children && takes_one) {
     throw UsageError("--children writes a file for each process, and '" + options.output_pattern +
                      "' takes one; name files with --output %e.%p.heapwright");
+  }
   names.write_to_stream(takes_one);
 }
 
@@ -150,11 +154,13 @@ void add_processes(Report& report, const Options& options, const Collector& coll
 void open_kernel_events(const Options& options, pid_t program, const Messages& messages,
                         KernelEvents& kernel_events) {
   if (!options.kernel_events) return;
-  if (!options.durations || options.sample_mean_bytes != 0)
+  if (!options.durations || options.sample_mean_bytes != 0) {
     return kernel_events.leave_out("off: calls are not timed");
+  }
   kernel_events.open(program, options.follow_children);
-  if (!kernel_events.is_open())
+  if (!kernel_events.is_open()) {
     messages.say("note: page faults and waits within calls are not seen: " + kernel_events.state());
+  }
 }
 
 void tell_of_program(const Options& options, const ProgramCheck& check, const Messages& messages) {
@@ -232,8 +238,9 @@ int record_program(const Options& options) {
                                        stream,
                                        &kernel_events});
   const int error_number = launch.let_go(session->text());
-  if (error_number != 0)
+  if (error_number != 0) {
     throw UsageError("cannot start '" + options.command[0] + "': " + std::strerror(error_number));
+  }
 
   const int exit_code = exit_code_of(collector.run(launch.process_id()));
   Report report = report_of(check, collector, clock);

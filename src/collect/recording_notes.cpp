@@ -12,10 +12,12 @@ std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_s
     notes.push_back(std::to_string(without_lane) + " calls came from more than " +
                     std::to_string(session::max_lanes) + " threads at once and were not recorded");
   }
-  if (not_stored != 0)
+  if (not_stored != 0) {
     notes.push_back(std::to_string(not_stored) + " call stacks did not fit into the recorder's tables");
-  if (block.has_no_unwind_tables != 0 && are_stacks_wanted)
+  }
+  if (block.has_no_unwind_tables != 0 && are_stacks_wanted) {
     notes.emplace_back("call stacks are one address each: glibc before 2.35 and musl do not support more");
+  }
   const std::uint64_t unseen = block.unseen_calls.load(std::memory_order_relaxed);
   if (unseen != 0) {
     notes.push_back(

@@ -115,8 +115,9 @@ std::string shell_word(const std::string& text) {
   constexpr char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
   if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
   std::string quoted = "'";
-  for (const char character : text)
+  for (const char character : text) {
     quoted += character == '\'' ? std::string("'\\''") : std::string(1, character);
+  }
   return quoted + "'";
 }
 
@@ -172,9 +173,10 @@ std::vector<std::string> lines_about_unrecorded(const Report& report) {
       others += count;
     }
   }
-  if (others != 0)
+  if (others != 0) {
     lines.push_back("and " + processes(others, "other process was", "other processes were") +
                     " not recorded");
+  }
   if (report.starts_lost != 0) {
     lines.push_back(processes(report.starts_lost, "process start was", "process starts were") +
                     " not seen: more than " + std::to_string(session::max_starts) + " at once");
@@ -238,8 +240,9 @@ const char* name_of(trace::EndReason reason) {
 std::vector<std::string> lines_of(const Report& report) {
   std::vector<std::string> lines = lines_of(report.files);
   for (std::string& line : lines_about_unrecorded(report)) lines.push_back(std::move(line));
-  if (!report.session_path.empty() && report.files.size() > 1)
+  if (!report.session_path.empty() && report.files.size() > 1) {
     lines.push_back("all processes: heapwright explain " + shell_word(report.session_path));
+  }
   for (std::string& line : unseen_lines_of(report)) lines.push_back(std::move(line));
   if (report.files.empty()) {
     std::string why = "nothing was recorded: no heap call of '" + report.program + "' reached the recorder. ";
@@ -277,11 +280,13 @@ std::string json_of(const Report& report) {
   text += ", \"error_ppm\": " + decimal(report.clock_error_ppm, 3) +
           ", \"drift_ppm\": " + decimal(report.clock_drift_ppm, 3) + "}";
   text += ", \"files\": [";
-  for (std::size_t i = 0; i < report.files.size(); ++i)
+  for (std::size_t i = 0; i < report.files.size(); ++i) {
     text += (i == 0 ? "" : ", ") + json_of(report.files[i]);
+  }
   text += "], \"unrecorded\": [";
-  for (std::size_t i = 0; i < report.unrecorded.size(); ++i)
+  for (std::size_t i = 0; i < report.unrecorded.size(); ++i) {
     text += (i == 0 ? "" : ", ") + json_of(report.unrecorded[i]);
+  }
   text += "]" + number_field("more_unrecorded", report.more_unrecorded);
   text += number_field("starts_lost", report.starts_lost);
   text += number_field("children_left_alone", report.children_left_alone);

@@ -39,8 +39,9 @@ void* map_shared(int file, std::uint64_t offset, std::size_t bytes, void* at = n
 
 SessionMemory::SessionMemory() {
   file_ = memfd_create("heapwright", MFD_CLOEXEC);
-  if (file_ < 0)
+  if (file_ < 0) {
     fail("cannot make shared memory; heapwright needs Linux 3.17 or later with memfd_create allowed", errno);
+  }
   if (ftruncate(file_, static_cast<off_t>(session::session_bytes)) != 0) {
     fail("cannot make a sparse shared file of 17 TiB; raise the file size limit (ulimit -f unlimited)",
          errno);

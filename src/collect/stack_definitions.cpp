@@ -108,8 +108,9 @@ void StackDefinitions::read_modules(bool is_thorough) {
   if (count > modules_.size()) modules_.resize(count);
   const std::uint32_t first = is_thorough ? 0 : first_unread_module_;
   for (std::uint32_t index = first; index < modules_.size(); ++index) read_module(index);
-  while (first_unread_module_ < modules_.size() && modules_[first_unread_module_].is_read)
+  while (first_unread_module_ < modules_.size() && modules_[first_unread_module_].is_read) {
     ++first_unread_module_;
+  }
 }
 
 void StackDefinitions::read_module(std::uint32_t index) {
@@ -131,8 +132,9 @@ void StackDefinitions::read_module(std::uint32_t index) {
     return;
   }
   seen.unloaded_ticks = unloaded_ticks;
-  if (unloaded_ticks != 0)
+  if (unloaded_ticks != 0) {
     module.unloaded_ns = std::max(clock_.since_epoch_ns(unloaded_ticks), module.loaded_ns + 1);
+  }
   pending_modules.push_back(std::move(module));
 }
 

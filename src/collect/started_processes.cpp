@@ -185,8 +185,9 @@ bool StartedProcesses::any_may_be_recorded(Control& control, std::uint64_t now_n
     if (process.refusal != 0) return false;
     // A new image is there when the old one's memory is not.
     if (process.exec_ticks != 0 && now_ns - process.seen_ns >= start_patience_ns &&
-        !why_never(process.program, entry.first, process.user_id).empty())
+        !why_never(process.program, entry.first, process.user_id).empty()) {
       return false;
+    }
     return now_ns - process.seen_ns < start_patience_ns || process.watch->maps_inode(session_inode_);
   });
 }
@@ -242,8 +243,9 @@ std::vector<std::string> StartedProcesses::unrecorded_of(std::uint32_t process_i
     texts.push_back(std::to_string(id) + "\t" + program + "\t" + reason);
   };
   for (const UnrecordedProcess& one : unrecorded_) {
-    if (one.parent_process_id == process_id && !one.made_no_call)
+    if (one.parent_process_id == process_id && !one.made_no_call) {
       add(one.process_id, one.program, one.reason);
+    }
   }
   for (const auto& [id, process] : open_) {
     const bool is_own = id == process_id || process.parent == process_id;
@@ -268,8 +270,9 @@ std::string StartedProcesses::why_not(std::uint32_t process_id, const Process& p
   if (process.refusal == session::refused_session_full) {
     return "more than " + std::to_string(session::max_processes) + " processes ran at once";
   }
-  if (process.refusal == session::refused_no_memory)
+  if (process.refusal == session::refused_no_memory) {
     return "its address space has no room for the recorder (ulimit -v)";
+  }
   std::string reason = why_never(process.program, process_id, process.user_id);
   if (!reason.empty()) return reason;
   if (process.user_id != geteuid() && !is_open_to_all(library_)) {

@@ -48,8 +48,9 @@ const std::string& UnseenAllocators::line_of(const std::string& path, bool is_pr
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return entry->second;
   struct stat status;
-  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode))
+  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
     entry->second = unseen_in(path, inspect_elf(file), is_program);
+  }
   close(file);
   return entry->second;
 }

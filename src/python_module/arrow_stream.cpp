@@ -28,8 +28,9 @@ void release_schema(ArrowSchema* schema) {
   for (ArrowSchema& child : node->children) {
     if (child.release != nullptr) child.release(&child);
   }
-  if (node->dictionary && node->dictionary->release != nullptr)
+  if (node->dictionary && node->dictionary->release != nullptr) {
     node->dictionary->release(node->dictionary.get());
+  }
   schema->release = nullptr;
 }
 
@@ -72,8 +73,9 @@ void release_array(ArrowArray* array) {
   for (ArrowArray& child : node->children) {
     if (child.release != nullptr) child.release(&child);
   }
-  if (node->dictionary && node->dictionary->release != nullptr)
+  if (node->dictionary && node->dictionary->release != nullptr) {
     node->dictionary->release(node->dictionary.get());
+  }
   array->release = nullptr;
 }
 
@@ -160,8 +162,9 @@ ColumnData text_column(const Words& words) {
   text->offsets.reserve(words.size() + 1);
   text->offsets.push_back(0);
   for (const std::string& word : words) {
-    if (text->bytes.size() + word.size() > INT32_MAX)
+    if (text->bytes.size() + word.size() > INT32_MAX) {
       throw std::length_error("a text column is larger than 2 GiB");
+    }
     text->bytes += word;
     text->offsets.push_back(static_cast<std::int32_t>(text->bytes.size()));
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "python_module/arrow_stream.hpp"
+#include "python_module/bind_counters.hpp"
 #include "python_module/bind_facts.hpp"
 #include "python_module/event_streams.hpp"
 #include "python_module/plain_table.hpp"
@@ -214,6 +215,7 @@ NB_MODULE(_native, module) {
       trace_error.ptr());
   python_module::bind_trace(module);
   python_module::bind_facts(module);
+  python_module::bind_counters(module);
   python_module::bind_tables(module);
   module.def("kind_names", python_module::kind_names);
 }

@@ -134,8 +134,9 @@ DebugInfo::DebugInfo(Dwfl_Module* module) {
   while (dwarf_get_units(dwarf, unit, &next, nullptr, &type, &die, &split) == 0) {
     unit = next;
     const bool is_split = type == DW_UT_skeleton && dwarf_tag(&split) != DW_TAG_invalid;
-    if (dwarf_tag(&die) == DW_TAG_compile_unit || type == DW_UT_skeleton)
+    if (dwarf_tag(&die) == DW_TAG_compile_unit || type == DW_UT_skeleton) {
       add_unit(die, is_split ? split : die);
+    }
   }
   std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.start < b.start; });
 }

@@ -136,16 +136,18 @@ bool is_in_search_path(const std::string& object, const std::string& link, const
     return ::access((folder + '/' + link).c_str(), F_OK) == 0;
   };
   std::vector<std::string> roots = options.debug_directories;
-  if (!options.debug_root.empty())
+  if (!options.debug_root.empty()) {
     roots.insert(roots.begin(), {options.debug_root, options.debug_root + "/usr/lib/debug"});
+  }
   std::error_code error;
   for (const std::string& path : {object, std::filesystem::weakly_canonical(object, error).string()}) {
     const std::string folder = path.substr(0, std::min(path.rfind('/'), path.size()));
     if (exists(folder) || exists(folder + "/.debug")) return true;
     for (std::size_t from = 0; from != std::string::npos; from = folder.find('/', from + 1)) {
       const std::string below = folder.substr(from);
-      if (std::any_of(roots.begin(), roots.end(), [&](const auto& root) { return exists(root + below); }))
+      if (std::any_of(roots.begin(), roots.end(), [&](const auto& root) { return exists(root + below); })) {
         return true;
+      }
     }
     if (std::any_of(roots.begin(), roots.end(), exists)) return true;
   }

@@ -129,8 +129,9 @@ class Symbolizer {
       for (const SourceFrame& frame : frames) found_[request.frame].push_back(locate(frame));
     }
     if (object.source == SymbolSource::debug_info || object.unnamed == 0 || !object.problem.empty() ||
-        object.used_file.empty())
+        object.used_file.empty()) {
       return;
+    }
     object.problem = object.used_file + " is stripped: " + std::to_string(object.unnamed) + " of " +
                      std::to_string(object.frames) +
                      " frames have no name; install its debug symbols, or set DEBUGINFOD_URLS";
@@ -146,8 +147,9 @@ class Symbolizer {
     symbols_.first_location.reserve(frames_.size() + 1);
     for (std::size_t i = 0; i < frames_.size(); ++i) {
       symbols_.first_location.push_back(static_cast<std::uint32_t>(symbols_.locations.size()));
-      if (frames_[i].module >= modules_.size())
+      if (frames_[i].module >= modules_.size()) {
         found_[i].push_back({strings_.add(hex_of(frames_[i].pc)), 0, 0, 0});
+      }
       symbols_.locations.insert(symbols_.locations.end(), found_[i].begin(), found_[i].end());
     }
     symbols_.first_location.push_back(static_cast<std::uint32_t>(symbols_.locations.size()));

@@ -141,8 +141,9 @@ void require_readable(const InputFile& file, const std::string& path) {
   const bool is_intact = crc_matches(header.crc, crc_of(header)) && header.header_bytes == sizeof header &&
                          header.time_quantum_ns == time_quantum_ns &&
                          header.duration_quantum_ns == duration_quantum_ns;
-  if (!is_intact)
+  if (!is_intact) {
     throw TraceError(path + " has a damaged file header; copy it again from where it was recorded");
+  }
 }
 
 std::vector<IndexEntry> find_chunks(const InputFile& file, std::vector<Damage>& damage) {

@@ -106,8 +106,9 @@ void EventDecoder::decode_kinds(EventBatch& batch) {
   std::memcpy(batch.kind.data(), kinds, count);
   std::uint8_t largest = 0;
   for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, kinds[i]);
-  if (largest >= event_kind_limit)
+  if (largest >= event_kind_limit) {
     fail("an event has an unknown kind; read the trace with a newer heapwright");
+  }
   std::uint64_t entries = 0;
   for (std::size_t i = 0; i < count; ++i) entries += kind_entries.of_kind[kinds[i]];
   const auto counter = [entries](unsigned shift) {
@@ -167,8 +168,9 @@ inline BlockIndex EventDecoder::living_block(std::uint8_t code, BlockIndex at) {
         code == far ? wide_[reference_column].varint() : std::uint64_t{code} - first_near;
     block = distance <= at ? at - distance : no_block;
   }
-  if (block >= at) [[unlikely]]
+  if (block >= at) [[unlikely]] {
     fail("an event refers to a block that is not there");
+  }
   return static_cast<BlockIndex>(block);
 }
 
@@ -190,8 +192,9 @@ inline BlockIndex EventDecoder::decode_reference(std::uint8_t code, BlockIndex a
 inline std::uint64_t EventDecoder::fresh_address(std::uint8_t code) {
   using namespace made_code;
   if (code == sequel) return addresses_.sequel();
-  if (code == delta_exact)
+  if (code == delta_exact) {
     return addresses_.fresh() + static_cast<std::uint64_t>(wide_[made_column].signed_varint());
+  }
   const std::uint64_t folded = code == delta ? wide_[made_column].varint() : std::uint64_t{code} - first_near;
   return addresses_.fresh() + (static_cast<std::uint64_t>(base::zigzag_decode(folded)) << 4U);
 }
@@ -203,8 +206,9 @@ inline std::uint64_t EventDecoder::decode_made(std::uint8_t code, BlockIndex at,
   std::uint64_t address = 0;
   if (code < ranks) [[likely]] {
     const BlockIndex block = addresses_.reuse(block_class, code);
-    if (block >= at) [[unlikely]]
+    if (block >= at) [[unlikely]] {
       fail("an event reuses a block that is not there");
+    }
     address = out.address[block];
   } else if (code == null) {
     return 0;
@@ -272,8 +276,9 @@ std::uint64_t EventDecoder::decode_calls(std::uint64_t first_begin_ns, std::size
     const auto at = static_cast<BlockIndex>(i);
     const EventKind kind = out.kind[i];
     std::uint64_t step = begin_code[i];
-    if (step == code_wide) [[unlikely]]
+    if (step == code_wide) [[unlikely]] {
       step = wide_step(begin_ns);
+    }
     begin_ns += step * time_quantum_ns;
     out.begin_ns[i] = begin_ns;
     last_end_ns = std::max(last_end_ns, begin_ns + out.duration_ns[i]);
@@ -287,13 +292,15 @@ std::uint64_t EventDecoder::decode_calls(std::uint64_t first_begin_ns, std::size
     const auto sizes = sizes_.decode(stack, {*size_code++, *usable_code++}, size_wide, usable_wide);
     out.size[i] = sizes.size;
     out.usable[i] = sizes.usable;
-    if ((entries >> KindEntries::references & 1U) != 0) [[unlikely]]
+    if ((entries >> KindEntries::references & 1U) != 0) [[unlikely]] {
       decode_old_address(*reference++, at, out);
+    }
     out.address[i] = decode_made(*made++, at, out);
   }
   for (const base::ByteSource& source : wide_) require_whole(source);
-  if (position.largest != 0 && position.largest >= stacks)
+  if (position.largest != 0 && position.largest >= stacks) {
     fail("an event refers to a call stack that is not in the trace");
+  }
   return last_end_ns;
 }
 

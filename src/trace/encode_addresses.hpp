@@ -25,16 +25,18 @@ class AddressEncoder {
     living_.start();
     made_count_ = reference_count_ = 0;
     has_stated_ = false;
-    for (base::ByteSink* column : {&made_wide_, &reference_wide_, &stated_size_, &stated_usable_})
+    for (base::ByteSink* column : {&made_wide_, &reference_wide_, &stated_size_, &stated_usable_}) {
       column->clear();
+    }
   }
 
   [[gnu::always_inline]] void add_reference(BlockIndex at, const Event& event, std::uint8_t facts) {
     const BlockIndex block = encode_reference(at, event.address, (facts & KindFacts::keeps) == 0);
     std::uint64_t beyond = event.size;
     if ((facts & KindFacts::stated) != 0 && block != no_block) beyond -= sizes_[block];
-    if ((beyond | event.usable) != 0 || has_stated_) [[unlikely]]
+    if ((beyond | event.usable) != 0 || has_stated_) [[unlikely]] {
       put_stated(at, beyond, event.usable);
+    }
   }
 
   [[gnu::always_inline]] void add_made(BlockIndex at, const Event& event, std::uint8_t facts) {
@@ -140,8 +142,9 @@ class AddressEncoder {
 
   [[gnu::always_inline]] void encode_made(BlockIndex at, std::uint64_t address, std::uint64_t usable) {
     using namespace made_code;
-    if (address == 0) [[unlikely]]
+    if (address == 0) [[unlikely]] {
       return put_made(null);
+    }
     const auto block_class = AddressPredictor::class_of(usable);
     const BlockIndex latest = addresses_.released(block_class);
     if (living_.address_of(latest) != address) return encode_other(at, address, usable, block_class);

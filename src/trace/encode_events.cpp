@@ -24,8 +24,9 @@ void EventEncoder::start(std::uint64_t floor_ns) {
   first_begin_quanta_ = last_begin_quanta_ = floor_ns / time_quantum_ns;
   last_end_ns_ = 0;
   for (base::ByteSink* column :
-       {&begin_wide_, &duration_wide_, &stack_wide_, &size_wide_, &usable_wide_, &alignment_})
+       {&begin_wide_, &duration_wide_, &stack_wide_, &size_wide_, &usable_wide_, &alignment_}) {
     column->clear();
+  }
   kernel_.start();
   stacks_.reset();
   sizes_.reset();

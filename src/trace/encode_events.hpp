@@ -42,8 +42,9 @@ class EventEncoder {
     kind_[at] = static_cast<std::uint8_t>(event.kind);
     add_times(at, event.begin_ns, event.duration_ns);
     stack_[at] = stacks_.encode(event.kind, event.stack, stack_position_, stack_wide_);
-    if ((facts & KindFacts::aligned) != 0) [[unlikely]]
+    if ((facts & KindFacts::aligned) != 0) [[unlikely]] {
       alignment_.put_byte(event.alignment_log2);
+    }
     if ((facts & KindFacts::refers) != 0) {
       addresses_.add_reference(static_cast<BlockIndex>(at), event, facts);
     } else {
@@ -68,8 +69,9 @@ class EventEncoder {
   [[gnu::always_inline]] void add_times(std::uint32_t at, std::uint64_t begin_ns, std::uint32_t duration_ns) {
     std::uint64_t begin = begin_ns / time_quantum_ns;
     if (begin < last_begin_quanta_) begin = last_begin_quanta_;
-    if (at == 0) [[unlikely]]
+    if (at == 0) [[unlikely]] {
       first_begin_quanta_ = last_begin_quanta_ = begin;
+    }
     begin_[at] = code_of_number(begin - last_begin_quanta_, begin_wide_);
     last_begin_quanta_ = begin;
     duration_[at] = 0;
@@ -89,8 +91,9 @@ class EventEncoder {
 
   // A number and, when it is too large for a code, what is beyond.
   [[gnu::always_inline]] static std::uint8_t code_of_number(std::uint64_t value, base::ByteSink& wide) {
-    if (value < code_wide) [[likely]]
+    if (value < code_wide) [[likely]] {
       return static_cast<std::uint8_t>(value);
+    }
     wide.put(value - code_wide);
     return code_wide;
   }

@@ -74,8 +74,9 @@ void decode_kernel_column(base::ByteSource column, std::size_t count, std::vecto
       work.mapped_bytes = number(column, most_units) * unit_bytes;
     }
     work.is_incomplete = (parts & is_incomplete) != 0;
-    if (parts > all_parts || column.has_failed())
+    if (parts > all_parts || column.has_failed()) {
       throw TraceError("the kernel's work in a call is not whole");
+    }
     entries.push_back(entry);
   }
 }

@@ -76,16 +76,18 @@ class LivingBlocks {
       slot_of_block_[block] = slot;
     }
     slots_[slot] = block;
-    if (used_slots_ * 2 > slots_.size()) [[unlikely]]
+    if (used_slots_ * 2 > slots_.size()) [[unlikely]] {
       grow(block);
+    }
   }
 
   std::uint32_t slot_of(std::uint64_t address) const noexcept {
     const BlockIndex* const slots = slots_.data();
     const auto mask = static_cast<std::uint32_t>(slots_.size() - 1);
     std::uint32_t slot = base::hash_to_bits(address, bits_);
-    while (slots[slot] != free_slot && addresses_[slots[slot] & (dead - 1U)] != address)
+    while (slots[slot] != free_slot && addresses_[slots[slot] & (dead - 1U)] != address) {
       slot = (slot + 1) & mask;
+    }
     return slot;
   }
 

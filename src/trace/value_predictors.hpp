@@ -53,8 +53,9 @@ class StackPredictor {
 
   std::uint32_t decode(EventKind kind, std::uint8_t code, Position& at, base::ByteSource& wide) noexcept {
     std::uint32_t& expected = following_[slot_of(at.previous, kind)];
-    if (code != code_predicted) [[unlikely]]
+    if (code != code_predicted) [[unlikely]] {
       expected = unpredicted(code, at, wide);
+    }
     if (expected != 0) at.previous = expected;
     return expected;
   }
@@ -120,8 +121,9 @@ class SizePredictor {
   Sizes decode(std::uint32_t stack, Codes codes, base::ByteSource& size_wide,
                base::ByteSource& usable_wide) noexcept {
     Sizes& last = of_stack_[slot_of(stack)];
-    if (codes.size == code_predicted && codes.usable == code_predicted) [[likely]]
+    if (codes.size == code_predicted && codes.usable == code_predicted) [[likely]] {
       return last;
+    }
     Sizes sizes = last;
     if (codes.size != code_predicted) {
       sizes.size = decode_size(codes.size, size_wide);

@@ -208,8 +208,9 @@ Rule compact(const FrameRow& row, bool is_signal_frame, std::uint64_t pc) {
   }
   RbpSource source = RbpSource::lost;
   std::int64_t rbp_offset = 0;
-  if (offset != static_cast<std::int32_t>(offset) || !compact_rbp(row.rbp, source, rbp_offset))
+  if (offset != static_cast<std::int32_t>(offset) || !compact_rbp(row.rbp, source, rbp_offset)) {
     return unfollowable;
+  }
   return {type, static_cast<std::int32_t>(offset), source, static_cast<std::int32_t>(rbp_offset)};
 }
 

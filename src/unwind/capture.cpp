@@ -79,8 +79,9 @@ class Walk {
         known = {candidate_->facts.pc_number(), rule_of(block_, *candidate_)};
       } else {
         known = find_pc(block_, point_.at.key, ticks_are_tsc_);
-        if (known.number == KnownPc::table_is_full) [[unlikely]]
+        if (known.number == KnownPc::table_is_full) [[unlikely]] {
           return false;
+        }
       }
       add_frame(known);
       step(point_, stack_.own, known.rule);
@@ -143,8 +144,9 @@ class Walk {
     }
     for (const Frame* from = first_; from != stack_.frames() + scratch_end; ++from, ++to) {
       node = intern(node, from->facts.pc_number());
-      if (node == node_not_stored) [[unlikely]]
+      if (node == node_not_stored) [[unlikely]] {
         return not_stored();
+      }
       facts = facts_below(facts, to, *from);
       to->key = from->key;
       to->sp = from->sp;
@@ -217,8 +219,9 @@ class Walk {
 
 [[gnu::noinline]] std::uint32_t walk(const Tables& tables, ThreadStack& stack, const Registers& start,
                                      std::uint32_t splice_limit) {
-  if (stack.table_full_node == 0) [[unlikely]]
+  if (stack.table_full_node == 0) [[unlikely]] {
     prepare_first_walk(tables, stack);
+  }
   return Walk(tables, stack, start, splice_limit).run();
 }
 

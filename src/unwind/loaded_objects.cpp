@@ -76,8 +76,9 @@ BuildId read_build_id(const LoadedObject& object) {
   if (end - start < header_page_bytes) return id;
   Elf64_Ehdr header;
   std::memcpy(&header, reinterpret_cast<const void*>(start), sizeof header);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr))
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr)) {
     return id;
+  }
   if (header.e_phoff > header_page_bytes) return id;
   ByteCursor program_headers(reinterpret_cast<const void*>(start + header.e_phoff),
                              reinterpret_cast<const void*>(start + header_page_bytes));
@@ -206,8 +207,9 @@ void add_module(session::ProcessBlock& block, const LoadedObject& object, const 
 
 bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept {
   heapwright_found_object found;
-  if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(address), &found) != 0)
+  if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(address), &found) != 0) {
     return false;
+  }
   object.tables.start = reinterpret_cast<std::uint64_t>(found.map_start);
   object.tables.end = reinterpret_cast<std::uint64_t>(found.map_end);
   object.tables.frame_header = reinterpret_cast<std::uint64_t>(found.frame_header);

@@ -91,8 +91,9 @@ std::uint32_t intern_node(session::ProcessBlock& block, std::uint32_t parent, st
   const std::uint64_t word = node_word(parent, frame);
   const std::uint32_t home = parent / line_slots;
   std::uint32_t index = search_line(block, word, home);
-  if (index != line_is_full) [[likely]]
+  if (index != line_is_full) [[likely]] {
     return index;
+  }
   const std::uint64_t hash = scramble(word);
   const std::uint32_t near =
       (home & ~(page_lines - 1)) | (static_cast<std::uint32_t>(hash) & (page_lines - 1));

@@ -34,8 +34,9 @@ inline KnownPc find_pc(session::ProcessBlock& block, std::uint64_t key, bool tic
     const std::uint64_t found = block.pcs[slot].key.load(std::memory_order_relaxed);
     if (found == key) [[likely]] {
       const Rule rule{block.pcs[slot].rule.load(std::memory_order_relaxed)};
-      if (rule.type() == RuleType::not_evaluated || rule.type() == RuleType::no_object) [[unlikely]]
+      if (rule.type() == RuleType::not_evaluated || rule.type() == RuleType::no_object) [[unlikely]] {
         break;
+      }
       return {slot, rule};
     }
     if (found == 0) break;

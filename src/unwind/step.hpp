@@ -50,8 +50,9 @@ inline bool is_program_address(std::uint64_t pc) { return pc - 4096 < (1ULL << 4
   at.key = pc;
   at.sp = cfa;
   at.pc_slot = cfa - 8;
-  if (is_program_address(pc)) [[likely]]
+  if (is_program_address(pc)) [[likely]] {
     return;
+  }
   point.result = pc == 0 ? StepResult::end : StepResult::unfollowable;
 }
 

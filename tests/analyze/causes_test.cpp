@@ -100,8 +100,9 @@ Facts consolidating(const std::string& allocator, std::uint64_t reused) {
   trace.metadata_record.allocator = allocator;
   std::uint64_t now_ns = 0;
   constexpr std::uint64_t blocks = 5000;
-  for (std::uint64_t i = 0; i < blocks; ++i)
+  for (std::uint64_t i = 0; i < blocks; ++i) {
     trace.malloc(0, now_ns += 100, 0x100000 + i * 64, 24, i < 4000 ? 3 : 4);
+  }
   for (std::uint64_t i = 0; i < blocks; ++i) trace.free(0, now_ns += 100, 0x100000 + i * 64);
   for (std::uint64_t i = 0; i < reused; ++i) trace.malloc(0, now_ns += 100, 0x100000 + i * 64, 24);
   trace.add(0, call(EventKind::malloc_, now_ns += 1000, 80'000, 2000, 0x900000));
@@ -128,9 +129,10 @@ TEST(Causes, ASmallFreeMergesNothing) {
 }
 
 TEST(Causes, OnlyAllocatorsThatDeferMergingConsolidate) {
-  for (const char* allocator : {"glibc 2.43 (/lib/libc.so.6)", "jemalloc 5.3.0", "", "glibc"})
+  for (const char* allocator : {"glibc 2.43 (/lib/libc.so.6)", "jemalloc 5.3.0", "", "glibc"}) {
     EXPECT_EQ(consolidating(allocator, 0).slowest[1].cause, static_cast<std::uint8_t>(SlowCause::own_work))
         << allocator;
+  }
   EXPECT_EQ(consolidating(glibc, 4500).slowest[1].cause, static_cast<std::uint8_t>(SlowCause::own_work))
       << "500 blocks are merged in less time";
 }
@@ -202,8 +204,9 @@ TEST(Causes, EachSlowCallIsInOneRowOfItsSiteAndSize) {
     one.stack = stack;
     if (i % 3 == 0) one.kernel = {.waits = 1, .waited_ns = i % 2 == 0 ? 24'000U : 99'999U};
     slow(i % 3, one, stack / 2, 6 + i % 4);
-    if (i % 7 == 0)
+    if (i % 7 == 0) {
       slow(1, call(EventKind::free_, now_ns += 200'000, 30'000, 0, address), stack / 2, 6 + i % 4);
+    }
   }
   slow(0, call(EventKind::free_, now_ns += 200'000, 30'000, 0, 0x7000), 0, SlowCalls::no_size_class);
   slow(0, call(EventKind::malloc_trim_, now_ns += 200'000, 30'000, 0, 0), 0, SlowCalls::no_size_class);

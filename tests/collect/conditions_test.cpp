@@ -15,11 +15,13 @@ using namespace std::string_literals;
 
 TEST(Conditions, OnlyAllocatorsAreReadOutOfAnEnvironment) {
   for (const char* name : {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES", "MALLOC_CONF", "MIMALLOC_PURGE_DELAY",
-                           "TCMALLOC_RELEASE_RATE", "HEAPWRIGHT_HEAP_MODE", "PYTHONMALLOC"})
+                           "TCMALLOC_RELEASE_RATE", "HEAPWRIGHT_HEAP_MODE", "PYTHONMALLOC"}) {
     EXPECT_TRUE(is_allocator_setting(name)) << name;
+  }
   for (const char* name : {"", "PATH", "PASSWORD", "MALLOC_", "MALLOC_TRACE", "malloc_conf", "MIMALLOC",
-                           "XMIMALLOC_PURGE_DELAY", "MALLOC_ARENA_MAX_SECRET", "HEAPWRIGHT_SESSION"})
+                           "XMIMALLOC_PURGE_DELAY", "MALLOC_ARENA_MAX_SECRET", "HEAPWRIGHT_SESSION"}) {
     EXPECT_FALSE(is_allocator_setting(name)) << name;
+  }
 }
 
 TEST(Conditions, TheFirstOfTwoVariablesIsTheAllocators) {

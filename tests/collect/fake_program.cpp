@@ -45,8 +45,9 @@ void emit_numbered(FakeRecorder& recorder, std::uint32_t lane_index, std::uint64
 int events(int threads, std::uint64_t count) {
   FakeRecorder recorder(session_path());
   std::vector<std::jthread> running;
-  for (int t = 0; t < threads; ++t)
+  for (int t = 0; t < threads; ++t) {
     running.emplace_back([&, t] { emit_numbered(recorder, static_cast<std::uint32_t>(t), count); });
+  }
   return 0;
 }
 
@@ -150,8 +151,9 @@ int garbage(unsigned seed, int rounds) {
         static_cast<std::uint32_t>(random() % 2 == 0 ? random() : static_cast<std::uint64_t>(gettid()));
     lane.state.store(static_cast<std::uint32_t>(random() % 4));
     auto* words = reinterpret_cast<std::uint64_t*>(lane.ring);
-    for (int i = 0; i < 4000; ++i)
+    for (int i = 0; i < 4000; ++i) {
       words[random() % (sizeof lane.ring / 8)] = random() % 4 == 0 ? random() : random() % 100000;
+    }
     for (int i = 0; i < 500; ++i) {
       const std::uint64_t parent = random() % 200;
       block.nodes[random() % 200].store(parent << 32 | static_cast<std::uint32_t>(random() % (1U << 18)));

@@ -135,8 +135,9 @@ TEST_F(Limits, ChildrenCanBeLeftByAskingTheCollectorToEnd) {
   EXPECT_EQ(outcome.exit_code, 5) << outcome.errors;
   EXPECT_NE(outcome.errors.find("the program's children go on"), std::string::npos) << outcome.errors;
   int stopped = 0;
-  for (const std::string& path : run_.traces())
+  for (const std::string& path : run_.traces()) {
     stopped += trace::Reader::open(path).end().reason == trace::EndReason::stopped;
+  }
   EXPECT_EQ(stopped, 1);
 }
 

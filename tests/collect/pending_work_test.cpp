@@ -105,8 +105,9 @@ TEST(PendingWork, ManyRecordsTakeLittleRoomAndBelongToTheirCall) {
   PendingWork pending;
   std::uint64_t now_ns = 1000;
   const auto fault = [&](std::uint32_t count) {
-    for (std::uint32_t i = 0; i < count; ++i, now_ns += 10)
+    for (std::uint32_t i = 0; i < count; ++i, now_ns += 10) {
       add_fault(pending, now_ns, now_ns + 3, most_parts);
+    }
   };
   fault(faults / 10);
   const std::uint64_t begin_ns = now_ns;

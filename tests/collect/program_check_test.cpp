@@ -87,8 +87,9 @@ TEST_F(ProgramCheckTest, RefusesPrivilegedFiles) {
   chmod(path.c_str(), 0755);
   EXPECT_EQ(refusal(path), "");
   const unsigned char net_raw[20] = {1, 0, 0, 2, 0, 0x20};  // VFS_CAP_REVISION_2, effective
-  if (setxattr(path.c_str(), "security.capability", net_raw, sizeof net_raw, 0) != 0)
+  if (setxattr(path.c_str(), "security.capability", net_raw, sizeof net_raw, 0) != 0) {
     GTEST_SKIP() << "may not set capabilities";
+  }
   EXPECT_TRUE(refusal(path).starts_with("'" + path + "' is given file capabilities"));
 }
 
@@ -170,10 +171,11 @@ TEST_F(ProgramCheckTest, LooksIntoAnyFileWithoutHarm) {
       const std::size_t reach = i % 2 == 0 ? std::min<std::size_t>(damaged.size(), 1024) : damaged.size();
       damaged[random() % reach] = static_cast<char>(i % 3 == 0 ? 0xff : random());
     }
-    if (damaged.size() > 4)
+    if (damaged.size() > 4) {
       damaged.replace(0, 4,
                       "\x7f"
                       "ELF");
+    }
     check_program({write("damaged", damaged)}, "");
   }
 }

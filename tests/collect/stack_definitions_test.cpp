@@ -134,8 +134,9 @@ TEST_F(Definitions, CyclesAndMissingNodesEndInATruncationMark) {
   EXPECT_EQ(definitions_->pending_stacks[0].frame, trace::frame_truncated);
   // Nodes that do not exist share one id, however many there are.
   const std::size_t before = definitions_->pending_stacks.size();
-  for (std::uint32_t node = 0xf0000000U; node < 0xf0000100U; ++node)
+  for (std::uint32_t node = 0xf0000000U; node < 0xf0000100U; ++node) {
     EXPECT_EQ(definitions_->stack_id(node, 50), 1U);
+  }
   EXPECT_EQ(definitions_->stack_id(0xffffffffU, 50), 1U);
   EXPECT_EQ(definitions_->stack_id(777, 50), 1U);
   EXPECT_EQ(definitions_->pending_stacks.size(), before);

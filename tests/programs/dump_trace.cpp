@@ -172,10 +172,11 @@ std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    if (c == '\t')
+    if (c == '\t') {
       result += "\\t";
-    else
+    } else {
       result += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+    }
   }
   return result + '"';
 }

@@ -104,6 +104,6 @@ int main(int count, char** arguments) {
     use_stack();
     usleep(60'000'000);
   }).detach();
-  usleep(300'000);
+  usleep(1'000'000);
   return never != nullptr && mapped != nullptr && read == 7 ? 1 : 0;
 }

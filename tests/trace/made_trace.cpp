@@ -180,8 +180,9 @@ void write_small_trace(const std::string& path, std::size_t chunks, std::size_t 
   ASSERT_TRUE(writer->write_mappings(0, made_mappings()));
   ASSERT_TRUE(writer->write_scan(0, 1'000'000, 1'200'000, made_scan(1'000'000)));
   std::vector<Thread> threads;
-  for (std::uint32_t i = 0; i < 3; ++i)
+  for (std::uint32_t i = 0; i < 3; ++i) {
     threads.push_back({i, 4711 + i, "made", 0, 0, chunks * events, i, 17});
+  }
   ASSERT_TRUE(writer->write(std::span<const Thread>(threads)));
   Module closed = modules[1];
   closed.unloaded_ns = 900'000;

@@ -26,8 +26,9 @@ Bytes records(const std::vector<std::vector<std::uint64_t>>& all) {
   std::uint8_t bytes[base::max_varint_bytes];
   for (const auto& fields : all) {
     Bytes record;
-    for (const std::uint64_t value : fields)
+    for (const std::uint64_t value : fields) {
       record.insert(record.end(), bytes, base::put_varint(bytes, value));
+    }
     out.insert(out.end(), bytes, base::put_varint(bytes, record.size()));
     out.insert(out.end(), record.begin(), record.end());
   }

@@ -45,8 +45,9 @@ void expect_round_trip(const EventBatch& batch) {
 }  // namespace
 
 TEST(RoundTrip, RandomBatchesComeBackExactly) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed)
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
     expect_round_trip(random_batch(seed, 1 + seed * 3, stacks));
+  }
 }
 
 TEST(RoundTrip, LargestRandomBatchComesBackExactly) {
@@ -150,8 +151,9 @@ TEST(RoundTrip, ExtremesComeBack) {
 
 TEST(RoundTrip, BeginTimesNeverFall) {
   EventBatch batch;
-  for (const std::uint64_t begin_ns : {1600U, 800U, 1700U})
+  for (const std::uint64_t begin_ns : {1600U, 800U, 1700U}) {
     append(batch, {EventKind::malloc_, begin_ns, 8, 24, 4096});
+  }
   const auto result = through_file({batch, batch});
   ASSERT_EQ(result.size(), 2U);
   EXPECT_EQ(result[0].begin_ns, (std::vector<std::uint64_t>{1600, 1600, 1696}));

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// The border to Python, as far as it is about pages of counters.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace heapwright::python_module {
+
+void bind_counters(nanobind::module_& module);
+
+}  // namespace heapwright::python_module
