@@ -44,6 +44,7 @@ measured = {
     ),
     "advice": ("python/heapwright/explain/advice", "tests/programs/advice", "include/heapwright"),
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
+    "count": ("src/count", "src/counters", "bench/count/pairs.cpp"),
     "growth": (
         "bench/growth",
         "python/heapwright/explain/growth_kinds.py",

@@ -88,7 +88,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     drain_all([&] { queue.drain(); });
     if (queue.statistics().pending != 0) std::abort();
   }
-  if (!std::all_of(world.destroyed.begin(), world.destroyed.end(), [](auto n) { return n == 1; }))
+  if (!std::all_of(world.destroyed.begin(), world.destroyed.end(), [](auto n) { return n == 1; })) {
     std::abort();
+  }
   return 0;
 }

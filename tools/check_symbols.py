@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks what libheapwright-record.so shows to and wants from the process it is loaded into.
+"""Checks what libheapwright-record.so and libheapwright-count.so show to and want from their process.
 
-It exports exactly the entry points it records, wants nothing that could
+Each exports exactly the entry points it stands in front of, wants nothing that could
 allocate, lock or throw, names no library it needs, and stays small in the
 static TLS area, which a later dlopen shares.
 """
@@ -33,6 +33,11 @@ REQUIRED = set(
 OPTIONAL = set(
     """_exit _Exit quick_exit execve execv execvp execvpe execl execlp execle fexecve execveat posix_spawn
     posix_spawnp fork vfork _Fork daemon forkpty clone system popen""".split()
+)
+# What the recorder records beside the heap's calls.
+NOT_COUNTED = set(
+    """malloc_usable_size malloc_trim mallopt mmap mmap64 munmap mremap mprotect madvise brk sbrk
+    dlopen dlsym dlclose execve execv execvp execvpe execl execlp execle""".split()
 )
 OWN = re.compile(r"^heapwright_\w+$")
 
@@ -72,9 +77,11 @@ def dynamic_symbols(library: Path) -> tuple[set[str], set[str]]:
     return exported, undefined
 
 
-def check_exports(exported: set[str]) -> list[str]:
-    problems = [f"missing export: {name}" for name in sorted(REQUIRED - exported)]
-    surplus = exported - REQUIRED - OPTIONAL
+def check_exports(exported: set[str], is_counter: bool) -> list[str]:
+    required = REQUIRED - NOT_COUNTED if is_counter else REQUIRED
+    optional = set() if is_counter else OPTIONAL
+    problems = [f"missing export: {name}" for name in sorted(required - exported)]
+    surplus = exported - required - optional
     problems += [f"unexpected export: {name}" for name in sorted(surplus) if not OWN.match(name)]
     return problems
 
@@ -102,20 +109,28 @@ def check_headers(library: Path) -> list[str]:
     return problems
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = Path(__file__).parent.parent / "build/release/lib/libheapwright-record.so"
-    parser.add_argument("library", nargs="?", type=Path, default=default)
-    library = parser.parse_args().library
-    if not library.is_file():
-        print(f"{library}: no such file; run 'make build' first")
-        return 2
+def check(library: Path) -> bool:
     exported, undefined = dynamic_symbols(library)
-    problems = check_exports(exported) + check_undefined(undefined) + check_headers(library)
+    is_counter = "count" in library.name
+    problems = check_exports(exported, is_counter) + check_undefined(undefined) + check_headers(library)
     for problem in problems:
         print(f"{library.name}: {problem}")
     print(f"symbols: {len(exported)} exported, {len(undefined)} undefined, {len(problems)} problems")
-    return 1 if problems else 0
+    return not problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    folder = Path(__file__).parent.parent / "build/release/lib"
+    both = [folder / f"libheapwright-{name}.so" for name in ("record", "count")]
+    parser.add_argument("library", nargs="*", type=Path, default=both)
+    libraries = parser.parse_args().library
+    for library in libraries:
+        if not library.is_file():
+            print(f"{library}: no such file; run 'make build' first")
+            return 2
+    are_good = [check(library) for library in libraries]
+    return 0 if all(are_good) else 1
 
 
 if __name__ == "__main__":

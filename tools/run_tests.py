@@ -39,7 +39,7 @@ class Outcome:
 
 
 def pytest_stage(name: str, folders: list[str], limit_s: int, workers: int = 1) -> Stage:
-    options = ["--color=no", "-p", "no:cacheprovider", "--durations=5", "-rs"]
+    options = ["--color=no", "-p", "no:cacheprovider", "--durations=5", "-rsfE"]
     if workers > 1:  # by file, because what a file's tests share is made once then
         options += ["--numprocesses", str(workers), "--dist", "loadfile"]
     return Stage(name, [[sys.executable, "-m", "pytest", *options, *folders]], limit_s)
@@ -89,7 +89,7 @@ def stage_of(part: str, jobs: int) -> Stage:
             "--color=no",
             "-p",
             "no:cacheprovider",
-            "-rs",
+            "-rsfE",
             f"tests/{part}",
         ]
         return Stage(part, [[*build, *programs, "--", "--quiet"], runner], 1800)

@@ -18,10 +18,11 @@ static long resident_heap(void) {
   setvbuf(file, NULL, _IONBF, 0);
   while (fgets(text, sizeof text, file) != NULL) {
     long value;
-    if (strstr(text, "[heap]") != NULL)
+    if (strstr(text, "[heap]") != NULL) {
       is_heap = 1;
-    else if (strchr(text, '-') != NULL && strchr(text, ':') != NULL && strstr(text, " kB") == NULL)
+    } else if (strchr(text, '-') != NULL && strchr(text, ':') != NULL && strstr(text, " kB") == NULL) {
       is_heap = 0;
+    }
     if (is_heap && sscanf(text, "Rss: %ld kB", &value) == 1) kilobytes += value;
   }
   fclose(file);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 import json
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,20 @@ def test_faults_along_paths_are_found(run_check, write_tree):
     found = run_check("check_tidy.py", "--root", root).stdout
     for name in ("DivideZero", "NewDelete", "uninitialized", "Move", "unix.Malloc", "NullDereference"):
         assert name in found, name
+
+
+# In one line it may do without.
+UNBRACED = "int f(int a) {\n  if (a > 1) return 2;\n  if (a > 3)\n    return 3;\n  return a;\n}\n"
+
+
+def test_a_statement_below_its_condition_has_braces(run_check, write_tree):
+    rules = (Path(__file__).parents[2] / ".clang-tidy").read_text()
+    root = write_tree({"src/a.cpp": UNBRACED, ".clang-tidy": rules})
+    command = {"directory": str(root), "file": f"{root}/src/a.cpp", "command": f"g++ -c {root}/src/a.cpp"}
+    (root / "build/release").mkdir(parents=True)
+    (root / "build/release/compile_commands.json").write_text(json.dumps([command]))
+    found = run_check("check_tidy.py", "--root", root).stdout
+    assert found.count("readability-braces-around-statements") == 1 and "a.cpp:3:" in found, found
 
 
 def test_headers_that_gcc_compiled_ahead_are_read_as_text(run_check, write_tree):

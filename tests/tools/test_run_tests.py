@@ -62,6 +62,15 @@ def test_failures_of_every_runner_are_named() -> None:
     assert run_tests.failures_in(check_output) == ["FAILED C++ format"]
 
 
+def test_pytest_is_asked_to_name_what_failed(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_a.py").write_text("def test_it():\n    assert 1 == 2\n")
+    [command] = run_tests.pytest_stage("any", ["tests/test_a.py"], 60).commands
+    status, output = run_tests.run_command(command, 60, tmp_path)
+    assert status == 1
+    assert run_tests.failures_in(output) == ["FAILED tests/test_a.py::test_it - assert 1 == 2"]
+
+
 def test_reasons_of_skipped_units_are_named() -> None:
     log = """434/757 Testing: parts_test:Arena.Counts
 [ RUN      ] Arena.Counts
