@@ -17,6 +17,8 @@ def _use_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 TIMES = {"sessions": "200"}
+# What the recorder adds at most to the pages of so small a process.
+RECORDER_BYTES = 64 * 1024
 
 
 def replayed(
@@ -28,6 +30,11 @@ def replayed(
     assert run_command(["replay", str(file), *words, "--runs", "2", "--idle", "0", "--json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document
+
+
+def highest_bytes(candidate: dict[str, Any]) -> int:
+    """The kernel's own highest figure, which no reading can miss."""
+    return max(run["highest_bytes"] for run in candidate["runs"]["memory"])
 
 
 @pytest.mark.parametrize("change", ["arena", "node_pool"])
@@ -67,12 +74,12 @@ def test_its_calls_and_peak_are_those_of_the_changed_program(
 ) -> None:
     document = replayed(record, capsys, load, plain, "--change", change)
     real = replayed(record, capsys, load, changed, "--on", "glibc")
-    predicted = document["candidates"][1]["figures"]["peak_bytes"]["value"]
+    predicted = highest_bytes(document["candidates"][1])
+    highest = highest_bytes(real["candidates"][0])
+    assert 0.9 * highest < predicted < 1.1 * highest
+    # A recording reads memory every 10 ms, on a busy machine more rarely: it may have been higher between two readings.
     recorded = real["fidelity"]["recorded"]["peak_bytes"]
-    # Memory is read every 10 ms, on a busy machine more rarely: between two readings it may have been higher.
-    runs = real["candidates"][0]["runs"]["memory"]
-    highest = max(run["highest_bytes"] for run in runs) + real["fidelity"]["beside_heap_bytes"]
-    assert 0.9 * recorded < predicted < 1.1 * max(recorded, highest)
+    assert recorded < 1.1 * highest + RECORDER_BYTES
     (counts,) = document["changes"]
     assert counts["never_freed"] == counts["foreign_moves"] == 0
     if events is not None:
