@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from written_traces import Command, small_trace
 
-EXTRAS = ("duckdb", "plotly", "jinja2", "polars", "pyarrow", "pandas")
+EXTRAS = ("clang", "duckdb", "plotly", "jinja2", "polars", "pyarrow", "pandas")
 PHASE_BEGIN, PHASE_END = 88, 89
 
 
@@ -57,6 +57,7 @@ def test_what_needs_no_extra(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("lint", "--with", "{trace}"), "this needs the package libclang: pip install 'heapwright[lint]'"),
         (("sql", "{trace}", "select 1"), "this needs the package duckdb: pip install 'heapwright[sql]'"),
         (
             ("export", "{trace}", "--to", "parquet"),

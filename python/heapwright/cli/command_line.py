@@ -27,6 +27,7 @@ COMMANDS = (
     "replay",
     "compare",
     "gate",
+    "lint",
     "lab",
     "count",
     "top",
@@ -83,6 +84,11 @@ EXAMPLES = {
         "heapwright gate heap.toml ls.heapwright",
         "heapwright gate heap.toml --junit heap.xml -- ./test_shop",
         "heapwright gate heap.toml ls.heapwright --accept --reason 'an index for search'",
+    ),
+    "lint": (
+        "heapwright lint --with ls.heapwright --sources src",
+        "heapwright lint --with ls.heapwright --since main --sarif heap.sarif",
+        "heapwright lint --sources src --fail",
     ),
     "count": (
         "heapwright count -- python3 -c 'print(1)'",

@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 from heapwright.gate import show
 from heapwright.gate.document import UNDER, WITHIN
 from heapwright.gate.limits import FIGURES
+from heapwright.report import sarif as sarif_file
 from heapwright.report.columns import Record
 
 Document = Mapping[str, Any]
-_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 _HELP = "A limit of the budget file. --accept --reason TEXT writes what is measured now."
 
 
@@ -56,51 +53,24 @@ def sarif(document: Document) -> str:
     """A result for each broken limit: at the call site's line where it is known, else at the budget file."""
     broken = [check for check in document["checks"] if check["verdict"] != WITHIN]
     used = sorted({check["figure"] for check in broken})
-    driver = {
-        "name": "heapwright",
-        "rules": [
-            {
-                "id": f"heap-{figure.replace('_', '-')}",
-                "shortDescription": {"text": f"Heap budget: {FIGURES[figure].label}"},
-                "help": {"text": _HELP},
-            }
-            for figure in used
-        ],
-    }
-    results = [_result(check, document["budget"]) for check in broken]
-    whole = {
-        "$schema": _SARIF,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
-    return json.dumps(whole, indent=1) + "\n"
+    rules = [
+        sarif_file.Rule(_rule(figure), f"Heap budget: {FIGURES[figure].label}", _HELP) for figure in used
+    ]
+    return sarif_file.written(rules, [_result(check, document["budget"]) for check in broken])
 
 
-def _result(check: Record, budget: str) -> Record:
+def _rule(figure: str) -> str:
+    return f"heap-{figure.replace('_', '-')}"
+
+
+def _result(check: Record, budget: str) -> sarif_file.Result:
     place = next((site for site in check["sites"] if site["file"] and site["line"]), None)
     file, line = (place["file"], place["line"]) if place else (budget, 1)
-    return {
-        "ruleId": f"heap-{check['figure'].replace('_', '-')}",
-        "level": "warning" if check["verdict"] == UNDER else "error",
-        "message": {"text": show.sentence(check)},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": _relative(file)},
-                    "region": {"startLine": line},
-                }
-            }
-        ],
-        "partialFingerprints": {"limit/v1": f"{show.title(check)}: {check['figure']}"},
-    }
-
-
-def _relative(file: str) -> str:
-    """Below the folder that the command runs in: what a build server knows."""
-    path = Path(os.path.normpath(file))
-    here = Path.cwd()
-    if path.is_absolute() and path.is_relative_to(here):
-        path = path.relative_to(here)
-    from urllib.parse import quote  # only where a file is written
-
-    return quote(os.fsencode(path))
+    return sarif_file.Result(
+        _rule(check["figure"]),
+        sarif_file.WARNING if check["verdict"] == UNDER else sarif_file.ERROR,
+        show.sentence(check),
+        file,
+        line,
+        ("limit/v1", f"{show.title(check)}: {check['figure']}"),
+    )

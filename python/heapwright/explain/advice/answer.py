@@ -78,16 +78,22 @@ class _Source:
         self.of = evidence.Evidence(report)
         whole = report.facts.completeness.is_complete and report.chosen.is_everything
         self.is_whole = whole and not self.of.is_sampled
-        asked = [rule for rule in RULES if not (rule.unsampled and self.of.is_sampled)]
-        self.left_out = [rule for rule in RULES if rule not in asked]
-        found = [_proposal(self.of, rule, advice) for rule in asked for advice in rule.find(self.of)]
-        found = [proposal for proposal in found if proposal.is_cpp or proposal.rule.in_c]
-        found.sort(key=lambda proposal: -proposal.weight)  # stable: the rules' order decides among equals
+        self.left_out = [rule for rule in RULES if rule.unsampled and self.of.is_sampled]
+        found = proposals(self.of)
         worth = [
             proposal for proposal in found if self.of.is_worth(proposal.advice.time_ns, proposal.advice.bytes)
         ]
         self.proposals = _one_a_site(worth)[: report.top]
         self.below = next((proposal for proposal in found if proposal not in worth), None)
+
+
+def proposals(of: evidence.Evidence) -> list[Proposal]:
+    """Of all rules, most to gain first, also what is too little to tell."""
+    asked = [rule for rule in RULES if not (rule.unsampled and of.is_sampled)]
+    found = [_proposal(of, rule, advice) for rule in asked for advice in rule.find(of)]
+    found = [proposal for proposal in found if proposal.is_cpp or proposal.rule.in_c]
+    found.sort(key=lambda proposal: -proposal.weight)  # stable: the rules' order decides among equals
+    return found
 
 
 def _proposal(of: evidence.Evidence, rule: Rule, advice: Advice) -> Proposal:

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""heapwright lint: the lines that allocate most in a recording, what allocates there, what removes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from heapwright.cli import options, output
+from heapwright.cli.arguments import open_trace
+from heapwright.cli.errors import InputError
+from heapwright.cli.progress import progress
+from heapwright.lint import clang, keep, recorded, show, static
+from heapwright.lint import compile as compiling
+from heapwright.lint import document as documents
+from heapwright.lint import parsed as parsed_lines
+from heapwright.lint.finding import Finding
+from heapwright.lint.sources import Sources
+from heapwright.model import Trace
+from heapwright.model.session import name_of
+from heapwright.model.wholeness import why_not_whole
+
+FOUND = 1
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="PATHS", help="Only these files, or those below these folders.", show_default=False
+    ),
+]
+With = Annotated[
+    Path | None, typer.Option("--with", metavar="FILE", help="A recording: its hottest lines are looked at.")
+]
+SourceFolder = Annotated[Path, typer.Option("--sources", metavar="DIR", help="The folder with your sources.")]
+Commands = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="compile_commands.json, or its folder; looked for in the sources."),
+]
+Baseline = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Tell nothing that is in this file already.")
+]
+WriteBaseline = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write what is found, for --baseline.")
+]
+Since = Annotated[
+    str, typer.Option(metavar="REV", help="Only lines that changed since this revision of git.")
+]
+Fail = Annotated[bool, typer.Option("--fail", help="Exit code 1 where something is found.")]
+Top = Annotated[int, typer.Option(metavar="N", help="How many findings to show.")]
+Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF as well.")]
+
+
+def lint(
+    paths: Paths = None,
+    with_: With = None,
+    sources: SourceFolder = Path(),
+    compile_commands: Commands = None,
+    debug_root: options.DebugRoot = None,
+    since: Since = "",
+    baseline: Baseline = None,
+    write_baseline: WriteBaseline = None,
+    fail: Fail = False,
+    top: Top = 10,
+    sarif: Sarif = None,
+    force: options.Force = False,
+    json: options.Json = False,
+    wide: options.Wide = False,
+) -> int:
+    """Say which lines allocate most, what allocates there, and what would remove it."""
+    _check(sources, paths or [], top)
+    inputs = [one for one in (with_, baseline, compile_commands) if one is not None]
+    for option, path in (("--sarif", sarif), ("--write-baseline", write_baseline)):
+        if path is not None:
+            output.check_is_no_input(path, inputs)
+            output.check_output(path, force, option)
+    trace = open_trace(with_, debug_root) if with_ is not None else None
+    folder = Sources(sources)
+    wanted = tuple(str(path.resolve()) for path in paths or [])
+    try:
+        linted = _look(trace, folder, compile_commands, wanted)
+        kept, hidden = _kept(linted.findings, folder, since, baseline)
+    except (compiling.CompileError, keep.KeepError) as error:
+        raise InputError(str(error)) from None
+    document = documents.make(linted._replace(findings=kept, hidden=hidden))
+    if write_baseline is not None:
+        output.write_text(write_baseline, force, keep.baseline_text(kept))
+    if sarif is not None:
+        output.write_text(sarif, force, show.sarif(document, folder.folder))
+    if json:
+        output.print_json(document)
+    else:
+        show.on_console(document, top, output.make_console(wide))
+    output.hint(show.next_command(document))
+    return FOUND if fail and kept else 0
+
+
+def _check(sources: Path, paths: Sequence[Path], top: int) -> None:
+    if not sources.is_dir():
+        raise InputError(f"--sources {sources} is no folder")
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"there is no {path}; name files or folders of the sources")
+        if not path.resolve().is_relative_to(sources.resolve()):
+            raise InputError(f"{path} is not below the sources, {sources.resolve()}; give --sources DIR")
+    if top < 1:
+        raise InputError("--top takes a number from 1 on")
+
+
+def _look(
+    trace: Trace | None, folder: Sources, commands: Path | None, paths: tuple[str, ...]
+) -> documents.Linted:
+    clang.cindex()  # that it is not installed is said first
+    database = compiling.open_database(commands, folder.folder)
+    resource, headers = compiling.resource_arguments()
+    notes = [] if trace is None else _notes(trace)
+    if not database.path:
+        notes.append(
+            f"no compile_commands.json: parsed with {' '.join(database.guess[:4])} "
+            f"(cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON writes one; --compile-commands FILE)"
+        )
+    with _steps() as step:
+        if trace is None:
+            found, problems, parsed = static.look(folder, database, resource, paths, step)
+            looked = None
+            if not parsed:
+                raise InputError(f"there is no C++ source in {folder.folder}; give --sources DIR or PATHS")
+        else:
+            looked = recorded.look(parsed_lines.Input(trace, folder, database, resource, paths), step)
+            found, problems = list(looked.findings), list(looked.problems)
+            if not looked.findings:
+                notes.append(_nothing(looked, folder))
+    if problems:
+        notes.append(
+            f"{len(problems)} of the parsed files have errors, the first: {problems[0]} (headers: {headers})"
+        )
+    return documents.Linted(
+        trace.path if trace else "",
+        name_of(trace) if trace else "",
+        str(folder.folder),
+        looked,
+        keep.with_fingerprints(found, keep.Lines(folder.folder)),
+        {},
+        notes,
+        bool(trace and trace.metadata.sample_mean_bytes),
+    )
+
+
+def _notes(trace: Trace) -> list[str]:
+    return [f"the recording is not whole: {reason}" for reason in why_not_whole(trace)]
+
+
+def _nothing(looked: recorded.Looked, folder: Sources) -> str:
+    if not looked.reasons:
+        return "the recording has no allocation"
+    first = looked.reasons[0]
+    where = ", ".join(first.where)
+    if first.reason == recorded.ELSEWHERE:
+        return f"the recorded lines are in {where}, not in {folder.folder}; give --sources DIR"
+    if first.reason == recorded.NO_LINES:
+        return f"most allocations have no line ({where}); compile with -g"
+    return f"most allocations: {first.reason} ({where})"
+
+
+def _kept(
+    findings: Sequence[Finding], folder: Sources, since: str, baseline: Path | None
+) -> tuple[list[Finding], dict[str, int]]:
+    """What is told, and how many are not, by reason."""
+    lines = keep.Lines(folder.folder)
+    changed = keep.changed_lines(folder.folder, since) if since else None
+    known = keep.read_baseline(baseline) if baseline is not None else frozenset()
+    hidden = {"nolint": 0, "baseline": 0, "unchanged": 0}
+    kept = []
+    for finding in findings:
+        if not keep.is_told(finding, lines):
+            hidden["nolint"] += 1
+        elif finding.fingerprint in known:
+            hidden["baseline"] += 1
+        elif changed is not None and finding.line not in changed.get(finding.file, ()):
+            hidden["unchanged"] += 1
+        else:
+            kept.append(finding)
+    return kept, hidden
+
+
+@contextmanager
+def _steps() -> Iterator[Any]:
+    """One progress for each thing that is done in turn."""
+    open_step: list[Any] = ["", None, None]
+
+    def step(what: str, done: int, whole: int) -> None:
+        if open_step[0] != what:
+            close()
+            context = progress(what)
+            open_step[:] = [what, context, context.__enter__()]
+        open_step[2](done, whole)
+
+    def close() -> None:
+        if open_step[1] is not None:
+            open_step[1].__exit__(None, None, None)
+            open_step[1] = None
+
+    try:
+        yield step
+    finally:
+        close()

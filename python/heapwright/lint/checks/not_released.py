@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""What is meant to give memory back, and keeps it.
+
+By type, as the standard library does it; tests/python/lint/test_lint_matrix.py runs each spelling:
+
+    kept        vector, string: reserve(0), resize(0), clear(), = {}; string: = "", = std::string()
+    given back  swap with an empty one, clear() and shrink_to_fit(), vector: = std::vector<T>()
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from heapwright.lint import clang, owners
+from heapwright.lint.checks.kinds import NOT_RELEASED
+from heapwright.lint.checks.tree import Problem, Seen, method_call, problem, std_class
+from heapwright.lint.clang import Cursor
+from heapwright.lint.expression import GLOBAL, MEMBER, STATIC
+
+# Functions whose name says that memory is what they are about.
+_RELEASES = re.compile(
+    r"(?:release|free|trim|shrink|purge|reclaim|give_?back|drop)_?(?:all_?)?(?:unused_?)?"
+    r"(?:mem|memory|buffers?|storage|caches?|heap|capacity|pools?)$|^(?:shrink|shrink_?to_?fit|trim)$",
+    re.IGNORECASE,
+)
+_CLASSES = {"vector": "vector", "basic_string": "string"}
+_GIVES_BACK = ("shrink_to_fit", "swap")
+
+
+def find(seen: Seen) -> Iterator[Problem]:
+    """reserve(0) anywhere; the rest in functions that are about memory, of what outlives them."""
+    cursor = seen.cursor
+    if not clang.is_kind(cursor, "CALL_EXPR"):
+        return
+    attempt = _attempt(seen)
+    if attempt is None:
+        return
+    what, of, is_sure = attempt
+    owner = owners.of_object(of)
+    if not is_sure and (owner.kind not in (MEMBER, GLOBAL, STATIC) or not _is_about_memory(seen)):
+        return
+    if _is_given_back(seen, seen.text_of(of)) or (not is_sure and _is_reserved(seen, seen.text_of(of))):
+        return
+    message = f"{what} keeps the {_CLASSES[std_class(of)]}'s memory"
+    action = f"{seen.text_of(of)}.clear(); {seen.text_of(of)}.shrink_to_fit();"
+    yield problem(seen, NOT_RELEASED, str(of.type.spelling), owner.name, action, message)
+
+
+def _attempt(seen: Seen) -> tuple[str, Cursor, bool] | None:
+    """The spelling, the object, and whether nothing else can be meant."""
+    call = method_call(seen.cursor)
+    if call is not None and std_class(call[1]) in _CLASSES:
+        name, of, arguments = call
+        texts = [seen.text_of(one) for one in arguments]
+        if name == "reserve" and texts == ["0"]:
+            return "reserve(0)", of, True
+        if name in ("resize", "clear") and texts in ([], ["0"]):
+            return f"{name}({''.join(texts)})", of, False
+        return None
+    parts = list(clang.named_children(seen.cursor))
+    if seen.cursor.spelling != "operator=" or len(parts) < 2:
+        return None
+    of, value = parts[0], seen.text_of(parts[-1])
+    kind = std_class(of)
+    if kind in _CLASSES and value == "{}":
+        return "= {}", of, False
+    if kind == "basic_string" and value in ('""', "std::string()", "std::string{}", "string()"):
+        return f"= {value}", of, False
+    return None
+
+
+def _is_about_memory(seen: Seen) -> bool:
+    function = seen.function
+    return function is not None and _RELEASES.search(str(function.spelling)) is not None
+
+
+def _is_reserved(seen: Seen, name: str) -> bool:
+    """reserve(0) of the same is told instead."""
+    function = seen.function
+    return function is not None and f"{name}.reserve(0)" in seen.text_of(function)
+
+
+def _is_given_back(seen: Seen, name: str) -> bool:
+    """Something in the same function does give it back."""
+    function = seen.function
+    if function is None:
+        return False
+    text = seen.text_of(function).replace(" ", "")
+    own = re.escape(name.replace(" ", ""))
+    return bool(
+        re.search(rf"{own}(?:\.|->)(?:{'|'.join(_GIVES_BACK)})\(", text)
+        or re.search(rf"swap\([^;]*{own}", text)
+    )

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""libclang, and what of its syntax trees is asked for often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from heapwright.lint.compile import Unit
+from heapwright.model.extras import MissingPackageError
+
+Cursor = Any
+
+_FUNCTIONS = (
+    "FUNCTION_DECL",
+    "CXX_METHOD",
+    "CONSTRUCTOR",
+    "DESTRUCTOR",
+    "CONVERSION_FUNCTION",
+    "FUNCTION_TEMPLATE",
+)
+_CLASSES = (
+    "CLASS_DECL",
+    "STRUCT_DECL",
+    "UNION_DECL",
+    "CLASS_TEMPLATE",
+    "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION",
+)
+_SCOPES = (*_CLASSES, "NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL")
+_LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT")
+_WRAPPERS = (
+    "UNEXPOSED_EXPR",
+    "PAREN_EXPR",
+    "CXX_STATIC_CAST_EXPR",
+    "CSTYLE_CAST_EXPR",
+    "CXX_FUNCTIONAL_CAST_EXPR",
+)
+
+
+class ParseError(Exception):
+    """libclang could not read the file at all."""
+
+
+def cindex() -> Any:
+    """The module; MissingPackageError where it is not installed."""
+    try:
+        return import_module("clang.cindex")
+    except ModuleNotFoundError:
+        raise MissingPackageError("libclang", "lint") from None
+
+
+def parse(unit: Unit, resource: Sequence[str]) -> Any:
+    """The translation unit, with whatever errors it has."""
+    module = cindex()
+    arguments = [*unit.arguments, *resource, "-w", "-ferror-limit=0", "-fno-caret-diagnostics"]
+    try:
+        return module.Index.create().parse(unit.file, arguments)
+    except module.TranslationUnitLoadError:
+        raise ParseError(f"libclang cannot parse {unit.file}") from None
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> dict[str, Any]:
+    module = cindex()
+    return {name: getattr(module.CursorKind, name) for name in dir(module.CursorKind) if name.isupper()}
+
+
+@lru_cache(maxsize=64)
+def _set_of(names: tuple[str, ...]) -> frozenset[Any]:
+    return frozenset(_kinds()[name] for name in names if name in _kinds())
+
+
+def is_kind(cursor: Cursor, *names: str) -> bool:
+    """Whether it is one of these kinds, by their names in CursorKind."""
+    try:
+        return cursor.kind in _set_of(names)
+    except ValueError:  # a kind that the bindings do not know
+        return False
+
+
+def is_function(cursor: Cursor) -> bool:
+    return is_kind(cursor, *_FUNCTIONS)
+
+
+def is_class(cursor: Cursor) -> bool:
+    return is_kind(cursor, *_CLASSES)
+
+
+def is_scope(cursor: Cursor) -> bool:
+    """What declarations stand in."""
+    return is_kind(cursor, *_SCOPES)
+
+
+def is_loop(cursor: Cursor) -> bool:
+    return is_kind(cursor, *_LOOPS)
+
+
+def is_wrapper(cursor: Cursor) -> bool:
+    """What stands around an expression and does nothing that matters here."""
+    return is_kind(cursor, *_WRAPPERS)
+
+
+def children(cursor: Cursor) -> list[Cursor]:
+    return list(cursor.get_children())
+
+
+def bare(cursor: Cursor) -> Cursor:
+    """The expression without what stands around it."""
+    while is_wrapper(cursor) or is_kind(cursor, "CALL_EXPR"):
+        inner = children(cursor)
+        expressions = [one for one in inner if not is_kind(one, "TYPE_REF", "NAMESPACE_REF", "TEMPLATE_REF")]
+        is_conversion = is_wrapper(cursor) or _is_copy(cursor)
+        if len(expressions) != 1 or not is_conversion:
+            return cursor
+        cursor = expressions[0]
+    return cursor
+
+
+def _is_copy(cursor: Cursor) -> bool:
+    """A constructor's call with one argument: a conversion, a copy, a move."""
+    called = cursor.referenced
+    return called is not None and is_kind(called, "CONSTRUCTOR")
+
+
+def named_children(cursor: Cursor) -> Iterator[Cursor]:
+    """The expressions in it, without the names of types."""
+    for child in cursor.get_children():
+        if not is_kind(child, "TYPE_REF", "NAMESPACE_REF", "TEMPLATE_REF"):
+            yield child
+
+
+def is_method_name(first: Cursor, name: str) -> bool:
+    """Whether a call's first child names a method of something, and is no operand that is a member."""
+    return is_kind(first, "MEMBER_REF_EXPR") and str(first.spelling) == name
+
+
+def class_of(called: Cursor) -> str:
+    """Of a method: its class, without namespaces."""
+    above = called.semantic_parent
+    return str(above.spelling) if above is not None and is_class(above) else ""
+
+
+def is_of_std(declaration: Cursor) -> bool:
+    """Whether it is in std, or what std is made of."""
+    above = declaration.semantic_parent
+    outermost = ""
+    while above is not None and not is_kind(above, "TRANSLATION_UNIT"):
+        if is_kind(above, "NAMESPACE"):
+            outermost = above.spelling
+        above = above.semantic_parent
+    return outermost in ("std", "__gnu_cxx", "__cxxabiv1")
+
+
+def is_template(function: Cursor) -> bool:
+    """Whether its types are known at its use alone: it is a template, or in one."""
+    above = function
+    while above is not None and not is_kind(above, "TRANSLATION_UNIT"):
+        if is_kind(above, "FUNCTION_TEMPLATE", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION"):
+            return True
+        above = above.semantic_parent
+    return False
+
+
+def qualified(cursor: Cursor) -> str:
+    """Function or variable with the classes around it."""
+    names = [str(cursor.spelling)]
+    above = cursor.semantic_parent
+    while above is not None and is_class(above):
+        names.append(str(above.spelling))
+        above = above.semantic_parent
+    return "::".join(reversed(names))

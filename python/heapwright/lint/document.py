@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""What lint found, as plain data: heapwright.lint/1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from heapwright.explain.report import share
+from heapwright.lint.checks.kinds import CHECKS
+from heapwright.lint.expression import OWNERS
+from heapwright.lint.finding import Finding
+from heapwright.lint.kinds import PREFIX, RECORDED
+from heapwright.lint.recorded import REASONS, Looked
+from heapwright.report.columns import Choice, Column, Many, Record, Table, record
+
+SCHEMA = "heapwright.lint/1"
+RULES = tuple(PREFIX + kind.name for kind in (*RECORDED, *CHECKS))
+ALL_KINDS = {kind.name: kind for kind in (*RECORDED, *CHECKS)}
+
+
+class Linted(NamedTuple):
+    """What was looked at, and what is told of it. looked: None without a recording."""
+
+    recording: str
+    program: str
+    folder: str
+    looked: Looked | None
+    findings: Sequence[Finding]
+    hidden: dict[str, int]
+    notes: Sequence[str]
+    is_sampled: bool
+
+
+class _Row(NamedTuple):
+    finding: Finding
+    looked: Looked | None
+
+
+def _cost(name: str) -> Any:
+    def value(row: _Row, _: Record) -> int:
+        return int(getattr(row.finding.costs, name)) if row.finding.costs else 0
+
+    return value
+
+
+def _of(name: str) -> Any:
+    return lambda row, _: getattr(row.finding, name)
+
+
+def _share_of_allocations(row: _Row, _: Record) -> float:
+    costs, looked = row.finding.costs, row.looked
+    return share(costs.allocations, looked.allocations) if costs and looked else 0.0
+
+
+FINDING = (
+    Column("id", "text", value=_of("fingerprint"), about="The same as long as its line and function are."),
+    Column("rule", Choice(RULES), value=lambda row, _: PREFIX + row.finding.kind),
+    Column("file", "text", value=_of("file"), about="Below the folder of the sources."),
+    Column("line", "count", value=_of("line")),
+    Column("column", "count", value=_of("column")),
+    Column("function", "text", value=_of("function")),
+    Column(
+        "expression",
+        "text",
+        value=_of("expression"),
+        about="What allocates; empty where the compiler wrote it.",
+    ),
+    Column("type", "text", value=_of("type_name")),
+    Column("what", "text", value=lambda row, _: row.finding.message or ALL_KINDS[row.finding.kind].what),
+    Column("owner", Choice(OWNERS), value="finding.owner.kind", about="Who has what it makes."),
+    Column("owner_name", "text", value="finding.owner.name"),
+    Column("is_in_loop", "flag", value=_of("is_in_loop")),
+    Column(
+        "is_exact",
+        "flag",
+        value=_of("is_exact"),
+        about="Source and recording name the same function; otherwise it is the one that fits the blocks.",
+    ),
+    Column("calls", "text", value=_of("callee"), about="What the line called; empty: the allocator."),
+    Column("called_from", Many("text"), value=lambda row, _: list(row.finding.callers)),
+    Column("allocations", "count", value=_cost("allocations")),
+    Column("share", "share", value=_share_of_allocations, about="Of all recorded allocations."),
+    Column("bytes", "bytes", value=_cost("bytes")),
+    Column("time_ns", "ns", value=_cost("time_ns"), about="Of the calls and of the frees; 0: not known."),
+    Column("freed", "count", value=_cost("freed")),
+    Column("temporaries", "count", value=_cost("temporaries"), about="Freed by the next call."),
+    Column("lifetime_ns", "ns", value=_cost("lifetime_ns"), about="Of the freed ones, on average."),
+    Column("live_at_peak_bytes", "bytes", value=_cost("live_at_peak_bytes")),
+    Column("live_at_end_blocks", "count", value=_cost("live_at_end_blocks")),
+    Column("live_at_end_bytes", "bytes", value=_cost("live_at_end_bytes")),
+    Column("pinned_bytes", "bytes", value=_cost("pinned_bytes")),
+    Column("action", "text", value="finding.remedy.action"),
+    Column("part", "text", value="finding.remedy.part", about="Of docs/parts; empty: none."),
+    Column("advice", "text", value="finding.remedy.rule", about="Explain's rule that says so."),
+    Column("gain_ns", "ns", value="finding.remedy.time_ns", about="At most; 0: none, or not known."),
+    Column("gain_time_share", "share", value="finding.remedy.time_share"),
+    Column("gain_bytes", "bytes", value="finding.remedy.bytes", about="At most; 0: none, or not known."),
+    Column("gain_bytes_share", "share", value="finding.remedy.bytes_share"),
+    Column("gain_is_of", "text", value="finding.remedy.what"),
+    Column("replay_change", "text", value="finding.remedy.replay_change"),
+    Column("when_not", "text", value="finding.remedy.when_not"),
+)
+FINDINGS = Table("findings", FINDING, lambda linted: linted, about="Most first.")
+REASON = (
+    Column("reason", Choice(REASONS)),
+    Column("allocations", "count"),
+    Column("where", Many("text"), value=lambda reason, _: list(reason.where)),
+)
+COVERAGE = (
+    Column("allocations", "count", about="All that were recorded."),
+    Column("explained", "count", about="Of these: what allocates is named."),
+    Column("explained_share", "share", value=lambda looked, _: share(looked.explained, looked.allocations)),
+    Column("bytes", "bytes"),
+    Column("explained_bytes", "bytes"),
+    Column("lines", "count", about="That explain them."),
+    Column("files", "count", about="That were parsed."),
+    Column(
+        "not_explained",
+        Many(REASON),
+        value=lambda looked, _: [record(REASON, reason, {}) for reason in looked.reasons],
+    ),
+)
+
+
+def _coverage(linted: Linted, _: Record) -> Record | None:
+    return record(COVERAGE, linted.looked, {}) if linted.looked else None
+
+
+DOCUMENT = (
+    Column("recording", "text", about="Empty: without one."),
+    Column("program", "text"),
+    Column("sources", "text", value="folder"),
+    Column("is_sampled", "flag", about="Figures are estimates."),
+    Column("coverage", "coverage", value=_coverage, about="null: without a recording."),
+    Column(
+        "hidden",
+        (Column("nolint"), Column("baseline"), Column("unchanged")),
+        value=lambda linted, _: dict(linted.hidden),
+        about="Findings that are not told.",
+    ),
+    Column("notes", Many("text"), value=lambda linted, _: list(linted.notes)),
+)
+
+
+def make(linted: Linted) -> dict[str, Any]:
+    """The document."""
+    return {
+        "schema": SCHEMA,
+        **record(DOCUMENT, linted, {}),
+        "findings": [record(FINDING, _Row(one, linted.looked), {}) for one in linted.findings],
+    }

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""One finding: a line, what allocates there, what it costs, what would remove it."""
+
+# Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
+
+from typing import NamedTuple
+
+from heapwright.lint.expression import UNKNOWN, Owner
+
+
+class Costs(NamedTuple):
+    """Of the blocks of a line. lifetime_ns: of freed ones, on average; 0 = not known. pinned_bytes: resident
+    memory that they keep from being given back, in the scan with most of it. temporaries: freed as the next
+    call of their thread."""
+
+    allocations: int = 0
+    bytes: int = 0
+    time_ns: int = 0
+    freed: int = 0
+    temporaries: int = 0
+    lifetime_sum_ns: int = 0
+    live_at_peak_bytes: int = 0
+    live_at_end_blocks: int = 0
+    live_at_end_bytes: int = 0
+    pinned_bytes: int = 0
+
+    @property
+    def lifetime_ns(self) -> int:
+        return self.lifetime_sum_ns // self.freed if self.freed else 0
+
+
+class Remedy(NamedTuple):
+    """time_ns, bytes: at most so much is to gain; 0 = none of it, or not known. rule: explain's, whose
+    figures these are; "" = the bound is all calls of the line."""
+
+    action: str
+    part: str = ""
+    rule: str = ""
+    time_ns: int = 0
+    time_share: float = 0.0
+    bytes: int = 0
+    bytes_share: float = 0.0
+    what: str = ""
+    replay_change: str = ""
+    when_not: str = ""
+
+
+class Finding(NamedTuple):
+    """file: below the folder of the sources. is_exact: source and recording name the same function.
+    callers: the lines that this one was mostly called from. costs: None without a recording."""
+
+    kind: str
+    file: str
+    line: int
+    column: int
+    function: str
+    expression: str
+    type_name: str = ""
+    owner: Owner = Owner(UNKNOWN)
+    is_in_loop: bool = False
+    is_exact: bool = True
+    callee: str = ""
+    callers: tuple[str, ...] = ()
+    costs: Costs | None = None
+    remedy: Remedy = Remedy("")
+    message: str = ""
+    fingerprint: str = ""

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""Which expression of a line is the one that the recording saw there, and what kind of finding that is."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from heapwright.lint.expression import (
+    CALL,
+    CONSTRUCT,
+    DEPENDENT,
+    NEW,
+    NEW_ARRAY,
+    THROW,
+    Expression,
+    LineFacts,
+)
+from heapwright.lint.lines import Group
+from heapwright.model.names import bare_name
+
+_C_ALLOCATION = re.compile(
+    r"(?:\w*(?:malloc|calloc|realloc|memalign|strdup|strndup|asprintf)\w*|aligned_alloc|getline|getdelim)$"
+)
+_FAMILIES = {
+    "basic_string": "string",
+    "vector": "vector",
+    "map": "map",
+    "set": "map",
+    "multimap": "map",
+    "multiset": "map",
+    "unordered_map": "hash table",
+    "unordered_set": "hash table",
+    "unordered_multimap": "hash table",
+    "unordered_multiset": "hash table",
+    "list": "list",
+    "forward_list": "list",
+    "deque": "deque",
+    "queue": "deque",
+    "stack": "deque",
+    "function": "function",
+    "shared_ptr": "control block",
+    "__shared_ptr": "control block",
+}
+_OPERATOR = re.compile(
+    r"\boperator ?(\(\)|\[\]|<<=|>>=|<=>|->\*?|<<|>>|[-+*/%^&|=!<>]=|&&|\|\||\+\+|--|[-+*/%^&|~!=<>])"
+)
+_STREAMS = re.compile(r"basic_(?:[io]?stringstream|stringbuf|[io]?fstream|filebuf)$")
+_MADE_STRING = re.compile(r"\b(?:basic_string|string|wstring)\b")
+_GROWS = (
+    "append",
+    "push_back",
+    "operator+=",
+    "insert",
+    "resize",
+    "reserve",
+    "replace",
+    "assign",
+    "operator=",
+)
+_LEAST_SCORE = 40
+
+
+class Named(NamedTuple):
+    """kind: of kinds.RECORDED; expression: None where the compiler wrote what allocates. is_exact: the
+    recording's function and the source's agree."""
+
+    kind: str
+    expression: Expression | None
+    is_exact: bool
+
+
+def name_it(group: Group, at: LineFacts | None, line: int) -> Named | None:
+    """None: nothing there is known to allocate so."""
+    if at is None:
+        return None
+    score, best = max(
+        ((_score(group, one, line), one) for one in at.expressions),
+        key=lambda scored: scored[0],
+        default=(0, None),
+    )
+    if best is not None and score >= _LEAST_SCORE:
+        return Named(_kind(group, best), best, score >= 100)
+    if at.is_class:
+        return Named("implicit-copy", None, False)
+    if at.is_constructor and group.callee:
+        return Named("members", None, False)
+    return None
+
+
+def _score(group: Group, one: Expression, line: int) -> int:
+    """How well an expression fits what was recorded."""
+    callee = callee_name(group)
+    score = 0
+    if one.form == THROW:
+        score = 100 if group.kind == "exception" or "exception" in callee else 0
+    elif one.form in (NEW, NEW_ARRAY):
+        score = _score_of_new(group, one, callee)
+    elif callee and one.name == callee:
+        score = 100 + 20 * (one.class_name == callee_class(group))
+    elif one.form == DEPENDENT and callee and re.search(rf"\b{re.escape(callee)}\b", one.text):
+        score = 90
+    elif callee and _makes(one, group):
+        score = 60
+    elif not callee and _C_ALLOCATION.match(one.name):
+        score = 100
+    if score:
+        score += 15 * (one.line == line) - min(10, one.end_line - one.begin_line) - 30 * (one.how == "move")
+    return score
+
+
+def _score_of_new(group: Group, one: Expression, callee: str) -> int:
+    if not callee:
+        return 100
+    if group.kind == "control block":
+        return 60
+    made = one.type_name.rpartition("::")[2].partition("<")[0]
+    return 90 if callee == made else 0  # in the constructor of what it makes
+
+
+def _makes(one: Expression, group: Group) -> bool:
+    """Whether the expression is of the family that the recording says the blocks are of."""
+    if group.kind and family_of(one) == group.kind:
+        return True
+    if group.kind == "shared_ptr":
+        return one.name in ("make_shared", "allocate_shared") or family_of(one) == "control block"
+    if group.kind == "unique_ptr":
+        return one.name == "make_unique"
+    if group.kind == "string":
+        return bool(_MADE_STRING.search(one.type_name)) and one.form in (CALL, CONSTRUCT)
+    return False
+
+
+def callee_name(group: Group) -> str:
+    """The last part of the function's name: push_back."""
+    return bare_name(group.callee).rpartition("::")[2] if "operator" not in group.callee else _operator(group)
+
+
+def _operator(group: Group) -> str:
+    found = _OPERATOR.search(bare_name(group.callee))
+    return f"operator{found[1]}" if found else bare_name(group.callee).rpartition("::")[2]
+
+
+def callee_class(group: Group) -> str:
+    parts = bare_name(group.callee).split("::")
+    own = parts[-2] if len(parts) > 1 else ""
+    return "basic_string" if own in ("string", "wstring") else own
+
+
+def family_of(one: Expression) -> str:
+    """The container, string or pointer that the function is of; "" = none that is known."""
+    if not one.is_std:
+        return ""
+    if _STREAMS.match(one.class_name):
+        return "stream"
+    return _FAMILIES.get(one.class_name, "")
+
+
+def _kind(group: Group, one: Expression) -> str:
+    if one.form == THROW:
+        return "exception"
+    if one.form in (NEW, NEW_ARRAY):
+        if group.kind == "control block":
+            return "control-block"
+        if group.callee and group.kind:
+            return "members"
+        return "new-object" if one.form == NEW else "new-array"
+    if one.name in ("make_shared", "allocate_shared"):
+        return "make-shared"
+    if one.name == "make_unique":
+        return "make-unique"
+    if one.form == CONSTRUCT and not one.is_std:
+        return "implicit-copy" if one.how == "copy" else "members"
+    family = family_of(one) or _family_of_dependent(group, one)
+    if group.kind == "buckets":
+        return "buckets"
+    if family == "control block":
+        return "control-block"
+    if one.name == "operator<<" and "ostream" in one.type_name:
+        return "stream"
+    if group.kind == "stream" or (family == "stream" and one.name != "str"):
+        return "stream"
+    if family == "function" or group.kind == "function":
+        return "function-object"
+    if family:
+        return _of_container(family, one)
+    if _C_ALLOCATION.match(one.name) and group.kind == "":
+        return "c-allocation"
+    return _of_call(group, one)
+
+
+def _family_of_dependent(group: Group, one: Expression) -> str:
+    """In a template the recording alone knows the type."""
+    if one.form != DEPENDENT:
+        return ""
+    return _FAMILIES.get(callee_class(group), "")
+
+
+def _of_container(family: str, one: Expression) -> str:
+    is_copy = one.how == "copy" or one.name == "operator="
+    if family == "string":
+        return _of_string(one)
+    if family == "vector":
+        if is_copy:
+            return "vector-copy"
+        return "vector-made" if one.form == CONSTRUCT else "vector-growth"
+    if is_copy:
+        return "container-copy"
+    if family == "deque":
+        return "deque-chunk"
+    return "node-insert"
+
+
+def _of_string(one: Expression) -> str:
+    if one.how == "copy":
+        return "string-copy"
+    if one.form == CONSTRUCT or one.name in ("substr", "to_string"):
+        return "string-made"
+    return "string-growth" if one.name in _GROWS or one.form == DEPENDENT else "string-made"
+
+
+def _of_call(group: Group, one: Expression) -> str:
+    if one.name == "operator+":
+        return "string-concatenation"
+    if one.name == "operator=" and not one.is_std:
+        return "implicit-copy"
+    if group.kind == "string" and one.is_std and _MADE_STRING.search(one.type_name):
+        return "string-made"
+    return "call"

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""What would remove a line's allocations, and a bound on what that gives.
+
+Where a rule of explain's advice speaks of the line and fits what stands there, its figures are taken.
+Otherwise the bound is the time of the line's calls and of the frees of its blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from heapwright.explain.advice.answer import Proposal
+from heapwright.explain.advice.evidence import Evidence
+from heapwright.explain.advice.rule import LOW
+from heapwright.explain.report import share
+from heapwright.lint.expression import ARGUMENT, ELEMENT, LOCAL, MEMBER, RETURNED, TEMPORARY, Owner
+from heapwright.lint.finding import Costs, Remedy
+from heapwright.lint.kinds import BY_NAME
+
+_MOST = 0.9
+_ALL_CALLS = "all calls of this line and the frees of its blocks"
+_PER_OWNER = {
+    "new-object": {
+        LOCAL: "make it a local by value: it ends with its scope",
+        TEMPORARY: "make it a local by value: it ends with its scope",
+        MEMBER: "make it a member by value, or keep the object and give it new contents",
+        RETURNED: "return it by value (std::optional where there may be none), or an object pool",
+        ELEMENT: "keep the objects themselves in the container, or take them from an arena",
+        ARGUMENT: "pass a local by reference where the callee does not keep it, or an object pool",
+    },
+    "new-array": {
+        LOCAL: "a local array or small_vector where it is small; otherwise one buffer that is kept",
+        MEMBER: "keep the buffer and grow it only where it is too small",
+    },
+    "vector-growth": {
+        MEMBER: "keep and clear it where its owner is made again; reserve where the count is known",
+    },
+    "string-growth": {
+        RETURNED: "append to a string that the caller keeps",
+    },
+    "vector-copy": {RETURNED: "return a reference, or let the caller pass one to assign into"},
+    "string-copy": {
+        RETURNED: "return std::string_view or a reference",
+        ELEMENT: "move it into the container, or keep std::string_view where the characters stay",
+        MEMBER: "take the parameter by value and move it in",
+    },
+}
+_KEPT = "its blocks stay to the end: fewer or larger ones, or an arena"
+_KEPT_KINDS = ("new-object", "new-array", "c-allocation", "make-unique")
+
+
+def choose(
+    kind: str, owner: Owner, costs: Costs, groups: Iterable[int], of: Evidence, proposals: Sequence[Proposal]
+) -> Remedy:
+    """groups: those of the finding."""
+    own = set(groups)
+    for proposal in proposals:
+        fits = proposal.rule.name in BY_NAME[kind].rules and proposal.advice.confidence != LOW
+        if fits and proposal.advice.sites[0] in own:
+            return _of_proposal(proposal)
+    return _general(kind, owner, costs, own, of)
+
+
+def _of_proposal(proposal: Proposal) -> Remedy:
+    advice, rule = proposal.advice, proposal.rule
+    return Remedy(
+        rule.action if proposal.is_cpp or not rule.in_c else rule.in_c,
+        rule.part,
+        rule.name,
+        advice.time_ns,
+        proposal.time_share,
+        advice.bytes,
+        proposal.bytes_share,
+        advice.what,
+        proposal.replay_change,
+        rule.when_not[0],
+    )
+
+
+def _general(kind: str, owner: Owner, costs: Costs, own: set[int], of: Evidence) -> Remedy:
+    action = _PER_OWNER.get(kind, {}).get(owner.kind, BY_NAME[kind].fix)
+    when_not = BY_NAME[kind].when_not
+    if any(map(of.is_a_pool, own)):
+        action, when_not = "it fills a pool: larger pieces mean fewer calls", "the pieces stay half empty"
+    elif kind in _KEPT_KINDS and costs.live_at_end_blocks >= _MOST * costs.allocations > 0:
+        action, when_not = _KEPT, "they are few"
+    time_ns = min(costs.time_ns, of.time_ns)
+    return Remedy(
+        action,
+        time_ns=time_ns,
+        time_share=share(time_ns, of.time_ns),
+        what=_ALL_CALLS,
+        when_not=when_not,
+    )

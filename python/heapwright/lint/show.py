@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""Findings in words: for terminals, and as SARIF."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heapwright.lint.document import ALL_KINDS
+from heapwright.lint.expression import (
+    ARGUMENT,
+    ELEMENT,
+    GLOBAL,
+    LOCAL,
+    MEMBER,
+    PARAMETER,
+    RETURNED,
+    STATIC,
+    TEMPORARY,
+    THROWN,
+)
+from heapwright.lint.kinds import PREFIX
+from heapwright.report import sarif as sarif_file
+from heapwright.report import units, widgets
+from heapwright.report.columns import Record
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Document = Mapping[str, Any]
+_LEAST_REASON = 0.005
+_MOST = 0.9
+_OWNERS = {
+    LOCAL: "the local {}",
+    STATIC: "the static {}",
+    GLOBAL: "the global {}",
+    PARAMETER: "the caller, by the parameter {}",
+    MEMBER: "the member {}",
+    RETURNED: "the caller: {} is returned",
+    ELEMENT: "an element of {}",
+    ARGUMENT: "nobody after the call of {}",
+    TEMPORARY: "nobody: a temporary",
+    THROWN: "who catches it",
+}
+
+
+def on_console(document: Document, top: int, console: Console) -> None:
+    """Coverage first, then the findings, most first."""
+    for line in head(document):
+        console.print(line)
+    shown = document["findings"][:top]
+    for number, row in enumerate(shown, 1):
+        console.print()
+        console.print(widgets.Text(f"{number}. {title(row)}", style="bold"))
+        console.print(widgets.Pairs([(f"   {name}", widgets.Text(text)) for name, text in _pairs(row)]))
+    console.print()
+    for line in foot(document, top):
+        console.print(line)
+
+
+def head(document: Document) -> list[str]:
+    """How much is explained, and why the rest is not."""
+    coverage = document["coverage"]
+    if coverage is None:
+        number = len(document["findings"])
+        return [f"{units.counted(number, 'finding')} in {document['sources']}, without a recording."]
+    estimated = "about " if document["is_sampled"] else ""
+    lines = [
+        f"{units.percent(coverage['explained'], coverage['allocations'])} of {estimated}"
+        f"{coverage['allocations']:,} recorded allocations are explained by "
+        f"{units.counted(coverage['lines'], 'line')}."
+    ]
+    whole = max(1, coverage["allocations"])
+    rest = [
+        f"{units.percent(row['allocations'], whole)} {row['reason']} ({', '.join(row['where'][:2])})"
+        for row in coverage["not_explained"]
+        if row["allocations"] >= _LEAST_REASON * whole
+    ]
+    if rest:
+        lines.append(f"Not explained: {'; '.join(rest)}.")
+    return lines
+
+
+def title(row: Record) -> str:
+    """Where it is, and its rule."""
+    return f"{row['file']}:{row['line']}  {row['what']}  [{row['rule']}]"
+
+
+def _pairs(row: Record) -> list[tuple[str, str]]:
+    loop = ", in a loop" if row["is_in_loop"] else ""
+    code = row["expression"] or "(written by the compiler)"
+    pairs = [("code", f"{code}   in {row['function']}{loop}" if row["function"] else code)]
+    if row["allocations"]:
+        pairs.append(("costs", costs(row)))
+    if life := lifetime(row):
+        pairs.append(("owner", life))
+    if row["called_from"]:
+        pairs.append(("from", ", ".join(row["called_from"])))
+    pairs.append(("do", row["action"] + (f"   (docs/parts/{row['part']}.md)" if row["part"] else "")))
+    if gain(row):
+        pairs.append(("gain", f"{gain(row)}: {row['gain_is_of']}"))
+    if row["when_not"]:
+        pairs.append(("not if", row["when_not"]))
+    if row["replay_change"]:
+        pairs.append(("measure", f"heapwright replay FILE --change {shlex.quote(row['replay_change'])}"))
+    return pairs
+
+
+def costs(row: Record) -> str:
+    """Its share and figures."""
+    parts = [
+        f"{units.percent(row['share'])} of the allocations ({units.count(row['allocations'])})",
+        units.size(row["bytes"]),
+    ]
+    if row["time_ns"]:
+        parts.append(units.duration(row["time_ns"]))
+    if row["live_at_peak_bytes"]:
+        parts.append(f"{units.size(row['live_at_peak_bytes'])} at the peak")
+    if row["pinned_bytes"]:
+        parts.append(f"pins {units.size(row['pinned_bytes'])}")
+    return ", ".join(parts)
+
+
+def lifetime(row: Record) -> str:
+    """Who has the blocks, and how long."""
+    parts = []
+    if row["owner"] in _OWNERS:
+        name = row["owner_name"]
+        parts.append(
+            _OWNERS[row["owner"]].format(name or ("it" if row["owner"] == RETURNED else "(unnamed)"))
+        )
+    if not row["allocations"]:
+        return ""
+    if row["freed"]:
+        parts.append(f"blocks live {units.duration(row['lifetime_ns'])} on average")
+    if row["temporaries"] >= _MOST * row["allocations"]:
+        parts.append("nearly all are freed by the next call")
+    if row["live_at_end_blocks"] >= _MOST * row["allocations"]:
+        parts.append("they stay to the end")
+    return "; ".join(parts)
+
+
+def gain(row: Record) -> str:
+    """The bound; "" = none is known."""
+    gains = []
+    if row["gain_ns"]:
+        gains.append(f"{units.duration(row['gain_ns'])} ({units.percent(row['gain_time_share'])} of the run)")
+    if row["gain_bytes"]:
+        share = units.percent(row["gain_bytes_share"])
+        gains.append(f"{units.size(row['gain_bytes'])} ({share} of the peak)")
+    return f"at most {' and '.join(gains)}" if gains else ""
+
+
+def foot(document: Document, top: int) -> list[str]:
+    """What is not shown, and what has to be known."""
+    lines = []
+    more = len(document["findings"]) - top
+    if more > 0:
+        lines.append(f"{units.counted(more, 'more finding')}: --top {len(document['findings'])}")
+    hidden = [
+        f"{number} {words}"
+        for key, words in (
+            ("nolint", "by NOLINT"),
+            ("baseline", "in the baseline"),
+            ("unchanged", "in lines that did not change"),
+        )
+        if (number := document["hidden"][key])
+    ]
+    if hidden:
+        lines.append(f"not told: {', '.join(hidden)}")
+    return [*lines, *(f"note: {note}" for note in document["notes"])]
+
+
+def sarif(document: Document, folder: Path) -> str:
+    """A result for each finding."""
+    used = sorted({row["rule"] for row in document["findings"]})
+    kinds = [ALL_KINDS[rule.removeprefix(PREFIX)] for rule in used]
+    rules = [
+        sarif_file.Rule(kind.rule_id, kind.what, f"{kind.fix}. Not if: {kind.when_not}.") for kind in kinds
+    ]
+    results = [
+        sarif_file.Result(
+            row["rule"],
+            sarif_file.NOTE if row["allocations"] else sarif_file.WARNING,
+            sentence(row),
+            str(folder / row["file"]),
+            row["line"],
+            ("finding/v1", row["id"]),
+            row["column"],
+        )
+        for row in document["findings"]
+    ]
+    return sarif_file.written(rules, results)
+
+
+def sentence(row: Record) -> str:
+    """A finding in one line."""
+    parts = [row["what"]]
+    if row["allocations"]:
+        parts.append(costs(row))
+    bound = f" ({gain(row)})" if gain(row) else ""
+    return f"{': '.join(parts)}. {row['action'][:1].upper()}{row['action'][1:]}{bound}."
+
+
+def next_command(document: Document) -> str:
+    """What to type after it."""
+    file = shlex.quote(document["recording"]) if document["recording"] else ""
+    if not file:
+        return f"heapwright lint --with FILE.heapwright --sources {shlex.quote(document['sources'])}"
+    changes = [row["replay_change"] for row in document["findings"] if row["replay_change"]]
+    if changes:
+        return f"heapwright replay {file} --change {shlex.quote(changes[0])}"
+    return f"heapwright explain {file} --question advice"
