@@ -5,34 +5,52 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace heapwright::replay {
 
-enum class Change : std::uint32_t { none, arena, node_pool, reserve, small_vector, buffer_cache, segregate };
+enum class Change : std::uint32_t {
+  none,
+  arena,
+  node_pool,
+  reserve,
+  small_vector,
+  buffer_cache,
+  segregate,
+  deferred_free,
+  exit_policy
+};
 
 struct ChangeName {
   Change change;
   std::string_view name;
 };
-inline constexpr std::array<ChangeName, 6> change_names = {{
+inline constexpr std::array<ChangeName, 8> change_names = {{
     {Change::arena, "arena"},
     {Change::node_pool, "node_pool"},
     {Change::reserve, "reserve"},
     {Change::small_vector, "small_vector"},
     {Change::buffer_cache, "buffer_cache"},
     {Change::segregate, "segregate"},
+    {Change::deferred_free, "deferred_free"},
+    {Change::exit_policy, "exit_policy"},
 }};
 
-// One change of a plan. bytes: small_vector: the room inside the owner.
+// One change of a plan. number: small_vector: the bytes inside the owner; deferred_free: the milliseconds
+// that a block waits.
 struct ChangePart {
   Change change = Change::none;
-  std::uint32_t bytes = 0;
+  std::uint32_t number = 0;
 
   // By the parts' code, which gives and takes blocks.
   bool has_server() const noexcept {
     return is_of_one_thread() || change == Change::buffer_cache || change == Change::segregate;
+  }
+  // Blocks are made and moved as recorded.
+  bool is_about_releases() const noexcept {
+    return change == Change::deferred_free || change == Change::exit_policy;
   }
   // Of one thread: another one cannot move its blocks.
   bool is_of_one_thread() const noexcept { return change == Change::arena || change == Change::node_pool; }
@@ -41,31 +59,44 @@ struct ChangePart {
 inline constexpr std::size_t most_parts = 4;
 // Larger rooms are no small vector's; and blocks with pages of their own are never in one.
 inline constexpr std::uint32_t largest_room = 4096;
+// An idle background thread of heapwright::deferred_free looks so often.
+inline constexpr std::uint32_t usual_wait_ms = 10;
+inline constexpr std::uint32_t longest_wait_ms = 60'000;
 
 // What is asked of a plan.
 struct ChangeRequest {
   std::vector<ChangePart> parts;
   std::vector<std::uint8_t> part_of_stack;  // by stack: 1 for the first part's blocks, and so on; 0: none
+  // By part: whose end resets its arenas; empty, or missing: they are reset with their last block.
+  std::vector<std::string> phases;
 
+  bool has_phase(std::size_t part) const noexcept { return part < phases.size() && !phases[part].empty(); }
+  bool has_phases() const noexcept;
+  bool puts_off() const noexcept;
   // 0: none.
   std::uint8_t part_of(std::uint32_t stack) const noexcept {
     return stack < part_of_stack.size() ? part_of_stack[stack] : std::uint8_t{0};
   }
 };
 
-// "arena", or several as "arena+small_vector:64". Throws trace::TraceError with one line.
-std::vector<ChangePart> parts_of(std::string_view text);
+// "arena", or several as "arena:phase=load+small_vector:64": of no stacks yet. Throws trace::TraceError with
+// one line.
+ChangeRequest changes_of(std::string_view text);
 
 // What became of one part.
 struct ChangeCounts {
   std::uint64_t blocks = 0;  // served otherwise, or spared a call
   std::uint64_t bytes = 0;   // asked for, of these
-  // arena: how often one was emptied; reserve: steps of growth that are gone; small_vector: calls that are.
+  // arena: how often one was emptied; reserve: steps of growth that are gone; small_vector: calls that are;
+  // deferred_free: rows of frees.
   std::uint64_t events = 0;
   std::uint64_t freed_by_others = 0;  // by another thread than made them
   std::uint64_t moved_by_others = 0;  // reallocated by one, and so left with the heap
   std::uint64_t foreign_moves = 0;    // reallocs at the sites, of blocks that others made: as recorded
   std::uint64_t never_freed = 0;
+  std::uint64_t outlived = 0;            // that live behind the end of their phase, and so left with the heap
+  std::uint64_t most_waiting_bytes = 0;  // of blocks whose free was put off
+  std::uint64_t freed_by_caller = 0;     // of these, by the thread itself: too many waited
 };
 
 }  // namespace heapwright::replay

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: every change marks the same blocks, and they change hands
 #include "replay/change_marker.hpp"
 
 #include <algorithm>
@@ -20,6 +21,10 @@ const char* why_nothing(Change change) noexcept {
       return "no block of these sites grows: there is nothing to reserve";
     case Change::small_vector:
       return "no block of these sites is so small, or none is made there";
+    case Change::deferred_free:
+      return "no block of these sites is freed, or none is made there";
+    case Change::exit_policy:
+      return "no block of these sites is freed behind the last one that is made there";
     default:
       return "no block of these sites can be served so: none is made there, or other threads free or "
              "reallocate them all";
@@ -54,6 +59,7 @@ void ChangeMarker::serve(const Block& block, std::uint8_t serving, Operation& op
 void ChangeMarker::make(std::uint32_t lane, std::uint32_t stack, std::uint64_t address,
                         Operation& operation) {
   growth_.pass(lane);
+  waiting_.end_row(lane);
   Block& block = block_of(operation.slot);
   const bool is_moved = (operation.generation & 1U) != 0;
   if (is_moved && block.part != 0) {
@@ -63,7 +69,8 @@ void ChangeMarker::make(std::uint32_t lane, std::uint32_t stack, std::uint64_t a
   const auto part = request_.part_of(stack);
   if (part == 0) return;
   if (is_moved) {
-    if (request_.parts[part - 1U].change != Change::small_vector) ++counts_[part - 1U].foreign_moves;
+    const Change change = request_.parts[part - 1U].change;
+    if (change != Change::small_vector) ++counts_[part - 1U].foreign_moves;
     return;
   }
   block = {};
@@ -79,10 +86,12 @@ void ChangeMarker::make(std::uint32_t lane, std::uint32_t stack, std::uint64_t a
 void ChangeMarker::begin(std::uint32_t lane, Block& block, Operation& operation) {
   const ChangePart& part = request_.parts[block.part - 1U];
   if (part.has_server()) return begin_served(block, operation);
+  if (part.change == Change::exit_policy) last_releases_[block.part - 1U].clear();
+  if (part.is_about_releases()) return;
   if (part.change == Change::reserve) {  // counted when it grows
     return growth_.make(lane, {block.operation, 0, operation.slot, block.part});
   }
-  if (operation.size > part.bytes) {
+  if (operation.size > part.number) {
     block.part = 0;
     return;
   }
@@ -103,6 +112,7 @@ void ChangeMarker::begin_served(Block& block, Operation& operation) {
   if (change_of(block) != Change::arena) return serve(block, serve_make, operation);
   Arena& arena = arena_of(block);
   ++arena.live;
+  if (request_.has_phase(block.part - 1U)) arena.slots.push_back(operation.slot);
   serve(block, std::exchange(arena.is_left, false) ? serve_first : serve_make, operation);
 }
 
@@ -119,7 +129,7 @@ void ChangeMarker::move(std::uint32_t lane, Block& block, Operation& operation) 
     ++counts_of(block).events;
     counts_of(block).blocks += block.is_moved ? 0 : 1;
     set_kind(operation, serve_nothing);
-  } else {
+  } else if (request_.parts[block.part - 1U].has_server()) {
     move_served(lane, block, operation);
   }
   block.is_moved = true;
@@ -138,7 +148,7 @@ void ChangeMarker::move_served(std::uint32_t lane, Block& block, Operation& oper
 
 // What outgrows the room is a block from here on.
 void ChangeMarker::move_inside(Block& block, Operation& operation) {
-  if (operation.size > request_.parts[block.part - 1U].bytes) {
+  if (operation.size > request_.parts[block.part - 1U].number) {
     block.part = 0;
     return;
   }
@@ -153,6 +163,8 @@ void ChangeMarker::release(std::uint32_t lane, Operation& operation) {
   if (block.part == 0) return;
   if (is_reserved) {
     release_reserved(lane, block, operation);
+  } else if (change_of(block) == Change::exit_policy) {
+    last_releases_[block.part - 1U].push_back({writer_.next_of(lane), operation.size, lane});
   } else if (request_.parts[block.part - 1U].has_server()) {
     release_served(lane, block, operation);
   } else {
@@ -187,7 +199,7 @@ void ChangeMarker::release_in_arena(std::uint32_t lane, const Block& block, Oper
 
 // Whether the block was the last one that lived in its arena.
 bool ChangeMarker::leave_arena(const Block& block) {
-  if (--arena_of(block).live != 0) return false;
+  if (--arena_of(block).live != 0 || request_.has_phase(block.part - 1U)) return false;
   ++counts_of(block).events;
   return true;
 }
@@ -250,6 +262,81 @@ void ChangeMarker::settle(const Block& block) {
                  [&](Operation& made) { made.size = block.largest & largest_size; });
 }
 
+bool ChangeMarker::puts_off(std::uint32_t slot) const noexcept {
+  const auto part = slot < blocks_.size() ? blocks_[slot].part : 0U;
+  return part != 0 && request_.parts[part - 1U].change == Change::deferred_free;
+}
+
+std::size_t ChangeMarker::put_off(std::uint32_t lane, std::uint64_t now_ns, const Operation& operation,
+                                  std::uint32_t stack) {
+  Block& block = block_of(operation.slot);
+  growth_.pass(lane);
+  const auto part = block.part - 1U;
+  ChangeCounts& counts = counts_[part];
+  ++counts.blocks;
+  counts.bytes += operation.size;
+  counts.events += waiting_.put(lane, now_ns, {operation, stack, part}) ? 1 : 0;
+  waiting_bytes_[part] += operation.size;
+  counts.most_waiting_bytes = std::max(counts.most_waiting_bytes, waiting_bytes_[part]);
+  block = {};
+  return part;
+}
+
+void ChangeMarker::freed(const WaitingFree& free, bool by_caller) noexcept {
+  waiting_bytes_[free.part] -= free.operation.size;
+  counts_[free.part].freed_by_caller += by_caller ? 1 : 0;
+}
+
+void ChangeMarker::end_phase(std::uint32_t lane, const std::string& name) {
+  constexpr std::size_t most_names = 8;
+  if (ended_phases_.size() < most_names) ended_phases_.insert(name);
+  for (std::size_t part = 0; part < request_.phases.size(); ++part) {
+    if (!name.empty() && request_.phases[part] == name) reset_arena(lane, part);
+  }
+}
+
+void ChangeMarker::reset_arena(std::uint32_t lane, std::size_t part) {
+  Arena& arena = arenas_[lane * request_.parts.size() + part];
+  if (arena.slots.empty()) return;
+  for (const auto slot : arena.slots) {
+    Block& block = blocks_[slot];
+    // Others may have the slot by now.
+    if (block.part != part + 1 || block.lane != lane) continue;
+    ++counts_[part].outlived;
+    leave_to_heap(slot, block);
+  }
+  arena.slots.clear();
+  ++counts_[part].events;
+  Operation reset;
+  set_kind(reset, static_cast<std::uint8_t>(serve_reset + part));
+  writer_.add(lane, reset);
+}
+
+// Nothing came behind them.
+void ChangeMarker::drop_last_releases(std::size_t part) {
+  for (const LastRelease& last : last_releases_[part]) {
+    writer_.change(last.lane, last.operation, [](Operation& made) { set_kind(made, serve_drop); });
+    ++counts_[part].blocks;
+    counts_[part].bytes += last.bytes;
+  }
+}
+
+void ChangeMarker::check(std::size_t part) const {
+  if (!replaced_[part].is_growth()) {
+    throw trace::TraceError(
+        "blocks of these sites give way to others of any size: they do not grow, and have nothing to "
+        "reserve");
+  }
+  if (request_.has_phase(part) && counts_[part].events == 0) {
+    std::string known;
+    for (const auto& name : ended_phases_) known += (known.empty() ? "" : ", ") + name;
+    throw trace::TraceError("no thread that makes blocks at these sites ends a phase " +
+                            request_.phases[part] +
+                            (known.empty() ? "; no phase ends in the recording" : "; there end: " + known));
+  }
+  if (counts_[part].blocks == 0) refuse_part(request_.parts[part].change, request_.parts.size());
+}
+
 void ChangeMarker::finish(Header& header) {
   for (const Block& block : blocks_) {
     if (block.part == 0) continue;
@@ -259,17 +346,13 @@ void ChangeMarker::finish(Header& header) {
       ++counts_of(block).never_freed;
     }
   }
+  for (std::size_t part = 0; part < request_.parts.size(); ++part) {
+    drop_last_releases(part);
+    check(part);
+    header.parts[part] = request_.parts[part];
+  }
   header.part_count = request_.parts.size();
   header.changed = counts_;
-  for (std::size_t number = 0; number < request_.parts.size(); ++number) {
-    header.parts[number] = request_.parts[number];
-    if (!replaced_[number].is_growth()) {
-      throw trace::TraceError(
-          "blocks of these sites give way to others of any size: they do not grow, and have nothing to "
-          "reserve");
-    }
-    if (counts_[number].blocks == 0) refuse_part(header.parts[number].change, request_.parts.size());
-  }
 }
 
 }  // namespace heapwright::replay

@@ -6,17 +6,22 @@
 // another thread reallocates stays with the heap, from its begin.
 //   arena         a release does nothing; when none of a thread's blocks live any more, its arena is reset,
 //                 by that thread: at once, or before its next block when another thread gave the last one
-//                 back.
+//                 back. With a phase: when the thread ends that phase; blocks that live on stay with the
+//                 heap.
 //   node_pool     a block that another thread gives back stays with the heap.
 //   buffer_cache  each thread takes from its own and gives back to its own.
 //   reserve       a block has its largest size from the start, and its steps of growth do nothing: reallocs,
 //                 and new blocks of the same part that take its place (growth_by_copies.hpp).
 //   small_vector  blocks of up to so many bytes do not exist.
 //   segregate     blocks come from one heap of their own, for all threads.
+//   deferred_free blocks are released later, by another thread (waiting_frees.hpp).
+//   exit_policy   blocks that are given back behind the last one that is made of this part never are.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -25,6 +30,7 @@
 #include "replay/plan.hpp"
 #include "replay/plan_writer.hpp"
 #include "replay/touched_pages.hpp"
+#include "replay/waiting_frees.hpp"
 
 namespace heapwright::replay {
 
@@ -42,7 +48,8 @@ class ChangeMarker {
         writer_(writer),
         touched_(touched),
         arenas_(lanes * request.parts.size()),
-        growth_(lanes) {}
+        growth_(lanes),
+        waiting_(request, lanes) {}
 
   bool is_idle() const noexcept { return request_.parts.empty(); }
 
@@ -50,6 +57,17 @@ class ChangeMarker {
   void make(std::uint32_t lane, std::uint32_t stack, std::uint64_t address, Operation& operation);
   // The lane's next operation, which gives a block back.
   void release(std::uint32_t lane, Operation& operation);
+  // Whether the slot's block is not given back when the program does, but put off.
+  bool puts_off(std::uint32_t slot) const noexcept;
+  // Instead of release(): the lane gives such a block back by this operation. Its stack is the maker's. The
+  // part's number.
+  std::size_t put_off(std::uint32_t lane, std::uint64_t now_ns, const Operation& operation,
+                      std::uint32_t stack);
+  // What it has put off; who takes it tells by freed().
+  WaitingFrees& waiting() noexcept { return waiting_; }
+  void freed(const WaitingFree& free, bool by_caller) noexcept;
+  // The lane ends a phase.
+  void end_phase(std::uint32_t lane, const std::string& name);
   // The blocks so far were made one after the other, whoever made them before a window.
   void begin_window() noexcept { growth_.forget(); }
   // Where what is learned of the slot's block has to be written: to the operation that made it, where the
@@ -74,12 +92,19 @@ class ChangeMarker {
   };
   struct Arena {
     std::uint64_t live = 0;
-    bool is_left = false;  // emptied by another thread
+    bool is_left = false;              // emptied by another thread
+    std::vector<std::uint32_t> slots;  // of the phase's blocks so far
   };
   // An operation that moved a block, as it was.
   struct Move {
     std::uint64_t operation = 0;
     std::uint8_t kind = 0;
+  };
+  // Of an exit_policy's part: a release behind its last block so far.
+  struct LastRelease {
+    std::uint64_t operation = 0;
+    std::uint64_t bytes = 0;
+    std::uint32_t lane = 0;
   };
 
   Block& block_of(std::uint32_t slot);
@@ -102,6 +127,9 @@ class ChangeMarker {
   void leave_to_heap(std::uint32_t slot, Block& block);
   bool leave_arena(const Block& block);
   void settle(const Block& block);
+  void reset_arena(std::uint32_t lane, std::size_t part);
+  void drop_last_releases(std::size_t part);
+  void check(std::size_t part) const;
 
   const ChangeRequest& request_;
   PlanWriter& writer_;
@@ -110,6 +138,10 @@ class ChangeMarker {
   std::vector<Block> blocks_;                                   // by slot
   std::unordered_map<std::uint32_t, std::vector<Move>> moves_;  // by slot: of served blocks
   GrowthByCopies growth_;
+  WaitingFrees waiting_;
+  std::array<std::uint64_t, most_parts> waiting_bytes_{};
+  std::array<std::vector<LastRelease>, most_parts> last_releases_;
+  std::set<std::string> ended_phases_;  // a few, for who named another one
   std::array<GrowthByCopies::Replaced, most_parts> replaced_;
   std::array<ChangeCounts, most_parts> counts_;
 };

@@ -27,8 +27,9 @@ std::uint64_t await_value(const std::atomic<std::uint32_t>& word, std::uint32_t 
   return figures::thread_cpu_ns() - begin_ns;
 }
 
-// What a program frees it has read just before: a list's next node, a string's length. Without that the call pays for
-// bringing the block into the cache, which in the program its own code has done.
+// What a program frees it has read just before: a list's next node, a string's length. Without that the call
+// pays for bringing the block into the cache, which in the program its own code has done. What is left to
+// others, or to the exit, it has not looked at.
 void look_at(const void* block) noexcept {
   if (block != nullptr) (void)*static_cast<const volatile char*>(block);
 }
@@ -67,9 +68,7 @@ void DependencyOrder::run() {
   const auto start_ns = figures::now_ns();
   run_lane(main_lane);
   for (std::uint32_t lane = 0; lane < stage_.lane_count(); ++lane) {
-    const bool is_left =
-        lane != main_lane && stage_.plan().lanes()[lane].ends == 0 && stage_.plan().lanes()[lane].count > 0;
-    if (!is_left) continue;
+    if (lane == main_lane || stage_.lane(lane).thread == pthread_t{}) continue;  // or joined
     times_[main_lane].waiting_cpu_ns += await_value(stage_.lane(lane).word, has_ended);
     stage_.join(lane);
   }
@@ -123,21 +122,25 @@ void DependencyOrder::control(const Operation& operation, LaneTimes& times) {
 void DependencyOrder::begin_measuring_lane(LaneTimes& times) {
   const bool is_main = &times == &times_[stage_.plan().header().main_lane];
   times.calls = {};
+  times.row_ticks = times.longest_row_ticks = 0;
   times.touch_ticks = 0;
   times.waiting_cpu_ns = 0;
   times.earlier_cpu_ns = figures::thread_cpu_ns() - (is_main ? main_start_cpu_ns_ : 0);
 }
 
 void DependencyOrder::perform(const Operation& operation, LaneTimes& times) {
-  if (tells(operation)) return is_dry_ ? void() : tell_allocator(operation);
+  if (tells(operation)) return is_dry_ ? void() : tell(operation);
   Slot& slot = stage_.slot_of(operation);
   times.waiting_cpu_ns += await_value(slot.generation, operation.generation);
-  if (!is_dry_ && !operation.made()) look_at(slot.block);
+  if (!is_dry_ && !operation.made() && !operation.is_left_out()) look_at(slot.block);
   if (times.clocked.next()) {
     perform_clocked(operation, slot, times);
-  } else if (!is_dry_) {
-    call_heap(operation, slot);
-    if (operation.makes()) touch(operation, slot);
+  } else {
+    if (operation.made()) times.row_ticks = 0;
+    if (!is_dry_) {
+      call_heap(operation, slot);
+      if (operation.makes()) touch(operation, slot);
+    }
   }
   slot.generation.store(generation_after(operation), std::memory_order_release);
 }
@@ -151,6 +154,8 @@ void DependencyOrder::perform_clocked(const Operation& operation, Slot& slot, La
   const bool is_made = operation.made();
   const auto group = operation.moves() ? moving : is_made ? allocating : releasing;
   times.calls[group].add(ticks);
+  times.row_ticks = group == releasing ? times.row_ticks + ticks : 0;
+  times.longest_row_ticks = std::max(times.longest_row_ticks, times.row_ticks);
   std::uint64_t touch_ticks = 0;
   if (is_made) {
     if (!is_dry_ && operation.makes()) touch(operation, slot);
@@ -164,11 +169,15 @@ void DependencyOrder::perform_clocked(const Operation& operation, Slot& slot, La
 void DependencyOrder::report(figures::Report& report) const {
   figures::MappedArray<LaneTimes> kept(1);  // too large for a stack
   LaneTimes& all = kept[0];
-  for (const LaneTimes& times : times_.first(times_.size())) {
-    for (std::size_t group = 0; group < group_count; ++group) all.calls[group].add(times.calls[group]);
-    all.touch_ticks += times.touch_ticks;
+  for (std::uint32_t lane = 0; lane < times_.size(); ++lane) {
+    const LaneTimes& times = times_[lane];
     all.waiting_cpu_ns += times.waiting_cpu_ns;
     all.earlier_cpu_ns += times.earlier_cpu_ns;
+    if (lane == stage_.plan().header().background_lane) continue;  // nobody waits for its calls
+    for (std::size_t group = 0; group < group_count; ++group) all.calls[group].add(times.calls[group]);
+    all.touch_ticks += times.touch_ticks;
+    const auto row_ticks = times.longest_row_ticks * times.clocked.each_stands_for();
+    all.longest_row_ticks = std::max(all.longest_row_ticks, row_ticks);
   }
   const auto in_ns = [&](auto ticks) { return static_cast<double>(ticks) * ns_per_tick_; };
   report.figure("allocate_ns", in_ns(all.calls[allocating].sum()));
@@ -183,6 +192,7 @@ void DependencyOrder::report(figures::Report& report) const {
   report.figure("p99_ns", in_ns(calls.at(0.99)));
   report.figure("p999_ns", in_ns(calls.at(0.999)));
   report.figure("max_ns", in_ns(calls.most()));
+  report.figure("longest_frees_ns", in_ns(all.longest_row_ticks));
   report.figure("elapsed_ns", static_cast<double>(elapsed_ns_));
   const auto left_out_ns = all.waiting_cpu_ns + all.earlier_cpu_ns;
   report.figure("cpu_ns", static_cast<double>(cpu_ns_ - std::min(cpu_ns_, left_out_ns)));

@@ -8,12 +8,16 @@
 //   heapwright-replay run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]
 //     replays it on the allocator that this process was started with; dry: in dependency order, without a
 //     heap call.
+//   heapwright-replay run PLAN held MARK PACE_PERMILLE
+//     in recorded order up to this mark: which call stacks hold the memory then.
 //   heapwright-replay run PLAN timed TIMES
 //     in dependency order; each operation's least time is kept in the file TIMES.
 //   heapwright-replay times PLAN TIMES
 //     what these times add up to.
 //
 // Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -30,6 +34,7 @@
 #include "figures/report.hpp"
 #include "order/source.hpp"
 #include "replay/dependency_order.hpp"
+#include "replay/held_memory.hpp"
 #include "replay/make_plan.hpp"
 #include "replay/recorded_order.hpp"
 #include "replay/time_sums.hpp"
@@ -75,7 +80,10 @@ void report_changes(const replay::Header& header, figures::Report& report) {
       {"freed_by_others", &Counts::freed_by_others},
       {"moved_by_others", &Counts::moved_by_others},
       {"foreign_moves", &Counts::foreign_moves},
-      {"never_freed", &Counts::never_freed}};
+      {"never_freed", &Counts::never_freed},
+      {"outlived", &Counts::outlived},
+      {"most_waiting_bytes", &Counts::most_waiting_bytes},
+      {"freed_by_caller", &Counts::freed_by_caller}};
   figures::MappedArray<double> values(header.part_count);
   for (const auto& [name, field] : fields) {
     for (std::size_t part = 0; part < values.size(); ++part) {
@@ -88,7 +96,7 @@ void report_changes(const replay::Header& header, figures::Report& report) {
 replay::ChangeRequest request_of(const char* parts, const char* stacks) {
   replay::ChangeRequest request;
   try {
-    request.parts = replay::parts_of(parts);
+    request = replay::changes_of(parts);
   } catch (const std::exception& error) {
     figures::refuse("%s", error.what());
   }
@@ -169,11 +177,30 @@ int run_timed(const char* path, const char* times_path) {
   return run(order);
 }
 
+int print(const std::string& json) {
+  return std::fwrite(json.data(), 1, json.size(), stdout) == json.size() && std::fflush(stdout) == 0 ? 0 : 1;
+}
+
 int sum_times(const char* path, const char* times_path) {
   const replay::PlanFile plan(path);
   replay::OperationTimes times(times_path, plan);
-  const auto json = replay::TimeSums(plan, times).json();
-  return std::fwrite(json.data(), 1, json.size(), stdout) == json.size() && std::fflush(stdout) == 0 ? 0 : 1;
+  return print(replay::TimeSums(plan, times).json());
+}
+
+// The other threads wait for ever: there is no way back.
+[[noreturn]] void print_held(replay::Stage& stage, std::uint64_t resident_bytes) {
+  _exit(print(replay::HeldMemory(stage).json(resident_bytes)));
+}
+
+int run_held(const char* path, std::uint64_t mark, double pace) {
+  replay::Stage stage(path);
+  check_memory(stage);
+  if (mark >= stage.plan().marks().size())
+    figures::refuse("the plan has no mark %s", std::to_string(mark).c_str());
+  replay::RecordedOrder order(stage, 0, pace);
+  order.at_mark(static_cast<std::uint32_t>(mark), print_held);
+  order.run();
+  figures::refuse("the plan is damaged; make it again");
 }
 
 int run_plan(const char* path, std::string_view order_name, const Waits& waits) {
@@ -204,13 +231,15 @@ int main(int argument_count, char** arguments) {
   if (step == "times" && argument_count == 4) return sum_times(arguments[2], arguments[3]);
   if (step == "run" && argument_count == 4) return run_plan(arguments[2], arguments[3], {});
   if (step == "run" && argument_count == 6) {
-    const Waits waits{number_of(arguments[4]) * 1'000'000,
-                      static_cast<double>(number_of(arguments[5])) / 1000};
+    const auto pace = static_cast<double>(number_of(arguments[5])) / 1000;
+    if (std::string_view(arguments[3]) == "held")
+      return run_held(arguments[2], number_of(arguments[4]), pace);
+    const Waits waits{number_of(arguments[4]) * 1'000'000, pace};
     return run_plan(arguments[2], arguments[3], waits);
   }
   figures::refuse(
       "usage: heapwright-replay plan FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | run PLAN "
       "recorded|dependency|dry "
       "[IDLE_MS "
-      "PACE_PERMILLE] | run PLAN timed TIMES | times PLAN TIMES");
+      "PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN timed TIMES | times PLAN TIMES");
 }

@@ -13,6 +13,8 @@
 #include "replay/block_table.hpp"
 #include "replay/change_marker.hpp"
 #include "replay/lane_ends.hpp"
+#include "replay/own_mappings.hpp"
+#include "replay/phase_ends.hpp"
 #include "replay/plan_writer.hpp"
 #include "replay/rows.hpp"
 #include "replay/slot_supply.hpp"
@@ -43,22 +45,26 @@ class Planner {
           const ChangeRequest& change, const Window& window)
       : window_(window),
         lanes_(schedule.thread_of_lane.size()),
+        puts_off_(change.puts_off()),
+        has_phases_(change.has_phases()),
         main_lane_(main_lane_of(source, schedule)),
         marks_(choose_marks(source, window)),
         ends_(lane_ends_of(source, schedule, main_lane_)),
         touched_(source, window.from_ns),
-        slots_(lanes_ + 1),
-        has_begun_(lanes_ + 1),
+        slots_(lanes_ + 2),
+        has_begun_(lanes_ + 2),
         moved_(lanes_ + 1),
         earlier_(lanes_ + 1),
         begin_bytes_(resident_at_begin(source)),
         writer_(path, bounds_of(schedule), marks_),
         changes_(change, lanes_ + 1, writer_, touched_),
+        phase_ends_(lanes_ + 1),
         is_before_(window.from_ns > 0) {
     has_begun_[main_lane_] = true;
     current_ = main_lane_;
     header_.begin_ns = window.from_ns;
     header_.end_ns = std::min(source.end().time_ns, window.to_ns);
+    if (puts_off_) header_.background_lane = lanes_ + 1;
   }
 
   void add(std::uint32_t lane, const Row& row) {
@@ -78,6 +84,9 @@ class Planner {
   Header finish(std::uint64_t damaged_chunks) {
     if (is_before_) begin_window();
     pass(window_.to_ns);
+    for (std::uint32_t lane = 0; has_phases_ && lane <= lanes_; ++lane) end_phase(lane);
+    free_due(UINT64_MAX);
+    set_mapped();
     touched_.finish(writer_);
     changes_.finish(header_);
     header_.large_blocks = touched_.blocks();
@@ -102,6 +111,8 @@ class Planner {
 
   // A call before the window.
   void pass_by(std::uint32_t lane, const Row& row) {
+    if (row.step == Step::maps || row.step == Step::unmaps) return map(row);
+    if (row.step == Step::says) return;
     if (row.time_ns >= begin_bytes_.time_ns) leave_heap_out();
     earlier_.add(lane, row);
   }
@@ -143,11 +154,15 @@ class Planner {
 
   void add_in_window(std::uint32_t lane, const Row& row) {
     if (row.time_ns >= next_control_ns_) pass(row.time_ns);
+    if (has_phases_ && row.kind != EventKind::annotation_text) end_phase(lane);
+    if (row.step == Step::maps || row.step == Step::unmaps) return map(row);
+    if (row.step == Step::says) return say(lane, row);
     if (!has_begun_[lane]) {
       has_begun_[lane] = true;
       writer_.add(main_lane_, control(start_thread, lane));
     }
     current_ = lane;  // takes the marks that come next
+    now_ns_ = row.time_ns;
     switch (row.step) {
       case Step::makes:
         return make(lane, row, {});
@@ -163,16 +178,53 @@ class Planner {
         return;
       case Step::tells:
         return tell(lane, row);
+      case Step::maps:
+      case Step::unmaps:
+      case Step::says:
+        return;  // no block's
     }
   }
 
+  void say(std::uint32_t lane, const Row& row) {
+    phase_ends_.say(lane, row);
+    if (phase_ends_.is_whole(lane)) end_phase(lane);
+  }
+
+  // What mremap moves is of the program's own memory when it was before.
+  void map(const Row& row) {
+    const bool is_moved = row.kind == EventKind::mremap_;
+    if (row.step == Step::unmaps) {
+      moves_own_ = mappings_.unmap(row.address, row.size) && is_moved;
+    } else if (!is_moved || moves_own_) {
+      mappings_.map(row.address, row.size);
+    }
+  }
+
+  // The first mark of a window is of the time before everything.
+  void set_mapped() {
+    for (std::size_t mark = window_.from_ns > 0 ? 1 : 0; mark < marks_.size(); ++mark) {
+      writer_.set_mapped(mark, mappings_.resident_at(marks_[mark].time_ns));
+    }
+  }
+
+  // If the lane has told of an end.
+  void end_phase(std::uint32_t lane) {
+    if (phase_ends_.has_name(lane)) changes_.end_phase(lane, phase_ends_.take(lane));
+  }
+
   // The first lane begins and ends all others, any may have to take all marks and begins measuring once; a
-  // call whose address was not seen to be given back is two operations.
+  // call whose address was not seen to be given back is two operations. A free that is put off is one more,
+  // of its own thread or of the one behind all others.
   std::vector<PlanWriter::LaneBound> bounds_of(const order::Schedule& schedule) const {
     std::vector<PlanWriter::LaneBound> bounds(lanes_ + 1, {0, marks_.size() + (window_.is_part() ? 1 : 0)});
-    bounds[main_lane_].operations += 2 * lanes_;
+    if (puts_off_) bounds.push_back({});
+    bounds[main_lane_].operations += 2 * lanes_ + (puts_off_ ? 1 : 0);
     for (std::size_t lane = 0; lane < lanes_; ++lane) bounds[lane].thread = schedule.thread_of_lane[lane];
-    for (const auto& job : schedule.jobs) bounds[job.lane].operations += 2 * std::uint64_t{job.chunk->count};
+    for (const auto& job : schedule.jobs) {
+      const std::uint64_t events = job.chunk->count;
+      bounds[job.lane].operations += (puts_off_ ? 3 : 2) * events;
+      if (puts_off_) bounds.back().operations += events;
+    }
     return bounds;
   }
 
@@ -183,15 +235,19 @@ class Planner {
     return operation;
   }
 
-  // Takes the marks, ends the lanes and looks at the scans that come before this time.
+  // Takes the marks, ends the lanes, frees what is due and looks at the scans that come before this time.
   void pass(std::uint64_t time_ns) {
     while (true) {
       const auto mark_ns = next_mark_ < marks_.size() ? marks_[next_mark_].time_ns : UINT64_MAX;
       const auto end_ns = next_end_ < ends_.size() ? ends_[next_end_].time_ns : UINT64_MAX;
-      next_control_ns_ = std::min({mark_ns, end_ns, touched_.next_ns()});
+      const auto due_ns = changes_.waiting().next_ns();
+      next_control_ns_ = std::min({mark_ns, end_ns, due_ns, touched_.next_ns()});
       if (next_control_ns_ == UINT64_MAX || next_control_ns_ > time_ns) return;
       if (touched_.next_ns() == next_control_ns_) {
-        touched_.pass();
+        const auto scan_ns = touched_.next_ns();
+        mappings_.see(touched_.pass(), scan_ns);
+      } else if (due_ns == next_control_ns_) {
+        free_due(due_ns);
       } else if (mark_ns <= end_ns) {
         writer_.add(current_, control(take_mark, next_mark_++));
       } else {
@@ -205,6 +261,7 @@ class Planner {
   // given back.
   void end_lane(std::uint32_t lane) {
     if (!has_begun_[lane]) return;
+    changes_.waiting().take_all_of(lane, [&](const WaitingFree& free) { free_waiting(lane, free, true); });
     writer_.end_lane(lane);
     writer_.add(main_lane_, control(join_thread, lane));
     slots_.close(lane);
@@ -275,11 +332,44 @@ class Planner {
     operation.size = block.size & largest_size;
     operation.alignment_log2 = alignment_log2 & 31U;
     operation.slot = block.slot;
+    if (puts_off_ && changes_.puts_off(block.slot)) return put_off(lane, operation, block.stack);
     operation.generation = slots_.advance(block.slot, 1);
     if (!changes_.is_idle()) changes_.release(lane, operation);
     writer_.add(lane, operation, block.stack);
     slots_.give_back(lane, block.slot);
     live_bytes_ -= block.size;
+  }
+
+  void put_off(std::uint32_t lane, const Operation& release, std::uint32_t stack) {
+    const auto part = changes_.put_off(lane, now_ns_, release, stack);
+    Operation later = release;
+    later.kind = serve_later;
+    later.generation = slots_.advance(release.slot, 2);
+    writer_.add(lane, later, stack);
+    if (changes_.waiting().is_too_full(lane, part)) {
+      changes_.waiting().take_oldest(lane, part,
+                                     [&](const WaitingFree& free) { free_waiting(lane, free, true); });
+    }
+    next_control_ns_ = std::min(next_control_ns_, changes_.waiting().next_ns());
+  }
+
+  // By the lane itself, or by the one that frees for others.
+  void free_waiting(std::uint32_t lane, const WaitingFree& free, bool by_caller) {
+    Operation operation = free.operation;
+    operation.generation = slots_.advance(operation.slot, 1);
+    writer_.add(lane, operation, free.stack);
+    slots_.give_back(lane, operation.slot);
+    live_bytes_ -= operation.size;
+    changes_.freed(free, by_caller);
+  }
+
+  void free_due(std::uint64_t time_ns) {
+    const auto background = static_cast<std::uint32_t>(lanes_ + 1);
+    changes_.waiting().take_due(time_ns, [&](const WaitingFree& free) {
+      if (!has_begun_[background]) writer_.add(main_lane_, control(start_thread, background));
+      has_begun_[background] = true;
+      free_waiting(background, free, false);
+    });
   }
 
   // mallopt: the parameter is the slot, the value the size.
@@ -294,10 +384,14 @@ class Planner {
 
   Window window_;
   std::size_t lanes_;  // with events
+  bool puts_off_;
+  bool has_phases_;  // that a change asks for
   std::uint32_t main_lane_;
   std::vector<Mark> marks_;
   std::vector<LaneEnd> ends_;
   TouchedPages touched_;
+  OwnMappings mappings_;
+  bool moves_own_ = false;
   std::size_t next_mark_ = 0;
   std::size_t next_end_ = 0;
   std::uint64_t next_control_ns_ = 0;
@@ -308,10 +402,12 @@ class Planner {
   Reading begin_bytes_;
   PlanWriter writer_;
   ChangeMarker changes_;
+  PhaseEnds phase_ends_;
   bool is_before_;
   BlockTable blocks_;
   Header header_;
   std::uint32_t current_ = 0;
+  std::uint64_t now_ns_ = 0;  // of the row
   std::uint64_t live_bytes_ = 0;
 };
 
@@ -330,7 +426,7 @@ Header make_plan(const order::Source& source, const std::string& path, const Cha
   const auto slice_events = schedule.slice_events(merge_bytes, 2 * sizeof(Row));
   std::vector<std::unique_ptr<RowMaker>> makers;
   for (unsigned worker = 0; worker <= workers; ++worker) {
-    makers.push_back(std::make_unique<RowMaker>(source, slice_events));
+    makers.push_back(std::make_unique<RowMaker>(source, slice_events, change.has_phases()));
   }
   Planner planner(source, schedule, path, change, window);
   order::DecodeAhead<Piece> ahead(

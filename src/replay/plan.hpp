@@ -9,9 +9,9 @@
 // number that the trace gives it; a release has that of the call that made the block.
 //
 // A lane is a thread. Blocks are named by slots, which are used again. A slot's generation rises by one when
-// a block is made in it and when that block is given back, and by two when a realloc moves it: it is even
-// while the slot is empty. An operation names the generation that it finds; this, and the threads' begins
-// and ends, is all the order there is between threads.
+// a block is made in it and when that block is given back, and by two when a realloc moves it or its release
+// is put off: it is even while the slot is empty. An operation names the generation that it finds; this, and
+// the threads' begins and ends, is all the order there is between threads.
 //
 // Written and read by the same program on the same machine: little-endian structs, not for keeping.
 #pragma once
@@ -43,7 +43,11 @@ inline constexpr std::uint8_t serve_last = 108;     // the same; the arena is re
 inline constexpr std::uint8_t serve_nothing = 112;  // instead of what makes or moves a block
 inline constexpr std::uint8_t serve_take = 113;     // instead of what makes one: that of the slot `size`
 inline constexpr std::uint8_t serve_drop = 114;     // instead of a release: the block is forgotten
+inline constexpr std::uint8_t serve_later = 115;    // the same: the block waits for another release
+// Of one part as well: its arena of the lane is reset, whatever is in it. Names no slot.
+inline constexpr std::uint8_t serve_reset = 116;
 static_assert(serve_first == serve_make + most_parts && serve_nothing == serve_last + most_parts);
+static_assert(serve_reset % most_parts == 0 && serve_reset + most_parts == start_thread);
 
 inline constexpr std::uint64_t largest_size = (std::uint64_t{1} << 44U) - 1;
 inline constexpr std::uint8_t touch_all = 255;
@@ -66,12 +70,18 @@ struct Operation {
   }
   // There was one, of which a change may have left nothing.
   bool made() const noexcept { return makes() || kind == serve_nothing || kind == serve_take; }
-  bool is_served() const noexcept { return kind >= serve_make && kind <= serve_drop; }
+  bool is_served() const noexcept { return kind >= serve_make && kind <= serve_later; }
+  // Nothing of the block is touched.
+  bool is_left_out() const noexcept {
+    return kind == serve_nothing || kind == serve_drop || kind == serve_later;
+  }
   // What a server does, of which part.
   std::uint8_t serving() const noexcept { return static_cast<std::uint8_t>(kind & ~(most_parts - 1)); }
   std::size_t part() const noexcept { return kind & (most_parts - 1); }
   // What was a realloc of a block that lived.
   bool moves() const noexcept { return (generation & 1U) != 0 && made(); }
+  // The block lives on.
+  bool keeps() const noexcept { return moves() || kind == serve_later; }
 };
 static_assert(sizeof(Operation) == 16);
 
@@ -93,6 +103,7 @@ struct Lane {
 struct Mark {
   std::uint64_t time_ns = 0;
   std::uint64_t recorded_bytes = 0;  // resident anonymous
+  std::uint64_t mapped_bytes = 0;    // of that, in mappings that the program made by itself
 };
 
 struct Header {
@@ -118,6 +129,7 @@ struct Header {
   // Blocks large enough to leave whole pages untouched, and those of which scans tell.
   std::uint64_t large_blocks = 0;
   std::uint64_t seen_blocks = 0;
+  std::uint64_t background_lane = UINT64_MAX;  // that frees what others put off; none: none does
   std::uint64_t part_count = 0;
   std::array<ChangePart, most_parts> parts;
   std::array<ChangeCounts, most_parts> changed;

@@ -49,6 +49,7 @@ class Stretch {
   }
 
   bool is_at_end() const noexcept { return left_ == 0; }
+  std::uint64_t left() const noexcept { return left_; }
 
   // Precondition: not at the end.
   const Entry& next() noexcept {

@@ -43,6 +43,7 @@ class PlanWriter {
     change(lane, operation, [touch](Operation& made) { made.touch = touch; });
   }
   void set_recorded(std::size_t mark, std::uint64_t bytes) { marks_[mark].recorded_bytes = bytes; }
+  void set_mapped(std::size_t mark, std::uint64_t bytes) { marks_[mark].mapped_bytes = bytes; }
   void end_lane(std::uint32_t lane) { lanes_[lane].ends = 1; }
   // Writes the header, with the counts of what was added. No calls after it.
   Header finish(Header header);

@@ -113,7 +113,7 @@ void RecordedOrder::perform(const Operation& operation) {
   if (operation.is_control()) return control(operation);
   if (tells(operation)) {
     SystemCalls::begin();
-    tell_allocator(operation);
+    tell(operation);
     return SystemCalls::end();
   }
   Slot& slot = stage_.slot_of(operation);
@@ -150,7 +150,10 @@ void RecordedOrder::take_reading(std::uint32_t mark) {
   const auto due_ns = static_cast<std::uint64_t>(static_cast<double>(recorded_ns) * pace_);
   const auto now_ns = figures::now_ns() - start_ns_;
   if (now_ns < due_ns) sleep_for(due_ns - now_ns);
-  mark_bytes_[mark] = static_cast<double>(heap_bytes(figures::anonymous_memory().resident_bytes));
+  const auto bytes = heap_bytes(figures::anonymous_memory().resident_bytes);
+  // Like is compared with like: what the program mapped by itself no allocator changes.
+  mark_bytes_[mark] = static_cast<double>(bytes + marks[mark].mapped_bytes);
+  if (act_ != nullptr && mark == act_at_) act_(stage_, bytes);
 }
 
 void RecordedOrder::begin_next_turn() {
@@ -193,12 +196,13 @@ void RecordedOrder::report(figures::Report& report) const {
   }
   const auto from_ns = marks.size() == 0 ? 0 : marks[0].time_ns;
   const auto end_ns = std::max(stage_.plan().header().end_ns, from_ns + 1);
-  const auto end = static_cast<double>(heap_bytes(last_.resident_bytes));
+  const auto mapped = marks.size() == 0 ? 0 : marks[marks.size() - 1].mapped_bytes;
+  const auto end = static_cast<double>(heap_bytes(last_.resident_bytes) + mapped);
   report.figure("peak_bytes", std::max(peak, end));
   report.figure("highest_bytes", highest);
   report.figure("mean_bytes", area > 0 ? area / static_cast<double>(end_ns - from_ns) : end);
   report.figure("end_bytes", end);
-  report.figure("idle_bytes", static_cast<double>(heap_bytes(idle_bytes_)));
+  report.figure("idle_bytes", static_cast<double>(heap_bytes(idle_bytes_) + mapped));
   report.figure("faults", static_cast<double>(faults_));
   report.figure("elapsed_ns", static_cast<double>(elapsed_ns_));
   system_calls_.report(report);

@@ -22,6 +22,13 @@ class RecordedOrder {
   // give memory back by the clock.
   RecordedOrder(Stage& stage, std::uint64_t idle_ns, double pace);
 
+  // What is done at a mark, while all threads stand still; resident_bytes: of the heap.
+  using AtMark = void (*)(Stage& stage, std::uint64_t resident_bytes);
+  void at_mark(std::uint32_t mark, AtMark act) noexcept {
+    act_at_ = mark;
+    act_ = act;
+  }
+
   void run();
   void report(figures::Report& report) const;
 
@@ -55,6 +62,8 @@ class RecordedOrder {
   Stretch<Turn> turns_;  // of the thread that has the turn, as what follows
   Turn turn_;
   bool is_over_ = false;
+  std::uint32_t act_at_ = 0;
+  AtMark act_ = nullptr;
   std::uint64_t start_faults_ = 0;
   std::uint64_t faults_ = 0;
   SystemCalls system_calls_;

@@ -9,8 +9,22 @@ namespace heapwright::replay {
 
 using trace::EventKind;
 
-RowMaker::RowMaker(const order::Source& source, std::uint32_t slice_events)
-    : decoder_(source.make_decoder()), slice_events_(slice_events) {}
+namespace {
+
+constexpr std::uint64_t private_anonymous = 0x22;  // MAP_PRIVATE | MAP_ANONYMOUS
+constexpr std::uint64_t shared = 0x01;
+
+// Whether what mmap was asked for is memory of the process's own. usable: protection | flags << 8; older
+// traces do not have it.
+bool is_own_memory(std::uint64_t usable) noexcept {
+  const auto flags = usable >> 8U;
+  return (flags & private_anonymous) == private_anonymous && (flags & shared) == 0;
+}
+
+}  // namespace
+
+RowMaker::RowMaker(const order::Source& source, std::uint32_t slice_events, bool with_phases)
+    : decoder_(source.make_decoder()), slice_events_(slice_events), with_phases_(with_phases) {}
 
 void RowMaker::make(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
   piece.rows.clear();
@@ -43,6 +57,13 @@ void RowMaker::add(std::size_t index, std::vector<Row>& rows) const {
     rows.push_back(row);
     return;
   }
+  if (trace::changes_mappings(kind)) return add_mapping(index, row, rows);
+  if (with_phases_ && trace::is_annotation(kind)) {
+    row.step = Step::says;
+    if (kind == EventKind::annotation_text) row.address = batch_.usable[index];
+    rows.push_back(row);
+    return;
+  }
   if (trace::is_release(kind)) {
     row.step = Step::releases;
     if (row.address != 0) rows.push_back(row);
@@ -66,6 +87,21 @@ void RowMaker::add(std::size_t index, std::vector<Row>& rows) const {
     row.step = Step::moves_to;
   }
   row.time_ns = end_ns;
+  rows.push_back(row);
+}
+
+void RowMaker::add_mapping(std::size_t index, Row row, std::vector<Row>& rows) const {
+  if (row.kind == EventKind::mprotect_ || row.kind == EventKind::madvise_ || row.address == 0) return;
+  row.step = Step::unmaps;
+  if (row.kind == EventKind::mremap_) {
+    Row old = row;
+    old.address = batch_.old_address[index];
+    old.size = batch_.usable[index];
+    rows.push_back(old);
+  }
+  const bool is_made =
+      row.kind == EventKind::mremap_ || (row.kind == EventKind::mmap_ && is_own_memory(batch_.usable[index]));
+  if (is_made) row.step = Step::maps;
   rows.push_back(row);
 }
 

@@ -21,6 +21,9 @@ enum class Step : std::uint8_t {
   moves_to,
   fails,  // no block was handed out
   tells,  // malloc_trim, mallopt
+  maps,   // private memory of no file, by itself
+  unmaps,
+  says,  // that a phase ends, or a piece of its name, in address and size
 };
 
 // time_ns: the call's begin; its end where a block is made.
@@ -55,7 +58,8 @@ class Piece {
 // One for each decoding thread.
 class RowMaker {
  public:
-  RowMaker(const order::Source& source, std::uint32_t slice_events);
+  // with_phases: there are rows of phases' ends as well.
+  RowMaker(const order::Source& source, std::uint32_t slice_events, bool with_phases = false);
 
   // Replaces the piece's rows by those of the job's chunk, from `first_event` on: all, or a slice. A damaged
   // chunk has none.
@@ -64,10 +68,12 @@ class RowMaker {
 
  private:
   void add(std::size_t index, std::vector<Row>& rows) const;
+  void add_mapping(std::size_t index, Row row, std::vector<Row>& rows) const;
 
   std::unique_ptr<order::ChunkDecoder> decoder_;
   trace::EventBatch batch_;
   std::uint32_t slice_events_;
+  bool with_phases_;
   std::uint64_t damaged_chunks_ = 0;
 };
 

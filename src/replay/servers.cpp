@@ -167,4 +167,6 @@ void serve(const Operation& operation, Slot& slot) noexcept {
   release(operation, slot);
 }
 
+void reset_arena(const Operation& operation) noexcept { reset(part_of(operation)); }
+
 }  // namespace heapwright::replay

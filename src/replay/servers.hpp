@@ -62,12 +62,13 @@ class Servers {
 
 // What is left of a call that a change leaves out. Here, since a call's cost is about that of malloc's.
 inline void leave_out(const Operation& operation, Slot& slot) noexcept {
-  if (operation.moves()) return;
+  if (operation.keeps()) return;
   slot.block = nullptr;
   slot.touched_pages = 0;
 }
 
-// What any other changed operation does. Ends the process when it is none.
+// What any other changed operation does to its block. Ends the process when it is none.
 [[gnu::noinline]] void serve(const Operation& operation, Slot& slot) noexcept;
+void reset_arena(const Operation& operation) noexcept;
 
 }  // namespace heapwright::replay

@@ -68,7 +68,7 @@ inline void call_heap(const Operation& operation, Slot& slot) noexcept {
   } else if (trace::is_release(kind) && slot.block != nullptr) {
     release_block(operation, slot.block);
     slot.block = nullptr;
-  } else if (operation.kind == serve_nothing || operation.kind == serve_drop) {
+  } else if (operation.is_left_out()) {
     leave_out(operation, slot);
   } else {
     serve(operation, slot);
@@ -86,12 +86,18 @@ inline void touch(const Operation& operation, Slot& slot) noexcept {
 
 // The slot's generation behind the operation.
 inline std::uint32_t generation_after(const Operation& operation) noexcept {
-  return operation.generation + (operation.moves() ? 2 : 1);
+  return operation.generation + (operation.keeps() ? 2 : 1);
 }
 
+// It is about no block.
 inline bool tells(const Operation& operation) noexcept {
   return operation.event_kind() == trace::EventKind::malloc_trim_ ||
-         operation.event_kind() == trace::EventKind::mallopt_;
+         operation.event_kind() == trace::EventKind::mallopt_ || operation.serving() == serve_reset;
+}
+
+// Precondition: it tells something.
+inline void tell(const Operation& operation) noexcept {
+  operation.serving() == serve_reset ? reset_arena(operation) : tell_allocator(operation);
 }
 
 }  // namespace heapwright::replay

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "replay/json_series.hpp"
 #include "replay/stage.hpp"
 #include "trace/event.hpp"
 
@@ -11,17 +12,6 @@ namespace heapwright::replay {
 namespace {
 
 constexpr std::size_t window_operations = 16384;
-
-template <typename Values, typename Value>
-void put_series(std::string& json, const char* name, const Values& values, Value value) {
-  json += std::string("\"") + name + "\":[";
-  const char* separator = "";
-  for (const auto& entry : values) {
-    json += separator + std::to_string(value(entry));
-    separator = ",";
-  }
-  json += "],";
-}
 
 }  // namespace
 
@@ -35,14 +25,15 @@ TimeSums::TimeSums(const PlanFile& plan, OperationTimes& times) : stacks_(plan.h
     Stretch<std::uint32_t> next_stack;
     next_operation.open(plan, lane.offset, lane.count, operations.data(), window_operations);
     next_stack.open(plan, lane.stacks_offset, lane.count, stacks.data(), window_operations);
-    while (!next_operation.is_at_end()) add(next_operation.next(), next_stack.next(), *time++);
+    const bool counts = number != plan.header().background_lane;
+    while (!next_operation.is_at_end()) add(next_operation.next(), next_stack.next(), *time++, counts);
   }
 }
 
-void TimeSums::add(const Operation& operation, std::uint32_t stack, const OperationTime& time) {
+void TimeSums::add(const Operation& operation, std::uint32_t stack, const OperationTime& time, bool counts) {
   if (!time.is_known()) return;
   if (stack >= stacks_.size()) refuse_damaged();
-  ++stacks_[stack].calls;
+  stacks_[stack].calls += counts ? 1 : 0;
   stacks_[stack].ticks += time.call_ticks() + time.touch_ticks();
   const std::uint64_t size = operation.kind == serve_take ? 0 : operation.size;
   groups_[{static_cast<std::uint8_t>(operation.kind), std::bit_ceil(size)}].add(time.call_ticks());

@@ -38,7 +38,8 @@ class TimeSums {
   std::string json() const;
 
  private:
-  void add(const Operation& operation, std::uint32_t stack, const OperationTime& time);
+  // counts: it is one of the recorded calls, and not what a change adds.
+  void add(const Operation& operation, std::uint32_t stack, const OperationTime& time, bool counts);
 
   std::vector<OfStack> stacks_;
   std::map<Group, CallTimes> groups_;

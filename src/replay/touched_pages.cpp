@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "replay/page_runs.hpp"
 #include "trace/damage.hpp"
 
 namespace heapwright::replay {
@@ -11,19 +12,6 @@ namespace {
 constexpr std::uint64_t page = trace::residency_unit_bytes;
 constexpr std::uint64_t whole = 254;
 
-// Pages of [begin, end) in the runs from `first` on that were in memory or swapped out. Runs and the ranges
-// asked for rise: `first` moves along.
-std::uint64_t touched_in(const std::vector<trace::PageRun>& runs, std::size_t& first, std::uint64_t begin,
-                         std::uint64_t end) {
-  while (first < runs.size() && runs[first].end <= begin) ++first;
-  std::uint64_t bytes = 0;
-  for (auto at = first; at < runs.size() && runs[at].begin < end; ++at) {
-    if (runs[at].kind == trace::PageKind::file) continue;
-    bytes += std::min(end, runs[at].end) - std::max(begin, runs[at].begin);
-  }
-  return bytes / page;
-}
-
 }  // namespace
 
 TouchedPages::TouchedPages(const order::Source& source, std::uint64_t from_ns) : source_(source) {
@@ -31,13 +19,13 @@ TouchedPages::TouchedPages(const order::Source& source, std::uint64_t from_ns) :
   while (next_scan_ + 1 < scans.size() && scans[next_scan_ + 1].end_ns < from_ns) ++next_scan_;
 }
 
-void TouchedPages::pass() {
+trace::ResidencyScan TouchedPages::pass() {
   const auto& chunk = source_.scans()[next_scan_++];
   trace::ResidencyScan scan;
   try {
     scan = source_.decode(chunk);
   } catch (const trace::TraceError&) {
-    return;
+    return {};
   }
   const auto looked_to = scan.windows.empty() ? 0 : scan.windows.back().end;
   std::size_t run = 0;
@@ -46,8 +34,9 @@ void TouchedPages::pass() {
     const auto end = (address + block.size) / page * page;
     // A block that was made during the scan may have had other pages when they were looked at.
     if (block.made_ns >= chunk.begin_ns || end > looked_to) continue;
-    see(touched_in(scan.runs, run, begin, end), block);
+    see(resident_in(scan.runs, run, begin, end) / page, block);
   }
+  return scan;
 }
 
 std::uint8_t TouchedPages::make(std::uint64_t address, const Large& block) {

@@ -26,8 +26,9 @@ class TouchedPages {
   std::uint64_t next_ns() const noexcept {
     return next_scan_ < source_.scans().size() ? source_.scans()[next_scan_].end_ns : UINT64_MAX;
   }
-  // Looks at it. Preconditions: all blocks that live at next_ns() were told, and no others; there is one.
-  void pass();
+  // Looks at it, and gives it back; without windows when it is damaged. Preconditions: all blocks that live
+  // at next_ns() were told, and no others; there is one.
+  trace::ResidencyScan pass();
 
   struct Large {
     std::uint64_t size = 0;

@@ -92,6 +92,10 @@ void EarlierBlocks::add(std::uint32_t lane, const Row& row) {
       return put(lane, row);
     case Step::fails:
       return;
+    case Step::maps:
+    case Step::unmaps:
+    case Step::says:
+      return;
     case Step::tells:
       if (row.kind == trace::EventKind::mallopt_) settings_.push_back({lane, row});
   }

@@ -8,18 +8,26 @@
 //   small vector|small_vector [ROUNDS]     many short vectors, with their elements on the heap or inside
 //   sessions heap|segregate [ROUNDS]       a few that stay among many that go, and then larger blocks
 //   queue heap|buffer_cache [ROUNDS]       buffers of varying size, a few at once
+//   tables heap|deferred_free [ROUNDS]     a table goes, the next one is built, and then there is time
+//   leftovers heap|exit_policy [ROUNDS]    a table that lives as long as the process
+//   requests heap|arena [ROUNDS]           phases full of short-lived blocks
 // What lives beside the trees stays on the heap. Prints a sum, which is the same for all ways.
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
+#include "heapwright/annotate.h"
 #include "heapwright/arena.hpp"
 #include "heapwright/buffer_cache.hpp"
+#include "heapwright/deferred_free.hpp"
 #include "heapwright/heap.h"
 #include "heapwright/node_pool.hpp"
 #include "heapwright/small_vector.hpp"
@@ -277,11 +285,77 @@ unsigned long work_on_sessions(unsigned rounds, bool is_apart) {
   return sum;
 }
 
+[[gnu::noinline]] char* make_row() {
+  constexpr std::size_t row_bytes = 200;
+  return static_cast<char*>(std::memset(std::malloc(row_bytes), 1, row_bytes));
+}
+
+struct Table {
+  explicit Table(std::size_t count) {
+    rows.reserve(count);
+    for (std::size_t row = 0; row < count; ++row) rows.push_back(make_row());
+  }
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+  ~Table() {
+    for (char* row : rows) std::free(row);
+  }
+  std::vector<char*> rows;
+};
+
+// Between two readings of the memory, and longer than a background thread sleeps.
+void wait() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
+
+constexpr std::size_t rows_of_a_table = 20'000;
+
+unsigned long work_on_tables(unsigned rounds, bool is_deferred) {
+  heapwright::deferred_free queue({.has_background_thread = is_deferred});
+  std::unique_ptr<Table> table;
+  unsigned long sum = 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    if (is_deferred && table != nullptr) queue.defer(std::move(table));
+    table.reset();
+    table = std::make_unique<Table>(rows_of_a_table);
+    sum += static_cast<unsigned long>(table->rows[round][7]);
+    wait();
+  }
+  return sum;
+}
+
+unsigned long work_on_leftovers(unsigned rounds, bool is_left) {
+  using heapwright::exit_policy;
+  const auto policy = is_left ? exit_policy::bury : exit_policy::destroy;
+  static const heapwright::lives_until_exit<Table> table(policy, rounds * rows_of_a_table / 10);
+  return static_cast<unsigned long>(table->rows[rounds][7]);
+}
+
+// Whoever frees each of them has one at a time; an arena has all of a phase.
+unsigned long work_on_requests(unsigned rounds, bool is_arena) {
+  heapwright::arena own;
+  unsigned long sum = 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    {
+      const heapwright::annotated_phase phase("request");
+      for (std::size_t row = 0; row < rows_of_a_table; ++row) {
+        char* block = is_arena ? static_cast<char*>(own.allocate(200, 8)) : make_row();
+        sum += static_cast<unsigned long>(*static_cast<char*>(std::memset(block, 1, 200)));
+        if (!is_arena) std::free(block);
+      }
+      wait();
+    }
+    own.reset();
+  }
+  return sum;
+}
+
 unsigned long work(std::string_view load, std::string_view how, unsigned times) {
   if (load == "trees") return work_on_trees(times);
   if (load == "buffers") return work_on_buffers(times, how == "reserve");
   if (load == "vectors") return work_on_vectors(times, how == "reserve");
   if (load == "sessions") return work_on_sessions(times, how == "segregate");
+  if (load == "tables") return work_on_tables(times, how == "deferred_free");
+  if (load == "leftovers") return work_on_leftovers(times, how == "exit_policy");
+  if (load == "requests") return work_on_requests(times, how == "arena");
   if (load == "queue") return how == "heap" ? work_on_queue(times) : work_on_cached_queue(times);
   if (how == "vector") return work_on_small<std::vector<std::uint32_t>>(times);
   return work_on_small<SmallVector>(times);

@@ -12,7 +12,7 @@ namespace {
 
 std::string refusal_of(const char* text) {
   try {
-    parts_of(text);
+    changes_of(text);
   } catch (const trace::TraceError& error) {
     return error.what();
   }
@@ -20,15 +20,30 @@ std::string refusal_of(const char* text) {
 }
 
 TEST(Changes, AreReadFromOneWord) {
-  const auto parts = parts_of("arena+small_vector:64+reserve");
-  ASSERT_EQ(parts.size(), 3u);
+  const auto request = changes_of("arena:phase=a load+small_vector:64+reserve+deferred_free");
+  const auto& parts = request.parts;
+  ASSERT_EQ(parts.size(), 4u);
   EXPECT_EQ(parts[0].change, Change::arena);
   EXPECT_EQ(parts[1].change, Change::small_vector);
-  EXPECT_EQ(parts[1].bytes, 64u);
+  EXPECT_EQ(parts[1].number, 64u);
   EXPECT_EQ(parts[2].change, Change::reserve);
+  EXPECT_EQ(parts[3].change, Change::deferred_free);
+  EXPECT_EQ(parts[3].number, usual_wait_ms);
+  EXPECT_EQ(request.phases, (std::vector<std::string>{"a load", "", "", ""}));
+  EXPECT_TRUE(request.has_phases() && request.puts_off());
+  EXPECT_EQ(changes_of("deferred_free:250").parts[0].number, 250u);
+  EXPECT_FALSE(changes_of("arena+exit_policy").has_phases());
+  EXPECT_FALSE(changes_of("arena+exit_policy").puts_off());
   EXPECT_NE(refusal_of("arenas").find("no change arenas; there are: arena, node_pool"), std::string::npos);
   EXPECT_NE(refusal_of("").find("there are"), std::string::npos);
-  EXPECT_NE(refusal_of("arena:8").find("small_vector alone"), std::string::npos);
+  EXPECT_NE(refusal_of("reserve:8").find("reserve takes nothing behind a colon"), std::string::npos);
+  for (const char* wrong : {"arena:8", "arena:", "arena:phase="}) {
+    EXPECT_NE(refusal_of(wrong).find("as arena:phase=load"), std::string::npos) << wrong;
+  }
+  for (const char* wrong : {"deferred_free:", "deferred_free:0", "deferred_free:60001"}) {
+    EXPECT_NE(refusal_of(wrong).find("milliseconds that a block waits, 1 to 60000"), std::string::npos)
+        << wrong;
+  }
   EXPECT_NE(refusal_of("arena+arena+arena+arena+arena").find("at most 4"), std::string::npos);
   for (const char* wrong : {"small_vector", "small_vector:", "small_vector:0", "small_vector:5000",
                             "small_vector:8x", "small_vector:99999999999"}) {

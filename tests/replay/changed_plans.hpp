@@ -18,7 +18,7 @@ namespace heapwright::replay {
 // The call stack of the sites.
 inline constexpr std::uint32_t chosen = 2;
 
-inline ChangeRequest request_of(ChangePart part) { return {{part}, {0, 0, 1}}; }
+inline ChangeRequest request_of(ChangePart part) { return {{part}, {0, 0, 1}, {}}; }
 inline ChangeRequest request_of(Change change) { return request_of(ChangePart{change, 0}); }
 
 inline std::vector<unsigned> kinds_of(const PlanOf& plan, std::uint32_t lane) {

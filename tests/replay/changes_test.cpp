@@ -145,8 +145,8 @@ TEST(Changes, AreMadeTogetherEachToItsOwnSites) {
   trace.realloc(0, 500, 0x2000, 0x4000, 400, grows);
   trace.free(0, 600, 0x4000);
   trace.free(0, 700, 0x1000);
-  const ChangeRequest request{{{Change::arena, 0}, {Change::reserve, 0}, {Change::arena, 0}},
-                              {0, 0, 1, 2, 3}};
+  const ChangeRequest request{
+      {{Change::arena, 0}, {Change::reserve, 0}, {Change::arena, 0}}, {0, 0, 1, 2, 3}, {}};
   const PlanOf plan(trace, request);
   const std::vector<unsigned> expected = {
       serve_make,    number_of(trace::EventKind::malloc_), serve_make + 2, serve_last + 2,
@@ -170,7 +170,7 @@ TEST(Changes, OfWhichOneIsForNothingAreRefusedByItsName) {
   auto trace = trace_of_threads(1);
   trace.malloc(0, 100, 0x1000, 100, chosen);
   try {
-    const PlanOf plan(trace, {{{Change::arena, 0}, {Change::reserve, 0}}, {0, 0, 1, 2}});
+    const PlanOf plan(trace, {{{Change::arena, 0}, {Change::reserve, 0}}, {0, 0, 1, 2}, {}});
     FAIL();
   } catch (const trace::TraceError& error) {
     EXPECT_STREQ(error.what(), "reserve: no block of these sites grows: there is nothing to reserve");

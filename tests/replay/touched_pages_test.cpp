@@ -68,7 +68,7 @@ TEST(TouchedPages, WhatWasJoinedIsTouchedAsItsLastBlock) {
   trace.free(0, 3'000, 0x100000);
   scan(trace, 10'000, 0x900000, 500);
   trace.free(0, 30'000, 0x900000);
-  const PlanOf plan(trace, {{{Change::reserve, 0}}, {0, 0, 1}});
+  const PlanOf plan(trace, {{{Change::reserve, 0}}, {0, 0, 1}, {}});
   const auto operations = plan.operations(0);
   EXPECT_EQ(operations[0].size, 1000 * page);
   EXPECT_EQ(touched_pages(operations[0]), 500u);

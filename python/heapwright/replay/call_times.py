@@ -12,11 +12,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 from heapwright.measure.runner import Arm
-from heapwright.model.sites import Site, Sites
-from heapwright.replay.decision import LEAST_DIFFERENCE
+from heapwright.model.sites import Sites
+from heapwright.replay.site_differences import Sum, differing, named, relative_noise, total
 
 # So many calls must be slower than a percentile for it to be known.
 _LEAST_SLOWER = 10
@@ -24,24 +24,17 @@ _PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))
 Document = dict[str, Any]
 
 
-class SiteTime(NamedTuple):
-    """All runs' least times of a site's calls."""
-
-    calls: int = 0
-    ns: float = 0.0
-
-
 @dataclass(slots=True)
 class CallTimes:
     """What one candidate's calls take."""
 
-    sites: dict[int, SiteTime] = field(default_factory=dict)
+    sites: dict[int, Sum] = field(default_factory=dict)
     functions: list[Document] = field(default_factory=list)
 
     @property
     def ns(self) -> float:
         """Of all sites."""
-        return sum(site.ns for site in self.sites.values())
+        return total(self.sites)
 
 
 def read(text: str, runs: Sequence[Mapping[str, Any]], site_of_stack: Sequence[int]) -> CallTimes:
@@ -51,8 +44,8 @@ def read(text: str, runs: Sequence[Mapping[str, Any]], site_of_stack: Sequence[i
     found = CallTimes()
     for stack, calls, ticks in zip(sums["stacks"], sums["stack_calls"], sums["stack_ticks"], strict=True):
         number = site_of_stack[stack] if stack < len(site_of_stack) else 0
-        before = found.sites.get(number, SiteTime())
-        found.sites[number] = SiteTime(before.calls + calls, before.ns + ticks * ns)
+        before = found.sites.get(number, Sum())
+        found.sites[number] = Sum(before.pieces + calls, before.amount + ticks * ns)
     found.functions = [_function(group, ns) for group in sums["groups"]]
     return found
 
@@ -74,54 +67,25 @@ def _function(group: Mapping[str, Any], ns: float) -> Document:
 
 
 def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites: Sites) -> Document:
-    """own beside the reference: the sites whose difference is larger than noise, the largest first.
-
-    A site's noise is the difference of the reference's two measurements there, or, where that is larger,
-    twice the average share that such differences have in the time; at least LEAST_DIFFERENCE of its time.
-    """
-    apart = sum(
-        abs(time.ns - control.sites.get(number, SiteTime()).ns) for number, time in reference.sites.items()
-    )
-    relative = max(2 * apart / max(reference.ns, 1), LEAST_DIFFERENCE)
+    """own beside the reference, and the sites that make the difference."""
     whole = own.ns - reference.ns
-    records = []
-    for number, time in own.sites.items():
-        before = reference.sites.get(number, SiteTime())
-        again = control.sites.get(number, SiteTime())
-        noise = max(abs(before.ns - again.ns), relative * max(before.ns, time.ns))
-        difference = time.ns - before.ns
-        if abs(difference) <= noise:
-            continue
-        records.append(
-            {
-                **_named(sites[number]),
-                "calls": time.calls,
-                "ns": time.ns,
-                "reference_ns": before.ns,
-                "difference_ns": difference,
-                "noise_ns": noise,
-                "share": difference / whole if whole else 0.0,
-            }
-        )
-    records.sort(key=lambda record: -abs(record["difference_ns"]))
     return {
         "ns": own.ns,
         "reference_ns": reference.ns,
         "difference_ns": whole,
-        "noise_ns": relative * max(reference.ns, own.ns),
-        "sites": records,
-    }
-
-
-def _named(site: Site) -> Document:
-    location = site.location
-    return {
-        "site": site.number,
-        "function": location.function,
-        "file": location.file,
-        "line": location.line,
-        "library": location.library,
-        "name": str(site),
+        "noise_ns": relative_noise(reference.sites, control.sites) * max(reference.ns, own.ns),
+        "sites": [
+            {
+                **named(sites[one.number]),
+                "calls": one.own.pieces,
+                "ns": one.own.amount,
+                "reference_ns": one.reference.amount,
+                "difference_ns": one.difference,
+                "noise_ns": one.noise,
+                "share": one.difference / whole if whole else 0.0,
+            }
+            for one in differing(own.sites, reference.sites, control.sites)
+        ],
     }
 
 

@@ -18,14 +18,14 @@ from heapwright.model.sites import Site
 from heapwright.report import units
 
 # Behind it comes another change: names of functions and libraries have a + as well.
-_NEXT = re.compile(r"\+(?=[a-z_]+(?::\d+)?@)")
+_NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|phase=[^@+]*))?@)")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """What is done to the blocks of some sites.
 
-    words: as the replay's program takes it (arena, small_vector:64).
+    words: as the replay's program takes it (arena, small_vector:64, arena:phase=load).
     """
 
     words: str
@@ -117,10 +117,18 @@ _COUNTS = (
     "moved_by_others",
     "foreign_moves",
     "never_freed",
+    "outlived",
+    "most_waiting_bytes",
+    "freed_by_caller",
 )
 
 
-_DONE = {"small_vector": "not made", "reserve": "made once"}
+_DONE = {
+    "small_vector": "not made",
+    "reserve": "made once",
+    "deferred_free": "freed later",
+    "exit_policy": "not freed",
+}
 
 
 def _about_events(record: Mapping[str, Any]) -> str:
@@ -132,6 +140,11 @@ def _about_events(record: Mapping[str, Any]) -> str:
             "twice what they hold, and the copying is not in it"
         ),
         "small_vector": f"{units.counted(count, 'call')} gone; that their owners are larger is not in it",
+        "deferred_free": (
+            f"{units.counted(count, 'row')} of frees handed to another thread, at most "
+            f"{units.size(record['most_waiting_bytes'])} waited"
+        ),
+        "exit_policy": "the time to find what to free is not in it",
     }
     return words.get(record["change"], "")
 
@@ -155,6 +168,12 @@ def note(record: Mapping[str, Any], is_one_of_several: bool = False) -> str:
     if record["foreign_moves"]:
         moves = units.counted(record["foreign_moves"], "realloc")
         parts.append(f"{moves} there of blocks from elsewhere, as recorded")
+    if record["outlived"]:
+        blocks = units.counted(record["outlived"], "block")
+        parts.append(f"{blocks} left with the heap: they live on behind the end of the phase")
+    if record["freed_by_caller"]:
+        blocks = units.counted(record["freed_by_caller"], "block")
+        parts.append(f"{blocks} freed by their own thread after all: too many waited, or it ended")
     if record["never_freed"]:
         parts.append(f"{units.counted(record['never_freed'], 'block')} never freed")
     title = f"{record['text']} ({record['change']})" if is_one_of_several else record["text"]

@@ -23,7 +23,7 @@ BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 # A share of the reference's figure; less is nothing to change an allocator for.
 LEAST_DIFFERENCE = 0.01
 # The recording knows the memory at its end, and not what it is after a while.
-_AT_THE_END = {"idle_bytes": "end_bytes"}
+AT_THE_END = {"idle_bytes": "end_bytes"}
 
 
 class Figure(NamedTuple):
@@ -45,6 +45,9 @@ FIGURES = (
     Figure("end_bytes", "end", "bytes", True, "less memory at the end"),
     Figure("idle_bytes", "after idle", "bytes", True, "less memory when idle", is_shown=False),
     Figure("p999_ns", "p99.9", "ns", False, "a shorter tail"),
+    Figure(
+        "longest_frees_ns", "longest frees", "ns", False, "a shorter longest row of frees", is_shown=False
+    ),
 )
 
 
@@ -63,8 +66,16 @@ def dry_of(runs: Sequence[Mapping[str, Any]]) -> Dry:
 class Table:
     """The figures of all candidates; the first is the reference, with its control behind it."""
 
-    def __init__(self, memory: Sequence[Arm], time: Sequence[Arm], dry: Dry, truth: Fidelity | None) -> None:
-        self.dry = dry
+    def __init__(
+        self,
+        memory: Sequence[Arm],
+        time: Sequence[Arm],
+        dry: Mapping[str, Dry],
+        truth: Fidelity | None,
+    ) -> None:
+        """dry: by change, where its plan has other operations than the recording's, which is under ""."""
+        self.dry = dry.get("", Dry())
+        self._dry = dry
         self._truth = truth
         self._arms = {True: memory, False: time}
 
@@ -78,14 +89,16 @@ class Table:
             reference = self._summary(figure, [measured[0], *control])
             own = reference if number == 0 else self._summary(figure, [measured[number]])
             if own is not None:
-                found[figure.key] = self._record(figure, own, reference, number == 0)
+                error = self._error(figure, measured[number])
+                found[figure.key] = self._record(figure, own, reference, number == 0, error)
         return found
 
     def _values(self, figure: Figure, arm: Arm) -> list[float]:
         if arm.failure:
             return []
         if figure.key == "time_ns":
-            return [float(run["cpu_ns"]) - self.dry.cpu_ns for run in arm.runs]
+            dry = self._dry_of(arm)
+            return [float(run["cpu_ns"]) - dry.cpu_ns for run in arm.runs]
         return [float(run[figure.key]) for run in arm.runs]
 
     def _summary(self, figure: Figure, arms: Sequence[Arm]) -> Summary | None:
@@ -93,7 +106,7 @@ class Table:
         return statistics.summarize(values) if values else None
 
     def _record(
-        self, figure: Figure, own: Summary, reference: Summary | None, is_reference: bool
+        self, figure: Figure, own: Summary, reference: Summary | None, is_reference: bool, error: float
     ) -> dict[str, Any]:
         shift = self._shift(figure)
         record: dict[str, Any] = {"value": max(own.median + shift, 0.0), **asdict(own)}
@@ -113,15 +126,16 @@ class Table:
             **record,
             "difference": difference,
             "relative_difference": difference / whole if whole > 0 else 0.0,
-            "verdict": self._verdict(figure, own, reference, difference),
+            "verdict": self._verdict(figure, own, reference, error),
         }
 
-    def _verdict(self, figure: Figure, own: Summary, reference: Summary, difference: float) -> str:
+    def _verdict(self, figure: Figure, own: Summary, reference: Summary, error: float) -> str:
+        difference = own.median - reference.median
         if min(own.runs, reference.runs) < 2:
             return UNKNOWN
         is_noise = statistics.are_equal(own, reference, reference.noise)
         whole = reference.median + self._shift(figure)
-        if is_noise or abs(difference) <= max(self._error(figure), LEAST_DIFFERENCE * whole):
+        if is_noise or abs(difference) <= max(error, LEAST_DIFFERENCE * whole):
             return SAME
         return BETTER if difference < 0 else WORSE
 
@@ -129,18 +143,32 @@ class Table:
         """What the recorded process had beside the replay: memory when idle is compared at the end."""
         if self._truth is None or not figure.is_memory:
             return 0.0
-        key = _AT_THE_END.get(figure.key, figure.key)
+        key = AT_THE_END.get(figure.key, figure.key)
         same = next(f for f in FIGURES if f.key == key)
         arms = self._arms[True]
         reference = self._summary(same, [arm for arm in arms if arm.is_control or arm is arms[0]])
         return float(getattr(self._truth.recorded, key)) - reference.median if reference else 0.0
 
-    def _error(self, figure: Figure) -> float:
+    def _dry_of(self, arm: Arm) -> Dry:
+        return self._dry.get(getattr(arm.allocator, "change", ""), self.dry)
+
+    def _error(self, figure: Figure, arm: Arm) -> float:
         if figure.key == "time_ns":
-            return self.dry.range_ns
+            own = self._dry_of(arm)
+            return self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
         if self._truth is None or not figure.is_memory:
             return 0.0
-        return float(getattr(self._truth.errors, _AT_THE_END.get(figure.key, figure.key)))
+        return float(getattr(self._truth.errors, AT_THE_END.get(figure.key, figure.key)))
+
+
+def best_of(document: Mapping[str, Any], figure: Figure) -> Mapping[str, Any] | None:
+    """The candidate with least of it among those that are better than the reference."""
+    better = [
+        candidate
+        for candidate in document["candidates"]
+        if candidate["figures"].get(figure.key, {}).get("verdict") == BETTER
+    ]
+    return min(better, key=lambda c: float(c["figures"][figure.key]["value"]), default=None)
 
 
 # What --search weighs against each other.

@@ -22,18 +22,19 @@ Document = dict[str, Any]
 class Measured:
     """What the runs gave.
 
-    plan: what the program said of it; changes: what became of them; calls: of each candidate its call sites
-    and its functions; pace: the share of the recorded time, 0: full speed; untimed: why no call was timed,
-    None or empty where there is nothing to say;
-    window_calls: about so many, of a window in the recording; 0: all.
+    plan: what the program said of it; changes: what became of them; dry: as decision.Table's; calls: of each
+    candidate its call sites and its functions; held: and which sites hold its memory;
+    pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None or empty where
+    there is nothing to say; window_calls: about so many, of a window in the recording; 0: all.
     """
 
     plan: Mapping[str, Any]
     changes: Sequence[Document]
     memory: Sequence[Arm]
     time: Sequence[Arm]
-    dry: Sequence[Document]
+    dry: Mapping[str, Sequence[Document]]
     calls: Sequence[tuple[Document | None, list[Document] | None]]
+    held: Sequence[Document | None]
     runs: int
     pace: float
     untimed: str | None
@@ -43,7 +44,8 @@ class Measured:
 def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
     """The whole document."""
     truth = _fidelity(chosen, measured)
-    table = decision.Table(measured.memory, measured.time, decision.dry_of(measured.dry), truth)
+    dry = {change: decision.dry_of(runs) for change, runs in measured.dry.items()}
+    table = decision.Table(measured.memory, measured.time, dry, truth)
     candidates = _candidates(trace, measured, table, truth)
     plan = measured.plan
     return {
@@ -61,6 +63,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         "pace": measured.pace,
         "fidelity": _as_record(truth),
         "dry_cpu_ns": table.dry.cpu_ns,
+        "dry_range_ns": table.dry.range_ns,
         "reference": chosen.candidates[0].name,
         "is_recorded": chosen.is_recorded,
         "runs": measured.runs,
@@ -85,6 +88,7 @@ def _candidates(
             "figures": table.figures_of(number),
             "resident_bytes": _over_time(arm, truth),
             "call_sites": measured.calls[number][0],
+            "memory_sites": measured.held[number],
             "functions": measured.calls[number][1],
             "kernel": kernel.of_arms(arm, other),
         }

@@ -48,11 +48,17 @@ CHANGE = (
     Column("sites", Many("text")),
     Column("changed_blocks", about="Served so, or with fewer calls."),
     Column("changed_bytes"),
-    Column("change_events", about="Resets of arenas; steps of growth, or calls, that are gone."),
+    Column(
+        "change_events",
+        about="Resets of arenas; steps of growth, or calls, that are gone; rows of frees that are put off.",
+    ),
     Column("freed_by_others", about="By another thread than made them."),
     Column("moved_by_others", about="Reallocated by another thread, and left with the heap."),
     Column("foreign_moves", about="Reallocs there of blocks from elsewhere: as recorded."),
     Column("never_freed"),
+    Column("outlived", about="Lived on behind the end of their phase, and left with the heap."),
+    Column("most_waiting_bytes", about="Of blocks whose free was put off, at one moment."),
+    Column("freed_by_caller", about="Of these blocks, by their own thread: too many waited, or it ended."),
 )
 
 MOMENTS = (
@@ -93,6 +99,27 @@ CALL_SITES = (
     Column("difference_ns", "difference"),
     Column("noise_ns", "number"),
     Column("sites", Many(CALL_SITE), about="Those whose difference is larger than noise, the largest first."),
+)
+
+HELD_SITE = (
+    *CALL_SITE[:6],
+    Column("blocks", about="That live then."),
+    Column("bytes", "number", about="A page belongs to the blocks on it, by their bytes there."),
+    Column("reference_bytes", "number"),
+    Column("difference_bytes", "difference"),
+    Column("noise_bytes", "number"),
+    Column("share", "difference", about="Of the whole difference."),
+)
+
+HELD = (
+    Column("time_ns", "number", about="The moment at which the reference has most."),
+    Column("bytes", "number", about="Of the heap then."),
+    Column("reference_bytes", "number"),
+    Column("difference_bytes", "difference"),
+    Column("noise_bytes", "number"),
+    Column("unowned_bytes", "number", about="Of that, without any block: free pages, caches, tables."),
+    Column("unowned_difference_bytes", "difference"),
+    Column("sites", Many(HELD_SITE), about="Those whose difference is larger than noise, the largest first."),
 )
 
 _PERCENTILE = "Null with fewer than ten slower calls."
@@ -147,6 +174,7 @@ CANDIDATE = (
         about="At each of the moments, with what the process has beside its heap; empty after a failure.",
     ),
     Column("call_sites", "call_sites_or_null", about="Null for the reference and where not measured."),
+    Column("memory_sites", "held_or_null", about="Null for the reference and where not measured."),
     Column(
         "functions",
         "functions_or_null",
@@ -169,6 +197,7 @@ DOCUMENT = (
     ),
     Column("fidelity", "fidelity_or_null", about="Null where the recording does not tell."),
     Column("dry_cpu_ns", "number", about="What the replay itself takes, left out of time_ns."),
+    Column("dry_range_ns", "number", about="How far its runs lie apart."),
     Column("reference", "text", about="The candidate that the others are compared with."),
     Column("is_recorded", "flag", about="The reference is what the recording ran on."),
     Column("runs"),

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heapwright.replay import kernel_words, show
-from heapwright.replay.decision import BETTER, FIGURES, WORSE
+from heapwright.replay import kernel_words, show, site_words
+from heapwright.replay.decision import BETTER, FIGURES, WORSE, best_of
 from heapwright.report import html, units
 from heapwright.report.columns import Column, Record
 from heapwright.report.markup import Child, Markup, joined, tag
@@ -67,7 +67,7 @@ def _lines(document: Document) -> list[tuple[str, Sequence[float]]]:
     recorded = document["moments"]["recorded_bytes"]
     first = [("recorded", recorded)] if recorded else []
     measured = [c for c in document["candidates"] if c["resident_bytes"]]
-    best = [found["name"] for figure in FIGURES[:2] if (found := show.best_of(document, figure))]
+    best = [found["name"] for figure in FIGURES[:2] if (found := best_of(document, figure))]
     measured.sort(key=lambda c: (c["name"] != document["reference"], c["name"] not in best))
     return [*first, *((c["name"], c["resident_bytes"]) for c in measured[:_MOST_LINES])]
 
@@ -134,11 +134,19 @@ def _numbered(
 
 
 def _sites(document: Document, shown: show.Shown) -> list[Markup]:
-    title, *rest = show.about_sites(document, shown.sites) or [""]
-    if not title:
-        return []
-    items = [tag("li", line.strip()) for line in rest]
-    return [_section("Where the time differs", tag("p", title), tag("ul", *items, class_="sites"))]
+    both = {
+        "Where the time differs": site_words.about_times(document, shown.sites),
+        "Where the memory differs": site_words.about_memory(document, shown.sites),
+    }
+    return [
+        _section(
+            heading,
+            tag("p", lines[0]),
+            tag("ul", *(tag("li", line.strip()) for line in lines[1:]), class_="sites"),
+        )
+        for heading, lines in both.items()
+        if lines
+    ]
 
 
 def _latency(document: Document) -> list[Markup]:

@@ -24,7 +24,10 @@ _LIMIT_S = 24 * 3600.0
 
 
 class Maker:
-    """paths: of the plans, by the change's text; records: what became of the changes."""
+    """paths: of the plans, by the change's text; records: what became of the changes.
+
+    longer: the changes whose plans have other operations than the recording's.
+    """
 
     def __init__(
         self, program: Path, trace: Trace, candidate: Candidate, folder: Path, calls: int = 0
@@ -37,6 +40,7 @@ class Maker:
         self._folder = folder
         self.paths: dict[str, Path] = {}
         self.records: list[dict[str, Any]] = []
+        self.longer: list[str] = []
 
     def make(self, asked: Sequence[Change], step: Callable[[str], None]) -> dict[str, Any]:
         """What the program says of the plan without a change. MeasureError."""
@@ -53,6 +57,8 @@ class Maker:
             except MeasureError as error:
                 raise MeasureError(f"--change {change.text}: {error}") from None
             self.records += changes.as_records(change, plan_so)
+            if plan_so["operations"] != plan["operations"]:
+                self.longer.append(change.text)
         return plan
 
     def _plan(self, change: str, *words: str) -> dict[str, Any]:

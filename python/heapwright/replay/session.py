@@ -7,7 +7,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heapwright.measure import machine
@@ -15,12 +15,12 @@ from heapwright.measure.errors import MeasureError
 from heapwright.measure.program import RunFailedError, run_program
 from heapwright.measure.runner import Arm, arms_of, take_turns
 from heapwright.model import Trace
-from heapwright.replay import call_times, plans
+from heapwright.replay import call_times, held_memory, plans
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
 from heapwright.replay.document import Document, Measured, assemble
 
-MEMORY, TIME, DRY, TIMED = "recorded", "dependency", "dry", "timed"
+MEMORY, TIME, DRY, TIMED, HELD = "recorded", "dependency", "dry", "timed", "held"
 _TIME_BYTES = 8
 # The times of each operation are kept up to here without being asked for.
 MOST_TIMED = 20_000_000
@@ -69,6 +69,7 @@ class Session:
         self._changes = asked
         self._paths: dict[str, Path] = {}  # of plans, by change
         self._records: list[Document] = []  # of changes
+        self._dry_changes = [""]  # whose plans have a dry run of their own
         self._hung: set[str] = set()
         is_long = settings.calls and trace.event_count > settings.calls
         self._window_calls = settings.calls if is_long else 0
@@ -92,10 +93,12 @@ class Session:
         return max(0.1, 1 - cost_ns / threads / max(end.time_ns, 1))
 
     def _why_untimed(self) -> str | None:
-        """Why no operation's time is kept, empty where nobody wants it; None: each is."""
-        if self._settings.is_timed is False or self._settings.runs < 2:
+        """Why no operation's time is kept, empty where nobody wants them; None: each is."""
+        if self._settings.is_timed is False:
             return ""
-        events = self._trace.event_count
+        if self._runs_of_each < 2:
+            return "a single run does not measure them; --runs 2 without --quick does"
+        events = self._window_calls or self._trace.event_count
         if self._settings.is_timed is None and events > MOST_TIMED:
             return f"not measured by itself above {MOST_TIMED:,} calls; --sites 5 does"
         plan_bytes = plans.BYTES_PER_EVENT * (1 + len(self._changes))
@@ -108,8 +111,9 @@ class Session:
     def planned_runs(self) -> int:
         """The plans and every run."""
         orders = 3 if self._untimed is None else 2
-        runs = self._runs_of_each * (1 + orders * (len(self._chosen.candidates) + 1))
-        return 1 + len(self._changes) + runs
+        runs = self._runs_of_each * (len(self._dry_changes) + orders * (len(self._chosen.candidates) + 1))
+        holds = 0 if self._settings.is_timed is False else len(self._chosen.candidates) + 1
+        return 1 + len(self._changes) + runs + holds
 
     def run(self, progress: Progress) -> Document:
         """The document."""
@@ -127,10 +131,12 @@ class Session:
             )
             plan = maker.make(self._changes, step)
             self._paths, self._records = maker.paths, maker.records
+            self._dry_changes += maker.longer
             memory = self._runs(MEMORY, step)
             time = self._runs(TIME, step)
-            dry = self._dry(step)
+            dry = {change: self._dry(change, step) for change in self._dry_changes}
             calls = self._calls(Path(folder), step)
+            held = self._held(memory, plan["mark_ns"], step)
         measured = Measured(
             plan,
             self._records,
@@ -138,6 +144,7 @@ class Session:
             time,
             dry,
             calls,
+            held,
             self._runs_of_each,
             self._pace,
             self._untimed,
@@ -176,6 +183,25 @@ class Session:
         }
         return call_times.of_arms(arms, texts, self._trace.sites())
 
+    def _held(
+        self, memory: Sequence[Arm], marks_ns: Sequence[float], step: Callable[[str], None]
+    ) -> list[Document | None]:
+        """Which sites hold each candidate's memory."""
+        mark = None if self._settings.is_timed is False else held_memory.peak_mark(memory)
+        arms = arms_of(self._chosen.candidates)
+        if mark is None:
+            return [None] * len(self._chosen.candidates)
+        texts = {}
+        for place, (arm, before) in enumerate(zip(arms, memory, strict=True)):
+            step(f"memory by call site: {arm.allocator.name}")
+            if before.failure:
+                continue
+            words = [str(self._plan_of(arm)), HELD, str(mark), str(round(1000 * self._pace))]
+            text = self._output(arm, [str(self._program), "run", *words])
+            if text:
+                texts[place] = text
+        return held_memory.of_arms(arms, texts, marks_ns[mark], self._trace.sites())
+
     def _sums(self, arm: Arm, times: Path) -> str:
         """What the operations' times add up to, as the program says it."""
         command = [str(self._program), "times", str(self._plan_of(arm)), str(times)]
@@ -189,8 +215,8 @@ class Session:
         assert isinstance(arm.allocator, Candidate)
         return self._paths[arm.allocator.change]
 
-    def _dry(self, step: Callable[[str], None]) -> list[Document]:
-        arm = Arm(self._chosen.candidates[0], True)
+    def _dry(self, change: str, step: Callable[[str], None]) -> list[Document]:
+        arm = Arm(replace(self._chosen.candidates[0], change=change), True)
         for _ in range(self._runs_of_each):
             step("dry")
             if not arm.failure:
@@ -201,12 +227,18 @@ class Session:
         path = self._plan_of(arm)
         waits = [str(self._settings.idle_ms), str(round(1000 * self._pace))] if order == MEMORY else []
         command = [str(self._program), "run", str(path), order, *waits, *words]
+        text = self._output(arm, command)
+        if text:
+            arm.runs.append(json.loads(text))
+
+    def _output(self, arm: Arm, command: Sequence[str]) -> str:
+        """What a run says; empty after a failure, which is the arm's then."""
         try:
-            output = run_program(command, arm.allocator.environment(), self._settings.limit_s)
-            arm.runs.append(json.loads(output))
+            return run_program(command, arm.allocator.environment(), self._settings.limit_s)
         except RunFailedError as failure:
             if failure.code in _REFUSED:
                 raise MeasureError(failure.line) from None
             if failure.has_hung:
                 self._hung.add(arm.allocator.name)
             arm.failure = str(failure)
+            return ""

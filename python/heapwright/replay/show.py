@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright.replay import kernel_words
-from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE, Figure
+from heapwright.replay import kernel_words, site_words
+from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE, Figure, best_of
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import WORD, Column, Record
 
@@ -53,16 +53,6 @@ def rows(document: Mapping[str, Any]) -> list[Record]:
         {**candidate, "is_reference": candidate["name"] == document["reference"]}
         for candidate in document["candidates"]
     ]
-
-
-def best_of(document: Mapping[str, Any], figure: Figure) -> Mapping[str, Any] | None:
-    """The candidate with least of it among those that are better than the reference."""
-    better = [
-        candidate
-        for candidate in document["candidates"]
-        if candidate["figures"].get(figure.key, {}).get("verdict") == BETTER
-    ]
-    return min(better, key=lambda c: float(c["figures"][figure.key]["value"]), default=None)
 
 
 def verdict(document: Mapping[str, Any]) -> list[str]:
@@ -132,6 +122,24 @@ def about_touch(document: Mapping[str, Any]) -> str:
     )
 
 
+def about_frees(document: Mapping[str, Any]) -> list[str]:
+    """How long a thread frees at one go, where a change puts frees off."""
+    put_off = {change["text"] for change in document["changes"] if change["change"] == "deferred_free"}
+    lines = []
+    plain: Mapping[str, Any] = {}  # the candidate without a change, which comes before those with one
+    for candidate in document["candidates"]:
+        found = candidate["figures"].get("longest_frees_ns")
+        if not candidate["change"]:
+            plain = found or {}
+        elif candidate["change"] in put_off and found and plain:
+            lines.append(
+                f"{candidate['name']}: a thread's longest row of frees takes "
+                f"{units.duration(found['value'])} in heap calls, without the change "
+                f"{units.duration(plain['value'])}."
+            )
+    return lines
+
+
 def failures(document: Mapping[str, Any]) -> list[str]:
     """One line for each candidate that did not finish."""
     return [f"{c['name']} {c['failure']}" for c in document["candidates"] if c["failure"]]
@@ -153,46 +161,6 @@ class Shown(NamedTuple):
     sites: int = 5
     latency: bool = False
     kernel: bool = False
-
-
-def about_sites(document: Mapping[str, Any], limit: int) -> list[str]:
-    """Which call sites make the difference in time between the reference and the fastest other candidate."""
-    best = best_of(document, FIGURES[0]) or _least_time(document)
-    found = best["call_sites"] if best else None
-    if not best or not found or not limit:
-        return []
-    names = f"{best['name']} and {document['reference']}"
-    sites = found["sites"][:limit]
-    if not sites:
-        return [f"No call site's time differs between {names} by more than noise."]
-    lines = [f"Timed call by call, {_between(names, best)}; most at {_these(sites, found)}:"]
-    for site in sites:
-        lines.append(
-            f"  {units.signed(site['difference_ns'], 'ns')} ± {units.number(site['noise_ns'], 'ns')}  "
-            f"{units.count(site['calls'])} {'call' if site['calls'] == 1 else 'calls'}  {site['name']}"
-        )
-    return lines
-
-
-def _between(names: str, best: Mapping[str, Any]) -> str:
-    found, cpu = best["call_sites"], best["figures"].get(FIGURES[0].key)
-    if abs(found["difference_ns"]) <= found["noise_ns"]:
-        return f"{names} take the same time in total"
-    beside = f" (CPU time: {units.signed(cpu['difference'], 'ns')})" if cpu else ""
-    return f"the difference between {names} is {units.signed(found['difference_ns'], 'ns')}{beside}"
-
-
-def _these(sites: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> str:
-    """With their part of the difference, unless other sites differ the other way as much."""
-    word = "this call site" if len(sites) == 1 else f"these {len(sites)} call sites"
-    together = sum(site["share"] for site in sites)
-    is_part = abs(found["difference_ns"]) > found["noise_ns"] and 0 < together < 1.005
-    return f"{word} ({100 * together:.0f} % of it)" if is_part else word
-
-
-def _least_time(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    measured = [c for c in document["candidates"] if c["call_sites"]]
-    return min(measured, key=lambda c: float(c["call_sites"]["ns"]), default=None)
 
 
 def _time_column(key: str, label: str) -> Column:
@@ -233,7 +201,7 @@ def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> N
     console.print()
     console.print(terminal.table(COLUMNS, rows(document)))
     console.print()
-    for line in [*_with_gap(about_sites(document, shown.sites)), *below(document)]:
+    for line in [*_with_gap(site_words.about(document, shown.sites)), *below(document)]:
         console.print(line, markup=False)
     for columns, found in _more(document, shown):
         console.print(terminal.table(columns, found))
@@ -256,7 +224,7 @@ def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
         *verdict(document),
         "",
         *markdown.table([str(c.label) for c in COLUMNS], table),
-        *_with_gap(about_sites(document, shown.sites)),
+        *_with_gap(site_words.about(document, shown.sites)),
         *below(document),
     ]
     for columns, found in _more(document, shown):
@@ -270,6 +238,7 @@ def below(document: Mapping[str, Any]) -> Sequence[str]:
     front = f"Best trade-offs of CPU time, peak, mean and p99.9: {', '.join(document['front'])}."
     return [
         *([front] if document["runs"] > 1 else []),  # a single run ranks nothing
+        *about_frees(document),
         *kernel_words.about(document),
         about_truth(document),
         about_touch(document),

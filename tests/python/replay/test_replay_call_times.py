@@ -11,8 +11,10 @@ import pytest
 from heapwright.cli import run_command
 from heapwright.model.sites import Site, Sites
 from heapwright.model.symbols import Location
-from heapwright.replay.call_times import CallTimes, SiteTime, differences, read
-from heapwright.replay.show import Shown, about_sites
+from heapwright.replay.call_times import CallTimes, differences, read
+from heapwright.replay.show import Shown
+from heapwright.replay.site_differences import Sum
+from heapwright.replay.site_words import about_times
 from written_traces import FREE, MALLOC, small_trace
 
 
@@ -22,7 +24,7 @@ def sites(count: int) -> Sites:
 
 
 def times(*ns: float) -> CallTimes:
-    return CallTimes({number: SiteTime(10, value) for number, value in enumerate(ns)})
+    return CallTimes({number: Sum(10, value) for number, value in enumerate(ns)})
 
 
 def test_stacks_of_one_site_are_added_in_nanoseconds() -> None:
@@ -66,16 +68,16 @@ def test_where_nothing_differs_that_is_said() -> None:
         "reference": "glibc",
         "candidates": [{"name": "glibc", "figures": {}, "call_sites": None}, candidate],
     }
-    assert about_sites(document, 5) == [
+    assert about_times(document, 5) == [
         "No call site's time differs between jemalloc and glibc by more than noise."
     ]
-    assert about_sites(document, 0) == []
+    assert about_times(document, 0) == []
     candidate["call_sites"] = differences(times(500, 2000), same, same, sites(2))
-    lines = about_sites(document, 5)
+    lines = about_times(document, 5)
     said = "Timed call by call, the difference between jemalloc and glibc is −500 ns"
     assert lines[0] == f"{said}; most at this call site (100 % of it):"
     candidate["figures"] = {"time_ns": {"difference": -900.0, "verdict": "same"}}
-    assert about_sites(document, 5)[0].startswith(f"{said} (CPU time: −900 ns); most")
+    assert about_times(document, 5)[0].startswith(f"{said} (CPU time: −900 ns); most")
     assert lines[1:] == ["  −500 ns ± 10 ns  10 calls  work work.c:7"]
     assert Shown().sites == 5
 
@@ -86,10 +88,10 @@ def test_sites_that_differ_both_ways_have_no_part_of_the_whole() -> None:
     document = {"reference": "glibc", "candidates": [candidate]}
     candidate["call_sites"] = differences(times(100, 2000, 3400), same, same, sites(3))
     said = "Timed call by call, the difference between jemalloc and glibc is −500 ns; most at this call site:"
-    assert about_sites(document, 1)[0] == said
+    assert about_times(document, 1)[0] == said
     candidate["call_sites"] = differences(times(600, 2000, 3400), same, same, sites(3))
     said = "Timed call by call, jemalloc and glibc take the same time in total; most at these 2 call sites:"
-    assert about_sites(document, 5)[0] == said
+    assert about_times(document, 5)[0] == said
 
 
 @pytest.fixture
@@ -125,7 +127,8 @@ def test_no_sites_are_measured_when_not_asked_for(file: str, capsys: pytest.Capt
         assert run_command(["replay", file, *WORDS, *words, "--json"]) == 0
         document = json.loads(capsys.readouterr().out)
         assert [(c["call_sites"], c["functions"]) for c in document["candidates"]] == [(None, None)] * 2
-        assert not any("call site" in note for note in document["notes"])
+        said = "times by call site: a single run does not measure them; --runs 2 without --quick does"
+        assert (said in document["notes"]) == (words == ["--quick"])
 
 
 def test_too_many_calls_are_measured_only_when_asked_for(

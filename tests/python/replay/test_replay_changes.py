@@ -65,6 +65,7 @@ def test_sites_are_chosen_as_explain_names_them(text: str, stacks: list[int]) ->
     [
         ("arena@main+reserve@parse_line", "arena+reserve", [1, 2, 2, 0, 2]),
         ("small_vector:64@3+arena@main,2", "small_vector:64+arena", [2, 0, 2, 1, 0]),
+        ("arena:phase=a load@3+deferred_free@main", "arena:phase=a load+deferred_free", [2, 0, 0, 1, 0]),
         # a function's own plus, and a library's place
         ("arena@operator+,lib.so+0x12", "arena", [1, 1, 0, 0, 1]),
     ],
@@ -97,7 +98,8 @@ def test_what_names_no_site_is_one_line(text: str, message: str) -> None:
 
 
 def test_a_note_says_what_became_of_the_change() -> None:
-    counts = dict.fromkeys(("changed_bytes", "foreign_moves", "moved_by_others"), 0)
+    later = ("outlived", "most_waiting_bytes", "freed_by_caller")
+    counts = dict.fromkeys(("changed_bytes", "foreign_moves", "moved_by_others", *later), 0)
     counts |= {"changed_blocks": 10, "change_events": 2, "freed_by_others": 3, "never_freed": 1}
     record = {"text": "arena@main", "change": "arena", **counts}
     assert changes.note(record) == (
@@ -111,6 +113,17 @@ def test_a_note_says_what_became_of_the_change() -> None:
     small = record | {"text": "small_vector:64@main", "change": "small_vector"}
     assert changes.note(small).startswith(
         "small_vector:64@main: 10 blocks not made, 2 calls gone; that their owners"
+    )
+    phase = record | {"text": "arena:phase=load@main", "outlived": 4, "never_freed": 0, "freed_by_others": 0}
+    assert changes.note(phase) == (
+        "arena:phase=load@main: 10 blocks served so, the arena is reset 2 times, 4 blocks left with the heap: "
+        "they live on behind the end of the phase"
+    )
+    waiting = {"most_waiting_bytes": 2048, "freed_by_caller": 6, "freed_by_others": 0, "never_freed": 0}
+    put_off = record | {"text": "deferred_free@main", "change": "deferred_free"} | waiting
+    assert changes.note(put_off) == (
+        "deferred_free@main: 10 blocks freed later, 2 rows of frees handed to another thread, at most 2.00 KiB "
+        "waited, 6 blocks freed by their own thread after all: too many waited, or it ended"
     )
     both = [record | {"text": "x"}, record | {"text": "x", "change": "reserve"}, small]
     assert [note.partition(": ")[0] for note in changes.notes(both)] == [
@@ -190,6 +203,24 @@ def test_several_changes_are_one_candidate(file: str, capsys: pytest.CaptureFixt
         (both, "arena", 50, [str(sites[site_of(file, 1)])]),
         (both, "reserve", 1, [str(sites[site_of(file, 2)])]),
     ]
+
+
+def test_frees_are_put_off_or_left_out(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    later, never = f"deferred_free:1@{site_of(file, 1)}", f"exit_policy@{site_of(file, 1)}"
+    words = ["replay", file, "--change", later, "--change", never, *QUICK]
+    assert run_command([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    counts = {change["text"]: change for change in document["changes"]}
+    assert (counts[later]["changed_blocks"], counts[later]["change_events"]) == (50, 1)
+    assert counts[later]["most_waiting_bytes"] == 50 * 3000
+    assert counts[never]["changed_blocks"] == 50
+    for candidate in document["candidates"]:  # what another thread frees is nobody's call
+        assert candidate["runs"]["time"][0]["calls"] == 103
+        assert candidate["figures"]["longest_frees_ns"]["runs"] >= 2
+    assert run_command(words) == 0
+    said = capsys.readouterr().out
+    assert f"glibc {later}: a thread's longest row of frees takes" in said
+    assert f"glibc {never}: a thread's" not in said
 
 
 def test_a_change_that_cannot_be_made_is_one_line(file: str, capsys: pytest.CaptureFixture[str]) -> None:

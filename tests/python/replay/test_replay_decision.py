@@ -9,6 +9,7 @@ import pytest
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
 from heapwright.replay import show
+from heapwright.replay.candidates import Candidate
 from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WEIGHED, WORSE, Dry, Table, pareto_front
 from heapwright.replay.fidelity import Curve, Fidelity
 
@@ -27,7 +28,7 @@ def memory(mib: float) -> list[dict[str, float]]:
 
 
 def time(*cpu_ms: float) -> list[dict[str, float]]:
-    return [{"cpu_ns": ms * 1e6, "p999_ns": 100.0} for ms in cpu_ms]
+    return [{"cpu_ns": ms * 1e6, "p999_ns": 100.0, "longest_frees_ns": 0.0} for ms in cpu_ms]
 
 
 def truth(error_mib: float) -> Fidelity:
@@ -47,7 +48,7 @@ def table_of(other_mib: float, error_mib: float) -> Table:
     return Table(
         arms(("a", memory(50)), ("b", memory(other_mib))),
         arms(("a", time(5, 5)), ("b", time(5, 5))),
-        Dry(),
+        {"": Dry()},
         truth(error_mib),
     )
 
@@ -75,17 +76,32 @@ def test_the_replays_own_time_is_left_out() -> None:
     table = Table(
         arms(("a", memory(1)), ("b", memory(1))),
         arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5))),
-        Dry(3e6),
+        {"": Dry(3e6)},
         None,
     )
     assert figure(table, 0, "time_ns")["value"] == 6e6
     assert figure(table, 1, "time_ns")["relative_difference"] == pytest.approx(-2 / 3)
 
 
+def test_a_plan_with_more_operations_has_a_dry_run_of_its_own() -> None:
+    def candidate(change: str) -> Candidate:
+        return Candidate("a", "1", "", change=change)
+
+    memories, times = (
+        arms(("a", memory(1)), ("b", memory(1))),
+        arms(("a", time(9, 9, 9)), ("b", time(12, 12, 12))),
+    )
+    times[2].allocator = candidate("deferred_free@main")
+    for own, verdict in ((Dry(6e6, 1e6), SAME), (Dry(8e6, 1e6), BETTER), (Dry(8e6, 3e6), SAME)):
+        dry = {"": Dry(3e6), "deferred_free@main": own}
+        found = figure(Table(memories, times, dry, None), 1, "time_ns")
+        assert (found["value"], found["verdict"]) == (12e6 - own.cpu_ns, verdict)
+
+
 def test_what_the_dry_runs_differ_by_is_no_difference() -> None:
     both = arms(("a", memory(1)), ("b", memory(1)))
     for apart_ns, verdict in ((5e6, SAME), (3e6, BETTER)):
-        table = Table(both, arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5))), Dry(6e6, apart_ns), None)
+        table = Table(both, arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5))), {"": Dry(6e6, apart_ns)}, None)
         found = figure(table, 1, "time_ns")
         assert (found["verdict"], found["difference"]) == (verdict, -4e6), "below 0 as well"
         assert found["value"] == 0
@@ -95,12 +111,12 @@ def test_noise_and_single_runs_rank_nothing() -> None:
     noisy = Table(
         arms(("a", memory(1)), ("b", memory(1))),
         arms(("a", time(5, 9, 7)), ("b", time(6, 8, 4))),
-        Dry(),
+        {"": Dry()},
         None,
     )
     assert figure(noisy, 1, "time_ns")["verdict"] == SAME
     single = Table(
-        arms(("a", memory(1)), ("b", memory(1))), arms(("a", time(9)), ("b", time(5))), Dry(), None
+        arms(("a", memory(1)), ("b", memory(1))), arms(("a", time(9)), ("b", time(5))), {"": Dry()}, None
     )
     assert figure(single, 1, "time_ns")["verdict"] == UNKNOWN
 

@@ -29,6 +29,7 @@ def measured(name: str, verdict: str, resident: list[int]) -> dict[str, Any]:
         "figures": dict.fromkeys(keys, figure),
         "resident_bytes": resident,
         "call_sites": None,
+        "memory_sites": None,
         "functions": None,
         "kernel": None,
     }
@@ -38,6 +39,7 @@ def document(*candidates: dict[str, Any]) -> dict[str, Any]:
     machine = {"memory_bytes": MIB, "cpu": "a processor", "cpus": 2}
     return {
         "trace": "shop.heapwright",
+        "changes": [],
         "program": "/opt/shop",
         "recorded_on": "glibc 2.36",
         "reference": "glibc",

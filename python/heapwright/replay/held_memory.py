@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Which call sites hold a candidate's memory, beside the reference's, at the reference's peak.
+
+A page belongs to the blocks on it, by their bytes there. What is resident without any block is the
+allocator's own: free pages, caches, tables. Measured in recorded order, once for each candidate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from heapwright.measure.runner import Arm
+from heapwright.model.sites import Sites
+from heapwright.replay.site_differences import Sum, differing, named, total
+
+Document = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Held:
+    """Of one candidate: pages by site, and all that is resident."""
+
+    sites: dict[int, Sum] = field(default_factory=dict)
+    resident_bytes: float = 0.0
+
+    @property
+    def unowned_bytes(self) -> float:
+        """Resident, and no block is on it."""
+        return max(0.0, self.resident_bytes - total(self.sites))
+
+
+def peak_mark(arms: Sequence[Arm]) -> int | None:
+    """The mark at which the reference has most; None where there is none, or it failed."""
+    if not arms or not arms[0].runs:
+        return None
+    values: list[float] = arms[0].runs[0]["mark_bytes"]
+    return max(range(len(values)), key=values.__getitem__) if values else None
+
+
+def read(text: str, site_of_stack: Sequence[int]) -> Held:
+    """What `heapwright-replay run PLAN held` says."""
+    said = json.loads(text)
+    found = Held(resident_bytes=float(said["resident_bytes"]))
+    rows = zip(said["stacks"], said["stack_blocks"], said["stack_bytes"], strict=True)
+    for stack, blocks, size in rows:
+        number = site_of_stack[stack] if stack < len(site_of_stack) else 0
+        before = found.sites.get(number, Sum())
+        found.sites[number] = Sum(before.pieces + blocks, before.amount + size)
+    return found
+
+
+def of_arms(
+    arms: Sequence[Arm], texts: Mapping[int, str], time_ns: float, sites: Sites
+) -> list[Document | None]:
+    """For each candidate, None for the reference and where it failed; texts: by the arm's place."""
+    found = {place: read(text, sites.site_of_stack) for place, text in texts.items()}
+    reference, control = found.get(0), found.get(1)
+    result: list[Document | None] = []
+    for place, arm in enumerate(arms):
+        if arm.is_control:
+            continue
+        own = found.get(place)
+        by_site = None
+        if place and own and reference and control:
+            by_site = _differences(own, reference, control, time_ns, sites)
+        result.append(by_site)
+    return result
+
+
+def _differences(own: Held, reference: Held, control: Held, time_ns: float, sites: Sites) -> Document:
+    whole = own.resident_bytes - reference.resident_bytes
+    return {
+        "time_ns": time_ns,
+        "bytes": own.resident_bytes,
+        "reference_bytes": reference.resident_bytes,
+        "difference_bytes": whole,
+        "noise_bytes": abs(reference.resident_bytes - control.resident_bytes),
+        "unowned_bytes": own.unowned_bytes,
+        "unowned_difference_bytes": own.unowned_bytes - reference.unowned_bytes,
+        "sites": [
+            {
+                **named(sites[one.number]),
+                "blocks": one.own.pieces,
+                "bytes": one.own.amount,
+                "reference_bytes": one.reference.amount,
+                "difference_bytes": one.difference,
+                "noise_bytes": one.noise,
+                "share": one.difference / whole if whole else 0.0,
+            }
+            for one in differing(own.sites, reference.sites, control.sites)
+        ],
+    }

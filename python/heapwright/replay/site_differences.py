@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Which call sites make a difference between a candidate and the reference, by more than noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from heapwright.model.sites import Site
+from heapwright.replay.decision import LEAST_DIFFERENCE
+
+
+class Sum(NamedTuple):
+    """Of a site: so many calls or blocks, and what they take together."""
+
+    pieces: int = 0
+    amount: float = 0.0
+
+
+Sums = Mapping[int, Sum]
+
+
+class SiteDifference(NamedTuple):
+    """own beside reference, of the site with this number."""
+
+    number: int
+    own: Sum
+    reference: Sum
+    noise: float
+
+    @property
+    def difference(self) -> float:
+        """What the candidate has more."""
+        return self.own.amount - self.reference.amount
+
+
+def total(sums: Sums) -> float:
+    return sum(one.amount for one in sums.values())
+
+
+def relative_noise(reference: Sums, control: Sums) -> float:
+    """A share: twice what two measurements of the reference differ by on average, and no less than counts."""
+    apart = sum(abs(one.amount - control.get(number, Sum()).amount) for number, one in reference.items())
+    return max(2 * apart / max(total(reference), 1), LEAST_DIFFERENCE)
+
+
+def differing(own: Sums, reference: Sums, control: Sums) -> list[SiteDifference]:
+    """Those whose difference is larger than noise, the largest first.
+
+    A site's noise is the difference of the reference's two measurements there, or, where that is larger, its
+    share by relative_noise().
+    """
+    found = [one for one in _all(own, reference, control) if abs(one.difference) > one.noise]
+    return sorted(found, key=lambda one: -abs(one.difference))
+
+
+def _all(own: Sums, reference: Sums, control: Sums) -> Iterator[SiteDifference]:
+    relative = relative_noise(reference, control)
+    for number in dict.fromkeys((*own, *reference)):
+        one, before, again = (sums.get(number, Sum()) for sums in (own, reference, control))
+        noise = max(abs(before.amount - again.amount), relative * max(before.amount, one.amount))
+        yield SiteDifference(number, one, before, noise)
+
+
+def named(site: Site) -> dict[str, Any]:
+    """What a document says of the site."""
+    location = site.location
+    return {
+        "site": site.number,
+        "function": location.function,
+        "file": location.file,
+        "line": location.line,
+        "library": location.library,
+        "name": str(site),
+    }

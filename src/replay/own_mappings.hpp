@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// How much memory the program had in mappings of its own, which no heap call made: a compiler's garbage
+// collector, an interpreter's arenas. Which ranges these are, its calls of mmap say; what was resident there,
+// the recorded scans of resident pages; between two scans it counts as having grown in a straight line.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "trace/residency.hpp"
+
+namespace heapwright::replay {
+
+class OwnMappings {
+ public:
+  // Private memory of no file.
+  void map(std::uint64_t address, std::uint64_t bytes);
+  // Whether any of it was known.
+  bool unmap(std::uint64_t address, std::uint64_t bytes);
+  // Scans come by time, each when the calls before it were told.
+  void see(const trace::ResidencyScan& scan, std::uint64_t time_ns);
+
+  // 0 before the first mapping; behind the last scan as there. Times that are asked for may be in any order.
+  std::uint64_t resident_at(std::uint64_t time_ns) const noexcept;
+
+ private:
+  struct Reading {
+    std::uint64_t time_ns = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  std::map<std::uint64_t, std::uint64_t> ranges_;  // begins and ends; they do not overlap
+  std::vector<Reading> readings_ = {{0, 0}};
+};
+
+}  // namespace heapwright::replay

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Memory that the program mapped by itself.
+#include "replay/own_mappings.hpp"
+
+#include "replay/changed_plans.hpp"
+#include "replay/report_reading.hpp"
+
+namespace heapwright::replay {
+namespace {
+
+constexpr std::uint64_t page = trace::residency_unit_bytes;
+
+trace::ResidencyScan scan_of(std::vector<trace::PageRun> runs) {
+  trace::ResidencyScan scan;
+  scan.runs = std::move(runs);
+  return scan;
+}
+
+std::uint64_t seen(OwnMappings& mappings, std::vector<trace::PageRun> runs) {
+  static std::uint64_t time_ns = 0;
+  mappings.see(scan_of(std::move(runs)), ++time_ns);
+  return mappings.resident_at(time_ns) / page;
+}
+
+TEST(OwnMappings, HaveWhatIsResidentInTheirRanges) {
+  OwnMappings mappings;
+  mappings.map(10 * page, 10 * page - 5);
+  mappings.map(30 * page, page);
+  using enum trace::PageKind;
+  EXPECT_EQ(seen(mappings, {{5 * page, 12 * page}, {14 * page, 16 * page, swapped}, {18 * page, 25 * page}}),
+            6u);
+  EXPECT_EQ(seen(mappings, {{12 * page, 14 * page, file}, {30 * page, 40 * page}}), 1u);
+  EXPECT_TRUE(mappings.unmap(12 * page, 2 * page));
+  EXPECT_EQ(seen(mappings, {{0, 50 * page}}), 9u);
+  EXPECT_TRUE(mappings.unmap(9 * page, 3 * page));
+  EXPECT_TRUE(mappings.unmap(19 * page, 12 * page));
+  EXPECT_EQ(seen(mappings, {{0, 50 * page}}), 5u);
+  EXPECT_FALSE(mappings.unmap(19 * page, 12 * page));
+  mappings.map(15 * page, 2 * page);  // in the place of what was there
+  EXPECT_EQ(seen(mappings, {{0, 50 * page}}), 5u);
+}
+
+TEST(OwnMappings, GrowInAStraightLineBetweenScans) {
+  OwnMappings mappings;
+  mappings.map(0x100000, 100 * page);
+  EXPECT_EQ(mappings.resident_at(5), 0u);
+  mappings.see(scan_of({{0x100000, 0x100000 + 10 * page}}), 100);
+  mappings.see(scan_of({{0x100000, 0x100000 + 30 * page}}), 300);
+  EXPECT_EQ(mappings.resident_at(50), 5 * page);
+  EXPECT_EQ(mappings.resident_at(100), 10 * page);
+  EXPECT_EQ(mappings.resident_at(200), 20 * page);
+  EXPECT_EQ(mappings.resident_at(1000), 30 * page);
+}
+
+order::Call mapping(trace::EventKind kind, std::uint64_t begin_ns, std::uint64_t address, std::uint64_t pages,
+                    std::uint64_t usable = 0, std::uint64_t old_address = 0) {
+  return {.kind = kind,
+          .begin_ns = begin_ns,
+          .size = pages * page,
+          .usable = usable,
+          .address = address,
+          .old_address = old_address};
+}
+
+// Of private memory of no file alone.
+TEST(OwnMappings, AreInEachMarkOfAPlan) {
+  auto trace = trace_of_threads(1);
+  constexpr std::uint64_t own = 3 | 0x22 << 8;
+  using enum trace::EventKind;
+  trace.malloc(0, 100, 0x1000, 40);
+  trace.add(0, mapping(mmap_, 110, 0x100000, 16, own));
+  trace.add(0, mapping(mmap_, 120, 0x200000, 16, 3 | 0x21 << 8));
+  trace.add(0, mapping(mmap_, 130, 0x300000, 16, 3 | 0x02 << 8));
+  trace.add(0, mapping(mremap_, 140, 0x400000, 32, 16 * page, 0x100000));
+  trace.add(0, mapping(mremap_, 150, 0x500000, 32, 16 * page, 0x300000));
+  trace.add(0, mapping(munmap_, 160, 0x400000, 4));
+  trace.free(0, 900, 0x1000);
+  for (const std::uint64_t time_ns : {50U, 300U, 900U}) read_memory_at(trace, time_ns);
+  order::MemoryTrace::Scan scan;
+  scan.chunk.begin_ns = 190;
+  scan.chunk.end_ns = 200;
+  scan.scan = scan_of({{0x100000, 0x600000}});
+  trace.scan_records.push_back(scan);
+  const PlanOf plan(trace);
+  const PlanFile file(plan.path());
+  ASSERT_EQ(file.marks().size(), 3u);
+  EXPECT_EQ(file.marks()[0].mapped_bytes, 7 * page);
+  EXPECT_EQ(file.marks()[1].mapped_bytes, 28 * page);
+  EXPECT_EQ(file.marks()[2].mapped_bytes, 28 * page);
+  Stage stage(plan.path());
+  RecordedOrder order(stage, 0, 0);
+  order.run();
+  figures::Report report;
+  order.report(report);
+  const auto bytes = series_of(report, "mark_bytes");
+  EXPECT_GE(bytes[1], 28 * page);
+  EXPECT_GE(figure_of(report, "end_bytes"), 28 * page);
+}
+
+}  // namespace
+}  // namespace heapwright::replay
