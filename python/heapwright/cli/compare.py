@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from heapwright.cli import options, output, repeated_runs, runs_progress
+from heapwright.cli import compared_replays, options, output, repeated_runs, runs_progress
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
@@ -26,7 +26,9 @@ from heapwright.model.wholeness import how_it_failed, why_not_whole
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="A B", help="Two recordings, or two folders with repeated ones.", show_default=False
+        metavar="A B",
+        help="Two recordings, two folders with repeated ones, or two files of replay --json.",
+        show_default=False,
     ),
 ]
 SideFiles = Annotated[
@@ -86,12 +88,17 @@ def compare(
     force: options.Force = False,
     wide: options.Wide = False,
 ) -> None:
-    """Say what differs between two recordings, and where."""
+    """Say what differs between two recordings and where, or between two replays."""
     _check(runs, limit, top, per, per_second, keep, run or [])
     named = [] if run else _sides(files or [], a or [], b or [])
     if html is not None:
         output.check_is_no_input(html, [file for side in named for file in side])
     output.check_forms(json, md, html, force)
+    if compared_replays.are_meant([file for side in named for file in side]):
+        unfit = {"--per": per, "--per-second": per_second, "--a-root": a_root, "--b-root": b_root}
+        unfit |= {"--anyway": anyway}
+        compared_replays.compare(named, unfit, json=json, md=md, html=html, force=force, wide=wide)
+        return
     with ExitStack() as stack:
         if run:
             _check_alone(files or [], a, b)

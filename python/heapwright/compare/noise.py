@@ -42,16 +42,39 @@ class Difference(NamedTuple):
         return self.difference / self.a if self.a else None
 
 
+class Range(NamedTuple):
+    """Of the runs of one side."""
+
+    low: float
+    middle: float
+    high: float
+
+
+def range_of(values: Values) -> Range:
+    """values must not be empty."""
+    return Range(min(values), median(values), max(values))
+
+
+def verdict_of(a: Range, b: Range, least: float) -> str:
+    """least: what the medians have to be further apart than."""
+    are_apart = a.high < b.low or b.high < a.low
+    if not are_apart or abs(b.middle - a.middle) <= least:
+        return SAME
+    return MORE if b.middle > a.middle else LESS
+
+
+def band_of(a: Range, b: Range) -> float:
+    """How far the runs of one side are apart."""
+    return max(a.high - a.low, b.high - b.low)
+
+
 def compare(a: Values, b: Values, is_exact: bool, bands: int = 1) -> Difference:
     """The values of the runs of both sides. is_exact: a program that does the same has the same."""
-    first, second = median(a), median(b)
+    first, second = range_of(a), range_of(b)
     if not is_exact and min(len(a), len(b)) < LEAST_RUNS:
-        return Difference(first, second, None, SAME if list(a) == list(b) else UNKNOWN)
-    band = max(max(a) - min(a), max(b) - min(b))
-    are_apart = max(a) < min(b) or max(b) < min(a)
-    if not are_apart or abs(second - first) <= bands * band:
-        return Difference(first, second, band, SAME)
-    return Difference(first, second, band, MORE if second > first else LESS)
+        return Difference(first.middle, second.middle, None, SAME if list(a) == list(b) else UNKNOWN)
+    band = band_of(first, second)
+    return Difference(first.middle, second.middle, band, verdict_of(first, second, bands * band))
 
 
 def false_alarms_at_most(runs_a: int, runs_b: int) -> float:

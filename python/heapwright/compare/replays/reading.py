@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""A file of heapwright replay --json, as far as a comparison needs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heapwright.compare.noise import Range
+from heapwright.replay.decision import AT_THE_END, FIGURES
+from heapwright.replay.fidelity import KEYS
+from heapwright.replay.fields import SCHEMA
+
+_KIND = SCHEMA.rpartition("/")[0]
+
+
+class ReplayFileError(Exception):
+    """One line that says what to do."""
+
+
+class Measured(NamedTuple):
+    """A figure of a candidate. error: by how much the replay may be off, beside the noise of its runs."""
+
+    range: Range
+    runs: int
+    error: float
+
+
+class Candidate(NamedTuple):
+    """figures: by key; empty after a failure."""
+
+    name: str
+    version: str
+    failure: str
+    figures: dict[str, Measured]
+
+
+class Replay(NamedTuple):
+    """window: its begin and end in the recording. is_true: how true its memory is, is known."""
+
+    file: str
+    trace: str
+    program: str
+    recorded_on: str
+    reference: str
+    processor: str
+    processors: int
+    calls: int
+    runs: int
+    window: tuple[int, int]
+    is_paced: bool
+    is_true: bool
+    notes: tuple[str, ...]
+    candidates: dict[str, Candidate]
+
+
+def is_document(path: Path) -> bool:
+    """Whether there is JSON in the file, and no recording."""
+    try:
+        with path.open("rb") as file:
+            return path.is_file() and file.read(64).lstrip()[:1] == b"{"
+    except OSError:
+        return False
+
+
+def read(path: Path) -> Replay:
+    """ReplayFileError."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        schema = str(document["schema"])
+    except (ValueError, TypeError, KeyError):
+        raise ReplayFileError(
+            f"{path} is no whole document of heapwright replay --json; make it again"
+        ) from None
+    if schema != SCHEMA:
+        kind, _, version = schema.rpartition("/")
+        why = f"of version {version}, which is not known here" if kind == _KIND else f"a document of {schema}"
+        raise ReplayFileError(f"{path} is {why}; heapwright replay FILE --json makes one of {SCHEMA}")
+    try:
+        return _replay(str(path), document)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ReplayFileError(f"{path} lacks fields of {SCHEMA}; make it again by replay --json") from None
+
+
+def _replay(path: str, document: Mapping[str, Any]) -> Replay:
+    truth, plan, machine = document["fidelity"], document["plan"], document["machine"]
+    errors = {key: float(truth["errors"][key]) for key in KEYS} if truth else {}
+    errors["time_ns"] = float(document.get("dry_range_ns", 0.0))  # older documents do not have it
+    return Replay(
+        path,
+        str(document["trace"]),
+        str(document["program"]),
+        str(document["recorded_on"]),
+        str(document["reference"]),
+        str(machine.get("cpu", "")),
+        int(machine.get("cpus", 0)),
+        int(plan["operations"]),
+        int(document["runs"]),
+        (int(plan["begin_ns"]), int(plan["end_ns"])),
+        document["pace"] > 0,
+        truth is not None,
+        tuple(map(str, document["notes"])),
+        {str(one["name"]): _candidate(one, errors) for one in document["candidates"]},
+    )
+
+
+def _candidate(record: Mapping[str, Any], errors: Mapping[str, float]) -> Candidate:
+    figures = {
+        figure.key: _measured(
+            record["figures"][figure.key], errors.get(AT_THE_END.get(figure.key, figure.key), 0.0)
+        )
+        for figure in FIGURES
+        if figure.key in record["figures"]
+    }
+    failure = str(record["failure"])
+    return Candidate(str(record["name"]), str(record["version"]), failure, {} if failure else figures)
+
+
+def _measured(record: Mapping[str, Any], error: float) -> Measured:
+    values = Range(float(record["low"]), float(record["value"]), float(record["high"]))
+    return Measured(values, int(record["runs"]), error)
