@@ -9,11 +9,11 @@ does not show. The file counts only where both sides have functions of that name
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from heapwright.model import Location
-from heapwright.model.names import short_name
+from heapwright.model.names import short_name, without_namespaces
 
 _VERSION = re.compile(r"(?:-\d[\w.]*)?\.so(?:\.[\w.]+)?$")
 # What a compiler adds to the name of a part or a copy of a function.
@@ -136,20 +136,50 @@ def _all(side: Side) -> Iterator[tuple[Known, Location]]:
 
 
 def _respelt(sides: Sequence[_Functions]) -> dict[tuple[str, str], str]:
-    """Functions whose parameters changed: as the other side spells the only one with that name."""
+    """Functions as the other side spells the only one with that name.
+
+    Parameters change; and of an inlined function the debug information may not name the namespace.
+    """
     first, *others = sides
     found: dict[tuple[str, str], str] = {}
     for other in others:
-        gone = _by_short_name(first.keys() - other.keys())
-        added = _by_short_name(other.keys() - first.keys())
-        for name in gone.keys() & added.keys():
-            if len(gone[name]) == len(added[name]) == 1:
-                found[name[0], added[name][0]] = gone[name][0]
+        gone = set(first.keys() - other.keys())
+        added = set(other.keys() - first.keys())
+        for pairs in (_pairs(gone, added, short_name), _pairs_without_namespace(gone, added)):
+            for old, new in pairs:
+                found[new] = old[1]
+                gone.discard(old)
+                added.discard(new)
     return found
 
 
-def _by_short_name(functions: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
+_Function = tuple[str, str]  # library and name
+
+
+def _pairs(
+    gone: set[_Function], added: set[_Function], name_of: Callable[[str], str]
+) -> list[tuple[_Function, _Function]]:
+    """Whose name is that of one function on each side."""
+    old, new = _by_name(gone, name_of), _by_name(added, name_of)
+    names = old.keys() & new.keys()
+    return [(old[name][0], new[name][0]) for name in names if len(old[name]) == len(new[name]) == 1]
+
+
+def _pairs_without_namespace(gone: set[_Function], added: set[_Function]) -> list[tuple[_Function, _Function]]:
+    """Of which one side does not say the namespace; two that both say theirs are two functions."""
+    return [
+        (old, new)
+        for old, new in _pairs(gone, added, _without_namespace)
+        if _without_namespace(old[1]) in (short_name(old[1]), short_name(new[1]))
+    ]
+
+
+def _without_namespace(function: str) -> str:
+    return without_namespaces(short_name(function))
+
+
+def _by_name(functions: Iterable[_Function], name_of: Callable[[str], str]) -> dict[_Function, list[_Function]]:
+    found: dict[_Function, list[_Function]] = {}
     for library, function in functions:
-        found.setdefault((library, short_name(function)), []).append(function)
+        found.setdefault((library, name_of(function)), []).append((library, function))
     return found

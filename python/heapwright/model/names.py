@@ -71,6 +71,15 @@ def bare_name(function: str) -> str:
     return name
 
 
+def without_namespaces(name: str) -> str:
+    """A short name without its namespaces and classes, those of its template arguments too.
+
+    >>> without_namespaces("shop::(anonymous namespace)::total<shop::Order>")
+    'total<Order>'
+    """
+    return _QUALIFIERS.sub("", name)
+
+
 def _is_of_go(function: str) -> bool:
     return ".(*" in function or (
         "[" in function and "." in function and "::" not in function and "(" not in function
@@ -213,7 +222,7 @@ def _fitted(arguments: list[str]) -> str:
     text = ", ".join(arguments)
     if len(text) <= MAX_ARGUMENTS:
         return text
-    text = _QUALIFIERS.sub("", text)
+    text = without_namespaces(text)
     if len(text) <= MAX_ARGUMENTS:
         return text
     head = MAX_ARGUMENTS * 2 // 3

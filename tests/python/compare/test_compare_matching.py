@@ -71,6 +71,15 @@ def test_parameters_may_change_where_one_function_has_the_name() -> None:
     assert a[0] not in b
 
 
+def test_of_an_inlined_function_the_namespace_may_be_missing() -> None:
+    a, b = keys([at("shop::(anonymous namespace)::total(int)")], [at("total")])
+    assert a == b
+    a, b = keys([at("one::total(int)")], [at("other::total(int)")])  # two functions that say whose they are
+    assert a != b
+    a, b = keys([at("one::total(int)"), at("other::total(int)")], [at("total")])
+    assert b[0] not in a
+
+
 def test_a_compiler_copies_of_a_function_are_the_function() -> None:
     a, b = keys([at("parse(int) [clone .constprop.0]"), at("fill.part.0")], [at("parse(int)"), at("fill")])
     assert a == b
