@@ -46,6 +46,9 @@ CASES = (
     Case("small", "vector", "small_vector", "small_vector:64@append_to", "100"),
     Case("queue", "heap", "buffer_cache", "buffer_cache@make_buffer", "100"),
     Case("sessions", "heap", "segregate", "segregate@make_session", "400"),
+    Case("tables", "heap", "deferred_free", "deferred_free@make_row", "40"),
+    Case("requests", "heap", "arena", "arena:phase=request@make_row", "40"),
+    Case("leftovers", "heap", "exit_policy", "exit_policy@make_row", "100"),
 )
 
 

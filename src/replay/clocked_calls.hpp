@@ -15,8 +15,6 @@ class ClockedCalls {
   ClockedCalls(std::uint64_t operations, std::uint32_t lane) noexcept
       : random_(lane), of_eight_(operations <= all_of ? 8 : 1) {}
 
-  std::uint64_t each_stands_for() const noexcept { return 8 / of_eight_; }
-
   bool next() noexcept {
     random_ = random_ * 6'364'136'223'846'793'005ULL + 1'442'695'040'888'963'407ULL;
     return random_ >> 61U < of_eight_;

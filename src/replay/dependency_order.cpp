@@ -122,7 +122,6 @@ void DependencyOrder::control(const Operation& operation, LaneTimes& times) {
 void DependencyOrder::begin_measuring_lane(LaneTimes& times) {
   const bool is_main = &times == &times_[stage_.plan().header().main_lane];
   times.calls = {};
-  times.row_ticks = times.longest_row_ticks = 0;
   times.touch_ticks = 0;
   times.waiting_cpu_ns = 0;
   times.earlier_cpu_ns = figures::thread_cpu_ns() - (is_main ? main_start_cpu_ns_ : 0);
@@ -135,12 +134,9 @@ void DependencyOrder::perform(const Operation& operation, LaneTimes& times) {
   if (!is_dry_ && !operation.made() && !operation.is_left_out()) look_at(slot.block);
   if (times.clocked.next()) {
     perform_clocked(operation, slot, times);
-  } else {
-    if (operation.made()) times.row_ticks = 0;
-    if (!is_dry_) {
-      call_heap(operation, slot);
-      if (operation.makes()) touch(operation, slot);
-    }
+  } else if (!is_dry_) {
+    call_heap(operation, slot);
+    if (operation.makes()) touch(operation, slot);
   }
   slot.generation.store(generation_after(operation), std::memory_order_release);
 }
@@ -154,8 +150,6 @@ void DependencyOrder::perform_clocked(const Operation& operation, Slot& slot, La
   const bool is_made = operation.made();
   const auto group = operation.moves() ? moving : is_made ? allocating : releasing;
   times.calls[group].add(ticks);
-  times.row_ticks = group == releasing ? times.row_ticks + ticks : 0;
-  times.longest_row_ticks = std::max(times.longest_row_ticks, times.row_ticks);
   std::uint64_t touch_ticks = 0;
   if (is_made) {
     if (!is_dry_ && operation.makes()) touch(operation, slot);
@@ -176,8 +170,6 @@ void DependencyOrder::report(figures::Report& report) const {
     if (lane == stage_.plan().header().background_lane) continue;  // nobody waits for its calls
     for (std::size_t group = 0; group < group_count; ++group) all.calls[group].add(times.calls[group]);
     all.touch_ticks += times.touch_ticks;
-    const auto row_ticks = times.longest_row_ticks * times.clocked.each_stands_for();
-    all.longest_row_ticks = std::max(all.longest_row_ticks, row_ticks);
   }
   const auto in_ns = [&](auto ticks) { return static_cast<double>(ticks) * ns_per_tick_; };
   report.figure("allocate_ns", in_ns(all.calls[allocating].sum()));
@@ -192,7 +184,6 @@ void DependencyOrder::report(figures::Report& report) const {
   report.figure("p99_ns", in_ns(calls.at(0.99)));
   report.figure("p999_ns", in_ns(calls.at(0.999)));
   report.figure("max_ns", in_ns(calls.most()));
-  report.figure("longest_frees_ns", in_ns(all.longest_row_ticks));
   report.figure("elapsed_ns", static_cast<double>(elapsed_ns_));
   const auto left_out_ns = all.waiting_cpu_ns + all.earlier_cpu_ns;
   report.figure("cpu_ns", static_cast<double>(cpu_ns_ - std::min(cpu_ns_, left_out_ns)));

@@ -34,8 +34,6 @@ class DependencyOrder {
   struct LaneTimes {
     std::array<CallTimes, group_count> calls;
     std::uint64_t touch_ticks = 0;
-    std::uint64_t row_ticks = 0;  // of the clocked releases since the last call that made a block
-    std::uint64_t longest_row_ticks = 0;
     std::uint64_t waiting_cpu_ns = 0;
     std::uint64_t earlier_cpu_ns = 0;  // of the lane's thread before it is measured
     OperationTime* next = nullptr;     // of the lane's operations, when times are kept

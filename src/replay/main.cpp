@@ -195,8 +195,9 @@ int sum_times(const char* path, const char* times_path) {
 int run_held(const char* path, std::uint64_t mark, double pace) {
   replay::Stage stage(path);
   check_memory(stage);
-  if (mark >= stage.plan().marks().size())
+  if (mark >= stage.plan().marks().size()) {
     figures::refuse("the plan has no mark %s", std::to_string(mark).c_str());
+  }
   replay::RecordedOrder order(stage, 0, pace);
   order.at_mark(static_cast<std::uint32_t>(mark), print_held);
   order.run();
@@ -232,8 +233,9 @@ int main(int argument_count, char** arguments) {
   if (step == "run" && argument_count == 4) return run_plan(arguments[2], arguments[3], {});
   if (step == "run" && argument_count == 6) {
     const auto pace = static_cast<double>(number_of(arguments[5])) / 1000;
-    if (std::string_view(arguments[3]) == "held")
+    if (std::string_view(arguments[3]) == "held") {
       return run_held(arguments[2], number_of(arguments[4]), pace);
+    }
     const Waits waits{number_of(arguments[4]) * 1'000'000, pace};
     return run_plan(arguments[2], arguments[3], waits);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "replay/time_sums.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -26,7 +27,13 @@ TimeSums::TimeSums(const PlanFile& plan, OperationTimes& times) : stacks_(plan.h
     next_operation.open(plan, lane.offset, lane.count, operations.data(), window_operations);
     next_stack.open(plan, lane.stacks_offset, lane.count, stacks.data(), window_operations);
     const bool counts = number != plan.header().background_lane;
-    while (!next_operation.is_at_end()) add(next_operation.next(), next_stack.next(), *time++, counts);
+    std::uint64_t row_ticks = 0;
+    while (!next_operation.is_at_end()) {
+      const Operation& operation = next_operation.next();
+      row_ticks = operation.made() ? 0 : row_ticks + (operation.kind == serve_later ? 0 : time->call_ticks());
+      if (counts) longest_row_ticks_ = std::max(longest_row_ticks_, row_ticks);
+      add(operation, next_stack.next(), *time++, counts);
+    }
   }
 }
 
@@ -48,7 +55,7 @@ std::string TimeSums::json() const {
   put_series(json, "stacks", called, [](auto stack) { return stack; });
   put_series(json, "stack_calls", called, [&](auto stack) { return stacks_[stack].calls; });
   put_series(json, "stack_ticks", called, [&](auto stack) { return stacks_[stack].ticks; });
-  json += "\"groups\":[";
+  json += "\"longest_row_ticks\":" + std::to_string(longest_row_ticks_) + ",\"groups\":[";
   const char* separator = "";
   for (const auto& [group, times] : groups_) {
     const bool is_heap_call = group.kind < serve_make;

@@ -33,8 +33,12 @@ class TimeSums {
   };
   const std::map<Group, CallTimes>& groups() const noexcept { return groups_; }
 
-  // One line of JSON: stacks (those with calls), stack_calls, stack_ticks, and groups with function,
-  // largest_bytes, calls, ticks and the ticks of percentiles.
+  // Of all releases that one of the program's threads makes without making a block between them, at most. One
+  // that is put off takes nothing: handing over is one store for all of them.
+  std::uint64_t longest_row_ticks() const noexcept { return longest_row_ticks_; }
+
+  // One line of JSON: stacks (those with calls), stack_calls, stack_ticks, longest_row_ticks, and groups with
+  // function, largest_bytes, calls, ticks and the ticks of percentiles.
   std::string json() const;
 
  private:
@@ -43,6 +47,7 @@ class TimeSums {
 
   std::vector<OfStack> stacks_;
   std::map<Group, CallTimes> groups_;
+  std::uint64_t longest_row_ticks_ = 0;
 };
 
 }  // namespace heapwright::replay

@@ -103,6 +103,33 @@ TEST(TimeSums, ASumIsThatOfTheLeastTimes) {
       << sums.json();
 }
 
+// Of the program's threads, from block to block; what is put off takes them nothing.
+TEST(TimeSums, TheLongestRowOfFrees) {
+  auto trace = trace_of_threads(1);
+  for (std::uint64_t number = 0; number < 9; ++number) {
+    trace.malloc(0, 100 + number, 0x1000 * (number + 1), 40, number < 4 ? 2 : 3);
+  }
+  for (std::uint64_t number = 0; number < 5; ++number) trace.free(0, 200 + number, 0x1000 * (number + 1));
+  trace.malloc(0, 300, 0x20000, 40, 3);
+  for (std::uint64_t number = 5; number < 9; ++number) trace.free(0, 400 + number, 0x1000 * (number + 1));
+  const auto longest = [&](const ChangeRequest& change) {
+    const PlanOf plan(trace, change);
+    const TimesFile file;
+    const PlanFile read(plan.path());
+    OperationTimes times(file.path(), read);
+    for (std::uint32_t lane = 0; lane < read.header().lanes; ++lane) {
+      auto* time = times.of_lane(lane);
+      for (const Operation& operation : plan.operations(lane)) {
+        if (!operation.is_control()) time->fold(50, 7);
+        ++time;
+      }
+    }
+    return TimeSums(read, times).longest_row_ticks();
+  };
+  EXPECT_EQ(longest({}), 5u * 50);
+  EXPECT_EQ(longest({{{Change::deferred_free, 10}}, {0, 0, 1}, {}}), 4u * 50);
+}
+
 TEST(OperationTimesDeathTest, TimesOfAnotherPlanAreRefused) {
   auto trace = three_stacks();
   const PlanOf plan(trace);

@@ -30,6 +30,7 @@ class CallTimes:
 
     sites: dict[int, Sum] = field(default_factory=dict)
     functions: list[Document] = field(default_factory=list)
+    longest_frees_ns: float = 0.0
 
     @property
     def ns(self) -> float:
@@ -47,6 +48,7 @@ def read(text: str, runs: Sequence[Mapping[str, Any]], site_of_stack: Sequence[i
         before = found.sites.get(number, Sum())
         found.sites[number] = Sum(before.pieces + calls, before.amount + ticks * ns)
     found.functions = [_function(group, ns) for group in sums["groups"]]
+    found.longest_frees_ns = sums["longest_row_ticks"] * ns
     return found
 
 
@@ -89,23 +91,25 @@ def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites:
     }
 
 
-def of_arms(
-    arms: Sequence[Arm], texts: Mapping[int, str], sites: Sites
-) -> list[tuple[Document | None, list[Document] | None]]:
-    """For each candidate its sites (None for the reference) and its functions; None where it failed.
+NOTHING: Document = {"call_sites": None, "functions": None, "longest_frees_ns": None}
 
-    texts: by the arm's place, what `heapwright-replay times` said.
+
+def of_arms(arms: Sequence[Arm], texts: Mapping[int, str], sites: Sites) -> list[Document]:
+    """For each candidate what its document has of its calls; None where it failed.
+
+    The reference has no sites. texts: by the arm's place, what `heapwright-replay times` said.
     """
     found = {place: read(text, arms[place].runs, sites.site_of_stack) for place, text in texts.items()}
-    reference = found.get(0)
-    control = found.get(1)
-    result: list[tuple[Document | None, list[Document] | None]] = []
+    reference, control = found.get(0), found.get(1)
+    result = []
     for place, arm in enumerate(arms):
         if arm.is_control:
             continue
         own = found.get(place)
-        by_site = None
+        record = dict(NOTHING)
+        if own:
+            record |= {"functions": own.functions, "longest_frees_ns": own.longest_frees_ns}
         if place and own and reference and control:
-            by_site = differences(own, reference, control, sites)
-        result.append((by_site, own.functions if own else None))
+            record["call_sites"] = differences(own, reference, control, sites)
+        result.append(record)
     return result

@@ -45,9 +45,6 @@ FIGURES = (
     Figure("end_bytes", "end", "bytes", True, "less memory at the end"),
     Figure("idle_bytes", "after idle", "bytes", True, "less memory when idle", is_shown=False),
     Figure("p999_ns", "p99.9", "ns", False, "a shorter tail"),
-    Figure(
-        "longest_frees_ns", "longest frees", "ns", False, "a shorter longest row of frees", is_shown=False
-    ),
 )
 
 

@@ -23,7 +23,7 @@ class Measured:
     """What the runs gave.
 
     plan: what the program said of it; changes: what became of them; dry: as decision.Table's; calls: of each
-    candidate its call sites and its functions; held: and which sites hold its memory;
+    candidate what is known of its calls; held: and which sites hold its memory;
     pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None or empty where
     there is nothing to say; window_calls: about so many, of a window in the recording; 0: all.
     """
@@ -33,7 +33,7 @@ class Measured:
     memory: Sequence[Arm]
     time: Sequence[Arm]
     dry: Mapping[str, Sequence[Document]]
-    calls: Sequence[tuple[Document | None, list[Document] | None]]
+    calls: Sequence[Document]
     held: Sequence[Document | None]
     runs: int
     pace: float
@@ -87,9 +87,8 @@ def _candidates(
             "runs": {"memory": _figures(arm.runs), "time": _figures(other.runs)},
             "figures": table.figures_of(number),
             "resident_bytes": _over_time(arm, truth),
-            "call_sites": measured.calls[number][0],
+            **measured.calls[number],
             "memory_sites": measured.held[number],
-            "functions": measured.calls[number][1],
             "kernel": kernel.of_arms(arm, other),
         }
         for number, (arm, other) in enumerate(both)

@@ -180,6 +180,12 @@ CANDIDATE = (
         "functions_or_null",
         about="The calls' least times by function and size; null where not measured.",
     ),
+    Column(
+        "longest_frees_ns",
+        "amount_or_null",
+        about="The least times of a thread's frees without a block made between them, at most; those that "
+        "are put off take nothing.",
+    ),
     Column("kernel", "kernel_or_null", about="What it asks of the kernel; null after a failure."),
 )
 

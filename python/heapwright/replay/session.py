@@ -27,7 +27,6 @@ MOST_TIMED = 20_000_000
 _REFUSED = (2, 3)
 # Longer recordings are replayed as fast as it goes.
 PACED_UP_TO_S = 10.0
-Calls = list[tuple[Document | None, list[Document] | None]]
 # What is going on, runs done, runs in all.
 Progress = Callable[[str, int, int], object]
 
@@ -163,10 +162,10 @@ class Session:
         take_turns(arms, self._runs_of_each, run_once, self._hung)
         return arms
 
-    def _calls(self, folder: Path, step: Callable[[str], None]) -> Calls:
+    def _calls(self, folder: Path, step: Callable[[str], None]) -> list[Document]:
         """By site and by function, for each candidate."""
         if self._untimed is not None:
-            return [(None, None)] * len(self._chosen.candidates)
+            return [call_times.NOTHING] * len(self._chosen.candidates)
         arms = arms_of(self._chosen.candidates)
         files = {id(arm): folder / f"times-{place}" for place, arm in enumerate(arms)}
 

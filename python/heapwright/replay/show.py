@@ -126,16 +126,15 @@ def about_frees(document: Mapping[str, Any]) -> list[str]:
     """How long a thread frees at one go, where a change puts frees off."""
     put_off = {change["text"] for change in document["changes"] if change["change"] == "deferred_free"}
     lines = []
-    plain: Mapping[str, Any] = {}  # the candidate without a change, which comes before those with one
+    before = None  # of the candidate without a change, which comes before those with one
     for candidate in document["candidates"]:
-        found = candidate["figures"].get("longest_frees_ns")
+        found = candidate["longest_frees_ns"]
         if not candidate["change"]:
-            plain = found or {}
-        elif candidate["change"] in put_off and found and plain:
+            before = found
+        elif candidate["change"] in put_off and found is not None and before is not None:
             lines.append(
-                f"{candidate['name']}: a thread's longest row of frees takes "
-                f"{units.duration(found['value'])} in heap calls, without the change "
-                f"{units.duration(plain['value'])}."
+                f"{candidate['name']}: a thread's longest row of frees takes {units.duration(found)} in heap "
+                f"calls, without the change {units.duration(before)}."
             )
     return lines
 

@@ -216,7 +216,8 @@ def test_frees_are_put_off_or_left_out(file: str, capsys: pytest.CaptureFixture[
     assert counts[never]["changed_blocks"] == 50
     for candidate in document["candidates"]:  # what another thread frees is nobody's call
         assert candidate["runs"]["time"][0]["calls"] == 103
-        assert candidate["figures"]["longest_frees_ns"]["runs"] >= 2
+    plain, put_off, _ = (candidate["longest_frees_ns"] for candidate in document["candidates"])
+    assert 0 <= put_off < plain
     assert run_command(words) == 0
     said = capsys.readouterr().out
     assert f"glibc {later}: a thread's longest row of frees takes" in said

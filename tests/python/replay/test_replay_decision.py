@@ -28,7 +28,7 @@ def memory(mib: float) -> list[dict[str, float]]:
 
 
 def time(*cpu_ms: float) -> list[dict[str, float]]:
-    return [{"cpu_ns": ms * 1e6, "p999_ns": 100.0, "longest_frees_ns": 0.0} for ms in cpu_ms]
+    return [{"cpu_ns": ms * 1e6, "p999_ns": 100.0} for ms in cpu_ms]
 
 
 def truth(error_mib: float) -> Fidelity:

@@ -30,6 +30,7 @@ def measured(name: str, verdict: str, resident: list[int]) -> dict[str, Any]:
         "resident_bytes": resident,
         "call_sites": None,
         "memory_sites": None,
+        "longest_frees_ns": None,
         "functions": None,
         "kernel": None,
     }
