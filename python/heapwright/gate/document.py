@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
 from heapwright.gate.budget import MOST_SITES, Budget, Known, Rule
 from heapwright.gate.limits import FIGURES, KINDS, PROGRAM
 from heapwright.gate.measured import Measured, SiteCost
-from heapwright.model.names import short_name
+from heapwright.model.names import short_name, without_namespaces
 from heapwright.report.columns import Choice, Column, Many, Record, Table, record
 
 SCHEMA = "heapwright.gate/1"
@@ -136,14 +136,23 @@ def _changed(key: str, excess: float, run: Measured, known: Known) -> list[Recor
     if not run.sites or key not in run.sites[0].figures:
         return []
     is_known = any(key in figures for figures in known.values())
-    rises = [(site, site.figures[key] - known.get(site.name, {}).get(key, 0)) for site in run.sites]
+    rises = [(site, site.figures[key] - (known_of(site, known) or {}).get(key, 0)) for site in run.sites]
     least = max(1, _LEAST_SHARE * excess)
     told = sorted((one for one in rises if one[1] >= least), key=lambda one: -one[1])[:_MOST_SITES]
     return [_site(site, site.figures[key], rise if is_known else None, known) for site, rise in told]
 
 
+def known_of(site: SiteCost, known: Known) -> Mapping[str, int] | None:
+    """What it cost then. Of an inlined function the debug information may not name the namespace."""
+    if site.name in known:
+        return known[site.name]
+    bare = without_namespaces(site.name)
+    same = [name for name in known if without_namespaces(name) == bare]
+    return known[same[0]] if len(same) == 1 and bare in (site.name, same[0]) else None
+
+
 def _site(site: SiteCost, value: int, rise: int | None, known: Known) -> Record:
-    is_listed = site.name in known
+    is_listed = known_of(site, known) is not None
     # Of a site that a full list leaves out nobody knows what it was.
     is_told = rise is not None and (is_listed or len(known) < MOST_SITES)
     return {

@@ -11,6 +11,8 @@ import jsonschema
 import pytest
 from heapwright.cli import run_command
 from heapwright.gate import schema, show
+from heapwright.gate.document import known_of
+from heapwright.gate.measured import SiteCost
 from shop import budget, shop, written
 from test_phases import BEGIN, END, say
 from written_traces import FREE, MALLOC, MadeTrace
@@ -111,6 +113,15 @@ def test_limits(
 ) -> None:
     found = gated(tmp_path, capsys, f"[program]\ncalls = {limit}\ntwo_sided = {two_sided}\n")
     assert [check["verdict"] for check in found["checks"]] == [verdict]
+
+
+def test_of_an_inlined_function_the_namespace_may_be_missing() -> None:
+    then = {"calls": 8}
+    site = SiteCost("(anonymous namespace)::total", "shop.cpp", 3, {"calls": 9})
+    assert known_of(site, {"total": then}) == then
+    assert known_of(site._replace(name="total"), {"(anonymous namespace)::total": then}) == then
+    assert known_of(site._replace(name="one::total"), {"other::total": then}) is None
+    assert known_of(site._replace(name="total"), {"one::total": then, "other::total": then}) is None
 
 
 def test_what_grew_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
