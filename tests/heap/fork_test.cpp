@@ -11,6 +11,7 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/settings.hpp"
+#include "heap/front/allocate.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/service/maintenance.hpp"
 #include "heap/service/process.hpp"
@@ -72,6 +73,50 @@ TEST_P(ForkLock, AForkOfItsHolderDoesNotWaitForItself) {
   lock.unlock();
   wait_for(child);
   EXPECT_TRUE(lock.is_open());
+}
+
+// Another thread takes a slab out of the lists of the one that forks.
+TEST(ForkLists, AForkWaitsForWhoChangesItsOwn) {
+  ASSERT_TRUE(initialize_process());
+  release(allocate(16));
+  Lock& lock = own_lists_lock();
+  std::atomic<int> step{0};
+  std::thread other([&] {
+    ASSERT_TRUE(lock.try_lock());
+    step = 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    step = 2;
+    lock.unlock();
+  });
+  while (step == 0) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) _exit(step == 2 && lock.is_open() ? 0 : 1);
+  wait_for(child);
+  other.join();
+}
+
+// Who looked at the lists of a thread that ended is not in the child, so nobody would open them.
+TEST(ForkLists, AnIdleCacheThatWasLookedAtIsLeftAlone) {
+  ASSERT_TRUE(initialize_process());
+  release(allocate(16));
+  ThreadCache* idle = nullptr;
+  std::thread([&idle] {
+    release(allocate(16));
+    idle = current_cache;
+  }).join();
+  ASSERT_TRUE(idle->lists.try_lock());
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    bool is_other = false;
+    std::thread([&] {
+      void* block = allocate(1000);
+      is_other = block != nullptr && current_cache != idle;
+    }).join();
+    _exit(is_other ? 0 : 1);
+  }
+  idle->lists.unlock();
+  wait_for(child);
 }
 
 INSTANTIATE_TEST_SUITE_P(

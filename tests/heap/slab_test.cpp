@@ -9,6 +9,7 @@
 
 #include "heap/pages/page_source.hpp"
 #include "heap/service/process.hpp"
+#include "heap/slabs/dropped_blocks.hpp"
 #include "heap/slabs/page_purge.hpp"
 #include "heap/threads/remote_free.hpp"
 #include "heap/threads/thread_cache.hpp"
@@ -109,6 +110,26 @@ TEST_P(Slab, ValidityFindsWhatIsWrong) {
   slab_->free_list = nullptr;
   slab_->rest += 2;
   close_slab(slab_);
+}
+
+// A number of 16 bits tells the maps of 4 GiB apart.
+TEST(Slabs, FarApartHaveMapsOfTheirOwn) {
+  ASSERT_TRUE(initialize_process());
+  constexpr std::uint32_t distance = 65536;
+  const auto run = allocate_run(distance + 1);
+  ASSERT_NE(run.unit, 0U);
+  UnitLine* near = open_slab({run.unit, run.is_zeroed}, class_of(1000), 1, &owner);
+  UnitLine* far = open_slab({run.unit + distance, run.is_zeroed}, class_of(1000), 1, &owner);
+  std::vector<DroppedMap*> maps;
+  for (DroppedMap* map = take_map(near); map != nullptr; map = take_map(near)) maps.push_back(map);
+  EXPECT_GT(maps.size(), 60'000U);
+  DroppedMap* other = take_map(far);
+  EXPECT_NE(other, nullptr);
+  if (other != nullptr) give_map(far, other);
+  for (DroppedMap* map : maps) give_map(near, map);
+  close_slab(near);
+  close_slab(far);
+  free_run(run.unit + 1, distance - 1, !run.is_zeroed);
 }
 
 // Frees all but one block in three, drops pages, and carves them again: the

@@ -119,6 +119,15 @@ void check_empty_in_threads() {
   }
 }
 
+// Of a heap that is small yet, the end is near.
+void check_end() {
+  for (const std::size_t bytes : {8, 4096, 256 * 1024}) {
+    char* block = make(bytes);
+    REQUIRE(!can_read(block + bytes + (1 << 20)));
+    std::free(block);
+  }
+}
+
 void check_zeros() {
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{24}, std::size_t{500}, std::size_t{9000}}) {
     char* block = make(bytes);
@@ -155,6 +164,7 @@ void check_samples() {
 
 int main(int count, char**) {
   REQUIRE(pipe(pipe_ends) == 0);
+  if (is_preloaded()) check_end();
   check_empty_after_short();
   check_empty_in_threads();
   check_empty();

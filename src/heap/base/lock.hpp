@@ -31,6 +31,10 @@ class Lock {
     }
   }
 
+  // The same where nobody ever waits for it, but tries: without an instruction that
+  // waits for all that was written before.
+  void unlock_unawaited() noexcept { state_.store(open, std::memory_order_release); }
+
   bool is_open() const noexcept { return state_.load(std::memory_order_relaxed) == open; }
   // Whether a call that this thread has interrupted holds it.
   bool is_interrupted() const noexcept { return holder() == this_thread(); }

@@ -26,7 +26,8 @@ namespace {
 
 // Outer ones first.
 constexpr Lock& (*outer_locks[])() noexcept = {maintenance_lock, heaps_lock};
-constexpr Lock& (*inner_locks[])() noexcept = {caches_lock, pool_lock, dropped_maps_lock, page_source_lock};
+constexpr Lock& (*inner_locks[])() noexcept = {own_lists_lock, caches_lock, pool_lock, dropped_maps_lock,
+                                               page_source_lock};
 
 // The heaps' own ones, if the list of heaps can be walked.
 void for_each_heaps_lock(void (*visit)(Lock&, std::uint64_t), std::uint64_t argument = 0) noexcept {

@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::size_t full_span_bytes = std::size_t{1} << 40;
 constexpr std::size_t least_span_bytes = std::size_t{1} << 26;
-// A growth costs as much as many calls, so the first one is enough for most
-// programs; under a limit every page of it counts.
+// A growth costs as much as many calls, so a few are enough for most programs. The first ones double
+// the region: what writes far behind its block soon leaves it. Under a limit every page of it counts.
+constexpr std::uint32_t first_growth_units = 16;
 constexpr std::uint32_t least_growth_units = 512;
 constexpr std::uint32_t least_limited_units = 64;
 constexpr std::uint32_t most_growth_units = 2048;
@@ -206,11 +207,31 @@ bool place_region() noexcept {
   return true;
 }
 
-Run grow_for(std::uint32_t units) noexcept {
-  const std::uint32_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
+namespace {
+
+std::uint32_t growth_step() noexcept {
+  if (settings.is_hardened) return hardened_growth_units;
+  const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
+  const std::uint32_t committed = frontier - source.first_unit;
+  if (is_start(frontier)) return std::max(committed, first_growth_units);
   const std::uint32_t least = source.limit_bytes == 0 ? least_growth_units : least_limited_units;
-  const std::uint32_t step =
-      settings.is_hardened ? hardened_growth_units : std::clamp(committed / 2, least, most_growth_units);
+  return std::clamp(committed / 2, least, most_growth_units);
+}
+
+}  // namespace
+
+bool is_start(std::uint32_t frontier) noexcept {
+  return frontier - source.first_unit < least_growth_units && source.limit_bytes == 0 &&
+         !settings.is_hardened;
+}
+
+void end_start() noexcept {
+  const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
+  if (is_start(frontier)) grow(0, least_growth_units - (frontier - source.first_unit));
+}
+
+Run grow_for(std::uint32_t units) noexcept {
+  const std::uint32_t step = growth_step();
   Run run = grow_behind_rest(units, step);
   if (run.unit == 0) run = grow(units, std::max(units, step));
   if (run.unit == 0 && units < step) run = grow(units, units);

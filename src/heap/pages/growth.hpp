@@ -22,4 +22,10 @@ bool place_region() noexcept;
 // than that is in the bins. Unit 0: refused, and nothing was changed.
 Run grow_for(std::uint32_t units) noexcept;
 
+// The region ends there while it is doubled, up to 32 MiB. Later growths are seldom.
+bool is_start(std::uint32_t frontier) noexcept;
+// Makes it 32 MiB: before a second thread opens slabs, so that lots lie apart (UnitLot), and where a
+// block that grows looks for room.
+void end_start() noexcept;
+
 }  // namespace heapwright::heap

@@ -93,7 +93,7 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   }
   if (run.unit == 0) return run;
   hand_out(run, units);
-  if (run.unit + units > frontier) start_due_maintenance();
+  if (run.unit + units > frontier && !is_start(frontier)) start_due_maintenance();
   return run;
 }
 
@@ -114,6 +114,7 @@ Run allocate_unit(UnitLot* lot) noexcept {
 }
 
 Run allocate_run_with_room(std::uint32_t units) noexcept {
+  if (is_start(source.frontier.load(std::memory_order_relaxed))) end_start();
   Run run{0, false};
   {
     const LockGuard locked = guard();
@@ -184,7 +185,8 @@ void drop_run(std::uint32_t unit, std::uint32_t units) noexcept {
 
 }  // namespace
 
-bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t most_units) noexcept {
+std::uint32_t purge_oldest_run(std::uint16_t now, std::uint16_t least_age,
+                               std::uint32_t most_units) noexcept {
   std::uint32_t unit = 0;
   std::uint32_t units = 0;
   {
@@ -194,7 +196,7 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
     };
     while (source.recent.count != 0 && is_due(source.recent.first_units[0])) join_oldest_recent();
     const std::uint32_t oldest = source.oldest;
-    if (oldest == 0 || !is_due(oldest) || source.awaiting != 0) return false;
+    if (oldest == 0 || !is_due(oldest) || source.awaiting != 0) return 0;
     units = std::min<std::uint32_t>(line_of(oldest)->units, most_units);
     // Its end: blocks are made at its beginning, and a clean piece between two of them would serve no other.
     unit = oldest + line_of(oldest)->units - units;
@@ -202,7 +204,7 @@ bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t 
     source.purges.fetch_add(1, std::memory_order_release);
   }
   drop_run(unit, units);
-  return true;
+  return units;
 }
 
 bool has_dirty_runs() noexcept {

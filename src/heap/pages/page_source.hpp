@@ -44,9 +44,10 @@ Run allocate_run_with_room(std::uint32_t units) noexcept;
 bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noexcept;
 
 // Gives back the pages of the dirty free run that waits longest, up to
-// `most_units` of it, if it was freed `least_age` ticks before `now`. False:
+// `most_units` of it, if it was freed `least_age` ticks before `now`. How many units; 0:
 // there was none. They are nobody's meanwhile, hence not more than 16 MiB.
-bool purge_oldest_run(std::uint16_t now, std::uint16_t least_age, std::uint32_t most_units = 256) noexcept;
+std::uint32_t purge_oldest_run(std::uint16_t now, std::uint16_t least_age,
+                               std::uint32_t most_units = 256) noexcept;
 
 // Dirty free runs are more than an eighth of the units in use.
 inline constexpr std::uint32_t surplus_share = 8;

@@ -13,6 +13,7 @@
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/caches.hpp"
 #include "heap/threads/heap_object.hpp"
+#include "heap/threads/take_over.hpp"
 
 namespace heapwright::heap {
 
@@ -86,8 +87,9 @@ bool purge_pooled_slab(std::uint16_t now, std::uint16_t least_age, std::uint32_t
 
 // One piece, of the steps of a call.
 bool do_piece(std::uint16_t now, std::uint16_t least_age, Effort most) noexcept {
-  return collect_own_notice() || go_on_purging() || purge_oldest_run(now, least_age, most.units) ||
-         purge_pooled_slab(now, least_age, most.looks) || tidy_idle_cache(now, least_age) || dismantle_heap();
+  return collect_own_notice() || go_on_purging() || purge_oldest_run(now, least_age, most.units) != 0 ||
+         purge_pooled_slab(now, least_age, most.looks) || take_over_asleep(now, least_age) ||
+         tidy_idle_cache(now, least_age) || dismantle_heap();
 }
 
 // Free runs beyond what a program of this size needs between two of its peaks
@@ -105,7 +107,8 @@ bool give_back_surplus(std::uint32_t units) noexcept {
 void check_waiting() noexcept {
   waiting.is_there.store(0, std::memory_order_seq_cst);
   const bool waits = maintenance.purge.slab() != nullptr || maintenance.cache.pending != 0 ||
-                     has_dirty_runs() || has_unpurged_slabs() || has_untidy_caches() || has_destroyed_heaps();
+                     has_dirty_runs() || has_unpurged_slabs() || has_returned_slabs() ||
+                     has_untidy_caches() || has_destroyed_heaps();
   if (waits) waiting.is_there.store(1, std::memory_order_relaxed);
 }
 
@@ -151,12 +154,15 @@ void make_room_for_dirty(std::size_t bytes) noexcept {
   const std::size_t most = most_kept_dirty_bytes();
   if (bytes > most || !maintenance.lock.try_lock()) return;
   // Twice the block in all, in so many pieces at most: small frees may have left far more, and what may stay
-  // falls with the block.
+  // falls with the block. Half of the pieces would do, if no run ended within one.
   constexpr std::uint32_t most_pieces = 16;
-  const auto units = static_cast<std::uint32_t>(2 * bytes / unit_bytes / most_pieces + 1);
-  for (std::uint32_t piece = 0; piece < most_pieces && dirty_bytes() + bytes > most; ++piece) {
+  auto left = static_cast<std::uint32_t>(2 * bytes / unit_bytes);
+  const std::uint32_t units_of_piece = left / (most_pieces / 2) + 1;
+  for (std::uint32_t piece = 0; piece < most_pieces && left != 0 && dirty_bytes() + bytes > most; ++piece) {
     count_steps();
-    if (!purge_oldest_run(current_tick(), 0, units)) break;
+    const std::uint32_t given = purge_oldest_run(current_tick(), 0, std::min(left, units_of_piece));
+    if (given == 0) break;
+    left -= given;
   }
   maintenance.lock.unlock();
 }

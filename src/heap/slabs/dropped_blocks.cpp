@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "heap/slabs/dropped_blocks.hpp"
 
+#include <atomic>
 #include <bit>
+#include <cstring>
 
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
@@ -12,21 +14,50 @@ namespace heapwright::heap {
 namespace {
 
 constexpr std::uint32_t maps_per_unit = unit_bytes / sizeof(DroppedMap);
+// A slab's line has 16 bits for the number of its map. So every 4 GiB of the region
+// have maps of their own: nearly one for each slab that can lie there.
+constexpr std::uint32_t units_per_part = 65536;
+constexpr std::uint32_t part_count = (std::size_t{1} << 40) / unit_bytes / units_per_part;
 constexpr std::uint32_t max_map_units = 65535 / maps_per_unit;
 
 // Maps by number from 1; a unit of them is taken when the last one is in use.
 struct Maps {
-  Lock lock;
   DroppedMap* units[max_map_units];
   std::uint32_t unit_count;
   std::uint32_t used;  // of the last unit
   DroppedMap* free;
 };
-constinit Maps maps{};
 
-LockGuard guard() noexcept { return {maps.lock, counters_page->heap.pool_lock}; }
+struct Parts {
+  Lock lock;
+  std::atomic<Maps*> maps[part_count];  // null: no slab there had one yet
+};
+constinit Parts parts{};
+constinit Maps first_maps{};
 
-bool add_unit() noexcept {
+LockGuard guard() noexcept { return {parts.lock, counters_page->heap.pool_lock}; }
+
+std::atomic<Maps*>& maps_around(const UnitLine* slab) noexcept {
+  return parts.maps[unit_of(slab) / units_per_part];
+}
+
+// Null: no memory.
+Maps* find_maps(const UnitLine* slab) noexcept {
+  std::atomic<Maps*>& place = maps_around(slab);
+  Maps* maps = place.load(std::memory_order_acquire);
+  if (maps != nullptr) return maps;
+  // Most programs need one part only.
+  const bool is_first = unit_of(slab) < units_per_part;
+  const Run run = is_first ? Run{0, false} : allocate_run(1);
+  if (run.unit == 0 && !is_first) return nullptr;
+  Maps* made = is_first ? &first_maps : reinterpret_cast<Maps*>(memory_of(run.unit));
+  if (!is_first && !run.is_zeroed) std::memset(static_cast<void*>(made), 0, sizeof(Maps));
+  if (place.compare_exchange_strong(maps, made, std::memory_order_acq_rel)) return made;
+  if (!is_first) free_run(run.unit, 1, true);
+  return maps;
+}
+
+bool add_unit(Maps& maps) noexcept {
   const Run run = allocate_run(1);
   if (run.unit == 0) return false;
   const LockGuard locked = guard();
@@ -46,8 +77,10 @@ bool is_marked(const std::uint64_t* words, std::uint32_t index) noexcept {
 
 }  // namespace
 
-DroppedMap* map_of(std::uint16_t number) noexcept {
-  return maps.units[(number - 1U) / maps_per_unit] + (number - 1U) % maps_per_unit;
+DroppedMap* map_of(const UnitLine* slab) noexcept {
+  const Maps& maps = *maps_around(slab).load(std::memory_order_acquire);
+  const std::uint32_t place = slab->dropped - 1U;
+  return maps.units[place / maps_per_unit] + place % maps_per_unit;
 }
 
 std::uint16_t number_of(const DroppedMap* map) noexcept {
@@ -56,7 +89,10 @@ std::uint16_t number_of(const DroppedMap* map) noexcept {
   return static_cast<std::uint16_t>(line->stamp * maps_per_unit + (map - first) + 1);
 }
 
-DroppedMap* take_map() noexcept {
+DroppedMap* take_map(const UnitLine* slab) noexcept {
+  Maps* const found = find_maps(slab);
+  if (found == nullptr) return nullptr;
+  Maps& maps = *found;
   for (int attempt = 0; attempt < 2; ++attempt) {
     {
       const LockGuard locked = guard();
@@ -69,19 +105,20 @@ DroppedMap* take_map() noexcept {
         return maps.units[maps.unit_count - 1] + maps.used++;
       }
     }
-    if (!add_unit()) return nullptr;
+    if (!add_unit(maps)) return nullptr;
   }
   return nullptr;
 }
 
-void give_map(DroppedMap* map) noexcept {
+void give_map(const UnitLine* slab, DroppedMap* map) noexcept {
   const LockGuard locked = guard();
+  Maps& maps = *maps_around(slab).load(std::memory_order_relaxed);
   map->next_free = maps.free;
   maps.free = map;
 }
 
 Chain carve_dropped(UnitLine* slab) noexcept {
-  DroppedMap* map = map_of(slab->dropped);
+  DroppedMap* map = map_of(slab);
   const std::size_t bytes = class_of_slab(slab).block_bytes;
   while (map->words[map->hint] == 0) {
     count_steps();
@@ -110,14 +147,14 @@ Chain carve_dropped(UnitLine* slab) noexcept {
 }
 
 std::uint32_t dropped_count(const UnitLine* slab) noexcept {
-  return slab->dropped == 0 ? 0 : map_of(slab->dropped)->count;
+  return slab->dropped == 0 ? 0 : map_of(slab)->count;
 }
 
 void free_dropped_map(UnitLine* slab) noexcept {
-  give_map(map_of(slab->dropped));
+  give_map(slab, map_of(slab));
   slab->dropped = 0;
 }
 
-Lock& dropped_maps_lock() noexcept { return maps.lock; }
+Lock& dropped_maps_lock() noexcept { return parts.lock; }
 
 }  // namespace heapwright::heap

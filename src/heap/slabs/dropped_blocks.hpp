@@ -17,12 +17,12 @@ struct DroppedMap {
   std::uint32_t hint;  // no bit is set in the words before
 };
 
-// By number from 1, as in UnitLine::dropped.
-DroppedMap* map_of(std::uint16_t number) noexcept;
+// Of a slab that has one. Its number, from 1, is UnitLine::dropped.
+DroppedMap* map_of(const UnitLine* slab) noexcept;
 std::uint16_t number_of(const DroppedMap* map) noexcept;
-// One that no slab has. Null: no memory.
-DroppedMap* take_map() noexcept;
-void give_map(DroppedMap* map) noexcept;
+// One for the slab that no other has. Null: no memory.
+DroppedMap* take_map(const UnitLine* slab) noexcept;
+void give_map(const UnitLine* slab, DroppedMap* map) noexcept;
 
 // A batch of dropped blocks in one page; slab->dropped is 0 after the last.
 Chain carve_dropped(UnitLine* slab) noexcept;

@@ -58,7 +58,7 @@ std::uint32_t drop_blocks_of(const UnitLine* slab, std::uint64_t* free, std::uin
 
 // Both lists become marks; all of the blocks count as listed afterwards.
 bool PagePurge::begin(UnitLine* slab) noexcept {
-  map_ = slab->dropped != 0 ? map_of(slab->dropped) : take_map();
+  map_ = slab->dropped != 0 ? map_of(slab) : take_map(slab);
   if (map_ == nullptr) return false;
   if (slab->dropped == 0) *map_ = DroppedMap{};
   slab_ = slab;
@@ -137,7 +137,7 @@ void PagePurge::end() noexcept {
     slab_->dropped = number_of(map_);
   } else {
     slab_->dropped = 0;
-    give_map(map_);
+    give_map(slab_, map_);
   }
   counters::add(counters_page->heap.purged_bytes, dropped_bytes_);
   slab_ = nullptr;

@@ -88,9 +88,12 @@ bool pool_slab(UnitLine* slab) noexcept {
   return insert(slab);
 }
 
-UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
+bool has_pooled_slab(std::uint32_t size_class) noexcept {
   // Adds nothing, but writes: whoever opens a slab takes the page fault that pooling it would take.
-  if (pool.classes[size_class].slabs.fetch_add(0, std::memory_order_relaxed) == 0) return nullptr;
+  return pool.classes[size_class].slabs.fetch_add(0, std::memory_order_relaxed) != 0;
+}
+
+UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept {
   const LockGuard locked = guard();
   const ClassPool& lists = pool.classes[size_class];
   const std::uint32_t unit = lists.unpurged.last != 0 ? lists.unpurged.last : lists.purged.last;

@@ -15,6 +15,8 @@ namespace heapwright::heap {
 // now on. False: that is back already, and the slab is still the caller's.
 bool pool_slab(UnitLine* slab) noexcept;
 
+// What claim_slab() would find, without the lock.
+bool has_pooled_slab(std::uint32_t size_class) noexcept;
 // A slab of the class, now `owner`'s. Null: none.
 UnitLine* claim_slab(std::uint32_t size_class, ThreadCache* owner) noexcept;
 

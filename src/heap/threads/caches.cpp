@@ -10,6 +10,7 @@
 #include "heap/base/lock.hpp"
 #include "heap/base/own_thread.hpp"
 #include "heap/base/settings.hpp"
+#include "heap/pages/growth.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/threads/slab_events.hpp"
 
@@ -28,7 +29,7 @@ namespace {
 
 struct Caches {
   Lock lock;
-  ThreadCache* registry;
+  std::atomic<ThreadCache*> registry;  // written under the lock
   ThreadCache* idle;
   pthread_key_t key;
   bool has_key;
@@ -86,8 +87,8 @@ ThreadCache* make_cache() noexcept {
   auto* cache = reinterpret_cast<ThreadCache*>(memory_of(run.unit));
   if (!run.is_zeroed) std::memset(static_cast<void*>(cache), 0, sizeof(ThreadCache));
   const LockGuard locked(caches.lock, lock_counters());
-  cache->next_in_registry = caches.registry;
-  caches.registry = cache;
+  cache->next_in_registry = caches.registry.load(std::memory_order_relaxed);
+  caches.registry.store(cache, std::memory_order_release);
   return cache;
 }
 
@@ -95,7 +96,10 @@ ThreadCache* attach() noexcept {
   ThreadCache*& own = own_cache();
   if (own != &unattached) return own == &detached ? nullptr : own;
   ThreadCache* cache = take_idle();
-  if (cache == nullptr) cache = make_cache();
+  if (cache == nullptr) {
+    if (counters_page->heap.threads.load(std::memory_order_relaxed) != 0) end_start();
+    cache = make_cache();
+  }
   if (cache == nullptr) return nullptr;
   cache->exit_rounds = 0;
   cache->count(counters::Reason::thread_attached);
@@ -108,9 +112,7 @@ ThreadCache* attach() noexcept {
 
 namespace {
 
-bool is_untidy(const ThreadCache* cache) noexcept {
-  return !cache->is_tidy || cache->notified.load(std::memory_order_relaxed) != 0 || cache->pending != 0;
-}
+bool is_untidy(const ThreadCache* cache) noexcept { return !cache->is_tidy || has_notices(cache); }
 
 // An idle cache with something to tidy, out of the list and the caller's.
 ThreadCache* take_untidy(std::uint16_t now, std::uint16_t least_age) noexcept {
@@ -147,12 +149,13 @@ bool has_untidy_caches() noexcept {
   return false;
 }
 
+ThreadCache* next_cache(const ThreadCache* before) noexcept {
+  if (before != nullptr && before->next_in_registry != nullptr) return before->next_in_registry;
+  return caches.registry.load(std::memory_order_acquire);
+}
+
 void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noexcept {
-  ThreadCache* first = nullptr;
-  {
-    const LockGuard locked(caches.lock, lock_counters());
-    first = caches.registry;
-  }
+  const ThreadCache* first = caches.registry.load(std::memory_order_acquire);
   for (const ThreadCache* cache = first; cache != nullptr; cache = cache->next_in_registry) {
     visit(*cache, context);
   }
@@ -160,6 +163,18 @@ void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noe
 
 Lock& caches_lock() noexcept { return caches.lock; }
 
-void forget_other_threads() noexcept { counters_page->heap.threads.store(1, std::memory_order_relaxed); }
+Lock& own_lists_lock() noexcept { return own_cache()->lists; }
+
+void forget_other_threads() noexcept {
+  counters_page->heap.threads.store(1, std::memory_order_relaxed);
+  // A thread that is gone may have been looking at one of these.
+  for (ThreadCache** link = &caches.idle; *link != nullptr;) {
+    if ((*link)->lists.is_open()) {
+      link = &(*link)->next_idle;
+    } else {
+      *link = (*link)->next_idle;
+    }
+  }
+}
 
 }  // namespace heapwright::heap

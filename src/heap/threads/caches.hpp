@@ -35,7 +35,12 @@ bool has_untidy_caches() noexcept;
 // Sums over all caches, of threads that live or not.
 void for_each_cache(void (*visit)(const ThreadCache&, void*), void* context) noexcept;
 
+// All caches in turn, of threads that live or not; null at first. Null: there is none.
+ThreadCache* next_cache(const ThreadCache* before) noexcept;
+
 Lock& caches_lock() noexcept;
+// Of the calling thread's cache.
+Lock& own_lists_lock() noexcept;
 // In the child of a fork: caches of threads that are gone may have been in the
 // middle of a call, so they are left alone for good.
 void forget_other_threads() noexcept;

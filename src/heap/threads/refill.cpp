@@ -14,6 +14,7 @@
 #include "heap/threads/promotion.hpp"
 #include "heap/threads/slab_events.hpp"
 #include "heap/threads/slab_queue.hpp"
+#include "heap/threads/take_over.hpp"
 
 namespace heapwright::heap {
 
@@ -92,6 +93,7 @@ Run find_run(ThreadCache* cache, std::uint32_t units) noexcept {
   return run;
 }
 
+// Under the cache's lists.
 void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
   cache->count(reason);
   hold_units(cache, slab->size_class, slab->units);
@@ -100,7 +102,10 @@ void add_slab(ThreadCache* cache, UnitLine* slab, Reason reason) noexcept {
 
 // Of the pool. Null: it has none of the class.
 UnitLine* claim_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
-  UnitLine* slab = cache->is_private ? nullptr : claim_slab(size_class, cache);
+  if (cache->is_private || !has_pooled_slab(size_class)) return nullptr;
+  // Claimed and added at once: from its claim on others tell this cache about it.
+  const OwnLists lists(cache);
+  UnitLine* slab = claim_slab(size_class, cache);
   if (slab == nullptr) return nullptr;
   add_slab(cache, slab, Reason::slab_claimed);
   schedule_event(slab);
@@ -124,12 +129,13 @@ UnitLine* open_for(ThreadCache* cache, std::uint32_t size_class) noexcept {
   }
   UnitLine* slab = open_slab(run, size_class, units, cache);
   if (has_guard) set_flag(slab, is_guarded);
+  const OwnLists lists(cache);
   add_slab(cache, slab, Reason::slab_opened);
   return slab;
 }
 
 // Before a slab is fetched: one of the few that have waited longest and have
-// some blocks back, though too few for an event. Null: none.
+// some blocks back, though too few for an event. Null: none. Under the cache's lists.
 UnitLine* find_waiting(ThreadCache* cache, std::uint32_t size_class) noexcept {
   constexpr int most_looked_at = 2;
   ClassSlot& slot = cache->slots[size_class];
@@ -155,14 +161,17 @@ bool is_to_be_carved(ThreadCache* cache, UnitLine* slab) noexcept {
 // The first slab of the queue, with a block. Null: there is none.
 UnitLine* first_slab(ThreadCache* cache, std::uint32_t size_class) noexcept {
   const ClassSlot& slot = cache->slots[size_class];
-  if (slot.first != 0) {
-    UnitLine* slab = line_of(slot.first);
-    if (!has_blocks(slab) && detached_count(cache, slab) == 0) {
-      retire(cache, slab);
-    } else if (slot.first != slot.last && is_to_be_carved(cache, slab)) {
-      leave_queue(cache, slab);
-      join_queue(cache, slab);
-    }
+  UnitLine* slab = slot.first != 0 ? line_of(slot.first) : nullptr;
+  if (slab != nullptr) {
+    const bool is_only = slot.first == slot.last;
+    if (!is_to_be_carved(cache, slab) || (is_only && can_carve(slab))) return slab;
+  }
+  const OwnLists lists(cache);
+  if (slab != nullptr && !has_blocks(slab)) {
+    retire(cache, slab);
+  } else if (slot.first != slot.last) {
+    leave_queue(cache, slab);
+    join_queue(cache, slab);
   }
   return slot.first != 0 ? line_of(slot.first) : find_waiting(cache, size_class);
 }
@@ -181,13 +190,17 @@ UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
 Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
   count_steps();
   counters::add_owned(cache->slots[serving].refills, 1);
-  if (cache->pending != 0 || cache->notified.load(std::memory_order_relaxed) != 0) collect_notices(cache, 4);
+  cache->visits = cache->visits + 1;
+  if (has_notices(cache)) collect_notices(cache, 4);
   UnitLine* slab = first_slab(cache, serving);
   if (slab == nullptr) {
     if (serving != size_class && is_promoted(cache, size_class)) serving = size_class;
     slab = claim_for(cache, serving);
     if (slab == nullptr && serving == size_class) slab = find_coarser(cache, size_class);
-    if (slab == nullptr) slab = open_for(cache, serving);
+    if (slab == nullptr) {
+      take_over_returned(cache, size_classes[serving].units);
+      slab = open_for(cache, serving);
+    }
   }
   if (slab == nullptr) return nullptr;
   Block* block = take_from(cache, slab);

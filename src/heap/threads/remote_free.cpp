@@ -5,6 +5,7 @@
 #include "heap/base/messages.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/slabs/slab.hpp"
+#include "heap/threads/take_over.hpp"
 #include "heap/threads/thread_cache.hpp"
 
 namespace heapwright::heap {
@@ -15,7 +16,7 @@ void push_notice(ThreadCache* cache, UnitLine* slab) noexcept {
   std::uint32_t first = cache->notified.load(std::memory_order_relaxed);
   do {
     slab->second_next = first;
-  } while (!cache->notified.compare_exchange_weak(first, unit_of(slab), std::memory_order_release,
+  } while (!cache->notified.compare_exchange_weak(first, unit_of(slab), std::memory_order_acq_rel,
                                                   std::memory_order_relaxed));
 }
 
@@ -40,6 +41,8 @@ void tell_owner(UnitLine* slab) noexcept {
 void free_remote(UnitLine* slab, void* block) noexcept {
   const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - begin_of_slab(slab));
   char* const begin = begin_of_slab(slab);
+  // Once the block is pushed, the slab may be anybody's.
+  const std::uint32_t capacity = capacity_of_slab(slab);
   RemoteWord word{slab->remote.load(std::memory_order_relaxed)};
   RemoteWord pushed{};
   do {
@@ -52,7 +55,13 @@ void free_remote(UnitLine* slab, void* block) noexcept {
     pushed = word.pushed(offset);
   } while (!slab->remote.compare_exchange_weak(word.bits, pushed.bits, std::memory_order_acq_rel,
                                                std::memory_order_relaxed));
-  if (word.is_armed() && !pushed.is_armed()) tell_owner(slab);
+  if (pushed.is_armed()) return;
+  if (word.is_armed()) {
+    tell_owner(slab);
+  } else if (pushed.count() != capacity) {
+    return;
+  }
+  note_if_returned(slab, capacity);
 }
 
 }  // namespace heapwright::heap

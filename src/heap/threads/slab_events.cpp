@@ -114,16 +114,28 @@ void retire(ThreadCache* cache, UnitLine* slab) noexcept {
 void on_event(ThreadCache* cache, UnitLine* slab) noexcept {
   const StepScope scope;
   check_last_free(slab);
+  const OwnLists lists(cache);
   consider(cache, slab);
 }
 
+UnitLine* take_notice(ThreadCache* cache) noexcept {
+  if (cache->pending == 0) cache->pending = cache->notified.exchange(0, std::memory_order_acq_rel);
+  if (cache->pending == 0) {
+    cache->pending = std::uint32_t{cache->passed};
+    cache->passed = 0;
+  }
+  if (cache->pending == 0) return nullptr;
+  UnitLine* slab = line_of(cache->pending);
+  cache->pending = slab->second_next;
+  return slab;
+}
+
 bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept {
+  const OwnLists lists(cache);
   for (std::uint32_t i = 0; i < most; ++i) {
     count_steps();
-    if (cache->pending == 0) cache->pending = cache->notified.exchange(0, std::memory_order_acquire);
-    if (cache->pending == 0) return false;
-    UnitLine* slab = line_of(cache->pending);
-    cache->pending = slab->second_next;
+    UnitLine* slab = take_notice(cache);
+    if (slab == nullptr) return false;
     clear_flag(slab, is_watched);
     if (has_flag(slab, is_listed)) watch_rest(slab);
     consider(cache, slab);
@@ -132,6 +144,7 @@ bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept {
 }
 
 bool give_up_slab(ThreadCache* cache) noexcept {
+  const OwnLists lists(cache);
   for (std::uint32_t word = 0; word < std::size(cache->with_slabs); ++word) {
     for (std::uint64_t bits = cache->with_slabs[word]; bits != 0; bits &= bits - 1) {
       count_steps();

@@ -25,11 +25,15 @@ inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcep
   }
 }
 
-// Looks at up to `most` slabs that others told about.
+// A slab that others told about, and that now nobody else looks at; null: none.
+// Under the cache's lists.
+UnitLine* take_notice(ThreadCache* cache) noexcept;
+
+// Looks at up to `most` slabs that others told about. False: there are no more.
 bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept;
 
 // The first slab of a queue has nothing left. It may be back in the queue at
-// once, if others freed blocks meanwhile.
+// once, if others freed blocks meanwhile. Under the cache's lists.
 void retire(ThreadCache* cache, UnitLine* slab) noexcept;
 
 // Told when all of the slab is back. As long as none of it comes from others, the

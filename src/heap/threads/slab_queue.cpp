@@ -66,10 +66,10 @@ void count_blocks(ThreadCache* cache, UnitLine* slab, std::uint32_t outside) noe
 }
 
 void hold_units(ThreadCache* cache, std::uint32_t size_class, std::uint32_t more) noexcept {
-  std::uint32_t& held = cache->slots[size_class].held_units;
-  held += more;
+  const std::uint32_t held = cache->slots[size_class].held_units + more;
+  cache->slots[size_class].held_units = held;
   const std::uint64_t bit = std::uint64_t{1} << size_class % 64;
-  std::uint64_t& word = cache->with_slabs[size_class / 64];
+  Relaxed<std::uint64_t>& word = cache->with_slabs[size_class / 64];
   word = held != 0 ? word | bit : word & ~bit;
 }
 
@@ -92,7 +92,11 @@ void leave_queue(ThreadCache* cache, UnitLine* slab) noexcept {
   if (slot.first == unit_of(slab)) clear_current(cache, slab);
   close_detached(cache, slab);
   count_blocks(cache, slab, unlisted_count(slab));
-  (slab->next != 0 ? line_of(slab->next)->prev : slot.last) = slab->prev;
+  if (slab->next != 0) {
+    line_of(slab->next)->prev = slab->prev;
+  } else {
+    slot.last = slab->prev;
+  }
   if (slab->prev != 0) {
     line_of(slab->prev)->next = slab->next;
   } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The slabs of a cache, by class: each is either in its class's queue or in the
 // ring of those that wait for blocks to come back. The first of a queue is
-// where malloc takes blocks from.
+// where malloc takes blocks from. All of this is under ThreadCache::lists.
 #pragma once
 
 #include <cstdint>

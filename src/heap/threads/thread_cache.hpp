@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What a thread allocates from: a queue of its slabs that have blocks for each
 // class, and which of them malloc takes a small block from. Only its thread
-// touches it, except `notified`. A private heap has one as well, under
-// its lock.
+// touches it, except `notified` and `has_returned`. A private heap has one as
+// well, under its lock.
+//
+// Which slabs are in a queue or ring, and the notices, change under `lists` only.
+// So others may take a slab out (take_over.hpp) that is not the first of its queue:
+// the first is what its thread uses without that lock.
 //
 //   current[step] = 0, or the list of the first slab of the queue of the class
 //                   that serves it, or the detached list of that slab
@@ -14,6 +18,8 @@
 #include <cstdint>
 
 #include "counters/heap_section.hpp"
+#include "heap/base/counting.hpp"
+#include "heap/base/lock.hpp"
 #include "heap/pages/run.hpp"
 #include "heap/slabs/slab_line.hpp"
 
@@ -23,12 +29,12 @@ struct Quarantine;
 
 struct ClassSlot {
   Relaxed<std::uint32_t> first;  // queue of slabs that have blocks, linked by UnitLine::next
-  std::uint32_t last;
+  Relaxed<std::uint32_t> last;
   counters::Counter taken;     // blocks handed out
   counters::Counter returned;  // blocks that came back
   counters::Counter refills;
-  std::uint32_t waiting;     // ring of the other slabs, the longest out of the queue first
-  std::uint32_t held_units;  // of all its slabs
+  std::uint32_t waiting;              // ring of the other slabs, the longest out of the queue first
+  Relaxed<std::uint32_t> held_units;  // of all its slabs
   // `current` was set for steps from the first of these to the second only; 0: for none.
   std::uint16_t least_step;
   std::uint16_t most_step;
@@ -71,13 +77,13 @@ struct ThreadCache {
   BlockList nothing;  // has no block
   counters::Counter reasons[counters::reason_count];
   counters::Counter first_touch_pages;
-  std::uint32_t pending;  // notices taken over and not yet looked at
+  Lock lists;
+  Relaxed<std::uint32_t> pending;  // notices taken over and not yet looked at
+  Relaxed<std::uint32_t> visits;   // times its thread came by for blocks
   std::uint32_t kept_bytes;
   std::uint32_t candidates[candidate_count];
   std::uint32_t next_candidate;
-  std::uint32_t exit_rounds;      // runs of the thread's exit handler
-  ThreadCache* next_in_registry;  // all caches ever made
-  ThreadCache* next_idle;         // of threads that ended
+  std::uint32_t exit_rounds;  // runs of the thread's exit handler
   union {
     SpareRun spare;  // of a private heap
     UnitLot lot;     // of a thread's, for slabs of one unit
@@ -86,11 +92,20 @@ struct ThreadCache {
   std::uint16_t idle_stamp;  // maintenance tick of its thread's end
   bool is_tidy;              // idle, and given up all it could
   // A bit for each class that has slabs, for those classes whose slots were never written.
-  std::uint64_t with_slabs[(class_count + 63) / 64];
+  Relaxed<std::uint64_t> with_slabs[(class_count + 63) / 64];
   DetachedLists detached;
   // First of the slabs that others tell about, linked by second_next: pushed
   // to by anyone, taken as a whole by the owner.
   alignas(64) std::atomic<std::uint32_t> notified;
+  // Others have freed the last block of a full slab: 1 + the tick of the first that did, 0: of none.
+  std::atomic<std::uint32_t> has_returned;
+  Relaxed<std::uint32_t> passed;    // notices that others have looked at in vain
+  Relaxed<bool> is_looked_through;  // others look at the notices; there may be more
+  // Where slabs are looked for before one is opened: null, or a cache, and its visits when last seen.
+  std::uint32_t watched_visits;
+  ThreadCache* watched;
+  ThreadCache* next_in_registry;  // all caches ever made
+  ThreadCache* next_idle;         // of threads that ended
   // Distances of lists from this cache, so that zeroed memory means `nothing`.
   alignas(64) std::uintptr_t current[step_count];
   ClassSlot slots[class_count];
@@ -106,6 +121,26 @@ struct ThreadCache {
 [[gnu::always_inline]] inline BlockList* current_list(const ThreadCache* cache, std::size_t step) noexcept {
   return reinterpret_cast<BlockList*>(reinterpret_cast<std::uintptr_t>(cache) + cache->current[step]);
 }
+
+inline bool has_notices(const ThreadCache* cache) noexcept {
+  return cache->pending != 0 || cache->notified.load(std::memory_order_relaxed) != 0 || cache->passed != 0;
+}
+
+// The lists of a cache, for its own thread. A private heap's are under the heap's lock.
+class OwnLists {
+ public:
+  explicit OwnLists(ThreadCache* cache) noexcept : cache_(cache->is_private ? nullptr : cache) {
+    if (cache_ != nullptr) cache_->lists.lock(counters_page->heap.pool_lock);
+  }
+  ~OwnLists() {
+    if (cache_ != nullptr) cache_->lists.unlock_unawaited();
+  }
+  OwnLists(const OwnLists&) = delete;
+  OwnLists& operator=(const OwnLists&) = delete;
+
+ private:
+  ThreadCache* cache_;
+};
 
 inline bool has_slabs(const ThreadCache* cache, std::uint32_t size_class) noexcept {
   return (cache->with_slabs[size_class / 64] >> size_class % 64 & 1) != 0;
