@@ -165,7 +165,9 @@ def _pairs(
     return [(old[name][0], new[name][0]) for name in names if len(old[name]) == len(new[name]) == 1]
 
 
-def _pairs_without_namespace(gone: set[_Function], added: set[_Function]) -> list[tuple[_Function, _Function]]:
+def _pairs_without_namespace(
+    gone: set[_Function], added: set[_Function]
+) -> list[tuple[_Function, _Function]]:
     """Of which one side does not say the namespace; two that both say theirs are two functions."""
     return [
         (old, new)
@@ -178,7 +180,9 @@ def _without_namespace(function: str) -> str:
     return without_namespaces(short_name(function))
 
 
-def _by_name(functions: Iterable[_Function], name_of: Callable[[str], str]) -> dict[_Function, list[_Function]]:
+def _by_name(
+    functions: Iterable[_Function], name_of: Callable[[str], str]
+) -> dict[_Function, list[_Function]]:
     found: dict[_Function, list[_Function]] = {}
     for library, function in functions:
         found.setdefault((library, name_of(function)), []).append((library, function))

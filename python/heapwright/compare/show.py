@@ -37,7 +37,7 @@ def verdict(document: Document) -> list[str]:
     per = f" per {document['per']}" if document["per"] else ""
     for row in document["totals"]:
         if row["verdict"] in (LESS, MORE) and not _is_told_by_bytes(row, document):
-            lines.append(f"B {_phrase(row, per)}{_where(document, row)}.")
+            lines.append(f"B {_phrase(row, per)}{_of_other_calls(document, row)}{_where(document, row)}.")
     if not lines:
         lines.append(_no_difference(document))
     unsure = [row for row in document["totals"] if row["verdict"] == UNKNOWN and row["difference"]]
@@ -58,6 +58,14 @@ def _phrase(row: Record, per: str) -> str:
     phrase = (figure.less if row["verdict"] == LESS else figure.more).format(amount)
     percent = units.signed_percent(row["relative_difference"])
     return f"{phrase}{per if figure.is_work else ''}{f' ({percent})' if percent else ''}"
+
+
+def _of_other_calls(document: Document, row: Record) -> str:
+    """Where the fast calls went, the slow ones are a larger share: no call has to be slower for that."""
+    change = next(one["relative_difference"] for one in document["totals"] if one["key"] == "calls")
+    if row["key"] != "p99_ns" or change is None or abs(change) < _LEAST_SHARE:
+        return ""
+    return f", but of other calls: there are {units.percent(abs(change))} {'fewer' if change < 0 else 'more'}"
 
 
 def _where(document: Document, row: Record) -> str:

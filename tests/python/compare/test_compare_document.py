@@ -194,3 +194,21 @@ def test_a_page_for_a_browser(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_the_schema_is_kept() -> None:
     assert SCHEMA.read_text(encoding="utf-8") == schema.as_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [(-0.38, ", but of other calls: there are 38.0 % fewer"), (0.01, ""), (None, "")]
+)
+def test_a_percentile_of_other_calls_says_so(change: float | None, words: str) -> None:
+    def row(key: str, verdict: str, difference: float | None) -> dict[str, Any]:
+        return {
+            "key": key,
+            "verdict": verdict,
+            "unit": "ns",
+            "difference": 3000.0,
+            "relative_difference": difference,
+        }
+
+    totals = [row("calls", "same", change), row("p99_ns", "more", 11.2)]
+    lines = show.verdict({"per": "", "totals": totals, "sites": []})
+    assert lines == [f"B has a 99th percentile 3.00 µs longer (×12.2){words}."]
