@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 project = Path(__file__).resolve().parents[1]
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 
 def give(document: Path, text: str) -> int:
@@ -33,8 +32,9 @@ def give(document: Path, text: str) -> int:
     return 0
 
 
-def give_results(document: Path, results: str) -> int:
-    """The same for a document written by hand, whose results stand between two marks."""
-    before, _, rest = document.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return give(document, f"{before}{BEGIN}\n{results}\n{END}{after}")
+def give_results(document: Path, results: str, name: str = "results") -> int:
+    """The same for a document written by hand, whose results stand between two marks of this name."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = document.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    return give(document, f"{before}{begin}\n{results}\n{end}{after}")

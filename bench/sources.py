@@ -45,6 +45,7 @@ measured = {
     "advice": ("python/heapwright/explain/advice", "tests/programs/advice", "include/heapwright"),
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
     "count": ("src/count", "src/counters", "bench/count/pairs.cpp"),
+    "attach": ("src/attach", "src/counters", "bench/attach/pairs.cpp", "tests/programs/steady_server.cpp"),
     "growth": (
         "bench/growth",
         "python/heapwright/explain/growth_kinds.py",

@@ -34,13 +34,18 @@ void* reallocate(void* old_block, std::size_t size) noexcept {
 // Not much slower than the real one: a realloc does more than a malloc.
 void* count_reallocation(void* old_block, std::size_t size) noexcept {
   Turn turn{.table = current_thread->table};
-  if (!may_just_count(*current_thread)) turn = begin_turn();
+  if (!counters::may_just_count(current_thread->calls_until_timed)) turn = begin_turn();
   const bool had_block = old_block != nullptr && !is_early(old_block);
   const std::size_t old_usable = had_block && turn.table != nullptr ? usable_bytes(old_block) : 0;
   void* block = make_call(turn, &CallTable::making, [=]() noexcept { return reallocate(old_block, size); });
   if (turn.table == nullptr) return block;
-  turn.is_shared ? count_realloc<Together>(*turn.table, old_usable, had_block, size, block)
-                 : count_realloc<Alone>(*turn.table, old_usable, had_block, size, block);
+  const counters::Reallocation call{.had_block = had_block,
+                                    .has_block = block != nullptr,
+                                    .size = size,
+                                    .old_usable = old_usable,
+                                    .usable = block != nullptr ? usable_bytes(block) : 0};
+  turn.is_shared ? counters::tally_realloc<Together>(*turn.table, call)
+                 : counters::tally_realloc<Alone>(*turn.table, call);
   return block;
 }
 
@@ -126,15 +131,7 @@ void count_event(std::uint64_t CallTable::*counter) noexcept {
 }
 
 void count_time(counters::Timings& timings, std::uint64_t begin_ns) noexcept {
-  const std::uint64_t took_ns = now_ns() - begin_ns;
-  const std::uint64_t clock_ns = page->section.clock_ns;
-  const std::uint64_t ns = took_ns > clock_ns ? took_ns - clock_ns : 0;
-  ++timings.calls;
-  timings.ns += ns;
-  ++timings.bins[counters::bin_of(ns)];
-  if (ns < counters::slow_from_ns) return;
-  ++timings.slow_calls;
-  timings.slow_ns += ns;
+  counters::tally_time(timings, now_ns() - begin_ns, page->section.clock_ns);
 }
 
 }  // namespace heapwright::count

@@ -8,6 +8,7 @@
 
 #include "count/real_functions.hpp"
 #include "count/turn.hpp"
+#include "counters/tally.hpp"
 
 #define HEAPWRIGHT_HOOK extern "C" __attribute__((visibility("default")))
 
@@ -15,14 +16,8 @@ namespace heapwright::count {
 
 using counters::Function;
 
-struct Alone {
-  static void add(std::uint64_t& counter, std::uint64_t amount) noexcept { counter += amount; }
-};
-struct Together {
-  static void add(std::uint64_t& counter, std::uint64_t amount) noexcept {
-    __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED);
-  }
-};
+using counters::Alone;
+using counters::Together;
 
 // Whether a hook counts its failure, or what it calls next does.
 enum class Failure { counted, counted_later };
@@ -36,35 +31,13 @@ template <typename Way, Failure failure>
     }
     return;
   }
-  const std::size_t usable = usable_bytes(block);
-  Way::add(table.calls[static_cast<std::size_t>(function)], 1);
-  Way::add(table.requested_bytes, size);
-  Way::add(table.usable_bytes, usable);
-  Way::add(table.sizes[counters::bin_of(size)], 1);
+  counters::tally_made<Way>(table, function, size, usable_bytes(block));
 }
 
 // Before the block goes: afterwards nobody can tell its size.
 template <typename Way>
 [[gnu::always_inline]] inline void count_released(CallTable& table, Function function, void* block) noexcept {
-  Way::add(table.released_bytes, usable_bytes(block));
-  Way::add(table.calls[static_cast<std::size_t>(function)], 1);
-}
-
-template <typename Way>
-inline void count_realloc(CallTable& table, std::size_t old_usable, bool had_block, std::size_t size,
-                          void* block) noexcept {
-  const bool is_release = block == nullptr && size == 0 && had_block;
-  if (block == nullptr && !is_release) {
-    Way::add(table.failed, 1);
-    return;
-  }
-  Way::add(table.calls[static_cast<std::size_t>(Function::realloc_)], 1);
-  Way::add(table.released_bytes, old_usable);
-  if (is_release) return Way::add(table.realloc_released, 1);
-  Way::add(table.realloc_made, had_block ? 0 : 1);
-  Way::add(table.requested_bytes, size);
-  Way::add(table.usable_bytes, usable_bytes(block));
-  Way::add(table.sizes[counters::bin_of(size)], 1);
+  counters::tally_released<Way>(table, function, usable_bytes(block));
 }
 
 // Only of a table of the thread's own.
@@ -96,22 +69,11 @@ template <Function function, Failure failure, typename Call>
   return block;
 }
 
-// Whether the thread may just count this call. One load and one store: a signal
-// handler that counts between them is overwritten. Decremented in memory, a 0 it left would wrap.
-[[gnu::always_inline]] inline bool may_just_count(Thread& thread) noexcept {
-  const std::uint64_t calls = __atomic_load_n(&thread.calls_until_timed, __ATOMIC_RELAXED);
-  if (calls == 0) [[unlikely]] {
-    return false;
-  }
-  __atomic_store_n(&thread.calls_until_timed, calls - 1, __ATOMIC_RELAXED);
-  return true;
-}
-
 // The whole of an allocating hook; `call` makes the real call.
 template <Function function, Failure failure = Failure::counted, typename Call>
 [[gnu::always_inline]] inline void* make(std::size_t size, Call call) {
   Thread* thread = current_thread;
-  if (!may_just_count(*thread)) [[unlikely]] {
+  if (!counters::may_just_count(thread->calls_until_timed)) [[unlikely]] {
     return make_slowly<function, failure>(size, call);
   }
   CallTable& table = *thread->table;
@@ -140,7 +102,7 @@ template <Function function, typename Call>
     return count_event(&CallTable::null_releases);
   }
   Thread* thread = current_thread;
-  if (!may_just_count(*thread)) [[unlikely]] {
+  if (!counters::may_just_count(thread->calls_until_timed)) [[unlikely]] {
     return release_slowly<function>(block, call);
   }
   count_released<Alone>(*thread->table, function, block);

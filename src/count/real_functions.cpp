@@ -83,7 +83,7 @@ bool has_glibc_headers() noexcept {
     void* block = real.malloc(size);
     if (block == nullptr) return false;
     const std::size_t usable = real.malloc_usable_size(block);
-    agrees = agrees && usable_by_glibc_header(block) == usable;
+    agrees = agrees && platform::usable_by_glibc_header(block) == usable;
     real.free(block);
   }
   return agrees;

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "platform/glibc_header.hpp"
+
 namespace heapwright::count {
 
 struct RealFunctions {
@@ -35,19 +37,11 @@ struct Allocator {
 };
 [[gnu::visibility("hidden")]] extern constinit Allocator allocator;
 
-// By the word before the block; 0: has a mapping of its own, which that word does not tell all of.
-[[gnu::always_inline]] inline std::size_t usable_by_glibc_header(const void* block) noexcept {
-  const std::size_t header = static_cast<const std::size_t*>(block)[-1];
-  constexpr std::size_t is_mapped_alone = 2;
-  constexpr std::size_t flags = 7;
-  return (header & is_mapped_alone) != 0 ? 0 : (header & ~flags) - sizeof header;
-}
-
 // glibc's own function looks into the next chunk as well, which costs a cache
 // miss at each release; the word before the block is needed for that anyway.
 [[gnu::always_inline]] inline std::size_t usable_bytes(void* block) noexcept {
   if (allocator.has_glibc_headers) [[likely]] {
-    const std::size_t usable = usable_by_glibc_header(block);
+    const std::size_t usable = platform::usable_by_glibc_header(block);
     if (usable != 0) [[likely]] {
       return usable;
     }

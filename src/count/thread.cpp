@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "counters/tally.hpp"
 #include "platform/raw_syscall.hpp"
 
 // Absent from libc (and from programs without libpthread) before glibc 2.34.
@@ -100,7 +101,7 @@ void begin_thread() noexcept {
   Thread& thread = wiped_on_fork.threads[index];
   thread.table = &table;
   thread.random_state = (table.last_begun[1] << 20) ^ (table.last_begun[0] << 8) ^ (index + 1);
-  thread.calls_until_timed = draw_stride(thread);
+  thread.calls_until_timed = counters::draw_stride(thread.random_state);
   ++table.threads_begun;
   note_end_of(index);
   current_thread = &thread;
@@ -126,14 +127,6 @@ void begin_threads(bool is_fork_child) noexcept {
   if (!has_end_key && pthread_key_create != nullptr && pthread_setspecific != nullptr) {
     has_end_key = pthread_key_create(&end_key, at_thread_end) == 0;
   }
-}
-
-std::uint64_t draw_stride(Thread& thread) noexcept {
-  std::uint64_t& state = thread.random_state;
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 1 + (state >> 20) % (2 * counters::mean_stride - 1);
 }
 
 bool has_own_table() noexcept {

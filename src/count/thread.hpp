@@ -42,9 +42,6 @@ void begin_threads(bool is_fork_child) noexcept;
 // first table, with others.
 bool has_own_table() noexcept;
 
-// How many calls go by until the next one is timed.
-std::uint64_t draw_stride(Thread& thread) noexcept;
-
 // Whether the thread is between the two below.
 bool is_aside() noexcept;
 

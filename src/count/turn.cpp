@@ -2,6 +2,7 @@
 #include "count/turn.hpp"
 
 #include "count/page.hpp"
+#include "counters/tally.hpp"
 
 namespace heapwright::count {
 
@@ -12,7 +13,7 @@ Turn begin_turn() noexcept {
   if (!has_own_table()) return {.table = &page->tables[0], .is_shared = true};
   Thread& thread = *current_thread;
   if (is_first) return {.table = thread.table};
-  thread.calls_until_timed = draw_stride(thread);
+  thread.calls_until_timed = counters::draw_stride(thread.random_state);
   return {.table = thread.table, .is_timed = true};
 }
 

@@ -76,6 +76,7 @@ inline constexpr std::size_t max_call_tables = 1 + 1024;
 enum CallsFlag : std::uint32_t {
   has_own_malloc = 1,      // the program's own malloc comes first: its calls are not seen
   has_unknown_usable = 2,  // the allocator does not tell usable sizes: these bytes stay 0
+  is_attached = 4,         // counting began while the process ran: what was made before is not in it
 };
 
 struct CallsSection {

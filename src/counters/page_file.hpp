@@ -38,10 +38,10 @@ inline long remove_page(const PageName& name) noexcept {
   return platform::raw_syscall(SYS_unlink, platform::raw_argument(name.text));
 }
 
-// Field 22 of /proc/self/stat; the name before it, in parentheses, may hold anything.
-inline std::uint64_t process_start_ticks() noexcept {
-  const long file = platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument("/proc/self/stat"),
-                                          O_RDONLY | O_CLOEXEC);
+// Field 22 of a /proc/PID/stat; the name before it, in parentheses, may hold anything. 0: not known.
+inline std::uint64_t process_start_ticks(const char* path = "/proc/self/stat") noexcept {
+  const long file =
+      platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument(path), O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   char text[512];
   const long length = platform::raw_syscall(SYS_read, file, platform::raw_argument(text), sizeof text);

@@ -225,7 +225,7 @@ def test_bad_requests_get_one_line() -> None:
     for line, word in (
         (["count"], "name a program"),
         (["count", "--", "/nowhere/at/all"], "cannot start"),
-        (["count", "--pid", "1"], "has no counters"),
+        (["count", "--pid", "no-such-name"], "has no counters"),
         (["count", "--interval", "1ms", "--", "true"], "a tenth of a second"),
         (["top", "no-such-name", "--once"], "has no counters"),
         (["top", "--sort", "colour"], "unknown key"),

@@ -10,6 +10,7 @@ from heapwright.cli.errors import InputError
 
 COLLECTOR = "heapwright-collect"
 COUNTER = "libheapwright-count.so"
+ATTACHER = "heapwright-attach"
 
 
 def _folders(kind: str) -> list[Path]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from heapwright.live.page import Page, PageError
 from heapwright.live.pages import find_pages
-from heapwright.live.processes import find_process
+from heapwright.live.processes import find_by_name, find_process
 
-_HOW = "start it with heapwright count -- PROGRAM"
+_HOW = "start it with heapwright count -- PROGRAM, or see heapwright count --pid"
 
 
 def name_of(page: Page) -> str:
@@ -33,3 +33,23 @@ def choose(wanted: str) -> Page:
     if wanted.isdigit() and find_process(int(wanted)) is None:
         raise PageError(f"there is no process {wanted}")
     raise PageError(f"{wanted} has no counters; {_HOW}")
+
+
+def page_or_process(wanted: str) -> Page | int:
+    """A page that its process counts in; the id of one that does not count. PageError: there is none."""
+    processes = [int(wanted)] if wanted.isdigit() else []
+    try:
+        page = choose(wanted)
+    except PageError:
+        processes = processes or find_by_name(wanted)
+        if len(processes) == 1:
+            return processes[0]
+        if len(processes) > 1:
+            listed = ", ".join(map(str, processes[:3]))
+            raise PageError(
+                f"{len(processes)} processes are called {wanted}; name one by its id: {listed}"
+                + (" …" if len(processes) > 3 else "")
+            ) from None
+        raise
+    # Who attached may have been killed: attaching again ends that, or is refused.
+    return page.process if page.calls is None or page.calls.is_attached else page

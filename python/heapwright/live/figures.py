@@ -28,7 +28,7 @@ def released_blocks(calls: Calls) -> int:
 
 
 def live_blocks(calls: Calls) -> int:
-    """Below 0 where a fork's child releases what its parent made."""
+    """Below 0 where blocks go that were made before counting began: in a fork's child, once attached."""
     return made_blocks(calls) - released_blocks(calls)
 
 
@@ -141,6 +141,7 @@ def describe(calls: Calls) -> dict[str, Any]:
         "program": calls.program,
         "allocator": calls.allocator,
         "has_own_malloc": calls.has_own_malloc,
+        "is_attached": calls.is_attached,
         "calls": dict(calls.by_function),
         "failed": calls.failed,
         "null_releases": calls.null_releases,

@@ -42,6 +42,7 @@ class Calls(NamedTuple):
     allocator: str
     has_own_malloc: bool
     has_unknown_usable: bool
+    is_attached: bool
     keeper: int
     keeper_start_ticks: int
     mean_stride: int
@@ -241,6 +242,7 @@ def _calls_of(data: bytes, earlier: bytes, later: bytes) -> Calls:
         allocator=text(data, "calls", "allocator"),
         has_own_malloc=bool(flags & CONSTANTS["has_own_malloc"]),
         has_unknown_usable=bool(flags & CONSTANTS["has_unknown_usable"]),
+        is_attached=bool(flags & CONSTANTS["is_attached"]),
         by_function=new | {name: old[name] for name in ("free", "delete")},
         threads_ended=number(earlier, "table", "threads_ended"),
         making=_timings(later, "making"),

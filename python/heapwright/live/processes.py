@@ -36,6 +36,17 @@ def find_process(process_id: int) -> Process | None:
     return Process(name, int(fields[19]), int(fields[17]), int(fields[21]) * _PAGE_BYTES)
 
 
+def find_by_name(name: str) -> list[int]:
+    """The processes of this name that are not this one, as the kernel has it: 15 letters at most."""
+    found = []
+    for folder in PROC.iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            process = find_process(int(folder.name))
+            if process and process.name == name[:15]:
+                found.append(int(folder.name))
+    return sorted(found)
+
+
 def is_alive(process_id: int, start_ticks: int) -> bool:
     """Whether this very process lives, and not a later one with its id. start_ticks 0: not known."""
     process = find_process(process_id)

@@ -75,16 +75,26 @@ def _lines(record: _Record) -> Iterator[tuple[str, str]]:
     if record["failed"]:
         yield "failed", units.counted(record["failed"], "call")
     yield "bytes", _bytes(record)
-    since = " since its fork" if record["generation"] else ""
-    live = f"{size(record['live_bytes'])} in {units.counted(record['live_blocks'], 'block')}{since}"
-    yield "live now" if record["is_running"] else "live at the end", live
+    yield _live(record)
     yield from _times(record)
     yield "sizes", sizes_in_words(record["sizes"])
-    ended = units.count(record["threads_ended"])
-    yield "threads", f"{units.count(record['threads_begun'])} made calls, {ended} ended"
+    ended = "" if record["is_attached"] else f", {units.count(record['threads_ended'])} ended"
+    yield "threads", f"{units.count(record['threads_begun'])} made calls{ended}"
     yield "allocator", record["allocator"] or "unknown"
     if record["calls_while_reading"]:
         yield "moment", f"{units.counted(record['calls_while_reading'], 'call')} went on while this was read"
+
+
+def _live(record: _Record) -> tuple[str, str]:
+    """A change where counting began in the middle: nobody knows which releases were of blocks from before."""
+    blocks = record["live_blocks"]
+    if record["is_attached"]:
+        sign = "+" if blocks > 0 else ""
+        text = f"{size(record['live_bytes'], '+')} in {sign}{units.counted(blocks, 'block')}"
+        return "live, change", f"{text}; blocks from before the attach: unknown"
+    since = " since its fork" if record["generation"] else ""
+    text = f"{size(record['live_bytes'])} in {units.counted(blocks, 'block')}{since}"
+    return "live now" if record["is_running"] else "live at the end", text
 
 
 def _by_function(record: _Record, names: Sequence[str], blocks: int) -> str:
@@ -151,9 +161,11 @@ def _range(row: _Record) -> str:
     return f"{units.size(row['from_bytes'])}–{units.size(row['to_bytes'] + 1)}"
 
 
-def size(count: int | None) -> str:
-    """A level, which may be below 0."""
-    return "unknown" if count is None else ("-" if count < 0 else "") + units.size(abs(count))
+def size(count: int | None, plus: str = "") -> str:
+    """A level, which may be below 0; plus: the sign of one above."""
+    if count is None:
+        return "unknown"
+    return ("-" if count < 0 else plus if count > 0 else "") + units.size(abs(count))
 
 
 def _sum(record: _Record, name: str) -> float | None:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""What heapwright count says of counted processes, whichever way they are counted."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+from heapwright.cli.streams import say
+from heapwright.live import figures, show
+from heapwright.live.counted_run import Counted
+from heapwright.live.page import Calls
+from heapwright.report import units
+
+SCHEMA = "heapwright.count/1"
+
+
+class Run(Protocol):
+    """What is being counted."""
+
+    def pages(self) -> list[Counted]:
+        """Its images so far."""
+
+    def elapsed_ns(self) -> int:
+        """Since counting began."""
+
+
+class Intervals:
+    """What went on in each interval, of all processes together; said on stderr, and kept."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self._last = {"time_ns": 0, "calls": 0, "requested_bytes": 0}
+
+    def __call__(self, run: Run) -> None:
+        pages = run.pages()
+        all_calls = [one.page.calls for one in pages if one.page.calls]
+        now = {
+            "time_ns": run.elapsed_ns(),
+            "calls": sum(sum(calls.by_function.values()) for calls in all_calls),
+            "requested_bytes": sum(calls.requested_bytes for calls in all_calls),
+        }
+        took_s = (now["time_ns"] - self._last["time_ns"]) / 1e9
+        more_bytes = now["requested_bytes"] - self._last["requested_bytes"]
+        living = [one.page.calls for one in pages if one.is_running and one.page.calls]
+        known = [calls for calls in living if not calls.has_unknown_usable]
+        record: dict[str, Any] = {
+            "time_ns": now["time_ns"],
+            "calls_per_s": round((now["calls"] - self._last["calls"]) / took_s, 1),
+            "requested_bytes_per_s": round(more_bytes / took_s, 1),
+            "live_bytes": sum(figures.live_bytes(calls) or 0 for calls in known),
+            "processes": len(living),
+        }
+        self._last = now
+        self.records.append(record)
+        live = _live(record["live_bytes"], any(calls.is_attached for calls in living))
+        say(
+            f"{units.duration(record['time_ns'])}: {units.count(round(record['calls_per_s']))} calls/s, "
+            f"{units.rate(record['requested_bytes_per_s'])} requested, {live} "
+            f"in {units.counted(len(living), 'process', 'processes')}"
+        )
+
+
+def _live(count: int, is_change: bool) -> str:
+    return f"live {show.size(count, '+')}" if is_change else f"{show.size(count)} live"
+
+
+def describe(counted: Counted) -> dict[str, Any]:
+    """One image's totals as plain data."""
+    calls = counted.page.calls
+    assert calls is not None
+    return {
+        "process": counted.page.process,
+        "generation": counted.page.generation,
+        "is_running": counted.is_running,
+        "wall_ns": _wall_ns(calls, counted.is_running),
+        **figures.describe(calls),
+    }
+
+
+def _wall_ns(calls: Calls, is_running: bool) -> int | None:
+    """Of counting. None: it ended in a way that noted no moment."""
+    if calls.ended_ns:
+        return calls.ended_ns - calls.started_ns
+    return time.monotonic_ns() - calls.started_ns if is_running else None

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""A process that ran already, counted for a while: by heapwright-attach, which is told when to end."""
+
+from __future__ import annotations
+
+import json
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from heapwright.live.counted_run import Counted
+from heapwright.live.page import Page, PageError, read_page
+from heapwright.live.processes import is_alive
+
+_MARK = "heapwright: "
+
+
+class AttachError(Exception):
+    """Why a process is not counted: one line."""
+
+
+class AttachedRun:
+    """From the attachment on. Ended in any way, this process's own death included, it is detached from."""
+
+    def __init__(self, attacher: Path, process: int, is_forced: bool) -> None:
+        command = [str(attacher), *(["--force"] if is_forced else []), str(process)]
+        # A group of its own: Ctrl-C is for this process, which then ends the counting in order.
+        self._attacher = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        )
+        self.attached = self._next_line()
+        self._path = Path(self.attached["page"])
+        self.detached: dict[str, Any] = {}
+
+    def _next_line(self) -> dict[str, Any]:
+        assert self._attacher.stdout is not None
+        assert self._attacher.stderr is not None
+        if line := self._attacher.stdout.readline():
+            told: dict[str, Any] = json.loads(line)
+            return told
+        errors = self._attacher.stderr.read().strip().removeprefix(_MARK)
+        raise AttachError(
+            errors or "heapwright-attach was killed; the same command again puts right what it left behind"
+        )
+
+    def wait(
+        self, seconds: float | None, interval_s: float, at_interval: Callable[[AttachedRun], None]
+    ) -> None:
+        """For so long (None: until Ctrl-C), or until the process ends. interval_s 0: says nothing."""
+        with self._ended_by_signals():
+            self._watch(seconds, interval_s, at_interval)
+            self._tell_to_end()
+            self.detached = self._next_line()
+        self._attacher.wait()
+
+    @contextmanager
+    def _ended_by_signals(self) -> Iterator[None]:
+        """Each of them once or more: the attacher detaches, and says so, which ends the watching."""
+        before = {
+            number: signal.signal(number, lambda *_: self._tell_to_end())
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _tell_to_end(self) -> None:
+        assert self._attacher.stdin is not None
+        self._attacher.stdin.close()
+
+    def _watch(
+        self, seconds: float | None, interval_s: float, at_interval: Callable[[AttachedRun], None]
+    ) -> None:
+        output = self._attacher.stdout
+        assert output is not None
+        begin_s = time.monotonic()
+        ends_s = begin_s + seconds if seconds is not None else None
+        due_s = begin_s + interval_s if interval_s else None
+        while True:
+            now_s = time.monotonic()
+            if ends_s is not None and now_s >= ends_s:
+                return
+            wakes = [moment - now_s for moment in (ends_s, due_s) if moment is not None]
+            if select.select([output], [], [], max(0.0, min(wakes)) if wakes else None)[0]:
+                return  # it has ended by itself: the process has, or executed another program
+            if due_s is not None and time.monotonic() >= due_s:
+                due_s += interval_s
+                at_interval(self)
+
+    def elapsed_ns(self) -> int:
+        """Since the attachment."""
+        page = self._read()
+        return time.monotonic_ns() - page.calls.started_ns if page.calls else 0
+
+    def _read(self) -> Page:
+        return read_page(str(self._path))
+
+    def pages(self) -> list[Counted]:
+        """The one page; whether the process still runs."""
+        page = self._read()
+        return [Counted(page, is_alive(page.process, page.process_start_ticks))]
+
+    def take(self) -> Counted:
+        """The last values; the file is removed."""
+        try:
+            found = self.pages()[0]
+        except PageError as error:
+            raise AttachError(str(error)) from None
+        with suppress(OSError):
+            self._path.unlink()
+        return found

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// What the agent, which is mapped into a process that runs, and the program that maps it there agree on.
+// That program writes all of it through the process's memory, while every thread of the process is stopped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "counters/calls_section.hpp"
+
+namespace heapwright::attach::agent {
+
+// The functions that are patched. Of two names of one function the first one counts.
+enum class Entry : std::uint32_t {
+  malloc_,
+  calloc_,
+  realloc_,
+  free_,
+  posix_memalign_,
+  aligned_alloc_,
+  memalign_,
+  valloc_,
+  pvalloc_,
+  free_sized_,
+  free_aligned_sized_,
+  new_,
+  new_array_,
+  new_nothrow_,
+  new_array_nothrow_,
+  new_aligned_,
+  new_array_aligned_,
+  new_aligned_nothrow_,
+  new_array_aligned_nothrow_,
+  delete_,
+  delete_array_,
+  delete_sized_,
+  delete_array_sized_,
+  delete_nothrow_,
+  delete_array_nothrow_,
+  delete_aligned_,
+  delete_array_aligned_,
+  delete_sized_aligned_,
+  delete_array_sized_aligned_,
+  delete_aligned_nothrow_,
+  delete_array_aligned_nothrow_,
+  count_  // number of entries
+};
+inline constexpr std::size_t entry_count = static_cast<std::size_t>(Entry::count_);
+constexpr std::size_t index_of(Entry entry) noexcept { return static_cast<std::size_t>(entry); }
+
+// By Entry.
+inline constexpr const char* entry_names[entry_count] = {"malloc",
+                                                         "calloc",
+                                                         "realloc",
+                                                         "free",
+                                                         "posix_memalign",
+                                                         "aligned_alloc",
+                                                         "memalign",
+                                                         "valloc",
+                                                         "pvalloc",
+                                                         "free_sized",
+                                                         "free_aligned_sized",
+                                                         "_Znwm",
+                                                         "_Znam",
+                                                         "_ZnwmRKSt9nothrow_t",
+                                                         "_ZnamRKSt9nothrow_t",
+                                                         "_ZnwmSt11align_val_t",
+                                                         "_ZnamSt11align_val_t",
+                                                         "_ZnwmSt11align_val_tRKSt9nothrow_t",
+                                                         "_ZnamSt11align_val_tRKSt9nothrow_t",
+                                                         "_ZdlPv",
+                                                         "_ZdaPv",
+                                                         "_ZdlPvm",
+                                                         "_ZdaPvm",
+                                                         "_ZdlPvRKSt9nothrow_t",
+                                                         "_ZdaPvRKSt9nothrow_t",
+                                                         "_ZdlPvSt11align_val_t",
+                                                         "_ZdaPvSt11align_val_t",
+                                                         "_ZdlPvmSt11align_val_t",
+                                                         "_ZdaPvmSt11align_val_t",
+                                                         "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+                                                         "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
+
+// What the agent knows of a thread. Its key is the thread pointer, which a later thread may have again.
+struct alignas(64) Thread {
+  static constexpr std::uint64_t free_key = 0;
+  static constexpr std::uint64_t ended_key = 1;  // free again, its table stays
+
+  std::uint64_t key;
+  std::uint64_t calls_until_timed;  // 0: there is something to look at first
+  counters::CallTable* table;
+  std::uint64_t random_state;
+  std::uint64_t attachment;   // the last one that it was counted in
+  std::uint64_t guard_stack;  // where a call stands within which calls do not count; 0: nowhere
+};
+
+inline constexpr std::size_t max_threads = 4096;  // a power of 2
+
+// Zeroed by the kernel in a fork's child, which then only forwards.
+struct alignas(4096) WipedOnFork {
+  std::uint64_t is_counting;
+  Thread threads[max_threads];
+};
+
+using Function = void (*)();
+
+struct Agent {
+  std::uint64_t attachment{};  // counts them
+  std::uint64_t tracer_process{};
+  std::uint64_t tracer_start_ticks{};
+  Function real[entry_count]{};  // what a hook calls; where it was patched, its first instructions elsewhere
+  Function otherwise[entry_count]{};    // where a throwing operator new goes on when `real` gave nothing
+  std::size_t (*usable_size)(void*){};  // nullptr: the allocator does not tell
+  int (*clock_gettime)(int, void*){};   // nullptr: by a system call
+  counters::CallsPage* page{};
+  std::uint64_t tables_used{};
+  std::uint64_t clock_ns{};
+  std::uint64_t has_glibc_headers{};
+  // glibc's free() is called by glibc itself for blocks that the program has released already: by a direct
+  // call, while all other calls in that library go through its linkage table. 0 bytes: another allocator.
+  std::uint64_t own_code{};
+  std::uint64_t own_code_bytes{};
+  std::uint64_t free_entry{};
+  char page_path[64]{};  // only for the system call that opens it
+};
+
+}  // namespace heapwright::attach::agent

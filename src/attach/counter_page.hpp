@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The page of counters of a process that is attached to: made for it, with room for all its threads, so
+// that a full file system is met here and not in the process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace heapwright::attach {
+
+struct PageFacts {
+  std::string program;
+  std::string allocator;
+  bool knows_usable = false;
+  std::uint64_t clock_ns = 0;
+  pid_t keeper = 0;  // who reads the page at the end
+};
+
+class CounterPage {
+ public:
+  // Makes the file anew. Refusal: there is no room or no right to.
+  CounterPage(pid_t process, const PageFacts& facts);
+  ~CounterPage();
+  CounterPage(const CounterPage&) = delete;
+  CounterPage& operator=(const CounterPage&) = delete;
+
+  const std::string& path() const noexcept { return path_; }
+  // Counting begins now, in so many tables. From here on the file outlives this object.
+  void begin(std::uint64_t tables_used);
+  void end();
+  // The file goes with this object after all.
+  void discard() noexcept { is_kept_ = false; }
+
+ private:
+  void make_room();
+  void put(std::uint64_t offset, const void* from, std::size_t bytes);
+
+  pid_t process_;
+  std::string path_;
+  int file_ = -1;
+  bool is_kept_ = false;
+};
+
+// CLOCK_MONOTONIC.
+std::uint64_t monotonic_ns();
+// What two looks at the clock are apart at least.
+std::uint64_t clock_cost_ns();
+
+}  // namespace heapwright::attach

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "attach/attachment.hpp"
+#include "attach/options.hpp"
+#include "attach/process_checks.hpp"
+#include "attach/refusal.hpp"
+
+namespace heapwright::attach {
+namespace {
+
+// How often the process is looked at: one that executes another program ends nothing that could be waited
+// for.
+constexpr int look_ms = 500;
+
+// Names are the agent's, and notes our own sentences: nothing to escape.
+std::string as_json(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "\"" : ", \"") + text + "\"";
+  return "[" + list + "]";
+}
+
+void say_attached(const Attachment& attachment) {
+  std::vector<std::string> patched;
+  for (const Patch& patch : attachment.plan().patches) {
+    patched.emplace_back(agent::entry_names[agent::index_of(patch.entry)]);
+  }
+  const StopFacts& facts = attachment.facts();
+  std::printf(
+      "{\"state\": \"attached\", \"page\": \"%s\", \"stopped_ns\": %lu, \"threads\": %zu, \"stops\": %d, "
+      "\"healed\": %s, \"patched\": %s, \"notes\": %s}\n",
+      attachment.page_path().c_str(), static_cast<unsigned long>(facts.stopped_ns), facts.threads,
+      facts.stops, attachment.has_healed() ? "true" : "false", as_json(patched).c_str(),
+      as_json(attachment.plan().notes).c_str());
+  std::fflush(stdout);
+}
+
+void say_detached(const Attachment& attachment, const char* reason) {
+  const StopFacts& facts = attachment.facts();
+  std::printf("{\"state\": \"detached\", \"reason\": \"%s\", \"stopped_ns\": %lu, \"threads\": %zu}\n",
+              reason, static_cast<unsigned long>(facts.stopped_ns), facts.threads);
+  std::fflush(stdout);
+}
+
+// Blocked for good: a signal that ended this program in the middle of a stop would harm the process.
+int open_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) sigaddset(&signals, number);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  sigdelset(&signals, SIGPIPE);
+  return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+bool has_input_ended() {
+  char text[4096];
+  return read(STDIN_FILENO, text, sizeof text) <= 0;
+}
+
+void wait_until_told(const Attachment& attachment, int process, int signals) {
+  pollfd sources[] = {{process, POLLIN, 0}, {signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
+  while (attachment.is_there()) {
+    if (poll(sources, 3, look_ms) <= 0) continue;
+    if (sources[0].revents != 0 || sources[1].revents != 0) return;
+    if (sources[2].revents != 0 && has_input_ended()) return;
+  }
+}
+
+// The memory of a process goes some time before it counts as ended.
+const char* why_it_ended(int process) {
+  pollfd source{process, POLLIN, 0};
+  return poll(&source, 1, look_ms) > 0 ? "ended" : "replaced";
+}
+
+int run(const Options& options) {
+  const int signals = open_signals();
+  check_process(options.process, getppid(), options.is_forced);
+  const auto process = static_cast<int>(syscall(SYS_pidfd_open, options.process, 0));
+  Attachment attachment(options.process, getppid());
+  attachment.attach();
+  say_attached(attachment);
+  wait_until_told(attachment, process, signals);
+  say_detached(attachment, attachment.detach() ? "asked" : why_it_ended(process));
+  return 0;
+}
+
+}  // namespace
+}  // namespace heapwright::attach
+
+int main(int count, char** values) {
+  constexpr int refused = 2;
+  using namespace heapwright::attach;
+  Options options;
+  try {
+    options = parse_options(std::vector<std::string>(values + (count > 0 ? 1 : 0), values + count));
+    if (options.show_help) return std::fputs(help_text, stdout) < 0 ? 1 : 0;
+    if (options.show_version) return std::puts("heapwright-attach " HEAPWRIGHT_VERSION) < 0 ? 1 : 0;
+    return run(options);
+  } catch (const Refusal& refusal) {
+    std::fprintf(stderr, "heapwright: process %d is not counted: %s\n", options.process, refusal.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "heapwright: %s\n", error.what());
+  }
+  return refused;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "attach/options.hpp"
+
+#include <charconv>
+
+namespace heapwright::attach {
+
+const char help_text[] =
+    R"(Counts the heap calls of a process that runs, until standard input ends.
+
+  heapwright-attach [--force] PID
+
+  --force             attach to a process with a filter of system calls as well
+  --version, --help
+
+Prints a line of JSON when counting has begun and one when it has ended. The
+counters are in /dev/shm/heapwright-PID.calls, which stays for who started this
+program. heapwright count --pid PID does all of it.
+)";
+
+namespace {
+
+pid_t parse_process(const std::string& text) {
+  pid_t process = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, process);
+  if (error != std::errc{} || stop != end || process <= 0) {
+    throw UsageError("'" + text + "' is no process id; heapwright-attach --help says what is expected");
+  }
+  return process;
+}
+
+}  // namespace
+
+Options parse_options(const std::vector<std::string>& arguments) {
+  Options options;
+  for (const std::string& argument : arguments) {
+    if (argument == "--force") {
+      options.is_forced = true;
+    } else if (argument == "--help") {
+      options.show_help = true;
+    } else if (argument == "--version") {
+      options.show_version = true;
+    } else if (options.process != 0) {
+      throw UsageError("name one process only");
+    } else {
+      options.process = parse_process(argument);
+    }
+  }
+  if (options.process == 0 && !options.show_help && !options.show_version) {
+    throw UsageError("name a process: heapwright-attach PID");
+  }
+  return options;
+}
+
+}  // namespace heapwright::attach

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The command line of heapwright-attach.
+#pragma once
+
+#include <sys/types.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace heapwright::attach {
+
+// A line that says how it is meant.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Options {
+  pid_t process = 0;
+  bool is_forced = false;
+  bool show_help = false;
+  bool show_version = false;
+};
+
+extern const char help_text[];
+
+Options parse_options(const std::vector<std::string>& arguments);
+
+}  // namespace heapwright::attach

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "attach/plan.hpp"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "attach/process_status.hpp"
+#include "attach/refusal.hpp"
+
+namespace heapwright::attach {
+namespace {
+
+using agent::Entry;
+
+constexpr std::size_t least_code_bytes = 32;
+constexpr std::size_t most_code_bytes = 1 << 16;
+constexpr std::uint64_t most_reach = 0x7fff0000;
+
+// Without these nothing that is counted would be true.
+bool is_needed(Entry entry) { return entry <= Entry::free_; }
+
+std::uint64_t find_system_call(const TargetMemory& memory, const Mapping* mapping) {
+  if (mapping == nullptr) return 0;
+  const auto code = memory.bytes_at(mapping->begin, mapping->end - mapping->begin);
+  constexpr std::array<std::uint8_t, 2> instruction{0x0f, 0x05};
+  const auto found = std::search(code.begin(), code.end(), instruction.begin(), instruction.end());
+  return found == code.end() ? 0 : mapping->begin + static_cast<std::uint64_t>(found - code.begin());
+}
+
+class Planner {
+ public:
+  Planner(pid_t process, const TargetMemory& memory, const AgentImage& image)
+      : process_(process), memory_(memory), image_(image) {}
+
+  Plan run() {
+    const auto auxiliary = read_auxiliary(process_);
+    plan_.maps = read_maps(process_);
+    plan_.allocator = find_allocator(memory_, read_modules(memory_, auxiliary), plan_.maps);
+    find_kernel_functions(auxiliary);
+    if (const auto name = auxiliary.find(AT_EXECFN); name != auxiliary.end()) {
+      const std::string path = memory_.text_at(name->second);
+      plan_.program = path.substr(path.rfind('/') + 1);
+    }
+    plan_.regions = find_regions(memory_, plan_.maps);
+    choose_region();
+    for (const EntryPoint& point : plan_.allocator.points) add_patch(point);
+    return plan_;
+  }
+
+ private:
+  void find_kernel_functions(const std::map<std::uint64_t, std::uint64_t>& auxiliary) {
+    if (const auto kernel = read_kernel_module(memory_, auxiliary)) {
+      if (const auto clock = find_symbol(memory_, *kernel, "__vdso_clock_gettime")) {
+        plan_.clock_gettime = clock->address;
+      }
+      plan_.system_call = find_system_call(memory_, find_mapping(plan_.maps, kernel->base));
+    }
+    if (plan_.system_call != 0) return;
+    plan_.system_call =
+        find_system_call(memory_, find_mapping(plan_.maps, plan_.allocator.points[0].symbol.address));
+    if (plan_.system_call == 0) throw Refusal("it has no system call instruction to use");
+  }
+
+  void choose_region() {
+    for (const FoundRegion& region : plan_.regions) {
+      if (region.head.agent_checksum != image_.checksum() || !reaches(region.base, malloc_address()))
+        continue;
+      refuse_if_counted(region);
+      plan_.is_reused = true;
+      plan_.region = region.base;
+      plan_.slots = region.slots;
+      return;
+    }
+    std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t highest = 0;
+    for (const EntryPoint& point : plan_.allocator.points) {
+      if (!is_needed(point.entry)) continue;
+      lowest = std::min(lowest, point.symbol.address);
+      highest = std::max(highest, point.symbol.address);
+    }
+    const auto room = find_room(plan_.maps, Region::bytes(image_), lowest, highest);
+    if (!room) throw Refusal("there is no free address space within 2 GiB of its malloc");
+    plan_.region = *room;
+  }
+
+  std::uint64_t malloc_address() const { return plan_.allocator.points[0].symbol.address; }
+
+  void refuse_if_counted(const FoundRegion& found) const {
+    const Region region(found.base, image_);
+    const auto is_counting = memory_.value_at<std::uint64_t>(region.threads());
+    const auto tracer =
+        memory_.value_at<std::uint64_t>(region.agent() + offsetof(agent::Agent, tracer_process));
+    const auto ticks =
+        memory_.value_at<std::uint64_t>(region.agent() + offsetof(agent::Agent, tracer_start_ticks));
+    if (is_counting != 0 && start_ticks_of(static_cast<pid_t>(tracer)) == ticks && ticks != 0) {
+      throw Refusal("it is being counted already, by process " + std::to_string(tracer) +
+                    "; see heapwright top " + std::to_string(process_));
+    }
+  }
+
+  bool reaches(std::uint64_t region, std::uint64_t function) const {
+    const std::uint64_t end = region + Region::bytes(image_);
+    return std::max(end, function) - std::min(region, function) < most_reach;
+  }
+
+  // As they are without our patches.
+  std::vector<std::uint8_t> code_of(const Symbol& symbol) const {
+    const std::size_t bytes = symbol.size == 0 ? least_code_bytes : std::min(symbol.size, most_code_bytes);
+    auto code = memory_.bytes_at(symbol.address, bytes);
+    for (const FoundRegion& region : plan_.regions) {
+      const Slot* const slot = find_patch(memory_, region, symbol.address);
+      if (slot != nullptr && code.size() >= jump_bytes) {
+        std::copy(slot->original.begin(), slot->original.end(), code.begin());
+      }
+    }
+    return code;
+  }
+
+  void add_patch(const EntryPoint& point) {
+    const std::uint64_t function = point.symbol.address;
+    const bool is_known = std::any_of(plan_.patches.begin(), plan_.patches.end(),
+                                      [&](const Patch& patch) { return patch.function == function; });
+    if (is_known) return;
+    if (const std::string why = try_to_add(point); !why.empty()) leave_out(point.entry, why);
+  }
+
+  void leave_out(Entry entry, const std::string& why) {
+    const std::string name = agent::entry_names[agent::index_of(entry)];
+    if (is_needed(entry)) throw Refusal("its " + name + " cannot be patched: it " + why);
+    plan_.notes.push_back(name + " is not counted: it " + why);
+  }
+
+  // What is wrong; empty: nothing.
+  std::string try_to_add(const EntryPoint& point) {
+    const std::uint64_t function = point.symbol.address;
+    if (!reaches(plan_.region, function)) return "is too far away";
+    const auto code = code_of(point.symbol);
+    if (code.size() < jump_bytes) return "is too short";
+    const std::uint64_t hook = image_.hook(point.entry, Region(plan_.region, image_).image());
+    Patch patch{.entry = point.entry,
+                .function = function,
+                .hook = hook,
+                .code = 0,
+                .original = {},
+                .instructions = {}};
+    std::copy_n(code.begin(), jump_bytes, patch.original.begin());
+    const auto known = std::find_if(plan_.slots.begin(), plan_.slots.end(), [&](const Slot& slot) {
+      return slot.function == function && slot.original == patch.original;
+    });
+    const auto index = static_cast<std::size_t>(known - plan_.slots.begin());
+    if (index == max_slots) return "is one of too many";
+    patch.code = Region(plan_.region, image_).code_of_slot(index);
+    const MovedEntry moved = move_entry(code, function, patch.code);
+    if (!moved.refusal.empty()) return moved.refusal;
+    Slot slot{.function = function, .original = patch.original, .padding = {}, .code = {}};
+    if (moved.code.size() > slot.code.size()) return "begins with instructions that need too much room";
+    std::copy(moved.code.begin(), moved.code.end(), slot.code.begin());
+    if (known == plan_.slots.end()) plan_.slots.push_back(slot);
+    patch.instructions = moved.instructions;
+    plan_.patches.push_back(std::move(patch));
+    return "";
+  }
+
+  pid_t process_;
+  const TargetMemory& memory_;
+  const AgentImage& image_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image) {
+  return Planner(process, memory, image).run();
+}
+
+}  // namespace heapwright::attach

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What is to be done to a process, worked out from its memory while it runs on.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attach/agent_image.hpp"
+#include "attach/entry_points.hpp"
+#include "attach/region.hpp"
+#include "attach/target_maps.hpp"
+#include "attach/target_memory.hpp"
+
+namespace heapwright::attach {
+
+// One function that will jump to its hook.
+struct Patch {
+  agent::Entry entry;
+  std::uint64_t function;
+  std::uint64_t hook;
+  std::uint64_t code;  // where its first instructions will stand
+  std::array<std::uint8_t, jump_bytes> original;
+  std::vector<MovedInstruction> instructions;
+};
+
+struct Plan {
+  std::string program;  // as it was executed, without folders
+  Allocator allocator;
+  std::uint64_t clock_gettime = 0;  // 0: the process has no fast one
+  std::uint64_t system_call = 0;    // where a `syscall` instruction stands
+  std::vector<Mapping> maps;
+  std::vector<FoundRegion> regions;  // of earlier attachments
+  bool is_reused = false;            // the region is one of them
+  std::uint64_t region = 0;
+  std::vector<Slot> slots;  // all of the region
+  std::vector<Patch> patches;
+  std::vector<std::string> notes;  // what will not be counted
+};
+
+// Refusal: it cannot be counted, or somebody counts it already.
+Plan make_plan(pid_t process, const TargetMemory& memory, const AgentImage& image);
+
+}  // namespace heapwright::attach

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "attach/process_checks.hpp"
+
+#include <elf.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "attach/process_status.hpp"
+#include "attach/refusal.hpp"
+
+namespace heapwright::attach {
+namespace {
+
+// A kernel thread's flag in /proc/PID/stat.
+bool is_kernel_thread(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return false;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string field;
+  for (int number = 3; number <= 9; ++number) fields >> field;
+  constexpr long kernel_thread = 0x200000;
+  return (number_in(field) & kernel_thread) != 0;
+}
+
+void check_program(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/exe", std::ios::binary);
+  unsigned char start[EI_NIDENT + 4] = {};
+  if (!file.read(reinterpret_cast<char*>(start), sizeof start))
+    return;  // not for us to read: the kernel says why
+  std::uint16_t machine = 0;
+  std::memcpy(&machine, start + EI_NIDENT + 2, sizeof machine);
+  if (start[EI_CLASS] != ELFCLASS64 || machine != EM_X86_64) {
+    throw Refusal("it is a program of another architecture; heapwright counts 64-bit x86 programs");
+  }
+}
+
+void check_threads(pid_t process, bool is_forced) {
+  for (const pid_t thread : threads_of(process)) {
+    auto status = read_status(process, thread);
+    const std::string& state = status["State"];
+    if (!state.empty() && (state[0] == 'T' || state[0] == 't')) {
+      throw Refusal("it is stopped (" + state + "); continue it first: kill -CONT " +
+                    std::to_string(process));
+    }
+    if (number_in(status["Seccomp"]) == 2 && !is_forced) {
+      throw Refusal(
+          "it has a filter of system calls (seccomp) that may end it when it maps memory; --force "
+          "attaches all the same");
+    }
+  }
+}
+
+}  // namespace
+
+void check_process(pid_t process, pid_t asker, bool is_forced) {
+  auto status = read_status(process);
+  if (status.empty() || process <= 0) throw Refusal("there is no such process");
+  if (const long group = number_in(status["Tgid"]); group != process) {
+    throw Refusal("it is a thread of process " + std::to_string(group) + "; name that");
+  }
+  if (process == getpid() || process == asker) throw Refusal("it is heapwright itself");
+  if (is_kernel_thread(process)) throw Refusal("it is a thread of the kernel and has no heap");
+  if (has_ended(process, process) && threads_of(process).size() <= 1) throw Refusal("it has ended");
+  if (number_in(status["TracerPid"]) != 0) throw Refusal(why_not_traced(process));
+  check_program(process);
+  check_threads(process, is_forced);
+  for (const char* space : {"ns/mnt", "ns/pid", "root"}) {
+    const std::string theirs = link_of(process, space);
+    if (!theirs.empty() && theirs != link_of(getpid(), space)) {
+      throw Refusal("it runs in a container, another namespace or a chroot; run heapwright within that");
+    }
+  }
+}
+
+}  // namespace heapwright::attach

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "attach/process_status.hpp"
+
+#include <dirent.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "counters/page_file.hpp"
+
+namespace heapwright::attach {
+namespace {
+
+std::string folder_of(pid_t process, pid_t thread) {
+  const std::string folder = "/proc/" + std::to_string(process);
+  return thread == 0 ? folder : folder + "/task/" + std::to_string(thread);
+}
+
+std::string value_of(const std::map<std::string, std::string>& status, const std::string& label) {
+  const auto found = status.find(label);
+  return found == status.end() ? "" : found->second;
+}
+
+struct Users {
+  long real = -1;
+  long effective = -1;
+  long saved = -1;
+};
+
+Users users_of(const std::map<std::string, std::string>& status) {
+  Users users;
+  std::istringstream(value_of(status, "Uid")) >> users.real >> users.effective >> users.saved;
+  return users;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> read_status(pid_t process, pid_t thread) {
+  std::map<std::string, std::string> fields;
+  std::ifstream file(folder_of(process, thread) + "/status");
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::size_t begin = line.find_first_not_of(" \t", colon + 1);
+    fields[line.substr(0, colon)] = begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return fields;
+}
+
+long number_in(const std::string& value) { return std::strtol(value.c_str(), nullptr, 10); }
+
+std::vector<pid_t> threads_of(pid_t process) {
+  std::vector<pid_t> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir((folder_of(process, 0) + "/task").c_str()),
+                                                   closedir);
+  if (folder == nullptr) return found;
+  while (const dirent* entry = readdir(folder.get())) {
+    if (const auto id = static_cast<pid_t>(number_in(entry->d_name))) found.push_back(id);
+  }
+  return found;
+}
+
+std::string state_of(pid_t process, pid_t thread) { return value_of(read_status(process, thread), "State"); }
+
+bool has_ended(pid_t process, pid_t thread) {
+  const std::string state = state_of(process, thread);
+  return state.empty() || state[0] == 'Z' || state[0] == 'X';
+}
+
+std::uint64_t start_ticks_of(pid_t process) {
+  return counters::process_start_ticks((folder_of(process, 0) + "/stat").c_str());
+}
+
+std::string link_of(pid_t process, const std::string& name) {
+  char target[PATH_MAX];
+  const ssize_t length = readlink((folder_of(process, 0) + "/" + name).c_str(), target, sizeof target);
+  return length > 0 ? std::string(target, static_cast<std::size_t>(length)) : "";
+}
+
+std::string why_not_traced(pid_t process) {
+  const auto status = read_status(process);
+  if (status.empty()) return "it has ended";
+  if (const long tracer = number_in(value_of(status, "TracerPid")); tracer != 0) {
+    return "it is traced by process " + std::to_string(tracer) + " (a debugger?); end that first";
+  }
+  const Users users = users_of(status);
+  const long own = geteuid();
+  if (users.real != own && users.effective != own) {
+    return "it is of user " + std::to_string(users.effective) + "; become that user, or root";
+  }
+  if (users.real != users.effective || users.effective != users.saved) {
+    return "it runs a setuid program; only root may attach to it";
+  }
+  // The files of a process that may not be looked at are root's.
+  struct stat file {};
+  if (stat((folder_of(process, 0) + "/stat").c_str(), &file) == 0 &&
+      file.st_uid != static_cast<uid_t>(users.effective)) {
+    return "it has forbidden to be looked at (PR_SET_DUMPABLE), or has file capabilities; only root may "
+           "attach to it";
+  }
+  std::ifstream yama("/proc/sys/kernel/yama/ptrace_scope");
+  int scope = 0;
+  if (yama >> scope && scope != 0) {
+    return "kernel.yama.ptrace_scope is " + std::to_string(scope) + ", which forbids it; run as root" +
+           (scope == 3 ? " after a restart with another setting" : ", or set it to 0");
+  }
+  return "the kernel forbids it; run as root, or with the capability SYS_PTRACE";
+}
+
+}  // namespace heapwright::attach

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Why a process is not counted and what to do: a sentence without its subject, "it is stopped; ...".
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace heapwright::attach {
+
+class Refusal : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// A thread did not stop in time; all go on, and it may stop the next time.
+class NotStopped : public Refusal {
+ public:
+  using Refusal::Refusal;
+};
+
+}  // namespace heapwright::attach

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// What attaching maps into a process, in one piece: a page of patches, the agent, the page of counters.
+// It stays there for good, since a thread may stand within it at any time; the next attach goes on with it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attach/agent/layout.hpp"
+#include "attach/agent_image.hpp"
+#include "attach/relocation.hpp"
+#include "attach/target_maps.hpp"
+#include "attach/target_memory.hpp"
+
+namespace heapwright::attach {
+
+inline constexpr std::uint64_t region_version = 1;  // of RegionHead and Slot
+
+struct RegionHead {
+  std::array<char, 16> magic;
+  std::uint64_t version;
+  std::uint64_t agent_checksum;
+  std::uint64_t slots;  // used, after this head
+  std::uint64_t padding[3];
+};
+
+// A patched function: what stood where the jump stands now, and its first instructions, moved.
+struct Slot {
+  std::uint64_t function;
+  std::array<std::uint8_t, jump_bytes> original;
+  std::uint8_t padding[3];
+  std::array<std::uint8_t, 48> code;
+};
+static_assert(sizeof(RegionHead) == sizeof(Slot) && sizeof(Slot) == 64);
+
+inline constexpr std::uint64_t slots_bytes = 4096;
+inline constexpr std::size_t max_slots = slots_bytes / sizeof(Slot) - 1;
+
+// Places within a region.
+class Region {
+ public:
+  Region(std::uint64_t base, const AgentImage& image) : base_(base), image_(&image) {}
+
+  std::uint64_t base() const noexcept { return base_; }
+  std::uint64_t slot(std::size_t index) const noexcept {
+    return base_ + sizeof(RegionHead) + index * sizeof(Slot);
+  }
+  std::uint64_t code_of_slot(std::size_t index) const noexcept { return slot(index) + offsetof(Slot, code); }
+  std::uint64_t image() const noexcept { return base_ + slots_bytes; }
+  std::uint64_t data() const noexcept { return image() + image_->data_offset(); }
+  std::uint64_t agent() const noexcept { return image() + image_->agent_offset(); }
+  std::uint64_t threads() const noexcept { return image() + image_->threads_offset(); }
+  std::uint64_t page() const noexcept { return image() + image_->bytes(); }
+  static std::uint64_t bytes(const AgentImage& image) noexcept {
+    return slots_bytes + image.bytes() + sizeof(counters::CallsPage);
+  }
+
+ private:
+  std::uint64_t base_;
+  const AgentImage* image_;
+};
+
+RegionHead make_head(const AgentImage& image);
+
+// What is known of a region that the process has already, of this version's agent or of another's.
+struct FoundRegion {
+  std::uint64_t base;
+  RegionHead head;
+  std::vector<Slot> slots;
+};
+std::vector<FoundRegion> find_regions(const TargetMemory& memory, const std::vector<Mapping>& maps);
+
+// The slot of a function whose jump into the region stands in the process now; nullptr: none does.
+const Slot* find_patch(const TargetMemory& memory, const FoundRegion& region, std::uint64_t function);
+
+// Puts all original bytes back. Every thread must be stopped. False: a write failed.
+bool restore(const TargetMemory& memory, const FoundRegion& region);
+
+}  // namespace heapwright::attach

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// How a call is added to a table, whichever way the calls are caught. Threads:
+// Alone where the table is the calling thread's own, Together anywhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "counters/calls_section.hpp"
+
+namespace heapwright::counters {
+
+struct Alone {
+  static void add(std::uint64_t& counter, std::uint64_t amount) noexcept { counter += amount; }
+};
+struct Together {
+  static void add(std::uint64_t& counter, std::uint64_t amount) noexcept {
+    __atomic_fetch_add(&counter, amount, __ATOMIC_RELAXED);
+  }
+};
+
+// A block was made: `size` bytes were asked for, `usable` given.
+template <typename Way>
+[[gnu::always_inline]] inline void tally_made(CallTable& table, Function function, std::size_t size,
+                                              std::size_t usable) noexcept {
+  Way::add(table.calls[static_cast<std::size_t>(function)], 1);
+  Way::add(table.requested_bytes, size);
+  Way::add(table.usable_bytes, usable);
+  Way::add(table.sizes[bin_of(size)], 1);
+}
+
+template <typename Way>
+[[gnu::always_inline]] inline void tally_released(CallTable& table, Function function,
+                                                  std::size_t usable) noexcept {
+  Way::add(table.released_bytes, usable);
+  Way::add(table.calls[static_cast<std::size_t>(function)], 1);
+}
+
+// What a realloc had and what came of it.
+struct Reallocation {
+  bool had_block;
+  bool has_block;
+  std::size_t size;  // asked for
+  std::size_t old_usable;
+  std::size_t usable;  // where it has a block
+};
+
+template <typename Way>
+inline void tally_realloc(CallTable& table, const Reallocation& call) noexcept {
+  const bool is_release = !call.has_block && call.size == 0 && call.had_block;
+  if (!call.has_block && !is_release) {
+    Way::add(table.failed, 1);
+    return;
+  }
+  Way::add(table.calls[static_cast<std::size_t>(Function::realloc_)], 1);
+  Way::add(table.released_bytes, call.old_usable);
+  if (is_release) return Way::add(table.realloc_released, 1);
+  Way::add(table.realloc_made, call.had_block ? 0 : 1);
+  Way::add(table.requested_bytes, call.size);
+  Way::add(table.usable_bytes, call.usable);
+  Way::add(table.sizes[bin_of(call.size)], 1);
+}
+
+// A call took so long, of which `clock_ns` is reading the clock. Only of a table of the thread's own.
+inline void tally_time(Timings& timings, std::uint64_t took_ns, std::uint64_t clock_ns) noexcept {
+  const std::uint64_t ns = took_ns > clock_ns ? took_ns - clock_ns : 0;
+  ++timings.calls;
+  timings.ns += ns;
+  ++timings.bins[bin_of(ns)];
+  if (ns < slow_from_ns) return;
+  ++timings.slow_calls;
+  timings.slow_ns += ns;
+}
+
+// Whether a thread may just count this call; 0 calls left: it has to look first. One load and one store: a
+// signal handler that counts between them is overwritten. Decremented in memory, a 0 it left would wrap.
+[[gnu::always_inline]] inline bool may_just_count(std::uint64_t& calls_until_timed) noexcept {
+  const std::uint64_t calls = __atomic_load_n(&calls_until_timed, __ATOMIC_RELAXED);
+  if (calls == 0) [[unlikely]] {
+    return false;
+  }
+  __atomic_store_n(&calls_until_timed, calls - 1, __ATOMIC_RELAXED);
+  return true;
+}
+
+// How many calls go by until the next one is timed. state: not 0.
+inline std::uint64_t draw_stride(std::uint64_t& state) noexcept {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return 1 + (state >> 20) % (2 * mean_stride - 1);
+}
+
+}  // namespace heapwright::counters

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#include "attach/options.hpp"
+
+#include <gtest/gtest.h>
+
+namespace heapwright::attach {
+namespace {
+
+TEST(Options, AProcessAndWhetherItIsForced) {
+  EXPECT_EQ(parse_options({"17"}).process, 17);
+  EXPECT_FALSE(parse_options({"17"}).is_forced);
+  EXPECT_TRUE(parse_options({"--force", "17"}).is_forced);
+  EXPECT_TRUE(parse_options({"--help"}).show_help);
+}
+
+TEST(Options, AnythingElseIsRefused) {
+  using Arguments = std::vector<std::string>;
+  for (const Arguments& wrong :
+       {Arguments{}, {"0"}, {"-5"}, {"12x"}, {"99999999999"}, {"1", "2"}, {"--wrong"}}) {
+    EXPECT_THROW(parse_options(wrong), UsageError);
+  }
+}
+
+}  // namespace
+}  // namespace heapwright::attach

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""What heapwright count --pid refuses, each in one line with its reason."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from attaching import answer, python, refused
+from conftest import build, command
+from counting import ask, count, environment
+
+
+def test_a_counting_process_is_read_and_not_attached_to() -> None:
+    document = count("/bin/sh", "-c", f"{command} count --pid $$ --json")
+    assert document["exit_code"] == 0
+    refusal = count("/bin/sh", "-c", f"{command} count --pid $$ --for 1")
+    assert refusal["exit_code"] == 2
+
+
+def test_what_cannot_be_attached_to_is_refused(tmp_path: Path) -> None:
+    assert "no such process" in refused(2**22 + 5)
+    assert "heapwright itself" in refused_by_shell("exec {command} count --pid $$ --for 1")
+    with python("import time; print('ready', flush=True); time.sleep(60)") as process:
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(0.1)
+        assert "kill -CONT" in refused(process.pid)
+        process.kill()
+    source = tmp_path / "still.c"
+    source.write_text("#include <unistd.h>\nint main(void) { return (int)sleep(60); }\n")
+    for options, word in (
+        (["gcc", "-static"], "statically"),
+        (["gcc", "-static-pie"], "statically"),
+        (["gcc", "-fsanitize=address"], "sanitizer"),
+        (["musl-gcc"], "not glibc"),
+    ):
+        if shutil.which(options[0]) is None:
+            continue
+        program = tmp_path / "still"
+        subprocess.run([*options, str(source), "-o", str(program)], check=True, timeout=60)
+        with subprocess.Popen([str(program)]) as process:
+            time.sleep(0.2)
+            assert word in refused(process.pid), options
+            process.kill()
+
+
+def refused_by_shell(line: str) -> str:
+    result = subprocess.run(
+        ["/bin/sh", "-c", line.format(command=command)],
+        capture_output=True, text=True, check=False, timeout=60, env=environment,
+    )  # fmt: skip
+    assert result.returncode == 2, result
+    return result.stderr
+
+
+def test_a_filter_of_system_calls_is_refused_unless_forced() -> None:
+    script = """
+import ctypes, struct, sys
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+allow = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0x7fff0000))
+libc.prctl(22, 2, ctypes.byref(ctypes.create_string_buffer(struct.pack('HxxxxxxQ', 1, ctypes.addressof(allow)))), 0, 0)
+print('ready', flush=True)
+sys.stdin.readline()
+"""
+    with python(script) as process:
+        assert "seccomp" in refused(process.pid)
+        result = ask("count", "--pid", str(process.pid), "--for", "0.1", "--force", "--json")
+        assert result.returncode == 0, result.stderr
+        answer(process)
+
+
+def test_a_traced_process_is_refused() -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    with python("import time; print('ready', flush=True); time.sleep(60)") as process:
+        with subprocess.Popen(
+            ["strace", "-p", str(process.pid)], stderr=subprocess.PIPE, text=True
+        ) as tracer:
+            assert tracer.stderr is not None
+            tracer.stderr.readline()
+            assert f"traced by process {tracer.pid}" in refused(process.pid)
+            tracer.terminate()
+        process.kill()
+
+
+def test_other_users_have_their_reasons(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv")
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    attacher = str(build / "bin/heapwright-attach")
+    copied = tmp_path / "heapwright-attach"
+    shutil.copy(attacher, copied)
+    tmp_path.chmod(0o755)
+    for parent in list(tmp_path.parents)[:2]:
+        parent.chmod(0o755)
+
+    def refusal(process: int) -> str:
+        result = subprocess.run(
+            [*nobody, str(copied), str(process)], capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 2
+        return result.stderr
+
+    idle = "import ctypes, sys\n{}\nprint('ready', flush=True)\nsys.stdin.readline()"
+    with python(idle.format("")) as process:
+        assert "is of user 0" in refusal(process.pid)
+        answer(process)
+    script = idle.format("ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)")
+    line = [*nobody, "/usr/bin/python3", "-S", "-E", "-c", script]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert "PR_SET_DUMPABLE" in refusal(process.pid)
+        answer(process)
+
+
+def test_bad_requests_get_one_line() -> None:
+    for line, word in (
+        (["count", "--for", "1", "--", "true"], "need --pid"),
+        (["count", "--pid", "1", "--", "true"], "leave the program away"),
+        (["count", "--pid", "no-such-name"], "no-such-name"),
+        (["count", "--pid", "1", "--for", "soon"], "takes a time"),
+    ):
+        result = ask(*line)
+        assert result.returncode == 2, line
+        assert word in result.stderr, result.stderr
+        assert result.stderr.count("\n") == 1
