@@ -13,6 +13,8 @@ from heapwright.model.extras import MissingPackageError
 
 Cursor = Any
 
+_KEEP_GOING = 0x200  # CXTranslationUnit_KeepGoing, which the bindings do not name
+
 _FUNCTIONS = (
     "FUNCTION_DECL",
     "CXX_METHOD",
@@ -56,7 +58,8 @@ def parse(unit: Unit, resource: Sequence[str]) -> Any:
     module = cindex()
     arguments = [*unit.arguments, *resource, "-w", "-ferror-limit=0", "-fno-caret-diagnostics"]
     try:
-        return module.Index.create().parse(unit.file, arguments)
+        # Else nothing is included any more after a file that is not found.
+        return module.Index.create().parse(unit.file, arguments, options=_KEEP_GOING)
     except module.TranslationUnitLoadError:
         raise ParseError(f"libclang cannot parse {unit.file}") from None
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 # Owners: who has the block when the expression is done.
 LOCAL, STATIC, GLOBAL, PARAMETER, MEMBER = "local", "static", "global", "parameter", "member"
-RETURNED, ELEMENT, ARGUMENT, TEMPORARY, THROWN, UNKNOWN = (
+GIVEN, RETURNED, ELEMENT, ARGUMENT, TEMPORARY, THROWN, UNKNOWN = (
+    "given-away",
     "returned",
     "element",
     "argument",
@@ -21,6 +22,7 @@ OWNERS = (
     GLOBAL,
     PARAMETER,
     MEMBER,
+    GIVEN,
     RETURNED,
     ELEMENT,
     ARGUMENT,

@@ -18,6 +18,7 @@ from heapwright.lint.expression import (
     CALL,
     CONSTRUCT,
     DEPENDENT,
+    GIVEN,
     LOCAL,
     NEW,
     NEW_ARRAY,
@@ -30,6 +31,7 @@ from heapwright.lint.expression import (
 )
 
 _LONGEST_TEXT = 200
+_C_ALLOCATION = re.compile(r"(?:malloc|calloc|realloc|strdup|strndup)$")
 _ARRAY = re.compile(r"(?:::)?new\b[^({]*\[")
 _PLACEMENT = re.compile(r"(?:::)?new\s*\((?!\s*(?:std::)?nothrow)")
 
@@ -258,7 +260,7 @@ class _Walk:
             how,
             arguments,
             is_std,
-            self._kept(owner),
+            self._kept(owner, form, name),
             self._loops > 0,
             line or cursor.location.line,
             cursor.location.column,
@@ -268,14 +270,19 @@ class _Walk:
             clang.qualified(self._function[-1]) if self._function else "",
         )
 
-    def _kept(self, owner: Owner) -> Owner:
-        """A local that the function returns is the caller's."""
+    def _kept(self, owner: Owner, form: str, called: str) -> Owner:
+        """A local that the function returns is the caller's; a pointer that it does not free somebody's."""
         if owner.kind != LOCAL or not self._function:
             return owner
         extent = self._function[-1].extent
         text = self._text[extent.start.offset : extent.end.offset].decode(errors="replace")
-        is_returned = re.search(rf"\breturn\s+(?:std::move\()?{re.escape(owner.name)}\)?\s*;", text)
-        return Owner(RETURNED, owner.name) if is_returned else owner
+        name = re.escape(owner.name)
+        if re.search(rf"\breturn\s+(?:std::move\()?{name}\)?\s*;", text):
+            return Owner(RETURNED, owner.name)
+        is_pointer = form in (NEW, NEW_ARRAY) or _C_ALLOCATION.match(called) is not None
+        if is_pointer and not re.search(rf"\b(?:delete\s*(?:\[\]\s*)?|free\(\s*|_ptr<.*){name}\b", text):
+            return Owner(GIVEN, owner.name)
+        return owner
 
     def _text_of(self, cursor: Cursor) -> str:
         extent = cursor.extent

@@ -13,7 +13,17 @@ from heapwright.explain.advice.answer import Proposal
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import LOW
 from heapwright.explain.report import share
-from heapwright.lint.expression import ARGUMENT, ELEMENT, LOCAL, MEMBER, RETURNED, TEMPORARY, Owner
+from heapwright.lint.expression import (
+    ARGUMENT,
+    ELEMENT,
+    GIVEN,
+    LOCAL,
+    MEMBER,
+    PARAMETER,
+    RETURNED,
+    TEMPORARY,
+    Owner,
+)
 from heapwright.lint.finding import Costs, Remedy
 from heapwright.lint.kinds import BY_NAME
 
@@ -23,12 +33,15 @@ _PER_OWNER = {
     "new-object": {
         LOCAL: "make it a local by value: it ends with its scope",
         TEMPORARY: "make it a local by value: it ends with its scope",
-        MEMBER: "make it a member by value, or keep the object and give it new contents",
-        RETURNED: "return it by value (std::optional where there may be none), or an object pool",
-        ELEMENT: "keep the objects themselves in the container, or take them from an arena",
+        MEMBER: "make it a member by value where its type is fixed, or keep the object and use it again",
+        RETURNED: "take it from an object pool, or return it by value where its type is fixed",
+        ELEMENT: "an arena or object pool for them; the objects themselves where they have one type",
+        PARAMETER: "let the caller give the storage, or take it from an object pool",
         ARGUMENT: "pass a local by reference where the callee does not keep it, or an object pool",
     },
     "new-array": {
+        RETURNED: "let the caller give the buffer, or keep it with its capacity where it is used again",
+        GIVEN: "keep the buffer with its capacity where it is used again; inline room where it is small",
         LOCAL: "a local array or small_vector where it is small; otherwise one buffer that is kept",
         MEMBER: "keep the buffer and grow it only where it is too small",
     },
@@ -46,6 +59,8 @@ _PER_OWNER = {
     },
 }
 _KEPT = "its blocks stay to the end: fewer or larger ones, or an arena"
+_FEW = 32  # blocks: their number is no cost
+_FEW_LARGE = "the blocks are few: only their size counts, and how long they are kept"
 _KEPT_KINDS = ("new-object", "new-array", "c-allocation", "make-unique")
 
 
@@ -82,6 +97,8 @@ def _general(kind: str, owner: Owner, costs: Costs, own: set[int], of: Evidence)
     when_not = BY_NAME[kind].when_not
     if any(map(of.is_a_pool, own)):
         action, when_not = "it fills a pool: larger pieces mean fewer calls", "the pieces stay half empty"
+    elif 0 < costs.allocations <= _FEW:
+        action, when_not = _FEW_LARGE, "they are as large as they have to be"
     elif kind in _KEPT_KINDS and costs.live_at_end_blocks >= _MOST * costs.allocations > 0:
         action, when_not = _KEPT, "they are few"
     time_ns = min(costs.time_ns, of.time_ns)

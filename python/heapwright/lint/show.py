@@ -12,6 +12,7 @@ from heapwright.lint.document import ALL_KINDS
 from heapwright.lint.expression import (
     ARGUMENT,
     ELEMENT,
+    GIVEN,
     GLOBAL,
     LOCAL,
     MEMBER,
@@ -38,6 +39,7 @@ _OWNERS = {
     GLOBAL: "the global {}",
     PARAMETER: "the caller, by the parameter {}",
     MEMBER: "the member {}",
+    GIVEN: "whoever the pointer {} is given to",
     RETURNED: "the caller: {} is returned",
     ELEMENT: "an element of {}",
     ARGUMENT: "nobody after the call of {}",

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the tables in docs/lint.md: kinds and checks from the code, results from bench/results/lint.json.
+
+Options as in bench/documents.py.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from heapwright.lint.checks.kinds import CHECKS
+from heapwright.lint.kinds import RECORDED, Kind
+from heapwright.report import markdown, units
+
+project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import documents  # noqa: E402
+import sources  # noqa: E402
+
+document_path = project / "docs/lint.md"
+results_path = project / "bench/results/lint.json"
+judged_path = project / "bench/lint/judged.json"
+
+
+def kinds(known: Iterable[Kind]) -> str:
+    """A table of them."""
+    rows = [[f"`{kind.rule_id}`", kind.what, kind.fix, kind.when_not] for kind in known]
+    lines = markdown.table(["id", "what", "fix", "not if"], rows)
+    lines[1] = "|---|---|---|---|"
+    return "\n".join(lines).rstrip()
+
+
+def results() -> str:
+    """What was measured, and what was judged."""
+    document = json.loads(results_path.read_text(encoding="utf-8"))
+    judged = json.loads(judged_path.read_text(encoding="utf-8"))
+    rows = [
+        [
+            f"{name} ({base['does']})",
+            units.count(base["coverage"]["allocations"]),
+            units.percent(base["coverage"]["explained_share"]),
+            str(base["coverage"]["lines"]),
+            str(base["coverage"]["files"]),
+            "; ".join(
+                f"{row['reason']} {units.percent(row['allocations'], base['coverage']['allocations'])}"
+                for row in base["coverage"]["not_explained"][:2]
+            ),
+            f"{base['seconds']:.1f} s",
+        ]
+        for name, base in document["bases"].items()
+    ]
+    sample = document["sample"]
+    verdicts = [judged["findings"].get(f"{row['base']} {row['id']}") for row in sample]
+    missing = [row["id"] for row, verdict in zip(sample, verdicts, strict=True) if verdict is None]
+    if missing:
+        raise SystemExit(f"{judged_path.name} says nothing of {', '.join(missing)}")
+    named = sum(verdict["named"] for verdict in verdicts)
+    fits = sum(verdict["fix"] for verdict in verdicts)
+    lines = [
+        f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
+        "",
+        sources.said([document]),
+        "",
+        *markdown.table(
+            ["program", "allocations", "explained", "lines", "files", "the rest, most first", "lint took"],
+            rows,
+        ),
+        f"Of {len(sample)} findings drawn at random from these, read in the sources: {named} name "
+        f"the expression, its type and its owner rightly, {fits} "
+        "propose something that would work there. The others:",
+        "",
+    ]
+    for row, verdict in zip(sample, verdicts, strict=True):
+        if not (verdict["named"] and verdict["fix"]):
+            lines.append(f"- {row['base']} {row['file']}:{row['line']}, `{row['rule']}`: {verdict['why']}")
+    return "\n".join(lines).rstrip()
+
+
+def main() -> int:
+    """The exit code."""
+    text = document_path.read_text(encoding="utf-8")
+    for name, inner in (("kinds", kinds(RECORDED)), ("checks", kinds(CHECKS)), ("results", results())):
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n\n{inner}\n\n{end}{rest.partition(end)[2]}"
+    return documents.give(document_path, text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
