@@ -64,7 +64,7 @@ FINDING = (
         "expression",
         "text",
         value=_of("expression"),
-        about="What allocates; empty where the compiler wrote it.",
+        about="What allocates; empty where the sources do not show it.",
     ),
     Column("type", "text", value=_of("type_name")),
     Column("what", "text", value=lambda row, _: row.finding.message or ALL_KINDS[row.finding.kind].what),

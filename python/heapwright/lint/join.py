@@ -13,8 +13,10 @@ from heapwright.lint.expression import (
     NEW,
     NEW_ARRAY,
     THROW,
+    UNKNOWN,
     Expression,
     LineFacts,
+    Owner,
 )
 from heapwright.lint.lines import Group
 from heapwright.model.names import bare_name
@@ -85,7 +87,28 @@ def name_it(group: Group, at: LineFacts | None, line: int) -> Named | None:
         return Named("implicit-copy", None, False)
     if at.is_constructor and group.callee:
         return Named("members", None, False)
-    return None
+    if at.is_template and group.callee:
+        return _by_recording(group, at)
+    outermost = _outermost(at, line)
+    return Named("call", outermost, False) if outermost is not None else None
+
+
+def _by_recording(group: Group, at: LineFacts) -> Named:
+    """In a template, where the sources have no types."""
+    name, of = callee_name(group), callee_class(group)
+    one = Expression(
+        DEPENDENT, name, of, "", "", 0, False, Owner(UNKNOWN), False, 0, 1, 0, 0, "", at.function
+    )
+    return Named(_kind(group, one), one, False)
+
+
+def _outermost(at: LineFacts, line: int) -> Expression | None:
+    """The one call that holds all others of the line: what it called last left no frame of its own."""
+    calls = [one for one in at.expressions if one.form in (CALL, CONSTRUCT, DEPENDENT) and one.line == line]
+    widest = max(calls, key=lambda one: len(one.text), default=None)
+    if widest is None or any(one.text not in widest.text for one in calls):
+        return None
+    return widest
 
 
 def _score(group: Group, one: Expression, line: int) -> int:
@@ -178,7 +201,9 @@ def _kind(group: Group, one: Expression) -> str:
         return "control-block"
     if one.name == "operator<<" and "ostream" in one.type_name:
         return "stream"
-    if group.kind == "stream" or (family == "stream" and one.name != "str"):
+    if one.name == "str":
+        return "string-made"
+    if family == "stream" or group.kind == "stream":
         return "stream"
     if family == "function" or group.kind == "function":
         return "function-object"
@@ -213,6 +238,8 @@ def _of_container(family: str, one: Expression) -> str:
 
 def _of_string(one: Expression) -> str:
     if one.how == "copy":
+        return "string-copy"
+    if one.name == "operator=":
         return "string-copy"
     if one.form == CONSTRUCT or one.name in ("substr", "to_string"):
         return "string-made"

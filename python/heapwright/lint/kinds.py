@@ -188,7 +188,7 @@ RECORDED = (
     ),
     Kind(
         "call",
-        "a function whose source is not here allocates",
+        "a function allocates for its callers, or its source is not here",
         "call it less often, or its form that takes a buffer",
         "it is called once",
         rules=("reused_buffer", "object_pool", "node_pool"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from heapwright.lint import clang
@@ -10,6 +11,7 @@ from heapwright.lint.clang import Cursor
 from heapwright.lint.expression import (
     ARGUMENT,
     ELEMENT,
+    GIVEN,
     GLOBAL,
     LOCAL,
     MEMBER,
@@ -167,3 +169,18 @@ def _argument(call: Cursor, inner: Cursor) -> Owner | None:
         container = of_object(of_first)
         return Owner(ELEMENT, container.name)
     return Owner(ARGUMENT, name) if name else Owner(TEMPORARY)
+
+
+def in_the_end(owner: Owner, is_pointer: bool, function: str) -> Owner:
+    """A local that its function returns is the caller's; what a plain pointer has and the function does not
+    free is somebody's. function: its text."""
+    if owner.kind != LOCAL:
+        return owner
+    name = re.escape(owner.name)
+    if re.search(rf"\breturn\s+(?:std::move\()?{name}\)?\s*;", function):
+        return Owner(RETURNED, owner.name)
+    freed = rf"(?:\bdelete\s*(?:\[\]\s*)?|\bfree\(\s*|_ptr<[^;]*)\b{name}\b"
+    held = rf"\b{name}\s*[=({{][^;]*_ptr<"
+    if is_pointer and not re.search(f"{freed}|{held}", function):
+        return Owner(GIVEN, owner.name)
+    return owner

@@ -18,11 +18,8 @@ from heapwright.lint.expression import (
     CALL,
     CONSTRUCT,
     DEPENDENT,
-    GIVEN,
-    LOCAL,
     NEW,
     NEW_ARRAY,
-    RETURNED,
     TEMPORARY,
     THROW,
     Expression,
@@ -137,9 +134,10 @@ class _Walk:
             if len(facts) > 1 or facts["expressions"]
         }
 
-    def visit(self, cursor: Cursor) -> None:
+    def visit(self, cursor: Cursor, of_call: Sequence[int] = ()) -> None:
+        """of_call: the lines of a call that the cursor is in: its arguments are made at its line as well."""
         begin, end = cursor.extent.start.line, cursor.extent.end.line
-        lines = [line for line in self._lines if begin <= line <= end]
+        lines = [line for line in self._lines if begin <= line <= end] or list(of_call)
         if not lines:
             return
         is_function, is_loop = clang.is_function(cursor), clang.is_loop(cursor)
@@ -156,8 +154,9 @@ class _Walk:
         for line in lines if made else ():
             self._found[line]["expressions"].append(made)
         self._above.append(cursor)
+        is_of_call = clang.is_kind(cursor, "CALL_EXPR") or (of_call and clang.is_wrapper(cursor))
         for child in cursor.get_children():
-            self.visit(child)
+            self.visit(child, lines if is_of_call else ())
         self._above.pop()
         self._loops = loops
         if is_function:
@@ -271,18 +270,12 @@ class _Walk:
         )
 
     def _kept(self, owner: Owner, form: str, called: str) -> Owner:
-        """A local that the function returns is the caller's; a pointer that it does not free somebody's."""
-        if owner.kind != LOCAL or not self._function:
+        if not self._function:
             return owner
         extent = self._function[-1].extent
         text = self._text[extent.start.offset : extent.end.offset].decode(errors="replace")
-        name = re.escape(owner.name)
-        if re.search(rf"\breturn\s+(?:std::move\()?{name}\)?\s*;", text):
-            return Owner(RETURNED, owner.name)
         is_pointer = form in (NEW, NEW_ARRAY) or _C_ALLOCATION.match(called) is not None
-        if is_pointer and not re.search(rf"\b(?:delete\s*(?:\[\]\s*)?|free\(\s*|_ptr<.*){name}\b", text):
-            return Owner(GIVEN, owner.name)
-        return owner
+        return owners.in_the_end(owner, is_pointer, text)
 
     def _text_of(self, cursor: Cursor) -> str:
         extent = cursor.extent

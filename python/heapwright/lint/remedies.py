@@ -51,6 +51,7 @@ _PER_OWNER = {
     "string-growth": {
         RETURNED: "append to a string that the caller keeps",
     },
+    "string-made": {RETURNED: "write into a string that the caller keeps, or to where it goes in the end"},
     "vector-copy": {RETURNED: "return a reference, or let the caller pass one to assign into"},
     "string-copy": {
         RETURNED: "return std::string_view or a reference",

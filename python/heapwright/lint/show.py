@@ -92,7 +92,7 @@ def title(row: Record) -> str:
 
 def _pairs(row: Record) -> list[tuple[str, str]]:
     loop = ", in a loop" if row["is_in_loop"] else ""
-    code = row["expression"] or "(written by the compiler)"
+    code = row["expression"] or f"{row['calls'] or 'nothing'} (by the recording; the sources do not show it)"
     pairs = [("code", f"{code}   in {row['function']}{loop}" if row["function"] else code)]
     if row["allocations"]:
         pairs.append(("costs", costs(row)))
