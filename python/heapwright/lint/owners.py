@@ -24,6 +24,8 @@ from heapwright.lint.expression import (
     Owner,
 )
 
+# Of these the result is of the object that they are called of.
+_SAME = ("operator[]", "operator*", "operator->", "operator<<", "at", "back", "front", "get")
 _POINTERS = ("unique_ptr", "shared_ptr", "__shared_ptr", "scoped_ptr", "intrusive_ptr")
 _ADDS = frozenset(
     "push_back emplace_back push_front emplace_front insert emplace push try_emplace insert_or_assign".split()
@@ -43,7 +45,7 @@ def of_object(cursor: Cursor) -> Owner:
     if clang.is_kind(cursor, "ARRAY_SUBSCRIPT_EXPR", "UNARY_OPERATOR"):
         return _of_first(cursor)
     if clang.is_kind(cursor, "CALL_EXPR"):
-        if cursor.spelling in ("operator[]", "operator*", "operator->", "at", "back", "front", "get"):
+        if cursor.spelling in _SAME:
             return _of_first(cursor)
         return Owner(RETURNED, f"{cursor.spelling}()") if cursor.spelling else Owner(UNKNOWN)
     return Owner(UNKNOWN)
@@ -114,7 +116,7 @@ def _from(outer: Cursor, inner: Cursor) -> Owner | None:
         outer, "INIT_LIST_EXPR", "CONDITIONAL_OPERATOR", "CXX_BIND_TEMP_EXPR"
     ):
         return None
-    if clang.is_kind(outer, "MEMBER_REF_EXPR", "DECL_STMT", "CXX_NEW_EXPR"):
+    if clang.is_kind(outer, "MEMBER_REF_EXPR", "UNARY_OPERATOR", "DECL_STMT", "CXX_NEW_EXPR"):
         return None
     return Owner(TEMPORARY)
 
@@ -181,6 +183,7 @@ def in_the_end(owner: Owner, is_pointer: bool, function: str) -> Owner:
         return Owner(RETURNED, owner.name)
     freed = rf"(?:\bdelete\s*(?:\[\]\s*)?|\bfree\(\s*|_ptr<[^;]*)\b{name}\b"
     held = rf"\b{name}\s*[=({{][^;]*_ptr<"
-    if is_pointer and not re.search(f"{freed}|{held}", function):
+    moved = rf"\bmove\(\s*{name}\s*\)|\b{name}\.release\("
+    if re.search(moved, function) or (is_pointer and not re.search(f"{freed}|{held}", function)):
         return Owner(GIVEN, owner.name)
     return owner
