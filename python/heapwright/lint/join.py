@@ -199,7 +199,7 @@ def _kind(group: Group, one: Expression) -> str:
         return "buckets"
     if family == "control block":
         return "control-block"
-    if one.name == "operator<<" and "ostream" in one.type_name:
+    if one.name == "operator<<" and ("ostream" in one.type_name or one.form == DEPENDENT):
         return "stream"
     if one.name == "str":
         return "string-made"
@@ -228,7 +228,7 @@ def _of_container(family: str, one: Expression) -> str:
     if family == "vector":
         if is_copy:
             return "vector-copy"
-        return "vector-made" if one.form == CONSTRUCT else "vector-growth"
+        return "vector-made" if _is_constructor(one) else "vector-growth"
     if is_copy:
         return "container-copy"
     if family == "deque":
@@ -236,12 +236,16 @@ def _of_container(family: str, one: Expression) -> str:
     return "node-insert"
 
 
+def _is_constructor(one: Expression) -> bool:
+    return one.form == CONSTRUCT or one.name == one.class_name
+
+
 def _of_string(one: Expression) -> str:
     if one.how == "copy":
         return "string-copy"
     if one.name == "operator=":
         return "string-copy"
-    if one.form == CONSTRUCT or one.name in ("substr", "to_string"):
+    if _is_constructor(one) or one.name in ("substr", "to_string"):
         return "string-made"
     return "string-growth" if one.name in _GROWS or one.form == DEPENDENT else "string-made"
 

@@ -181,7 +181,7 @@ def in_the_end(owner: Owner, is_pointer: bool, function: str) -> Owner:
     name = re.escape(owner.name)
     if re.search(rf"\breturn\s+(?:std::move\()?{name}\)?\s*;", function):
         return Owner(RETURNED, owner.name)
-    freed = rf"(?:\bdelete\s*(?:\[\]\s*)?|\bfree\(\s*|_ptr<[^;]*)\b{name}\b"
+    freed = rf"(?:\bdelete\s*(?:\[\]\s*)?|\bfree\(\s*|_ptr<[^;=()]*>\s*)\b{name}\b"
     held = rf"\b{name}\s*[=({{][^;]*_ptr<"
     moved = rf"\bmove\(\s*{name}\s*\)|\b{name}\.release\("
     if re.search(moved, function) or (is_pointer and not re.search(f"{freed}|{held}", function)):
