@@ -90,7 +90,10 @@ def name_it(group: Group, at: LineFacts | None, line: int) -> Named | None:
     if at.is_template and group.callee:
         return _by_recording(group, at)
     outermost = _outermost(at, line)
-    return Named("call", outermost, False) if outermost is not None else None
+    if outermost is None:
+        return None
+    is_made = outermost.form == CONSTRUCT and not outermost.is_std
+    return Named(_kind(group, outermost) if is_made else "call", outermost, False)
 
 
 def _by_recording(group: Group, at: LineFacts) -> Named:
@@ -237,7 +240,7 @@ def _of_container(family: str, one: Expression) -> str:
 
 
 def _is_constructor(one: Expression) -> bool:
-    return one.form == CONSTRUCT or one.name == one.class_name
+    return one.form == CONSTRUCT or one.name == one.class_name != ""
 
 
 def _of_string(one: Expression) -> str:
