@@ -57,7 +57,8 @@ def results() -> str:
     if missing:
         raise SystemExit(f"{judged_path.name} says nothing of {', '.join(missing)}")
     named = sum(verdict["named"] for verdict in verdicts)
-    fits = sum(verdict["fix"] for verdict in verdicts)
+    few = sum("are few" in row["action"] for row in sample)
+    fits = sum(verdict["fix"] for verdict in verdicts) - few
     lines = [
         f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
         "",
@@ -68,8 +69,9 @@ def results() -> str:
             rows,
         ),
         f"Of {len(sample)} findings drawn at random from these, read in the sources: {named} name "
-        f"the expression, its type and its owner rightly, {fits} "
-        "propose something that would work there. The others:",
+        f"the expression, its type and its owner rightly; {few} say of few blocks that only their size "
+        f"counts; {fits} of the other {len(sample) - few} propose something that would work there. "
+        f"{judged['before']} What is wrong:",
         "",
     ]
     for row, verdict in zip(sample, verdicts, strict=True):

@@ -33,8 +33,8 @@ RECORDED = (
     Kind(
         "new-object",
         "an object is made with new",
-        "make it a local or a member by value where its owner is known; otherwise take it from an object "
-        "pool or an arena",
+        "make it a local or a member by value where its owner is known; otherwise give its class a heap of "
+        "its own (class_heap), or take it from an arena",
         "its type is chosen at run time, or it outlives everything that could hold it",
         rules=_OBJECTS,
     ),
@@ -134,7 +134,8 @@ RECORDED = (
     Kind(
         "deque-chunk",
         "a deque makes a block of elements, the first one even while it is empty",
-        "a vector or ring buffer that is kept",
+        "an allocator from a pool, so that its blocks are used again; a vector or ring buffer where no "
+        "references to its elements are kept",
         "elements are added at both ends and references must stay valid",
         rules=_BUFFERS,
     ),

@@ -29,15 +29,16 @@ from heapwright.lint.kinds import BY_NAME
 
 _MOST = 0.9
 _ALL_CALLS = "all calls of this line and the frees of its blocks"
+_STREAM_OF_OTHERS = "whoever made the stream keeps it and empties it with str(), so that it has its room"
 _PER_OWNER = {
     "new-object": {
         LOCAL: "make it a local by value: it ends with its scope",
         TEMPORARY: "make it a local by value: it ends with its scope",
         MEMBER: "make it a member by value where its type is fixed, or keep the object and use it again",
-        RETURNED: "take it from an object pool, or return it by value where its type is fixed",
+        RETURNED: "give its class a heap of its own (class_heap), or return it by value where its type is fixed",
         ELEMENT: "an arena or object pool for them; the objects themselves where they have one type",
         PARAMETER: "let the caller give the storage, or take it from an object pool",
-        ARGUMENT: "pass a local by reference where the callee does not keep it, or an object pool",
+        ARGUMENT: "pass a local by reference where the callee does not keep it; otherwise a class_heap",
     },
     "new-array": {
         RETURNED: "let the caller give the buffer, or keep it with its capacity where it is used again",
@@ -51,7 +52,11 @@ _PER_OWNER = {
     "string-growth": {
         RETURNED: "append to a string that the caller keeps",
     },
-    "string-made": {RETURNED: "write into a string that the caller keeps, or to where it goes in the end"},
+    "string-made": {
+        ARGUMENT: "std::string_view where the callee only reads it; where it keeps it, move it in",
+        RETURNED: "write into a string that the caller keeps, or to where it goes in the end",
+    },
+    "stream": {MEMBER: _STREAM_OF_OTHERS, PARAMETER: _STREAM_OF_OTHERS},
     "vector-copy": {RETURNED: "return a reference, or let the caller pass one to assign into"},
     "string-copy": {
         RETURNED: "return std::string_view or a reference",
