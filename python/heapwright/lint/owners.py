@@ -47,7 +47,7 @@ def of_object(cursor: Cursor) -> Owner:
     if clang.is_kind(cursor, "CALL_EXPR"):
         if cursor.spelling in _SAME:
             return _of_first(cursor)
-        return Owner(RETURNED, f"{cursor.spelling}()") if cursor.spelling else Owner(UNKNOWN)
+        return Owner(UNKNOWN, f"{cursor.spelling}()") if cursor.spelling else Owner(UNKNOWN)
     return Owner(UNKNOWN)
 
 
