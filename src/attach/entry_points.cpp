@@ -68,8 +68,9 @@ bool has_nothrow_forms(const TargetMemory& memory, const Module& module) {
 Operators whose_operators(const TargetMemory& memory, const std::vector<Module>& modules,
                           const Module& allocator) {
   const Module* const maker = first_with(memory, modules, name_of(Entry::new_));
-  if (maker == nullptr || maker != first_with(memory, modules, name_of(Entry::delete_)))
+  if (maker == nullptr || maker != first_with(memory, modules, name_of(Entry::delete_))) {
     return Operators::none;
+  }
   if (maker == &allocator) {
     return has_nothrow_forms(memory, allocator) ? Operators::of_allocator : Operators::none;
   }
@@ -84,8 +85,9 @@ void add_points(const TargetMemory& memory, const std::vector<Module>& modules, 
   }
   if (allocator.operators == Operators::of_runtime) {
     const Module* const runtime = first_with(memory, modules, name_of(Entry::new_));
-    for (const Entry entry : {Entry::new_, Entry::delete_, Entry::delete_aligned_})
+    for (const Entry entry : {Entry::new_, Entry::delete_, Entry::delete_aligned_}) {
       points.add(*runtime, entry);
+    }
   }
   if (allocator.operators != Operators::of_allocator) return;
   for (std::size_t index = index_of(Entry::new_); index < agent::entry_count; ++index) {
@@ -126,8 +128,9 @@ Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& 
   allocator.operators = whose_operators(memory, modules, *module);
   add_points(memory, modules, *module, allocator);
   const bool has_malloc = !allocator.points.empty() && allocator.points[0].entry == Entry::malloc_;
-  if (!has_malloc)
+  if (!has_malloc) {
     throw Refusal("its malloc is chosen when the program starts (IFUNC), which is not supported");
+  }
   if (const auto usable = find_symbol(memory, *module, "malloc_usable_size")) {
     allocator.usable_size = usable->address;
   }

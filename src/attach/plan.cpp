@@ -65,8 +65,9 @@ class Planner {
 
   void choose_region() {
     for (const FoundRegion& region : plan_.regions) {
-      if (region.head.agent_checksum != image_.checksum() || !reaches(region.base, malloc_address()))
+      if (region.head.agent_checksum != image_.checksum() || !reaches(region.base, malloc_address())) {
         continue;
+      }
       refuse_if_counted(region);
       plan_.is_reused = true;
       plan_.region = region.base;

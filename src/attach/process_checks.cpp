@@ -32,8 +32,9 @@ bool is_kernel_thread(pid_t process) {
 void check_program(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/exe", std::ios::binary);
   unsigned char start[EI_NIDENT + 4] = {};
-  if (!file.read(reinterpret_cast<char*>(start), sizeof start))
+  if (!file.read(reinterpret_cast<char*>(start), sizeof start)) {
     return;  // not for us to read: the kernel says why
+  }
   std::uint16_t machine = 0;
   std::memcpy(&machine, start + EI_NIDENT + 2, sizeof machine);
   if (start[EI_CLASS] != ELFCLASS64 || machine != EM_X86_64) {
