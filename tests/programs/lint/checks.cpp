@@ -32,9 +32,9 @@ struct Pooled {
 };
 
 void shared() {
-  std::shared_ptr<Plain> first(new Plain);                    // finds shared-from-new
-  auto second = std::shared_ptr<Plain>(new Plain(2));         // finds shared-from-new
-  first.reset(new Plain(3));                                  // finds shared-from-new
+  std::shared_ptr<Plain> first(new Plain);             // finds shared-from-new
+  auto second = std::shared_ptr<Plain>(new Plain(2));  // finds shared-from-new
+  first.reset(new Plain(3));                           // finds shared-from-new
   std::shared_ptr<Plain> deleted(new Plain, [](Plain* one) { delete one; });
   auto made = std::make_shared<Plain>();
   std::unique_ptr<Plain> unique(new Plain);

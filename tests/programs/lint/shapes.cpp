@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A line for each thing that heapwright lint tells apart. A comment says what it has to find there:
 //   finds KIND OWNER [NAME]
+#include "shapes.hpp"
+
 #include <cstdlib>
 #include <deque>
 #include <functional>
@@ -12,8 +14,6 @@
 #include <string>
 #include <unordered_map>
 #include <vector>
-
-#include "shapes.hpp"
 
 namespace {
 
@@ -38,8 +38,8 @@ struct Session {
   std::map<int, std::string> headers;
   explicit Session(const char* text) : name(text) {}  // finds string-made member Session::name
   void add(int key) {
-    fields.push_back(key);                                    // finds vector-growth member Session::fields
-    headers[key] = "a value that is longer than sixteen";     // finds node-insert member Session::headers
+    fields.push_back(key);                                 // finds vector-growth member Session::fields
+    headers[key] = "a value that is longer than sixteen";  // finds node-insert member Session::headers
   }
 };
 
@@ -66,7 +66,8 @@ void objects() {
     use(numbers);
     delete[] numbers;
     use(make_point().get());
-    std::shared_ptr<Point> shared(new Point);  // finds new-object local shared; finds control-block local shared
+    std::shared_ptr<Point> shared(
+        new Point);  // finds new-object local shared; finds control-block local shared
     use(shared.get());
     auto both = std::make_shared<Point>();  // finds make-shared local both
     use(both.get());
@@ -92,8 +93,8 @@ void containers() {
     use(copy.data());
     std::vector<long> sized(static_cast<std::size_t>(i + 10));  // finds vector-made local sized
     use(sized.data());
-    table.emplace(i, i);  // finds node-insert local table
-    order.push_back(i);   // finds node-insert local order
+    table.emplace(i, i);      // finds node-insert local table
+    order.push_back(i);       // finds node-insert local order
     std::deque<int> waiting;  // finds deque-chunk local waiting
     waiting.push_back(i);
     use(&waiting);
@@ -123,9 +124,12 @@ void texts() {
 void others() {
   long a = 1, b = 2, c = 3;
   for (int i = 0; i < rounds; ++i) {
-    sink = sink + call([a, b, c](int x) { return static_cast<int>(a + b + c) + x; });  // finds function-object argument|temporary
+    sink = sink + call([a, b, c](int x) {
+             return static_cast<int>(a + b + c) + x;
+           });  // finds function-object argument|temporary
     try {
-      throw std::runtime_error("an error whose text is longer than sixteen");  // finds exception thrown|temporary
+      throw std::runtime_error(
+          "an error whose text is longer than sixteen");  // finds exception thrown|temporary
     } catch (const std::runtime_error& error) {
       use(error.what());
     }
