@@ -66,8 +66,7 @@ void objects() {
     use(numbers);
     delete[] numbers;
     use(make_point().get());
-    std::shared_ptr<Point> shared(
-        new Point);  // finds new-object local shared; finds control-block local shared
+    std::shared_ptr<Point> shared(new Point);  // finds new-object local; finds control-block local
     use(shared.get());
     auto both = std::make_shared<Point>();  // finds make-shared local both
     use(both.get());
@@ -124,9 +123,8 @@ void texts() {
 void others() {
   long a = 1, b = 2, c = 3;
   for (int i = 0; i < rounds; ++i) {
-    sink = sink + call([a, b, c](int x) {
-             return static_cast<int>(a + b + c) + x;
-           });  // finds function-object argument|temporary
+    const auto add = [a, b, c](int x) { return static_cast<int>(a + b + c) + x; };
+    sink = sink + call(add);  // finds function-object argument|temporary
     try {
       throw std::runtime_error(
           "an error whose text is longer than sixteen");  // finds exception thrown|temporary
