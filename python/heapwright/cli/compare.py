@@ -88,7 +88,7 @@ def compare(
     force: options.Force = False,
     wide: options.Wide = False,
 ) -> None:
-    """Say what differs between two recordings and where, or between two replays."""
+    """Say what differs between two recordings or replays, and where."""
     _check(runs, limit, top, per, per_second, keep, run or [])
     named = [] if run else _sides(files or [], a or [], b or [])
     if html is not None:
