@@ -213,6 +213,7 @@ COMMANDS = (
     "replay",
     "compare",
     "gate",
+    "lint",
     "lab",
     "count",
     "top",

@@ -69,7 +69,7 @@ def lint(
     json: options.Json = False,
     wide: options.Wide = False,
 ) -> int:
-    """Say which lines allocate most, what allocates there, and what would remove it."""
+    """Say which lines allocate most, and what would remove it."""
     _check(sources, paths or [], top)
     inputs = [one for one in (with_, baseline, compile_commands) if one is not None]
     for option, path in (("--sarif", sarif), ("--write-baseline", write_baseline)):
