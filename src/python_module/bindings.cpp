@@ -131,6 +131,7 @@ void bind_trace(nb::module_& module) {
       .def("stacks", [](const ReaderHandle& of) { return stacks(*of); })
       .def("frames", [](const ReaderHandle& of) { return frames(*of); })
       .def("damage", [](const ReaderHandle& of) { return damage(*of); })
+      .def("damaged_event_chunks", [](const ReaderHandle& of) { return of->damaged_event_chunks(); })
       .def("file_bytes", [](const ReaderHandle& of) { return of->file_bytes(); })
       .def("event_count", [](const ReaderHandle& of) { return of->event_count(); })
       .def("chunk_count", [](const ReaderHandle& of) { return of->event_chunks().size(); });

@@ -158,7 +158,9 @@ const std::vector<Damage>& Reader::damage() const noexcept { return state_->dama
 std::uint64_t Reader::file_bytes() const noexcept { return state_->file.bytes(); }
 std::uint64_t Reader::event_count() const noexcept { return state_->events; }
 
-void Reader::decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch& batch) const {
+namespace {
+
+IndexEntry entry_of(const EventChunk& chunk) {
   IndexEntry entry{chunk.file_offset, chunk.bytes, {}};
   entry.header.kind = static_cast<std::uint16_t>(ChunkKind::events);
   entry.header.count = chunk.count;
@@ -166,6 +168,26 @@ void Reader::decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch&
   entry.header.first = chunk.first_sequence;
   entry.header.first_begin_ns = chunk.first_begin_ns;
   entry.header.last_end_ns = chunk.last_end_ns;
+  return entry;
+}
+
+}  // namespace
+
+std::uint64_t Reader::damaged_event_chunks() const {
+  std::uint64_t damaged = 0;
+  std::vector<std::uint8_t> memory;
+  for (const EventChunk& chunk : event_chunks()) {
+    try {
+      read_chunk(state_->file, entry_of(chunk), memory);
+    } catch (const TraceError&) {
+      ++damaged;
+    }
+  }
+  return damaged;
+}
+
+void Reader::decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch& batch) const {
+  const IndexEntry entry = entry_of(chunk);
   DecodeScratch::State& memory = scratch.state();
   try {
     const auto payload = read_chunk(state_->file, entry, memory.chunk);

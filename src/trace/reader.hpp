@@ -91,6 +91,8 @@ class Reader {
   std::uint64_t file_bytes() const noexcept;
   std::uint64_t event_count() const noexcept;
 
+  // How many chunks of events have a wrong checksum. Reads the file once, without decoding.
+  std::uint64_t damaged_event_chunks() const;
   // Decodes one chunk into `batch` (replaced). Throws TraceError when the
   // chunk is damaged. Every stack id in the batch is < stacks().size().
   void decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch& batch) const;

@@ -39,6 +39,8 @@ Content read_all(const std::string& path) {
     content.batches.push_back(std::move(batch));
     content.chunks.push_back(chunk);
   }
+  // A flipped byte in a chunk's content is seen without decoding it.
+  EXPECT_EQ(reader.damaged_event_chunks(), content.unreadable);
   content.damage = reader.damage().size();
   content.end = reader.end().reason;
   return content;

@@ -126,6 +126,11 @@ class Trace:
         return tuple(Damage(offset, clean(what)) for offset, what in self._reader.damage())
 
     @cached_property
+    def damaged_chunks(self) -> int:
+        """Chunks of events that cannot be read. The first time it reads the whole file."""
+        return self._reader.damaged_event_chunks()
+
+    @cached_property
     def coverage(self) -> Coverage:
         """What of the run was recorded."""
         from heapwright.model.facts import Coverage  # most do not ask

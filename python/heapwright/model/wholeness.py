@@ -26,7 +26,7 @@ def why_not_whole(trace: Trace) -> list[str]:
             f"it is a sample (one block per {metadata.sample_mean_bytes} bytes): most calls are not in it; "
             "record without --sample"
         )
-    if end.reason == "missing" or trace.damage:
+    if end.reason == "missing" or trace.damage or trace.damaged_chunks:
         reasons.append("it is cut or damaged: calls are missing; record it again")
     if end.dropped:
         reasons.append(f"{end.dropped} calls were not written; record it again")

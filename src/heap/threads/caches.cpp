@@ -167,7 +167,13 @@ Lock& own_lists_lock() noexcept { return own_cache()->lists; }
 
 void forget_other_threads() noexcept {
   counters_page->heap.threads.store(1, std::memory_order_relaxed);
-  // A thread that is gone may have been looking at one of these.
+  // A thread that is gone may have been looking at one of these: nobody opens its lists again.
+  ThreadCache* cache = caches.registry.load(std::memory_order_relaxed);
+  for (; cache != nullptr; cache = cache->next_in_registry) {
+    if (cache->lists.is_open() || cache == own_cache()) continue;
+    cache->has_returned.store(0, std::memory_order_relaxed);
+    cache->is_looked_through = false;
+  }
   for (ThreadCache** link = &caches.idle; *link != nullptr;) {
     if ((*link)->lists.is_open()) {
       link = &(*link)->next_idle;

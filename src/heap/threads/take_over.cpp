@@ -42,6 +42,8 @@ void take_out(ThreadCache* cache, UnitLine* slab) noexcept {
   clear_flag(slab, is_candidate);
   leave_class(cache, slab);
   count_blocks(cache, slab, 0);
+  // While the lists are held: the cache may remember the slab as a candidate, and asks whose it is.
+  slab->owner.store(nullptr, std::memory_order_relaxed);
 }
 
 bool is_due(const ThreadCache* cache, std::uint16_t now, std::uint16_t least_age) noexcept {

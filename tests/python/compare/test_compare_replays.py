@@ -145,7 +145,10 @@ def test_figures_by_hand(pair: list[str], capsys: pytest.CaptureFixture[str]) ->
     assert found["false_alarms_at_most"] == 0.1
 
 
-def test_the_answer_in_words(pair: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answer_in_words(
+    pair: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     assert run_command(["compare", *pair]) == 0
     said, hint = capsys.readouterr()
     assert " ".join(said.splitlines()[:2]).replace("  ", " ") == (

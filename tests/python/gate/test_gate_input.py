@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from xml.etree import ElementTree
 
+import heapwright
 import pytest
 from heapwright.cli import run_command
 from heapwright.gate.budget import BudgetError, parse
@@ -44,6 +45,26 @@ def test_wrong_budgets(text: str, message: str) -> None:
     with pytest.raises(BudgetError) as error:
         parse(text)
     assert str(error.value) == message
+
+
+def test_a_damaged_chunk_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table of chunks is whole, and what one of them holds is not."""
+    file = Path(written(tmp_path))
+    content = bytearray(file.read_bytes())
+    for at in range(len(content)):
+        content[at] ^= 1
+        file.write_bytes(content)
+        content[at] ^= 1
+        try:
+            trace = heapwright.open(file)
+        except heapwright.TraceError:
+            continue
+        if not trace.damage and trace.damaged_chunks:
+            break
+    else:
+        raise AssertionError("no byte of a chunk's content was found")
+    assert run_command(["gate", budget(tmp_path, WITHIN), str(file)]) == 2
+    assert "it is cut or damaged" in capsys.readouterr().err
 
 
 def test_the_largest_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

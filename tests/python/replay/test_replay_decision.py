@@ -53,6 +53,26 @@ def table_of(other_mib: float, error_mib: float) -> Table:
     )
 
 
+def test_the_end_is_behind_the_last_call_and_not_at_the_last_reading() -> None:
+    """Recorded 80 MiB, then all was freed: the reference has 10 of its 50 left, the other one 40."""
+    freed = Fidelity(
+        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 80 * MIB, 80 * MIB), 30.0 * MIB, Curve(0, 0, 0)
+    )
+    runs = [[{**run, "end_bytes": left * MIB} for run in memory(50)] for left in (10, 40)]
+    times = (("a", time(5, 5)), ("b", time(5, 5)))
+    table = Table(arms(("a", runs[0]), ("b", runs[1])), arms(*times), {"": Dry()}, freed)
+    assert figure(table, 0, "end_bytes")["value"] == 40 * MIB
+    assert figure(table, 1, "end_bytes")["value"] == 70 * MIB
+
+
+def test_a_peak_between_two_readings_counts() -> None:
+    runs = [[{**run, "highest_bytes": highest * MIB} for run in memory(50)] for highest in (60, 75)]
+    times = (("a", time(5, 5)), ("b", time(5, 5)))
+    table = Table(arms(("a", runs[0]), ("b", runs[1])), arms(*times), {"": Dry()}, truth(1))
+    found = figure(table, 1, "peak_bytes")
+    assert (found["value"], found["difference"], found["verdict"]) == (95 * MIB, 15 * MIB, WORSE)
+
+
 def test_memory_is_what_was_recorded_and_the_difference() -> None:
     found = figure(table_of(30, 1), 1, "peak_bytes")
     assert found["value"] == 60 * MIB
