@@ -32,11 +32,13 @@ def compare(
     """unfit: options that only recordings have, by name, as they were given."""
     if any(len(side) != 1 for side in sides):
         raise InputError("two replays are compared, one document a side")
-    recordings = [side[0] for side in sides if not is_document(side[0])]
-    if recordings:
-        raise InputError(
-            f"{recordings[0]} is no replay; compare two recordings, or two documents of replay --json"
-        )
+    for (file,) in sides:
+        if not file.exists():
+            raise InputError(f"{file} does not exist")
+        if not is_document(file):
+            raise InputError(
+                f"{file} is no file of replay --json, and the other one is; compare two of a kind"
+            )
     for option, value in unfit.items():
         if value:
             raise InputError(f"{option} goes with recordings, not with replays; leave it out")

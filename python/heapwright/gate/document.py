@@ -136,7 +136,11 @@ def _changed(key: str, excess: float, run: Measured, known: Known) -> list[Recor
     if not run.sites or key not in run.sites[0].figures:
         return []
     is_known = any(key in figures for figures in known.values())
-    rises = [(site, site.figures[key] - (known_of(site, known) or {}).get(key, 0)) for site in run.sites]
+    rises = [
+        (site, site.figures[key] - (known_of(site, known) or {}).get(key, 0))
+        for site in run.sites
+        if not _is_ambiguous(site, known)
+    ]
     least = max(1, _LEAST_SHARE * excess)
     told = sorted((one for one in rises if one[1] >= least), key=lambda one: -one[1])[:_MOST_SITES]
     return [_site(site, site.figures[key], rise if is_known else None, known) for site, rise in told]
@@ -149,6 +153,15 @@ def known_of(site: SiteCost, known: Known) -> Mapping[str, int] | None:
     bare = without_namespaces(site.name)
     same = [name for name in known if without_namespaces(name) == bare]
     return known[same[0]] if len(same) == 1 and bare in (site.name, same[0]) else None
+
+
+def _is_ambiguous(site: SiteCost, known: Known) -> bool:
+    """It may be one of several that were known, so that nothing can be said of it."""
+    if known_of(site, known) is not None:
+        return False
+    bare = without_namespaces(site.name)
+    same = [name for name in known if without_namespaces(name) == bare]
+    return bare in same or (bare == site.name and len(same) > 0)
 
 
 def _site(site: SiteCost, value: int, rise: int | None, known: Known) -> Record:

@@ -22,6 +22,8 @@ from heapwright.replay.fidelity import Fidelity
 BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 # A share of the reference's figure; less is nothing to change an allocator for.
 LEAST_DIFFERENCE = 0.01
+# Two runs of a time tell too little of how far a third one may lie.
+LEAST_TIMED_RUNS = 3
 # The recording knows the memory at its end, and not what it is after a while.
 AT_THE_END = {"idle_bytes": "end_bytes"}
 
@@ -96,7 +98,9 @@ class Table:
         if figure.key == "time_ns":
             dry = self._dry_of(arm)
             return [float(run["cpu_ns"]) - dry.cpu_ns for run in arm.runs]
-        if figure.key == "peak_bytes":  # the marks may miss it; what the program maps by itself only they know
+        if (
+            figure.key == "peak_bytes"
+        ):  # the marks may miss it; what the program maps by itself only they know
             return [max(float(run["peak_bytes"]), float(run.get("highest_bytes", 0))) for run in arm.runs]
         return [float(run[figure.key]) for run in arm.runs]
 
@@ -130,7 +134,7 @@ class Table:
 
     def _verdict(self, figure: Figure, own: Summary, reference: Summary, error: float) -> str:
         difference = own.median - reference.median
-        if min(own.runs, reference.runs) < 2:
+        if min(own.runs, reference.runs) < (2 if figure.is_memory else LEAST_TIMED_RUNS):
             return UNKNOWN
         is_noise = statistics.are_equal(own, reference, reference.noise)
         whole = reference.median + self._shift(figure)

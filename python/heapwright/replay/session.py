@@ -18,6 +18,7 @@ from heapwright.model import Trace
 from heapwright.replay import call_times, held_memory, plans
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
+from heapwright.replay.decision import LEAST_TIMED_RUNS
 from heapwright.replay.document import Document, Measured, assemble
 
 MEMORY, TIME, DRY, TIMED, HELD = "recorded", "dependency", "dry", "timed", "held"
@@ -72,8 +73,8 @@ class Session:
         self._hung: set[str] = set()
         is_long = settings.calls and trace.event_count > settings.calls
         self._window_calls = settings.calls if is_long else 0
-        # Two tell what is noise: a window leaves the time for them.
-        self._runs_of_each = max(settings.runs, 2) if is_long else settings.runs
+        # A window leaves the time to tell what is noise.
+        self._runs_of_each = max(settings.runs, LEAST_TIMED_RUNS) if is_long else settings.runs
         self._pace = self._pace_of()
         self._untimed = self._why_untimed()
 

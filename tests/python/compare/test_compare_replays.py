@@ -265,12 +265,40 @@ def test_what_is_no_such_document(
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize("amount", ["1e999", "-1", "NaN", '"x"', "[" * 100_000])
+def test_figures_that_cannot_be_are_refused(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], amount: str
+) -> None:
+    bad = tmp_path / "bad.json"
+    text, count = re.subn(
+        r'"value": [0-9.]+', f'"value": {amount}', Path(pair[0]).read_text(encoding="utf-8")
+    )
+    assert count
+    bad.write_text(text, encoding="utf-8")
+    assert run_command(["compare", pair[0], str(bad)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_names_of_a_document_move_no_cursor(
+    pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = tmp_path / "hostile.json"
+    text = Path(pair[0]).read_text(encoding="utf-8").replace("jemalloc", "je\\u001b[2Jmalloc")
+    hostile.write_text(text, encoding="utf-8-sig")
+    assert run_command(["compare", str(hostile), str(hostile)]) == 0
+    said = capsys.readouterr()
+    assert "\x1b[2J" not in said.out + said.err
+    assert "malloc" in said.out
+
+
 def test_what_does_not_go_with_replays(
     pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording = str(made(20).write(tmp_path / "a.heapwright"))
     assert run_command(["compare", pair[0], recording]) == 2
-    assert f"{recording} is no replay; compare two recordings, or two documents" in capsys.readouterr().err
+    assert f"{recording} is no file of replay --json, and the other one is" in capsys.readouterr().err
+    assert run_command(["compare", pair[0], str(tmp_path / "absent.json")]) == 2
+    assert capsys.readouterr().err == f"heapwright: {tmp_path / 'absent.json'} does not exist\n"
     assert run_command(["compare", *pair, "--per", "2"]) == 2
     assert "--per goes with recordings, not with replays; leave it out" in capsys.readouterr().err
     assert run_command(["compare", "--a", pair[0], "--a", pair[1], "--b", pair[1]]) == 2

@@ -124,6 +124,18 @@ def test_of_an_inlined_function_the_namespace_may_be_missing() -> None:
     assert known_of(site._replace(name="total"), {"one::total": then, "other::total": then}) is None
 
 
+def test_a_site_that_may_be_one_of_several_is_not_called_new(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "[program]\ncalls = 8\n[program.sites]\n"
+        '"one::server+0x1000" = {calls = 8, bytes = 800, peak_live_bytes = 0}\n'
+        '"other::server+0x1000" = {calls = 8, bytes = 800, peak_live_bytes = 0}\n'
+    )
+    said = show.answer(gated(tmp_path, capsys, text))
+    assert said[1] == "program: allocations 12, 4 above the limit of 8: +2 at libcache.so+0x1000 (new)"
+
+
 def test_what_grew_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (
         "[program]\ncalls = 8\npeak_live_bytes = 1000\n[program.sites]\n"

@@ -93,7 +93,7 @@ def test_quick_replays_a_window_of_a_long_recording(
     assert 0 < document["plan"]["begin_ns"] < document["plan"]["end_ns"]
     assert document["plan"]["earlier_blocks"] > 0
     assert 90 <= document["candidates"][0]["runs"]["time"][0]["calls"] <= 110
-    assert document["runs"] == 2
+    assert document["runs"] == 3
     assert document["candidates"][1]["figures"]["time_ns"]["verdict"] != "unknown"
     (note,) = [note for note in document["notes"] if note.startswith("a window of ")]
     assert note.startswith("a window of 100 of 205 calls, ")

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heapwright.compare.noise import Range
+from heapwright.model.values import clean
 from heapwright.replay.decision import AT_THE_END, FIGURES
 from heapwright.replay.fidelity import KEYS
 from heapwright.replay.fields import SCHEMA
@@ -60,7 +63,7 @@ def is_document(path: Path) -> bool:
     """Whether there is JSON in the file, and no recording."""
     try:
         with path.open("rb") as file:
-            return path.is_file() and file.read(64).lstrip()[:1] == b"{"
+            return path.is_file() and file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{"
     except OSError:
         return False
 
@@ -68,9 +71,9 @@ def is_document(path: Path) -> bool:
 def read(path: Path) -> Replay:
     """ReplayFileError."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        schema = str(document["schema"])
-    except (ValueError, TypeError, KeyError):
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+        schema = _word(document["schema"])
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise ReplayFileError(
             f"{path} is no whole document of heapwright replay --json; make it again"
         ) from None
@@ -80,29 +83,29 @@ def read(path: Path) -> Replay:
         raise ReplayFileError(f"{path} is {why}; heapwright replay FILE --json makes one of {SCHEMA}")
     try:
         return _replay(str(path), document)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise ReplayFileError(f"{path} lacks fields of {SCHEMA}; make it again by replay --json") from None
 
 
 def _replay(path: str, document: Mapping[str, Any]) -> Replay:
     truth, plan, machine = document["fidelity"], document["plan"], document["machine"]
-    errors = {key: float(truth["errors"][key]) for key in KEYS} if truth else {}
-    errors["time_ns"] = float(document.get("dry_range_ns", 0.0))  # older documents do not have it
+    errors = {key: _amount(truth["errors"][key]) for key in KEYS} if truth else {}
+    errors["time_ns"] = _amount(document.get("dry_range_ns", 0.0))  # older documents do not have it
     return Replay(
         path,
-        str(document["trace"]),
-        str(document["program"]),
-        str(document["recorded_on"]),
-        str(document["reference"]),
-        str(machine.get("cpu", "")),
+        _word(document["trace"]),
+        _word(document["program"]),
+        _word(document["recorded_on"]),
+        _word(document["reference"]),
+        _word(machine.get("cpu", "")),
         int(machine.get("cpus", 0)),
         int(plan["operations"]),
-        int(document["runs"]),
+        _runs(document["runs"]),
         (int(plan["begin_ns"]), int(plan["end_ns"])),
         document["pace"] > 0,
         truth is not None,
-        tuple(map(str, document["notes"])),
-        {str(one["name"]): _candidate(one, errors) for one in document["candidates"]},
+        tuple(map(_word, document["notes"])),
+        {_word(one["name"]): _candidate(one, errors) for one in document["candidates"]},
     )
 
 
@@ -114,10 +117,29 @@ def _candidate(record: Mapping[str, Any], errors: Mapping[str, float]) -> Candid
         for figure in FIGURES
         if figure.key in record["figures"]
     }
-    failure = str(record["failure"])
-    return Candidate(str(record["name"]), str(record["version"]), failure, {} if failure else figures)
+    failure = _word(record["failure"])
+    return Candidate(_word(record["name"]), _word(record["version"]), failure, {} if failure else figures)
 
 
 def _measured(record: Mapping[str, Any], error: float) -> Measured:
-    values = Range(float(record["low"]), float(record["value"]), float(record["high"]))
-    return Measured(values, int(record["runs"]), error)
+    low, value, high = (_amount(record[key]) for key in ("low", "value", "high"))
+    return Measured(Range(low, value, high), _runs(record["runs"]), error)
+
+
+def _word(value: object) -> str:
+    """A document may be somebody else's: it moves no cursor."""
+    return clean(str(value))
+
+
+def _amount(value: Any) -> float:
+    amount = float(value)
+    if not math.isfinite(amount) or amount < 0:
+        raise ValueError(amount)
+    return amount
+
+
+def _runs(value: Any) -> int:
+    runs = int(value)
+    if runs < 1:
+        raise ValueError(runs)
+    return runs
