@@ -54,15 +54,22 @@ def table_of(other_mib: float, error_mib: float) -> Table:
 
 
 def test_the_end_is_behind_the_last_call_and_not_at_the_last_reading() -> None:
-    """Recorded 80 MiB, then all was freed: the reference has 10 of its 50 left, the other one 40."""
+    """Recorded 80 MiB where the reference had 48, then all was freed: it has 10 left, the other one 40."""
     freed = Fidelity(
-        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 80 * MIB, 80 * MIB), 30.0 * MIB, Curve(0, 0, 0)
+        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 80 * MIB, 78 * MIB), 30.0 * MIB, Curve(0, 0, 0)
     )
     runs = [[{**run, "end_bytes": left * MIB} for run in memory(50)] for left in (10, 40)]
     times = (("a", time(5, 5)), ("b", time(5, 5)))
     table = Table(arms(("a", runs[0]), ("b", runs[1])), arms(*times), {"": Dry()}, freed)
-    assert figure(table, 0, "end_bytes")["value"] == 40 * MIB
-    assert figure(table, 1, "end_bytes")["value"] == 70 * MIB
+    assert figure(table, 0, "end_bytes")["value"] == 42 * MIB
+    assert figure(table, 1, "end_bytes")["value"] == 72 * MIB
+
+
+@pytest.mark.parametrize(("runs", "verdict"), [(2, UNKNOWN), (3, BETTER)])
+def test_a_time_needs_three_runs(runs: int, verdict: str) -> None:
+    times = (("a", time(*[5] * runs)), ("b", time(*[3] * runs)))
+    table = Table(arms(("a", memory(50)), ("b", memory(50))), arms(*times), {"": Dry()}, truth(1))
+    assert figure(table, 1, "time_ns")["verdict"] == verdict
 
 
 def test_a_peak_between_two_readings_counts() -> None:
