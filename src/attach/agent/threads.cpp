@@ -106,7 +106,7 @@ Turn begin_turn(Thread& found) noexcept {
 }
 
 std::uint64_t now_ns() noexcept {
-  timespec now;
+  timespec now{};
   if (heapwright_agent.clock_gettime != nullptr) {
     heapwright_agent.clock_gettime(CLOCK_MONOTONIC, &now);
   } else {
