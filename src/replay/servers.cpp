@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "replay/servers.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -20,6 +22,7 @@ struct Asked {
   Servers::Place* servers = nullptr;  // by part
   const ChangePart* parts = nullptr;
   std::size_t part_count = 0;
+  std::uint32_t lane = 0;
   Served* served = nullptr;
   Slot* slots = nullptr;
   std::size_t slot_count = 0;
@@ -44,7 +47,7 @@ Served request_of(const Operation& operation) noexcept {
   const auto of_size =
       static_cast<std::uint64_t>(std::min(std::countr_zero(std::uint64_t{operation.size}), most));
   const std::uint64_t wanted = operation.alignment_log2;
-  return {operation.size, (wanted != 0 ? wanted : of_size) & 31U};
+  return {operation.size, (wanted != 0 ? wanted : of_size) & 31U, asked.lane};
 }
 
 template <typename Memory>
@@ -57,7 +60,7 @@ void* allocate(const Part& part, const Served& wanted) noexcept {
   try {
     switch (part.change) {
       case Change::arena:
-        return part.server.arena.allocate(wanted.size, wanted.alignment());
+        return part.server.counted.arena.allocate(wanted.size, wanted.alignment());
       case Change::node_pool:
         return part.server.pool.allocate(wanted.size, wanted.alignment());
       case Change::buffer_cache:
@@ -72,6 +75,21 @@ void* allocate(const Part& part, const Served& wanted) noexcept {
   }
 }
 
+// The arena of another lane. Lanes follow each other in the places.
+Servers::CountedArena& arena_of(std::uint32_t lane, const Part& part) noexcept {
+  const auto lanes_on = static_cast<std::ptrdiff_t>(lane) - static_cast<std::ptrdiff_t>(asked.lane);
+  auto* const place = reinterpret_cast<Servers::Place*>(&part.server);
+  return reinterpret_cast<Server*>(place + lanes_on * static_cast<std::ptrdiff_t>(asked.part_count))->counted;
+}
+
+void leave_arena(const Part& part, const Served& given) noexcept {
+  if (given.lane == asked.lane) {
+    --part.server.counted.live;
+  } else {
+    arena_of(given.lane, part).released_by_others.fetch_add(1, std::memory_order_release);
+  }
+}
+
 // An arena keeps it.
 void deallocate(const Part& part, void* block, const Served& given) noexcept {
   if (part.change == Change::node_pool) part.server.pool.deallocate(block, given.size, given.alignment());
@@ -79,8 +97,14 @@ void deallocate(const Part& part, void* block, const Served& given) noexcept {
   if (part.change == Change::segregate) heapwright_heap_free(part.server.heap, block);
 }
 
+// In recorded order the others have released their blocks already.
 void reset(const Part& part) noexcept {
-  if (part.change == Change::arena) part.server.arena.reset();
+  if (part.change != Change::arena) return;
+  auto& counted = part.server.counted;
+  while (counted.released_by_others.load(std::memory_order_acquire) != counted.live) sched_yield();
+  counted.released_by_others.store(0, std::memory_order_relaxed);
+  counted.live = 0;
+  counted.arena.reset();
 }
 
 void make(const Operation& operation, Slot& slot) noexcept {
@@ -93,6 +117,7 @@ void make(const Operation& operation, Slot& slot) noexcept {
     std::memcpy(block, slot.block, std::min<std::uint64_t>(given.size, wanted.size));
     deallocate(part, slot.block, given);
   }
+  if (part.change == Change::arena && !operation.moves()) ++part.server.counted.live;
   slot.block = block;
   given = wanted;
 }
@@ -100,7 +125,9 @@ void make(const Operation& operation, Slot& slot) noexcept {
 void release(const Operation& operation, Slot& slot) noexcept {
   if (slot.block == nullptr) refuse_damaged();
   const Part part = part_of(operation);
-  deallocate(part, slot.block, asked.served[operation.slot]);
+  const Served& given = asked.served[operation.slot];
+  deallocate(part, slot.block, given);
+  if (part.change == Change::arena) leave_arena(part, given);
   if (operation.serving() == serve_last) reset(part);
   slot.block = nullptr;
 }
@@ -115,7 +142,7 @@ void take(const Operation& operation, Slot& slot) noexcept {
 
 void begin(Servers::Place& place, Change change, heapwright_heap* heap) {
   auto* const memory = static_cast<void*>(&place);
-  if (change == Change::arena) ::new (memory) heapwright::arena;
+  if (change == Change::arena) ::new (memory) Servers::CountedArena;
   if (change == Change::node_pool) ::new (memory) heapwright::node_pool;
   if (change == Change::buffer_cache) ::new (memory) cached_buffers::Cache;
   if (change == Change::segregate) ::new (memory) heapwright_heap*(heap);
@@ -123,7 +150,7 @@ void begin(Servers::Place& place, Change change, heapwright_heap* heap) {
 
 void end(Servers::Place& place, Change change) noexcept {
   auto& server = reinterpret_cast<Server&>(place);
-  if (change == Change::arena) server.arena.~arena();
+  if (change == Change::arena) server.counted.~CountedArena();
   if (change == Change::node_pool) server.pool.~node_pool();
   if (change == Change::buffer_cache) server.cache.~Cache();
 }
@@ -155,7 +182,7 @@ Servers::~Servers() {
 }
 
 void Servers::enter(std::uint32_t lane) noexcept {
-  asked = {&place_of(lane, 0), header_.parts.data(), part_count_,
+  asked = {&place_of(lane, 0), header_.parts.data(), part_count_,  lane,
            served_.begin(),    slots_.begin(),       slots_.size()};
 }
 

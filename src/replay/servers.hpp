@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,12 +35,19 @@ class Servers {
   struct Served {
     std::uint64_t size : 44;
     std::uint64_t alignment_log2 : 20;
+    std::uint32_t lane;  // whose server gave it
 
     std::size_t alignment() const noexcept { return std::size_t{1} << alignment_log2; }
   };
+  // An arena's blocks may be released by other threads, but it is reset by its own: behind all of them.
+  struct CountedArena {
+    heapwright::arena arena;
+    std::uint64_t live = 0;  // those that its own thread has not released
+    std::atomic<std::uint64_t> released_by_others = 0;
+  };
   // Of one lane and part. Made and ended in place.
   union Server {
-    heapwright::arena arena;
+    CountedArena counted;
     heapwright::node_pool pool;
     cached_buffers::Cache cache;
     heapwright_heap* heap;  // one for all lanes

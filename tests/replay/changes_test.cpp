@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Blocks of chosen call sites that a replay serves otherwise.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "replay/changed_plans.hpp"
 
 namespace heapwright::replay {
@@ -272,6 +276,34 @@ TEST(Serve, TakesTheBlockOfAnotherSlot) {
   EXPECT_EQ(other.block, nullptr);
   at.operation.size = 2;
   EXPECT_EXIT(at.perform(), testing::ExitedWithCode(2), "damaged");
+}
+
+// As threads do that do not wait for each other.
+TEST(Serve, ResetsAnArenaBehindTheReleasesOfOthers) {
+  auto trace = trace_of_threads(2);
+  trace.malloc(0, 100, 0x1000, 40, chosen);
+  trace.free(1, 200, 0x1000);
+  const PlanOf plan(trace, request_of(Change::arena));
+  AtSlot at(plan, serve_make);
+  at.operation.size = 40;
+  at.perform();
+  std::atomic<bool> is_released{false};
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    at.stage.enter(1);
+    Operation release = at.operation;
+    release.kind = serve_release & 0x7fU;
+    release.generation = 1;
+    is_released = true;
+    call_heap(release, at.slot);
+  });
+  Operation first = at.operation;
+  first.kind = serve_first & 0x7fU;
+  Slot next{};
+  call_heap(first, next);
+  EXPECT_TRUE(is_released);
+  other.join();
+  EXPECT_EQ(at.slot.block, nullptr);
 }
 
 TEST(Serve, RefusesWhatNoPlanHas) {

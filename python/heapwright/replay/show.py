@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from heapwright.replay import kernel_words, site_words
 from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE, Figure, best_of
 from heapwright.report import markdown, terminal, units
-from heapwright.report.columns import WORD, Column, Record
+from heapwright.report.columns import TEXT, WORD, Column, Record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +42,7 @@ def _column(figure: Figure) -> Column:
 
 
 COLUMNS = (
-    Column("name", WORD, "allocator", text=lambda record, _: _titled(record)),
+    Column("name", TEXT, "allocator", text=lambda record, _: _titled(record)),
     *(_column(figure) for figure in FIGURES if figure.is_shown),
 )
 
@@ -58,6 +58,11 @@ def rows(document: Mapping[str, Any]) -> list[Record]:
 def verdict(document: Mapping[str, Any]) -> list[str]:
     """Which candidate is best at what, each with its price; or that none is better."""
     lines = []
+    others = [c for c in document["candidates"] if c["name"] != document["reference"]]
+    if not others:
+        return [f"Only {document['reference']} was run; --on adds an allocator to compare it with."]
+    if not any(candidate["figures"] for candidate in others):
+        return ["No other candidate finished: there is nothing to compare."]
     for figure in FIGURES[:2]:
         best = best_of(document, figure)
         if best is None:

@@ -37,6 +37,8 @@ def about_memory(document: Mapping[str, Any], limit: int) -> list[str]:
     when = f"At {units.duration(found['time_ns'])}, where {document['reference']} has most memory"
     whole = units.signed(found["difference_bytes"], "bytes")
     rest = f"{units.signed(found['unowned_difference_bytes'], 'bytes')} in pages without a block"
+    if not sites and abs(found["difference_bytes"]) <= found["noise_bytes"]:
+        return [f"{when}, {best['name']} has as much; no call site has more or less than noise."]
     if not sites:
         return [f"{when}, {best['name']} has {whole}, {rest}; no call site has more or less than noise."]
     these = _these(sites, found, "bytes")

@@ -81,6 +81,10 @@ def test_what_is_said() -> None:
         "At 5.00 ms, where glibc has most memory, jemalloc has +2.00 MiB, +2.00 MiB in pages without a block; "
         "no call site has more or less than noise."
     ]
+    candidate["memory_sites"] = differences(said(30, 4, 5, 8), said(30, 4, 5, 8), said(30, 4, 5, 8))
+    assert about_memory(document, 5) == [
+        "At 5.00 ms, where glibc has most memory, jemalloc has as much; no call site has more or less than noise."
+    ]
 
 
 @pytest.fixture
