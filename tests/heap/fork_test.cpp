@@ -81,16 +81,19 @@ TEST(ForkLists, AForkWaitsForWhoChangesItsOwn) {
   release(allocate(16));
   Lock& lock = own_lists_lock();
   std::atomic<int> step{0};
+  std::atomic<bool> is_over{false};
   std::thread other([&] {
     ASSERT_TRUE(lock.try_lock());
     step = 1;
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     step = 2;
     lock.unlock();
+    while (!is_over) std::this_thread::yield();  // a child's thread that ended is a leak to ThreadSanitizer
   });
   while (step == 0) std::this_thread::yield();
   const pid_t child = fork();
   if (child == 0) _exit(step == 2 && lock.is_open() ? 0 : 1);
+  is_over = true;
   wait_for(child);
   other.join();
 }
