@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from written_traces import Command, small_trace
 
-EXTRAS = ("clang", "duckdb", "plotly", "jinja2", "polars", "pyarrow", "pandas")
+EXTRAS = ("clang", "prometheus_client", "duckdb", "plotly", "jinja2", "polars", "pyarrow", "pandas")
 PHASE_BEGIN, PHASE_END = 88, 89
 
 
@@ -58,6 +58,7 @@ def test_what_needs_no_extra(
     ("arguments", "message"),
     [
         (("lint", "--with", "{trace}"), "this needs the package libclang: pip install 'heapwright[lint]'"),
+        (("serve", "--once"), "this needs the package prometheus-client: pip install 'heapwright[serve]'"),
         (("sql", "{trace}", "select 1"), "this needs the package duckdb: pip install 'heapwright[sql]'"),
         (
             ("export", "{trace}", "--to", "parquet"),

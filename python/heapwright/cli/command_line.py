@@ -31,6 +31,7 @@ COMMANDS = (
     "lab",
     "count",
     "top",
+    "serve",
 )
 SHELLS = ("bash", "zsh", "fish")
 _COMPLETE = "_HEAPWRIGHT_COMPLETE"  # set by the completion scripts
@@ -96,6 +97,7 @@ EXAMPLES = {
         "heapwright count --pid 1234",
     ),
     "top": ("heapwright top", "heapwright top --once --json", "heapwright top 1234"),
+    "serve": ("heapwright serve", "heapwright serve --port 9000", "heapwright serve --dashboard > heap.json"),
     "lab": ("heapwright lab", "heapwright lab latency --on glibc,heapwright --html latency.html"),
 }  # fmt: skip
 

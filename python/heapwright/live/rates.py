@@ -57,9 +57,13 @@ def running_backwards(earlier: Reading, later: Reading) -> list[int]:
     for process, heap in later.heaps.items():
         before = earlier.heaps.get(process)
         is_same = earlier.generations.get(process) == later.generations[process]
-        if before and is_same and heap.contended < before.contended:
+        if before and is_same and any(getattr(heap, name) < getattr(before, name) for name in _HEAP_SUMS):
             found.add(process)
     return sorted(found)
+
+
+# Of the heap's figures; the others are levels.
+_HEAP_SUMS = ("contended", "wait_ns", "purged_bytes")
 
 
 def rows(earlier: Reading, later: Reading, sort: str) -> list[dict[str, Any]]:

@@ -20,3 +20,11 @@ def duckdb() -> Any:
         return import_module("duckdb")
     except ModuleNotFoundError:
         raise MissingPackageError("duckdb", "sql") from None
+
+
+def prometheus_client() -> Any:
+    """The module prometheus_client; MissingPackageError when it is not installed."""
+    try:
+        return import_module("prometheus_client")
+    except ModuleNotFoundError:
+        raise MissingPackageError("prometheus-client", "serve") from None

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""heapwright serve: the counters of running processes for Prometheus."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import socket
+import sys
+import threading
+from importlib import resources
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heapwright.cli.errors import InputError
+from heapwright.cli.output import hint, print_json
+from heapwright.cli.streams import say
+from heapwright.model.extras import prometheus_client
+from heapwright.report import units
+
+if TYPE_CHECKING:
+    from wsgiref.simple_server import WSGIServer
+
+SCHEMA = "heapwright.serve/1"
+_PORT = 9776
+_ENDINGS = {signal.SIGINT, signal.SIGTERM}
+
+Port = Annotated[
+    int, typer.Option("--port", metavar="N", min=0, max=65535, help="Where to listen; 0: any free port.")
+]
+Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen at.")]
+Once = Annotated[bool, typer.Option("--once", help="Print the metrics, and end: for a textfile collector.")]
+Dashboard = Annotated[bool, typer.Option("--dashboard", help="Print a dashboard for Grafana, and end.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Say where it listens as JSON.")]
+
+
+def serve(
+    port: Port = _PORT,
+    host: Host = "127.0.0.1",
+    once: Once = False,
+    dashboard: Dashboard = False,
+    json: AsJson = False,
+) -> None:
+    """Serve the counters of running processes to Prometheus."""
+    if dashboard:
+        sys.stdout.write(resources.files("heapwright.serve").joinpath("dashboard.json").read_text("utf-8"))
+        return
+    client = prometheus_client()
+    from heapwright.serve.metrics import ProcessCollector
+    from heapwright.serve.watch import Watch
+
+    watch = Watch()
+    registry = client.CollectorRegistry()
+    registry.register(ProcessCollector(watch))
+    if once:
+        sys.stdout.write(client.generate_latest(registry).decode())
+        return
+    server = _listen(host, port, registry)
+    _say_where(server, len(watch.look().processes), json)
+    gc.enable()  # other commands end before it matters
+    _run(server)
+
+
+def _listen(host: str, port: int, registry: Any) -> WSGIServer:
+    from heapwright.serve.server import listen
+
+    try:
+        return listen(host, port, registry, say)
+    except socket.gaierror:
+        raise InputError(f"--host takes an address of this machine, not '{host}'") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(
+            f"cannot listen at port {port} of {host}: {reason}; choose by --port and --host"
+        ) from None
+
+
+def _say_where(server: WSGIServer, processes: int, as_json: bool) -> None:
+    from heapwright.serve.server import address_of
+
+    address = address_of(server)
+    if as_json:
+        print_json({"schema": SCHEMA, "address": address, "processes": processes})
+    else:
+        now = units.counted(processes, "process", "processes")
+        sys.stdout.write(f"{address}  {now} with counters now\n")
+    sys.stdout.flush()
+    if not ip_address(str(server.server_address[0])).is_loopback:
+        say("anybody who reaches this port can read names of programs and their figures")
+    hint("heapwright serve --dashboard > dashboard.json, for Grafana")
+
+
+def _run(server: WSGIServer) -> None:
+    """Until Ctrl-C or SIGTERM, both of which are the way to end it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
+    thread = threading.Thread(target=server.serve_forever, name="serve")
+    thread.start()
+    signal.sigwait(_ENDINGS)
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)

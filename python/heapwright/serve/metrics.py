@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""The metrics: what each is called, what it means, and where its values come from.
+
+Names are the same for every allocator, units are bytes and seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from prometheus_client import Metric as Family
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from heapwright.live import figures
+from heapwright.live.layout import FUNCTIONS
+from heapwright.live.page import Calls, HeapFigures, Timings
+from heapwright.serve.watch import Look, Seen, Watch
+
+COUNTER, GAUGE, HISTOGRAM, INFO = "counter", "gauge", "histogram", "info"
+_FAMILIES: dict[str, Callable[..., Any]] = {
+    COUNTER: CounterMetricFamily,
+    GAUGE: GaugeMetricFamily,
+    HISTOGRAM: HistogramMetricFamily,
+    INFO: InfoMetricFamily,
+}
+_OF_A_PROCESS = ("pid", "program")
+# Powers of two, since a bin of the pages begins at each.
+_NS_EXPONENTS = (4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 23, 27, 30)
+_SIZE_EXPONENTS = (4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 17, 20, 24, 30)
+
+
+class Buckets(NamedTuple):
+    """A histogram's value: how many lie at or below each edge, and the sum of all."""
+
+    counts: Sequence[tuple[str, int]]
+    sum: float
+
+
+Value = float | Buckets | dict[str, str]
+# The values of one process, with those of the labels beside pid and program.
+Values = Iterable[tuple[tuple[str, ...], Value]]
+
+
+class Metric(NamedTuple):
+    """name: without the suffix that its kind has (_total, _bucket, _info)."""
+
+    name: str
+    kind: str
+    about: str
+    values: Callable[[Seen], Values]
+    labels: tuple[str, ...] = ()
+
+
+def _of_calls(value: Callable[[Calls], float | Buckets | None]) -> Callable[[Seen], Values]:
+    def values(seen: Seen) -> Values:
+        found = value(seen.calls) if seen.calls else None
+        return () if found is None else (((), found),)
+
+    return values
+
+
+def _of_heap(value: Callable[[HeapFigures], float]) -> Callable[[Seen], Values]:
+    return lambda seen: (((), value(seen.heap)),) if seen.heap else ()
+
+
+def _by_function(seen: Seen) -> Values:
+    return (((name,), seen.calls.by_function[name]) for name in FUNCTIONS) if seen.calls else ()
+
+
+def _timed(seen: Seen) -> Values:
+    if seen.calls:
+        yield ("make",), _seconds(seen.calls.making)
+        yield ("release",), _seconds(seen.calls.releasing)
+
+
+def _buckets(bins: Sequence[int], exponents: Sequence[int], edge: Callable[[int], float]) -> Iterator[Any]:
+    below = [0, *accumulate(bins)]
+    for exponent in exponents:
+        yield repr(float(edge(1 << exponent))), below[4 * (exponent - 1)]
+    yield "+Inf", below[-1]
+
+
+def _seconds(timings: Timings) -> Buckets:
+    # Times are cut to whole ns: what is below 16 ns lasted at most 16.
+    return Buckets(list(_buckets(timings.bins, _NS_EXPONENTS, lambda ns: ns / 1e9)), timings.ns / 1e9)
+
+
+def _sizes(calls: Calls) -> Buckets:
+    # Sizes are whole: those at most 15 are those below 16, and 16 is not among them.
+    return Buckets(list(_buckets(calls.sizes, _SIZE_EXPONENTS, lambda size: size - 1)), calls.requested_bytes)
+
+
+def _is_whole(seen: Seen) -> bool:
+    """Whether every living block was counted when it was made."""
+    return seen.calls is not None and not seen.calls.is_attached and not seen.generation
+
+
+def _live(of: Callable[[Calls], float | None], is_whole: bool) -> Callable[[Seen], Values]:
+    values = _of_calls(of)
+    return lambda seen: values(seen) if _is_whole(seen) == is_whole else ()
+
+
+def _usable(calls: Calls, value: int) -> int | None:
+    return None if calls.has_unknown_usable else value
+
+
+def _info(seen: Seen) -> Values:
+    if calls := seen.calls:
+        words = {
+            "allocator": PurePosixPath(calls.allocator).name or "unknown",
+            "own_malloc": str(calls.has_own_malloc).lower(),
+            "attached": str(calls.is_attached).lower(),
+            "forks": str(seen.generation),
+        }
+        yield (), words
+
+
+_SINCE = "since counting began"
+_CHANGE = "made less released since counting began, of processes that made blocks before: forked, attached to"
+# CLOCK_MONOTONIC, which pages have, begins here; asked once, so that a process's start stays the same.
+_CLOCK_BEGAN_S = time.time() - time.monotonic()
+
+METRICS = (
+    Metric(
+        "heap_process",
+        INFO,
+        "The library that malloc comes from; whether calls to a malloc of the program's own are missing; "
+        "whether it was attached to; forks since it was executed.",
+        _info,
+    ),
+    Metric(
+        "heap_counting_start_time_seconds",
+        GAUGE,
+        "When counting began, since 1970.",
+        _of_calls(lambda calls: round(_CLOCK_BEGAN_S + calls.started_ns / 1e9, 3)),
+    ),
+    Metric(
+        "heap_calls",
+        COUNTER,
+        f"Calls that were served {_SINCE}, each once, where the program made it.",
+        _by_function,
+        ("function",),
+    ),
+    Metric(
+        "heap_failed_calls",
+        COUNTER,
+        f"Calls that got no memory {_SINCE}.",
+        _of_calls(lambda calls: calls.failed),
+    ),
+    Metric(
+        "heap_null_releases",
+        COUNTER,
+        f"Releases of a null pointer {_SINCE}; not among the calls.",
+        _of_calls(lambda calls: calls.null_releases),
+    ),
+    Metric(
+        "heap_requested_bytes",
+        COUNTER,
+        f"Bytes that served calls asked for {_SINCE}.",
+        _of_calls(lambda calls: calls.requested_bytes),
+    ),
+    Metric(
+        "heap_usable_bytes",
+        COUNTER,
+        f"Bytes that the allocator says these blocks hold {_SINCE}.",
+        _of_calls(lambda calls: _usable(calls, calls.usable_bytes)),
+    ),
+    Metric(
+        "heap_released_bytes",
+        COUNTER,
+        f"Usable bytes of released blocks {_SINCE}.",
+        _of_calls(lambda calls: _usable(calls, calls.released_bytes)),
+    ),
+    Metric(
+        "heap_live_bytes", GAUGE, "Usable bytes of the blocks that live.", _live(figures.live_bytes, True)
+    ),
+    Metric("heap_live_blocks", GAUGE, "Blocks that live.", _live(figures.live_blocks, True)),
+    Metric("heap_live_change_bytes", GAUGE, f"Usable bytes {_CHANGE}.", _live(figures.live_bytes, False)),
+    Metric("heap_live_change_blocks", GAUGE, f"Blocks {_CHANGE}.", _live(figures.live_blocks, False)),
+    Metric("heap_request_size_bytes", HISTOGRAM, "Sizes of served requests.", _of_calls(_sizes)),
+    Metric(
+        "heap_timed_call_duration_seconds",
+        HISTOGRAM,
+        "Times of the calls that were timed, a few at random of all in heap_calls_total.",
+        _timed,
+        ("operation",),
+    ),
+    Metric(
+        "heap_threads_begun",
+        COUNTER,
+        "Threads that made a first call.",
+        _of_calls(lambda calls: calls.threads_begun),
+    ),
+    Metric(
+        "heap_threads_ended",
+        COUNTER,
+        "Of these, the ones that ended; not known of processes that were attached to.",
+        _of_calls(lambda calls: None if calls.is_attached else calls.threads_ended),
+    ),
+    Metric(
+        "heap_lock_contentions",
+        COUNTER,
+        "Acquisitions of the heap's locks that had to wait; of libheapwright.so.",
+        _of_heap(lambda heap: heap.contended),
+    ),
+    Metric(
+        "heap_lock_wait_seconds",
+        COUNTER,
+        "How long they waited; of libheapwright.so.",
+        _of_heap(lambda heap: heap.wait_ns / 1e9),
+    ),
+    Metric(
+        "heap_committed_bytes",
+        GAUGE,
+        "Address space that the heap may write to; of libheapwright.so.",
+        _of_heap(lambda heap: heap.committed_bytes),
+    ),
+    Metric(
+        "heap_dirty_bytes",
+        GAUGE,
+        "Free memory that was used before and not given back; of libheapwright.so.",
+        _of_heap(lambda heap: heap.dirty_bytes),
+    ),
+    Metric(
+        "heap_purged_bytes",
+        COUNTER,
+        "Memory given back to the kernel; of libheapwright.so.",
+        _of_heap(lambda heap: heap.purged_bytes),
+    ),
+    Metric(
+        "process_resident_memory_bytes",
+        GAUGE,
+        "What the kernel has in memory for the whole process.",
+        lambda seen: (((), seen.resident_bytes),),
+    ),
+)
+UNREAD = "heapwright_unread_pages"
+_UNREAD_ABOUT = "Pages of counters that are not told of; heapwright top says which, and why."
+
+
+class ProcessCollector(Collector):
+    """All metrics of all processes, read when they are asked for."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def describe(self) -> Iterator[Family]:
+        """Names alone."""
+        return families(Look([], []))
+
+    def collect(self) -> Iterator[Family]:
+        """Reads the pages."""
+        return families(self._watch.look())
+
+
+def families(look: Look) -> Iterator[Family]:
+    """A family per metric, without samples where no process has it."""
+    for metric in METRICS:
+        yield _family(metric, look.processes)
+    yield GaugeMetricFamily(UNREAD, _UNREAD_ABOUT, value=len(look.problems))
+
+
+def _family(metric: Metric, processes: Sequence[Seen]) -> Family:
+    unit = next((unit for unit in ("bytes", "seconds") if metric.name.endswith(f"_{unit}")), "")
+    keywords = {"unit": unit} if unit else {}
+    labels = (*_OF_A_PROCESS, *metric.labels)
+    family: Family = _FAMILIES[metric.kind](metric.name, metric.about, labels=labels, **keywords)
+    add: Callable[..., None] = family.add_metric  # type: ignore[attr-defined]
+    for seen in processes:
+        for own, value in metric.values(seen):
+            key = (str(seen.process), seen.program, *own)
+            if isinstance(value, Buckets):
+                add(key, value.counts, value.sum)
+            else:
+                add(key, value)
+    return family

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""The server: /metrics, for as many readers as there are."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
+
+PATH = "/metrics"
+_START = "heapwright serve: the metrics are at /metrics\n"
+# A reader that says nothing for so long is left.
+_MOST_SILENCE_S = 10.0
+_App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class _Server(ThreadingWSGIServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Readers that go away, or do not speak HTTP, are no news."""
+
+
+class _ServerOf6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = _MOST_SILENCE_S
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nobody reads a line for every scrape."""
+
+
+def listen(host: str, port: int, registry: CollectorRegistry, say: Callable[[str], None]) -> WSGIServer:
+    """A server that takes no request yet. port 0: any that is free. OSError: not this address."""
+    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+    server = _ServerOf6 if family == socket.AF_INET6 else _Server
+    return make_server(host, port, _application(registry, say), server, _Handler)
+
+
+def address_of(server: WSGIServer) -> str:
+    """Where the metrics are."""
+    host, port = server.server_address[:2]
+    name = str(host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}{PATH}"
+
+
+def _application(registry: CollectorRegistry, say: Callable[[str], None]) -> _App:
+    metrics: _App = make_wsgi_app(registry)
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == PATH:
+            try:
+                return metrics(environ, start)
+            except Exception as error:  # one reader's request must not be the end of the others'
+                say(f"a request was not answered: {type(error).__name__}: {error}")
+                return _text(start, "500 Internal Server Error", "not to be read now\n")
+        return _text(start, "200 OK", _START) if path == "/" else _text(start, "404 Not Found", _START)
+
+    return answer
+
+
+def _text(start: Callable[..., Any], status: str, text: str) -> Iterable[bytes]:
+    start(status, [("Content-Type", "text/plain; charset=utf-8")])
+    return [text.encode()]

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""All processes with counters, looked at again and again: what is told of one never runs backwards."""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple, TypeVar
+
+from heapwright.live import rates
+from heapwright.live.page import Calls, HeapFigures
+from heapwright.live.pages import find_pages
+from heapwright.live.processes import find_process, is_alive
+
+# Processes beyond these are left out: a scrape is answered within Prometheus's 10 s, by a bounded text.
+MOST_PROCESSES = 1000
+MOST_SECONDS = 5.0
+_Figures = TypeVar("_Figures")
+
+
+class Seen(NamedTuple):
+    """One process that counts."""
+
+    process: int
+    program: str
+    generation: int
+    resident_bytes: int
+    calls: Calls | None
+    heap: HeapFigures | None
+
+
+class Look(NamedTuple):
+    """The processes at one moment, by their ids; and why others are not among them, a line each."""
+
+    processes: list[Seen]
+    problems: list[str]
+
+
+class Watch:
+    """Remembers the last figures of each process that lives. Threads look one after the other."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = rates.Reading(0, {}, {}, {}, {})
+
+    def look(self) -> Look:
+        """Reads every page; nothing of a process is stopped, locked or written."""
+        with self._lock:
+            pages, problems = find_pages(MOST_SECONDS)
+            now = rates.take(pages)
+            backwards = rates.running_backwards(self._last, now)
+            self._remember(now, backwards)
+        found = [
+            seen
+            for process in sorted(now.names)
+            if process not in backwards and (seen := _seen(process, now)) is not None
+        ]
+        problems += [f"process {process}: its counters run backwards" for process in backwards]
+        if len(found) > MOST_PROCESSES:
+            problems.append(f"{len(found) - MOST_PROCESSES} processes beyond the first {MOST_PROCESSES}")
+        return Look(found[:MOST_PROCESSES], problems)
+
+    def _remember(self, now: rates.Reading, backwards: list[int]) -> None:
+        """Of a page that ran backwards, or is not to be read just now, what it said before."""
+        last = self._last
+        kept = {
+            process
+            for process, (start_ticks, _) in last.generations.items()
+            if process in backwards or (process not in now.names and is_alive(process, start_ticks))
+        }
+
+        def merged(old: dict[int, _Figures], new: dict[int, _Figures]) -> dict[int, _Figures]:
+            return new | {process: old[process] for process in kept if process in old}
+
+        self._last = rates.Reading(
+            now.time_ns,
+            merged(last.calls, now.calls),
+            merged(last.heaps, now.heaps),
+            merged(last.names, now.names),
+            merged(last.generations, now.generations),
+        )
+
+
+def _seen(process: int, now: rates.Reading) -> Seen | None:
+    """None: it has ended meanwhile."""
+    living = find_process(process)
+    if living is None:
+        return None
+    return Seen(
+        process,
+        now.names[process],
+        now.generations[process][1],
+        living.resident_bytes,
+        now.calls.get(process),
+        now.heaps.get(process),
+    )
