@@ -21,6 +21,7 @@ from heapwright.cli.explanation import (
 )
 from heapwright.cli.explanation_page import check_page, write_page
 from heapwright.cli.processes import explain_processes, find_process, open_processes
+from heapwright.cli.replayed_advice import read_replayed
 from heapwright.explain.tree import ENDS, MEASURES
 from heapwright.model.session import is_session
 
@@ -39,6 +40,13 @@ MemoryLimit = Annotated[
     str, typer.Option(metavar="SIZE", help="Memory the process may have (2g): when growth reaches it.")
 ]
 At = Annotated[str, typer.Option(metavar="TIME", help="Resident memory at this time as well (2.5s, 300ms).")]
+Replayed = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.json",
+        help="A document of replay --advice --json: what each piece of advice gave there.",
+    ),
+]
 TreeFrom = Annotated[
     str, typer.Option("--tree", metavar="END", help=f"One tree of calls, from: {', '.join(ENDS)}.")
 ]
@@ -80,6 +88,7 @@ def explain(
     suppressions: Suppressions = None,
     memory_limit: MemoryLimit = "",
     at: At = "",
+    replayed: Replayed = None,
     tree: TreeFrom = "",
     measure: Measure = "peak",
     min_share: MinShare = "1%",
@@ -114,6 +123,7 @@ def explain(
         raise InputError("--process is for a folder or a session file; this is one process's trace")
     else:
         trace = open_trace(file, debug_root)
+    wanted = wanted._replace(replayed=read_replayed(replayed, trace))
     chosen = make_filter(trace, from_, until, thread or [], min_block, max_block, site, library, through)
     sites = make_site_options(site_depth, full_stacks, skip or [])
     if html is not None:

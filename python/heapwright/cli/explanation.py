@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright import explain as explaining
@@ -12,6 +12,8 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.progress import progress
 from heapwright.explain import over_time, tree
+from heapwright.explain.replayed import ReplayedFigure
+from heapwright.explain.report import Answer
 from heapwright.model import Filter, SiteOptions, Trace
 from heapwright.model.trace import NO_LIMIT, FactsReading
 from heapwright.report import units
@@ -32,6 +34,7 @@ class ReportOptions(NamedTuple):
     limit_bytes: int = 0
     at_ns: int = NO_LIMIT
     over_time: bool = False
+    replayed: Mapping[str, Sequence[ReplayedFigure]] = {}
 
 
 def hint_query(file: Path) -> None:
@@ -129,7 +132,18 @@ def make_report(
         wanted.suppressions,
         wanted.limit_bytes,
         wanted.at_ns,
+        wanted.replayed,
     )
+
+
+def explain_trace_as_data(trace: Trace, question: str) -> Answer:
+    """One question's answer about the whole recording."""
+    chosen, sites = Filter(), SiteOptions()
+    read_symbols(trace, chosen, sites)
+    wanted = ReportOptions(questions=(question,))
+    report = make_report(trace, trace.begin_facts(chosen, sites), chosen, sites, wanted)
+    answer: Answer = explaining.explain(report, wanted.questions)["questions"][question]
+    return answer
 
 
 def _check_site_filter(trace: Trace, chosen: Filter, sites: SiteOptions) -> None:

@@ -13,6 +13,7 @@ import typer
 from heapwright.cli import native_programs, options, output
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
+from heapwright.cli.replayed_advice import advised_changes
 from heapwright.cli.runs_progress import progress
 from heapwright.cli.streams import say
 from heapwright.measure.allocators import REFERENCE, Shelf
@@ -44,6 +45,9 @@ Change = Annotated[
         metavar="CHANGE@SITE,…",
         help="The blocks of these call sites served otherwise: arena@parse_line+reserve@append.",
     ),
+]
+Advice = Annotated[
+    bool, typer.Option("--advice", help="Try each change that explain's advice proposes, as --change does.")
 ]
 Search = Annotated[bool, typer.Option("--search", help="Try a grid of settings for each allocator as well.")]
 Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each candidate in each order.")]
@@ -87,6 +91,7 @@ def replay(
     on: On = "",
     set_: Set = None,
     change: Change = None,
+    advice: Advice = False,
     search: Search = False,
     runs: Runs = 3,
     quick: Quick = False,
@@ -110,10 +115,11 @@ def replay(
     trace = open_trace(file)
     caveats = _check(trace, anyway)
     program = native_programs.find(PROGRAM)
+    texts = [*(change or []), *(advised_changes(trace) if advice else [])]
     try:
         shelf = _shelf()
         wanted = [part for part in on.split(",") if part]
-        asked = [changes.parse(text, trace) for text in dict.fromkeys(change or [])]
+        asked = [changes.parse(text, trace) for text in dict.fromkeys(texts)]
         chosen = _chosen(shelf, trace, wanted, set_ or [], search, asked)
         chosen.notes.extend(caveats)
         with progress() as report:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heapwright.explain import site_names
+from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
 from heapwright.model.trace import NO_LIMIT
 
@@ -27,6 +28,7 @@ class Report(NamedTuple):
     suppressions: tuple[str, ...] = ()  # of LeakSanitizer's kind
     limit_bytes: int = 0  # of the process's memory; 0 = none given
     at_ns: int = NO_LIMIT  # the moment asked for; NO_LIMIT = none
+    replayed: Mapping[str, Sequence[ReplayedFigure]] = {}  # by what --change of the replay was
 
     @property
     def thread_time_ns(self) -> int:

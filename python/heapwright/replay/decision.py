@@ -19,7 +19,7 @@ from heapwright.measure.runner import Arm
 from heapwright.measure.statistics import Summary
 from heapwright.replay.fidelity import Fidelity
 
-BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
+VERDICTS = BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 # A share of the reference's figure; less is nothing to change an allocator for.
 LEAST_DIFFERENCE = 0.01
 # Two runs of a time tell too little of how far a third one may lie.

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: one document, and every way in which two of them differ
 """Two documents of replay --json beside each other: what differs on which candidate, worked out by hand."""
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from heapwright.compare.noise import Range
 from heapwright.model.values import clean
-from heapwright.replay.decision import AT_THE_END, FIGURES
+from heapwright.replay.decision import AT_THE_END, FIGURES, VERDICTS
 from heapwright.replay.fidelity import KEYS
 from heapwright.replay.fields import SCHEMA
 
@@ -24,18 +24,25 @@ class ReplayFileError(Exception):
 
 
 class Measured(NamedTuple):
-    """A figure of a candidate. error: by how much the replay may be off, beside the noise of its runs."""
+    """A figure of a candidate. error: by how much the replay may be off, beside the noise of its runs.
+
+    difference: what it has more than the replay's reference, in the replay's own verdict.
+    """
 
     range: Range
     runs: int
     error: float
+    difference: float
+    relative_difference: float
+    verdict: str
 
 
 class Candidate(NamedTuple):
-    """figures: by key; empty after a failure."""
+    """figures: by key; empty after a failure. change: what --change was; empty: as recorded."""
 
     name: str
     version: str
+    change: str
     failure: str
     figures: dict[str, Measured]
 
@@ -118,12 +125,17 @@ def _candidate(record: Mapping[str, Any], errors: Mapping[str, float]) -> Candid
         if figure.key in record["figures"]
     }
     failure = _word(record["failure"])
-    return Candidate(_word(record["name"]), _word(record["version"]), failure, {} if failure else figures)
+    name, version, change = (_word(record[key]) for key in ("name", "version", "change"))
+    return Candidate(name, version, change, failure, {} if failure else figures)
 
 
 def _measured(record: Mapping[str, Any], error: float) -> Measured:
     low, value, high = (_amount(record[key]) for key in ("low", "value", "high"))
-    return Measured(Range(low, value, high), _runs(record["runs"]), error)
+    verdict = _word(record["verdict"])
+    if verdict not in VERDICTS:
+        raise ValueError(verdict)
+    difference, relative = _finite(record["difference"]), _finite(record["relative_difference"])
+    return Measured(Range(low, value, high), _runs(record["runs"]), error, difference, relative, verdict)
 
 
 def _word(value: object) -> str:
@@ -132,10 +144,17 @@ def _word(value: object) -> str:
 
 
 def _amount(value: Any) -> float:
-    amount = float(value)
-    if not math.isfinite(amount) or amount < 0:
+    amount = _finite(value)
+    if amount < 0:
         raise ValueError(amount)
     return amount
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(number)
+    return number
 
 
 def _runs(value: Any) -> int:

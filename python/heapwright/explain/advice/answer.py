@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: one question, most of it its columns
 """The question: all rules asked, what is worth saying kept, and how it is shown."""
 
 from __future__ import annotations
@@ -6,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from heapwright.explain import site_names
+from heapwright.explain import replayed, site_names
 from heapwright.explain.advice import (
     arena,
     arena_count,
@@ -66,6 +67,7 @@ class Proposal(NamedTuple):
     is_cpp: bool
     other_sites: tuple[str, ...]
     replay_change: str
+    replayed_figures: Sequence[replayed.ReplayedFigure]
 
     @property
     def weight(self) -> float:
@@ -100,6 +102,7 @@ def _proposal(of: evidence.Evidence, rule: Rule, advice: Advice) -> Proposal:
     advice = advice._replace(time_ns=min(advice.time_ns, of.time_ns))  # calls that were preempted look long
     if of.is_sampled and not of.is_worth(0, of.least_of_samples(advice)):
         advice = advice._replace(confidence=LOW, why=f"{advice.why}; but by the samples it may be too little")
+    change = _replay_change(of, rule, advice)
     return Proposal(
         rule,
         advice,
@@ -108,7 +111,8 @@ def _proposal(of: evidence.Evidence, rule: Rule, advice: Advice) -> Proposal:
         of.owner(advice.sites[0]),
         of.is_cpp(advice.sites[0]),
         tuple(map(of.name, advice.sites[1:])),
-        _replay_change(of, rule, advice),
+        change,
+        of.report.replayed.get(change, ()),
     )
 
 
@@ -151,7 +155,8 @@ def _findings(answer: Answer) -> list[Finding]:
     found: list[Finding] = []
     for row in answer["advice"]:
         if row["confidence"] != LOW and len(found) < _MOST_FINDINGS:
-            text = f"{row['name']}: {row['pattern']}; to gain: {words.gain(row)}{words.owned(row)}"
+            gain = words.measured(row) or f"to gain: {words.gain(row)}"
+            text = f"{row['name']}: {row['pattern']}; {gain}{words.owned(row)}"
             parts = (row["part"],) if row["part"] and row["page"] else ()
             found.append(
                 Finding(min(1.0, 0.2 + max(row["time_share"], row["bytes_share"])), text, parts=parts)
@@ -242,6 +247,12 @@ QUESTION = Question(
                     "replay_change",
                     "text",
                     about='Measure it: heapwright replay FILE --change …; "" = a replay cannot make it.',
+                ),
+                Column(
+                    "replayed",
+                    Many(replayed.COLUMNS),
+                    value=lambda proposal, _: replayed.records(proposal.replayed_figures),
+                    about="What a replay measured of it, where one was given (--replayed).",
                 ),
                 Column(
                     "gain_ns", "ns", value=_of_advice("time_ns"), about="At most; 0 = none, or not known."

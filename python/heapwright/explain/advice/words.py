@@ -25,6 +25,22 @@ def gain(row: Answer) -> str:
     return f"at most {' and '.join(gains)}"
 
 
+def measured(row: Answer) -> str:
+    """What a replay of the change gave: CPU time −31 % (−936 ms), peak as before; empty without one."""
+    figures = row["replayed"]
+    return (
+        f"measured by replay on {figures[0]['on']}: {', '.join(map(_replayed, figures))}" if figures else ""
+    )
+
+
+def _replayed(figure: Answer) -> str:
+    if figure["verdict"] == "same":
+        return f"{figure['figure']} as before"
+    share = units.signed_percent(figure["relative_difference"])
+    text = f"{figure['figure']} {share} ({units.signed(figure['difference'], figure['unit'])})"
+    return text if figure["verdict"] != "unknown" else f"{text}, in too few runs to be sure"
+
+
 def owned(row: Answer) -> str:
     return f" (of {row['owner']}: for its owner)" if row["owner"] else ""
 
@@ -63,7 +79,9 @@ def show(answer: Answer) -> widgets.RenderableType:
                 1,
                 ("with", ", ".join(row["other_sites"][:5]) + (", …" if len(row["other_sites"]) > 5 else "")),
             )
-        if row["replay_change"]:
+        if row["replayed"]:
+            rows.insert(3, ("replay", measured(row)))
+        elif row["replay_change"]:
             change = shlex.quote(row["replay_change"])
             rows.append(("measure it", f"heapwright replay FILE --change {change}"))
         if row["page"]:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Advice and replays: which changes a recording's advice proposes, and what a replay measured of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heapwright.cli.errors import InputError
+from heapwright.cli.explanation import explain_trace_as_data
+from heapwright.compare.replays.reading import ReplayFileError, read
+from heapwright.explain.replayed import ReplayedFigure
+from heapwright.model import Trace
+from heapwright.replay.decision import FIGURES
+
+
+def advised_changes(trace: Trace) -> list[str]:
+    """For --change of a replay, most to gain first. InputError where nothing that it can make is advised."""
+    answer = explain_trace_as_data(trace, "advice")
+    found = [row["replay_change"] for row in answer["advice"] if row["replay_change"]]
+    if not found:
+        raise InputError(
+            f"--advice: explain advises nothing for {trace.path} that a replay can make; "
+            "--change CHANGE@SITE names a change of your own"
+        )
+    return list(dict.fromkeys(found))
+
+
+def read_replayed(file: Path | None, trace: Trace) -> dict[str, list[ReplayedFigure]]:
+    """What a document of replay --json says of each change, on the allocator that was recorded."""
+    if file is None:
+        return {}
+    try:
+        document = read(file)
+    except OSError as error:
+        raise InputError(f"--replayed {file}: {(error.strerror or str(error)).lower()}") from None
+    except ReplayFileError as error:
+        raise InputError(f"--replayed {error}") from None
+    if document.program != trace.metadata.program:
+        raise InputError(
+            f"--replayed {file} is of {document.program or 'another program'}, this recording of "
+            f"{trace.metadata.program or 'an unknown one'}"
+        )
+    labels = {figure.key: figure for figure in FIGURES if figure.is_shown}
+    found: dict[str, list[ReplayedFigure]] = {}
+    for candidate in document.candidates.values():
+        if not candidate.change or candidate.change in found:  # the first one is on the recorded allocator
+            continue
+        found[candidate.change] = [
+            ReplayedFigure(
+                labels[key].label,
+                labels[key].unit,
+                one.difference,
+                one.relative_difference,
+                one.verdict,
+                document.reference,
+            )
+            for key, one in candidate.figures.items()
+            if key in labels
+        ]
+    return found
