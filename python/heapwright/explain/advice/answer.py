@@ -166,7 +166,15 @@ def _findings(answer: Answer) -> list[Finding]:
     return found
 
 
-_EMPTY = {"rule": "", "name": "", "gain_ns": 0, "time_share": 0.0, "gain_bytes": 0, "bytes_share": 0.0}
+_EMPTY = {
+    "rule": "",
+    "name": "",
+    "gain_ns": 0,
+    "time_share": 0.0,
+    "gain_bytes": 0,
+    "bytes_share": 0.0,
+    "gain_is_least": False,
+}
 
 
 def _below(source: _Source, _: Answer) -> Answer:
@@ -180,6 +188,7 @@ def _below(source: _Source, _: Answer) -> Answer:
         "time_share": proposal.time_share,
         "gain_bytes": proposal.advice.bytes,
         "bytes_share": proposal.bytes_share,
+        "gain_is_least": proposal.rule.is_least,
     }
 
 
@@ -223,6 +232,7 @@ QUESTION = Question(
                 Column("time_share", "share"),
                 Column("gain_bytes", "bytes"),
                 Column("bytes_share", "share"),
+                Column("gain_is_least", "flag"),
             ),
             value=_below,
             about='The most of what is below the least shares; rule "" = nothing.',
@@ -272,6 +282,12 @@ QUESTION = Question(
                     about="Of gain_bytes, of each block of the site at the peak; 0 = not of single blocks.",
                 ),
                 Column("bytes_share", "share"),
+                Column(
+                    "gain_is_least",
+                    "flag",
+                    value=_of_rule("is_least"),
+                    about="The gains are a part of what it would give, no bound from above.",
+                ),
                 Column("what", "text", value=_of_advice("what"), about="Which time and bytes the bound is."),
                 Column("confidence", Choice(CONFIDENCES), value=_of_advice("confidence")),
                 Column("why", "text", value=_of_advice("why")),

@@ -38,8 +38,8 @@ def _find(of: Evidence) -> Iterator[Advice]:
             if shrinks
             else "the main heap did not grow by more than it ever held",
         ),
-        "the calls that made the heap larger; first touches of the new pages, and the frees that made it "
-        "smaller, come on top",
+        "the calls that made the heap larger; what first touches of the new pages and the frees that made it "
+        "smaller take comes on top, and can be more",
         HIGH if shrinks or 2 * in_arenas > calls else MEDIUM,
         "the kernel's records show each growth",
         time_ns,
@@ -74,4 +74,5 @@ mallopt(M_MMAP_THRESHOLD, 32 << 20);
 work();""",
     unsampled="a sampled call is a slow one: its time says nothing about the others'",
     stands_beside=True,
+    is_least=True,
 )

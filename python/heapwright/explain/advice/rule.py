@@ -44,6 +44,7 @@ class Rule(NamedTuple):
     when_not: where it does not pay.
     unsampled: why samples do not answer it; "" = they do.
     change: what `heapwright replay --change` calls it; "" = a replay cannot make it.
+    is_least: the recording has a part of the gain alone, so it is no bound from above.
     stands_beside: told whatever else is said of the site: it is about when blocks end, or a setting.
     """
 
@@ -58,4 +59,5 @@ class Rule(NamedTuple):
     after: str = ""
     unsampled: str = ""
     stands_beside: bool = False
+    is_least: bool = False
     change: str = ""

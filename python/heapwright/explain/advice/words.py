@@ -13,7 +13,7 @@ _MUCH = 0.1  # of the time
 
 
 def gain(row: Answer) -> str:
-    """The bound in a few words."""
+    """The bound in a few words; of a rule that sees a part of the gain, that part."""
     gains = []
     if row["gain_ns"]:
         gains.append(f"{units.duration(row['gain_ns'])} ({units.percent(row['time_share'])} of the run)")
@@ -22,7 +22,8 @@ def gain(row: Answer) -> str:
         if "gain_bytes" in row.get("intervals", ()):
             size = estimates.shown(row, "gain_bytes", units.size)
         gains.append(f"{size} ({units.percent(row['bytes_share'])} of the peak)")
-    return f"at most {' and '.join(gains)}"
+    text = " and ".join(gains)
+    return f"{text} or more" if row["gain_is_least"] else f"at most {text}"
 
 
 def measured(row: Answer) -> str:
@@ -56,7 +57,8 @@ def nothing(answer: Answer) -> str:
         text += f": {took}" if answer["durations_recorded"] else ""
     below = answer["largest_below"]
     if below["rule"]:
-        text += f"; the most that one change would give is {gain(below).removeprefix('at most ')}"
+        most = gain(below).removeprefix("at most ")
+        text += f"; the most that one change would give is {most}"
     return text
 
 
@@ -66,6 +68,7 @@ def show(answer: Answer) -> widgets.RenderableType:
     shown: set[str] = set()
     for number, row in enumerate(answer["advice"], 1):
         bound = "A bound on the calls, not a measurement" if row["gain_ns"] else "A bound"
+        bound = "A part of the gain, not a measurement" if row["gain_is_least"] else bound
         title = widgets.Text(f"{number}. {row['name']}", style="bold")
         rows = [
             ("seen", "; ".join((row["pattern"], *row["evidence"]))),
