@@ -34,7 +34,12 @@ def give(document: Path, text: str) -> int:
 
 def give_results(document: Path, results: str, name: str = "results") -> int:
     """The same for a document written by hand, whose results stand between two marks of this name."""
+    return give(document, with_results(document.read_text(encoding="utf-8"), results, name))
+
+
+def with_results(text: str, results: str, name: str) -> str:
+    """The text with other results between the marks of this name."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    before, _, rest = document.read_text(encoding="utf-8").partition(begin)
+    before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
-    return give(document, f"{before}{begin}\n{results}\n{end}{after}")
+    return f"{before}{begin}\n{results}\n{end}{after}"

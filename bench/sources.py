@@ -46,6 +46,7 @@ measured = {
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
     "count": ("src/count", "src/counters", "bench/count/pairs.cpp"),
     "attach": ("src/attach", "src/counters", "bench/attach/pairs.cpp", "tests/programs/steady_server.cpp"),
+    "agents": ("bench/agents", "python/heapwright/explain"),
     "lint": ("bench/lint", "python/heapwright/lint"),
     "growth": (
         "bench/growth",

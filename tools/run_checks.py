@@ -27,6 +27,7 @@ def checks() -> dict[str, list[str]]:
         "documents": [python, "tools/check_docs.py"],
         "figures": [python, "bench/recorder/render.py", "--check"],
         "figures of the heap": [python, "bench/heap/render.py", "--check"],
+        "figures of the agents' table": [python, "bench/agents/render.py", "--check"],
         "figures of lint": [python, "bench/lint/render.py", "--check"],
         "figures of the advice": [python, "bench/advice/render.py", "--check"],
         "figures of the page": [python, "bench/page/render.py", "--check"],

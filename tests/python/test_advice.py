@@ -101,3 +101,21 @@ def test_every_part_that_is_named_has_a_page() -> None:
         assert rule.when_not and rule.action
         assert not rule.part or (PROJECT / f"docs/parts/{rule.part}.md").is_file()
         assert (PROJECT / f"tests/programs/advice/{rule.name}.cpp").is_file()
+
+
+def test_sites_that_lead_by_turns_die_together(tmp_path: Path) -> None:
+    """Trees of two kinds of nodes, of which now the one and now the other has more."""
+    trace = MadeTrace(end="end 1 0 40000000")
+    trace.line("module", 0x400000, 0x500000, 0x400000, "/opt/app", "aabb")
+    for site, pc in enumerate((0x401000, 0x402000)):
+        trace.line("frame", pc, 0).line("stack", 0, site)
+    for tree in range(10):
+        blocks = [(0x100000 + node * 0x10000, 1 + node % 2) for node in range(801)]
+        for address, stack in blocks:
+            trace.event(NEW, address, 40, stack=1 + (stack + tree) % 2, took=480)
+        for address, _ in blocks:
+            trace.event(DELETE, address, took=480)
+    (row,) = answer_of(trace, tmp_path)["advice"]
+    assert row["rule"] == "arena"
+    assert sorted([row["name"], *row["other_sites"]]) == ["app+0x1000", "app+0x2000"]
+    assert row["gain_ns"] == 10 * 801 * 2 * 480

@@ -62,6 +62,10 @@ OverTime = Annotated[
     bool,
     typer.Option("--over-time", help="With --json: call paths, threads and latencies bin by bin as well."),
 ]
+Brief = Annotated[
+    bool,
+    typer.Option("--brief", help="With --json: the most important of it, in 8 KB at most."),
+]
 Process = Annotated[
     str,
     typer.Option(
@@ -99,23 +103,23 @@ def explain(
     html: Page = None,
     force: options.Force = False,
     over_time: OverTime = False,
+    brief: Brief = False,
     json: options.Json = False,
     wide: options.Wide = False,
 ) -> None:
     """Say what the recorded program's heap cost, and where."""
-    if over_time and not json:
-        raise InputError("--over-time adds to --json alone: give both, or --html for pictures")
+    _check_json(json, over_time, brief, tree)
     check_page(html, force, json, question or [], tree)
     known = read_suppressions(suppressions)
     wanted = make_report_options(
         top, question or [], json, wide, make_tree(tree, measure, min_share), known, memory_limit, at
     )
-    wanted = wanted._replace(over_time=over_time)
+    wanted = wanted._replace(over_time=over_time, brief=brief)
     if is_session(file):
         session = open_processes(file, debug_root)
         if not process:
-            if html is not None:
-                raise InputError("--html is of one process: name it with --process")
+            if html is not None or brief:
+                raise InputError("--html and --brief are of one process: name it with --process")
             explain_processes(session, wanted)
             return
         trace = find_process(session, process)
@@ -132,3 +136,10 @@ def explain(
     explain_trace(trace, chosen, sites, wanted)
     if not json:
         hint_query(Path(trace.path))
+
+
+def _check_json(json: bool, over_time: bool, brief: bool, tree: str) -> None:
+    if over_time and not json:
+        raise InputError("--over-time adds to --json alone: give both, or --html for pictures")
+    if brief and (not json or over_time or tree):
+        raise InputError("--brief goes with --json, and without --over-time and --tree")

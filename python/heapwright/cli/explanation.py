@@ -35,6 +35,7 @@ class ReportOptions(NamedTuple):
     at_ns: int = NO_LIMIT
     over_time: bool = False
     replayed: Mapping[str, Sequence[ReplayedFigure]] = {}
+    brief: bool = False
 
 
 def hint_query(file: Path) -> None:
@@ -111,6 +112,10 @@ def explain_facts(
     document = explaining.explain(answers, wanted.questions, wanted.tree)
     if wanted.as_json and wanted.over_time:
         document["over_time"] = over_time.answer(answers)
+    if wanted.brief:
+        from heapwright.explain import brief  # only where it is asked for
+
+        document = brief.shortened(document)
     if wanted.as_json:
         print_json(document)
         return

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from heapwright.explain.question import Question
@@ -16,8 +16,9 @@ from heapwright.report import units
 from heapwright.report.columns import TEXT, WORD, Column, Table
 
 _PAGE_BYTES = 4096
-# So much of what is free makes one site its holder.
+# So much of what is free makes one site its holder; so much of the most that is free counts as the most.
 _MOST = 0.5
+_NEARLY_AS_MUCH = 0.9
 
 
 class Source(NamedTuple):
@@ -38,8 +39,18 @@ def source_of(report: Report) -> Source:
         shown, number, is_between = asked
         listed = tuple(sorted((*moments, shown), key=lambda of: of.time_ns)) if is_between else moments
         return Source(report, listed, shown, number, is_between)
-    most = max(moments, key=_free, default=None)
+    most = _most_free(moments)
     return Source(report, moments, most, moments.index(most) if most is not None else -1, False)
+
+
+def _most_free(moments: Sequence[Residency]) -> Residency | None:
+    """An end at which everything is freed does not hide what kept nearly as much before."""
+    most = max(moments, key=_free, default=None)
+    if most is None or not most.is_last:
+        return most
+    before = [moment for moment in moments if moment is not most]
+    earlier = max(before, key=_free, default=most)
+    return earlier if _free(earlier) >= _NEARLY_AS_MUCH * _free(most) else most
 
 
 def _free(moment: Residency) -> int:

@@ -21,16 +21,21 @@ _BY_OTHERS = 0.1
 def _find(of: Evidence) -> Iterator[Advice]:
     """For each leading site, those that are emptied with it."""
     groups: dict[int, list[EmptiedSite]] = {}
+    by_site: dict[
+        int, list[EmptiedSite]
+    ] = {}  # of sites that are about as large, now one leads and now the other
     for row in of.facts.emptied_sites:
         groups.setdefault(row.leader, []).append(row)
+        by_site.setdefault(row.site, []).append(row)
+    shares = {site: _share(of, site, rows) for site, rows in by_site.items()}
     for leader, rows in groups.items():
         led = next((row for row in rows if row.site == leader), None)
         if led is None or led.runs < _LEAST_RUNS or led.blocks < _LEAST_BLOCKS * led.runs:
             continue
-        fitting = [row for row in rows if _share(of, row) >= _MOST_DIE_SO and row.blocks >= _LEAST_BLOCKS]
+        fitting = [row for row in rows if shares[row.site] >= _MOST_DIE_SO and row.blocks >= _LEAST_BLOCKS]
         if led in fitting and not _is_left_alone(of, leader):
             others = [row for row in fitting if row is not led and not _is_left_alone(of, row.site)]
-            yield _advice(of, led, others)
+            yield _advice(of, led, others, min(shares[row.site] for row in (led, *others)))
 
 
 def _is_left_alone(of: Evidence, site: int) -> bool:
@@ -38,18 +43,18 @@ def _is_left_alone(of: Evidence, site: int) -> bool:
     return of.is_a_pool(site) or site in of.control_blocks or of.container(site)[0] == "shared_ptr"
 
 
-def _share(of: Evidence, row: EmptiedSite) -> float:
+def _share(of: Evidence, site: int, rows: list[EmptiedSite]) -> float:
     """Of the site's blocks: died in such runs, or before when a buffer grew."""
-    missed = _BEFORE_ATTRIBUTED * row.runs if row.site == row.leader else 0
-    grown = of.growths[row.site].steps if row.site in of.growths else 0
-    return min(1.0, (row.blocks + missed + grown) / max(1, of.site(row.site).allocations))
+    died = sum(row.blocks for row in rows)
+    missed = sum(_BEFORE_ATTRIBUTED * row.runs for row in rows if row.leader == site)
+    grown = of.growths[site].steps if site in of.growths else 0
+    return min(1.0, (died + missed + grown) / max(1, of.site(site).allocations))
 
 
-def _advice(of: Evidence, led: EmptiedSite, others: list[EmptiedSite]) -> Advice:
+def _advice(of: Evidence, led: EmptiedSite, others: list[EmptiedSite], sure: float) -> Advice:
     sites = (led.site, *(row.site for row in others))
     blocks = sum(row.blocks for row in (led, *others))
     total = sum(row.bytes for row in (led, *others))
-    sure = min(_share(of, row) for row in (led, *others))
     by_others = max(of.site(site).freed_by_other_thread / max(1, of.site(site).freed) for site in sites)
     with_it = f" with those of {units.counted(len(others), 'other site')}" if others else ""
     confidence, why = HIGH, f"{units.percent(sure)} of the blocks of each site died in such a run"

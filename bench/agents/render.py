@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""docs/agents.md: the decision table of decide.py, and how often it named what was planted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+project = Path(__file__).resolve().parents[2]
+sys.path += [str(project / "bench"), str(Path(__file__).parent)]
+import decide  # noqa: E402
+import documents  # noqa: E402
+import sources  # noqa: E402
+
+Row = Mapping[str, Any]
+RESULTS = project / "bench/results/agents.json"
+DOCUMENT = project / "docs/agents.md"
+
+
+def rank(row: Row, run: Row) -> int:
+    """The planted cause's place among those named, in its function; 0: it is not there."""
+    for number, cause in enumerate(run["causes"], 1):
+        if cause["cause"] == row["planted"] and row["function"] in cause["site"]:
+            return number
+    return 0
+
+
+def changes(run: Row) -> list[str]:
+    """What it says to change, questions left out."""
+    return [cause["cause"] for cause in run["causes"] if not cause["is_question"]]
+
+
+def verdict(row: Row) -> str:
+    """How often it was found, in words."""
+    runs = row["runs"]
+    if not row["planted"]:
+        wrong = sorted({name for run in runs for name in changes(run)})
+        named = f"; {', '.join(wrong)} in the others" if wrong else ""
+        return f"nothing in {sum(not changes(run) for run in runs)} of {len(runs)}{named}"
+    places = [rank(row, run) for run in runs]
+    first = places.count(1)
+    later = sum(place > 1 for place in places)
+    at = max(places)
+    is_question = any(
+        run["causes"][place - 1]["is_question"] for run, place in zip(runs, places, strict=True) if place
+    )
+    found = [f"first in {first} of {len(runs)}"] if first or not later else []
+    found += [f"{at}. in {later} of {len(runs)}"] if later else []
+    return ", ".join(found) + (", as a question" if is_question else "")
+
+
+def table() -> str:
+    """The decision table."""
+    lines = ["| | if | then |", "|--:|---|---|"]
+    lines += [f"| {number} | {row.when} | {row.then} |" for number, row in enumerate(decide.TABLE, 1)]
+    return "\n".join(
+        [*lines, f"| {len(decide.TABLE) + 1} | none of these | nothing is worth a change: say so |"]
+    )
+
+
+def _counts(rows: list[Row]) -> str:
+    causes = [row for row in rows if row["planted"]]
+    first = sum(all(rank(row, run) == 1 for run in row["runs"]) for row in causes)
+    found = sum(all(rank(row, run) for run in row["runs"]) for row in causes)
+    healthy = [row for row in rows if not row["planted"]]
+    right = sum(not any(map(changes, row["runs"])) for row in healthy)
+    return (
+        f"Of {len(causes)} planted causes {found} were named with their function in each of "
+        f"{len(rows[0]['runs'])} recordings, {first} of them in the first place; of "
+        f"{len(healthy)} programs without one, {right} never got advice to change anything."
+    )
+
+
+def _of_the_rules(rows: list[Row]) -> str:
+    found = {(row["program"], row["mode"]): rank(row, row["runs"][0]) for row in rows}
+    as_is = {name: place for (name, mode), place in found.items() if mode == "as_is"}
+    again = [name for (name, mode), place in found.items() if mode == "fixed" and place]
+    missed = [name for name, place in as_is.items() if not place]
+    others = sum(bool(changes(row["runs"][0])) for row in rows if row["mode"] == "fixed")
+    return (
+        f"Of the {len(as_is)} programs of the advice's own tests, which do little but what a rule is about, "
+        f"{len(as_is) - len(missed)} causes were named{f' (not {_list(missed)})' if missed else ''}, "
+        f"{list(as_is.values()).count(1)} in the first place. With the advice followed "
+        f"{f'{_list(again)} are' if again else 'none is'} named again; in {others} something else is."
+    )
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def results() -> str:
+    """The evaluation."""
+    document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    planted = document["planted"]
+    lines = [
+        "<!-- figures: bench/results/agents.json -->",
+        "",
+        sources.said([document]),
+        "",
+        "| program | planted | in | the table says | brief, bytes | all of `--json`, bytes |",
+        "|---|---|---|---|--:|--:|",
+    ]
+    for row in planted:
+        cells = (
+            row["program"],
+            row["planted"] or "nothing",
+            f"`{row['function']}`" if row["function"] else "",
+            verdict(row),
+            f"{max(run['brief_bytes'] for run in row['runs']):,}",
+            f"{max(run['document_bytes'] for run in row['runs']):,}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", _counts(planted), "", _of_the_rules(document["rules"])])
+
+
+def main() -> int:
+    """Both, as documents.give_results does with one."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    for name, made in (("table", table()), ("results", results())):
+        text = documents.with_results(text, made, name)
+    return documents.give(DOCUMENT, text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
