@@ -37,6 +37,7 @@ struct BySizeClass;
 struct CommonSize;
 struct SlowCall;
 struct SiteFacts;
+struct StackLives;
 struct SiteSizes;
 struct ReallocChains;
 struct MappingSite;
@@ -71,10 +72,11 @@ struct Facts {
   std::vector<CommonSize> common_sizes;  // at most 32
   Latency allocation_latency;
   Latency release_latency;
-  std::vector<SiteFacts> sites;       // by site number
-  std::vector<Latency> site_latency;  // of allocations, by site number
-  std::vector<SiteSizes> site_sizes;  // by site number
-  std::vector<SiteFacts> stacks;      // by stack id
+  std::vector<SiteFacts> sites;         // by site number
+  std::vector<Latency> site_latency;    // of allocations, by site number
+  std::vector<SiteSizes> site_sizes;    // by site number
+  std::vector<SiteFacts> stacks;        // by stack id
+  std::vector<StackLives> stack_lives;  // the same
   LifetimeMap lifetimes;
   // A temporary is a block freed by its allocating thread before that thread
   // allocates again: the cost could be saved by the stack or a reused buffer.

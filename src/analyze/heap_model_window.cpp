@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The model's borders in time: where the window and its steps begin, and what stands at the end.
+#include <algorithm>
+
 #include "analyze/facts.hpp"
 #include "analyze/facts/calls.hpp"
 #include "analyze/facts/heap_parts.hpp"
@@ -77,12 +79,14 @@ void HeapModel::finish(const std::vector<trace::MemorySample>& samples, const Si
   if (!is_in_window_) {
     pass_border(scope_.from_ns);
   }
+  const auto end_ns = scope_.steps.from_ns() + scope_.steps.span_ns();
   blocks_.for_each_live([&](const Slot& slot) {
     if ((slot.flags & slot_is_wide) != 0) {
       close_chain(slot);
     }
     if ((slot.flags & slot_not_chosen) == 0) {
       facts.stacks[slot.stack].live_at_end_parts |= std::uint64_t{1} << scope_.steps.part_of(slot.time_ns);
+      facts.stack_lives[slot.stack].live_at_end_ns += std::max(end_ns, slot.time_ns) - slot.time_ns;
     }
   });
   live_.finish(facts);

@@ -95,6 +95,7 @@ void SiteCallSums::finish(Facts& facts) const {
       std::accumulate(others_.begin(), others_.end(), latencies_.left_out(),
                       [](auto sum, const auto* other) { return sum + other->latencies_.left_out(); });
   facts.stacks.resize(stacks_.size());
+  facts.stack_lives.resize(stacks_.size());
   std::vector<StackCalls> sums(map_.site_count());
   for (std::uint32_t stack = 0; stack < stacks_.size(); ++stack) {
     const auto& from = stacks_[stack];
@@ -132,6 +133,7 @@ void SiteLives::begin_window(std::uint64_t version) {
     life = {};
     life.live = live;
     life.own_peak_bytes = live.bytes;
+    life.own_peak_blocks = live.blocks;
   }
   for (auto& site : sites_) {
     site.peak_bytes = site.bytes;
@@ -153,6 +155,7 @@ void SiteLives::finish(std::uint64_t version, Facts& facts) {
     to.live_at_end_blocks = life.live.blocks;
     to.live_at_end_bytes = life.live.bytes;
     to.own_peak_bytes = life.own_peak_bytes;
+    facts.stack_lives[stack].own_peak_blocks = life.own_peak_blocks;
   }
   facts.sites.resize(map_.site_count());
   for (std::size_t site = 0; site < sites_.size(); ++site) {

@@ -134,7 +134,13 @@ struct LiveShare {
 struct alignas(64) StackLife {
   LiveShare live;
   std::uint64_t own_peak_bytes;
+  std::uint64_t own_peak_blocks;
   std::uint64_t temporaries;
+
+  void raise(std::uint64_t bytes, std::uint64_t blocks) noexcept {
+    own_peak_blocks = bytes > own_peak_bytes ? blocks : own_peak_blocks;
+    own_peak_bytes = bytes > own_peak_bytes ? bytes : own_peak_bytes;
+  }
 };
 
 // Ordered part: what became of each stack's blocks.
@@ -146,7 +152,7 @@ class SiteLives {
                                         std::uint64_t excess_bytes, std::uint64_t version) noexcept {
     auto& life = stacks_[stack];
     life.live.add(bytes, weight, version);
-    life.own_peak_bytes = life.live.bytes > life.own_peak_bytes ? life.live.bytes : life.own_peak_bytes;
+    life.raise(life.live.bytes, life.live.blocks);
     auto& site = sites_[map_.site_of(stack)];
     site.bytes += bytes;
     site.excess_bytes += excess_bytes;
@@ -156,7 +162,7 @@ class SiteLives {
   // The own peaks with a block that is gone again.
   [[gnu::always_inline]] void raise(std::uint32_t stack, std::uint64_t bytes) noexcept {
     auto& life = stacks_[stack];
-    life.own_peak_bytes = std::max(life.own_peak_bytes, life.live.bytes + bytes);
+    life.raise(life.live.bytes + bytes, life.live.blocks + 1);
     auto& site = sites_[map_.site_of(stack)];
     site.peak_bytes = std::max(site.peak_bytes, site.bytes + bytes);
   }

@@ -31,7 +31,7 @@ SCALARS = {
 }
 # So many rows that Python reads them column by column.
 BY_COLUMN = {
-    "stacks", "series_moments", "path_bins", "thread_bins", "latency_bins", "slow_bins",
+    "stacks", "stack_lives", "series_moments", "path_bins", "thread_bins", "latency_bins", "slow_bins",
     "page_cells", "path_pins",
 }  # fmt: skip
 

@@ -80,6 +80,27 @@ TEST(Peak, OwnPeaksOfSitesThreadsAndStacksAreTheirOwn) {
   EXPECT_EQ(facts.threads[1].peak_live_bytes, 150U);
 }
 
+TEST(Peak, AStacksOwnPeakKnowsItsBlocksAndItsEndHowLongTheyLived) {
+  MemoryTrace trace;
+  trace.malloc(0, 1600, 0x1000, 10, 1);
+  trace.malloc(0, 3200, 0x2000, 20, 1);
+  trace.malloc(0, 4800, 0x3000, 30, 1);
+  trace.free(0, 6400, 0x1000);
+  trace.free(0, 8000, 0x3000);
+  trace.malloc(0, 9600, 0x4000, 15, 1);
+  trace.malloc(0, 11200, 0x5000, 70, 2);  // brief, and its stack's own peak
+  trace.free(0, 12800, 0x5000);
+  trace.malloc(0, 14400, 0x6000, 1, 3, 0);
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.stacks[1].own_peak_bytes, 60U);
+  EXPECT_EQ(facts.stack_lives[1].own_peak_blocks, 3U);
+  EXPECT_EQ(facts.stack_lives[2].own_peak_blocks, 1U);
+  const auto end_ns = facts.timeline.back().time_ns;
+  EXPECT_EQ(end_ns, 14400U);
+  EXPECT_EQ(facts.stack_lives[1].live_at_end_ns, facts.stacks[1].live_at_end_blocks * end_ns - 3216 - 9616);
+  EXPECT_EQ(facts.stack_lives[2].live_at_end_ns, 0U);
+}
+
 TEST(Timeline, ShowsStateAtTheEndOfEachStep) {
   MemoryTrace trace;
   trace.malloc(0, 0, 0x1000, 100, 1, 0);

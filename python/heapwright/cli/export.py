@@ -31,6 +31,10 @@ Table = Annotated[
     str, typer.Option(metavar="NAME", help=f"For parquet: {', '.join(TABLES)}. Without it: event.")
 ]
 
+Anonymize = Annotated[
+    bool, typer.Option("--anonymize", help="Replace all names by hashes, with a key that is not kept.")
+]
+
 
 def export(
     file: options.File,
@@ -44,20 +48,24 @@ def export(
     site: options.SitePattern = "",
     library: options.Library = "",
     debug_root: options.DebugRoot = None,
+    anonymize: Anonymize = False,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Write a trace in another tool's format.
 
-    For pprof, speedscope, Perfetto, flame graphs (folded) and readers of Parquet.
+    For pprof, OpenTelemetry (otlp), DHAT's viewer, speedscope, Perfetto, flame graphs (folded), Parquet.
     """
     form = FORMATS[one_of("format", to, FORMATS)]
     _check_measure(to, form, measure)
     table = _checked_table(to, form, table)
     trace = open_trace(file, debug_root)
     check_answered(trace, measure)
+    if form.unsampled and trace.metadata.sample_mean_bytes:
+        raise InputError(f"--to {to}: not answered from samples: {form.unsampled}; use pprof")
     of_table = f".{table}" if form.write is None else ""
-    target = output or Path(file.with_suffix("").name + of_table + form.suffix)
+    name = "anonymous" if anonymize else file.with_suffix("").name
+    target = output or Path(name + of_table + form.suffix)
     check_output(target, force)
     if target.exists() and target.samefile(file):
         raise InputError(f"{target} is the trace itself; name another file with --output")
@@ -66,6 +74,10 @@ def export(
     chosen = make_filter(trace, from_, until, thread or [], site=site, library=library)
     with progress("reading symbols") as report:
         trace.symbols(report)
+    if anonymize:
+        from heapwright.model.anonymous import AnonymousTrace  # hardly anybody asks
+
+        trace = AnonymousTrace(trace)
     if form.write is None:
         if not chosen.is_everything and table not in FILTERED_TABLES:
             raise InputError(f"filters apply to the tables {' and '.join(FILTERED_TABLES)}, not to {table}")

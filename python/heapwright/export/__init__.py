@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from heapwright.export import folded, perfetto, pprof, speedscope
+from heapwright.export import dhat, folded, otlp, perfetto, pprof, speedscope
 from heapwright.export.parquet import FILTERED_TABLES, write_table
 from heapwright.export.stacks import MEASURES, Source
 
@@ -16,7 +16,10 @@ Write = Callable[[Source, BinaryIO, str], None]
 
 @dataclass(frozen=True)
 class Format:
-    """A format: how to write it, its measures ("" = all), and what opens it."""
+    """A format: how to write it, its measures ("" = all), and what opens it.
+
+    unsampled: why it cannot be written of samples; "" = it can.
+    """
 
     suffix: str
     write: Write | None
@@ -25,11 +28,28 @@ class Format:
     opened_by: str
     timeline_points: int = 512
     slowest_calls: int = 32
+    unsampled: str = ""
 
 
 FORMATS: dict[str, Format] = {
     "parquet": Format(".parquet", None, (), "", "duckdb -c \"select * from '{}' limit 5\""),
     "pprof": Format(".pb.gz", pprof.write, pprof.MEASURES, "", "go tool pprof -top {}"),
+    "otlp": Format(
+        ".otlp",
+        otlp.write,
+        (),
+        "",
+        "curl --data-binary @{} -H 'Content-Type: application/x-protobuf' "
+        "http://localhost:4318/v1development/profiles",
+    ),
+    "dhat": Format(
+        ".dhat.json",
+        dhat.write,
+        (),
+        "",
+        "open {} in valgrind's dh_view.html",
+        unsampled="what each stack held at most is not in them",
+    ),
     "folded": Format(".folded", folded.write, tuple(MEASURES), "bytes", "flamegraph.pl {} > flames.svg"),
     "speedscope": Format(".speedscope.json", speedscope.write, tuple(MEASURES), "", "speedscope {}"),
     "perfetto": Format(

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from heapwright.export.stacks import Frames, Source
-
-NO_STACK = "(no stack was captured)"
+from heapwright.model.sites import NO_STACK
 
 
 def write(source: Source, file: BinaryIO, measure: str) -> None:
@@ -29,7 +28,7 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
 
     sums: dict[str, int] = {}
     for stack, value in source.weights(measure):
-        text = text_of(stack) or NO_STACK
+        text = text_of(stack) or NO_STACK.function
         sums[text] = sums.get(text, 0) + value
     for text in sorted(sums):
         file.write(f"{text} {sums[text]}\n".encode())

@@ -21,7 +21,7 @@ from heapwright.model.symbols import Location, Symbols
 FRAME_TRUNCATED = 0xFFFFFFF0
 FRAME_TABLE_FULL = 0xFFFFFFF1
 
-_NO_STACK = Location("(no stack was captured)", "", 0, False, "")
+NO_STACK = Location("(no stack was captured)", "", 0, False, "")
 _TRUNCATED = Location("(the stack could not be unwound)", "", 0, False, "")
 _TABLE_FULL = Location("(the recorder's stack table was full)", "", 0, False, "")
 MARKS = {FRAME_TRUNCATED: _TRUNCATED, FRAME_TABLE_FULL: _TABLE_FULL}
@@ -204,7 +204,7 @@ def _fallback(stack: int, parents: Sequence[int], frames: Sequence[int], frame_p
         if fallback:
             return fallback
         stack = parents[stack]
-    return (_NO_STACK,)
+    return (NO_STACK,)
 
 
 class _FramePaths:

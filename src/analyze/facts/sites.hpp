@@ -31,6 +31,12 @@ struct SiteFacts {
   std::uint64_t freed = 0;
 };
 
+// What is known of a stack alone, and not of a site. Not of samples.
+struct StackLives {
+  std::uint64_t own_peak_blocks = 0;  // that its own_peak_bytes were in
+  std::uint64_t live_at_end_ns = 0;   // sum over the blocks that live at the end: how long they have lived
+};
+
 // The sizes one site asked for. Percentiles are right within 6.25 %, and exact
 // where all sizes are the same.
 struct SiteSizes {

@@ -84,6 +84,7 @@ class Facts(NamedTuple):
     site_latency: tuple[Latency, ...]
     site_sizes: tuple[SiteSizes, ...]
     stacks: Columns
+    stack_lives: Columns
     lifetimes: LifetimeMap
     temporaries: int
     threads: tuple[ByThread, ...]

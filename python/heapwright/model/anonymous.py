@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""A trace without its names: each is replaced by a hash whose key nobody keeps; the shapes stay."""
+
+from __future__ import annotations
+
+import secrets
+from array import array
+from functools import cached_property
+from hashlib import blake2b
+
+from heapwright.model.records import Metadata, Module, Thread
+from heapwright.model.sites import MARKS, NO_STACK, Site, SiteOptions, Sites
+from heapwright.model.symbols import Location, Symbols
+from heapwright.model.trace import Filter, Progress, Trace
+
+_LETTERS = 10
+_KEPT = frozenset((NO_STACK, *MARKS.values()))
+_ADDRESS_BITS = 32  # a module's, all of one size
+
+
+class Names:
+    """Hashes of names; equal ones of equal names, for as long as this lives."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(16)
+        self._locations: dict[Location, Location] = {}
+
+    def hashed(self, kind: str, name: str) -> str:
+        """The name's hash after what it is a name of; an empty one stays empty."""
+        return f"{kind}_{self._digest(f'{kind} {name}')}" if name else ""
+
+    def location(self, location: Location) -> Location:
+        """The same place, unnamed. Marks say what is missing, and stay."""
+        if location in _KEPT:
+            return location
+        known = self._locations.get(location)
+        if known is None:
+            place = f"{location.file}:{location.line}"
+            known = self._locations[location] = Location(
+                self.hashed("function", location.function),
+                self.hashed("file", location.file),
+                1 + int(self._digest(place), 16) % 0xFFFF if location.line else 0,
+                location.is_inlined,
+                self.hashed("library", location.library),
+            )
+        return known
+
+    def _digest(self, text: str) -> str:
+        return blake2b(text.encode(errors="replace"), key=self._key).hexdigest()[:_LETTERS]
+
+
+class AnonymousTrace(Trace):
+    """The same calls; filters still go by the names."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace.path, trace.debug_root, trace._reading)
+        self._named = trace
+        self._names = Names()
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        named, hashed = self._named.metadata, self._names.hashed
+        program = hashed("program", named.program)
+        return named._replace(
+            program=program,
+            command=program,
+            host=hashed("host", named.host),
+            allocator=hashed("library", named.allocator),
+            process_id=1,
+            parent_process_id=0,
+            start_unix_ns=0,
+            notes=(),
+            unseen=(),
+            unrecorded_processes=(),
+            conditions=(),
+        )
+
+    @cached_property
+    def modules(self) -> tuple[Module, ...]:
+        return tuple(
+            module._replace(
+                start=number << _ADDRESS_BITS,
+                end=(number + 1) << _ADDRESS_BITS,
+                bias=number << _ADDRESS_BITS,
+                path=self._names.hashed("library", module.name),
+                build_id=self._names.hashed("build", module.build_id),
+            )
+            for number, module in enumerate(self._named.modules, 1)
+        )
+
+    @cached_property
+    def threads(self) -> tuple[Thread, ...]:
+        return tuple(
+            thread._replace(thread_id=thread.index + 1, name=self._names.hashed("thread", thread.name))
+            for thread in self._named.threads
+        )
+
+    @cached_property
+    def frame_columns(self) -> dict[str, memoryview]:
+        named = self._named.frame_columns
+        known = len(self._named.modules)
+        places = array(
+            "Q",
+            [
+                (module + 1 if module < known else 0) << _ADDRESS_BITS | number
+                for number, module in enumerate(named["module"])
+            ],
+        )
+        return {**named, "pc": memoryview(places)}
+
+    def symbols(self, progress: Progress | None = None) -> Symbols:
+        return _AnonymousSymbols(self._named.symbols(progress), self._names)
+
+    def sites(self, options: SiteOptions | None = None) -> Sites:
+        named = self._named.sites(options)
+        unnamed = self._names.location
+        sites = tuple(Site(site.number, tuple(map(unnamed, site.path)), site.stack) for site in named)
+        return Sites(
+            named.site_of_stack,
+            sites,
+            lambda frame: tuple(map(unnamed, named.locations(frame))),
+            named.is_whole,
+        )
+
+    def sites_chosen(self, chosen: Filter, sites: SiteOptions | None = None) -> bytes:
+        return self._named.sites_chosen(chosen, sites)
+
+    def stacks_chosen(self, chosen: Filter, sites: SiteOptions | None = None) -> bytes:
+        return self._named.stacks_chosen(chosen, sites)
+
+
+class _AnonymousSymbols(Symbols):
+    def __init__(self, named: Symbols, names: Names) -> None:
+        self._named = named
+        self._names = names
+        self.objects = ()
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+    def library(self, frame: int) -> str:
+        return self._names.hashed("library", self._named.library(frame))
+
+    def locations(self, frame: int) -> list[Location]:
+        return [self._names.location(location) for location in self._named.locations(frame)]
+
+    def is_unnamed(self, frame: int) -> bool:
+        return self._named.is_unnamed(frame)
