@@ -71,6 +71,10 @@ Pace = Annotated[
         "--pace/--no-pace", help="Replay memory as slowly as the program ran; by default up to 10 seconds."
     ),
 ]
+Speed = Annotated[
+    float | None,
+    typer.Option(metavar="TIMES", help="Replay memory so many times as fast as the program ran: 10, 0.5."),
+]
 Sites = Annotated[
     int | None,
     typer.Option(
@@ -97,6 +101,7 @@ def replay(
     quick: Quick = False,
     idle: Idle = 1.0,
     pace: Pace = None,
+    speed: Speed = None,
     limit: Limit = 600.0,
     sites: Sites = None,
     latency: Latency = False,
@@ -109,7 +114,8 @@ def replay(
     wide: options.Wide = False,
 ) -> int:
     """Replay a recording's heap calls on every allocator that is here."""
-    settings = replace(_settings(runs, quick, idle, limit, pace), is_timed=_is_timed(sites, latency))
+    settings = replace(_settings(runs, quick, idle, limit), is_timed=_is_timed(sites, latency))
+    settings = _paced(settings, pace, speed)
     shown = show.Shown(5 if sites is None else sites, latency, kernel)
     output.check_forms(json, md, html, force)
     trace = open_trace(file)
@@ -152,7 +158,17 @@ def _chosen(
     return candidates.with_changes(chosen, [change.text for change in asked])
 
 
-def _settings(runs: int, quick: bool, idle: float, limit: float, pace: bool | None) -> Settings:
+def _paced(settings: Settings, pace: bool | None, speed: float | None) -> Settings:
+    if speed is None:
+        return settings if pace is None else replace(settings, is_paced=pace)
+    if pace is False:
+        raise InputError("--speed says how fast to replay, --no-pace as fast as it goes: give one of them")
+    if not 0.001 <= speed <= 1000:
+        raise InputError("--speed takes 0.001 to 1000")
+    return replace(settings, is_paced=True, speed=speed)
+
+
+def _settings(runs: int, quick: bool, idle: float, limit: float) -> Settings:
     if not 1 <= runs <= 100:
         raise InputError("--runs takes 1 to 100")
     if not 0 <= idle <= 600:
@@ -160,8 +176,8 @@ def _settings(runs: int, quick: bool, idle: float, limit: float, pace: bool | No
     if not 0 < limit <= 86400:
         raise InputError("--limit takes seconds, above 0 and up to 86400")
     if quick:
-        return Settings(1, limit, 0, pace or False, calls=QUICK_CALLS)
-    return Settings(runs, limit, int(idle * 1000), pace)
+        return Settings(1, limit, 0, is_paced=False, calls=QUICK_CALLS)
+    return Settings(runs, limit, int(idle * 1000))
 
 
 def _is_timed(sites: int | None, latency: bool) -> bool | None:

@@ -39,6 +39,7 @@ class Settings:
     calls: of a longer recording a window of so many around its peak; 0: all of it.
 
     is_paced: whether memory is replayed as slowly as the program ran; None: when that takes seconds.
+    speed: how many times as fast as the program then.
     is_timed: whether each operation's time is kept, for sites and functions; None: up to MOST_TIMED of them.
     """
 
@@ -46,6 +47,7 @@ class Settings:
     limit_s: float = 600.0
     idle_ms: int = 1000
     is_paced: bool | None = None
+    speed: float = 1.0
     is_timed: bool | None = None
     calls: int = 0
 
@@ -90,7 +92,7 @@ class Session:
             self._trace.event_count / 2 * (metadata.self_cost_allocation_ns + metadata.self_cost_release_ns)
         )
         threads = min(len(self._trace.threads), machine.describe()["cpus"]) or 1
-        return max(0.1, 1 - cost_ns / threads / max(end.time_ns, 1))
+        return max(0.1, 1 - cost_ns / threads / max(end.time_ns, 1)) / self._settings.speed
 
     def _why_untimed(self) -> str | None:
         """Why no operation's time is kept, empty where nobody wants them; None: each is."""

@@ -218,3 +218,21 @@ def test_settings_of_a_recording_reach_no_file_and_no_shell(
     assert "MALLOC_CONF=prof_prefix:/tmp/x names a file and is not set here" in document["notes"]
     assert document["candidates"][0]["variables"] == {"MALLOC_ARENA_MAX": "1;id"}
     assert document["candidates"][0]["command"] == "MALLOC_ARENA_MAX='1;id' /opt/shop/server"
+
+
+@pytest.mark.parametrize(
+    ("words", "share"), [([], 1), (["--speed", "10"], 0.1), (["--speed", "0.5"], 2), (["--no-pace"], 0)]
+)
+def test_memory_is_replayed_as_fast_as_asked(
+    file: str, capsys: pytest.CaptureFixture[str], words: list[str], share: float
+) -> None:
+    assert run_command(["replay", file, "--on", "glibc", "--runs", "1", "--idle", "0", "--json", *words]) == 0
+    assert json.loads(capsys.readouterr().out)["pace"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize("words", [["--speed", "0"], ["--speed", "nan"], ["--speed", "2", "--no-pace"]])
+def test_a_speed_that_cannot_be_is_one_line(
+    file: str, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    assert run_command(["replay", file, *words]) == 2
+    assert "--speed" in capsys.readouterr().err
