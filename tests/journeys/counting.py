@@ -8,10 +8,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import heapwright
+import jsonschema
 from conftest import build, collector, command
 
 library = build / "lib/libheapwright-count.so"
 folder = Path("/dev/shm")
+SCHEMA = json.loads((Path(heapwright.__file__).parent / "schemas/count-1.json").read_text())
 
 Counted = dict[str, Any]
 
@@ -26,7 +29,13 @@ def count(*line: object, prefix: tuple[str, ...] = (), seconds: int = 120) -> Co
         target, capture_output=True, text=True, check=False, timeout=seconds, env=environment
     )
     assert result.stdout, result.stderr
-    document: Counted = json.loads(result.stdout.splitlines()[-1])
+    return checked(result.stdout.splitlines()[-1])
+
+
+def checked(text: str) -> Counted:
+    """The document, which is as its schema says."""
+    document: Counted = json.loads(text)
+    jsonschema.validate(document, SCHEMA)
     return document
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Counting in processes that run: what is counted is what they called, and they never notice."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from attaching import Attached, Server, changed_code, totals_of
 from conftest import build
-from counting import ask, folder, only
+from counting import ask, checked, folder, only
 
 functions = ("malloc", "calloc", "realloc", "aligned", "new", "free", "delete")
 
@@ -98,7 +97,7 @@ def test_a_killed_attacher_is_healed_by_the_next(server: Server) -> None:
     assert changed_code(server.pid) != []
     result = ask("count", "--pid", str(server.pid), "--for", "0.2", "--json")
     assert result.returncode == 0, result.stderr
-    document = json.loads(result.stdout)
+    document = checked(result.stdout)
     assert document["attach"]["has_healed"]
     assert "put back first" in document["notes"][0]
     assert sum(only(document)["calls"].values()) > 1000

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """heapwright serve while processes count, stop, die and lie."""
 
-import json
 import os
 import random
 import signal
@@ -14,7 +13,7 @@ import urllib.parse
 
 import pytest
 from conftest import command, programs
-from counting import Running, ask
+from counting import Running, ask, checked
 from serving import Series, Served, served
 
 __all__ = ["served"]
@@ -23,7 +22,7 @@ __all__ = ["served"]
 def test_figures_are_those_of_count(served: Served) -> None:
     running = Running("cat")
     pid = str(running.process.pid)
-    (process,) = json.loads(ask("count", "--pid", pid, "--json").stdout)["processes"]
+    (process,) = checked(ask("count", "--pid", pid, "--json").stdout)["processes"]
     series = served.scrape()
     running.end()
     assert series[("heap_calls_total", pid)] == sum(process["calls"].values()) > 0

@@ -6,12 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from heapwright.cli import native_programs
-from heapwright.cli.counted import SCHEMA, Intervals, describe
+from heapwright.cli.counted import Intervals
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.streams import say
 from heapwright.live import show
 from heapwright.live.attached_run import AttachedRun, AttachError
+from heapwright.live.document import describe, make_document
 from heapwright.report import units
 
 
@@ -29,21 +30,15 @@ def count_attached(
         raise InputError(str(error)) from None
     record = describe(counted)
     notes = _notes(process, run)
-    document = {
-        "schema": SCHEMA,
-        "processes": [record],
-        "intervals": intervals.records,
-        "attach": {
+    if as_json:
+        attach = {
             "stopped_ns": run.attached["stopped_ns"],
             "detach_stopped_ns": run.detached["stopped_ns"],
             "threads": run.attached["threads"],
             "patched": run.attached["patched"],
             "has_healed": run.attached["healed"],
-        },
-        "notes": notes,
-    }
-    if as_json:
-        print_json(document)
+        }
+        print_json(make_document([record], intervals.records, notes, attach=attach))
         return
     for note in notes:
         say(note)

@@ -10,7 +10,7 @@ import typer
 from heapwright.cli import native_programs
 from heapwright.cli.arguments import parse_time
 from heapwright.cli.attached_count import attached_only, count_attached
-from heapwright.cli.counted import SCHEMA, Intervals, describe
+from heapwright.cli.counted import Intervals
 from heapwright.cli.errors import InputError
 from heapwright.cli.options import Wide
 from heapwright.cli.output import hint, make_console, print_json
@@ -18,6 +18,7 @@ from heapwright.cli.streams import say
 from heapwright.live import counted_run, show
 from heapwright.live.choice import page_or_process
 from heapwright.live.counted_run import Counted, CountedRun
+from heapwright.live.document import describe, make_document
 from heapwright.live.page import Page, PageError
 
 _LEAST_INTERVAL_NS = 10**8
@@ -83,14 +84,13 @@ def _run(command: list[str], interval_s: float, as_json: bool, wide: bool) -> in
         raise InputError(f"cannot start {command[0]}: {(error.strerror or str(error)).lower()}") from None
     code = run.wait(interval_s, intervals)
     counted = run.pages()
-    document = {
-        "schema": SCHEMA,
-        "exit_code": code,
-        "wall_ns": run.wall_ns,
-        "processes": [describe(one) for one in counted if one.page.calls],
-        "intervals": intervals.records,
-        "notes": [] if counted else [counted_run.why_nothing_was_counted()],
-    }
+    document = make_document(
+        [describe(one) for one in counted if one.page.calls],
+        intervals.records,
+        [] if counted else [counted_run.why_nothing_was_counted()],
+        exit_code=code,
+        wall_ns=run.wall_ns,
+    )
     if as_json:
         print_json(document)
     else:
@@ -116,7 +116,7 @@ def _print(document: dict[str, Any], wide: bool) -> None:
 def _show_running(page: Page, as_json: bool, wide: bool) -> None:
     record = describe(Counted(page, True))
     if as_json:
-        print_json({"schema": SCHEMA, "processes": [record]})
+        print_json(make_document([record]))
         return
     show.show_process(record, make_console(wide))
     hint(f"heapwright top {page.process}")

@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, Protocol
 
 from heapwright.cli.streams import say
 from heapwright.live import figures, show
 from heapwright.live.counted_run import Counted
-from heapwright.live.page import Calls
 from heapwright.report import units
-
-SCHEMA = "heapwright.count/1"
 
 
 class Run(Protocol):
@@ -63,23 +59,3 @@ class Intervals:
 
 def _live(count: int, is_change: bool) -> str:
     return f"live {show.size(count, '+')}" if is_change else f"{show.size(count)} live"
-
-
-def describe(counted: Counted) -> dict[str, Any]:
-    """One image's totals as plain data."""
-    calls = counted.page.calls
-    assert calls is not None
-    return {
-        "process": counted.page.process,
-        "generation": counted.page.generation,
-        "is_running": counted.is_running,
-        "wall_ns": _wall_ns(calls, counted.is_running),
-        **figures.describe(calls),
-    }
-
-
-def _wall_ns(calls: Calls, is_running: bool) -> int | None:
-    """Of counting. None: it ended in a way that noted no moment."""
-    if calls.ended_ns:
-        return calls.ended_ns - calls.started_ns
-    return time.monotonic_ns() - calls.started_ns if is_running else None

@@ -20,6 +20,7 @@ from heapwright.cli.output import hint, make_console, print_json
 from heapwright.cli.streams import say
 from heapwright.live import figures, rates, show
 from heapwright.live.choice import choose
+from heapwright.live.document import describe_calls
 from heapwright.live.page import PageError
 from heapwright.live.pages import Found, find_pages
 from heapwright.report import units
@@ -103,7 +104,7 @@ class _Look:
         if calls:
             difference = rates.lately(self._process, self._last, now)
             lately = calls if difference is None or self._process in backwards else difference
-            document["process"] = figures.describe(calls)
+            document["process"] = describe_calls(calls)
             document["lately"] = {"calls": lately.by_function, "sizes": figures.size_rows(lately.sizes)}
         self._last = now
         return document

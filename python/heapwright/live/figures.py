@@ -131,33 +131,3 @@ def _timings_between(earlier: Timings, later: Timings) -> Timings:
         later.slow_ns - earlier.slow_ns,
         tuple(new - old for old, new in zip(earlier.bins, later.bins, strict=True)),
     )
-
-
-def describe(calls: Calls) -> dict[str, Any]:
-    """The totals as plain data."""
-    made = sum(calls.by_function[name] for name in MAKING)
-    released = sum(calls.by_function[name] for name in RELEASING)
-    return {
-        "program": calls.program,
-        "allocator": calls.allocator,
-        "has_own_malloc": calls.has_own_malloc,
-        "is_attached": calls.is_attached,
-        "calls": dict(calls.by_function),
-        "failed": calls.failed,
-        "null_releases": calls.null_releases,
-        "made_blocks": made_blocks(calls),
-        "released_blocks": released_blocks(calls),
-        "live_blocks": live_blocks(calls),
-        "requested_bytes": calls.requested_bytes,
-        "usable_bytes": None if calls.has_unknown_usable else calls.usable_bytes,
-        "released_bytes": None if calls.has_unknown_usable else calls.released_bytes,
-        "live_bytes": live_bytes(calls),
-        "threads_begun": calls.threads_begun,
-        "threads_ended": calls.threads_ended,
-        "timed_one_in": calls.mean_stride,
-        "slow_from_ns": calls.slow_from_ns,
-        "making": estimate(calls.making, made),
-        "releasing": estimate(calls.releasing, released),
-        "sizes": size_rows(calls.sizes),
-        "calls_while_reading": calls.calls_while_reading,
-    }

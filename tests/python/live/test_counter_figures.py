@@ -7,6 +7,7 @@ import random
 import pytest
 from counter_page_bytes import make_page, parse, put, table_at
 from heapwright.live import figures, rates
+from heapwright.live.document import describe_calls
 from heapwright.live.layout import BIN_COUNT, CONSTANTS
 from heapwright.live.page import Calls, Timings
 from heapwright.model.native import counters_bin_of
@@ -110,4 +111,4 @@ def test_unknown_usable_sizes_are_unknown() -> None:
     calls = parse(bytes(page)).calls
     assert calls is not None
     assert figures.live_bytes(calls) is None
-    assert figures.describe(calls)["usable_bytes"] is None
+    assert describe_calls(calls)["usable_bytes"] is None

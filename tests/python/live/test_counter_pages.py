@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from counter_page_bytes import make_page, parse, put, table_at, write
 from heapwright.live import figures, pages
+from heapwright.live.document import describe_calls
 from heapwright.live.layout import BIN_COUNT, CONSTANTS, FIELDS, bin_edges
 from heapwright.live.page import MAX_PAGE_BYTES, PageError, UnfinishedPageError, parse_page, read_page
 from heapwright.live.processes import has_mapped
@@ -89,7 +90,7 @@ def test_damaged_pages_are_refused_in_one_line_or_read(data: st.DataObject) -> N
         assert "\n" not in str(error)
     else:
         if calls is not None:
-            figures.describe(calls)
+            describe_calls(calls)
 
 
 @given(st.sampled_from(sorted(FIELDS["calls"])), st.integers(0, 2**64 - 1))

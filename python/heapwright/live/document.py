@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""What counters say of processes, as plain data: heapwright.count/1."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from heapwright.live import figures
+from heapwright.live.counted_run import Counted
+from heapwright.live.layout import FUNCTIONS, MAKING, RELEASING
+from heapwright.live.page import Calls
+from heapwright.report.columns import Column, Many, Record, record
+
+SCHEMA = "heapwright.count/1"
+_ESTIMATED = "Estimated from the timed calls; null: fewer than 30 were."
+
+
+def _known(value: int, calls: Calls) -> int | None:
+    return None if calls.has_unknown_usable else value
+
+
+def _timing(part: str, functions: Sequence[str]) -> Any:
+    return lambda calls, _: figures.estimate(
+        getattr(calls, part), sum(calls.by_function[name] for name in functions)
+    )
+
+
+TIMING = (
+    Column("calls"),
+    Column("timed_calls"),
+    Column("mean_ns", "maybe", about=_ESTIMATED),
+    Column("time_ns", "maybe", about=_ESTIMATED),
+    Column("time_error_ns", "maybe", about="The truth lies within this of time_ns 19 times in 20."),
+    Column(
+        "p50_ns",
+        "maybe",
+        about="The upper edge of its bin, up to a quarter wide; null: too few beyond it.",
+    ),
+    Column("p99_ns", "maybe"),
+    Column("p999_ns", "maybe"),
+    Column("slow_calls", "maybe", about=_ESTIMATED),
+    Column("slow_ns", "maybe", about=_ESTIMATED),
+)
+SIZE = (Column("from_bytes"), Column("to_bytes", about="Inclusive."), Column("requests"))
+CALLS = (
+    Column("program", "text"),
+    Column("allocator", "text", about="The file that malloc comes from; empty: not known."),
+    Column("has_own_malloc", "flag", about="The program has a malloc of its own, whose calls are not seen."),
+    Column("is_attached", "flag", about="Counting began while the process ran."),
+    Column(
+        "calls", tuple(Column(name) for name in FUNCTIONS), value=lambda calls, _: dict(calls.by_function)
+    ),
+    Column("failed"),
+    Column("null_releases", about="Not among the calls."),
+    Column("made_blocks", value=lambda calls, _: figures.made_blocks(calls)),
+    Column("released_blocks", value=lambda calls, _: figures.released_blocks(calls)),
+    Column(
+        "live_blocks",
+        "signed",
+        value=lambda calls, _: figures.live_blocks(calls),
+        about="A change since counting began where is_attached, or generation is above 0.",
+    ),
+    Column("requested_bytes"),
+    Column("usable_bytes", "maybe", value=lambda calls, _: _known(calls.usable_bytes, calls)),
+    Column("released_bytes", "maybe", value=lambda calls, _: _known(calls.released_bytes, calls)),
+    Column(
+        "live_bytes",
+        "maybe_signed",
+        value=lambda calls, _: figures.live_bytes(calls),
+        about="As live_blocks.",
+    ),
+    Column("threads_begun"),
+    Column("threads_ended", about="Not seen, and 0, where is_attached."),
+    Column("timed_one_in", value="mean_stride"),
+    Column("slow_from_ns"),
+    Column("making", TIMING, value=_timing("making", MAKING)),
+    Column("releasing", TIMING, value=_timing("releasing", RELEASING)),
+    Column("sizes", Many(SIZE), value=lambda calls, _: figures.size_rows(calls.sizes)),
+    Column("calls_while_reading", about="0: all values are of one moment."),
+)
+IMAGE = (
+    Column("process", value="page.process"),
+    Column("generation", value="page.generation", about="Forks since the program was executed."),
+    Column("is_running", "flag"),
+    Column(
+        "wall_ns", "maybe", value=lambda counted, _: _wall_ns(counted), about="Null: nobody noted its end."
+    ),
+)
+INTERVAL = (
+    Column("time_ns", about="Since counting began."),
+    Column("calls_per_s", "number"),
+    Column("requested_bytes_per_s", "number"),
+    Column("live_bytes", "signed", about="Of the processes that still run and tell."),
+    Column("processes"),
+)
+ATTACH = (
+    Column("stopped_ns", about="How long all threads stood still."),
+    Column("detach_stopped_ns"),
+    Column("threads"),
+    Column("patched", Many("text"), about="Functions, as the linker has them."),
+    Column("has_healed", "flag", about="An earlier attach had been killed, and was put right."),
+)
+DOCUMENT = (
+    Column("exit_code", "maybe_signed", about="As a shell has it; null: count did not start the program."),
+    Column("wall_ns", "maybe", about="Of the program that count started."),
+    Column("processes", Many((*IMAGE, *CALLS)), about="Every image, also those that an exec replaced."),
+    Column("intervals", Many(INTERVAL)),
+    Column("attach", "attach"),
+    Column("notes", Many("text")),
+)
+
+
+def describe_calls(calls: Calls) -> Record:
+    """The totals of one image."""
+    return record(CALLS, calls, {})
+
+
+def describe(counted: Counted) -> Record:
+    """The same, and which image it is."""
+    calls = counted.page.calls
+    assert calls is not None
+    return record(IMAGE, counted, {}) | describe_calls(calls)
+
+
+def make_document(
+    processes: Sequence[Record],
+    intervals: Sequence[Record] = (),
+    notes: Sequence[str] = (),
+    *,
+    exit_code: int | None = None,
+    wall_ns: int | None = None,
+    attach: Record | None = None,
+) -> Record:
+    """All that count prints."""
+    return {
+        "schema": SCHEMA,
+        "exit_code": exit_code,
+        "wall_ns": wall_ns,
+        "processes": list(processes),
+        "intervals": list(intervals),
+        "attach": attach,
+        "notes": list(notes),
+    }
+
+
+def _wall_ns(counted: Counted) -> int | None:
+    """Of counting."""
+    calls = counted.page.calls
+    assert calls is not None
+    if calls.ended_ns:
+        return calls.ended_ns - calls.started_ns
+    return time.monotonic_ns() - calls.started_ns if counted.is_running else None
