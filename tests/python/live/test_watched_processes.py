@@ -74,6 +74,22 @@ def test_a_page_that_was_not_to_be_read_meanwhile_is_no_new_one(shm: Folder) -> 
     assert requested(watched.look()) == 101
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_another_users_page_is_counted_as_unread() -> None:
+    path = pages.FOLDER / f"heapwright-{os.getpid()}.calls"  # where everybody may look
+    write(path, own_page(100))
+    path.chmod(0o600)
+    child = os.fork()
+    if child == 0:
+        os.seteuid(65534)
+        look = Watch().look()
+        told = [seen.process for seen in look.processes]
+        os._exit(0 if os.getppid() not in told and any(path.name in one for one in look.problems) else 1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    path.unlink()
+    assert code == 0
+
+
 def test_a_new_image_begins_at_zero(shm: Folder) -> None:
     watched = Watch()
     shm.put(own_page(100))
