@@ -13,7 +13,7 @@ import urllib.parse
 
 import pytest
 from conftest import command, programs
-from counting import Running, ask, checked
+from counting import Running, ask, checked, library
 from serving import Series, Served, served
 
 __all__ = ["served"]
@@ -113,6 +113,16 @@ def test_a_page_that_is_cut_and_scribbled_on_meanwhile_harms_no_other(served: Se
     assert failures == []
 
 
+def test_processes_that_come_and_go_meanwhile_harm_no_scrape(served: Served) -> None:
+    script = f"export LD_PRELOAD={library}; i=0; while [ $i -lt 150 ]; do /bin/true; i=$((i+1)); done"
+    with subprocess.Popen(["/bin/sh", "-c", script]) as shell:
+        scrapes = 0
+        while shell.poll() is None:
+            assert ("heapwright_unread_pages", "") in served.scrape()
+            scrapes += 1
+    assert scrapes > 1
+
+
 def test_pages_that_cannot_be_read_are_counted(served: Served) -> None:
     running = Running("cat")
     with running.path.open("r+b") as file:
@@ -159,7 +169,7 @@ def test_it_ends_by_control_c_and_warns_of_open_ports() -> None:
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("http://0.0.0.0:")
-        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=20)[1]
     assert process.returncode == 0

@@ -58,6 +58,7 @@ def serve(
         sys.stdout.write(client.generate_latest(registry).decode())
         return
     server = _listen(host, port, registry)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # until somebody waits for them
     _say_where(server, len(watch.look().processes), json)
     gc.enable()  # other commands end before it matters
     _run(server)
@@ -89,16 +90,17 @@ def _say_where(server: WSGIServer, processes: int, as_json: bool) -> None:
     sys.stdout.flush()
     if not ip_address(str(server.server_address[0])).is_loopback:
         say("anybody who reaches this port can read names of programs and their figures")
-    hint("heapwright serve --dashboard > dashboard.json, for Grafana")
+    if processes:
+        hint("heapwright serve --dashboard > dashboard.json, for Grafana")
+    else:
+        hint("heapwright count -- PROGRAM starts a process with counters")
 
 
 def _run(server: WSGIServer) -> None:
-    """Until Ctrl-C or SIGTERM, both of which are the way to end it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
+    """Until Ctrl-C or SIGTERM, both of which are the way to end it. A second one changes nothing."""
     thread = threading.Thread(target=server.serve_forever, name="serve")
     thread.start()
     signal.sigwait(_ENDINGS)
     server.shutdown()
     thread.join()
     server.server_close()
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
