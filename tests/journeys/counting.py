@@ -14,7 +14,7 @@ from conftest import build, collector, command
 
 library = build / "lib/libheapwright-count.so"
 folder = Path("/dev/shm")
-SCHEMA = json.loads((Path(heapwright.__file__).parent / "schemas/count-1.json").read_text())
+SCHEMAS = Path(heapwright.__file__).parent / "schemas"
 
 Counted = dict[str, Any]
 
@@ -33,9 +33,10 @@ def count(*line: object, prefix: tuple[str, ...] = (), seconds: int = 120) -> Co
 
 
 def checked(text: str) -> Counted:
-    """The document, which is as its schema says."""
+    """The document of count or top, which is as its schema says."""
     document: Counted = json.loads(text)
-    jsonschema.validate(document, SCHEMA)
+    command = document["schema"].removeprefix("heapwright.").replace("/", "-")
+    jsonschema.validate(document, json.loads((SCHEMAS / f"{command}.json").read_text()))
     return document
 
 

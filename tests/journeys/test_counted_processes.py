@@ -2,7 +2,6 @@
 """Pages of counters while their process lives, ends, is killed or replaced; top beside the kernel."""
 
 import fcntl
-import json
 import os
 import pty
 import select
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from conftest import build, command, programs
-from counting import Running, ask, folder, library
+from counting import Running, ask, checked, folder, library
 
 
 def test_the_page_is_its_owners_and_goes_with_the_process() -> None:
@@ -110,7 +109,7 @@ def test_resident_and_live_memory_of_top_are_the_kernels_and_the_programs() -> N
     running = Running("/usr/bin/python3.11", "-S", "-E", "-c", script)
     assert running.process.stdout is not None
     running.process.stdout.readline()
-    document = json.loads(ask("top", str(running.process.pid), "--json", "--interval", "0.2").stdout)
+    document = checked(ask("top", str(running.process.pid), "--json", "--interval", "0.2").stdout)
     (row,) = document["processes"]
     rollup = Path(f"/proc/{running.process.pid}/smaps_rollup").read_text()
     resident = next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Rss:"))
@@ -142,7 +141,7 @@ def test_our_heaps_own_page_is_shown_beside_the_calls() -> None:
         deadline = time.monotonic() + 20
         while not (folder / f"heapwright-{process.pid}").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
-        document = json.loads(ask("top", str(process.pid), "--json", "--interval", "0.2").stdout)
+        document = checked(ask("top", str(process.pid), "--json", "--interval", "0.2").stdout)
         process.communicate()
     (row,) = document["processes"]
     assert row["contended_per_s"] == 0
@@ -205,7 +204,7 @@ def test_redis_holds_as_much_as_it_says_itself(tmp_path: Path) -> None:
     used = next(
         int(line[12:]) for line in redis("info", "memory").splitlines() if line.startswith("used_memory:")
     )
-    document = json.loads(ask("top", str(running.process.pid), "--json", "--interval", "0.2").stdout)
+    document = checked(ask("top", str(running.process.pid), "--json", "--interval", "0.2").stdout)
     running.end()
     (row,) = document["processes"]
     assert row["program"] == "redis-server"

@@ -23,10 +23,10 @@ from heapwright.live.choice import choose
 from heapwright.live.document import describe_calls
 from heapwright.live.page import PageError
 from heapwright.live.pages import Found, find_pages
+from heapwright.live.top_document import SCHEMA
 from heapwright.report import units
 from heapwright.terminal.columns import Columns
 
-SCHEMA = "heapwright.top/1"
 _LEAST_INTERVAL_NS = 10**8
 
 Wanted = Annotated[str, typer.Argument(metavar="[PID|NAME]", help="One process; without it all of them.")]

@@ -44,14 +44,13 @@ TIMING = (
     Column("slow_ns", "maybe", about=_ESTIMATED),
 )
 SIZE = (Column("from_bytes"), Column("to_bytes", about="Inclusive."), Column("requests"))
+FUNCTION_CALLS = tuple(Column(name) for name in FUNCTIONS)
 CALLS = (
     Column("program", "text"),
     Column("allocator", "text", about="The file that malloc comes from; empty: not known."),
     Column("has_own_malloc", "flag", about="The program has a malloc of its own, whose calls are not seen."),
     Column("is_attached", "flag", about="Counting began while the process ran."),
-    Column(
-        "calls", tuple(Column(name) for name in FUNCTIONS), value=lambda calls, _: dict(calls.by_function)
-    ),
+    Column("calls", FUNCTION_CALLS, value=lambda calls, _: dict(calls.by_function)),
     Column("failed"),
     Column("null_releases", about="Not among the calls."),
     Column("made_blocks", value=lambda calls, _: figures.made_blocks(calls)),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of count --json, made from the document's columns.
+"""The JSON schemas of count --json and top --json, made from the documents' columns.
 
-`python -m heapwright.live.schema` prints it; schemas/count-1.json is that text.
+`python -m heapwright.live.schema count` prints one; schemas/count-1.json is that text.
 """
 
 from __future__ import annotations
@@ -10,35 +10,50 @@ import json
 import sys
 from typing import Any
 
-from heapwright.live.document import ATTACH, DOCUMENT, SCHEMA
+from heapwright.live import document, top_document
 from heapwright.report.schema import object_of
 
+_DEFINITIONS = {
+    "count": {"type": "integer", "minimum": 0},
+    "signed": {"type": "integer"},
+    "maybe": {"type": ["number", "null"], "minimum": 0},
+    "maybe_signed": {"type": ["integer", "null"]},
+}
 
-def schema() -> dict[str, Any]:
-    """The whole document's."""
-    own = object_of(DOCUMENT)
+
+def count_schema() -> dict[str, Any]:
+    """Of count's whole document."""
+    attach = {"attach": {"anyOf": [object_of(document.ATTACH), {"type": "null"}]}}
+    return _schema("count", document.SCHEMA, object_of(document.DOCUMENT), _DEFINITIONS | attach)
+
+
+def top_schema() -> dict[str, Any]:
+    """Of top's. What is told of one process is there where one was named."""
+    own = object_of((*top_document.DOCUMENT, *top_document.OF_ONE))
+    own["required"] = object_of(top_document.DOCUMENT)["required"]
+    return _schema("top", top_document.SCHEMA, own, _DEFINITIONS)
+
+
+def _schema(command: str, name: str, own: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA,
-        "title": "What heapwright count --json prints",
+        "$id": name,
+        "title": f"What heapwright {command} --json prints",
         "description": "Times are nanoseconds. No field is renamed or dropped within version 1.",
         **own,
-        "properties": {"schema": {"const": SCHEMA}, **own["properties"]},
+        "properties": {"schema": {"const": name}, **own["properties"]},
         "required": ["schema", *own["required"]],
-        "$defs": {
-            "count": {"type": "integer", "minimum": 0},
-            "signed": {"type": "integer"},
-            "maybe": {"type": ["number", "null"], "minimum": 0},
-            "maybe_signed": {"type": ["integer", "null"]},
-            "attach": {"anyOf": [object_of(ATTACH), {"type": "null"}]},
-        },
+        "$defs": definitions,
     }
 
 
-def as_text() -> str:
+SCHEMAS = {"count": count_schema, "top": top_schema}
+
+
+def as_text(command: str) -> str:
     """As it is kept."""
-    return json.dumps(schema(), indent=1) + "\n"
+    return json.dumps(SCHEMAS[command](), indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(as_text())
+    sys.stdout.write(as_text(sys.argv[1]))

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""What top says, as plain data: heapwright.top/1."""
+
+from __future__ import annotations
+
+from heapwright.live.document import CALLS, FUNCTION_CALLS, SIZE
+from heapwright.report.columns import Column, Many
+
+SCHEMA = "heapwright.top/1"
+_LATELY = "Since the last look, or all where there was none; null: ran backwards, or not counted."
+ROW = (
+    Column("process"),
+    Column("program", "text"),
+    Column("threads", about="That live."),
+    Column("resident_bytes"),
+    Column("contended_per_s", "maybe", about="Of libheapwright.so's locks."),
+    Column("calls_per_s", "maybe", about=_LATELY),
+    Column("requested_bytes_per_s", "maybe", about=_LATELY),
+    Column("live_blocks", "maybe_signed"),
+    Column("live_bytes", "maybe_signed"),
+    Column("overhead", "maybe", about="resident_bytes by live_bytes."),
+    Column(
+        "mean_ns", "maybe", about="Of the timed calls, lately; of the whole life where these are too few."
+    ),
+    Column("p99_ns", "maybe"),
+)
+LATELY = (Column("calls", FUNCTION_CALLS), Column("sizes", Many(SIZE)))
+DOCUMENT = (
+    Column("interval_ns", about="Between the two looks."),
+    Column("processes", Many(ROW), about="The largest first, by --sort."),
+    Column("problems", Many("text"), about="Pages that are not told of, and why."),
+)
+# Of the one process that was named.
+OF_ONE = (Column("process", CALLS), Column("lately", LATELY))
