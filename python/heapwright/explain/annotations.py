@@ -81,6 +81,12 @@ class Annotations:
     def marks(self) -> list[Mark]:
         return marks_of(self.ask(_MARKS))
 
+    def add_column(self, table: str, column: str, numbers: Sequence[int]) -> None:
+        """A table of one column; at once, as rows one by one take long."""
+        self._connection.execute(
+            f"create table {table} as select unnest(?::ubigint[]) as {column}", [list(numbers)]
+        )
+
     def add_table(self, name: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """`columns` as in SQL's create table."""
         self._connection.execute(f"create table {name} ({columns})")

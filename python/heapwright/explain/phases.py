@@ -9,7 +9,7 @@ from operator import attrgetter
 from heapwright.explain.annotations import Annotations, Mark, has_any, named
 from heapwright.explain.question import Question
 from heapwright.explain.report import Report
-from heapwright.model import Facts
+from heapwright.model import Facts, Filter
 from heapwright.model.trace import KIND_NAMES, Trace
 from heapwright.report.columns import Column, Table
 
@@ -19,8 +19,8 @@ _COSTS = f"""
 select phase.number, count(*), sum(event.size), coalesce(sum(event.duration_ns), 0) from event join phase
 on event.thread = phase.thread and event.begin_ns >= phase.begin_ns and event.begin_ns < phase.end_ns
 where event.address <> 0 and event.kind in {_ALLOCATIONS!r}
-group by phase.number
 """
+_COUNTED = "and event.stack in (select stack from counted)"
 
 _MOST_RUNS = 400  # that are told one by one
 
@@ -69,13 +69,19 @@ def has_phases(facts: Facts) -> bool:
     return has_any(facts, "phase_begin")
 
 
-def runs_of(trace: Trace) -> list[Phase]:
-    """Each run of each phase with what it cost, in order within each thread. Reads the trace twice."""
+def runs_of(trace: Trace, chosen: Filter | None = None) -> list[Phase]:
+    """Each run of each phase with what it cost, in order within each thread. Reads the trace twice.
+
+    chosen: by its sites and libraries.
+    """
     annotations = Annotations(trace)
     phases = phases_of(annotations.marks(), trace.end.time_ns)
     rows = [(number, run.thread, run.begin_ns, run.end_ns) for number, run in enumerate(phases)]
     annotations.add_table("phase", "number bigint, thread ubigint, begin_ns ubigint, end_ns ubigint", rows)
-    for number, allocations, requested_bytes, allocator_ns in annotations.ask(_COSTS):
+    passes = trace.stacks_chosen(chosen) if chosen is not None else b""
+    annotations.add_column("counted", "stack", [stack for stack, counts in enumerate(passes) if counts])
+    query = f"{_COSTS} {_COUNTED if passes else ''} group by phase.number"
+    for number, allocations, requested_bytes, allocator_ns in annotations.ask(query):
         phase = phases[number]
         phase.allocations, phase.requested_bytes = allocations, int(requested_bytes)
         phase.allocator_ns = int(allocator_ns)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from heapwright.gate.limits import FIGURES, KINDS, PROGRAM, SITE
 
 TIGHTEN_BELOW = 0.1  # with two_sided = true: how far below its limit a figure may be
-_TOP_KEYS = (*KINDS, "ignore", "suppressions", "two_sided", "toolchain")
+_TOP_KEYS = (*KINDS, "ignore", "only", "suppressions", "two_sided", "toolchain")
 _RULE_KEYS = ("two_sided", "reason", "optional")
 _SITES = "sites"
 SITE_FIGURES = ("calls", "bytes", "peak_live_bytes")
@@ -47,12 +47,16 @@ class Rule(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """A file, for one toolchain. known_sites: what they cost when the limits were accepted, by name."""
+    """A file, for one toolchain. known_sites: what they cost when the limits were accepted, by name.
+
+    ignore, only: libraries whose call sites do not count, or alone count; empty: all do.
+    """
 
     rules: tuple[Rule, ...]
     ignore: tuple[str, ...]
     suppressions: tuple[str, ...]
     known_sites: Known
+    only: tuple[str, ...] = ()
 
 
 def parse(text: str, toolchain: str = "") -> Budget:
@@ -84,6 +88,7 @@ def parse(text: str, toolchain: str = "") -> Budget:
         _texts(whole, "ignore"),
         _texts(whole, "suppressions"),
         _known_sites(known),
+        _texts(whole, "only"),
     )
 
 

@@ -51,7 +51,8 @@ class _Reading:
         self._trace = trace
         self._budget = budget
         self._progress = progress
-        self._chosen = Filter(library=_all_but(budget.ignore))
+        _check_loaded(trace, budget.only)
+        self._chosen = Filter(library=_counted(budget.ignore, budget.only))
         self._whole = self._facts(self._chosen)
         suppressed = stacks_suppressed(trace, budget.suppressions) if self._wants("live_at_end") else b""
         self._is_suppressed = suppressed or bytes(len(trace.stack_columns["frame"]))
@@ -183,9 +184,10 @@ class _Reading:
         return self._of_program(self._facts(self._chosen._replace(threads=threads)))
 
     def _phases(self) -> list[phases.Phase]:
-        if not phases.has_phases(self._whole):
+        # Facts of some libraries alone do not tell of marks.
+        if self._chosen.is_everything and not phases.has_phases(self._whole):
             return []
-        return phases.runs_of(self._trace)
+        return phases.runs_of(self._trace, self._chosen)
 
     def _costs(self) -> list[SiteCost]:
         """Of functions, as names of sites outlive a change."""
@@ -243,8 +245,15 @@ def _wildcard(pattern: str) -> str:
     return ".*".join(map(re.escape, pattern.split("*")))
 
 
-def _all_but(libraries: Sequence[str]) -> str:
-    """A pattern that finds all other libraries; empty where none is ignored."""
-    if not libraries:
-        return ""
-    return f"^(?!(?:{'|'.join(map(_wildcard, libraries))})$)"
+def _check_loaded(trace: Trace, libraries: Sequence[str]) -> None:
+    """A typing error counts nothing, and nothing is within all limits."""
+    names = {module.name for module in trace.modules}
+    for library in libraries:
+        if not any(re.fullmatch(_wildcard(library), name) for name in names):
+            raise BudgetError(f"only: no library {library} was loaded; see heapwright info {trace.path}")
+
+
+def _counted(ignore: Sequence[str], only: Sequence[str]) -> str:
+    """A pattern that finds the libraries whose call sites count; empty where all do."""
+    left_out, kept = ("|".join(map(_wildcard, libraries)) for libraries in (ignore, only))
+    return (f"^(?!(?:{left_out})$)" if ignore else "") + (f"^(?:{kept})$" if only else "")
