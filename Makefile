@@ -13,7 +13,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include cmake -
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test check wheel bench bench-heap bench-parts bench-peers sweep mutants fuzz docs clean
+.PHONY: help setup setup-test build run test check wheel bench bench-heap bench-parts bench-peers sweep aarch64 mutants fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -94,6 +94,13 @@ bench-peers: ## build current mimalloc, snmalloc, rpmalloc, jemalloc for the lab
 sweep: setup-test ## run every program of /usr/bin under the heap and under the recorder
 	@$(MAKE) --no-print-directory build TESTS=ON
 	@.venv/bin/python tools/sweep_programs.py
+
+aarch64: ## build the heap and the parts for aarch64, and run their units in an emulator
+	@tools/setup.sh run && tools/setup.sh aarch64
+	@mkdir -p build; cmake -S . -B build/aarch64 -G Ninja --toolchain cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DHEAPWRIGHT_HEAP_ONLY=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+	@cmake --build build/aarch64 -j $(JOBS) -- --quiet
+	@ctest --test-dir build/aarch64 -j $(JOBS) --timeout 600 --output-on-failure --progress
 
 mutants: setup-test ## plant the faults of tests/mutants/ one by one; each must turn a test red
 	@$(MAKE) --no-print-directory build TESTS=ON

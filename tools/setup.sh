@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# setup.sh run|test|bench: sees to it that the packages of tools/debian-packages.txt
+# setup.sh run|test|bench|aarch64: sees to it that the packages of tools/debian-packages.txt
 # are there. Root: installs what is missing. Anyone else: one line that says
 # what to install, exit code 2. Quick when nothing is missing.
 set -euo pipefail

@@ -35,7 +35,7 @@ inline long create_page(const PageName& name) noexcept {
 }
 
 inline long remove_page(const PageName& name) noexcept {
-  return platform::raw_syscall(SYS_unlink, platform::raw_argument(name.text));
+  return platform::raw_syscall(SYS_unlinkat, AT_FDCWD, platform::raw_argument(name.text));
 }
 
 // Field 22 of a /proc/PID/stat; the name before it, in parentheses, may hold anything. 0: not known.

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <time.h>
+#if defined(__x86_64__)
 #include <x86intrin.h>
+#endif
 
 #include <cstdint>
 
@@ -12,10 +14,12 @@ namespace heapwright::platform {
 
 // Not serializing: a few cycles of the call may leak across its edges, which
 // is below the 4 ns resolution that a trace keeps.
-inline std::uint64_t read_ticks(bool is_tsc) noexcept {
+inline std::uint64_t read_ticks([[maybe_unused]] bool is_tsc) noexcept {
+#if defined(__x86_64__)
   if (is_tsc) [[likely]] {
     return __rdtsc();
   }
+#endif
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);

@@ -7,6 +7,32 @@
 // Defines dlopen. `find_next`, an extern "C" function named without quotes,
 // void*(int* mode) noexcept, gives the dlopen to go on in; it may change the
 // mode. It must be marked gnu::used. At namespace scope, once per library.
+#if defined(__aarch64__)
+#define HEAPWRIGHT_DLOPEN_ENTRY_POINT(find_next) \
+  asm(".text\n"                                  \
+      ".globl dlopen\n"                          \
+      ".type dlopen, %function\n"                \
+      "dlopen:\n"                                \
+      ".cfi_startproc\n"                         \
+      "hint #34\n" /* bti c */                   \
+      "stp x29, x30, [sp, #-32]!\n"              \
+      ".cfi_adjust_cfa_offset 32\n"              \
+      ".cfi_offset 29, -32\n"                    \
+      ".cfi_offset 30, -24\n"                    \
+      "stp x0, x1, [sp, #16]\n"                  \
+      "add x0, sp, #24\n"                        \
+      "bl " #find_next                           \
+      "\n"                                       \
+      "mov x16, x0\n"                            \
+      "ldp x0, x1, [sp, #16]\n"                  \
+      "ldp x29, x30, [sp], #32\n"                \
+      ".cfi_restore 29\n"                        \
+      ".cfi_restore 30\n"                        \
+      ".cfi_adjust_cfa_offset -32\n"             \
+      "br x16\n"                                 \
+      ".cfi_endproc\n"                           \
+      ".size dlopen, .-dlopen\n")
+#else
 #define HEAPWRIGHT_DLOPEN_ENTRY_POINT(find_next) \
   asm(".text\n"                                  \
       ".globl dlopen\n"                          \
@@ -32,3 +58,4 @@
       "jmp *%rax\n"                              \
       ".cfi_endproc\n"                           \
       ".size dlopen, .-dlopen\n")
+#endif

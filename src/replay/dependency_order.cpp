@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "replay/dependency_order.hpp"
 
-#include <emmintrin.h>
 #include <sched.h>
 
 #include <algorithm>
 
 #include "figures/process_figures.hpp"
 #include "platform/clock.hpp"
+#include "platform/pause.hpp"
 
 namespace heapwright::replay {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::uint32_t has_ended = 1;  // a lane's word
 std::uint64_t await_value(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
   for (int look = 0; look < looks; ++look) {
     if (word.load(std::memory_order_acquire) == value) return 0;
-    _mm_pause();
+    platform::pause();
   }
   const auto begin_ns = figures::thread_cpu_ns();
   while (word.load(std::memory_order_acquire) != value) sched_yield();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "replay/recorded_order.hpp"
 
-#include <emmintrin.h>
 #include <time.h>
 
 #include <algorithm>
 
 #include "figures/process_figures.hpp"
 #include "platform/futex.hpp"
+#include "platform/pause.hpp"
 
 namespace heapwright::replay {
 namespace {
@@ -29,7 +29,7 @@ constexpr std::uint32_t may_end = 3;
 void await_change(std::atomic<std::uint32_t>& word, bool looks_on) noexcept {
   for (int look = 0; looks_on && look < looks; ++look) {
     if (word.load(std::memory_order_acquire) != waits) return;
-    _mm_pause();
+    platform::pause();
   }
   std::uint32_t expected = waits;
   if (!word.compare_exchange_strong(expected, sleeps)) return;

@@ -6,14 +6,13 @@
 // interrupted the holder itself, which would wait for itself forever.
 #pragma once
 
-#include <x86intrin.h>
-
 #include <atomic>
 #include <cstdint>
 
 #include "counters/heap_section.hpp"
 #include "heap/base/clock.hpp"
 #include "platform/futex.hpp"
+#include "platform/pause.hpp"
 
 namespace heapwright::heap {
 
@@ -99,7 +98,7 @@ class Lock {
   bool spin() noexcept {
     for (int i = 0; i < 200; ++i) {
       if (is_open() && try_lock()) return true;
-      _mm_pause();
+      platform::pause();
     }
     return false;
   }

@@ -12,6 +12,7 @@
 #include "heap/base/size_class.hpp"
 #include "heap/base/system_pages.hpp"
 #include "platform/futex.hpp"
+#include "platform/new_thread.hpp"
 #include "platform/raw_syscall.hpp"
 
 namespace heapwright::heap {
@@ -44,13 +45,20 @@ char* storage_of(char* mapping) noexcept { return mapping + 3 * part_bytes; }
   for (;;) platform::raw_syscall(SYS_exit, 0);
 }
 
+// The variables of a thread lie below its pointer on x86-64, above it on aarch64.
+#if defined(__aarch64__)
+constexpr std::size_t pointer_at = 1024;
+#else
+constexpr std::size_t pointer_at = part_bytes - 1024;
+#endif
+
 // A thread pointer of its own, which locks know their holder by, with the
-// thread's variable below it where libc's threads have theirs.
+// thread's variable beside it where libc's threads have theirs.
 void* prepare_storage(char* storage) noexcept {
-  auto* pointer = reinterpret_cast<void**>(storage + part_bytes - 1024);
+  auto* pointer = reinterpret_cast<void**>(storage + pointer_at);
   *pointer = pointer;
   char* const place = reinterpret_cast<char*>(pointer) + work.variable_offset;
-  if (place < storage || place >= storage + part_bytes) return nullptr;
+  if (place < storage || place + sizeof(void*) > storage + part_bytes) return nullptr;
   *reinterpret_cast<void**>(place) = work.variable;
   return pointer;
 }
@@ -70,23 +78,7 @@ bool map_parts() noexcept {
 long clone_thread(void* stack_top, void* pointer) noexcept {
   constexpr long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                          CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-  long result = SYS_clone;
-  register long r10 asm("r10") = platform::raw_argument(&thread.alive);
-  register long r8 asm("r8") = platform::raw_argument(pointer);
-  register void (*entry)() asm("r9") = [] { begin(); };
-  asm volatile(
-      "syscall\n\t"
-      "test %%rax, %%rax\n\t"
-      "jnz 1f\n\t"
-      "xor %%ebp, %%ebp\n\t"
-      "and $-16, %%rsp\n\t"
-      "call *%%r9\n\t"
-      "ud2\n"
-      "1:"
-      : "+a"(result)
-      : "D"(flags), "S"(stack_top), "d"(&thread.alive), "r"(r10), "r"(r8), "r"(entry)
-      : "rcx", "r11", "memory");
-  return result;
+  return platform::new_thread(flags, stack_top, thread.alive, pointer, [] { begin(); });
 }
 
 // The one before has ended, or is on its last instructions.
