@@ -111,9 +111,10 @@ def compare(
         caveats = _caveats(sides, anyway)
         loads = _per(per, per_second, sides)
         with progress("reading calls") as step:
-            made = documents.make(load.compare(sides, loads, caveats, step))
+            compared = load.compare(sides, loads, caveats, step, wants_paths=html is not None)
+            made = documents.make(compared)
     if html is not None:
-        output.write_text(html, force, page.render(made, top))
+        output.write_text(html, force, page.render(made, top, compared))
     if html is None or not output.is_stdout(html):
         _print(made, top, json, md, wide)
     _say_next(made, bool(run) and keep is None)

@@ -34,19 +34,32 @@ class Per(NamedTuple):
 
 
 def compare(
-    sides: tuple[Recordings, Recordings], per: Per, caveats: Sequence[str], progress: Progress
+    sides: tuple[Recordings, Recordings],
+    per: Per,
+    caveats: Sequence[str],
+    progress: Progress,
+    wants_paths: bool = False,
 ) -> Comparison:
     """Reads all calls. caveats: what is to be known before the figures."""
     knowns = [[known_of(trace) for trace in side.traces] for side in sides]
     keys = keys_of(knowns)
-    a, b = (_side(*args, progress) for args in zip(sides, keys, per.loads, strict=True))
+    nameless = rebuilt(known for side in knowns for known in side) if wants_paths else None
+    a, b = (_side(*args, progress, nameless) for args in zip(sides, keys, per.loads, strict=True))
     notes = [*caveats, *_about_sides(a, b), *_about_builds(knowns), *_about_time(a, b, per)]
     return Comparison(a, b, per.text, tuple(notes))
 
 
-def _side(side: Recordings, keys: Sequence[Sequence[Key]], load: Load, progress: Progress) -> Side:
+def _side(
+    side: Recordings,
+    keys: Sequence[Sequence[Key]],
+    load: Load,
+    progress: Progress,
+    nameless: set[str] | None,
+) -> Side:
     first = side.traces[0]
-    runs = tuple(measure(trace, own, load, progress) for trace, own in zip(side.traces, keys, strict=True))
+    runs = tuple(
+        measure(trace, own, load, progress, nameless) for trace, own in zip(side.traces, keys, strict=True)
+    )
     files = tuple(trace.path for trace in side.traces)
     metadata = first.metadata
     return Side(files, side.command, name_of(first), metadata.host, metadata.allocator, runs)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from heapwright.compare import show
+from heapwright.compare import icicle, show
+from heapwright.compare.document import Comparison
 from heapwright.compare.noise import LESS, MORE
 from heapwright.report import html
 from heapwright.report.columns import Column, Record
@@ -17,12 +18,27 @@ Document = Mapping[str, Any]
 _OWN_STYLE = Path(__file__).parent / "page.css"
 
 
-def render(document: Document, top: int) -> str:
-    """The whole page as text."""
-    return html.page(f"{document['b']['program']} compared – heapwright", _OWN_STYLE, _body(document, top))
+def render(document: Document, top: int, comparison: Comparison) -> str:
+    """The whole page as text; comparison: with its paths."""
+    title = f"{document['b']['program']} compared – heapwright"
+    return html.page(title, _OWN_STYLE, _body(document, top, _call_paths(document, comparison)))
 
 
-def _body(document: Document, top: int) -> list[Markup]:
+def _call_paths(document: Document, comparison: Comparison) -> list[Markup]:
+    figure = icicle.figure_of(document)
+    if figure is None:
+        return []
+    tree = icicle.tree(comparison, document, figure["key"])
+    lead = (
+        f"{figure['label'].capitalize()}, callers above: as wide as A and B together; orange: B has more, "
+        "blue: less; strong from 30 % of both on. Point at a box for its figures. What is too narrow or "
+        "too deep to be read is left out."
+    )
+    picture = icicle.drawn(tree, figure["unit"])
+    return [_section("Call paths that differ", tag("p", lead, class_="note"), picture)]
+
+
+def _body(document: Document, top: int, call_paths: list[Markup]) -> list[Markup]:
     answer, *others = show.verdict(document)
     *columns, name = show.site_columns(document)
     sites = html.table((name, *columns), document["sites"][:top], _of_site)
@@ -31,6 +47,7 @@ def _body(document: Document, top: int) -> list[Markup]:
         tag("h1", answer),
         *(tag("p", line, class_="second") for line in others),
         *([_section("Call sites that differ: B less A", sites)] if document["sites"] else []),
+        *call_paths,
         _section("In total", html.table(show.TOTALS, document["totals"], _of_total)),
         _section("How sure it is", *(tag("p", line, class_="note") for line in show.below(document, top))),
     ]

@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
-from heapwright.compare.matching import Key, Known
+from heapwright.compare.matching import Key, Known, is_unnamed, library_of
 from heapwright.model import Facts, Latency, Location, Trace
 from heapwright.model.names import short_name
+from heapwright.model.plumbing import is_plumbing
 from heapwright.model.selectors import selected
 from heapwright.model.wholeness import why_not_whole
 
 _LEAST_CALLS = 1000  # of a 99th percentile: ten calls are slower
 
+_OF_STACKS = {"calls": "allocations", "bytes": "bytes", "peak_live_bytes": "live_at_peak_bytes"}
+
 Figures = dict[str, float]
+Paths = Mapping[str, Mapping[tuple[str, ...], float]]
 Progress = Callable[[int, int], object]
 
 
@@ -31,6 +36,7 @@ class Run(NamedTuple):
     """One recording, measured.
 
     load: what figures of work are divided by. is_whole: each call of the run is in it.
+    paths: by figure, what each path of functions made, outermost first; empty where nobody asked.
     """
 
     totals: Figures
@@ -39,6 +45,7 @@ class Run(NamedTuple):
     threads: int
     load: float
     is_whole: bool = True
+    paths: Paths = MappingProxyType({})
 
 
 def known_of(trace: Trace) -> Known:
@@ -51,9 +58,13 @@ def known_of(trace: Trace) -> Known:
 
 
 def measure(
-    trace: Trace, keys: Sequence[Key], load: Callable[[Trace, Facts], float], progress: Progress
+    trace: Trace,
+    keys: Sequence[Key],
+    load: Callable[[Trace, Facts], float],
+    progress: Progress,
+    nameless: Collection[str] | None = None,
 ) -> Run:
-    """keys: of each site of the trace."""
+    """keys: of each site of the trace. nameless: None, or call paths are wanted: as _paths."""
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     sites = trace.sites()
     groups = array("I", [numbers[keys[site]] for site in sites.site_of_stack])
@@ -71,7 +82,37 @@ def measure(
         found[key] = SiteOfRun(figures, locations, _caller(trace, members[key][0]))
     totals = _totals(trace, facts, is_timed)
     is_whole = not why_not_whole(trace)
-    return Run(totals, found, trace.end.time_ns, len(trace.threads), load(trace, facts), is_whole)
+    paths = _paths(trace, facts, nameless) if nameless is not None else {}
+    return Run(totals, found, trace.end.time_ns, len(trace.threads), load(trace, facts), is_whole, paths)
+
+
+def _paths(trace: Trace, facts: Facts, nameless: Collection[str]) -> Paths:
+    """Plumbing is looked through. nameless: libraries that were built anew: a place without a name there says
+    nothing."""
+    tree, locations = trace.stack_columns, trace.sites().locations
+    program = trace.metadata.program.rpartition("/")[2]
+
+    def name_of(at: Location) -> str:
+        if is_unnamed(at) and library_of(at.library, program) in nameless:
+            return f"{at.library} (no symbols)"
+        return short_name(at.function)
+
+    path_of: list[tuple[str, ...]] = [()]
+    for parent, frame in zip(tree["parent"][1:], tree["frame"][1:], strict=True):
+        path = path_of[parent]
+        for at in reversed(locations(frame)):
+            name = "" if is_plumbing(at) else name_of(at)
+            if name and not (is_unnamed(at) and path[-1:] == (name,)):
+                path = (*path, name)
+        path_of.append(path)
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for figure, column in _OF_STACKS.items():
+        sums: dict[tuple[str, ...], float] = {}
+        for path, value in zip(path_of, facts.stacks[column], strict=False):
+            if value:
+                sums[path] = sums.get(path, 0) + value
+        found[figure] = sums
+    return found
 
 
 def calls_at(selector: str) -> Callable[[Trace, Facts], float]:
