@@ -8,6 +8,7 @@ namespace {
 
 // The first moment of a process that a trace knows.
 std::uint64_t begin_of(const order::Source& source) {
+  if (source.metadata().is_attached()) return 0;  // it ran before its first call that is known
   std::uint64_t begin_ns = UINT64_MAX;
   for (const auto& chunk : source.event_chunks()) {
     begin_ns = std::min(begin_ns, chunk.first_begin_ns);

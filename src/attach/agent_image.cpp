@@ -9,22 +9,28 @@
 #include <string_view>
 
 #include "attach/refusal.hpp"
+#include "counters/calls_section.hpp"
 
-asm(".section .rodata\n"
-    ".balign 16\n"
-    ".hidden heapwright_agent_file\n"
-    ".globl heapwright_agent_file\n"
-    "heapwright_agent_file:\n"
-    ".incbin \"" HEAPWRIGHT_AGENT_FILE
-    "\"\n"
-    ".hidden heapwright_agent_file_end\n"
-    ".globl heapwright_agent_file_end\n"
-    "heapwright_agent_file_end:\n"
-    ".byte 0\n"
-    ".previous\n");
+#define HEAPWRIGHT_CARRY(name, path)    \
+  asm(".section .rodata\n"              \
+      ".balign 16\n"                    \
+      ".hidden " #name                  \
+      "\n"                              \
+      ".globl " #name "\n" #name        \
+      ":\n"                             \
+      ".incbin \"" path                 \
+      "\"\n"                            \
+      ".hidden " #name                  \
+      "_end\n"                          \
+      ".globl " #name "_end\n" #name    \
+      "_end:\n"                         \
+      ".byte 0\n"                       \
+      ".previous\n");                   \
+  extern "C" const std::uint8_t name[]; \
+  extern "C" const std::uint8_t name##_end[];
 
-extern "C" const std::uint8_t heapwright_agent_file[];
-extern "C" const std::uint8_t heapwright_agent_file_end[];
+HEAPWRIGHT_CARRY(heapwright_counting_agent_file, HEAPWRIGHT_COUNTING_AGENT_FILE)
+HEAPWRIGHT_CARRY(heapwright_recording_agent_file, HEAPWRIGHT_RECORDING_AGENT_FILE)
 
 namespace heapwright::attach {
 namespace {
@@ -33,28 +39,11 @@ constexpr std::uint64_t page_bytes = 4096;
 
 std::uint64_t page_up(std::uint64_t value) { return (value + page_bytes - 1) & ~(page_bytes - 1); }
 
-// A table of the file, as what it holds.
-template <typename Row>
-std::span<const Row> rows(std::uint64_t offset, std::uint64_t count) {
-  return {reinterpret_cast<const Row*>(heapwright_agent_file + offset), count};
-}
-
-const Elf64_Ehdr& header() { return rows<Elf64_Ehdr>(0, 1)[0]; }
-
-std::span<const Elf64_Phdr> segments() { return rows<Elf64_Phdr>(header().e_phoff, header().e_phnum); }
-
-std::span<const Elf64_Shdr> sections() { return rows<Elf64_Shdr>(header().e_shoff, header().e_shnum); }
-
-std::uint64_t symbol_offset(std::string_view wanted) {
-  for (const Elf64_Shdr& section : sections()) {
-    if (section.sh_type != SHT_DYNSYM) continue;
-    const auto* names =
-        reinterpret_cast<const char*>(heapwright_agent_file + sections()[section.sh_link].sh_offset);
-    for (const Elf64_Sym& symbol : rows<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym))) {
-      if (wanted == names + symbol.st_name) return symbol.st_value;
-    }
+std::span<const std::uint8_t> file_of(AgentKind kind) {
+  if (kind == AgentKind::counting) {
+    return {heapwright_counting_agent_file, heapwright_counting_agent_file_end};
   }
-  throw Refusal("this program is damaged: its agent has no " + std::string(wanted) + "; install it again");
+  return {heapwright_recording_agent_file, heapwright_recording_agent_file_end};
 }
 
 std::uint64_t checksum_of(std::span<const std::uint8_t> bytes) {
@@ -63,15 +52,41 @@ std::uint64_t checksum_of(std::span<const std::uint8_t> bytes) {
   return hash;
 }
 
+const Elf64_Ehdr& header_of(std::span<const std::uint8_t> file) {
+  return *reinterpret_cast<const Elf64_Ehdr*>(file.data());
+}
+
 }  // namespace
 
-AgentImage::AgentImage()
-    : agent_offset_(symbol_offset("heapwright_agent")),
-      threads_offset_(symbol_offset("heapwright_agent_threads")),
-      hooks_offset_(symbol_offset("heapwright_agent_hooks")),
-      checksum_(checksum_of({heapwright_agent_file, heapwright_agent_file_end})) {
+// A table of the file, as what it holds.
+template <typename Row>
+std::span<const Row> AgentImage::rows(std::uint64_t offset, std::uint64_t count) const {
+  return {reinterpret_cast<const Row*>(file_.data() + offset), count};
+}
+
+AgentImage::Place AgentImage::find(std::string_view wanted) const {
+  const Elf64_Ehdr& header = header_of(file_);
+  const auto sections = rows<Elf64_Shdr>(header.e_shoff, header.e_shnum);
+  for (const Elf64_Shdr& section : sections) {
+    if (section.sh_type != SHT_DYNSYM) continue;
+    const auto* names = reinterpret_cast<const char*>(file_.data() + sections[section.sh_link].sh_offset);
+    for (const Elf64_Sym& symbol : rows<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym))) {
+      if (wanted == names + symbol.st_name) return {symbol.st_value, symbol.st_size};
+    }
+  }
+  throw Refusal("this program is damaged: its agent has no " + std::string(wanted) + "; install it again");
+}
+
+AgentImage::AgentImage(AgentKind kind)
+    : kind_(kind),
+      file_(file_of(kind)),
+      agent_offset_(find("heapwright_agent").offset),
+      threads_(find("heapwright_agent_threads")),
+      hooks_offset_(find("heapwright_agent_hooks").offset),
+      checksum_(checksum_of(file_)) {
   data_offset_ = UINT64_MAX;
-  for (const Elf64_Phdr& segment : segments()) {
+  const Elf64_Ehdr& header = header_of(file_);
+  for (const Elf64_Phdr& segment : rows<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {
     if (segment.p_type != PT_LOAD) continue;
     bytes_ = std::max(bytes_, page_up(segment.p_vaddr + segment.p_memsz));
     const bool is_data = (segment.p_flags & PF_W) != 0;
@@ -81,12 +96,13 @@ AgentImage::AgentImage()
 
 std::vector<std::uint8_t> AgentImage::placed_at(std::uint64_t base) const {
   std::vector<std::uint8_t> image;
-  for (const Elf64_Phdr& segment : segments()) {
+  const Elf64_Ehdr& header = header_of(file_);
+  for (const Elf64_Phdr& segment : rows<Elf64_Phdr>(header.e_phoff, header.e_phnum)) {
     if (segment.p_type != PT_LOAD) continue;
     image.resize(std::max(image.size(), static_cast<std::size_t>(segment.p_vaddr + segment.p_filesz)));
-    std::memcpy(image.data() + segment.p_vaddr, heapwright_agent_file + segment.p_offset, segment.p_filesz);
+    std::memcpy(image.data() + segment.p_vaddr, file_.data() + segment.p_offset, segment.p_filesz);
   }
-  for (const Elf64_Shdr& section : sections()) {
+  for (const Elf64_Shdr& section : rows<Elf64_Shdr>(header.e_shoff, header.e_shnum)) {
     if (section.sh_type != SHT_RELA) continue;
     for (const auto& row : rows<Elf64_Rela>(section.sh_offset, section.sh_size / sizeof(Elf64_Rela))) {
       if (ELF64_R_TYPE(row.r_info) != R_X86_64_RELATIVE || row.r_offset + sizeof base > image.size()) {
@@ -97,6 +113,10 @@ std::vector<std::uint8_t> AgentImage::placed_at(std::uint64_t base) const {
     }
   }
   return image;
+}
+
+std::uint64_t AgentImage::tail_bytes() const noexcept {
+  return kind_ == AgentKind::counting ? sizeof(counters::CallsPage) : 0;
 }
 
 std::uint64_t AgentImage::hook(agent::Entry entry, std::uint64_t base) const {

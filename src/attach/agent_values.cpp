@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "attach/agent_values.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstring>
-
-#include "attach/counter_page.hpp"
-#include "attach/process_status.hpp"
-
 namespace heapwright::attach {
 namespace {
 
@@ -49,21 +41,16 @@ void fill_in_functions(const Plan& plan, Agent& made) {
 
 }  // namespace
 
-agent::Agent make_agent(const Plan& plan, const Region& region, const std::string& page_path) {
+agent::Agent make_agent(const Plan& plan) {
   Agent made;
-  made.tracer_process = static_cast<std::uint64_t>(getpid());
-  made.tracer_start_ticks = start_ticks_of(getpid());
   fill_in_functions(plan, made);
   const Allocator& allocator = plan.allocator;
   made.usable_size = reinterpret_cast<decltype(made.usable_size)>(allocator.usable_size);
   made.clock_gettime = reinterpret_cast<decltype(made.clock_gettime)>(plan.clock_gettime);
-  made.page = reinterpret_cast<counters::CallsPage*>(region.page());
-  made.clock_ns = clock_cost_ns();
   made.has_glibc_headers = allocator.is_glibc && allocator.usable_size != 0 ? 1 : 0;
-  made.own_code = allocator.code;
-  made.own_code_bytes = allocator.code_bytes;
+  made.own_code = allocator.is_glibc ? allocator.code : 0;
+  made.own_code_bytes = allocator.is_glibc ? allocator.code_bytes : 0;
   made.free_entry = function_of(plan, Entry::free_);
-  std::memcpy(made.page_path, page_path.c_str(), std::min(page_path.size() + 1, sizeof made.page_path));
   return made;
 }
 

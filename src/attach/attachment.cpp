@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "attach/attachment.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <set>
 #include <thread>
 
-#include "attach/agent_values.hpp"
 #include "attach/process_status.hpp"
 #include "attach/refusal.hpp"
 
 namespace heapwright::attach {
 namespace {
 
-using agent::Agent;
 using std::chrono::milliseconds;
 
 constexpr milliseconds patience{250};
@@ -40,26 +35,17 @@ TargetMemory& opened(TargetMemory& memory, pid_t process) {
   return memory;
 }
 
-void check_call(long result, const char* what) {
-  if (result >= 0 || result < -4095) return;
-  throw Refusal(std::string("it may not ") + what + ": " + std::strerror(static_cast<int>(-result)));
-}
-
 }  // namespace
 
-Attachment::Attachment(pid_t process, pid_t keeper)
+Attachment::Attachment(pid_t process, Observer& observer)
     : process_(process),
       memory_(process),
       stopped_(process),
-      plan_(make_plan(process, opened(memory_, process), image_)),
-      region_(plan_.region, image_),
+      observer_(observer),
+      plan_(make_plan(process, opened(memory_, process), observer.image())),
+      region_(plan_.region, observer.image()),
       is_region_mapped_(plan_.is_reused) {
-  const PageFacts facts{.program = plan_.program,
-                        .allocator = plan_.allocator.path.empty() ? plan_.program : plan_.allocator.path,
-                        .knows_usable = plan_.allocator.usable_size != 0,
-                        .clock_ns = clock_cost_ns(),
-                        .keeper = keeper};
-  page_ = std::make_unique<CounterPage>(process, facts);
+  observer_.prepare(plan_);
 }
 
 void Attachment::attach() {
@@ -81,8 +67,8 @@ void Attachment::attach() {
 }
 
 void Attachment::give_up() {
-  if (is_page_mapped_) detach();
-  page_->discard();
+  if (has_begun_) detach();
+  observer_.discard();
 }
 
 bool Attachment::try_to_attach() {
@@ -116,10 +102,11 @@ bool Attachment::change_process() {
   }
   if (!is_region_mapped_) map_region(call);
   is_region_mapped_ = true;
-  if (!is_page_mapped_) {
-    write_region();
-    map_page(call);
-    is_page_mapped_ = true;
+  if (!has_begun_) {
+    write_head();
+    observer_.begin(scene(call));
+    set_active(true);
+    has_begun_ = true;
   }
   if (has_thread_within()) return false;
   patch_all();
@@ -139,64 +126,32 @@ void Attachment::refuse_if_changed() const {
 }
 
 void Attachment::map_region(RemoteCalls& call) const {
-  const std::uint64_t bytes = Region::bytes(image_);
+  const AgentImage& image = observer_.image();
+  const std::uint64_t bytes = Region::bytes(image);
   const long mapped = call(SYS_mmap, region_.base(), bytes, PROT_READ | PROT_EXEC,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
   check_call(mapped, "map executable memory");
   if (static_cast<std::uint64_t>(mapped) != region_.base()) throw Refusal("its memory changed; try again");
-  check_call(call(SYS_mprotect, region_.data(), region_.page() - region_.data(), PROT_READ | PROT_WRITE),
+  check_call(call(SYS_mprotect, region_.data(), region_.tail() - region_.data(), PROT_READ | PROT_WRITE),
              "protect memory");
-  check_call(call(SYS_madvise, region_.threads(), sizeof(agent::WipedOnFork), wipe_on_fork),
+  check_call(call(SYS_madvise, region_.threads(), image.threads_bytes(), wipe_on_fork),
              "have memory wiped at a fork, which needs Linux 4.14");
-  const auto image = image_.placed_at(region_.image());
-  put(region_.image(), image.data(), image.size());
+  const auto placed = image.placed_at(region_.image());
+  memory_.must_write(region_.image(), placed.data(), placed.size());
 }
 
-void Attachment::map_page(RemoteCalls& call) const {
-  const std::uint64_t path = region_.agent() + offsetof(Agent, page_path);
-  const long file = call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
-  check_call(file, "open its page in /dev/shm");
-  const long mapped = call(SYS_mmap, region_.page(), sizeof(counters::CallsPage), PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_FIXED, file, 0);
-  call(SYS_close, file);
-  check_call(mapped, "map its page");
-}
-
-// Of earlier attachments: those that have ended free their entries, the others are looked at anew. How many
-// tables they have.
-std::uint64_t Attachment::forget_threads() {
-  std::set<std::uint64_t> living;
-  for (const auto& [id, thread] : stopped_.threads()) living.insert(thread.registers.fs_base);
-  const auto before = std::make_unique<agent::WipedOnFork>();
-  memory_.read(region_.threads(), before.get(), sizeof *before);
-  for (std::size_t index = 0; index < agent::max_threads; ++index) {
-    agent::Thread thread = before->threads[index];
-    if (thread.key == agent::Thread::free_key) continue;
-    thread.calls_until_timed = 0;
-    if (!living.contains(thread.key)) {
-      thread.key = agent::Thread::ended_key;
-      thread.guard_stack = 0;
-    }
-    put(region_.threads() + offsetof(agent::WipedOnFork, threads) + index * sizeof thread, &thread,
-        sizeof thread);
-  }
-  return memory_.value_at<std::uint64_t>(region_.agent() + offsetof(Agent, tables_used));
-}
-
-void Attachment::write_region() {
+void Attachment::write_head() const {
   std::vector<std::uint8_t> page(slots_bytes);
-  RegionHead head = make_head(image_);
+  RegionHead head = make_head(observer_.image());
   head.slots = plan_.slots.size();
   std::memcpy(page.data(), &head, sizeof head);
   std::memcpy(page.data() + sizeof head, plan_.slots.data(), plan_.slots.size() * sizeof(Slot));
-  put(region_.base(), page.data(), page.size());
-  Agent made = make_agent(plan_, region_, page_->path());
-  made.attachment = memory_.value_at<Agent>(region_.agent()).attachment + 1;
-  made.tables_used = plan_.is_reused ? std::max<std::uint64_t>(1, forget_threads()) : 1;
-  put(region_.agent(), &made, sizeof made);
-  page_->begin(made.tables_used);
-  const std::uint64_t is_counting = 1;
-  put(region_.threads() + offsetof(agent::WipedOnFork, is_counting), &is_counting, sizeof is_counting);
+  memory_.must_write(region_.base(), page.data(), page.size());
+}
+
+// The first word of the table of threads, whichever agent's.
+void Attachment::set_active(bool is_active) const {
+  memory_.must_put(region_.threads(), std::uint64_t{is_active ? 1U : 0U});
 }
 
 // A signal handler may return to an instruction that is about to be overwritten: its address is on the
@@ -222,7 +177,7 @@ void Attachment::patch_all() {
   for (const Patch& patch : plan_.patches) {
     move_threads_out(patch);
     const auto jump = make_jump(patch.function, patch.hook);
-    put(patch.function, jump.data(), jump.size());
+    memory_.must_write(patch.function, jump.data(), jump.size());
   }
 }
 
@@ -242,11 +197,11 @@ void Attachment::move_threads_out(const Patch& patch) {
 }
 
 bool Attachment::is_there() const {
-  return memory_.value_at<RegionHead>(region_.base()).magic == make_head(image_).magic;
+  return memory_.value_at<RegionHead>(region_.base()).magic == make_head(observer_.image()).magic;
 }
 
 FoundRegion Attachment::own_region() const {
-  return {.base = region_.base(), .head = make_head(image_), .slots = plan_.slots};
+  return {.base = region_.base(), .head = make_head(observer_.image()), .slots = plan_.slots};
 }
 
 bool Attachment::detach() {
@@ -268,7 +223,7 @@ bool Attachment::detach() {
       std::this_thread::sleep_for(between_detaches);
     }
   }
-  page_->end();
+  observer_.end();
   return false;
 }
 
@@ -276,23 +231,13 @@ bool Attachment::detach() {
 bool Attachment::try_to_detach() {
   facts_.threads = stopped_.threads().size();
   if (!restore(memory_, own_region())) throw Refusal("its code cannot be written to");
-  const std::uint64_t is_counting = 0;
-  put(region_.threads() + offsetof(agent::WipedOnFork, is_counting), &is_counting, sizeof is_counting);
-  page_->end();
+  set_active(false);
+  observer_.end();
   StoppedThread* const caller = stopped_.caller();
   if (caller == nullptr) return false;
   RemoteCalls call(*caller, plan_.system_call);
-  // Threads may stand within a hook and add to the page yet: plain memory takes its place.
-  call(SYS_mmap, region_.page(), sizeof(counters::CallsPage), PROT_READ | PROT_WRITE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  observer_.unmap(scene(call));
   return true;
-}
-
-void Attachment::put(std::uint64_t address, const void* from, std::size_t bytes) const {
-  if (!memory_.write(address, from, bytes)) {
-    throw Refusal(
-        "its memory cannot be written to; the kernel forbids it (proc_mem.force_override?), or it ended");
-  }
 }
 
 }  // namespace heapwright::attach

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counting in a process that runs: from attach() to detach(). The process is stopped for a moment each
+// Observing a process that runs: from attach() to detach(). The process is stopped for a moment each
 // time; nothing of this program is needed in between, and what was patched is put back by the next
 // attachment if this one cannot.
 #pragma once
@@ -7,13 +7,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <memory>
-#include <string>
 
-#include "attach/counter_page.hpp"
-#include "attach/plan.hpp"
-#include "attach/remote_calls.hpp"
-#include "attach/stopped_threads.hpp"
+#include "attach/observer.hpp"
 
 namespace heapwright::attach {
 
@@ -25,8 +20,8 @@ struct StopFacts {
 
 class Attachment {
  public:
-  // keeper: the process that reads the page. Refusal: the process cannot be counted.
-  Attachment(pid_t process, pid_t keeper);
+  // Refusal: the process cannot be observed.
+  Attachment(pid_t process, Observer& observer);
 
   // Refusal: what was changed was put back.
   void attach();
@@ -38,7 +33,6 @@ class Attachment {
 
   const StopFacts& facts() const noexcept { return facts_; }
   const Plan& plan() const noexcept { return plan_; }
-  const std::string& page_path() const noexcept { return page_->path(); }
   bool has_healed() const noexcept { return has_healed_; }
 
  private:
@@ -48,26 +42,24 @@ class Attachment {
   bool try_to_detach();
   void refuse_if_changed() const;
   void map_region(RemoteCalls& call) const;
-  void map_page(RemoteCalls& call) const;
-  std::uint64_t forget_threads();
-  void write_region();
+  void write_head() const;
+  Scene scene(RemoteCalls& call) const { return {memory_, stopped_, plan_, region_, call}; }
   bool has_thread_within() const;
   void patch_all();
   void move_threads_out(const Patch& patch);
   FoundRegion own_region() const;
-  void put(std::uint64_t address, const void* from, std::size_t bytes) const;
+  void set_active(bool is_active) const;
 
   pid_t process_;
   TargetMemory memory_;
   StoppedThreads stopped_;
-  AgentImage image_;
+  Observer& observer_;
   Plan plan_;
   Region region_;
-  std::unique_ptr<CounterPage> page_;
   StopFacts facts_;
   bool has_healed_ = false;
   bool is_region_mapped_ = false;
-  bool is_page_mapped_ = false;
+  bool has_begun_ = false;
 };
 
 }  // namespace heapwright::attach

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "attach/entry_points.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+
 #include "attach/refusal.hpp"
 
 namespace heapwright::attach {
@@ -95,6 +99,27 @@ void add_points(const TargetMemory& memory, const std::vector<Module>& modules, 
   }
 }
 
+// As the preloaded recorder names it, as far as that can be read without a call: glibc's version is the text
+// that gnu_get_libc_version returns the address of (lea 0x...(%rip),%rax; ret).
+std::string allocator_name(const TargetMemory& memory, const Module& module, bool is_glibc) {
+  const std::string file = file_of(module.path);
+  if (!is_glibc) return file.empty() ? "the program's own" : file + " (" + module.path + ")";
+  constexpr std::array<std::uint8_t, 3> load_address{0x48, 0x8d, 0x05};
+  constexpr std::size_t instruction_bytes = 7;
+  const auto function = find_symbol(memory, module, "gnu_get_libc_version");
+  const auto code = memory.bytes_at(function->address, instruction_bytes);
+  std::string version;
+  if (code.size() == instruction_bytes &&
+      std::equal(load_address.begin(), load_address.end(), code.begin())) {
+    std::int32_t distance = 0;
+    std::memcpy(&distance, code.data() + load_address.size(), sizeof distance);
+    version = memory.text_at(function->address + instruction_bytes +
+                             static_cast<std::uint64_t>(std::int64_t{distance}));
+  }
+  const bool is_version = !version.empty() && version.find_first_not_of("0123456789.") == std::string::npos;
+  return "glibc " + (is_version ? version + " " : "") + "(" + module.path + ")";
+}
+
 }  // namespace
 
 Entry nothrow_form(Entry entry) noexcept {
@@ -125,6 +150,7 @@ Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& 
   Allocator allocator;
   allocator.path = module->path;
   allocator.is_glibc = module == libc;
+  allocator.name = allocator_name(memory, *module, allocator.is_glibc);
   allocator.operators = whose_operators(memory, modules, *module);
   add_points(memory, modules, *module, allocator);
   const bool has_malloc = !allocator.points.empty() && allocator.points[0].entry == Entry::malloc_;
@@ -135,7 +161,7 @@ Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& 
     allocator.usable_size = usable->address;
   }
   const Mapping* const code = find_mapping(maps, allocator.points[0].symbol.address);
-  if (allocator.is_glibc && code != nullptr) {
+  if (code != nullptr) {
     allocator.code = code->begin;
     allocator.code_bytes = code->end - code->begin;
   }

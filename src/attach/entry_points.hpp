@@ -27,10 +27,11 @@ struct EntryPoint {
 
 struct Allocator {
   std::string path;  // empty: the program itself
+  std::string name;  // for people: its path, and its version where it is glibc
   bool is_glibc = false;
   Operators operators = Operators::none;
   std::uint64_t usable_size = 0;  // 0: it does not tell
-  // The allocator's code, where it is glibc's.
+  // The mapping that its malloc is in.
   std::uint64_t code = 0;
   std::uint64_t code_bytes = 0;
   std::vector<EntryPoint> points;  // by Entry; two may be one function

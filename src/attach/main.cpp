@@ -7,12 +7,15 @@
 
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "attach/attachment.hpp"
+#include "attach/counting_observer.hpp"
 #include "attach/options.hpp"
 #include "attach/process_checks.hpp"
+#include "attach/recording_observer.hpp"
 #include "attach/refusal.hpp"
 
 namespace heapwright::attach {
@@ -29,17 +32,17 @@ std::string as_json(const std::vector<std::string>& texts) {
   return "[" + list + "]";
 }
 
-void say_attached(const Attachment& attachment) {
+void say_attached(const Attachment& attachment, const Observer& observer) {
   std::vector<std::string> patched;
   for (const Patch& patch : attachment.plan().patches) {
     patched.emplace_back(agent::entry_names[agent::index_of(patch.entry)]);
   }
   const StopFacts& facts = attachment.facts();
   std::printf(
-      "{\"state\": \"attached\", \"page\": \"%s\", \"stopped_ns\": %lu, \"threads\": %zu, \"stops\": %d, "
+      "{\"state\": \"attached\", %s, \"stopped_ns\": %lu, \"threads\": %zu, \"stops\": %d, "
       "\"healed\": %s, \"patched\": %s, \"notes\": %s}\n",
-      attachment.page_path().c_str(), static_cast<unsigned long>(facts.stopped_ns), facts.threads,
-      facts.stops, attachment.has_healed() ? "true" : "false", as_json(patched).c_str(),
+      observer.place().c_str(), static_cast<unsigned long>(facts.stopped_ns), facts.threads, facts.stops,
+      attachment.has_healed() ? "true" : "false", as_json(patched).c_str(),
       as_json(attachment.plan().notes).c_str());
   std::fflush(stdout);
 }
@@ -81,13 +84,20 @@ const char* why_it_ended(int process) {
   return poll(&source, 1, look_ms) > 0 ? "ended" : "replaced";
 }
 
+std::unique_ptr<Observer> make_observer(const Options& options) {
+  if (options.is_recording) return std::make_unique<RecordingObserver>(options.process);
+  return std::make_unique<CountingObserver>(options.process, getppid());
+}
+
 int run(const Options& options) {
   const int signals = open_signals();
-  check_process(options.process, getppid(), options.is_forced);
+  check_process(options.process, getppid(), options.is_forced,
+                options.is_recording ? "--despite-seccomp" : "--force");
   const auto process = static_cast<int>(syscall(SYS_pidfd_open, options.process, 0));
-  Attachment attachment(options.process, getppid());
+  const std::unique_ptr<Observer> observer = make_observer(options);
+  Attachment attachment(options.process, *observer);
   attachment.attach();
-  say_attached(attachment);
+  say_attached(attachment, *observer);
   wait_until_told(attachment, process, signals);
   say_detached(attachment, attachment.detach() ? "asked" : why_it_ended(process));
   return 0;
@@ -106,7 +116,8 @@ int main(int count, char** values) {
     if (options.show_version) return std::puts("heapwright-attach " HEAPWRIGHT_VERSION) < 0 ? 1 : 0;
     return run(options);
   } catch (const Refusal& refusal) {
-    std::fprintf(stderr, "heapwright: process %d is not counted: %s\n", options.process, refusal.what());
+    std::fprintf(stderr, "heapwright: process %d is not %s: %s\n", options.process,
+                 options.is_recording ? "recorded" : "counted", refusal.what());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "heapwright: %s\n", error.what());
   }

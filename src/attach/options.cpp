@@ -6,16 +6,17 @@
 namespace heapwright::attach {
 
 const char help_text[] =
-    R"(Counts the heap calls of a process that runs, until standard input ends.
+    R"(Has the heap calls of a process that runs counted, until standard input ends.
 
-  heapwright-attach [--force] PID
+  heapwright-attach [--record] [--force] PID
 
+  --record            for heapwright-collect, which records them
   --force             attach to a process with a filter of system calls as well
   --version, --help
 
-Prints a line of JSON when counting has begun and one when it has ended. The
-counters are in /dev/shm/heapwright-PID.calls, which stays for who started this
-program. heapwright count --pid PID does all of it.
+Prints a line of JSON when it has begun and one when it has ended. The counters
+are in /dev/shm/heapwright-PID.calls, which stays for who started this program.
+heapwright count --pid PID and heapwright record --pid PID do all of it.
 )";
 
 namespace {
@@ -37,6 +38,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--force") {
       options.is_forced = true;
+    } else if (argument == "--record") {
+      options.is_recording = true;
     } else if (argument == "--help") {
       options.show_help = true;
     } else if (argument == "--version") {

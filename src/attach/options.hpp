@@ -18,6 +18,7 @@ class UsageError : public std::runtime_error {
 
 struct Options {
   pid_t process = 0;
+  bool is_recording = false;  // not counting
   bool is_forced = false;
   bool show_help = false;
   bool show_version = false;

@@ -37,19 +37,30 @@ class Planner {
   Plan run() {
     const auto auxiliary = read_auxiliary(process_);
     plan_.maps = read_maps(process_);
-    plan_.allocator = find_allocator(memory_, read_modules(memory_, auxiliary), plan_.maps);
+    const auto modules = read_modules(memory_, auxiliary);
+    plan_.allocator = find_allocator(memory_, modules, plan_.maps);
+    plan_.find_object = address_of(modules, "_dl_find_object");
+    plan_.stack_end = address_of(modules, "__libc_stack_end");
     find_kernel_functions(auxiliary);
     if (const auto name = auxiliary.find(AT_EXECFN); name != auxiliary.end()) {
-      const std::string path = memory_.text_at(name->second);
-      plan_.program = path.substr(path.rfind('/') + 1);
+      plan_.started_as = memory_.text_at(name->second);
+      plan_.program = plan_.started_as.substr(plan_.started_as.rfind('/') + 1);
     }
     plan_.regions = find_regions(memory_, plan_.maps);
+    for (const FoundRegion& region : plan_.regions) refuse_if_in_use(region);
     choose_region();
     for (const EntryPoint& point : plan_.allocator.points) add_patch(point);
     return plan_;
   }
 
  private:
+  std::uint64_t address_of(const std::vector<Module>& modules, const char* name) const {
+    for (const Module& module : modules) {
+      if (const auto symbol = find_symbol(memory_, module, name)) return symbol->address;
+    }
+    return 0;
+  }
+
   void find_kernel_functions(const std::map<std::uint64_t, std::uint64_t>& auxiliary) {
     if (const auto kernel = read_kernel_module(memory_, auxiliary)) {
       if (const auto clock = find_symbol(memory_, *kernel, "__vdso_clock_gettime")) {
@@ -68,7 +79,6 @@ class Planner {
       if (region.head.agent_checksum != image_.checksum() || !reaches(region.base, malloc_address())) {
         continue;
       }
-      refuse_if_counted(region);
       plan_.is_reused = true;
       plan_.region = region.base;
       plan_.slots = region.slots;
@@ -88,17 +98,16 @@ class Planner {
 
   std::uint64_t malloc_address() const { return plan_.allocator.points[0].symbol.address; }
 
-  void refuse_if_counted(const FoundRegion& found) const {
-    const Region region(found.base, image_);
-    const auto is_counting = memory_.value_at<std::uint64_t>(region.threads());
-    const auto tracer =
-        memory_.value_at<std::uint64_t>(region.agent() + offsetof(agent::Agent, tracer_process));
-    const auto ticks =
-        memory_.value_at<std::uint64_t>(region.agent() + offsetof(agent::Agent, tracer_start_ticks));
-    if (is_counting != 0 && start_ticks_of(static_cast<pid_t>(tracer)) == ticks && ticks != 0) {
-      throw Refusal("it is being counted already, by process " + std::to_string(tracer) +
-                    "; see heapwright top " + std::to_string(process_));
+  // By somebody who lives.
+  void refuse_if_in_use(const FoundRegion& region) const {
+    const auto tracer = static_cast<pid_t>(region.head.tracer_process);
+    const std::uint64_t ticks = region.head.tracer_start_ticks;
+    if (ticks == 0 || start_ticks_of(tracer) != ticks || !is_in_use(memory_, region)) return;
+    const std::string by = " already, by process " + std::to_string(tracer);
+    if (region.head.kind == AgentKind::recording) {
+      throw Refusal("it is being recorded" + by + "; end that first");
     }
+    throw Refusal("it is being counted" + by + "; see heapwright top " + std::to_string(process_));
   }
 
   bool reaches(std::uint64_t region, std::uint64_t function) const {
@@ -130,7 +139,9 @@ class Planner {
   void leave_out(Entry entry, const std::string& why) {
     const std::string name = agent::entry_names[agent::index_of(entry)];
     if (is_needed(entry)) throw Refusal("its " + name + " cannot be patched: it " + why);
-    plan_.notes.push_back(name + " is not counted: it " + why);
+    plan_.notes.push_back(
+        name + (image_.kind() == AgentKind::counting ? " is not counted: it " : " is not recorded: it ") +
+        why);
   }
 
   // What is wrong; empty: nothing.

@@ -28,9 +28,12 @@ struct Patch {
 };
 
 struct Plan {
-  std::string program;  // as it was executed, without folders
+  std::string started_as;  // the path that was executed
+  std::string program;     // the same without folders
   Allocator allocator;
   std::uint64_t clock_gettime = 0;  // 0: the process has no fast one
+  std::uint64_t find_object = 0;    // _dl_find_object; 0: it has none
+  std::uint64_t stack_end = 0;      // where the loader keeps the end of the first thread's stack
   std::uint64_t system_call = 0;    // where a `syscall` instruction stands
   std::vector<Mapping> maps;
   std::vector<FoundRegion> regions;  // of earlier attachments

@@ -38,11 +38,11 @@ void check_program(pid_t process) {
   std::uint16_t machine = 0;
   std::memcpy(&machine, start + EI_NIDENT + 2, sizeof machine);
   if (start[EI_CLASS] != ELFCLASS64 || machine != EM_X86_64) {
-    throw Refusal("it is a program of another architecture; heapwright counts 64-bit x86 programs");
+    throw Refusal("it is a program of another architecture; heapwright knows 64-bit x86 programs");
   }
 }
 
-void check_threads(pid_t process, bool is_forced) {
+void check_threads(pid_t process, bool is_forced, const char* option) {
   for (const pid_t thread : threads_of(process)) {
     auto status = read_status(process, thread);
     const std::string& state = status["State"];
@@ -52,15 +52,15 @@ void check_threads(pid_t process, bool is_forced) {
     }
     if (number_in(status["Seccomp"]) == 2 && !is_forced) {
       throw Refusal(
-          "it has a filter of system calls (seccomp) that may end it when it maps memory; --force "
-          "attaches all the same");
+          std::string("it has a filter of system calls (seccomp) that may end it when it maps memory; ") +
+          option + " attaches all the same");
     }
   }
 }
 
 }  // namespace
 
-void check_process(pid_t process, pid_t asker, bool is_forced) {
+void check_process(pid_t process, pid_t asker, bool is_forced, const char* option) {
   auto status = read_status(process);
   if (status.empty() || process <= 0) throw Refusal("there is no such process");
   if (const long group = number_in(status["Tgid"]); group != process) {
@@ -71,7 +71,7 @@ void check_process(pid_t process, pid_t asker, bool is_forced) {
   if (has_ended(process, process) && threads_of(process).size() <= 1) throw Refusal("it has ended");
   if (number_in(status["TracerPid"]) != 0) throw Refusal(why_not_traced(process));
   check_program(process);
-  check_threads(process, is_forced);
+  check_threads(process, is_forced, option);
   for (const char* space : {"ns/mnt", "ns/pid", "root"}) {
     const std::string theirs = link_of(process, space);
     if (!theirs.empty() && theirs != link_of(getpid(), space)) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "attach/region.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+
+#include "attach/process_status.hpp"
 
 namespace heapwright::attach {
 namespace {
@@ -25,7 +29,10 @@ RegionHead make_head(const AgentImage& image) {
           .version = region_version,
           .agent_checksum = image.checksum(),
           .slots = 0,
-          .padding = {}};
+          .tracer_process = static_cast<std::uint64_t>(getpid()),
+          .tracer_start_ticks = start_ticks_of(getpid()),
+          .kind = image.kind(),
+          .threads_offset = static_cast<std::uint32_t>(slots_bytes + image.threads_offset())};
 }
 
 std::vector<FoundRegion> find_regions(const TargetMemory& memory, const std::vector<Mapping>& maps) {
@@ -42,6 +49,12 @@ std::vector<FoundRegion> find_regions(const TargetMemory& memory, const std::vec
     found.push_back(std::move(region));
   }
   return found;
+}
+
+bool is_in_use(const TargetMemory& memory, const FoundRegion& region) {
+  if (memory.value_at<std::uint64_t>(region.base + region.head.threads_offset) == 0) return false;
+  return std::any_of(region.slots.begin(), region.slots.end(),
+                     [&](const Slot& slot) { return is_patched(memory, region, slot); });
 }
 
 const Slot* find_patch(const TargetMemory& memory, const FoundRegion& region, std::uint64_t function) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What attaching maps into a process, in one piece: a page of patches, the agent, the page of counters.
+// What attaching maps into a process, in one piece: a page of patches, the agent, what it counts in.
 // It stays there for good, since a thread may stand within it at any time; the next attach goes on with it.
 #pragma once
 
@@ -23,7 +23,11 @@ struct RegionHead {
   std::uint64_t version;
   std::uint64_t agent_checksum;
   std::uint64_t slots;  // used, after this head
-  std::uint64_t padding[3];
+  // Who patched the process, and for what. Kind 0: a version that did not say so.
+  std::uint64_t tracer_process;
+  std::uint64_t tracer_start_ticks;
+  AgentKind kind;
+  std::uint32_t threads_offset;  // from the region's begin, of the table that a fork's child has wiped
 };
 
 // A patched function: what stood where the jump stands now, and its first instructions, moved.
@@ -52,9 +56,10 @@ class Region {
   std::uint64_t data() const noexcept { return image() + image_->data_offset(); }
   std::uint64_t agent() const noexcept { return image() + image_->agent_offset(); }
   std::uint64_t threads() const noexcept { return image() + image_->threads_offset(); }
-  std::uint64_t page() const noexcept { return image() + image_->bytes(); }
+  // The end of the agent, and of all of it.
+  std::uint64_t tail() const noexcept { return image() + image_->bytes(); }
   static std::uint64_t bytes(const AgentImage& image) noexcept {
-    return slots_bytes + image.bytes() + sizeof(counters::CallsPage);
+    return slots_bytes + image.bytes() + image.tail_bytes();
   }
 
  private:
@@ -71,6 +76,9 @@ struct FoundRegion {
   std::vector<Slot> slots;
 };
 std::vector<FoundRegion> find_regions(const TargetMemory& memory, const std::vector<Mapping>& maps);
+
+// Whether some function of the process jumps into the region now, and not as a fork's child inherited it.
+bool is_in_use(const TargetMemory& memory, const FoundRegion& region);
 
 // The slot of a function whose jump into the region stands in the process now; nullptr: none does.
 const Slot* find_patch(const TargetMemory& memory, const FoundRegion& region, std::uint64_t function);

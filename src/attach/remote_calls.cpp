@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "attach/refusal.hpp"
@@ -66,6 +67,11 @@ void RemoteCalls::step() {
     // SIGSTOP cannot be blocked: it waits until the thread goes on.
     if (status >> 16 == 0) thread_.signal = WSTOPSIG(status);
   }
+}
+
+void check_call(long result, const char* what) {
+  if (result >= 0 || result < -4095) return;
+  throw Refusal(std::string("it may not ") + what + ": " + std::strerror(static_cast<int>(-result)));
 }
 
 }  // namespace heapwright::attach

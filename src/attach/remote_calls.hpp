@@ -30,4 +30,7 @@ class RemoteCalls {
   std::uint64_t instruction_;
 };
 
+// Refusal: "it may not WHAT", where a call of ours failed.
+void check_call(long result, const char* what);
+
 }  // namespace heapwright::attach

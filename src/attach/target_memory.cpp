@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "attach/refusal.hpp"
+
 namespace heapwright::attach {
 
 TargetMemory::TargetMemory(pid_t process)
@@ -26,6 +28,12 @@ bool TargetMemory::read(std::uint64_t address, void* to, std::size_t bytes) cons
 
 bool TargetMemory::write(std::uint64_t address, const void* from, std::size_t bytes) const noexcept {
   return pwrite(file_, from, bytes, static_cast<off_t>(address)) == static_cast<ssize_t>(bytes);
+}
+
+void TargetMemory::must_write(std::uint64_t address, const void* from, std::size_t bytes) const {
+  if (write(address, from, bytes)) return;
+  throw Refusal(
+      "its memory cannot be written to; the kernel forbids it (proc_mem.force_override?), or it ended");
 }
 
 std::string TargetMemory::text_at(std::uint64_t address) const {

@@ -38,6 +38,12 @@ class TargetMemory {
   bool put(std::uint64_t address, const Value& value) const noexcept {
     return write(address, &value, sizeof value);
   }
+  // Refusal: it could not all be written.
+  void must_write(std::uint64_t address, const void* from, std::size_t bytes) const;
+  template <typename Value>
+  void must_put(std::uint64_t address, const Value& value) const {
+    must_write(address, &value, sizeof value);
+  }
   // Up to the first 0, 4 KiB at most.
   std::string text_at(std::uint64_t address) const;
   std::vector<std::uint8_t> bytes_at(std::uint64_t address, std::size_t bytes) const;

@@ -71,7 +71,8 @@ Collector::Collector(const Options& options, const TickClock& clock, SessionMemo
   control.max_frames = options.max_frames;
   control.sample_mean_bytes = options.sample_mean_bytes;
   control.free_stack_from_ticks = free_stack_from_ticks(options, clock);
-  context_.switches.begin(control, !options.starts_paused);
+  // What an attached process did before is a part of its run that is not recorded.
+  context_.switches.begin(control, !options.starts_paused && options.process == 0);
   read_control_file(0);
 }
 
@@ -81,6 +82,17 @@ Collector::~Collector() {
 
 int Collector::run(pid_t program) {
   program_ = program;
+  run_to_end();
+  return wait_for_program();
+}
+
+void Collector::begin_attached(pid_t attacher) {
+  program_ = attacher;
+  is_attached_ = true;
+  if (!options_.starts_paused) context_.switches.switch_to(session_.control(), clock_, true);
+}
+
+void Collector::run_to_end() {
   run_start_ns_ = clock_.now_ns();
   while (!is_stopped_) {
     const DrainResult result = drain();
@@ -94,10 +106,10 @@ int Collector::run(pid_t program) {
   started_.finish(session_.control(), clock_.now_ns());
   // Nobody may wait for a reader that is gone.
   session_.control().is_closed.store(1, std::memory_order_release);
-  return wait_for_program();
 }
 
 bool Collector::is_over() {
+  if (is_attached_) return live_.empty();
   if (!program_has_ended_ || !live_.empty()) return false;
   // A child may have begun in the last moment.
   discover();
@@ -229,8 +241,9 @@ void Collector::check_limits(std::uint64_t now_ns) {
     messages_.say("the size set by --max-size is reached; the recording stops here, the program goes on");
     return stop(EndReason::size_limit, 0);
   }
-  if (program_has_ended_ && is_asked_to_end()) {
-    messages_.say("the recording stops here; the program's children go on");
+  if ((program_has_ended_ || is_attached_) && is_asked_to_end()) {
+    messages_.say(is_attached_ ? "the recording stops here; the program goes on"
+                               : "the recording stops here; the program's children go on");
     stop(EndReason::stopped, 0);
   }
 }
@@ -254,38 +267,56 @@ void Collector::end_processes() {
   const bool any_is_gone = std::any_of(live_.begin(), live_.end(),
                                        [](const LiveProcess& p) { return p.recording->watch().is_gone(); });
   if (any_is_gone) discover();
-  for (LiveProcess& process : live_) {
-    ProcessRecording& recording = *process.recording;
-    if (!process.is_verified) {
-      // By now its id is another process's, or it runs an image that is not
-      // recorded.
-      end_process(process, EndReason::replaced, 0, clock_.now_ns());
-      continue;
-    }
-    // The process lives on in an image without a trace, which nobody waits for.
-    const bool has_left = started_.has_left_its_image(recording.process_id());
-    if (has_left && !recording.watch().is_gone() && !recording.watch().maps_inode(session_.inode())) {
-      end_process(process, EndReason::replaced, 0, clock_.now_ns());
-      continue;
-    }
-    if (!recording.watch().is_gone()) continue;
-    const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;
-    if (is_program && !program_has_ended_) continue;  // its status comes in a moment
-    if (started_.has_left_its_image(recording.process_id())) {
-      end_process(process, EndReason::replaced, 0, clock_.now_ns());
-      continue;
-    }
-    const std::optional<int> status = is_program ? program_status_ : recording.watch().wait_status();
-    if (!status || WIFEXITED(*status)) {
-      end_process(process, EndReason::exited, status ? WEXITSTATUS(*status) : unknown_status,
-                  clock_.now_ns());
-    } else {
-      end_process(process, EndReason::killed, WTERMSIG(*status), clock_.now_ns());
-    }
-  }
+  for (LiveProcess& process : live_) end_if_over(process);
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
   look_at_starts();
-  if (program_has_ended_ && !live_.empty()) say_waiting();
+  if (program_has_ended_ && !is_attached_ && !live_.empty()) say_waiting();
+}
+
+void Collector::end_if_over(LiveProcess& process) {
+  ProcessRecording& recording = *process.recording;
+  if (!process.is_verified) {
+    // By now its id is another process's, or it runs an image that is not
+    // recorded.
+    end_process(process, EndReason::replaced, 0, clock_.now_ns());
+    return;
+  }
+  // The process lives on in an image without a trace, which nobody waits for.
+  const bool has_left = started_.has_left_its_image(recording.process_id());
+  if (has_left && !recording.watch().is_gone() && !recording.watch().maps_inode(session_.inode())) {
+    end_process(process, EndReason::replaced, 0, clock_.now_ns());
+    return;
+  }
+  if (!recording.watch().is_gone()) {
+    if (is_attached_ && program_has_ended_) end_detached(process);
+    return;
+  }
+  const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;
+  if (is_program && !program_has_ended_) return;  // its status comes in a moment
+  if (started_.has_left_its_image(recording.process_id())) {
+    end_process(process, EndReason::replaced, 0, clock_.now_ns());
+    return;
+  }
+  const std::optional<int> status = is_program ? program_status_ : recording.watch().wait_status();
+  if (!status || WIFEXITED(*status)) {
+    end_process(process, EndReason::exited, status ? WEXITSTATUS(*status) : unknown_status, clock_.now_ns());
+  } else {
+    end_process(process, EndReason::killed, WTERMSIG(*status), clock_.now_ns());
+  }
+}
+
+// The attacher ends by itself when the process executes another program; otherwise somebody killed it.
+void Collector::end_detached(LiveProcess& process) {
+  const bool is_replaced = !process.recording->watch().maps_inode(session_.inode());
+  if (!is_replaced) {
+    say_error(
+        "heapwright-attach was killed: the recording stops here. The program goes on, a little slower; "
+        "attaching to it again puts that right");
+    // Its hooks are still there, and in this memory.
+    is_stopped_ = true;
+    session_.control().is_recording.store(0, std::memory_order_release);
+  }
+  end_process(process, is_replaced ? EndReason::replaced : EndReason::stopped, 0, clock_.now_ns());
 }
 
 void Collector::look_at_starts() {

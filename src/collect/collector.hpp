@@ -37,6 +37,10 @@ class Collector {
   // Returns when `program`, a child of ours, and everything that is recorded
   // with it have ended, or the recording has. The program's wait status.
   int run(pid_t program);
+  // For a process that was attached to: from begin_attached() on its calls are recorded, and run_to_end()
+  // returns when it has ended, or the recording has, or `attacher`, a child of ours.
+  void begin_attached(pid_t attacher);
+  void run_to_end();
 
   const std::vector<FileSummary>& files() const noexcept { return files_; }
   const StartedProcesses& started() const noexcept { return started_; }
@@ -59,6 +63,8 @@ class Collector {
   void check_limits(std::uint64_t now_ns);
   std::uint64_t expected_bytes() const;
   void look_at_program();
+  void end_if_over(LiveProcess& process);
+  void end_detached(LiveProcess& process);
   bool is_over();
   void look_at_starts();
   void end_processes();
@@ -85,6 +91,7 @@ class Collector {
   pid_t program_ = 0;
   int program_status_ = 0;  // once program_has_ended_
   bool program_has_ended_ = false;
+  bool is_attached_ = false;  // program_ is the attacher
   bool has_said_waiting_ = false;
   bool is_stopped_ = false;  // for good: a limit, a full disk, Ctrl-C
   std::uint64_t run_start_ns_ = 0;

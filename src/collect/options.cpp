@@ -13,6 +13,7 @@ const char help_text[] =
     R"(Records the heap calls of a program, one trace file per process.
 
   heapwright-collect [options] -- PROGRAM [ARGUMENTS]
+  heapwright-collect [options] --pid PID
 
   --output PATTERN    file to write: %p process id, %h host, %e program name,
                       %% a percent sign (default %e.%p.heapwright);
@@ -32,6 +33,10 @@ const char help_text[] =
   --paused            do not record until told to start
   --keep-arguments    store the program's arguments in the trace
   --no-settings       do not store the allocator's settings (MALLOC_ARENA_MAX ...)
+  --pid PID           record a process that runs, until --duration or Ctrl-C
+  --despite-seccomp   with --pid: also one with a filter of system calls, which
+                      may end it
+  --attacher PATH     heapwright-attach, which --pid needs
   --library PATH      the recorder, libheapwright-record.so
   --json              print a summary as JSON on standard output at the end
   --summary FILE      write that summary to FILE
@@ -109,6 +114,7 @@ const std::map<std::string, SetFlag>& flags() {
       {"--no-settings", [](Options& o) { o.keep_settings = false; }},
       {"--json", [](Options& o) { o.print_json = true; }},
       {"--quiet", [](Options& o) { o.is_quiet = true; }},
+      {"--despite-seccomp", [](Options& o) { o.despite_seccomp = true; }},
       {"--help", [](Options& o) { o.show_help = true; }},
       {"--version", [](Options& o) { o.show_version = true; }},
   };
@@ -127,17 +133,39 @@ const std::map<std::string, SetValue>& values() {
       {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},
       {"--duration", [](Options& o, Text name, Text text) { o.duration_ns = parse_seconds(name, text); }},
       {"--control", [](Options& o, Text name, Text text) { o.control_path = parse_text(name, text); }},
+      {"--pid",
+       [](Options& o, Text name, Text text) {
+         o.process = static_cast<std::int32_t>(parse_number(name, text, 1, INT32_MAX));
+       }},
+      {"--attacher", [](Options& o, Text name, Text text) { o.attacher_path = parse_text(name, text); }},
       {"--library", [](Options& o, Text name, Text text) { o.library_path = parse_text(name, text); }},
       {"--summary", [](Options& o, Text name, Text text) { o.summary_path = parse_text(name, text); }},
   };
   return table;
 }
 
-void check_together(const Options& options) {
-  if (options.show_help || options.show_version) return;
-  if (options.command.empty()) {
+void check_what_is_recorded(const Options& options) {
+  if (options.process == 0 && options.despite_seccomp) {
+    throw UsageError("--despite-seccomp needs --pid PID; a program that is started is never refused for it");
+  }
+  if (options.process == 0 && options.command.empty()) {
     throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
   }
+  if (options.process == 0) return;
+  if (!options.command.empty()) {
+    throw UsageError("--pid records a process that runs: leave the program away");
+  }
+  if (options.follow_children) {
+    throw UsageError("--pid records one process without its children: leave --children away");
+  }
+  if (options.sample_mean_bytes != 0) {
+    throw UsageError("--pid records every call: leave --sample away");
+  }
+}
+
+void check_together(const Options& options) {
+  if (options.show_help || options.show_version) return;
+  check_what_is_recorded(options);
   if (options.free_stacks && !options.stacks) {
     throw UsageError("--free-stacks and --no-stacks exclude each other; drop one");
   }
@@ -201,6 +229,11 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(std::min(next, arguments.size())),
                          arguments.end());
   check_together(options);
+  if (options.process != 0) {
+    // Of most pages in memory the owner is a block from before.
+    options.residency = false;
+    options.kernel_events = false;
+  }
   return options;
 }
 

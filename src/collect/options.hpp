@@ -39,6 +39,9 @@ struct Options {
   bool show_help = false;
   bool show_version = false;
   std::vector<std::string> command;  // program and arguments
+  std::int32_t process = 0;          // that runs already; 0: `command` is started
+  bool despite_seccomp = false;
+  std::string attacher_path;  // empty: beside this program
 };
 
 // Throws UsageError.

@@ -75,6 +75,7 @@ trace::Metadata ProcessRecording::describe() const {
   metadata.free_stacks_recorded = options.free_stacks;
   metadata.notes = context_.notes;
   metadata.conditions = conditions_of(name_.process_id, options.keep_settings);
+  if (options.process != 0) metadata.conditions.emplace_back(trace::attached_condition);
   const KernelEvents* kernel_events = context_.kernel_events;
   const std::string state = kernel_events != nullptr ? kernel_events->state() : "off";
   metadata.conditions.push_back("kernel_events\t" +
@@ -202,6 +203,18 @@ void ProcessRecording::end_thread(LaneOwner& owner, Lane& lane, std::uint64_t ex
   owner.drain.reset();
 }
 
+// In a process that was attached to nobody is called when a thread ends.
+void ProcessRecording::look_for_ended_threads() {
+  for (LaneOwner& owner : lanes_) {
+    if (owner.drain == nullptr) continue;
+    Lane& lane = block_.lanes[&owner - lanes_.data()];
+    std::uint32_t expected = session::lane_live;
+    if (!watch_.has_thread(lane.thread_id)) {
+      lane.state.compare_exchange_strong(expected, session::lane_exiting, std::memory_order_release);
+    }
+  }
+}
+
 void ProcessRecording::write_chunk(LaneOwner& owner) {
   if (owner.thread.index < most_threads) file_.write_events(owner.thread.index, *owner.drain, definitions_);
   owner.drain->end_chunk();
@@ -243,6 +256,7 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
   scanner_.begin_if_due(watch_, file_, file_.events() + waiting_events(), live_processes);
   if (now_ns < next_write_ns_) return;
   next_write_ns_ = now_ns + write_interval_ns;
+  if (context_.options.process != 0) look_for_ended_threads();
   definitions_.read_modules(true);
   for (LaneOwner& owner : lanes_) {
     if (owner.drain == nullptr) continue;
@@ -317,6 +331,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   }
   metadata_.unseen = context_.unseen_allocators.of(block_);
   for (std::string& line : unseen_of(block_)) metadata_.unseen.push_back(std::move(line));
+  for (const std::string& line : context_.unseen) metadata_.unseen.push_back(line);
   file_.write(metadata_);
 
   FileSummary summary;

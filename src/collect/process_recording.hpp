@@ -38,6 +38,7 @@ struct RecordingContext {
   SwitchHistory switches = {};
   int output_descriptor = -1;  // of an output that is no ordinary file
   KernelEvents* kernel_events = nullptr;
+  std::vector<std::string> unseen = {};  // what no trace has, for every trace
 };
 
 // What became of one process image, for the report.
@@ -129,6 +130,7 @@ class ProcessRecording {
   void write_chunk(LaneOwner& owner);
   void write_stalest_chunk();
   void write_lane(LaneOwner& owner);
+  void look_for_ended_threads();
   void update_thread(LaneOwner& owner, const session::Lane& lane);
   void end_thread(LaneOwner& owner, session::Lane& lane, std::uint64_t exit_ns);
   void refresh_name(LaneOwner& owner, std::uint64_t now_ns);

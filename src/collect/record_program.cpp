@@ -17,6 +17,7 @@
 #include "collect/launch.hpp"
 #include "collect/output_stream.hpp"
 #include "collect/program_check.hpp"
+#include "collect/recording_outputs.hpp"
 #include "collect/report.hpp"
 #include "collect/session_file.hpp"
 #include "collect/signals.hpp"
@@ -24,24 +25,11 @@
 namespace heapwright::collect {
 namespace {
 
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  gethostname(name, HOST_NAME_MAX);
-  return name;
-}
-
-std::string library_beside_this_program() {
-  char path[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  std::string folder(path, length > 0 ? static_cast<std::size_t>(length) : 0);
-  folder.resize(folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/'));
-  return folder + "/../lib/libheapwright-record.so";
-}
-
 // Absolute, since the program may change its folder before it starts others.
 std::string find_library(const Options& options) {
-  const std::string given =
-      options.library_path.empty() ? library_beside_this_program() : options.library_path;
+  const std::string given = options.library_path.empty()
+                                ? beside_this_program("../lib/libheapwright-record.so")
+                                : options.library_path;
   char* real_path = realpath(given.c_str(), nullptr);
   std::string path = real_path != nullptr ? real_path : "";
   free(real_path);
@@ -57,57 +45,6 @@ std::string find_library(const Options& options) {
   return path;
 }
 
-// Opened before the program starts, so that a typing error costs nothing.
-int open_summary(const Options& options) {
-  if (options.summary_path.empty()) return -1;
-  const int file = open(options.summary_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) {
-    throw UsageError("cannot write '" + options.summary_path + "' (" + std::strerror(errno) +
-                     "); choose another file with --summary");
-  }
-  return file;
-}
-
-void check_control_file(const Options& options) {
-  struct stat status;
-  if (options.control_path.empty() || stat(options.control_path.c_str(), &status) != 0) return;
-  if (!S_ISREG(status.st_mode)) {
-    throw UsageError("--control takes an ordinary file, not '" + options.control_path + "'");
-  }
-  if (access(options.control_path.c_str(), R_OK) != 0) {
-    throw UsageError("cannot read the control file '" + options.control_path + "' (" + std::strerror(errno) +
-                     ")");
-  }
-}
-
-// A descriptor when the first path is a stream; -1 when it is a file that can be written.
-int open_output(const OutputNames& names, const std::string& first_path) {
-  if (is_stream(first_path)) return open_stream(first_path);
-  const std::string complaint = names.why_not_writable(first_path);
-  if (!complaint.empty()) throw UsageError(complaint);
-  return -1;
-}
-
-void check_stream(const Options& options, OutputNames& names, int stream) {
-  if (stream < 0) return;
-  const bool takes_one = takes_one_trace(stream);
-  if (options.follow_children && takes_one) {
-    throw UsageError("--children writes a file for each process, and '" + options.output_pattern +
-                     "' takes one; name files with --output %e.%p.heapwright");
-  }
-  names.write_to_stream(takes_one);
-}
-
-using Limit = decltype(RLIMIT_NOFILE);
-
-rlimit raise_limit(Limit which) {
-  rlimit before{};
-  if (getrlimit(which, &before) != 0) return {RLIM_INFINITY, RLIM_INFINITY};
-  const rlimit raised{before.rlim_max, before.rlim_max};
-  setrlimit(which, &raised);
-  return before;
-}
-
 // The limit on the size of files is meant for traces; the session's sparse
 // file would fall under it as well.
 std::unique_ptr<SessionMemory> make_session() {
@@ -115,29 +52,6 @@ std::unique_ptr<SessionMemory> make_session() {
   auto session = std::make_unique<SessionMemory>();
   setrlimit(RLIMIT_FSIZE, &before);
   return session;
-}
-
-void write_text(int file, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t written = write(file, text.data() + done, text.size() - done);
-    if (written <= 0) {
-      say_error(std::string("cannot write the summary (") + std::strerror(errno) + ")");
-      return;
-    }
-    done += static_cast<std::size_t>(written);
-  }
-}
-
-void tell(const Options& options, const Report& report, int summary_file) {
-  const Messages messages(options.is_quiet);
-  for (const std::string& line : lines_of(report)) messages.say(line);
-  messages.suggest(next_command(report));
-  if (options.print_json) write_text(STDOUT_FILENO, json_of(report));
-  if (summary_file >= 0) {
-    write_text(summary_file, json_of(report));
-    close(summary_file);
-  }
 }
 
 // What is known of processes without a trace.

@@ -244,7 +244,7 @@ std::vector<std::string> lines_of(const Report& report) {
     lines.push_back("all processes: heapwright explain " + shell_word(report.session_path));
   }
   for (std::string& line : unseen_lines_of(report)) lines.push_back(std::move(line));
-  if (report.files.empty()) {
+  if (report.files.empty() && report.attached.empty()) {
     std::string why = "nothing was recorded: no heap call of '" + report.program + "' reached the recorder. ";
     why += report.notes.empty()
                ? "It made none, has an allocator of its own, or started without LD_PRELOAD (a wrapper that "
@@ -290,6 +290,8 @@ std::string json_of(const Report& report) {
   text += "]" + number_field("more_unrecorded", report.more_unrecorded);
   text += number_field("starts_lost", report.starts_lost);
   text += number_field("children_left_alone", report.children_left_alone);
+  if (!report.attached.empty()) text += ", \"attach\": " + report.attached;
+  if (!report.detached.empty()) text += ", \"detach\": " + report.detached;
   return text + ", \"notes\": " + list_of(report.notes) + "}\n";
 }
 

@@ -23,6 +23,8 @@ struct Report {
   std::uint64_t children_left_alone = 0;  // without --children
   std::uint64_t start_unix_ns = 0;        // as in the traces
   std::string session_path;               // of the file that tells this; "": none was written
+  std::string attached;  // what the attacher told, as JSON: "" unless the process ran already
+  std::string detached;
   bool clock_is_tsc = false;
   double clock_error_ppm = 0;
   double clock_drift_ppm = 0;

@@ -37,11 +37,15 @@ void* map_shared(int file, std::uint64_t offset, std::size_t bytes, void* at = n
 
 }  // namespace
 
-SessionMemory::SessionMemory() {
-  file_ = memfd_create("heapwright", MFD_CLOEXEC);
-  if (file_ < 0) {
+int SessionMemory::make_file() {
+  const int file = memfd_create("heapwright", MFD_CLOEXEC);
+  if (file < 0) {
     fail("cannot make shared memory; heapwright needs Linux 3.17 or later with memfd_create allowed", errno);
   }
+  return file;
+}
+
+SessionMemory::SessionMemory(int file) : file_(file) {
   if (ftruncate(file_, static_cast<off_t>(session::session_bytes)) != 0) {
     fail("cannot make a sparse shared file of 17 TiB; raise the file size limit (ulimit -f unlimited)",
          errno);

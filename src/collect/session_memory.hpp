@@ -21,8 +21,10 @@ class SessionError : public std::runtime_error {
 
 class SessionMemory {
  public:
-  // Throws SessionError when this machine cannot hold the session.
-  SessionMemory();
+  // Makes a file of its own; or takes an empty one over that a process has mapped already. Throws
+  // SessionError when this machine cannot hold the session.
+  SessionMemory() : SessionMemory(make_file()) {}
+  explicit SessionMemory(int file);
   ~SessionMemory();
   SessionMemory(const SessionMemory&) = delete;
   SessionMemory& operator=(const SessionMemory&) = delete;
@@ -48,6 +50,7 @@ class SessionMemory {
   void recycle(std::uint32_t index) noexcept;
 
  private:
+  static int make_file();
   session::ProcessBlock* first_page_of(std::uint32_t index) const noexcept;
 
   int file_ = -1;

@@ -3,12 +3,10 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 
-#include "platform/futex.hpp"
 #include "platform/raw_syscall.hpp"
 
 // Absent from libc (and from programs without libpthread) before glibc 2.34.
@@ -40,11 +38,6 @@ constinit ThreadRecorder calling_libc{.lane = nullptr,
                                       .stands_for = nullptr};
 
 namespace {
-
-// The collector wakes who waits; that it is gone is seen when it does not. Not
-// often: thousands of threads may wait at once.
-constexpr std::uint64_t first_wait_ns = 10'000'000;
-constexpr std::uint64_t longest_wait_ns = 640'000'000;
 
 Lane* lanes[session::max_lanes];
 // Lanes whose thread has run its last destructor: free as soon as the
@@ -107,43 +100,17 @@ bool take_new_lane(std::uint32_t& index) noexcept {
   thread->limit = (thread->ring_mask + 1) / 2;
   thread->random_state = platform::read_ticks(process.ticks_are_tsc) ^ (std::uint64_t{index} << 32);
   thread->stack = unwind::begin_thread(lane.recorder_state + stack_offset);
-  lane.head.store(0, std::memory_order_relaxed);
-  lane.tail.store(0, std::memory_order_relaxed);
-  for (auto* counter : {&lane.dropped_reentrant, &lane.dropped_full, &lane.waits, &lane.waited_ticks,
-                        &lane.self_allocation_ticks, &lane.self_allocation_samples, &lane.self_release_ticks,
-                        &lane.self_release_samples}) {
-    counter->store(0, std::memory_order_relaxed);
-  }
-  lane.thread_id = static_cast<std::uint32_t>(raw_syscall(SYS_gettid));
-  lane.first_ticks = platform::read_ticks(process.ticks_are_tsc);
-  lane.stack_address = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
-  lane.generation.fetch_add(1, std::memory_order_relaxed);
-  lane.state.store(session::lane_live, std::memory_order_release);
+  begin_lane(lane, static_cast<std::uint32_t>(raw_syscall(SYS_gettid)),
+             platform::read_ticks(process.ticks_are_tsc), __builtin_frame_address(0));
   if (has_exit_key) pthread_setspecific(exit_key, reinterpret_cast<void*>(std::uintptr_t{index} + 1));
   return thread;
 }
 
-bool wait_for_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {
-  Lane& lane = *thread.lane;
-  const std::uint64_t since = platform::read_ticks(process.ticks_are_tsc);
-  bool has_room = false;
-  std::uint64_t waited_ns = 0;
-  for (std::uint64_t wait_ns = first_wait_ns;; wait_ns = std::min(2 * wait_ns, longest_wait_ns)) {
-    lane.is_waiting.store(1, std::memory_order_seq_cst);
-    const std::uint32_t seen = lane.space_futex.load(std::memory_order_acquire);
-    has_room = thread.head - lane.tail.load(std::memory_order_seq_cst) + slots <= thread.ring_mask + 1;
-    if (has_room || !is_collector_alive(waited_ns)) break;
-    if (process.control->collector_sleeps.exchange(0) != 0) {
-      platform::futex_wake(process.control->collector_sleeps);
-    }
-    platform::futex_wait(lane.space_futex, seen, wait_ns);
-    waited_ns += wait_ns;
-  }
-  lane.is_waiting.store(0, std::memory_order_relaxed);
-  lane.waits.fetch_add(1, std::memory_order_relaxed);
-  lane.waited_ticks.fetch_add(platform::read_ticks(process.ticks_are_tsc) - since, std::memory_order_relaxed);
-  return has_room;
-}
+struct Collector {
+  session::Control& control;
+  bool ticks_are_tsc;
+  bool is_alive(std::uint64_t waited_ns) const noexcept { return is_collector_alive(waited_ns); }
+};
 
 }  // namespace
 
@@ -168,41 +135,12 @@ ThreadRecorder* claim_lane() noexcept {
 }
 
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept {
-  Lane& lane = *thread.lane;
-  const std::uint64_t ring = thread.ring_mask + 1;
-  std::uint64_t used = thread.head - lane.tail.load(std::memory_order_acquire);
-  if (used >= ring / 2 && process.control->collector_sleeps.load(std::memory_order_relaxed) != 0 &&
-      process.control->collector_sleeps.exchange(0) != 0) {
-    platform::futex_wake(process.control->collector_sleeps);
-  }
-  if (used + slots > ring && !wait_for_room(thread, slots)) {
-    lane.dropped_full.fetch_add(1, std::memory_order_relaxed);
-    return false;
-  }
-  const std::uint64_t tail = lane.tail.load(std::memory_order_acquire);
-  used = thread.head - tail;
-  thread.limit = tail + (used + slots <= ring / 2 ? ring / 2 : ring);
-  return true;
+  return make_room_in(thread, slots, Collector{*process.control, process.ticks_are_tsc});
 }
 
-void emit_extended(ThreadRecorder& thread, Call call) noexcept {
+void emit_extended(ThreadRecorder& thread, const Call& call) noexcept {
   if (thread.head + 2 > thread.limit && !make_room(thread, 2)) return;
-  Lane& lane = *thread.lane;
-  const session::RawExtension extension{.old_address = call.old_address,
-                                        .address_and_kind = session::extension_kind,
-                                        .size = call.size,
-                                        .usable = call.usable};
-  std::memcpy(&lane.ring[thread.head & thread.ring_mask], &extension, sizeof extension);
-  session::RawEvent& slot = lane.ring[(thread.head + 1) & thread.ring_mask];
-  slot.begin_ticks = call.begin_ticks;
-  slot.address_and_kind = pack_address(call);
-  slot.size = 0;
-  slot.usable_excess = 0;
-  slot.stack_node = call.stack_node;
-  slot.duration_ticks = static_cast<std::uint32_t>(std::min<std::uint64_t>(call.duration_ticks, 0xffffffffU));
-  // Both slots become visible together.
-  thread.head += 2;
-  lane.head.store(thread.head, std::memory_order_release);
+  write_two_slots(thread, call);
 }
 
 }  // namespace heapwright::record

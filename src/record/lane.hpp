@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: MIT
 // A thread's way into the session: one lane, one ring, no lock.
-//
-// Invariants, per thread:
-//   lane->tail <= head == lane->head        (slots, since the claim)
-//   head - lane->tail <= ring_mask + 1, the slots of the ring
-//   head < limit  =>  the next slot is free
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "platform/clock.hpp"
 #include "record/process.hpp"
-#include "session/layout.hpp"
-#include "trace/event_kind.hpp"
+#include "record/ring.hpp"
 #include "unwind/unwind.hpp"
 
 namespace heapwright::record {
-
-using trace::EventKind;
 
 // What the thread is doing, seen from a nested call of the same thread.
 enum class Activity : std::uint32_t {
@@ -75,46 +66,17 @@ ThreadRecorder* claim_lane() noexcept;
 // False: the collector is gone and the event is counted as dropped.
 bool make_room(ThreadRecorder& thread, std::uint64_t slots) noexcept;
 
-// One finished call, before it becomes a slot.
-struct Call {
-  EventKind kind;
-  std::uint8_t alignment_log2 = 0;
-  std::uint64_t begin_ticks = 0;
-  std::uint64_t duration_ticks = 0;
-  std::uint64_t size = 0;
-  std::uint64_t usable = 0;
-  std::uint64_t address = 0;
-  std::uint64_t old_address = 0;
-  std::uint32_t stack_node = 0;
-};
-
-[[gnu::cold]] void emit_extended(ThreadRecorder& thread, Call call) noexcept;
-
-[[gnu::always_inline]] inline std::uint64_t pack_address(const Call& call) noexcept {
-  return call.address << 16 | std::uint64_t{call.alignment_log2} << 8 | static_cast<std::uint8_t>(call.kind);
-}
+[[gnu::cold]] void emit_extended(ThreadRecorder& thread, const Call& call) noexcept;
 
 // Writes the call into the ring and publishes it.
 [[gnu::always_inline]] inline void emit(ThreadRecorder& thread, const Call& call) noexcept {
-  const std::uint64_t excess = call.usable - call.size;
-  const bool fits =
-      call.old_address == 0 && call.size < 0xffffffffU && (call.usable == 0 || excess < 0xffffffffU);
-  if (!fits) [[unlikely]] {
+  if (!fits_one_slot(call)) [[unlikely]] {
     return emit_extended(thread, call);
   }
   if (thread.head >= thread.limit) [[unlikely]] {
     if (!make_room(thread, 1)) return;
   }
-  session::Lane& lane = *thread.lane;
-  session::RawEvent& slot = lane.ring[thread.head & thread.ring_mask];
-  slot.begin_ticks = call.begin_ticks;
-  slot.address_and_kind = pack_address(call);
-  slot.size = static_cast<std::uint32_t>(call.size);
-  slot.usable_excess = call.usable == 0 ? 0 : static_cast<std::uint32_t>(excess);
-  slot.stack_node = call.stack_node;
-  slot.duration_ticks =
-      call.duration_ticks > 0xffffffffU ? 0xffffffffU : static_cast<std::uint32_t>(call.duration_ticks);
-  lane.head.store(++thread.head, std::memory_order_release);
+  write_slot(thread, call);
 }
 
 }  // namespace heapwright::record

@@ -32,6 +32,9 @@ enum class ChunkKind : std::uint16_t {
 template <typename Of, typename Record>
 concept IsRecord = std::same_as<std::remove_const_t<Of>, Record>;
 
+// Of Metadata::conditions: the process ran before, without the recorder.
+inline constexpr char attached_condition[] = "attached\tyes";
+
 // How and of what the trace was made. Argument and environment values are
 // never stored; `command` is the path the program was started by and, only
 // when the user asked for it, its command line.
@@ -64,6 +67,14 @@ struct Metadata {
   // What the heap's work depends on: "MALLOC_ARENA_MAX\t2", "cpus\t8". The
   // allocator's settings are the only values of the environment in a trace.
   std::vector<std::string> conditions;
+
+  // Whether the process ran before, without the recorder.
+  bool is_attached() const noexcept {
+    for (const std::string& condition : conditions) {
+      if (condition == attached_condition) return true;
+    }
+    return false;
+  }
 };
 
 // visit(name, member) for each field that is stored. The first has key 1 on disk,

@@ -5,14 +5,19 @@
 
 #include <set>
 
-#include "attach/agent/layout.hpp"
+#include "attach/agent/counting_layout.hpp"
+#include "attach/recorder/layout.hpp"
 #include "attach/region.hpp"
 
 namespace heapwright::attach {
 namespace {
 
-TEST(AgentImage, EveryEntryHasAHookOfItsOwnInItsCode) {
-  const AgentImage image;
+class AgentImages : public testing::TestWithParam<AgentKind> {};
+
+INSTANTIATE_TEST_SUITE_P(Both, AgentImages, testing::Values(AgentKind::counting, AgentKind::recording));
+
+TEST_P(AgentImages, EveryEntryHasAHookOfItsOwnInItsCode) {
+  const AgentImage image(GetParam());
   constexpr std::uint64_t base = 0x7f0000000000;
   std::set<std::uint64_t> hooks;
   for (std::size_t index = 0; index < agent::entry_count; ++index) {
@@ -24,25 +29,29 @@ TEST(AgentImage, EveryEntryHasAHookOfItsOwnInItsCode) {
   EXPECT_EQ(hooks.size(), agent::entry_count);
 }
 
-TEST(AgentImage, DataIsOnPagesOfItsOwn) {
-  const AgentImage image;
+TEST_P(AgentImages, DataIsOnPagesOfItsOwn) {
+  const AgentImage image(GetParam());
+  const bool is_counting = GetParam() == AgentKind::counting;
+  const std::uint64_t agent_bytes =
+      is_counting ? sizeof(agent::CountingAgent) : sizeof(recorder::RecordingAgent);
   EXPECT_EQ(image.data_offset() % 4096, 0U);
   EXPECT_EQ(image.bytes() % 4096, 0U);
   EXPECT_GE(image.agent_offset(), image.data_offset());
   EXPECT_GE(image.threads_offset(), image.data_offset());
   EXPECT_EQ(image.threads_offset() % 4096, 0U);
-  EXPECT_LE(image.threads_offset() + sizeof(agent::WipedOnFork), image.bytes());
+  EXPECT_EQ(image.threads_bytes(), is_counting ? sizeof(agent::WipedOnFork) : sizeof(recorder::WipedOnFork));
+  EXPECT_LE(image.threads_offset() + image.threads_bytes(), image.bytes());
   // Nothing but threads is wiped at a fork.
-  EXPECT_TRUE(image.agent_offset() + sizeof(agent::Agent) <= image.threads_offset() ||
-              image.agent_offset() >= image.threads_offset() + sizeof(agent::WipedOnFork));
+  EXPECT_TRUE(image.agent_offset() + agent_bytes <= image.threads_offset() ||
+              image.agent_offset() >= image.threads_offset() + image.threads_bytes());
 }
 
 TEST(Region, ItsPartsDoNotOverlap) {
-  const AgentImage image;
+  const AgentImage image(AgentKind::counting);
   const Region region(0x7f0000000000, image);
   EXPECT_EQ(region.slot(max_slots - 1) + sizeof(Slot), region.image());
-  EXPECT_EQ(region.page() + sizeof(counters::CallsPage), region.base() + Region::bytes(image));
-  EXPECT_EQ(region.page() % 4096, 0U);
+  EXPECT_EQ(region.tail() + sizeof(counters::CallsPage), region.base() + Region::bytes(image));
+  EXPECT_EQ(region.tail() % 4096, 0U);
 }
 
 }  // namespace

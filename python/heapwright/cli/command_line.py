@@ -52,6 +52,7 @@ EXAMPLES = {
         "heapwright record -- ls -l",
         "heapwright record --children --output 'build.%e.%p.heapwright' -- make",
         "heapwright record --sample 512k --duration 60 -- ./server",
+        "heapwright record --pid 1234 --duration 10",
     ),
     "explain": (
         "heapwright explain ls.heapwright",

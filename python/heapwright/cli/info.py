@@ -48,6 +48,7 @@ def describe(trace: Trace) -> dict[str, Any]:
             {"name": name, "value": value} for name, value in trace.metadata.condition_values.items()
         ],
         "processes": summary.processes_of(trace.metadata),
+        "is_attached": trace.metadata.is_attached,
         "end": trace.end._asdict(),
         "covers_whole_run": trace.coverage.is_whole_run,
         "coverage": [span._asdict() for span in trace.coverage.spans],
@@ -99,7 +100,10 @@ def _covered(document: dict[str, Any]) -> str:
     if document["covers_whole_run"]:
         return "the whole run"
     spans = document["coverage"]
-    return f"a part of the run: {coverage.spans_in_words(spans)}" if spans else "nothing: recording was off"
+    if not spans:
+        return "nothing: recording was off"
+    part = "a part of the run, attached to later" if document["is_attached"] else "a part of the run"
+    return f"{part}: {coverage.spans_in_words(spans)}"
 
 
 def _show_threads(threads: list[dict[str, Any]], console: Console) -> None:

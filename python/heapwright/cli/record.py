@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""heapwright record: becomes heapwright-collect, which launches and records the program."""
+"""heapwright record: becomes heapwright-collect, which records a program that it starts, or one that runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from heapwright.cli import native_programs
 from heapwright.cli.errors import InputError
+from heapwright.live.processes import find_by_name
 
 Output = Annotated[
     str,
@@ -49,6 +50,16 @@ NoSettings = Annotated[
     bool,
     typer.Option("--no-settings", help="Do not store the allocator's settings (MALLOC_ARENA_MAX …)."),
 ]
+Pid = Annotated[
+    str,
+    typer.Option("--pid", metavar="PID|NAME", help="Record a process that runs, until --duration or Ctrl-C."),
+]
+DespiteSeccomp = Annotated[
+    bool,
+    typer.Option(
+        "--despite-seccomp", help="With --pid: also where a filter of system calls may end the process."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a summary as JSON on stdout at the end.")]
 
@@ -71,14 +82,36 @@ def record(
     paused: Paused = False,
     keep_arguments: KeepArguments = False,
     no_settings: NoSettings = False,
+    pid: Pid = "",
+    despite_seccomp: DespiteSeccomp = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Run a program and record its heap calls."""
+    """Record the heap calls of a program, or of a process that runs."""
     options = dict(locals())
     del options["context"]
-    command = collector_command(options, program_of(context, "record"))
+    if pid:
+        if context.args:
+            raise InputError("--pid records a process that runs: leave the program away")
+        options["pid"] = str(process_of(pid))
+        command = collector_command(options, [])
+    else:
+        command = collector_command(options, program_of(context, "record"))
     os.execv(command[0], command)
+
+
+def process_of(wanted: str) -> int:
+    """By its id, or by its name when one process has it."""
+    if wanted.isdecimal():
+        return int(wanted)
+    found = find_by_name(wanted)
+    if not found:
+        raise InputError(f"no process is called {wanted}; name one by its id")
+    if len(found) > 1:
+        raise InputError(
+            f"{len(found)} processes are called {wanted}; name one by its id: {found[0]}, {found[1]} …"
+        )
+    return found[0]
 
 
 def program_of(context: typer.Context, command: str) -> list[str]:
@@ -89,11 +122,13 @@ def program_of(context: typer.Context, command: str) -> list[str]:
 
 
 def collector_command(options: Mapping[str, str | bool], program: list[str]) -> list[str]:
-    """The collector's command line; options are named as here, "" and False are not given."""
+    """The collector's command line; options are named as here, "" and False are not given.
+
+    program: none where a process that runs is recorded."""
     command = [str(native_programs.find())]
     for name, value in options.items():
         if value:
             command.append("--" + name.replace("_", "-"))
             if value is not True:
                 command.append(str(value))
-    return [*command, "--", *program]
+    return [*command, "--", *program] if program else command

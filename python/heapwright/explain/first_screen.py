@@ -101,12 +101,13 @@ _USUAL_CONDITIONS = (
 
 
 def conditions_in_words(conditions: list[Answer]) -> list[str]:
-    """Each as NAME=VALUE, bytes with their unit."""
+    """Each as NAME=VALUE, bytes with their unit; that the process was attached to is said elsewhere."""
     return [
         f"{one['name'].removesuffix('_bytes')}={units.size(int(one['value']))}"
         if one["name"].endswith("_bytes") and one["value"].isdecimal()
         else f"{one['name']}={one['value']}"
         for one in conditions
+        if one["name"] != "attached"
     ]
 
 

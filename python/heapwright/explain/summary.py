@@ -118,6 +118,12 @@ FIGURES = (
         value=_end,
     ),
     Column("completeness", _COMPLETENESS, value=lambda of, _: coverage.record(of.report)),
+    Column(
+        "is_attached",
+        "flag",
+        value="report.trace.metadata.is_attached",
+        about="The recorder was put into a process that ran: blocks from before are unknown.",
+    ),
     Column("is_filtered", "flag", value=lambda of, _: not of.report.chosen.is_everything),
     Column("sample_mean_bytes", "bytes", value="report.trace.metadata.sample_mean_bytes"),
     Column("durations_recorded", "flag", value="report.trace.metadata.durations_recorded"),

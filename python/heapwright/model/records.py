@@ -58,6 +58,11 @@ class Metadata(NamedTuple):
         return {clean(name): clean(value) for name, tab, value in found if tab}
 
     @property
+    def is_attached(self) -> bool:
+        """Whether the process ran before, without the recorder."""
+        return self.condition_values.get("attached") == "yes"
+
+    @property
     def unrecorded(self) -> tuple[UnrecordedProcess, ...]:
         """The processes that this one started, or became, and that have no trace."""
         found = [text.split("\t", 2) for text in self.unrecorded_processes]

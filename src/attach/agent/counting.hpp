@@ -7,7 +7,6 @@
 
 #include "attach/agent/threads.hpp"
 #include "counters/tally.hpp"
-#include "platform/glibc_header.hpp"
 
 namespace heapwright::attach::agent {
 
@@ -16,15 +15,7 @@ using counters::CallTable;
 using counters::Together;
 using Counted = counters::Function;
 
-inline std::size_t usable_bytes(void* block) noexcept {
-  if (heapwright_agent.has_glibc_headers != 0) [[likely]] {
-    const std::size_t usable = platform::usable_by_glibc_header(block);
-    if (usable != 0) [[likely]] {
-      return usable;
-    }
-  }
-  return heapwright_agent.usable_size != nullptr ? heapwright_agent.usable_size(block) : 0;
-}
+inline std::size_t usable_bytes(void* block) noexcept { return usable_bytes(heapwright_agent.common, block); }
 
 // While it lives, calls that this thread makes are the allocator's own.
 class Guard {

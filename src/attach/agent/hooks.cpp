@@ -12,12 +12,7 @@ namespace {
 
 template <typename Signature>
 Signature* real(Entry entry) noexcept {
-  return reinterpret_cast<Signature*>(heapwright_agent.real[index_of(entry)]);
-}
-
-std::size_t product_or_max(std::size_t count, std::size_t size) noexcept {
-  std::size_t product = 0;
-  return __builtin_mul_overflow(count, size, &product) ? SIZE_MAX : product;
+  return reinterpret_cast<Signature*>(heapwright_agent.common.real[index_of(entry)]);
 }
 
 // Neither malloc nor free calls another entry, and they are called most: no guard.
@@ -29,23 +24,9 @@ void* hook_malloc(std::size_t size) noexcept {
   return block;
 }
 
-// Whether the call that returns there is glibc's own, of a block that the program has released before.
-bool is_own_call(const void* return_address) noexcept {
-  const Agent& agent = heapwright_agent;
-  const auto address = reinterpret_cast<std::uint64_t>(return_address);
-  if (address - agent.own_code >= agent.own_code_bytes) [[likely]] {
-    return false;
-  }
-  constexpr std::size_t call_bytes = 5;  // e8 and the distance
-  const auto* const call = static_cast<const std::uint8_t*>(return_address) - call_bytes;
-  std::int32_t distance;
-  __builtin_memcpy(&distance, call + 1, sizeof distance);
-  return *call == 0xe8 && address + static_cast<std::uint64_t>(std::int64_t{distance}) == agent.free_entry;
-}
-
 void hook_free(void* block) noexcept {
   auto* const real_free = real<void(void*)>(Entry::free_);
-  if (is_own_call(__builtin_return_address(0))) [[unlikely]] {
+  if (is_own_call(heapwright_agent.common, __builtin_return_address(0))) [[unlikely]] {
     return real_free(block);
   }
   if (block == nullptr) [[unlikely]] {
@@ -119,7 +100,6 @@ void hook_release(void* block, std::size_t a, std::size_t b) noexcept {
 
 // `real` does not throw: it is malloc, or the allocator's nothrow form. What follows where it fails may, so
 // nothing of the agent may be on the stack then: it is left by a jump.
-using Operator = void*(std::size_t, std::size_t, const void*);
 constexpr char nothrow_tag = 0;
 
 template <Entry entry, Counted function, Failure failure>
@@ -137,7 +117,7 @@ void* hook_throwing(std::size_t size, std::size_t a, const void* b) {
   if (block != nullptr) [[likely]] {
     return block;
   }
-  return reinterpret_cast<Operator*>(heapwright_agent.otherwise[index_of(entry)])(size, a, b);
+  return reinterpret_cast<Operator*>(heapwright_agent.common.otherwise[index_of(entry)])(size, a, b);
 }
 
 template <Entry entry, Counted function>
@@ -145,29 +125,9 @@ void* hook_nothrow(std::size_t size, std::size_t a, const void*) noexcept {
   return make_by_operator<entry, function, Failure::counted>(size, a);
 }
 
-// A hook's address, known when the agent is linked: a cast would not be.
-union Hook {
-  constexpr Hook(void* (*hook)(std::size_t)) noexcept : of_size(hook) {}
-  constexpr Hook(void* (*hook)(std::size_t, std::size_t)) noexcept : of_two_sizes(hook) {}
-  constexpr Hook(void* (*hook)(void*, std::size_t)) noexcept : of_block_and_size(hook) {}
-  constexpr Hook(void (*hook)(void*)) noexcept : of_block(hook) {}
-  constexpr Hook(int (*hook)(void**, std::size_t, std::size_t)) noexcept : of_result(hook) {}
-  constexpr Hook(void (*hook)(void*, std::size_t, std::size_t)) noexcept : releasing(hook) {}
-  constexpr Hook(Operator* hook) noexcept : making(hook) {}
-
-  void* (*of_size)(std::size_t);
-  void* (*of_two_sizes)(std::size_t, std::size_t);
-  void* (*of_block_and_size)(void*, std::size_t);
-  void (*of_block)(void*);
-  int (*of_result)(void**, std::size_t, std::size_t);
-  void (*releasing)(void*, std::size_t, std::size_t);
-  Operator* making;
-};
-static_assert(sizeof(Hook) == sizeof(Function));
-
 }  // namespace
 
-Agent heapwright_agent;
+CountingAgent heapwright_agent;
 
 // In the order of Entry.
 HEAPWRIGHT_AGENT_DATA constinit const Hook heapwright_agent_hooks[entry_count]{

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the agent, which is mapped into a process that runs, and the program that maps it there agree on.
+// What an agent, which is mapped into a process that runs, and the program that maps it there agree on.
 // That program writes all of it through the process's memory, while every thread of the process is stopped.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-
-#include "counters/calls_section.hpp"
 
 namespace heapwright::attach::agent {
 
@@ -81,47 +79,27 @@ inline constexpr const char* entry_names[entry_count] = {"malloc",
                                                          "_ZdlPvSt11align_val_tRKSt9nothrow_t",
                                                          "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
 
-// What the agent knows of a thread. Its key is the thread pointer, which a later thread may have again.
-struct alignas(64) Thread {
-  static constexpr std::uint64_t free_key = 0;
-  static constexpr std::uint64_t ended_key = 1;  // free again, its table stays
-
-  std::uint64_t key;
-  std::uint64_t calls_until_timed;  // 0: there is something to look at first
-  counters::CallTable* table;
-  std::uint64_t random_state;
-  std::uint64_t attachment;   // the last one that it was counted in
-  std::uint64_t guard_stack;  // where a call stands within which calls do not count; 0: nowhere
-};
+// Keys of entries that no thread has; the others are thread pointers, which a later thread may have again.
+inline constexpr std::uint64_t free_key = 0;
+inline constexpr std::uint64_t ended_key = 1;  // what it holds may be used again
 
 inline constexpr std::size_t max_threads = 4096;  // a power of 2
 
-// Zeroed by the kernel in a fork's child, which then only forwards.
-struct alignas(4096) WipedOnFork {
-  std::uint64_t is_counting;
-  Thread threads[max_threads];
-};
-
 using Function = void (*)();
 
+// What every agent knows; what else there is follows it.
 struct Agent {
-  std::uint64_t attachment{};  // counts them
-  std::uint64_t tracer_process{};
-  std::uint64_t tracer_start_ticks{};
+  std::uint64_t attachment{};    // counts them
   Function real[entry_count]{};  // what a hook calls; where it was patched, its first instructions elsewhere
   Function otherwise[entry_count]{};    // where a throwing operator new goes on when `real` gave nothing
   std::size_t (*usable_size)(void*){};  // nullptr: the allocator does not tell
   int (*clock_gettime)(int, void*){};   // nullptr: by a system call
-  counters::CallsPage* page{};
-  std::uint64_t tables_used{};
-  std::uint64_t clock_ns{};
   std::uint64_t has_glibc_headers{};
   // glibc's free() is called by glibc itself for blocks that the program has released already: by a direct
   // call, while all other calls in that library go through its linkage table. 0 bytes: another allocator.
   std::uint64_t own_code{};
   std::uint64_t own_code_bytes{};
   std::uint64_t free_entry{};
-  char page_path[64]{};  // only for the system call that opens it
 };
 
 }  // namespace heapwright::attach::agent

@@ -2,26 +2,14 @@
 // The calling thread's entry, found by its thread pointer: the agent has no thread-local storage.
 #pragma once
 
-#include "attach/agent/layout.hpp"
+#include "attach/agent/counting_layout.hpp"
+#include "attach/agent/program.hpp"
+#include "attach/agent/thread_table.hpp"
 
 namespace heapwright::attach::agent {
 
-// The names that the attaching program looks for.
-#define HEAPWRIGHT_AGENT_DATA extern "C" __attribute__((visibility("default")))
-HEAPWRIGHT_AGENT_DATA Agent heapwright_agent;
+HEAPWRIGHT_AGENT_DATA CountingAgent heapwright_agent;
 HEAPWRIGHT_AGENT_DATA WipedOnFork heapwright_agent_threads;
-// And heapwright_agent_hooks, an address for each Entry.
-
-inline std::uint64_t thread_pointer() noexcept {
-  std::uint64_t pointer;
-  asm("mov %%fs:0, %0" : "=r"(pointer));
-  return pointer;
-}
-
-constexpr std::size_t home_of(std::uint64_t key) noexcept {
-  return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 52);
-}
-static_assert(max_threads == 1U << (64 - 52));
 
 // The entry of a key that is not at its home. One without a table: there is none.
 Thread& find_elsewhere(std::uint64_t key) noexcept;

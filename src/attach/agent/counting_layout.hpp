@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The same of the agent that counts.
+#pragma once
+
+#include <cstdint>
+
+#include "attach/agent/layout.hpp"
+#include "counters/calls_section.hpp"
+
+namespace heapwright::attach::agent {
+
+struct alignas(64) Thread {
+  std::uint64_t key;
+  std::uint64_t calls_until_timed;  // 0: there is something to look at first
+  counters::CallTable* table;
+  std::uint64_t random_state;
+  std::uint64_t attachment;   // the last one that it was counted in
+  std::uint64_t guard_stack;  // where a call stands within which calls do not count; 0: nowhere
+};
+
+// Zeroed by the kernel in a fork's child, which then only forwards.
+struct alignas(4096) WipedOnFork {
+  std::uint64_t is_active;
+  Thread threads[max_threads];
+};
+
+struct CountingAgent {
+  Agent common{};
+  counters::CallsPage* page{};
+  std::uint64_t tables_used{};
+  std::uint64_t clock_ns{};
+  char page_path[64]{};  // only for the system call that opens it
+};
+
+}  // namespace heapwright::attach::agent

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// What the agents ask of the process that they are mapped into, without a call into it but to its allocator.
+#pragma once
+
+#include <time.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attach/agent/layout.hpp"
+#include "platform/glibc_header.hpp"
+#include "platform/raw_syscall.hpp"
+
+// The names that the attaching program looks for: heapwright_agent, which begins with an Agent,
+// heapwright_agent_threads, which the kernel wipes in a fork's child, heapwright_agent_hooks, by Entry.
+#define HEAPWRIGHT_AGENT_DATA extern "C" __attribute__((visibility("default")))
+
+namespace heapwright::attach::agent {
+
+inline std::uint64_t thread_pointer() noexcept {
+  std::uint64_t pointer;
+  asm("mov %%fs:0, %0" : "=r"(pointer));
+  return pointer;
+}
+
+inline std::size_t usable_bytes(const Agent& agent, void* block) noexcept {
+  if (agent.has_glibc_headers != 0) [[likely]] {
+    const std::size_t usable = platform::usable_by_glibc_header(block);
+    if (usable != 0) [[likely]] {
+      return usable;
+    }
+  }
+  return agent.usable_size != nullptr ? agent.usable_size(block) : 0;
+}
+
+// Whether the call that returns there is glibc's own, of a block that the program has released before.
+inline bool is_own_call(const Agent& agent, const void* return_address) noexcept {
+  const auto address = reinterpret_cast<std::uint64_t>(return_address);
+  if (address - agent.own_code >= agent.own_code_bytes) [[likely]] {
+    return false;
+  }
+  constexpr std::size_t call_bytes = 5;  // e8 and the distance
+  const auto* const call = static_cast<const std::uint8_t*>(return_address) - call_bytes;
+  std::int32_t distance;
+  __builtin_memcpy(&distance, call + 1, sizeof distance);
+  return *call == 0xe8 && address + static_cast<std::uint64_t>(std::int64_t{distance}) == agent.free_entry;
+}
+
+inline int read_clock(const Agent& agent, int clock, timespec* now) noexcept {
+  if (agent.clock_gettime != nullptr) return agent.clock_gettime(clock, now);
+  return static_cast<int>(platform::raw_syscall(SYS_clock_gettime, clock, platform::raw_argument(now)));
+}
+
+inline std::size_t product_or_max(std::size_t count, std::size_t size) noexcept {
+  std::size_t product = 0;
+  return __builtin_mul_overflow(count, size, &product) ? SIZE_MAX : product;
+}
+
+// How a replaced operator is called: those with fewer arguments leave the others alone.
+using Operator = void*(std::size_t, std::size_t, const void*);
+
+// A hook's address, known when the agent is linked: a cast would not be.
+union Hook {
+  constexpr Hook(void* (*hook)(std::size_t)) noexcept : of_size(hook) {}
+  constexpr Hook(void* (*hook)(std::size_t, std::size_t)) noexcept : of_two_sizes(hook) {}
+  constexpr Hook(void* (*hook)(void*, std::size_t)) noexcept : of_block_and_size(hook) {}
+  constexpr Hook(void (*hook)(void*)) noexcept : of_block(hook) {}
+  constexpr Hook(int (*hook)(void**, std::size_t, std::size_t)) noexcept : of_result(hook) {}
+  constexpr Hook(void (*hook)(void*, std::size_t, std::size_t)) noexcept : releasing(hook) {}
+  constexpr Hook(Operator* hook) noexcept : making(hook) {}
+
+  void* (*of_size)(std::size_t);
+  void* (*of_two_sizes)(std::size_t, std::size_t);
+  void* (*of_block_and_size)(void*, std::size_t);
+  void (*of_block)(void*);
+  int (*of_result)(void**, std::size_t, std::size_t);
+  void (*releasing)(void*, std::size_t, std::size_t);
+  Operator* making;
+};
+static_assert(sizeof(Hook) == sizeof(Function));
+
+}  // namespace heapwright::attach::agent

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "attach/counting_observer.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "attach/agent/counting_layout.hpp"
+#include "attach/agent_values.hpp"
+#include "counters/calls_section.hpp"
+
+namespace heapwright::attach {
+
+using agent::CountingAgent;
+using agent::WipedOnFork;
+
+void CountingObserver::prepare(const Plan& plan) {
+  const PageFacts facts{.program = plan.program,
+                        .allocator = plan.allocator.path.empty() ? plan.program : plan.allocator.path,
+                        .knows_usable = plan.allocator.usable_size != 0,
+                        .clock_ns = clock_cost_ns(),
+                        .keeper = keeper_};
+  page_ = std::make_unique<CounterPage>(process_, facts);
+}
+
+// Of earlier attachments: those that have ended free their entries, the others are looked at anew. How many
+// tables they have.
+std::uint64_t CountingObserver::forget_threads(const Scene& scene) const {
+  std::set<std::uint64_t> living;
+  for (const auto& [id, thread] : scene.stopped.threads()) living.insert(thread.registers.fs_base);
+  const auto before = std::make_unique<WipedOnFork>();
+  scene.memory.read(scene.region.threads(), before.get(), sizeof *before);
+  for (std::size_t index = 0; index < agent::max_threads; ++index) {
+    agent::Thread thread = before->threads[index];
+    if (thread.key == agent::free_key) continue;
+    thread.calls_until_timed = 0;
+    if (!living.contains(thread.key)) {
+      thread.key = agent::ended_key;
+      thread.guard_stack = 0;
+    }
+    scene.memory.must_put(scene.region.threads() + offsetof(WipedOnFork, threads) + index * sizeof thread,
+                          thread);
+  }
+  return scene.memory.value_at<std::uint64_t>(scene.region.agent() + offsetof(CountingAgent, tables_used));
+}
+
+void CountingObserver::begin(const Scene& scene) {
+  CountingAgent made;
+  made.common = make_agent(scene.plan);
+  made.common.attachment = scene.memory.value_at<CountingAgent>(scene.region.agent()).common.attachment + 1;
+  made.page = reinterpret_cast<counters::CallsPage*>(scene.region.tail());
+  made.clock_ns = clock_cost_ns();
+  made.tables_used = scene.plan.is_reused ? std::max<std::uint64_t>(1, forget_threads(scene)) : 1;
+  const std::string& path = page_->path();
+  std::memcpy(made.page_path, path.c_str(), std::min(path.size() + 1, sizeof made.page_path));
+  scene.memory.must_put(scene.region.agent(), made);
+  page_->begin(made.tables_used);
+  map_page(scene);
+}
+
+void CountingObserver::map_page(const Scene& scene) const {
+  const std::uint64_t path = scene.region.agent() + offsetof(CountingAgent, page_path);
+  const long file = scene.call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+  check_call(file, "open its page in /dev/shm");
+  const long mapped = scene.call(SYS_mmap, scene.region.tail(), sizeof(counters::CallsPage),
+                                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  scene.call(SYS_close, file);
+  check_call(mapped, "map its page");
+}
+
+void CountingObserver::unmap(const Scene& scene) {
+  scene.call(SYS_mmap, scene.region.tail(), sizeof(counters::CallsPage), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}
+
+}  // namespace heapwright::attach

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Counting: the agent writes to a page of counters.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "attach/counter_page.hpp"
+#include "attach/observer.hpp"
+
+namespace heapwright::attach {
+
+class CountingObserver : public Observer {
+ public:
+  // keeper: the process that reads the page.
+  CountingObserver(pid_t process, pid_t keeper)
+      : Observer(AgentKind::counting), process_(process), keeper_(keeper) {}
+
+  void prepare(const Plan& plan) override;
+  void begin(const Scene& scene) override;
+  void end() override { page_->end(); }
+  void unmap(const Scene& scene) override;
+  void discard() noexcept override { page_->discard(); }
+  std::string place() const override { return "\"page\": \"" + page_->path() + "\""; }
+
+ private:
+  std::uint64_t forget_threads(const Scene& scene) const;
+  void map_page(const Scene& scene) const;
+
+  pid_t process_;
+  pid_t keeper_;
+  std::unique_ptr<CounterPage> page_;
+};
+
+}  // namespace heapwright::attach

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// What patched functions jump to: a hook's frame is as if the program had called it, and the stack walk
+// begins there.
+#include <cstddef>
+#include <cstdint>
+
+#include "attach/recorder/recorded.hpp"
+
+namespace heapwright::attach::recorder {
+
+using agent::Entry;
+using agent::Hook;
+using agent::Operator;
+using trace::EventKind;
+
+namespace {
+
+template <typename Signature>
+Signature* real(Entry entry) noexcept {
+  return reinterpret_cast<Signature*>(heapwright_agent.common.real[agent::index_of(entry)]);
+}
+
+template <EventKind kind, typename RealCall>
+[[gnu::always_inline]] inline void* make(const void* frame, std::size_t size, std::size_t alignment,
+                                         RealCall call) noexcept {
+  Thread* const thread = enter(frame);
+  if (thread == nullptr) [[unlikely]] {
+    return call();
+  }
+  Recorded recorded(*thread, frame);
+  void* const block = call();
+  recorded.made(kind, block, size, alignment);
+  return block;
+}
+
+template <EventKind kind, typename RealCall>
+[[gnu::always_inline]] inline void release(const void* frame, void* block, std::size_t size,
+                                           std::size_t alignment, RealCall call) noexcept {
+  Thread* const thread = enter(frame);
+  if (thread == nullptr) [[unlikely]] {
+    return call();
+  }
+  Recorded recorded(*thread, frame);
+  call();
+  recorded.released(kind, block, size, alignment);
+}
+
+void* hook_malloc(std::size_t size) noexcept {
+  return make<EventKind::malloc_>(__builtin_frame_address(0), size, 0,
+                                  [=]() noexcept { return real<void*(std::size_t)>(Entry::malloc_)(size); });
+}
+
+void hook_free(void* block) noexcept {
+  auto* const real_free = real<void(void*)>(Entry::free_);
+  if (agent::is_own_call(heapwright_agent.common, __builtin_return_address(0))) [[unlikely]] {
+    return real_free(block);
+  }
+  release<EventKind::free_>(__builtin_frame_address(0), block, 0, 0, [=]() noexcept { real_free(block); });
+}
+
+void* hook_calloc(std::size_t count, std::size_t size) noexcept {
+  return make<EventKind::calloc_>(
+      __builtin_frame_address(0), agent::product_or_max(count, size), 0,
+      [=]() noexcept { return real<void*(std::size_t, std::size_t)>(Entry::calloc_)(count, size); });
+}
+
+void* hook_realloc(void* old_block, std::size_t size) noexcept {
+  const void* const frame = __builtin_frame_address(0);
+  auto* const real_realloc = real<void*(void*, std::size_t)>(Entry::realloc_);
+  Thread* const thread = enter(frame);
+  if (thread == nullptr) [[unlikely]] {
+    return real_realloc(old_block, size);
+  }
+  Recorded recorded(*thread, frame);
+  void* const block = real_realloc(old_block, size);
+  recorded.made(EventKind::realloc_, block, size, 0, old_block);
+  return block;
+}
+
+int hook_posix_memalign(void** result, std::size_t alignment, std::size_t size) noexcept {
+  int error = 0;
+  make<EventKind::posix_memalign_>(__builtin_frame_address(0), size, alignment, [&]() noexcept -> void* {
+    error = real<int(void**, std::size_t, std::size_t)>(Entry::posix_memalign_)(result, alignment, size);
+    return error == 0 ? *result : nullptr;
+  });
+  return error;
+}
+
+template <Entry entry, EventKind kind>
+void* hook_aligned(std::size_t alignment, std::size_t size) noexcept {
+  return make<kind>(__builtin_frame_address(0), size, alignment,
+                    [=]() noexcept { return real<void*(std::size_t, std::size_t)>(entry)(alignment, size); });
+}
+
+template <Entry entry, EventKind kind>
+void* hook_of_pages(std::size_t size) noexcept {
+  return make<kind>(__builtin_frame_address(0), size, 0,
+                    [=]() noexcept { return real<void*(std::size_t)>(entry)(size); });
+}
+
+// What the second and the third argument of a releasing function are.
+enum class Further { nothing, size, alignment, size_and_alignment, alignment_and_size };
+
+template <Entry entry, EventKind kind, Further further>
+void hook_release(void* block, std::size_t a, std::size_t b) noexcept {
+  std::size_t size = 0;
+  std::size_t alignment = 0;
+  if constexpr (further == Further::size || further == Further::size_and_alignment) size = a;
+  if constexpr (further == Further::alignment || further == Further::alignment_and_size) alignment = a;
+  if constexpr (further == Further::size_and_alignment) alignment = b;
+  if constexpr (further == Further::alignment_and_size) size = b;
+  release<kind>(__builtin_frame_address(0), block, size, alignment,
+                [=]() noexcept { real<void(void*, std::size_t, std::size_t)>(entry)(block, a, b); });
+}
+
+// `real` does not throw: it is malloc, or the allocator's nothrow form. What follows where it fails may, so
+// nothing of the agent may be on the stack then: it is left by a jump. That call of malloc, which fails as
+// well, is what the trace has.
+constexpr char nothrow_tag = 0;
+
+template <Entry entry, EventKind kind, bool is_failure_recorded>
+[[gnu::noinline]] void* make_by_operator(const void* frame, std::size_t size, std::size_t a) noexcept {
+  constexpr bool is_aligned = kind >= EventKind::new_aligned && kind <= EventKind::new_array_aligned_nothrow;
+  const auto call = [=]() noexcept {
+    return real<Operator>(entry)(size == 0 ? 1 : size,
+                                 is_aligned ? a : reinterpret_cast<std::size_t>(&nothrow_tag), &nothrow_tag);
+  };
+  Thread* const thread = enter(frame);
+  if (thread == nullptr) [[unlikely]] {
+    return call();
+  }
+  Recorded recorded(*thread, frame);
+  void* const block = call();
+  if (block == nullptr && !is_failure_recorded) {
+    thread->activity = Activity::program;
+    return nullptr;
+  }
+  recorded.made(kind, block, size, is_aligned ? a : 0);
+  return block;
+}
+
+template <Entry entry, EventKind kind>
+void* hook_throwing(std::size_t size, std::size_t a, const void* b) {
+  void* const block = make_by_operator<entry, kind, false>(__builtin_frame_address(0), size, a);
+  if (block != nullptr) [[likely]] {
+    return block;
+  }
+  return reinterpret_cast<Operator*>(heapwright_agent.common.otherwise[agent::index_of(entry)])(size, a, b);
+}
+
+template <Entry entry, EventKind kind>
+void* hook_nothrow(std::size_t size, std::size_t a, const void*) noexcept {
+  return make_by_operator<entry, kind, true>(__builtin_frame_address(0), size, a);
+}
+
+}  // namespace
+
+// In the order of Entry.
+HEAPWRIGHT_AGENT_DATA constinit const Hook heapwright_agent_hooks[agent::entry_count]{
+    hook_malloc,
+    hook_calloc,
+    hook_realloc,
+    hook_free,
+    hook_posix_memalign,
+    hook_aligned<Entry::aligned_alloc_, EventKind::aligned_alloc_>,
+    hook_aligned<Entry::memalign_, EventKind::memalign_>,
+    hook_of_pages<Entry::valloc_, EventKind::valloc_>,
+    hook_of_pages<Entry::pvalloc_, EventKind::pvalloc_>,
+    hook_release<Entry::free_sized_, EventKind::free_sized_, Further::size>,
+    hook_release<Entry::free_aligned_sized_, EventKind::free_aligned_sized_, Further::alignment_and_size>,
+    hook_throwing<Entry::new_, EventKind::new_plain>,
+    hook_throwing<Entry::new_array_, EventKind::new_array>,
+    hook_nothrow<Entry::new_nothrow_, EventKind::new_nothrow>,
+    hook_nothrow<Entry::new_array_nothrow_, EventKind::new_array_nothrow>,
+    hook_throwing<Entry::new_aligned_, EventKind::new_aligned>,
+    hook_throwing<Entry::new_array_aligned_, EventKind::new_array_aligned>,
+    hook_nothrow<Entry::new_aligned_nothrow_, EventKind::new_aligned_nothrow>,
+    hook_nothrow<Entry::new_array_aligned_nothrow_, EventKind::new_array_aligned_nothrow>,
+    hook_release<Entry::delete_, EventKind::delete_plain, Further::nothing>,
+    hook_release<Entry::delete_array_, EventKind::delete_array, Further::nothing>,
+    hook_release<Entry::delete_sized_, EventKind::delete_sized, Further::size>,
+    hook_release<Entry::delete_array_sized_, EventKind::delete_array_sized, Further::size>,
+    hook_release<Entry::delete_nothrow_, EventKind::delete_nothrow, Further::nothing>,
+    hook_release<Entry::delete_array_nothrow_, EventKind::delete_array_nothrow, Further::nothing>,
+    hook_release<Entry::delete_aligned_, EventKind::delete_aligned, Further::alignment>,
+    hook_release<Entry::delete_array_aligned_, EventKind::delete_array_aligned, Further::alignment>,
+    hook_release<Entry::delete_sized_aligned_, EventKind::delete_sized_aligned, Further::size_and_alignment>,
+    hook_release<Entry::delete_array_sized_aligned_, EventKind::delete_array_sized_aligned,
+                 Further::size_and_alignment>,
+    hook_release<Entry::delete_aligned_nothrow_, EventKind::delete_aligned_nothrow, Further::alignment>,
+    hook_release<Entry::delete_array_aligned_nothrow_, EventKind::delete_array_aligned_nothrow,
+                 Further::alignment>,
+};
+
+}  // namespace heapwright::attach::recorder

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The few functions of libc and the loader that the agent's parts ask for. libc's own are chosen when the
+// process starts, and nothing of the agent is linked to it.
+#include <time.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attach/recorder/threads.hpp"
+
+using heapwright::attach::recorder::heapwright_agent;
+
+extern "C" {
+
+void* memcpy(void* to, const void* from, std::size_t bytes) {
+  void* place = to;
+  asm volatile("rep movsb" : "+D"(place), "+S"(from), "+c"(bytes) : : "memory");
+  return to;
+}
+
+void* memset(void* to, int value, std::size_t bytes) {
+  void* place = to;
+  asm volatile("rep stosb" : "+D"(place), "+c"(bytes) : "a"(value) : "memory");
+  return to;
+}
+
+int memcmp(const void* first, const void* second, std::size_t bytes) {
+  const auto* a = static_cast<const std::uint8_t*>(first);
+  const auto* b = static_cast<const std::uint8_t*>(second);
+  for (std::size_t at = 0; at < bytes; ++at) {
+    if (a[at] != b[at]) return a[at] < b[at] ? -1 : 1;
+  }
+  return 0;
+}
+
+// glibc 2.35 and later, which takes no lock.
+int _dl_find_object(void* address, void* result) {
+  return heapwright_agent.find_object != nullptr ? heapwright_agent.find_object(address, result) : -1;
+}
+
+int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  return heapwright::attach::agent::read_clock(heapwright_agent.common, clock, now);
+}
+
+}  // extern "C"

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// A call under way in a hook, and how it is written into its thread's lane: as the preloaded recorder does
+// (record/observe.hpp), the stack is walked after the real call, and errno is left alone.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "attach/recorder/threads.hpp"
+#include "platform/clock.hpp"
+#include "record/ring.hpp"
+
+namespace heapwright::attach::recorder {
+
+using record::Call;
+using trace::EventKind;
+
+constexpr std::uint8_t log2_of(std::size_t alignment) noexcept {
+  return alignment == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(std::bit_width(alignment) - 1);
+}
+
+inline std::uint64_t now_ticks() noexcept {
+  return platform::read_ticks((heapwright_agent.control->flags & session::clock_is_tsc) != 0);
+}
+
+// A call under way: its begin, and the thread's state until its end.
+class Recorded {
+ public:
+  Recorded(Thread& thread, const void* frame) noexcept
+      : thread_(thread), frame_(frame), begin_ticks_(now_ticks()) {}
+
+  // After the real call. Without durations an allocation counts from its end.
+  void made(EventKind kind, void* block, std::size_t size, std::size_t alignment = 0,
+            const void* old_block = nullptr) noexcept {
+    if (!begin_writing()) return;
+    const session::Control& control = *heapwright_agent.control;
+    const bool is_timed = (control.flags & session::record_durations) != 0 || old_block != nullptr;
+    if (!is_timed) begin_ticks_ = end_ticks_;
+    Call call = begun(kind, block, size, alignment);
+    call.usable = block == nullptr ? 0 : agent::usable_bytes(heapwright_agent.common, block);
+    call.old_address = reinterpret_cast<std::uint64_t>(old_block);
+    if ((control.flags & session::record_stacks) != 0) call.stack_node = stack();
+    write(call);
+    account_self(thread_.lane->self_allocation_ticks, thread_.lane->self_allocation_samples);
+    leave();
+  }
+
+  void released(EventKind kind, const void* block, std::size_t size, std::size_t alignment) noexcept {
+    if (!begin_writing()) return;
+    const session::Control& control = *heapwright_agent.control;
+    if ((control.flags & session::record_durations) == 0) end_ticks_ = begin_ticks_;
+    Call call = begun(kind, block, size, alignment);
+    if (call.duration_ticks >= control.free_stack_from_ticks) call.stack_node = stack();
+    write(call);
+    account_self(thread_.lane->self_release_ticks, thread_.lane->self_release_samples);
+    leave();
+  }
+
+ private:
+  bool begin_writing() noexcept {
+    end_ticks_ = now_ticks();
+    thread_.activity = Activity::recorder;
+    if (is_still_recorded(thread_)) [[likely]] {
+      return true;
+    }
+    leave();
+    return false;
+  }
+
+  Call begun(EventKind kind, const void* block, std::size_t size, std::size_t alignment) const noexcept {
+    Call call{.kind = kind};
+    call.alignment_log2 = log2_of(alignment);
+    call.begin_ticks = begin_ticks_;
+    call.duration_ticks = end_ticks_ - begin_ticks_;
+    call.size = size;
+    call.address = reinterpret_cast<std::uint64_t>(block);
+    return call;
+  }
+
+  std::uint32_t stack() const noexcept {
+    const session::Control& control = *heapwright_agent.control;
+    const unwind::Tables tables{.block = heapwright_agent.block,
+                                .max_frames = control.max_frames,
+                                .ticks_are_tsc = (control.flags & session::clock_is_tsc) != 0};
+    return unwind::capture(tables, *thread_.stack, frame_);
+  }
+
+  void write(const Call& call) noexcept {
+    const bool fits = record::fits_one_slot(call);
+    const std::uint64_t slots = fits ? 1 : 2;
+    if (thread_.head + slots <= thread_.limit || make_room(thread_, slots)) [[likely]] {
+      fits ? record::write_slot(thread_, call) : record::write_two_slots(thread_, call);
+    }
+  }
+
+  // A signal handler must not see the agent idle before all is written.
+  void leave() noexcept {
+    std::atomic_signal_fence(std::memory_order_release);
+    thread_.activity = Activity::program;
+  }
+
+  // In one call of self_cost_interval, adds up what recording it took.
+  void account_self(std::atomic<std::uint64_t>& ticks, std::atomic<std::uint64_t>& samples) const noexcept {
+    if (thread_.head % session::self_cost_interval != 0) [[likely]] {
+      return;
+    }
+    ticks.store(ticks.load(std::memory_order_relaxed) + now_ticks() - end_ticks_, std::memory_order_relaxed);
+    samples.store(samples.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  Thread& thread_;
+  const void* frame_;
+  std::uint64_t begin_ticks_;
+  std::uint64_t end_ticks_ = 0;
+};
+
+}  // namespace heapwright::attach::recorder

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "attach/recorder/threads.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "platform/clock.hpp"
+#include "platform/raw_syscall.hpp"
+#include "record/ring.hpp"
+
+// Of the process, for the stack walk: the agent's own, filled in.
+extern "C" {
+void* __libc_stack_end;
+}
+
+namespace heapwright::attach::recorder {
+
+using platform::raw_syscall;
+using session::Lane;
+
+constinit RecordingAgent heapwright_agent{};
+constinit WipedOnFork heapwright_agent_threads{};
+
+namespace {
+
+constexpr std::uint64_t being_taken = 0;
+constexpr std::size_t stack_bytes = 12 * 1024;  // unwind::thread_stack_bytes() is no more
+
+// By thread entry: for the last stacks. Not in the lane, which is taken away while a thread may use it.
+struct alignas(64) StackMemory {
+  std::uint8_t bytes[stack_bytes];
+};
+constinit StackMemory stacks[max_threads]{};
+
+bool ticks_are_tsc() noexcept { return (heapwright_agent.control->flags & session::clock_is_tsc) != 0; }
+
+void count_without_lane() noexcept {
+  heapwright_agent.block->dropped_without_lane.fetch_add(1, std::memory_order_relaxed);
+}
+
+// The collector frees a lane when its thread has ended.
+bool take_free_lane(std::uint32_t index) noexcept {
+  std::uint32_t& claims = heapwright_agent.claims[index];
+  std::uint32_t seen = __atomic_load_n(&claims, __ATOMIC_ACQUIRE);
+  const Lane& lane = heapwright_agent.block->lanes[index];
+  return (seen & 1) == 0 && lane.state.load(std::memory_order_acquire) == session::lane_unused &&
+         __atomic_compare_exchange_n(&claims, &seen, seen | 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+bool take_lane(std::uint32_t& index) noexcept {
+  std::atomic<std::uint32_t>& count = heapwright_agent.block->lane_count;
+  std::uint32_t next = std::min(count.load(std::memory_order_acquire), max_lanes);
+  for (index = 0; index < next; ++index) {
+    if (take_free_lane(index)) return true;
+  }
+  do {
+    if (next >= max_lanes) return false;
+  } while (!count.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel));
+  index = next;
+  return true;
+}
+
+// The entry's last thread has ended, or it was of another recording.
+void leave_lane(const Thread& thread, std::uint64_t identity) noexcept {
+  if (thread.lane == nullptr || identity >> 32 != heapwright_agent.common.attachment) return;
+  if (thread.lane->generation.load(std::memory_order_relaxed) != thread.generation) return;
+  std::uint32_t expected = session::lane_live;
+  thread.lane->state.compare_exchange_strong(expected, session::lane_exiting, std::memory_order_release);
+}
+
+// The entry is the caller's, which marks it by being_taken.
+Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
+  const auto number = static_cast<std::size_t>(&thread - heapwright_agent_threads.threads);
+  StackMemory& memory = stacks[number];
+  std::memset(memory.bytes, 0, sizeof memory.bytes);
+  __libc_stack_end = heapwright_agent.stack_end;
+  thread.stack = unwind::begin_thread(memory.bytes);
+  thread.lane = nullptr;
+  thread.activity = Activity::program;
+  std::uint32_t index = 0;
+  if (take_lane(index)) {
+    Lane& lane = heapwright_agent.block->lanes[index];
+    thread.lane = &lane;
+    thread.head = 0;
+    thread.ring_mask = session::ring_slots_of(index) - 1;
+    thread.limit = (thread.ring_mask + 1) / 2;
+    record::begin_lane(lane, static_cast<std::uint32_t>(raw_syscall(SYS_gettid)),
+                       platform::read_ticks(ticks_are_tsc()), __builtin_frame_address(0));
+    thread.generation = lane.generation.load(std::memory_order_relaxed);
+    __atomic_add_fetch(&heapwright_agent.claims[index], 1, __ATOMIC_RELEASE);
+  }
+  __atomic_store_n(&thread.identity, identity, __ATOMIC_RELEASE);
+  if (thread.lane == nullptr) count_without_lane();
+  return thread.lane == nullptr ? nullptr : &thread;
+}
+
+// An entry whose thread has ended, as the collector has seen: a lane is only freed then.
+bool is_left(const Thread& thread, std::uint64_t identity) noexcept {
+  if (thread.lane == nullptr || identity >> 32 != heapwright_agent.common.attachment) return false;
+  return thread.lane->generation.load(std::memory_order_relaxed) != thread.generation ||
+         thread.lane->state.load(std::memory_order_acquire) == session::lane_unused;
+}
+
+bool mark_as_taken(Thread& thread, std::uint64_t seen) noexcept {
+  return seen != being_taken && __atomic_compare_exchange_n(&thread.identity, &seen, being_taken, false,
+                                                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+// Where all entries near its home have been taken, one that its thread has left. Who takes it and a new
+// thread with the old one's key both have to mark it.
+Thread* take_left_entry(std::uint64_t key) noexcept {
+  std::size_t at = agent::home_of(key);
+  for (std::size_t step = 0; step < agent::max_steps; ++step, at = agent::after(at)) {
+    Thread& thread = heapwright_agent_threads.threads[at];
+    const std::uint64_t seen = __atomic_load_n(&thread.identity, __ATOMIC_ACQUIRE);
+    if (seen == being_taken || !is_left(thread, seen) || !mark_as_taken(thread, seen)) continue;
+    __atomic_store_n(&thread.key, key, __ATOMIC_RELAXED);
+    return &thread;
+  }
+  return nullptr;
+}
+
+Thread* begin_new(std::uint64_t key, std::uint64_t identity) noexcept {
+  Thread* thread = agent::take_entry(heapwright_agent_threads.threads, key);
+  if (thread == nullptr) thread = take_left_entry(key);
+  if (thread != nullptr) return begin(*thread, identity);
+  count_without_lane();
+  return nullptr;
+}
+
+// Whether `outer` lies in a frame that encloses `inner`, or has taken its place, on the thread's own stack
+// (and not, say, on a signal stack that happens to lie higher).
+bool encloses(std::uint64_t key, std::uint64_t outer, std::uint64_t inner) noexcept {
+  constexpr std::uint64_t most_bytes = 1ULL << 30;
+  const bool is_own = outer < key || outer <= reinterpret_cast<std::uint64_t>(heapwright_agent.stack_end);
+  return is_own && outer >= inner && outer - inner < most_bytes;
+}
+
+// The hook that was under way is gone, by longjmp.
+void recover(Thread& thread) noexcept {
+  if (thread.activity != Activity::recorder) return;
+  auto* const memory = reinterpret_cast<std::uint8_t*>(thread.stack);
+  std::memset(memory, 0, stack_bytes);
+  thread.stack = unwind::begin_thread(memory);
+}
+
+// A nested call is part of the real call when the allocator made it. Made by a signal handler it is the
+// program's own and missing from the trace.
+void judge_nested(const Thread& thread, std::uint64_t frame) noexcept {
+  const std::uint64_t caller = reinterpret_cast<const std::uint64_t*>(frame)[1];
+  const RecordingAgent& agent = heapwright_agent;
+  if (caller - agent.allocator_code < agent.allocator_code_bytes) return;
+  if (caller - agent.agent_code < agent.agent_code_bytes) return;
+  thread.lane->dropped_reentrant.fetch_add(1, std::memory_order_relaxed);
+}
+
+struct Collector {
+  session::Control& control;
+  bool ticks_are_tsc;
+  bool is_alive(std::uint64_t) const noexcept {
+    return heapwright_agent_threads.is_active != 0 &&
+           control.is_closed.load(std::memory_order_acquire) == 0 &&
+           raw_syscall(SYS_kill, control.collector_process_id, 0) != -ESRCH;
+  }
+};
+
+}  // namespace
+
+Thread* enter_slow(std::uint64_t key, std::uint64_t frame) noexcept {
+  if (heapwright_agent_threads.is_active == 0) return nullptr;
+  const std::uint64_t identity = identity_of_caller(key);
+  Thread* const thread = agent::find_entry(heapwright_agent_threads.threads, key);
+  if (thread == nullptr) return begin_new(key, identity);
+  const std::uint64_t seen = __atomic_load_n(&thread->identity, __ATOMIC_ACQUIRE);
+  if (seen != identity) {
+    // A signal handler while its thread begins, or one whose entry another thread takes at this moment.
+    if (!mark_as_taken(*thread, seen)) {
+      count_without_lane();
+      return nullptr;
+    }
+    leave_lane(*thread, seen);
+    return begin(*thread, identity);
+  }
+  if (thread->lane == nullptr) {
+    count_without_lane();
+    return nullptr;
+  }
+  if (thread->activity == Activity::program) return thread;
+  if (encloses(key, frame, thread->hook_frame)) {
+    recover(*thread);
+    return thread;
+  }
+  judge_nested(*thread, frame);
+  return nullptr;
+}
+
+bool make_room(Thread& thread, std::uint64_t slots) noexcept {
+  return record::make_room_in(thread, slots, Collector{*heapwright_agent.control, ticks_are_tsc()});
+}
+
+}  // namespace heapwright::attach::recorder

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// The calling thread's entry and lane, and how a hook begins.
+#pragma once
+
+#include "attach/agent/program.hpp"
+#include "attach/agent/thread_table.hpp"
+#include "attach/recorder/layout.hpp"
+
+namespace heapwright::attach::recorder {
+
+HEAPWRIGHT_AGENT_DATA RecordingAgent heapwright_agent;
+HEAPWRIGHT_AGENT_DATA WipedOnFork heapwright_agent_threads;
+
+inline std::uint64_t identity_of_caller(std::uint64_t thread_pointer) noexcept {
+  const auto* own = reinterpret_cast<const std::uint32_t*>(thread_pointer + heapwright_agent.identity_offset);
+  return heapwright_agent.common.attachment << 32 | *own;
+}
+
+// A hook begins whose thread has no entry at its home, or is not in the program's code. nullptr: forward
+// without recording.
+Thread* enter_slow(std::uint64_t key, std::uint64_t frame) noexcept;
+
+// False: the collector is gone.
+bool make_room(Thread& thread, std::uint64_t slots) noexcept;
+
+// Begins a hook. nullptr: forward without recording.
+[[gnu::always_inline]] inline Thread* enter(const void* frame_address) noexcept {
+  if (heapwright_agent.control->is_recording.load(std::memory_order_relaxed) == 0) [[unlikely]] {
+    return nullptr;
+  }
+  const std::uint64_t key = agent::thread_pointer();
+  const auto frame = reinterpret_cast<std::uint64_t>(frame_address);
+  Thread* thread = &heapwright_agent_threads.threads[agent::home_of(key)];
+  if (thread->key != key || thread->identity != identity_of_caller(key) ||
+      thread->activity != Activity::program) [[unlikely]] {
+    thread = enter_slow(key, frame);
+    if (thread == nullptr) return nullptr;
+  }
+  thread->hook_frame = frame;
+  thread->activity = Activity::real_call;
+  return thread;
+}
+
+// Whether the recording that the hook began in goes on: the thread may have stood within the real function
+// while another one took its place.
+[[gnu::always_inline]] inline bool is_still_recorded(const Thread& thread) noexcept {
+  return thread.identity >> 32 == heapwright_agent.common.attachment;
+}
+
+}  // namespace heapwright::attach::recorder

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+#include "attach/recording_observer.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "attach/agent_values.hpp"
+#include "attach/process_status.hpp"
+#include "attach/recorder/layout.hpp"
+#include "attach/refusal.hpp"
+
+namespace heapwright::attach {
+
+using recorder::RecordingAgent;
+using recorder::Thread;
+using recorder::WipedOnFork;
+using session::ProcessBlock;
+
+namespace {
+
+constexpr char session_name[] = "heapwright";
+static_assert(sizeof session_name <= sizeof RecordingAgent::session_name);
+
+template <std::size_t capacity>
+void copy_text(char (&to)[capacity], const std::string& from) {
+  std::memcpy(to, from.data(), std::min(from.size(), capacity - 1));
+}
+
+// Where glibc keeps a thread's id, from its thread pointer on: a place that holds it for all threads that
+// are there. Where there is none, a place that never changes: threads of one thread pointer are then one.
+std::uint64_t find_identity(const Scene& scene) {
+  constexpr std::uint64_t usual = 0x2d0;
+  constexpr std::uint64_t own_address = 0x10;
+  constexpr std::uint64_t begin = 0x40;
+  constexpr std::uint64_t end = 0x800;
+  const auto holds_ids = [&](std::uint64_t offset) {
+    return std::all_of(scene.stopped.threads().begin(), scene.stopped.threads().end(), [&](const auto& one) {
+      const auto& [id, thread] = one;
+      const std::uint64_t pointer = thread.registers.fs_base;
+      return pointer == 0 || scene.memory.value_at<pid_t>(pointer + offset) == id;
+    });
+  };
+  if (holds_ids(usual)) return usual;
+  for (std::uint64_t offset = begin; offset < end; offset += sizeof(pid_t)) {
+    if (holds_ids(offset)) return offset;
+  }
+  return own_address;
+}
+
+std::string file_name(pid_t process, long file) {
+  return "/proc/" + std::to_string(process) + "/fd/" + std::to_string(file);
+}
+
+// The limit on the size of files is meant for others than this sparse one.
+void give_size(int file) {
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit raised{before.rlim_max, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &raised);
+  const int result = ftruncate(file, static_cast<off_t>(session::session_bytes));
+  setrlimit(RLIMIT_FSIZE, &before);
+  if (result != 0) {
+    throw Refusal(std::string("the shared memory for its calls cannot be made (") + std::strerror(errno) +
+                  "); raise the file size limit: ulimit -f unlimited");
+  }
+}
+
+void put_plain_memory(const Scene& scene, std::uint64_t area) {
+  scene.call(SYS_mmap, area, recorder::mapped_bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}
+
+}  // namespace
+
+RecordingObserver::~RecordingObserver() {
+  if (file_ >= 0) close(file_);
+}
+
+// Of earlier attachments: those that have ended free their entries. The others begin anew by themselves.
+void RecordingObserver::forget_threads(const Scene& scene) const {
+  std::set<std::uint64_t> living;
+  for (const auto& [id, thread] : scene.stopped.threads()) living.insert(thread.registers.fs_base);
+  const auto before = std::make_unique<WipedOnFork>();
+  scene.memory.read(scene.region.threads(), before.get(), sizeof *before);
+  Thread ended{};
+  ended.key = agent::ended_key;
+  for (std::size_t index = 0; index < agent::max_threads; ++index) {
+    const std::uint64_t key = before->threads[index].key;
+    if (key == agent::free_key || living.contains(key)) continue;
+    scene.memory.must_put(scene.region.threads() + offsetof(WipedOnFork, threads) + index * sizeof ended,
+                          ended);
+  }
+}
+
+// The process makes the file, so that it needs no right to anything of ours; we give it its size.
+long RecordingObserver::make_session(const Scene& scene) {
+  const std::uint64_t name = scene.region.agent() + offsetof(RecordingAgent, session_name);
+  scene.memory.must_write(name, session_name, sizeof session_name);
+  const long file = scene.call(SYS_memfd_create, name, MFD_CLOEXEC);
+  check_call(file, "make shared memory");
+  file_ = open(file_name(process_, file).c_str(), O_RDWR | O_CLOEXEC);
+  if (file_ < 0) throw Refusal(std::string("its shared memory cannot be opened: ") + std::strerror(errno));
+  give_size(file_);
+  return file;
+}
+
+std::uint64_t RecordingObserver::map_session(const Scene& scene, long file, std::uint64_t area) {
+  const int fixed = area != 0 ? MAP_FIXED : 0;
+  const long mapped = scene.call(SYS_mmap, area, recorder::mapped_bytes, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_NORESERVE | fixed, file, 0);
+  check_call(mapped, "map shared memory of 1.2 GiB, nearly all of it never touched");
+  area_ = static_cast<std::uint64_t>(mapped);
+  scene.call(SYS_madvise, area_, recorder::mapped_bytes, MADV_DONTDUMP);
+  return area_;
+}
+
+// What the process would say of itself.
+void RecordingObserver::describe(const Plan& plan) const {
+  constexpr std::size_t page_bytes = 4096;
+  static_assert(offsetof(ProcessBlock, modules) == page_bytes);
+  void* const memory = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_,
+                            static_cast<off_t>(session::process_offset(0)));
+  if (memory == MAP_FAILED) throw Refusal("there is no memory for what it calls");
+  auto* const block = static_cast<ProcessBlock*>(memory);
+  block->process_id = static_cast<std::uint32_t>(process_);
+  block->parent_process_id = static_cast<std::uint32_t>(number_in(read_status(process_)["PPid"]));
+  struct stat space {};
+  if (stat(("/proc/" + std::to_string(process_) + "/ns/pid").c_str(), &space) == 0) {
+    block->pid_namespace = static_cast<std::uint32_t>(space.st_ino);
+  }
+  block->has_no_unwind_tables = plan.find_object != 0 ? 0 : 1;
+  copy_text(block->executable, link_of(process_, "exe"));
+  copy_text(block->started_as, plan.started_as);
+  copy_text(block->allocator, plan.allocator.name);
+  block->state.store(session::process_live, std::memory_order_release);
+  munmap(memory, page_bytes);
+}
+
+void RecordingObserver::begin(const Scene& scene) {
+  const std::uint64_t agent = scene.region.agent();
+  const auto before = std::make_unique<RecordingAgent>(scene.memory.value_at<RecordingAgent>(agent));
+  if (scene.plan.is_reused) forget_threads(scene);
+  const auto made = std::make_unique<RecordingAgent>();
+  made->common = make_agent(scene.plan);
+  made->common.attachment = before->common.attachment + 1;
+  made->identity_offset = find_identity(scene);
+  made->find_object = reinterpret_cast<decltype(made->find_object)>(scene.plan.find_object);
+  made->stack_end = scene.memory.value_at<void*>(scene.plan.stack_end);
+  made->allocator_code = scene.plan.allocator.code;
+  made->allocator_code_bytes = scene.plan.allocator.code_bytes;
+  made->agent_code = scene.region.image();
+  made->agent_code_bytes = scene.region.data() - scene.region.image();
+  std::fill_n(made->claims, recorder::max_lanes, 1U);
+  const std::size_t turn = made->common.attachment % 2;
+  const long file = make_session(scene);
+  made->areas[turn] = map_session(scene, file, before->areas[turn]);
+  scene.call(SYS_close, file);
+  made->areas[1 - turn] = before->areas[1 - turn];
+  // Of an attachment that was killed.
+  if (made->areas[1 - turn] != 0) put_plain_memory(scene, made->areas[1 - turn]);
+  describe(scene.plan);
+  made->control = reinterpret_cast<session::Control*>(area_);
+  made->block = reinterpret_cast<ProcessBlock*>(area_ + session::process_offset(0));
+  // At once: a thread may still stand in a hook of the last recording.
+  scene.memory.must_put(agent, *made);
+}
+
+void RecordingObserver::unmap(const Scene& scene) { put_plain_memory(scene, area_); }
+
+std::string RecordingObserver::place() const { return "\"session\": \"" + file_name(getpid(), file_) + "\""; }
+
+}  // namespace heapwright::attach

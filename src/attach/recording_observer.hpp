@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Recording: the agent writes to the lanes of a session (session/layout.hpp), a memory file that the process
+// makes by a call of ours. Who records opens it as a file of this program, and switches the recording on.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "attach/observer.hpp"
+
+namespace heapwright::attach {
+
+class RecordingObserver : public Observer {
+ public:
+  explicit RecordingObserver(pid_t process) : Observer(AgentKind::recording), process_(process) {}
+  ~RecordingObserver() override;
+
+  void prepare(const Plan&) override {}
+  void begin(const Scene& scene) override;
+  void end() override {}
+  void unmap(const Scene& scene) override;
+  void discard() noexcept override {}
+  std::string place() const override;
+
+ private:
+  void forget_threads(const Scene& scene) const;
+  long make_session(const Scene& scene);
+  std::uint64_t map_session(const Scene& scene, long file, std::uint64_t area);
+  void describe(const Plan& plan) const;
+
+  pid_t process_;
+  int file_ = -1;           // of the session, from begin() on
+  std::uint64_t area_ = 0;  // where the process has it
+};
+
+}  // namespace heapwright::attach

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Recording processes that run: the trace has every call that they made meanwhile, and they never notice."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attaching import Server, changed_code
+from conftest import read_trace
+from counting import ask
+from recorded_processes import Recording, check_equal, run_for
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as one:
+        yield one
+
+
+def test_the_trace_has_what_the_program_called(server: Server, tmp_path: Path) -> None:
+    before = run_for(server, 0.1)
+    recording = Recording(server.pid, tmp_path / "a.heapwright")
+    after = run_for(server, 0.4)
+    trace = recording.end()
+    check_equal(trace, before, after)
+    assert len(trace.facts["threads"]) == 8
+    assert "attached\tyes" in trace.facts["conditions"]
+    assert trace.facts["allocator"].startswith("glibc 2")
+    assert changed_code(server.pid) == []
+    run_for(server, 0.1)
+    assert server.quit() == 0
+
+
+def test_the_stacks_lead_to_the_first_frame(server: Server, tmp_path: Path) -> None:
+    recording = Recording(server.pid, tmp_path / "a.heapwright")
+    run_for(server, 0.1)
+    recording.end()
+    trace = read_trace(recording.path, 25)  # what strdup asks for, among others
+    stacks = trace.facts["stacks"]
+    assert stacks
+    for stack in stacks:
+        paths = [frame[0] if isinstance(frame, list) else frame for frame in stack]
+        assert paths[-1].endswith("libc.so.6"), paths  # clone
+        assert any(path.endswith("steady_server") for path in paths), paths
+        assert "(truncated)" not in paths
+    assert server.quit() == 0
+
+
+def test_a_second_recording_begins_anew(server: Server, tmp_path: Path) -> None:
+    """In the same memory: nothing of the first one is in it. Counting may come in between."""
+    for number in range(4):
+        before = server.pause()
+        recording = Recording(server.pid, tmp_path / f"{number}.heapwright")
+        after = run_for(server, 0.2)
+        check_equal(recording.end(), before, after)
+        assert ask("count", "--pid", str(server.pid), "--for", "0.1").returncode == 0
+    assert changed_code(server.pid) == []
+    assert server.quit() == 0
+
+
+def test_recordings_of_a_busy_server_lose_no_request(server: Server, tmp_path: Path) -> None:
+    """Ended in the middle of calls; what was mapped for them is given back."""
+    server.go()
+    for number in range(10):
+        path = tmp_path / f"{number}.heapwright"
+        recording = Recording(server.pid, path, "--duration", "0.05")
+        recording.wait()
+        assert read_trace(path).problems() == []
+    assert changed_code(server.pid) == []
+    assert "memfd:heapwright" not in Path(f"/proc/{server.pid}/maps").read_text()
+    server.pause()
+    assert server.quit() == 0
+
+
+def test_a_killed_recorder_leaves_no_patch(server: Server, tmp_path: Path) -> None:
+    server.go()
+    recording = Recording(server.pid, tmp_path / "a.heapwright")
+    recording.recorder.kill()
+    recording.recorder.communicate()
+    deadline = time.monotonic() + 20
+    while changed_code(server.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert changed_code(server.pid) == []
+    server.pause()
+    assert server.quit() == 0
+
+
+@pytest.mark.parametrize("next_one", ["record", "count"])
+def test_a_killed_attacher_is_healed_by_the_next(server: Server, tmp_path: Path, next_one: str) -> None:
+    server.go()
+    recording = Recording(server.pid, tmp_path / "a.heapwright")
+    time.sleep(0.1)
+    os.kill(recording.attacher(), signal.SIGKILL)
+    errors = recording.recorder.communicate(timeout=60)[1]
+    assert "heapwright-attach was killed" in errors
+    assert changed_code(server.pid) != []
+    # The patched program goes on although nobody reads any more.
+    answered = server.pause()["answered"]
+    assert run_for(server, 0.1)["answered"] > answered
+    if next_one == "count":
+        assert ask("count", "--pid", str(server.pid), "--for", "0.1").returncode == 0
+    else:
+        before = server.pause()
+        recording = Recording(server.pid, tmp_path / "b.heapwright")
+        after = run_for(server, 0.2)
+        check_equal(recording.end(), before, after)
+    assert changed_code(server.pid) == []
+    assert server.quit() == 0
+
+
+def test_both_are_refused_while_one_is_there(server: Server, tmp_path: Path) -> None:
+    recording = Recording(server.pid, tmp_path / "a.heapwright")
+    for line in (
+        ["count", "--pid", str(server.pid), "--for", "0.1"],
+        ["record", "--pid", str(server.pid), "--output", str(tmp_path / "b.heapwright")],
+    ):
+        second = ask(*line)
+        assert second.returncode == 2, second
+        assert "being recorded already, by process" in second.stderr
+        assert second.stderr.count("\n") == 1
+    recording.end()
+    assert not (tmp_path / "b.heapwright").exists()
+    assert server.quit() == 0
+
+
+def test_five_hundred_threads(tmp_path: Path) -> None:
+    with Server(500) as server:
+        before = run_for(server, 0.2)
+        recording = Recording(server.pid, tmp_path / "a.heapwright")
+        after = run_for(server, 0.5)
+        trace = recording.end()
+        check_equal(trace, before, after)
+        assert len(trace.facts["threads"]) == 500
+        assert server.quit() == 0
+
+
+def test_bad_requests_get_one_line(server: Server) -> None:
+    pid = str(server.pid)
+    for line, word in (
+        (["--pid", pid, "--", "true"], "leave the program away"),
+        (["--pid", "no-such-name"], "no-such-name"),
+        (["--pid", pid, "--children"], "leave --children away"),
+        (["--pid", pid, "--sample", "512k"], "leave --sample away"),
+        (["--pid", "99999999"], "no such process"),
+        (["--despite-seccomp", "--", "true"], "needs --pid"),
+    ):
+        result = ask("record", "--output", "/tmp/never.heapwright", *line)
+        assert result.returncode == 2, line
+        assert word in result.stderr, result.stderr
+        assert result.stderr.count("\n") == 1
+    assert server.quit() == 0
