@@ -106,7 +106,9 @@ def _from(outer: Cursor, inner: Cursor) -> Owner | None:
         return Owner(RETURNED)
     if clang.is_kind(outer, "CXX_THROW_EXPR"):
         return Owner(THROWN)
-    if clang.is_kind(outer, "CONSTRUCTOR"):
+    if clang.is_kind(
+        outer, "CONSTRUCTOR", "FUNCTION_TEMPLATE"
+    ):  # a constructor that is a template is the latter
         return _initialized_member(outer, inner)
     if clang.is_kind(outer, "BINARY_OPERATOR"):
         return _assigned(outer, inner)

@@ -138,6 +138,8 @@ void others() {
     shapes::Ring<int> ring;
     ring.put(i);
     use(&ring);
+    const shapes::Handle handle(i);
+    use(handle.get());
   }
 }
 
