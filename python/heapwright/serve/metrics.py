@@ -106,7 +106,8 @@ def _is_whole(seen: Seen) -> bool:
 
 
 def _live(of: Callable[[Calls], float | None], is_whole: bool) -> Callable[[Seen], Values]:
-    values = _of_calls(of)
+    """Of a program with a malloc of its own, nothing is known."""
+    values = _of_calls(lambda calls: None if calls.has_own_malloc else of(calls))
     return lambda seen: values(seen) if _is_whole(seen) == is_whole else ()
 
 

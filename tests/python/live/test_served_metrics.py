@@ -69,6 +69,15 @@ def test_what_is_unknown_is_left_out() -> None:
     assert samples[("heap_live_blocks",)] == 7
 
 
+def test_nothing_is_said_to_live_where_calls_are_not_seen() -> None:
+    page = busy_page()
+    put(page, "calls", "flags", CONSTANTS["has_own_malloc"], SECTION)
+    samples = samples_of(Look([seen_of(page)], []))
+    assert not [key for key in samples if key[0].startswith("heap_live")]
+    (info,) = [key for key in samples if key[0] == "heap_process_info"]
+    assert sorted(info[1:]) == ["0", "false", "true", "unknown"]
+
+
 def test_our_heaps_own_figures() -> None:
     heap = HeapFigures(5, 2_000_000, 4096, 1024, 512, 3)
     samples = samples_of(Look([Seen(1, "x", 0, 1, None, heap)], []))
