@@ -34,6 +34,7 @@ CPP_SUFFIXES = {".cpp", ".hpp", ".h"}
 SHIPPED = [
     "heapwright-collect",
     "heapwright-record",
+    "heapwright-attach",
     "heapwright-count",
     "heapwright",
     "heapwright-lab",

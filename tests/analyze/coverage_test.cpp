@@ -57,6 +57,17 @@ TEST(Coverage, AProcessThatBeganAfterThePauseIsWhole) {
   EXPECT_TRUE(facts.coverage.is_whole_run);
 }
 
+TEST(Coverage, AProcessThatWasAttachedToLacksTheStart) {
+  auto trace = run_of_process();
+  trace.metadata_record.conditions = {trace::attached_condition};
+  trace.switch_records = {{0, false}, {900, true}};
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(spans(facts), (Pairs{{900, 9000}}));
+  EXPECT_FALSE(facts.coverage.has_start);
+  EXPECT_EQ(facts.coverage.pauses, 0U);
+  EXPECT_FALSE(facts.coverage.is_whole_run);
+}
+
 TEST(Coverage, ARecordingThatStoppedFirstLacksTheEnd) {
   for (const auto reason : {trace::EndReason::size_limit, trace::EndReason::duration_limit,
                             trace::EndReason::stopped, trace::EndReason::missing}) {

@@ -121,12 +121,18 @@ def answer(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline()
 
 
-def refused(process: int, *options: str) -> str:
-    """Why it is not counted: one line, and exit code 2."""
-    result = ask("count", "--pid", str(process), "--for", "0.1", *options)
-    assert result.returncode == 2, (result.stdout, result.stderr)
-    assert result.stderr.count("\n") == 1, result.stderr
-    return result.stderr
+def refused(process: int) -> str:
+    """Why it is neither counted nor recorded: one line each, the same reason, and exit code 2."""
+    reasons = []
+    for verb, line in (("counted", ["count", "--for", "0.1"]), ("recorded", ["record", "--duration", "0.1"])):
+        result = ask(*line, "--pid", str(process))
+        assert result.returncode == 2, (result.stdout, result.stderr)
+        assert result.stderr.count("\n") == 1, result.stderr
+        begin = f"heapwright: process {process} is not {verb}: "
+        assert begin in result.stderr, result.stderr
+        reasons.append(result.stderr.split(begin)[1].replace("--despite-seccomp", "--force"))
+    assert reasons[0] == reasons[1]
+    return reasons[0]
 
 
 def code_of(process: int) -> dict[str, tuple[bytes, bytes]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What heapwright count --pid refuses, each in one line with its reason."""
+"""What count --pid and record --pid refuse, each in one line with its reason."""
 
 import os
 import shutil
@@ -56,7 +56,7 @@ def refused_by_shell(line: str) -> str:
     return result.stderr
 
 
-def test_a_filter_of_system_calls_is_refused_unless_forced() -> None:
+def test_a_filter_of_system_calls_is_refused_unless_forced(tmp_path: Path) -> None:
     script = """
 import ctypes, struct, sys
 libc = ctypes.CDLL(None)
@@ -67,9 +67,13 @@ print('ready', flush=True)
 sys.stdin.readline()
 """
     with python(script) as process:
-        assert "seccomp" in refused(process.pid)
+        assert "--force attaches all the same" in refused(process.pid)
         result = ask("count", "--pid", str(process.pid), "--for", "0.1", "--force", "--json")
         assert result.returncode == 0, result.stderr
+        path = str(tmp_path / "a.heapwright")
+        line = ["record", "--pid", str(process.pid), "--duration", "0.1", "--output", path]
+        assert ask(*line, "--force").returncode == 2  # which is for files
+        assert ask(*line, "--despite-seccomp").returncode == 0
         answer(process)
 
 
@@ -99,11 +103,15 @@ def test_other_users_have_their_reasons(tmp_path: Path) -> None:
         parent.chmod(0o755)
 
     def refusal(process: int) -> str:
-        result = subprocess.run(
-            [*nobody, str(copied), str(process)], capture_output=True, text=True, check=False
-        )
-        assert result.returncode == 2
-        return result.stderr
+        reasons = []
+        for options in ([], ["--record"]):
+            result = subprocess.run(
+                [*nobody, str(copied), *options, str(process)], capture_output=True, text=True, check=False
+            )
+            assert result.returncode == 2
+            reasons.append(result.stderr.split("ed: ")[1])
+        assert reasons[0] == reasons[1]
+        return reasons[0]
 
     idle = "import ctypes, sys\n{}\nprint('ready', flush=True)\nsys.stdin.readline()"
     with python(idle.format("")) as process:
@@ -129,3 +137,44 @@ def test_bad_requests_get_one_line() -> None:
         assert result.returncode == 2, line
         assert word in result.stderr, result.stderr
         assert result.stderr.count("\n") == 1
+
+
+def test_more_that_cannot_be_attached_to(tmp_path: Path) -> None:
+    """A thread, a kernel thread, another architecture's program, a setuid one, another namespace."""
+    script = (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "print('ready', flush=True)\ntime.sleep(60)"
+    )
+    with python(script) as process:
+        threads = [int(one.name) for one in Path(f"/proc/{process.pid}/task").iterdir()]
+        other = next(one for one in threads if one != process.pid)
+        assert f"it is a thread of process {process.pid}" in refused(other)
+    assert "thread of the kernel" in refused(2)
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        return
+    with subprocess.Popen(["unshare", "--mount", "sleep", "60"]) as process:
+        time.sleep(0.5)
+        assert "another namespace" in refused(process.pid)
+        process.kill()
+
+
+def test_a_setuid_program_is_left_to_root(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv")
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(0o755)
+    source = tmp_path / "still.c"
+    source.write_text("#include <unistd.h>\nint main(void) { return (int)sleep(60); }\n")
+    program, attacher = tmp_path / "still", tmp_path / "heapwright-attach"
+    subprocess.run(["gcc", str(source), "-o", str(program)], check=True, timeout=60)
+    program.chmod(0o4755)  # of root: who runs it is another user
+    shutil.copy(build / "bin/heapwright-attach", attacher)
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    with subprocess.Popen([*nobody, str(program)]) as process:
+        time.sleep(0.5)
+        for options in ([], ["--record"]):
+            line = [*nobody, str(attacher), *options, str(process.pid)]
+            result = subprocess.run(line, capture_output=True, text=True, check=False)
+            assert result.returncode == 2
+            assert "setuid program; only root" in result.stderr, result.stderr
+        process.kill()

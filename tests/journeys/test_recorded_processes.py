@@ -30,11 +30,14 @@ def test_threads_that_come_and_go_are_told_apart(tmp_path: Path) -> None:
     with python(script) as process:
         recording = Recording(process.pid, tmp_path / "a.heapwright")
         answer(process)
+        time.sleep(1)  # the last one has no successor that tells of its end
         trace = recording.end()
         answer(process)
     assert trace.problems() == []
     assert len(trace.facts["threads"]) == 301
-    assert sum(1 for thread in trace.facts["threads"] if thread["exit_ns"]) >= 290
+    # Each thread leaves a cache full of blocks that it has released: 300 times 64 and more.
+    assert trace.facts["unknown_releases"] < 1000
+    assert sum(1 for thread in trace.facts["threads"] if thread["exit_ns"]) == 300
     made = {size: count for kind, size, count in trace.facts["allocated"] if kind == "malloc"}
     released = {size: count for kind, size, count in trace.facts["released"] if kind == "free"}
     for size in (232, 456, 792):
