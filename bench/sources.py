@@ -46,6 +46,13 @@ measured = {
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
     "count": ("src/count", "src/counters", "bench/count/pairs.cpp"),
     "attach": ("src/attach", "src/counters", "bench/attach/pairs.cpp", "tests/programs/steady_server.cpp"),
+    "record_process": (
+        "src/attach",
+        "src/unwind",
+        "src/record/ring.hpp",
+        "src/collect",
+        "bench/attach/pairs.cpp",
+    ),
     "agents": ("bench/agents", "python/heapwright/explain"),
     "lint": ("bench/lint", "python/heapwright/lint"),
     "growth": (
