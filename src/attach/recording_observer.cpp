@@ -103,25 +103,25 @@ void RecordingObserver::forget_threads(const Scene& scene) const {
 }
 
 // The process makes the file, so that it needs no right to anything of ours; we give it its size.
-long RecordingObserver::make_session(const Scene& scene) {
+void RecordingObserver::make_session(const Scene& scene, std::uint64_t area) {
   const std::uint64_t name = scene.region.agent() + offsetof(RecordingAgent, session_name);
   scene.memory.must_write(name, session_name, sizeof session_name);
   const long file = scene.call(SYS_memfd_create, name, MFD_CLOEXEC);
   check_call(file, "make shared memory");
   file_ = open(file_name(process_, file).c_str(), O_RDWR | O_CLOEXEC);
-  if (file_ < 0) throw Refusal(std::string("its shared memory cannot be opened: ") + std::strerror(errno));
-  give_size(file_);
-  return file;
-}
-
-std::uint64_t RecordingObserver::map_session(const Scene& scene, long file, std::uint64_t area) {
+  const int error_number = errno;
   const int fixed = area != 0 ? MAP_FIXED : 0;
   const long mapped = scene.call(SYS_mmap, area, recorder::mapped_bytes, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_NORESERVE | fixed, file, 0);
-  check_call(mapped, "map shared memory of 1.2 GiB, nearly all of it never touched");
+  // Before anything is refused: the process keeps no descriptor of ours.
+  scene.call(SYS_close, file);
+  if (file_ < 0) {
+    throw Refusal(std::string("its shared memory cannot be opened: ") + std::strerror(error_number));
+  }
+  check_call(mapped, "map 1.2 GiB of address space, for which its limit (ulimit -v) may be too low");
+  give_size(file_);
   area_ = static_cast<std::uint64_t>(mapped);
   scene.call(SYS_madvise, area_, recorder::mapped_bytes, MADV_DONTDUMP);
-  return area_;
 }
 
 // What the process would say of itself.
@@ -162,9 +162,8 @@ void RecordingObserver::begin(const Scene& scene) {
   made->agent_code_bytes = scene.region.data() - scene.region.image();
   std::fill_n(made->claims, recorder::max_lanes, 1U);
   const std::size_t turn = made->common.attachment % 2;
-  const long file = make_session(scene);
-  made->areas[turn] = map_session(scene, file, before->areas[turn]);
-  scene.call(SYS_close, file);
+  make_session(scene, before->areas[turn]);
+  made->areas[turn] = area_;
   made->areas[1 - turn] = before->areas[1 - turn];
   // Of an attachment that was killed.
   if (made->areas[1 - turn] != 0) put_plain_memory(scene, made->areas[1 - turn]);

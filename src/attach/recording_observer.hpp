@@ -25,8 +25,8 @@ class RecordingObserver : public Observer {
 
  private:
   void forget_threads(const Scene& scene) const;
-  long make_session(const Scene& scene);
-  std::uint64_t map_session(const Scene& scene, long file, std::uint64_t area);
+  // Maps it at `area`; 0: anywhere.
+  void make_session(const Scene& scene, std::uint64_t area);
   void describe(const Plan& plan) const;
 
   pid_t process_;

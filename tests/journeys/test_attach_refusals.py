@@ -178,3 +178,18 @@ def test_a_setuid_program_is_left_to_root(tmp_path: Path) -> None:
             assert result.returncode == 2
             assert "setuid program; only root" in result.stderr, result.stderr
         process.kill()
+
+
+def test_a_refused_process_keeps_nothing_of_ours(tmp_path: Path) -> None:
+    """Its address space is too small for a recording; it may be counted."""
+    line = ["/bin/sh", "-c", "ulimit -v 400000; exec /usr/bin/python3 -S -E -c 'input()'"]
+    with subprocess.Popen(line, stdin=subprocess.PIPE) as process:
+        time.sleep(0.5)
+        before = sorted(one.name for one in Path(f"/proc/{process.pid}/fd").iterdir())
+        result = ask("record", "--pid", str(process.pid), "--output", str(tmp_path / "a.heapwright"))
+        assert result.returncode == 2
+        assert "ulimit -v" in result.stderr
+        assert result.stderr.count("\n") == 1
+        assert sorted(one.name for one in Path(f"/proc/{process.pid}/fd").iterdir()) == before
+        assert ask("count", "--pid", str(process.pid), "--for", "0.1").returncode == 0
+        process.kill()
