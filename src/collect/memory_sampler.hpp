@@ -19,6 +19,9 @@ class MemorySampler {
   void sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t now_ns,
               std::uint64_t interval_ns);
 
+  // The next reading is due at once.
+  void hurry() noexcept { next_ns_ = 0; }
+
   std::uint64_t recorder_peak_bytes() const noexcept { return recorder_peak_bytes_; }
 
   std::vector<trace::MemorySample> pending;  // to be written and cleared

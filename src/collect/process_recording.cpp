@@ -252,6 +252,8 @@ void ProcessRecording::refresh_name(LaneOwner& owner, std::uint64_t now_ns) {
 
 void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes) {
   const std::uint64_t now_ns = context_.clock.now_ns();
+  // The last reading is that of the end: one of a period ago may show what the program has freed since.
+  if (scanner_.is_exit_asked()) memory_.hurry();
   memory_.sample(watch_, table_bytes(), now_ns, memory_interval_ns);
   scanner_.begin_if_due(watch_, file_, file_.events() + waiting_events(), live_processes);
   if (now_ns < next_write_ns_) return;

@@ -79,6 +79,10 @@ bool ResidencyScanner::is_asked(std::uint64_t now_ns) const noexcept {
   return wanted.cause == ScanCause::exit || (!is_scanning_ && now_ns >= next_request_ns_);
 }
 
+bool ResidencyScanner::is_exit_asked() const noexcept {
+  return request().cause == ScanCause::exit && is_asked(0);
+}
+
 void ResidencyScanner::serve(std::uint32_t number) noexcept {
   served_ = number;
   block_.scans_served.store(number, std::memory_order_seq_cst);

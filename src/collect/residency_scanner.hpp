@@ -28,6 +28,8 @@ class ResidencyScanner {
   ResidencyScanner& operator=(const ResidencyScanner&) = delete;
 
   bool is_scanning() const noexcept { return is_scanning_; }
+  // The program waits to exit, and its last scan has not begun.
+  bool is_exit_asked() const noexcept;
   // The program waits, or wants a scan that may begin now.
   bool is_asked(std::uint64_t now_ns) const noexcept;
   // The program waits for the scan at hand.

@@ -184,9 +184,14 @@ int pages(std::uint64_t count) {
   }
   std::printf("%lx\n", reinterpret_cast<unsigned long>(memory) + static_cast<unsigned long>(read));
   std::fflush(stdout);
+  // What is seen for a while, and gone at the end.
+  void* const freed = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memset(freed, 1, bytes);
+  usleep(300'000);
+  munmap(freed, bytes);
   recorder.block().scan_request.store(7 * session::scan_request_step | session::scan_before_exit);
   recorder.wake_collector();
-  for (int tenth = 0; tenth < 100 && recorder.block().scans_served.load() != 7; ++tenth) usleep(100'000);
+  for (int at_ms = 0; at_ms < 10'000 && recorder.block().scans_served.load() != 7; ++at_ms) usleep(1000);
   return recorder.block().scans_served.load() == 7 ? 0 : 1;
 }
 

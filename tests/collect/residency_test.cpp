@@ -34,6 +34,8 @@ TEST(Residency, ScansWhatAProgramTouchedBeforeItExits) {
   EXPECT_EQ(scan.cause, ScanCause::exit);
   EXPECT_TRUE(scan.is_whole);
   EXPECT_GT(scan.windows.size(), 1U);
+  EXPECT_EQ(reader.memory_samples().back().resident_anonymous_bytes, scan.before.anonymous_bytes)
+      << "the end of the timeline is what was there at the end";
   // The program sleeps: the pages are what the kernel counts.
   EXPECT_EQ(scan.before, scan.after);
   EXPECT_EQ(bytes_of(scan, PageKind::anonymous), scan.before.anonymous_bytes);

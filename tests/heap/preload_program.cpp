@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A program with the heap preloaded: threads that hand blocks to each other, and dlopen. Its exit code says whether
-// the heap served it.
+// A program with the heap preloaded: threads that hand blocks to each other, and dlopen. Its exit code says
+// whether the heap served it.
 #include <dlfcn.h>
 
 #include <array>

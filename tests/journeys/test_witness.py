@@ -110,29 +110,47 @@ id_bytes_below_1_gib = 28
 id_bytes_above = 32
 
 
-@pytest.mark.parametrize("name", ["sqlite3", "python3", "cc1plus"])
-def test_heaptrack_saw_the_same(line_of: Callable[[str], list[str]], tmp_path: Path, name: str) -> None:
-    line = line_of(name)
-    trace = record_line(line, tmp_path)
+def both_accounts(line: list[str], folder: Path, name: str) -> tuple[Account, Account]:
+    trace = record_line(line, folder)
     assert trace.problems() == []
     ours = account_of(trace)
-    theirs = ask_heaptrack(line, tmp_path, environment)
+    theirs = ask_heaptrack(line, folder, environment)
     if name == "python3":
         ours.sizes, theirs.sizes = with_ids_alike(ours.sizes), with_ids_alike(theirs.sizes)
     if ours.sizes[libstdcxx_reserve_bytes] < theirs.sizes[libstdcxx_reserve_bytes]:
         theirs.peak_bytes -= libstdcxx_reserve_bytes
     assert ours.allocations > 20_000
-    # cc1plus hashes addresses, so what its tables need depends on where the
-    # kernel puts it: of 1.24 million allocations, two recordings by the same
-    # recorder differ in up to 97 (28 pairs), and in none under setarch -R. At
-    # the peak it has two tables more or less of 32 KiB (30 recordings), and a
-    # third one is allowed for.
-    is_alike = name != "cc1plus"
-    assert sizes_apart(ours.sizes, theirs.sizes) <= (
-        environment_blocks if is_alike else ours.allocations / 2000
-    )
-    allowance = environment_bytes + (0 if is_alike else 3 * 32_768)
-    assert abs(ours.peak_bytes - theirs.peak_bytes) <= allowance
+    return ours, theirs
+
+
+@pytest.mark.parametrize("name", ["sqlite3", "python3"])
+def test_heaptrack_saw_the_same(line_of: Callable[[str], list[str]], tmp_path: Path, name: str) -> None:
+    ours, theirs = both_accounts(line_of(name), tmp_path, name)
+    assert sizes_apart(ours.sizes, theirs.sizes) <= environment_blocks
+    assert abs(ours.peak_bytes - theirs.peak_bytes) <= environment_bytes
+
+
+def test_heaptrack_saw_the_same_of_a_compiler(line_of: Callable[[str], list[str]], tmp_path: Path) -> None:
+    """cc1plus hashes addresses, so what its tables need depends on where the kernel puts it.
+
+    Of 1.26 million allocations, two recordings by the same recorder differ in
+    up to 40, or in 800 to 880 (sizes 56, 64 and 72 change places), and in none
+    under setarch -R, which a container may forbid. So the nearest of up to five
+    runs each are compared: what a recorder loses, it loses in all of them. At
+    the peak a run has two tables more or less of 32 KiB (30 recordings), and a
+    third one is allowed for.
+    """
+    pairs: list[tuple[Account, Account]] = []
+    for number in range(5):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        pairs.append(both_accounts(line_of("cc1plus"), folder, "cc1plus"))
+        apart = min(sizes_apart(ours.sizes, theirs.sizes) for ours, _ in pairs for _, theirs in pairs)
+        if apart <= pairs[0][0].allocations / 2000:
+            break
+    assert apart <= pairs[0][0].allocations / 2000
+    ours, theirs = pairs[-1]
+    assert abs(ours.peak_bytes - theirs.peak_bytes) <= environment_bytes + 3 * 32_768
 
 
 @pytest.mark.parametrize("name", ["sqlite3", "python3"])

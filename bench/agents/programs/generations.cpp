@@ -12,7 +12,8 @@ using Routes = std::map<int, std::string>;
 [[gnu::noinline]] Routes* load_routes(int generation) {
   auto* routes = new Routes;
   for (int route = 0; route < 60'000; ++route) {
-    routes->emplace(route * 7919 % 1'000'003, "a destination that does not fit inside " + std::to_string(generation));
+    routes->emplace(route * 7919 % 1'000'003,
+                    "a destination that does not fit inside " + std::to_string(generation));
   }
   return routes;
 }

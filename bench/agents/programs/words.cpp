@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nothing is planted: it allocates what it needs, keeps it while it is needed, and works for longer than it allocates.
+// Nothing is planted: it allocates what it needs, keeps it while it is needed, and works for longer than it
+// allocates.
 #include <cmath>
 #include <cstdio>
 #include <string>
