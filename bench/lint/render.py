@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables in docs/lint.md: kinds and checks from the code, results from bench/results/lint.json.
+"""Makes the tables in docs/lint.md and docs/lint-checks.md: kinds and checks from the code, results from
+bench/results/lint.json.
 
 Options as in bench/documents.py.
 """
@@ -10,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from heapwright.lint.checks.kinds import CHECKS
+from heapwright.lint.checks.kinds import CHECKS, STOCK
 from heapwright.lint.kinds import RECORDED, Kind
 from heapwright.report import markdown, units
 
@@ -22,6 +23,7 @@ import sources  # noqa: E402
 document_path = project / "docs/lint.md"
 results_path = project / "bench/results/lint.json"
 judged_path = project / "bench/lint/judged.json"
+checks_path = project / "docs/lint-checks.md"
 
 
 def kinds(known: Iterable[Kind]) -> str:
@@ -82,12 +84,19 @@ def results() -> str:
 
 def main() -> int:
     """The exit code."""
-    text = document_path.read_text(encoding="utf-8")
-    for name, inner in (("kinds", kinds(RECORDED)), ("checks", kinds(CHECKS)), ("results", results())):
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        before, _, rest = text.partition(begin)
-        text = f"{before}{begin}\n\n{inner}\n\n{end}{rest.partition(end)[2]}"
-    return documents.give(document_path, text)
+    blocks = {
+        document_path: {"kinds": kinds(RECORDED), "checks": kinds(CHECKS), "results": results()},
+        checks_path: {"stock": kinds(STOCK)},
+    }
+    worst = 0
+    for path, of in blocks.items():
+        text = path.read_text(encoding="utf-8")
+        for name, inner in of.items():
+            begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+            before, _, rest = text.partition(begin)
+            text = f"{before}{begin}\n\n{inner}\n\n{end}{rest.partition(end)[2]}"
+        worst = max(worst, documents.give(path, text))
+    return worst
 
 
 if __name__ == "__main__":

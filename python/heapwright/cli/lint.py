@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,12 +18,15 @@ from heapwright.cli.progress import progress
 from heapwright.lint import clang, keep, recorded, show, static
 from heapwright.lint import compile as compiling
 from heapwright.lint import document as documents
+from heapwright.lint import fix as fixing
 from heapwright.lint import parsed as parsed_lines
+from heapwright.lint import tidy as tidy_checks
 from heapwright.lint.finding import Finding
 from heapwright.lint.sources import Sources
 from heapwright.model import Trace
 from heapwright.model.session import name_of
 from heapwright.model.wholeness import why_not_whole
+from heapwright.report import units
 
 FOUND = 1
 Paths = Annotated[
@@ -50,6 +54,9 @@ Since = Annotated[
 ]
 Fail = Annotated[bool, typer.Option("--fail", help="Exit code 1 where something is found.")]
 Top = Annotated[int, typer.Option(metavar="N", help="How many findings to show.")]
+Fixing = Annotated[bool, typer.Option("--fix", help="Write the edits that findings carry into the sources.")]
+Tidy = Annotated[bool, typer.Option("--tidy", help="Run clang-tidy's checks that matter here as well.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Files at once; 0: one for each processor.")]
 Sarif = Annotated[Path | None, typer.Option(metavar="FILE", help="Write SARIF as well.")]
 
 
@@ -63,6 +70,9 @@ def lint(
     baseline: Baseline = None,
     write_baseline: WriteBaseline = None,
     fail: Fail = False,
+    fix: Fixing = False,
+    tidy: Tidy = False,
+    jobs: Jobs = 0,
     top: Top = 10,
     sarif: Sarif = None,
     force: options.Force = False,
@@ -70,7 +80,7 @@ def lint(
     wide: options.Wide = False,
 ) -> int:
     """Say which lines allocate most, and what would remove it."""
-    _check(sources, paths or [], top)
+    _check(sources, paths or [], top, jobs)
     inputs = [one for one in (with_, baseline, compile_commands) if one is not None]
     for option, path in (("--sarif", sarif), ("--write-baseline", write_baseline)):
         if path is not None:
@@ -79,12 +89,18 @@ def lint(
     trace = open_trace(with_, debug_root) if with_ is not None else None
     folder = Sources(sources)
     wanted = tuple(str(path.resolve()) for path in paths or [])
+    asked = _Asked(trace, folder, compile_commands, wanted, tidy, jobs or len(os.sched_getaffinity(0)))
     try:
-        linted = _look(trace, folder, compile_commands, wanted)
-        kept, hidden = _kept(linted.findings, folder, since, baseline)
+        changed = keep.changed_lines(folder.folder, since) if since else None
+        known = keep.read_baseline(baseline) if baseline is not None else frozenset()
+        linted = _look(asked)
     except (compiling.CompileError, keep.KeepError) as error:
         raise InputError(str(error)) from None
-    document = documents.make(linted._replace(findings=kept, hidden=hidden))
+    kept, hidden = _kept(linted.findings, folder, changed, known)
+    linted = linted._replace(findings=kept, hidden=hidden)
+    if fix:
+        linted = _fixed(linted, folder)
+    document = documents.make(linted)
     if write_baseline is not None:
         output.write_text(write_baseline, force, keep.baseline_text(kept))
     if sarif is not None:
@@ -94,10 +110,21 @@ def lint(
     else:
         show.on_console(document, top, output.make_console(wide))
     output.hint(show.next_command(document))
-    return FOUND if fail and kept else 0
+    return FOUND if fail and len(kept) > len(linted.fixed) else 0
 
 
-def _check(sources: Path, paths: Sequence[Path], top: int) -> None:
+class _Asked(NamedTuple):
+    """trace: None without a recording. jobs: files at once."""
+
+    trace: Trace | None
+    folder: Sources
+    commands: Path | None
+    paths: tuple[str, ...]
+    tidy: bool
+    jobs: int
+
+
+def _check(sources: Path, paths: Sequence[Path], top: int, jobs: int) -> None:
     if not sources.is_dir():
         raise InputError(f"--sources {sources} is no folder")
     for path in paths:
@@ -107,13 +134,14 @@ def _check(sources: Path, paths: Sequence[Path], top: int) -> None:
             raise InputError(f"{path} is not below the sources, {sources.resolve()}; give --sources DIR")
     if top < 1:
         raise InputError("--top takes a number from 1 on")
+    if jobs < 0:
+        raise InputError("--jobs takes a number from 0 on")
 
 
-def _look(
-    trace: Trace | None, folder: Sources, commands: Path | None, paths: tuple[str, ...]
-) -> documents.Linted:
+def _look(asked: _Asked) -> documents.Linted:
     clang.cindex()  # that it is not installed is said first
-    database = compiling.open_database(commands, folder.folder)
+    trace, folder = asked.trace, asked.folder
+    database = compiling.open_database(asked.commands, folder.folder)
     resource, headers = compiling.resource_arguments()
     notes = [] if trace is None else _notes(trace)
     if not database.path:
@@ -121,21 +149,29 @@ def _look(
             f"no compile_commands.json: parsed with {' '.join(database.guess[:4])} "
             f"(cmake -DCMAKE_EXPORT_COMPILE_COMMANDS=ON writes one; --compile-commands FILE)"
         )
+    looked = None
     with _steps() as step:
         if trace is None:
-            found, problems, parsed = static.look(folder, database, resource, paths, step)
-            looked = None
-            if not parsed:
+            given = static.Input(folder, database, resource, asked.paths, asked.jobs)
+            own = static.look(given, step)
+            found, problems = own.findings, own.problems
+            if not own.files:
                 raise InputError(f"there is no C++ source in {folder.folder}; give --sources DIR or PATHS")
         else:
-            looked = recorded.look(parsed_lines.Input(trace, folder, database, resource, paths), step)
+            looked = recorded.look(
+                parsed_lines.Input(trace, folder, database, resource, asked.paths, asked.jobs), step
+            )
             found, problems = list(looked.findings), list(looked.problems)
             if not looked.findings:
                 notes.append(_nothing(looked, folder))
-    if problems:
-        notes.append(
-            f"{len(problems)} of the parsed files have errors, the first: {problems[0]} (headers: {headers})"
-        )
+        if problems:
+            notes.append(
+                f"{len(problems)} of the parsed files have errors, the first: {problems[0]} "
+                f"(headers: {headers})"
+            )
+        if asked.tidy:
+            found, said = _with_stock(asked, database, found, step)
+            notes += said
     return documents.Linted(
         trace.path if trace else "",
         name_of(trace) if trace else "",
@@ -145,6 +181,44 @@ def _look(
         {},
         notes,
         bool(trace and trace.metadata.sample_mean_bytes),
+    )
+
+
+def _with_stock(
+    asked: _Asked, database: compiling.Database, own: list[Finding], step: Any
+) -> tuple[list[Finding], list[str]]:
+    """With clang-tidy's findings, and a note on them. With a recording: of files with findings."""
+    command = tidy_checks.program()
+    if not command:
+        return own, [tidy_checks.MISSING]
+    folder = asked.folder
+    if asked.trace is None:
+        files = static.files(folder, database, asked.paths)
+    else:
+        files = sorted({str(folder.folder / one.file) for one in own})
+    own_units = list({unit.file: unit for unit in map(database.unit_of, files)}.values())
+    roots = asked.paths or (str(folder.folder),)
+    ran = tidy_checks.run(command, own_units, folder, roots, asked.jobs, step)
+    return tidy_checks.merged(own, ran.findings), ran.problems[:1]
+
+
+def _fixed(linted: documents.Linted, folder: Sources) -> documents.Linted:
+    """With the edits in the sources."""
+    try:
+        applied = fixing.apply(folder.folder, linted.findings)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot write {error.filename}: {reason}; --fix writes into the sources") from None
+    files = {one.file for one in applied.fixed}
+    notes = [f"{units.counted(len(applied.fixed), 'edit')} written into {units.counted(len(files), 'file')}"]
+    if applied.refused:
+        first = applied.refused[0]
+        notes.append(
+            f"{units.counted(len(applied.refused), 'edit')} not written: the lines are not as they were "
+            f"read, or another edit changes them; the first is {first.file}:{first.line}"
+        )
+    return linted._replace(
+        fixed=frozenset(one.fingerprint for one in applied.fixed), notes=[*linted.notes, *notes]
     )
 
 
@@ -165,12 +239,13 @@ def _nothing(looked: recorded.Looked, folder: Sources) -> str:
 
 
 def _kept(
-    findings: Sequence[Finding], folder: Sources, since: str, baseline: Path | None
+    findings: Sequence[Finding],
+    folder: Sources,
+    changed: Mapping[str, frozenset[int]] | None,
+    known: frozenset[str],
 ) -> tuple[list[Finding], dict[str, int]]:
     """What is told, and how many are not, by reason."""
     lines = keep.Lines(folder.folder)
-    changed = keep.changed_lines(folder.folder, since) if since else None
-    known = keep.read_baseline(baseline) if baseline is not None else frozenset()
     hidden = {"nolint": 0, "baseline": 0, "unchanged": 0}
     kept = []
     for finding in findings:

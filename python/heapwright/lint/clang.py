@@ -41,6 +41,9 @@ _WRAPPERS = (
 )
 
 
+_NUMBERS = ("bool", "char", "short", "int", "long", "float", "double")
+
+
 class ParseError(Exception):
     """libclang could not read the file at all."""
 
@@ -143,6 +146,12 @@ def class_of(called: Cursor) -> str:
     """Of a method: its class, without namespaces."""
     above = called.semantic_parent
     return str(above.spelling) if above is not None and is_class(above) else ""
+
+
+def is_plain(of: Any) -> bool:
+    """Whether a type is a number, a pointer or a reference: a value of it holds no memory."""
+    name = str(of.get_canonical().spelling)
+    return name.endswith(("&", "*")) or name.split()[-1] in _NUMBERS
 
 
 def is_of_std(declaration: Cursor) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SOURCE_ENDINGS = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C")
-_HEADER_ENDINGS = (".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp")
+HEADER_ENDINGS = (".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp")
 _TAKES_ONE = ("-o", "-MF", "-MT", "-MQ", "--serialize-diagnostics", "-dumpdir")
 _DROPPED = re.compile(
     r"-c$|-M[DMPG]*$|-W(?!p,)|-pipe$|-g|-O|-fno-fat-lto|-flto|-fsanitize|-fprofile|-fcoverage|--coverage"
@@ -77,13 +77,14 @@ class Database:
     def _includers(self, header: str) -> list[str]:
         """Units that name the header, those of its own name first."""
         if self._includes is None:
-            self._includes = {file: _included(file) for file in self.units}
+            self._includes = {file: included(file) for file in self.units}
         name, stem = Path(header).name, Path(header).stem
         found = [file for file, names in self._includes.items() if name in names]
         return sorted(found, key=lambda file: (Path(file).stem != stem, file))
 
 
-def _included(file: str) -> set[str]:
+def included(file: str) -> set[str]:
+    """The names of the headers that it names, without their folders."""
     try:
         text = Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -7,20 +7,26 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from heapwright.explain.report import share
-from heapwright.lint.checks.kinds import CHECKS
+from heapwright.lint.checks.kinds import CHECKS, STOCK
 from heapwright.lint.expression import OWNERS
-from heapwright.lint.finding import Finding
-from heapwright.lint.kinds import PREFIX, RECORDED
+from heapwright.lint.finding import Finding, Fix
+from heapwright.lint.kinds import RECORDED, rule_id
 from heapwright.lint.recorded import REASONS, Looked
 from heapwright.report.columns import Choice, Column, Many, Record, Table, record
 
 SCHEMA = "heapwright.lint/1"
-RULES = tuple(PREFIX + kind.name for kind in (*RECORDED, *CHECKS))
-ALL_KINDS = {kind.name: kind for kind in (*RECORDED, *CHECKS)}
+ALL_KINDS = {kind.name: kind for kind in (*RECORDED, *CHECKS, *STOCK)}
+RULES = tuple(kind.rule_id for kind in ALL_KINDS.values())
+_PAGES = {
+    **{kind.name: "docs/lint.md#what-it-finds-in-a-recording" for kind in RECORDED},
+    **{kind.name: f"docs/lint-checks.md#{kind.rule_id}" for kind in CHECKS},
+    **{kind.name: "docs/lint-checks.md#clang-tidys-own-checks" for kind in STOCK},
+}
 
 
 class Linted(NamedTuple):
-    """What was looked at, and what is told of it. looked: None without a recording."""
+    """What was looked at, and what is told of it. looked: None without a recording. fixed: fingerprints of
+    the findings whose edits are in the sources now."""
 
     recording: str
     program: str
@@ -30,11 +36,18 @@ class Linted(NamedTuple):
     hidden: dict[str, int]
     notes: Sequence[str]
     is_sampled: bool
+    fixed: frozenset[str] = frozenset()
+
+
+def page(kind: str) -> str:
+    """Where a kind is explained, in the documents that come with the sources."""
+    return _PAGES[kind]
 
 
 class _Row(NamedTuple):
     finding: Finding
     looked: Looked | None
+    is_fixed: bool
 
 
 def _cost(name: str) -> Any:
@@ -48,14 +61,27 @@ def _of(name: str) -> Any:
     return lambda row, _: getattr(row.finding, name)
 
 
+def _fix(row: _Row, _: Record) -> Record | None:
+    fix: Fix | None = row.finding.fix
+    return record(FIX, fix, {}) if fix else None
+
+
 def _share_of_allocations(row: _Row, _: Record) -> float:
     costs, looked = row.finding.costs, row.looked
     return share(costs.allocations, looked.allocations) if costs and looked else 0.0
 
 
+FIX = (
+    Column("begin_line", "count"),
+    Column("begin_column", "count"),
+    Column("end_line", "count"),
+    Column("end_column", "count", about="The place behind the last character."),
+    Column("old", "text", about="What has to stand there."),
+    Column("text", "text", about="What takes its place."),
+)
 FINDING = (
     Column("id", "text", value=_of("fingerprint"), about="The same as long as its line and function are."),
-    Column("rule", Choice(RULES), value=lambda row, _: PREFIX + row.finding.kind),
+    Column("rule", Choice(RULES), value=lambda row, _: rule_id(row.finding.kind)),
     Column("file", "text", value=_of("file"), about="Below the folder of the sources."),
     Column("line", "count", value=_of("line")),
     Column("column", "count", value=_of("column")),
@@ -100,6 +126,9 @@ FINDING = (
     Column("gain_is_of", "text", value="finding.remedy.what"),
     Column("replay_change", "text", value="finding.remedy.replay_change"),
     Column("when_not", "text", value="finding.remedy.when_not"),
+    Column("page", "text", value=lambda row, _: page(row.finding.kind), about="Where the rule is explained."),
+    Column("fix", "fix", value=_fix, about="The edit that does it; null: none is known to be right."),
+    Column("is_fixed", "flag", value="is_fixed", about="--fix wrote that edit."),
 )
 FINDINGS = Table("findings", FINDING, lambda linted: linted, about="Most first.")
 REASON = (
@@ -148,5 +177,8 @@ def make(linted: Linted) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         **record(DOCUMENT, linted, {}),
-        "findings": [record(FINDING, _Row(one, linted.looked), {}) for one in linted.findings],
+        "findings": [
+            record(FINDING, _Row(one, linted.looked, one.fingerprint in linted.fixed), {})
+            for one in linted.findings
+        ],
     }

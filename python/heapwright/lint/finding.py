@@ -45,9 +45,22 @@ class Remedy(NamedTuple):
     when_not: str = ""
 
 
+class Fix(NamedTuple):
+    """An edit of the finding's file: text in place of old. Lines and columns count from 1, the end is the
+    place behind the last one; these lines are ASCII, so that columns are bytes and characters alike."""
+
+    begin_line: int
+    begin_column: int
+    end_line: int
+    end_column: int
+    old: str
+    text: str
+
+
 class Finding(NamedTuple):
     """file: below the folder of the sources. is_exact: source and recording name the same function.
-    callers: the lines that this one was mostly called from. costs: None without a recording."""
+    callers: the lines that this one was mostly called from. costs: None without a recording. last_line: of
+    what it speaks of; 0 = the line alone. fix: None where no edit is known to be right."""
 
     kind: str
     file: str
@@ -65,3 +78,5 @@ class Finding(NamedTuple):
     remedy: Remedy = Remedy("")
     message: str = ""
     fingerprint: str = ""
+    last_line: int = 0
+    fix: Fix | None = None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from heapwright.lint.finding import Finding
-from heapwright.lint.kinds import PREFIX
+from heapwright.lint.kinds import rule_id
 
 _NOLINT = re.compile(r"\bNOLINT(NEXTLINE|BEGIN|END)?(?:\(([^)]*)\))?")
 _BASELINE = "heapwright.lint-baseline/1"
@@ -61,7 +61,7 @@ def with_fingerprints(findings: Sequence[Finding], lines: Lines) -> list[Finding
 
 def is_told(finding: Finding, lines: Lines) -> bool:
     """Whether no NOLINT comment says otherwise."""
-    name = PREFIX + finding.kind
+    name = rule_id(finding.kind)
     if _silences(lines.at(finding.file, finding.line), "", name):
         return False
     if _silences(lines.at(finding.file, finding.line - 1), "NEXTLINE", name):
@@ -102,7 +102,7 @@ def baseline_text(findings: Iterable[Finding]) -> str:
     rows = [
         {
             "fingerprint": one.fingerprint,
-            "rule": PREFIX + one.kind,
+            "rule": rule_id(one.kind),
             "file": one.file,
             "function": one.function,
         }

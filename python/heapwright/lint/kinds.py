@@ -6,6 +6,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 PREFIX = "heapwright-"
+_STOCK_GROUPS = ("performance-", "modernize-", "bugprone-")
+
+
+def rule_id(name: str) -> str:
+    """As NOLINT and SARIF name a kind; clang-tidy's own checks keep their names."""
+    return name if name.startswith(_STOCK_GROUPS) else PREFIX + name
 
 
 class Kind(NamedTuple):
@@ -23,7 +29,7 @@ class Kind(NamedTuple):
     @property
     def rule_id(self) -> str:
         """As NOLINT and SARIF name it."""
-        return PREFIX + self.name
+        return rule_id(self.name)
 
 
 _OBJECTS = ("object_pool", "arena", "buffer_cache")

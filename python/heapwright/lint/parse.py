@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,20 +45,6 @@ class Parsed(NamedTuple):
     found: dict[tuple[str, int], LineFacts]
     files: frozenset[str]
     errors: tuple[str, ...]
-
-
-def parse_all(jobs: Sequence[Job], progress: Callable[[int, int], object]) -> list[Parsed]:
-    """In the jobs' order."""
-    if len(jobs) <= 1:
-        return [parse(job) for job in jobs]
-    workers = min(len(jobs), len(os.sched_getaffinity(0)))
-    with ProcessPoolExecutor(workers, get_context("forkserver")) as pool:
-        numbers = {pool.submit(parse, job): number for number, job in enumerate(jobs)}
-        found: dict[int, Parsed] = {}
-        for done in as_completed(numbers):
-            found[numbers[done]] = done.result()
-            progress(len(found), len(jobs))
-    return [found[number] for number in range(len(jobs))]
 
 
 def parse(job: Job) -> Parsed:

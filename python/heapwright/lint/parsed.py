@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from heapwright.lint import lines, parse
+from heapwright.lint import lines, parse, pool
 from heapwright.lint.compile import Database
 from heapwright.lint.expression import LineFacts
 from heapwright.lint.lines import Group, Place
@@ -19,13 +19,14 @@ Progress = Callable[[str, int, int], object]
 
 
 class Input(NamedTuple):
-    """paths: only files that are these or below them; empty = all. resource: for libclang."""
+    """paths: only files that are these or below them; empty = all. resource: for libclang. jobs: at once."""
 
     trace: Trace
     sources: Sources
     database: Database
     resource: tuple[str, ...]
     paths: tuple[str, ...]
+    jobs: int
 
 
 class ParsedLines:
@@ -59,11 +60,13 @@ class ParsedLines:
             before = jobs.get(unit.file)
             known = dict(before.lines) if before else {}
             jobs[unit.file] = parse.Job(unit, self._given.resource, {**known, file: frozenset(wanted[file])})
-        for job, answer in zip(
-            jobs.values(),
-            parse.parse_all(list(jobs.values()), lambda done, whole: self._progress("parsing", done, whole)),
-            strict=True,
-        ):
+        answers = pool.run_all(
+            parse.parse,
+            list(jobs.values()),
+            self._given.jobs,
+            lambda done, whole: self._progress("parsing", done, whole),
+        )
+        for job, answer in zip(jobs.values(), answers, strict=True):
             self._found.update(answer.found)
             self.files |= answer.files
             if answer.errors:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heapwright.lint.document import ALL_KINDS
+from heapwright.lint.document import ALL_KINDS, page
 from heapwright.lint.expression import (
     ARGUMENT,
     ELEMENT,
@@ -103,11 +103,18 @@ def _pairs(row: Record) -> list[tuple[str, str]]:
     pairs.append(("do", row["action"] + (f"   (docs/parts/{row['part']}.md)" if row["part"] else "")))
     if gain(row):
         pairs.append(("gain", f"{gain(row)}: {row['gain_is_of']}"))
+    if row["fix"]:
+        written = "   (is written)" if row["is_fixed"] else "   (--fix writes it)"
+        pairs.append(("edit", f"{_one_line(row['fix']['old'])} → {_one_line(row['fix']['text'])}{written}"))
     if row["when_not"]:
         pairs.append(("not if", row["when_not"]))
     if row["replay_change"]:
         pairs.append(("measure", f"heapwright replay FILE --change {shlex.quote(row['replay_change'])}"))
     return pairs
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def costs(row: Record) -> str:
@@ -180,7 +187,10 @@ def sarif(document: Document, folder: Path) -> str:
     used = sorted({row["rule"] for row in document["findings"]})
     kinds = [ALL_KINDS[rule.removeprefix(PREFIX)] for rule in used]
     rules = [
-        sarif_file.Rule(kind.rule_id, kind.what, f"{kind.fix}. Not if: {kind.when_not}.") for kind in kinds
+        sarif_file.Rule(
+            kind.rule_id, kind.what, f"{kind.fix}. Not if: {kind.when_not}. See {page(kind.name)}."
+        )
+        for kind in kinds
     ]
     results = [
         sarif_file.Result(
@@ -191,10 +201,19 @@ def sarif(document: Document, folder: Path) -> str:
             row["line"],
             ("finding/v1", row["id"]),
             row["column"],
+            _edit(row),
         )
         for row in document["findings"]
     ]
     return sarif_file.written(rules, results)
+
+
+def _edit(row: Record) -> sarif_file.Edit | None:
+    fix = row["fix"]
+    if not fix or row["is_fixed"]:
+        return None
+    begin, end = (fix["begin_line"], fix["begin_column"]), (fix["end_line"], fix["end_column"])
+    return sarif_file.Edit(row["action"], begin, end, fix["text"])
 
 
 def sentence(row: Record) -> str:
@@ -209,6 +228,8 @@ def sentence(row: Record) -> str:
 def next_command(document: Document) -> str:
     """What to type after it."""
     file = shlex.quote(document["recording"]) if document["recording"] else ""
+    if not file and any(row["fix"] and not row["is_fixed"] for row in document["findings"]):
+        return f"heapwright lint --sources {shlex.quote(document['sources'])} --fix"
     if not file:
         return f"heapwright lint --with FILE.heapwright --sources {shlex.quote(document['sources'])}"
     changes = [row["replay_change"] for row in document["findings"] if row["replay_change"]]

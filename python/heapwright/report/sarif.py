@@ -21,6 +21,15 @@ class Rule(NamedTuple):
     help: str
 
 
+class Edit(NamedTuple):
+    """What would mend a result, in its file. begin, end: line and column from 1, the end behind the last."""
+
+    what: str
+    begin: tuple[int, int]
+    end: tuple[int, int]
+    text: str
+
+
 class Result(NamedTuple):
     """level: ERROR, WARNING or NOTE. fingerprint: its name and value, the same while the finding is."""
 
@@ -31,6 +40,7 @@ class Result(NamedTuple):
     line: int
     fingerprint: tuple[str, str]
     column: int = 0  # 0 = not known
+    edit: Edit | None = None
 
 
 def written(rules: Sequence[Rule], results: Sequence[Result]) -> str:
@@ -56,12 +66,29 @@ def _result(result: Result) -> dict[str, object]:
         region["startColumn"] = result.column
     place = {"artifactLocation": {"uri": _relative(result.file)}, "region": region}
     name, value = result.fingerprint
-    return {
+    whole: dict[str, object] = {
         "ruleId": result.rule,
         "level": result.level,
         "message": {"text": result.message},
         "locations": [{"physicalLocation": place}],
         "partialFingerprints": {name: value},
+    }
+    if result.edit is not None:
+        whole["fixes"] = [_fix(result.edit, place["artifactLocation"])]
+    return whole
+
+
+def _fix(edit: Edit, file: object) -> dict[str, object]:
+    region = {
+        "startLine": edit.begin[0],
+        "startColumn": edit.begin[1],
+        "endLine": edit.end[0],
+        "endColumn": edit.end[1],
+    }
+    replacement = {"deletedRegion": region, "insertedContent": {"text": edit.text}}
+    return {
+        "description": {"text": edit.what},
+        "artifactChanges": [{"artifactLocation": file, "replacements": [replacement]}],
     }
 
 

@@ -31,6 +31,28 @@ struct Pooled {
   static void operator delete(void* pointer) { std::free(pointer); }
 };
 
+struct FromPool : Pooled {
+  int value = 0;
+};
+
+class Factory {
+ public:
+  explicit Factory(int value) : value_(value) {}
+
+ protected:
+  Factory() = default;
+  int value_ = 0;
+};
+
+class Special : public Factory {
+ public:
+  std::shared_ptr<Special> copy() const {
+    return std::shared_ptr<Special>(new Special(*this));  // finds shared-from-new
+  }
+};
+
+#define MAKE_PLAIN(name) std::shared_ptr<Plain> name(new Plain)
+
 void shared() {
   std::shared_ptr<Plain> first(new Plain);             // finds shared-from-new
   auto second = std::shared_ptr<Plain>(new Plain(2));  // finds shared-from-new
@@ -41,6 +63,8 @@ void shared() {
   unique.reset(new Plain);
   std::shared_ptr<int[]> array(new int[10]);
   std::shared_ptr<Pooled> pooled(new Pooled);
+  std::shared_ptr<FromPool> inherited(new FromPool);
+  MAKE_PLAIN(hidden);
   std::shared_ptr<Plain> moved(std::move(unique));
   Plain* raw = new Plain;
   std::shared_ptr<Plain> taken(raw);
@@ -120,6 +144,40 @@ class Table {
  private:
   std::vector<int> keys_;
 };
+
+class Numbers {
+ public:
+  explicit Numbers(const std::vector<int>& values) {
+    for (int value : values) {
+      begun_.push_back(value);
+    }
+  }
+
+ private:
+  std::vector<int> begun_{1, 2, 3};
+};
+
+int below(int index);
+
+std::vector<int> bounds(const std::array<int, 3>& three, const std::array<int, 30>& thirty) {
+  std::vector<int> few;
+  for (int value : three) {
+    few.push_back(value);
+  }
+  std::vector<int> many;
+  for (int value : thirty) {  // finds no-reserve
+    many.push_back(value);
+  }
+  std::vector<int> moving;
+  for (int i = 0; i < below(i); ++i) {
+    moving.push_back(i);
+  }
+  std::vector<int> other;
+  for (int i = 0; i < below(7); ++i) {  // finds no-reserve
+    other.push_back(i);
+  }
+  return few;
+}
 
 std::vector<int> right_loops(const std::vector<int>& values, std::vector<int>& out, int count) {
   std::vector<int> reserved;

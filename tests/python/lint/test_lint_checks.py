@@ -43,6 +43,28 @@ def test_a_private_constructor_gets_the_part(capsys: pytest.CaptureFixture[str])
     assert actions["std::shared_ptr<Plain>(new Plain(2))"] == "std::make_shared<Plain>(2)"
 
 
+def test_headers_are_looked_at_once_and_only_what_has_such_words_is_parsed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inline = "inline void g() { std::shared_ptr<int> p(new int); }\n"
+    (tmp_path / "alone.hpp").write_text(f"#include <memory>\n{inline}")
+    (tmp_path / "user.cpp").write_text('#include "alone.hpp"\nint main() { g(); }\n')
+    (tmp_path / "broken.cpp").write_text('#include "nowhere.hpp"\n')
+    (tmp_path / "part.inc").write_text("int other = 1;\n" + inline)
+    (tmp_path / "parts.cpp").write_text(
+        '#include <memory>\nnamespace a { int x; /* new */\n#include "part.inc"\n}\n'
+    )
+    entries = [
+        {"directory": str(tmp_path), "file": name, "arguments": ["g++", "-c", name]}
+        for name in ("user.cpp", "broken.cpp", "parts.cpp")
+    ]
+    (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
+    for words in ([], ["--jobs", "1"], ["--jobs", "3"], [str(tmp_path / "alone.hpp")]):
+        document = lint(capsys, "--sources", str(tmp_path), *words)
+        assert [(one["file"], one["line"]) for one in document["findings"]] == [("alone.hpp", 2)]  # type: ignore[attr-defined]
+        assert document["notes"] == []
+
+
 def copied(folder: Path, text: str) -> Path:
     file = folder / "one.cpp"
     file.write_text(f"#include <memory>\nstruct T {{}};\nvoid f() {{\n{text}\n}}\n", encoding="utf-8")
@@ -137,6 +159,7 @@ def test_sarif_has_the_line_and_a_lasting_fingerprint(
         (["--sources", "{folder}", "{folder}/none.cpp"], "there is no"),
         (["--sources", "{folder}"], "no C++ source"),
         (["--sources", "{folder}", "--top", "0"], "--top takes"),
+        (["--sources", "{folder}", "--jobs", "-1"], "--jobs takes"),
         (["--sources", "{folder}", "--compile-commands", "{folder}"], "cannot read"),
         (["--sources", "{corpus}", "--baseline", "{folder}/none.json"], "--write-baseline writes one"),
         (["--sources", "{corpus}", "--since", "nothing-such"], "git does not know"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The checks that need no recording."""
+"""The checks that need no recording: ours, and those of clang-tidy that are run beside them."""
 
 from __future__ import annotations
 
@@ -24,5 +24,110 @@ CHECKS = (
         "a vector grows in a loop whose count is known",
         "reserve the count before the loop",
         "the count is one or two",
+    ),
+)
+
+STOCK = (
+    Kind(
+        "performance-inefficient-vector-operation",
+        "a vector grows in a loop whose count is known",
+        "reserve the count before the loop",
+        "the vector is a member that grows from call to call",
+    ),
+    Kind(
+        "performance-inefficient-string-concatenation",
+        "a loop makes a string anew to add to it",
+        "append to it",
+        "the strings are short enough to need no block",
+    ),
+    Kind(
+        "performance-for-range-copy",
+        "a loop copies each element",
+        "take it by const reference",
+        "the copy is changed, or the original is",
+    ),
+    Kind(
+        "performance-implicit-conversion-in-loop",
+        "a loop converts each element, and so copies it",
+        "take it as const auto&",
+        "the conversion is meant",
+    ),
+    Kind(
+        "performance-unnecessary-copy-initialization",
+        "a local is a copy that is only read",
+        "make it a const reference",
+        "the original ends or changes first",
+    ),
+    Kind(
+        "performance-unnecessary-value-param",
+        "a parameter is a copy that is only read",
+        "take it by const reference",
+        "callers move into it",
+    ),
+    Kind(
+        "performance-move-const-arg",
+        "std::move copies here",
+        "remove const, or the move",
+        "the copy is meant",
+    ),
+    Kind(
+        "performance-move-constructor-init",
+        "a move constructor copies a member",
+        "move the member",
+        "the member has no move of its own",
+    ),
+    Kind(
+        "performance-no-automatic-move",
+        "a const local is copied where it is returned",
+        "remove const from the local",
+        "it is small",
+    ),
+    Kind(
+        "performance-noexcept-move-constructor",
+        "a vector of these copies them when it grows: the move may throw",
+        "mark the move constructor noexcept",
+        "it does throw",
+    ),
+    Kind(
+        "modernize-make-shared",
+        "shared_ptr takes an object made with new: a second block for the counts",
+        "std::make_shared",
+        "weak_ptr outlive large objects",
+    ),
+    Kind(
+        "modernize-pass-by-value",
+        "a constructor copies a parameter that could be moved",
+        "take it by value and move it",
+        "callers never give a temporary",
+    ),
+    Kind(
+        "modernize-shrink-to-fit",
+        "swap with a copy gives memory back",
+        "shrink_to_fit()",
+        "the standard is older than C++11",
+    ),
+    Kind(
+        "bugprone-multiple-new-in-one-expression",
+        "one of the blocks leaks where the other cannot be made",
+        "make_unique or make_shared for each",
+        "exceptions are off",
+    ),
+    Kind(
+        "bugprone-suspicious-realloc-usage",
+        "the block leaks where realloc fails",
+        "keep the old pointer until realloc has given a new one",
+        "the program ends then",
+    ),
+    Kind(
+        "bugprone-misplaced-operator-in-strlen-in-alloc",
+        "the block is shorter than the text by the term within strlen()",
+        "add it behind strlen()",
+        "the text's first characters are left out on purpose",
+    ),
+    Kind(
+        "bugprone-misplaced-pointer-arithmetic-in-alloc",
+        "the term is added to the pointer, not to the size",
+        "add it within the parentheses",
+        "the pointer is meant to point into the block",
     ),
 )

@@ -14,16 +14,28 @@ from collections.abc import Iterator
 
 from heapwright.lint import clang, owners
 from heapwright.lint.checks.kinds import NOT_RELEASED
-from heapwright.lint.checks.tree import Problem, Seen, method_call, problem, std_class
+from heapwright.lint.checks.tree import (
+    Problem,
+    Seen,
+    indent_at,
+    is_statement,
+    method_call,
+    problem,
+    replacing,
+    std_class,
+)
 from heapwright.lint.clang import Cursor
 from heapwright.lint.expression import GLOBAL, MEMBER, STATIC
+from heapwright.lint.finding import Fix
 
 # Functions whose name says that memory is what they are about.
-_RELEASES = re.compile(
+_NAMES = (
     r"(?:release|free|trim|shrink|purge|reclaim|give_?back|drop)_?(?:all_?)?(?:unused_?)?"
-    r"(?:mem|memory|buffers?|storage|caches?|heap|capacity|pools?)$|^(?:shrink|shrink_?to_?fit|trim)$",
-    re.IGNORECASE,
+    r"(?:mem|memory|buffers?|storage|caches?|heap|capacity|pools?)$|^(?:shrink|shrink_?to_?fit|trim)$"
 )
+_RELEASES = re.compile(_NAMES, re.IGNORECASE)
+_DEFINED = _NAMES.replace("^", r"\b").replace("$", r"\s*\([^;{}]*\{")
+WORDS = (re.compile(rf"\breserve\s*\(\s*0\s*\)|(?i:{_DEFINED})".encode()),)
 _CLASSES = {"vector": "vector", "basic_string": "string"}
 _GIVES_BACK = ("shrink_to_fit", "swap")
 
@@ -43,8 +55,23 @@ def find(seen: Seen) -> Iterator[Problem]:
     if _is_given_back(seen, seen.text_of(of)) or (not is_sure and _is_reserved(seen, seen.text_of(of))):
         return
     message = f"{what} keeps the {_CLASSES[std_class(of)]}'s memory"
-    action = f"{seen.text_of(of)}.clear(); {seen.text_of(of)}.shrink_to_fit();"
-    yield problem(seen, NOT_RELEASED, str(of.type.spelling), owner.name, action, message)
+    steps = _steps(seen.text_of(of), what)
+    action = "".join(f"{step}; " for step in steps).rstrip()
+    fix = _fix(seen, steps)
+    yield problem(seen, NOT_RELEASED, str(of.type.spelling), owner.name, action, message, fix)
+
+
+def _steps(name: str, what: str) -> list[str]:
+    """What does the same and gives the memory back; reserve(0) leaves the elements."""
+    shrink = f"{name}.shrink_to_fit()"
+    return [shrink] if what == "reserve(0)" else [f"{name}.clear()", shrink]
+
+
+def _fix(seen: Seen, steps: list[str]) -> Fix | None:
+    begin, end = seen.cursor.extent.start.offset, seen.cursor.extent.end.offset
+    if not is_statement(seen) or seen.text[end:].lstrip()[:1] != b";":
+        return None
+    return replacing(seen.text, begin, end, f";\n{indent_at(seen.text, begin)}".join(steps))
 
 
 def _attempt(seen: Seen) -> tuple[str, Cursor, bool] | None:

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs the checks over whole files, in several processes."""
+"""Runs the checks over whole files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +13,7 @@ from heapwright.lint.checks.tree import Problem, walk
 from heapwright.lint.compile import Unit
 
 _CHECKS = (shared_from_new.find, not_released.find, no_reserve.find)
+_WORDS = tuple(check.WORDS for check in (shared_from_new, not_released, no_reserve))
 
 
 class Job(NamedTuple):
@@ -27,24 +25,16 @@ class Job(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """By file."""
+    """By file. files: what the unit is made of, of the roots; empty where it was not parsed."""
 
     problems: dict[str, list[Problem]]
+    files: frozenset[str]
     error: str
 
 
-def check_all(jobs: Sequence[Job], progress: Callable[[int, int], object]) -> list[Checked]:
-    """In the jobs' order."""
-    if len(jobs) <= 1:
-        return [check(job) for job in jobs]
-    workers = min(len(jobs), len(os.sched_getaffinity(0)))
-    with ProcessPoolExecutor(workers, get_context("forkserver")) as pool:
-        numbers = {pool.submit(check, job): number for number, job in enumerate(jobs)}
-        found: dict[int, Checked] = {}
-        for done in as_completed(numbers):
-            found[numbers[done]] = done.result()
-            progress(len(found), len(jobs))
-    return [found[number] for number in range(len(jobs))]
+def may_have_some(text: bytes) -> bool:
+    """Whether these words could be what a check looks for: whatever it finds is spelled out."""
+    return any(all(word.search(text) for word in words) for words in _WORDS)
 
 
 def check(job: Job) -> Checked:
@@ -52,21 +42,28 @@ def check(job: Job) -> Checked:
     try:
         tree = clang.parse(job.unit, job.resource)
     except clang.ParseError as error:
-        return Checked({}, str(error))
+        return Checked({}, frozenset(), str(error))
     errors = [str(one.spelling) for one in tree.diagnostics if one.severity >= 3]
+    texts = {name: Path(name).read_bytes() for name in _own(tree, job)}
+    wanted = {name for name, text in texts.items() if may_have_some(text)}
     found: dict[str, list[Problem]] = {}
     real: dict[str, str] = {}
-    texts: dict[str, bytes] = {}
-    for declaration in tree.cursor.get_children():
+    for declaration in tree.cursor.get_children() if wanted else ():
         place = declaration.location.file
         if place is None:
             continue
-        file = real.setdefault(place.name, os.path.realpath(place.name))
-        if not any(Path(file).is_relative_to(root) for root in job.roots):
+        name = place.name
+        file = real.get(name) or real.setdefault(name, os.path.realpath(name))
+        if file not in wanted:
             continue
-        if file not in texts:
-            texts[file] = Path(file).read_bytes()
-        for seen in walk(declaration, texts[file], []):
+        for seen in walk(declaration, texts[file], may_have_some, []):
             for check_one in _CHECKS:
                 found.setdefault(file, []).extend(check_one(seen))
-    return Checked(found, errors[0] if errors else "")
+    return Checked(found, frozenset(texts), errors[0] if errors else "")
+
+
+def _own(tree: object, job: Job) -> set[str]:
+    """The unit's files that are of the roots."""
+    names = {job.unit.file, *(one.include.name for one in tree.get_includes())}  # type: ignore[attr-defined]
+    files = {os.path.realpath(name) for name in names}
+    return {file for file in files if any(Path(file).is_relative_to(root) for root in job.roots)}

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from heapwright.lint import clang
 from heapwright.lint.clang import Cursor
+from heapwright.lint.finding import Fix
+
+_TEMPLATES = ("FUNCTION_TEMPLATE", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION")
 
 
 class Seen(NamedTuple):
@@ -29,7 +32,7 @@ class Seen(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """kind: of checks.kinds; message, action: "" = as the kind says."""
+    """kind: of checks.kinds; message, action: "" = as the kind says. fix: None where no edit is known."""
 
     kind: str
     line: int
@@ -40,17 +43,32 @@ class Problem(NamedTuple):
     owner: str
     action: str = ""
     message: str = ""
+    last_line: int = 0
+    fix: Fix | None = None
 
 
-def walk(cursor: Cursor, text: bytes, above: list[Any]) -> Iterator[Seen]:
-    """All below, the outer first; templates are left out: their types are not known."""
-    if clang.is_template(cursor) and clang.is_kind(cursor, "FUNCTION_TEMPLATE", "CLASS_TEMPLATE"):
+def walk(cursor: Cursor, text: bytes, may: Callable[[bytes], bool], above: list[Any]) -> Iterator[Seen]:
+    """All below, the outer first, of declarations whose text may have something. Templates are left out:
+    their types are not known. So is what is included within a namespace: the text is another one."""
+    if clang.is_kind(cursor, *_TEMPLATES):
         return
+    if not above or clang.is_scope(above[-1]):
+        # Python takes longer to look at a tree than clang to make it.
+        extent = cursor.extent
+        if not may(text[extent.start.offset : extent.end.offset]):
+            return
+        if above and not _is_in_one_file(cursor, above[-1]):
+            return
     yield Seen(cursor, above, text)
     above.append(cursor)
     for child in cursor.get_children():
-        yield from walk(child, text, above)
+        yield from walk(child, text, may, above)
     above.pop()
+
+
+def _is_in_one_file(cursor: Cursor, other: Cursor) -> bool:
+    own, its = cursor.location.file, other.location.file
+    return own is not None and its is not None and own.name == its.name
 
 
 def method_call(cursor: Cursor) -> tuple[str, Cursor, list[Cursor]] | None:
@@ -74,7 +92,13 @@ def std_class(cursor: Cursor) -> str:
 
 
 def problem(
-    seen: Seen, kind: str, type_name: str, owner: str, action: str = "", message: str = ""
+    seen: Seen,
+    kind: str,
+    type_name: str,
+    owner: str,
+    action: str = "",
+    message: str = "",
+    fix: Fix | None = None,
 ) -> Problem:
     """At the cursor."""
     function = seen.function
@@ -88,4 +112,41 @@ def problem(
         owner,
         action,
         message,
+        seen.cursor.extent.end.line,
+        fix,
     )
+
+
+def replacing(text: bytes, begin: int, end: int, by: str) -> Fix | None:
+    """The edit that puts something in place of these bytes of a file; None where its lines are not ASCII."""
+    first = text.rfind(b"\n", 0, begin) + 1
+    last = text.rfind(b"\n", 0, end) + 1
+    rest = text.find(b"\n", end)
+    if not text[first : rest if rest >= 0 else len(text)].isascii():
+        return None
+    if b"\r\n" in text:
+        by = by.replace("\n", "\r\n")
+    return Fix(
+        text.count(b"\n", 0, begin) + 1,
+        begin - first + 1,
+        text.count(b"\n", 0, end) + 1,
+        end - last + 1,
+        text[begin:end].decode(),
+        by,
+    )
+
+
+def indent_at(text: bytes, offset: int) -> str:
+    """The white space that the line of this place begins with."""
+    line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
+    return line[: len(line) - len(line.lstrip())].decode()
+
+
+def is_statement(seen: Seen) -> bool:
+    """Whether it stands between braces on its own, so that another one may stand beside it."""
+    return clang.is_kind(parent(seen), "COMPOUND_STMT")
+
+
+def parent(seen: Seen) -> Cursor:
+    """What it stands in, without what only wraps it."""
+    return next(one for one in reversed(seen.above) if not clang.is_wrapper(one))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""clang-tidy's own checks that matter to allocations, with a configuration of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from heapwright.lint.checks.kinds import NO_RESERVE, SHARED_FROM_NEW, STOCK
+from heapwright.lint.compile import Unit
+from heapwright.lint.finding import Finding, Remedy
+from heapwright.lint.sources import Sources
+
+MISSING = "no clang-tidy is here, so its checks were not run: pip install clang-tidy"
+_BY_NAME = {kind.name: kind for kind in STOCK}
+# Where ours says it of the same lines, it is said once.
+_SAME = {
+    "modernize-make-shared": SHARED_FROM_NEW,
+    "performance-inefficient-vector-operation": NO_RESERVE,
+}
+_TOLD = re.compile(
+    r"(?P<file>/.+?):(?P<line>\d+):(?P<column>\d+): (?:warning|error): (?P<text>.*) \[(?P<names>[\w.,-]+)\]"
+)
+
+
+class Ran(NamedTuple):
+    """problems: of units that it could not read, in one line each."""
+
+    findings: list[Finding]
+    problems: list[str]
+
+
+def program() -> str:
+    """The one beside this Python, else in $PATH; "" = none."""
+    beside = str(Path(sys.executable).parent)
+    return shutil.which("clang-tidy", path=f"{beside}{os.pathsep}{os.environ.get('PATH', os.defpath)}") or ""
+
+
+def run(
+    command: str,
+    units: Sequence[Unit],
+    sources: Sources,
+    roots: Sequence[str],
+    jobs: int,
+    progress: Callable[[str, int, int], object],
+) -> Ran:
+    """Over these units; what it says of files below the roots, each place once."""
+    found: dict[Finding, None] = {}
+    problems = []
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        for number, (unit, done) in enumerate(
+            zip(units, pool.map(lambda unit: _asked(command, unit, sources), units), strict=True), 1
+        ):
+            progress("clang-tidy", number, len(units))
+            found.update((one, None) for one in _findings(done.stdout, sources, roots))
+            if done.returncode and not done.stdout.strip():
+                said = (done.stderr.strip().splitlines() or ["it says no reason"])[-1]
+                problems.append(f"clang-tidy, {sources.shown(unit.file)}: {said}")
+    return Ran(sorted(found, key=lambda one: (one.file, one.line, one.column)), problems)
+
+
+def _asked(command: str, unit: Unit, sources: Sources) -> subprocess.CompletedProcess[str]:
+    """The user's .clang-tidy is neither read nor changed."""
+    checks = ",".join(("-*", *_BY_NAME))
+    line = [
+        command,
+        "--quiet",
+        f"--config={json.dumps({'Checks': checks})}",
+        f"--header-filter=^{re.escape(str(sources.folder))}/",
+        unit.file,
+        "--",
+        *unit.arguments,
+    ]
+    return subprocess.run(
+        line, capture_output=True, text=True, errors="replace", check=False, cwd=unit.folder
+    )
+
+
+def _findings(said: str, sources: Sources, roots: Sequence[str]) -> Iterator[Finding]:
+    for told in map(_TOLD.fullmatch, said.splitlines()):
+        if told is None:
+            continue
+        file = os.path.realpath(told["file"])
+        names = [name for name in told["names"].split(",") if name in _BY_NAME]
+        if not names or not any(Path(file).is_relative_to(root) for root in roots):
+            continue
+        kind = _BY_NAME[names[0]]
+        yield Finding(
+            kind.name,
+            sources.shown(file),
+            int(told["line"]),
+            int(told["column"]),
+            "",
+            "",
+            remedy=Remedy(kind.fix, when_not=kind.when_not),
+            message=told["text"],
+        )
+
+
+def merged(own: Sequence[Finding], stock: Sequence[Finding]) -> list[Finding]:
+    """Both, each of the stock after what is known of its line, the rest last; without what ours say too."""
+    told = {
+        (one.kind, one.file, line)
+        for one in own
+        for line in range(one.line, max(one.line, one.last_line) + 1)
+    }
+    by_line: dict[tuple[str, int], list[Finding]] = {}
+    for one in stock:
+        if (_SAME.get(one.kind, ""), one.file, one.line) not in told:
+            by_line.setdefault((one.file, one.line), []).append(one)
+    found: list[Finding] = []
+    for one in own:
+        found.append(one)
+        found += by_line.pop((one.file, one.line), [])
+    return found + [one for rest in by_line.values() for one in rest]
