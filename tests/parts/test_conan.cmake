@@ -1,0 +1,18 @@
+# The Conan recipe: created, and used by its test package, with nothing from
+# any remote. Where Conan 2 is missing the test is skipped.
+find_program(conan conan HINTS ${PROJECT}/.venv/bin)
+if(NOT conan)
+  message("${CMAKE_CURRENT_LIST_FILE}:${CMAKE_CURRENT_LIST_LINE}: Skipped\nno conan; pip install 'conan~=2.0' brings it")
+  return()
+endif()
+file(REMOVE_RECURSE ${WORK})
+file(COPY ${PROJECT}/packaging/conan/test_package DESTINATION ${WORK})
+set(ENV{CONAN_HOME} ${WORK}/home)
+function(run)
+  execute_process(COMMAND ${conan} ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "conan ${ARGN}: ${out}${err}")
+  endif()
+endfunction()
+run(profile detect)
+run(create ${PROJECT}/packaging/conan --no-remote --test-folder ${WORK}/test_package)
