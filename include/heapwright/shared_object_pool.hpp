@@ -61,7 +61,7 @@ class shared_object_pool {
     {
       const std::scoped_lock<std::mutex> lock(registry_);
       for (magazine* own = magazines_; own != nullptr; own = own->next_of_pool) {
-        while (own->count != 0) all.add(own->idle[--own->count]);
+        for (std::size_t i = own->count.exchange(0); i-- > 0;) all.add(own->idle[i]);
         own->pool = nullptr;  // the thread frees it
       }
     }
@@ -75,7 +75,7 @@ class shared_object_pool {
   // As acquire(), for those who pair it with release() themselves.
   T* take() {
     magazine* own = of_thread();
-    T* taken = own == nullptr || own->count == 0 ? take_slow(own) : take_kept(*own);
+    T* taken = own == nullptr || own->held() == 0 ? take_slow(own) : take_kept(*own);
     annotation_.took(taken, sizeof(T));
     return taken;
   }
@@ -93,10 +93,9 @@ class shared_object_pool {
       return;
     }
     own->lessons.record_and_clear(back->object);  // may release others
-    add(own->released, 1);
+    own->released.store(own->lessons.returns(), std::memory_order_relaxed);
     if (!own->lessons.trim(back->object)) return drop(back);
-    if (own->count == own->capacity && !make_room(*own, back)) return;
-    keep(*own, back);
+    put_back(*own, back);
     if (own->lessons.returns() % returns_per_sweep == 0) [[unlikely]] {
       sweep(*own);
     }
@@ -117,7 +116,7 @@ class shared_object_pool {
   void shrink_to(std::size_t count) noexcept {
     node_list surplus;
     if (magazine* own = of_thread()) {
-      while (own->count > count) surplus.add(unkeep(*own));
+      while (own->held() > count) surplus.add(unkeep(*own));
     }
     {
       const std::scoped_lock<std::mutex> lock(mutex_);
@@ -136,7 +135,7 @@ class shared_object_pool {
     counts sum = past_;
     for (const magazine* own = magazines_; own != nullptr; own = own->next_of_pool) {
       sum.add(*own);
-      s.idle_objects += static_cast<std::size_t>(own->idle_objects.load(std::memory_order_relaxed));
+      s.idle_objects += own->held();
       s.retained_bytes += static_cast<std::size_t>(own->retained_bytes.load(std::memory_order_relaxed));
       s.limit_bytes = std::max(s.limit_bytes, own->limit_bytes.load(std::memory_order_relaxed));
     }
@@ -166,19 +165,19 @@ class shared_object_pool {
     std::uint64_t pool_id;
     magazine* next_of_thread = nullptr;
     magazine* next_of_pool = nullptr;
-    std::size_t count = 0;
     std::size_t capacity = 0;
     std::size_t next_swept = 0;
     std::uint64_t trim_requests_seen = 0;
     std::array<node*, most_in_magazine> idle{};
     learner lessons;
-    counter idle_objects{0};  // these for statistics() of any thread
+    std::atomic<std::size_t> count{0};  // of `idle`; this and what follows any thread reads
     counter retained_bytes{0};
     counter acquired{0};
     counter released{0};
     counter trims{0};
     counter trimmed_bytes{0};
     std::atomic<std::size_t> limit_bytes{0};
+    std::size_t held() const noexcept { return count.load(std::memory_order_relaxed); }
   };
   struct counts {
     std::uint64_t acquired = 0;
@@ -274,7 +273,7 @@ class shared_object_pool {
   void take_back(magazine& own, node_list& surplus) {
     const std::scoped_lock<std::mutex> lock(mutex_);
     depot_limit_ += own.capacity;
-    while (own.count != 0) put_in_depot(unkeep(own), surplus);
+    while (own.held() != 0) put_in_depot(unkeep(own), surplus);
     past_.add(own);
     magazine** link = &magazines_;
     while (*link != &own) link = &(*link)->next_of_pool;
@@ -308,14 +307,19 @@ class shared_object_pool {
   void keep(magazine& own, node* back) noexcept {
     back->is_idle = true;
     back->counted_bytes = learner::retained(back->object);
-    own.idle[own.count++] = back;
+    const std::size_t count = own.held();
+    own.idle[count] = back;
+    own.count.store(count + 1, std::memory_order_relaxed);
     add(own.retained_bytes, back->counted_bytes);
-    add(own.idle_objects, 1);
+  }
+  void put_back(magazine& own, node* back) noexcept {
+    if (own.held() != own.capacity || make_room(own, back)) keep(own, back);
   }
   node* unkeep(magazine& own) noexcept {
-    node* idle = own.idle[--own.count];
+    const std::size_t count = own.held() - 1;
+    node* idle = own.idle[count];
+    own.count.store(count, std::memory_order_relaxed);
     add(own.retained_bytes, -idle->counted_bytes);
-    add(own.idle_objects, std::uint64_t(-1));
     return idle;
   }
   // Moves half of a full magazine to the depot. False when it has no room at
@@ -376,14 +380,15 @@ class shared_object_pool {
   }
   void trim_all(magazine& own) noexcept {
     own.lessons.learn_limits();
-    for (std::size_t i = own.count; i-- > 0;) trim_kept(own, i);
+    for (std::size_t i = own.held(); i-- > 0;) trim_kept(own, i);
     publish(own);
   }
   void trim_kept(magazine& own, std::size_t position) noexcept {
-    if (own.count == 0) return;
-    std::swap(own.idle[position % own.count], own.idle[own.count - 1]);
+    const std::size_t count = own.held();
+    if (count == 0) return;
+    std::swap(own.idle[position % count], own.idle[count - 1]);
     node* idle = unkeep(own);
-    own.lessons.trim(idle->object) ? keep(own, idle) : drop(idle);
+    own.lessons.trim(idle->object) ? put_back(own, idle) : drop(idle);  // may have released others
   }
   void trim_one_of_depot(magazine& own) noexcept {
     if (depot_size() == 0) return;

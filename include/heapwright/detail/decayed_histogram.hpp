@@ -48,8 +48,9 @@ constexpr std::uint64_t size_class_upper(std::size_t index) noexcept {
 class decayed_histogram {
  public:
   explicit decayed_histogram(std::uint32_t half_life_samples) noexcept
-      : longest_batch_(std::max<std::uint32_t>(half_life_samples / 32, 1)),
-        growth_per_sample_(std::exp2(1.0 / half_life_samples)) {}
+      : half_life_samples_(half_life_samples),
+        longest_batch_(std::max<std::uint32_t>(half_life_samples / 32, 1)),
+        growth_of_batch_(growth_over(1)) {}
 
   // True when a batch is complete: a good moment to ask for a percentile.
   bool add(std::uint64_t size) noexcept { return add_to_class(size_class_of(size)); }
@@ -83,12 +84,19 @@ class decayed_histogram {
  private:
   static constexpr float renormalize_above = 1e12F;
 
+  float growth_over(std::uint32_t samples) const noexcept {
+    return static_cast<float>(std::exp2(static_cast<double>(samples) / half_life_samples_));
+  }
+
   [[gnu::noinline]] void begin_batch() noexcept {
     total_ += static_cast<double>(weight_) * batch_;
     samples_before_ += batch_;
-    batch_ = std::min(batch_ * 2, longest_batch_);
+    if (batch_ != longest_batch_) {
+      batch_ = std::min(batch_ * 2, longest_batch_);
+      growth_of_batch_ = growth_over(batch_);
+    }
     left_in_batch_ = batch_;
-    weight_ *= static_cast<float>(std::pow(growth_per_sample_, batch_));
+    weight_ *= growth_of_batch_;
     if (weight_ > renormalize_above) renormalize();
   }
 
@@ -103,10 +111,11 @@ class decayed_histogram {
   float weight_ = 1.0F;  // of each sample of this batch
   std::uint32_t left_in_batch_ = 1;
   std::uint32_t batch_ = 1;
+  std::uint32_t half_life_samples_;
   std::uint32_t longest_batch_;
+  float growth_of_batch_;    // of the weight, from one batch to the next
   std::size_t highest_ = 0;  // no class above it has weight
-  double growth_per_sample_;
-  double total_ = 0;  // of the complete batches
+  double total_ = 0;         // of the complete batches
   std::uint64_t samples_before_ = 0;
 };
 
