@@ -54,8 +54,9 @@ bulk_text = {
 # Why a row cannot be the best; said where it is not.
 vector_reason = {
     "append_61_chars": "where the elements are and how many comes before the first byte",
-    "assign_200_chars": "asked twice where the elements are",
-    "push_1000": "each push asks where the elements are",
+    "assign_200_chars": "asked where the elements are, and whether there are any to write",
+    "push_1000": "each push asks where the elements are, and `std::allocator` promises `operator new`: LLVM"
+    " grows numbers by `realloc`, which need not move them",
     "push_7_inline": "`std::vector` has the heap buffer of the round before",
     "sum_inline": "each vector is asked where its elements are; others keep an address and are larger",
 }
@@ -167,10 +168,10 @@ def instruction_lines(rows: Rows) -> list[str]:
     pushes = {library: by_name["push_1000_reserved"][library] / 1000 for library in ("heapwright", "std")}
     return [
         "Rows of one program counted by callgrind, with all that they call. At each push a small vector asks",
-        "where its elements are, whether there is room, and counts in 32 bits; `std::vector` compares two",
+        "whether there is room, where its elements are, and counts in 32 bits; `std::vector` compares two",
         f"addresses. With room on the heap a push is {pushes['heapwright']:.0f} instructions,"
-        f" {pushes['std']:.0f} in `std::vector`. The jumps matter more: where the compiler puts the",
-        "heap's side of a push out of the way, as the unlikely one, each push there pays two of them.",
+        f" {pushes['std']:.0f} in `std::vector`. Where the jumps lie matters more:",
+        "one place more or less in the program changes the time of a row of pushes, of any library.",
         "",
         *markdown.table(["instructions", *libraries], body),
     ]

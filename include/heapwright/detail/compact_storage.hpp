@@ -107,7 +107,6 @@ class compact_storage {
     ::new (static_cast<void*>(block)) vector_header{0, static_cast<std::uint32_t>(capacity)};
   }
   void use_inline_() noexcept { room_[0] = std::byte{1}; }
-  static constexpr bool raise_capacity_() noexcept { return false; }
   T* data_with_room_(std::size_t count) noexcept { return count == capacity() ? nullptr : data(); }
   static constexpr bool moves_whole_() noexcept { return room_bytes() <= most_moved_bytes; }
   void take_bytes_(compact_storage& other) noexcept {

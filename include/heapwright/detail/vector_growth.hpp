@@ -7,11 +7,10 @@
 // What Storage provides: data(), size(), capacity(), is_on_heap(),
 // inline_capacity(), and, ending in `_`: set_size_(n), allocator_(),
 // allocate_(n), deallocate_(p, n), use_heap_(p, n) and use_inline_(), which
-// only change the representation, data_with_room_(n), null when n elements
-// fill it, and raise_capacity_(), true when inline room was unclaimed (vectors
-// initialized at compile time). A storage that can be moved also has
-// moves_whole_(), take_bytes_(other), swap_bytes_(other), and buffer_layout_,
-// the type that storages of exchangeable heap blocks share.
+// only change the representation, and data_with_room_(n), null when n elements
+// fill it. A storage that can be moved also has moves_whole_(),
+// take_bytes_(other), swap_bytes_(other), and buffer_layout_, the type that
+// storages of exchangeable heap blocks share.
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_GROWTH_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_GROWTH_HPP
 
@@ -73,7 +72,7 @@ class vector_growth : public Storage {
     return std::construct_at(first + at, std::move(value));
   }
   [[gnu::noinline]] constexpr pointer grow_by_one() {
-    if (!storage::raise_capacity_()) reallocate(grown_capacity(1));
+    reallocate(grown_capacity(1));
     return data();
   }
 
@@ -190,7 +189,6 @@ class vector_growth : public Storage {
   }
 
   constexpr void reallocate(size_type wanted) {
-    if (storage::raise_capacity_() && wanted <= capacity()) return;
     fresh_buffer buffer(*this, wanted);
     relocate(storage::allocator_(), data(), data() + size(), buffer.first);
     take(buffer, size());
@@ -261,7 +259,6 @@ class vector_growth : public Storage {
   // insert_counted it never moves one.
   template <class Source>
   constexpr void construct_first(size_type count, Source source) {
-    storage::raise_capacity_();
     if (count > capacity()) return replace_counted(count, source);
     guard_type guard(storage::allocator_(), data());
     source.construct(guard, count);
@@ -298,7 +295,12 @@ class vector_growth : public Storage {
   }
   template <class Source>
   constexpr void append_within(size_type count, Source& source) {
-    const size_type before = size();
+    construct_behind(size(), count, source);
+  }
+  // Behind the first `before` elements. There are no others, or such that need
+  // no end.
+  template <class Source>
+  constexpr void construct_behind(size_type before, size_type count, Source& source) {
     guard_type guard(storage::allocator_(), data() + before);
     if constexpr (Source::template writes_bytes<guard_type>) {
       storage::set_size_(before + count);  // first: nothing has to outlive a call of memcpy or memset

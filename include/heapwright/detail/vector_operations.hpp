@@ -141,8 +141,7 @@ class vector_operations : public vector_growth<Storage> {
       const size_type count = size();
       pointer where = storage::data_with_room_(count);
       if (where == nullptr) [[unlikely]] {
-        if (!storage::raise_capacity_()) return *growth::grow_emplace(count, std::forward<Args>(args)...);
-        where = data();
+        return *growth::grow_emplace(count, std::forward<Args>(args)...);
       }
       where += count;
       traits::construct(storage::allocator_(), where, std::forward<Args>(args)...);
@@ -262,9 +261,8 @@ class vector_operations : public vector_growth<Storage> {
     if (count > capacity()) return growth::replace_counted(count, copies_source<value_type>{value});
     temporary copy(storage::allocator_(), value);
     if constexpr (std::is_trivially_copyable_v<value_type> && guard_type::is_plain) {
-      clear();
       copies_source<value_type> copies{copy.get()};
-      growth::append_within(count, copies);
+      growth::construct_behind(0, count, copies);
     } else {
       std::fill_n(data(), std::min(count, size()), copy.get());
       count < size() ? growth::destroy_from(data() + count) : resize(count, copy.get());

@@ -9,7 +9,8 @@
 // The elements are on the heap exactly when capacity > inline capacity: never
 // told by an address, so a heap block right behind the object is no trap, and
 // the object holds no pointer into itself. At compile time elements are always
-// on the heap, and an empty vector made there has capacity 0.
+// on the heap, told by the pointer; an empty vector made there is inline at run
+// time.
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_STORAGE_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_STORAGE_HPP
 
@@ -77,9 +78,12 @@ class fast_storage {
   using buffer_layout_ = struct fast_layout;
 
   constexpr std::size_t size() const noexcept { return header_.size; }
-  constexpr std::size_t capacity() const noexcept { return header_.capacity; }
+  constexpr std::size_t capacity() const noexcept {
+    if (std::is_constant_evaluated() && !is_on_heap()) return 0;
+    return header_.capacity;
+  }
   constexpr bool is_on_heap() const noexcept {
-    if (std::is_constant_evaluated()) return header_.capacity != 0;
+    if (std::is_constant_evaluated()) return room_.heap != nullptr;
     return header_.capacity > inline_capacity();
   }
   constexpr T* data() noexcept { return const_cast<T*>(std::as_const(*this).data()); }
@@ -118,7 +122,7 @@ class fast_storage {
   }
   constexpr void use_inline_() noexcept {
     if (N == 0 || std::is_constant_evaluated()) room_.heap = nullptr;
-    header_ = {0, static_cast<std::uint32_t>(inline_capacity())};
+    header_ = {0, static_cast<std::uint32_t>(vector_room<T, N>::inline_capacity)};
   }
   // Whether moving all bytes, used or not, is cheaper than asking which are.
   static constexpr bool moves_whole_() noexcept { return sizeof(vector_room<T, N>) <= most_moved_bytes; }
@@ -132,30 +136,19 @@ class fast_storage {
     std::swap(header_, other.header_);
     std::swap(room_, other.room_);
   }
-  constexpr bool raise_capacity_() noexcept {
-    if (header_.capacity >= inline_capacity()) return false;
-    header_.capacity = static_cast<std::uint32_t>(inline_capacity());
-    return true;
-  }
   // The elements, of which there are `count`, or null where one more has no
-  // room. More than fit inline are on the heap: large vectors ask for their
-  // number only, and of new ones a compiler knows it. No side is the likely
-  // one: a side that the compiler puts out of the way pays two jumps at each
-  // push (docs/parts/performance.md, Instructions). Inlined whole: halves of it
+  // room. That fewer than fit inline are never too many is said for loops that
+  // fill new vectors: the whole way to the heap then falls away. Compared are 32
+  // bits, which spares each push an instruction. Inlined whole: halves of it
   // that GCC shares between different N seem to read past an object.
   [[gnu::always_inline]] constexpr T* data_with_room_(std::size_t count) noexcept {
-    if constexpr (N != 0) {
-      if (__builtin_expect_with_probability(count < inline_capacity(), 1, 0.45)) {
-        if (__builtin_expect_with_probability(header_.capacity == inline_capacity(), 1, 0.5)) {
-          return reinterpret_cast<T*>(room_.elements);
-        }
-      }
-    }
-    if (count == header_.capacity) [[unlikely]] {
+    if (static_cast<std::uint32_t>(count) == static_cast<std::uint32_t>(capacity())) [[unlikely]] {
+      if (count < inline_capacity()) __builtin_unreachable();
       return nullptr;
     }
-    if (room_.heap == nullptr) __builtin_unreachable();  // callers compare with null
-    return room_.heap;
+    T* const first = data();
+    if (first == nullptr) __builtin_unreachable();  // callers compare with null
+    return first;
   }
 
   vector_header header_;
@@ -200,11 +193,6 @@ class reference_storage {
     header_->capacity = static_cast<std::uint32_t>(capacity);
   }
   void use_inline_() noexcept { *header_ = {0, inline_capacity_}; }
-  bool raise_capacity_() noexcept {
-    if (header_->capacity >= inline_capacity_) return false;
-    header_->capacity = inline_capacity_;
-    return true;
-  }
   T* data_with_room_(std::size_t count) noexcept { return count == capacity() ? nullptr : data(); }
 
  private:
