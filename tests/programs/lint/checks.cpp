@@ -179,6 +179,10 @@ std::vector<int> bounds(const std::array<int, 3>& three, const std::array<int, 3
   return few;
 }
 
+struct Rows {
+  std::vector<int> cells;
+};
+
 std::vector<int> right_loops(const std::vector<int>& values, std::vector<int>& out, int count) {
   std::vector<int> reserved;
   reserved.reserve(values.size());
@@ -210,6 +214,11 @@ std::vector<int> right_loops(const std::vector<int>& values, std::vector<int>& o
   std::vector<int> copied(values);
   for (int i = 0; i < count; ++i) {
     copied.push_back(i);
+  }
+  Rows rows;
+  auto& cells = rows.cells;
+  for (int value : values) {
+    cells.push_back(value);
   }
   std::vector<int> few;
   for (int i = 0; i < 3; ++i) {

@@ -180,8 +180,10 @@ def _is_new_local(seen: Seen, before: Sequence[Cursor], of: Cursor, name: str) -
     for statement in reversed(before):
         inside = clang.children(statement) if clang.is_kind(statement, "DECL_STMT") else []
         if declared in inside:
-            text = seen.text_of(declared)
-            return re.search(rf"\b{re.escape(name)} ?(?:\{{\}})?$", text) is not None
+            # A reference to another vector ends in its name: auto& files = input.files.
+            return (
+                re.fullmatch(rf"[^=&]*\b{re.escape(name)} ?(?:\{{\}})?", seen.text_of(declared)) is not None
+            )
         if re.search(rf"\b{re.escape(name)}\b", seen.text_of(statement)):
             return False
     return False
