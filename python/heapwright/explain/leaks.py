@@ -17,6 +17,9 @@ from heapwright.report.columns import OPEN, Choice, Column
 
 _TITLE = "Still live at the end"
 _SIGNS = 3  # so many are told on the first screen
+# Below either of these a sign is in the table alone.
+_LEAST_BYTES = 64 << 10
+_LEAST_SHARE = 0.01  # of the peak
 
 
 def _title(answer: Answer) -> str:
@@ -104,8 +107,9 @@ def _when_paused(answer: Answer) -> str:
 
 def _findings(answer: Answer) -> list[Finding]:
     """Memory that stayed, when it is a large part of the peak."""
-    likely = [sign for sign in answer["signs"] if sign["confidence"] == leak_signs.LIKELY]
-    found = [_sign(sign) for sign in likely[:_SIGNS] or answer["signs"][:1]]
+    signs = [sign for sign in answer["signs"] if _is_told(sign, answer)]
+    likely = [sign for sign in signs if sign["confidence"] == leak_signs.LIKELY]
+    found = [_sign(sign) for sign in likely[:_SIGNS] or signs[:1]]
     if answer["share_of_peak"] < 0.1 or not answer["sites"]:
         return found
     site = answer["sites"][0]
@@ -117,14 +121,20 @@ def _findings(answer: Answer) -> list[Finding]:
     return [*found, Finding(answer["share_of_peak"] * weight, text)]
 
 
+def _is_told(sign: Answer, answer: Answer) -> bool:
+    of_peak = answer["share_of_peak"] * share(sign["live_bytes"], answer["live_bytes"])
+    return bool(sign["live_bytes"] >= _LEAST_BYTES and of_peak >= _LEAST_SHARE)
+
+
 def _sign(sign: Answer) -> Finding:
     rising = sign["slope_bytes_per_s"]
-    slope = f", by {units.rate(rising)} at the end" if rising > 0 else ""
+    slope = f", growing by {units.rate(rising)} at the end" if rising > 0 else ""
     is_likely = sign["confidence"] == leak_signs.LIKELY
     text = (
         f"{units.counted(sign['live_blocks'], 'block')} ({units.size(sign['live_bytes'])}) of {sign['name']} "
-        "allocated throughout the run, none ever freed: "
-        f"{'likely a leak' if is_likely else 'a leak, or a cache that only grows'}{slope}"
+        f"allocated throughout the run, none ever freed{slope}: "
+        + ("a leak, unless in use to the end" if is_likely else "a leak, or a cache that only grows")
+        + "; a recording does not see pointers"
     )
     return Finding(growth.WEIGHT if rising > 0 else 1.0 if is_likely else 0.5, text)
 
