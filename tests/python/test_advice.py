@@ -26,14 +26,14 @@ def answer_of(trace: MadeTrace, path: Path) -> dict[str, Any]:
     return found
 
 
-def turned_over(allocate: int, release: int, size: int, took: int) -> MadeTrace:
+def turned_over(allocate: int, release: int, size: int, took: int, usable: int | None = None) -> MadeTrace:
     """Ten blocks at once, each freed when another takes its place."""
     trace = MadeTrace(end="end 1 0 20000000")
     for number in range(5000):
         address = 0x100000 + number % 10 * 0x10000
         if number >= 10:
             trace.event(release, address, took=took)
-        trace.event(allocate, address, size, took=took)
+        trace.event(allocate, address, size, took=took, usable=usable)
     return trace
 
 
@@ -119,3 +119,28 @@ def test_sites_that_lead_by_turns_die_together(tmp_path: Path) -> None:
     assert row["rule"] == "arena"
     assert sorted([row["name"], *row["other_sites"]]) == ["app+0x1000", "app+0x2000"]
     assert row["gain_ns"] == 10 * 801 * 2 * 480
+
+
+IN_A_HEAP, MAPPED = 204_808, 208_880  # a block of 200 KiB is usable to the next 16 bytes, or to a page's end
+
+
+@pytest.mark.parametrize(
+    ("condition", "usable", "is_told"),
+    [
+        ("MALLOC_TOP_PAD_=0", MAPPED, True),
+        ("MALLOC_TOP_PAD_=0", IN_A_HEAP, False),
+        ("MALLOC_MMAP_MAX_=0", IN_A_HEAP, False),
+        ("MALLOC_MMAP_THRESHOLD_=65536", MAPPED, True),
+        ("MALLOC_MMAP_THRESHOLD_=67108864", IN_A_HEAP, False),
+        ("MALLOC_MMAP_THRESHOLD_=67108864", MAPPED, False),  # by mallopt, or from before
+        ("cpus=2", MAPPED, False),
+    ],
+)
+def test_blocks_cost_a_mapping_where_they_have_one(
+    condition: str, usable: int, is_told: bool, tmp_path: Path
+) -> None:
+    trace = turned_over(MALLOC, FREE, 200 << 10, 480, usable)
+    answer = answer_of(
+        trace.meta("allocator", "glibc 2.36").meta("condition", condition.replace("=", "\t")), tmp_path
+    )
+    assert ("setting" in [row["rule"] for row in answer["advice"]]) == is_told, answer["advice"]

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace as Made
 from typing import Any
 
 import pytest
-from heapwright.explain import slow_calls
+from heapwright.explain import slow_calls, slow_causes
 
 
 def answer(duration_ns: int, longest_ns: int) -> dict[str, Any]:
@@ -33,3 +34,29 @@ def test_a_long_call_or_a_large_share_is_shown(duration_ns: int, longest_ns: int
     assert [finding.text for finding in found] == (["growth in small steps: so"] if is_shown else [])
     # Above what only describes: those weigh 1 at most.
     assert all(finding.weight > 1 for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("arenas", "usable_bytes", "remedy"),
+    [
+        ("2", 1000, "raise MALLOC_ARENA_MAX or unset it"),
+        ("8", 1000, "fewer heap calls at the same time"),  # an arena for each thread
+        ("2", 4080, "keep blocks instead of freeing them"),  # mapped one by one: in no arena
+        ("", 1000, "fewer heap calls at the same time"),
+    ],
+)
+def test_more_arenas_are_advised_where_these_are_too_few(arenas: str, usable_bytes: int, remedy: str) -> None:
+    site = Made(allocations=1000, overhead_bytes=1000 * (usable_bytes - 1000))
+    facts = Made(
+        kernel=Made(waits=500, waited_ns=10**9),
+        totals=Made(allocator_ns=10**9),
+        sites=[site],
+        threads=[Made(allocations=100)] * 8 + [Made(allocations=0)],
+        slowest=[],
+    )
+    settings = {"MALLOC_ARENA_MAX": arenas} if arenas else {}
+    metadata = Made(allocator="glibc 2.36", condition_values=settings)
+    report: Any = Made(facts=facts, trace=Made(metadata=metadata))
+    (pattern,) = slow_causes._lock(report)
+    assert pattern.remedy == f"{remedy}, or an allocator with a cache for each thread"
+    assert ("MALLOC_ARENA_MAX is 2, for 8 threads" in pattern.evidence) == remedy.startswith("raise")

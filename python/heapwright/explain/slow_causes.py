@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from heapwright.explain.allocators import allocator_of
+from heapwright.explain.mapped_blocks import are_mapped
 from heapwright.explain.report import Report, share
 from heapwright.explain.settings import ARENA_MAX, FAST_BINS, FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD, TOP_PAD
 from heapwright.explain.site_names import site_name
@@ -125,8 +126,13 @@ def _lock(report: Report) -> Iterator[Pattern]:
     busy_ns = report.facts.totals.allocator_ns + kernel.waited_ns
     if kernel.waits < _FEW or kernel.waited_ns < max(_WORTH_NS, _WORTH_SHARE * busy_ns):
         return
+    sites, threads = report.facts.sites, sum(thread.allocations > 0 for thread in report.facts.threads)
+    mapped = sum(site.allocations for site in sites if are_mapped(site))
+    is_mapped = 2 * mapped > sum(site.allocations for site in sites)
     setting = ARENA_MAX.value_in(allocator_of(report.trace.metadata).settings)
-    remedy = f"raise {ARENA_MAX.variable} or unset it" if setting else "fewer heap calls at the same time"
+    is_short = setting.isdecimal() and 0 < int(setting) < threads and not is_mapped
+    remedy = "keep blocks instead of freeing them" if is_mapped else "fewer heap calls at the same time"
+    remedy = f"raise {ARENA_MAX.variable} or unset it" if is_short else remedy
     yield Pattern(
         "lock",
         kernel.waited_ns,
@@ -134,7 +140,9 @@ def _lock(report: Report) -> Iterator[Pattern]:
         f"threads waited {units.count(kernel.waits)} times within heap calls, "
         f"{units.duration(kernel.waited_ns)} or {units.percent(share(kernel.waited_ns, busy_ns))} of their "
         "time; which lock is not seen, in a heap call it is the allocator's or the kernel's for the "
-        "process's mappings" + (f"; {ARENA_MAX.variable} is {setting}" if setting else ""),
+        "process's mappings"
+        + (f"; {ARENA_MAX.variable} is {setting}, for {units.counted(threads, 'thread')}" if is_short else "")
+        + ("; most blocks have a mapping of their own" if is_mapped else ""),
         f"{remedy}, or an allocator with a cache for each thread",
     )
 

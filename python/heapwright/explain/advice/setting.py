@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, Advice, Rule
-from heapwright.explain.allocators import allocator_of
-from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, HIGHEST_MMAP_THRESHOLD
+from heapwright.explain.allocators import Allocator, allocator_of
+from heapwright.explain.mapped_blocks import are_mapped
+from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, HIGHEST_MMAP_THRESHOLD, MMAP_THRESHOLD
 from heapwright.report import units
 
 _LEAST_CALLS = 100
@@ -17,25 +18,26 @@ _LEAST_CALLS = 100
 def _find(of: Evidence) -> Iterator[Advice]:
     if not of.is_glibc or not of.has_times:
         return
-    fixed = allocator_of(of.report.trace.metadata).fixing_settings
-    from_bytes = FIRST_MMAP_THRESHOLD if fixed else HIGHEST_MMAP_THRESHOLD
+    allocator = allocator_of(of.report.trace.metadata)
+    fixed, from_bytes = allocator.fixing_settings, _threshold(allocator)
     sites = [
         site
         for site in of.candidates(_LEAST_CALLS)
-        if of.has_percentiles(site) and of.sizes(site).p50_bytes >= from_bytes
+        if of.has_percentiles(site) and of.sizes(site).p50_bytes >= from_bytes and are_mapped(of.site(site))
     ]
     if not sites:
         return
     time_ns = sum(map(of.time_of, sites))
     calls = sum(of.site(site).allocations for site in sites)
     why = (
-        f"{' and '.join(fixed)} keep the threshold where it is"
+        f"the threshold stays where it is by {' and '.join(fixed)}"
         if fixed
         else "glibc maps each block of 32 MiB or more"
     )
     yield Advice(
         tuple(sites),
-        f"{units.count(calls)} blocks of {units.size(from_bytes)} or more each cost the kernel a mapping",
+        f"{units.count(calls)} blocks, half of them or more of {units.size(from_bytes)} and above: each of "
+        "these costs the kernel a mapping",
         (
             f"{units.duration(time_ns / max(1, calls))} each, made and freed; their first touch of "
             "each page comes on top",
@@ -43,9 +45,17 @@ def _find(of: Evidence) -> Iterator[Advice]:
         ),
         "the calls of these sites and the frees of their blocks",
         HIGH,
-        "the setting is in the recording" if fixed else "the C library documents it",
+        "the blocks are usable to the end of a page, as mapped ones are alone",
         time_ns,
     )
+
+
+def _threshold(allocator: Allocator) -> int:
+    """The size from which blocks are mapped, as far as settings tell."""
+    value = MMAP_THRESHOLD.value_in(allocator.settings)
+    if value.isdecimal():
+        return int(value)
+    return FIRST_MMAP_THRESHOLD if allocator.fixes_threshold else HIGHEST_MMAP_THRESHOLD
 
 
 RULE = Rule(
