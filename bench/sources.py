@@ -45,6 +45,13 @@ measured = {
     "advice": ("python/heapwright/explain/advice", "tests/programs/advice", "include/heapwright"),
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
     "count": ("src/count", "src/counters", "bench/count/pairs.cpp"),
+    "times": (
+        "src/count",
+        "src/counters",
+        "python/heapwright/live/figures.py",
+        "tests/programs/timed_calls.cpp",
+    ),
+    "killed": ("src/attach", "tests/programs/steady_server.cpp"),
     "attach": ("src/attach", "src/counters", "bench/attach/pairs.cpp", "tests/programs/steady_server.cpp"),
     "record_process": (
         "src/attach",

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attach/attachment.hpp"
+#include "attach/counter_page.hpp"
 #include "attach/counting_observer.hpp"
 #include "attach/options.hpp"
 #include "attach/process_checks.hpp"
@@ -23,7 +24,8 @@ namespace {
 
 // How often the process is looked at: one that executes another program ends nothing that could be waited
 // for.
-constexpr int look_ms = 500;
+constexpr int look_ms = 50;
+constexpr int most_ending_ms = 500;
 
 // Names are the agent's, and notes our own sentences: nothing to escape.
 std::string as_json(const std::vector<std::string>& texts) {
@@ -47,10 +49,13 @@ void say_attached(const Attachment& attachment, const Observer& observer) {
   std::fflush(stdout);
 }
 
-void say_detached(const Attachment& attachment, const char* reason) {
+void say_detached(const Attachment& attachment, const char* reason, std::uint64_t seen_ns) {
   const StopFacts& facts = attachment.facts();
-  std::printf("{\"state\": \"detached\", \"reason\": \"%s\", \"stopped_ns\": %lu, \"threads\": %zu}\n",
-              reason, static_cast<unsigned long>(facts.stopped_ns), facts.threads);
+  std::printf(
+      "{\"state\": \"detached\", \"reason\": \"%s\", \"stopped_ns\": %lu, \"threads\": %zu, \"seen_ns\": "
+      "%lu}\n",
+      reason, static_cast<unsigned long>(facts.stopped_ns), facts.threads,
+      static_cast<unsigned long>(seen_ns));
   std::fflush(stdout);
 }
 
@@ -69,19 +74,23 @@ bool has_input_ended() {
   return read(STDIN_FILENO, text, sizeof text) <= 0;
 }
 
-void wait_until_told(const Attachment& attachment, int process, int signals) {
+// When the agent was last seen in the process, of CLOCK_MONOTONIC.
+std::uint64_t wait_until_told(const Attachment& attachment, int process, int signals) {
   pollfd sources[] = {{process, POLLIN, 0}, {signals, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
-  while (attachment.is_there()) {
+  std::uint64_t seen_ns = monotonic_ns();
+  for (std::uint64_t now_ns = seen_ns; attachment.is_there(); now_ns = monotonic_ns()) {
+    seen_ns = now_ns;
     if (poll(sources, 3, look_ms) <= 0) continue;
-    if (sources[0].revents != 0 || sources[1].revents != 0) return;
-    if (sources[2].revents != 0 && has_input_ended()) return;
+    if (sources[0].revents != 0 || sources[1].revents != 0) break;
+    if (sources[2].revents != 0 && has_input_ended()) break;
   }
+  return seen_ns;
 }
 
 // The memory of a process goes some time before it counts as ended.
 const char* why_it_ended(int process) {
   pollfd source{process, POLLIN, 0};
-  return poll(&source, 1, look_ms) > 0 ? "ended" : "replaced";
+  return poll(&source, 1, most_ending_ms) > 0 ? "ended" : "replaced";
 }
 
 std::unique_ptr<Observer> make_observer(const Options& options) {
@@ -98,8 +107,8 @@ int run(const Options& options) {
   Attachment attachment(options.process, *observer);
   attachment.attach();
   say_attached(attachment, *observer);
-  wait_until_told(attachment, process, signals);
-  say_detached(attachment, attachment.detach() ? "asked" : why_it_ended(process));
+  const std::uint64_t seen_ns = wait_until_told(attachment, process, signals);
+  say_detached(attachment, attachment.detach() ? "asked" : why_it_ended(process), seen_ns);
   return 0;
 }
 

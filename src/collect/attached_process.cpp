@@ -105,11 +105,18 @@ void AttachedProcess::detach() {
   close(std::exchange(to_attacher_, -1));
   if (attacher_ > 0 && is_attached()) detached_ = read_line();
   close(std::exchange(from_attacher_, -1));
-  while (attacher_ > 0 && waitpid(attacher_, nullptr, 0) < 0 && errno == EINTR) {
+  while (attacher_ > 0 && waitpid(attacher_, &wait_status_, 0) < 0 && errno == EINTR) {
   }
 }
 
+bool AttachedProcess::was_killed() {
+  detach();
+  return WIFSIGNALED(wait_status_);
+}
+
 std::uint64_t AttachedProcess::stopped_ns() const { return number_field_of(attached_, "stopped_ns"); }
+
+std::uint64_t AttachedProcess::seen_monotonic_ns() const { return number_field_of(detached_, "seen_ns"); }
 
 std::uint64_t AttachedProcess::threads() const { return number_field_of(attached_, "threads"); }
 

@@ -21,6 +21,8 @@ class AttachedProcess {
 
   // False: nothing was done to the process; standard error has the reason.
   bool is_attached() const noexcept { return !attached_.empty(); }
+  // Where it is not attached: heapwright-attach could not say why. It has ended then.
+  bool was_killed();
   pid_t attacher() const noexcept { return attacher_; }
   // The session that the process has mapped, opened anew; below 0: errno says why not.
   int open_session() const;
@@ -33,6 +35,8 @@ class AttachedProcess {
   const std::string& detached() const noexcept { return detached_; }
   std::uint64_t stopped_ns() const;
   std::uint64_t threads() const;
+  // CLOCK_MONOTONIC when the agent was last seen in the process. 0: nobody told.
+  std::uint64_t seen_monotonic_ns() const;
   // What its agent does not see.
   std::vector<std::string> unseen() const;
 
@@ -40,6 +44,7 @@ class AttachedProcess {
   std::string read_line();
 
   pid_t attacher_ = -1;
+  int wait_status_ = 0;
   int to_attacher_ = -1;
   int from_attacher_ = -1;
   std::string attached_;

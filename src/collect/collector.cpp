@@ -86,9 +86,9 @@ int Collector::run(pid_t program) {
   return wait_for_program();
 }
 
-void Collector::begin_attached(pid_t attacher) {
-  program_ = attacher;
-  is_attached_ = true;
+void Collector::begin_attached(AttachedProcess& attached) {
+  program_ = attached.attacher();
+  attached_ = &attached;
   if (!options_.starts_paused) context_.switches.switch_to(session_.control(), clock_, true);
 }
 
@@ -109,7 +109,7 @@ void Collector::run_to_end() {
 }
 
 bool Collector::is_over() {
-  if (is_attached_) return live_.empty();
+  if (attached_ != nullptr) return live_.empty();
   if (!program_has_ended_ || !live_.empty()) return false;
   // A child may have begun in the last moment.
   discover();
@@ -241,9 +241,10 @@ void Collector::check_limits(std::uint64_t now_ns) {
     messages_.say("the size set by --max-size is reached; the recording stops here, the program goes on");
     return stop(EndReason::size_limit, 0);
   }
-  if ((program_has_ended_ || is_attached_) && is_asked_to_end()) {
-    messages_.say(is_attached_ ? "the recording stops here; the program goes on"
-                               : "the recording stops here; the program's children go on");
+  const bool is_attached = attached_ != nullptr;
+  if ((program_has_ended_ || is_attached) && is_asked_to_end()) {
+    messages_.say(is_attached ? "the recording stops here; the program goes on"
+                              : "the recording stops here; the program's children go on");
     stop(EndReason::stopped, 0);
   }
 }
@@ -270,7 +271,7 @@ void Collector::end_processes() {
   for (LiveProcess& process : live_) end_if_over(process);
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
   look_at_starts();
-  if (program_has_ended_ && !is_attached_ && !live_.empty()) say_waiting();
+  if (program_has_ended_ && attached_ == nullptr && !live_.empty()) say_waiting();
 }
 
 void Collector::end_if_over(LiveProcess& process) {
@@ -288,7 +289,7 @@ void Collector::end_if_over(LiveProcess& process) {
     return;
   }
   if (!recording.watch().is_gone()) {
-    if (is_attached_ && program_has_ended_) end_detached(process);
+    if (attached_ != nullptr && program_has_ended_) end_detached(process);
     return;
   }
   const bool is_program = static_cast<pid_t>(recording.process_id()) == program_;
@@ -307,16 +308,17 @@ void Collector::end_if_over(LiveProcess& process) {
 
 // The attacher ends by itself when the process executes another program; otherwise somebody killed it.
 void Collector::end_detached(LiveProcess& process) {
-  const bool is_replaced = !process.recording->watch().maps_inode(session_.inode());
-  if (!is_replaced) {
-    say_error(
-        "heapwright-attach was killed: the recording stops here. The program goes on, a little slower; "
-        "attaching to it again puts that right");
-    // Its hooks are still there, and in this memory.
-    is_stopped_ = true;
-    session_.control().is_recording.store(0, std::memory_order_release);
+  attached_->detach();
+  if (!attached_->detached().empty()) {
+    return end_process(process, EndReason::replaced, 0, clock_.ns_at(attached_->seen_monotonic_ns()));
   }
-  end_process(process, is_replaced ? EndReason::replaced : EndReason::stopped, 0, clock_.now_ns());
+  say_error(
+      "heapwright-attach was killed: the recording stops here. The program goes on, a little slower; "
+      "attaching to it again puts that right");
+  // Its hooks are still there, and in this memory.
+  is_stopped_ = true;
+  session_.control().is_recording.store(0, std::memory_order_release);
+  end_process(process, EndReason::recorder_lost, 0, clock_.now_ns());
 }
 
 void Collector::look_at_starts() {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/attached_process.hpp"
 #include "collect/control_file.hpp"
 #include "collect/messages.hpp"
 #include "collect/options.hpp"
@@ -38,8 +39,8 @@ class Collector {
   // with it have ended, or the recording has. The program's wait status.
   int run(pid_t program);
   // For a process that was attached to: from begin_attached() on its calls are recorded, and run_to_end()
-  // returns when it has ended, or the recording has, or `attacher`, a child of ours.
-  void begin_attached(pid_t attacher);
+  // returns when it has ended, or the recording has, or the attacher. `attached` outlives that.
+  void begin_attached(AttachedProcess& attached);
   void run_to_end();
 
   const std::vector<FileSummary>& files() const noexcept { return files_; }
@@ -91,7 +92,7 @@ class Collector {
   pid_t program_ = 0;
   int program_status_ = 0;  // once program_has_ended_
   bool program_has_ended_ = false;
-  bool is_attached_ = false;  // program_ is the attacher
+  AttachedProcess* attached_ = nullptr;  // program_ is its attacher; nullptr: the program was started
   bool has_said_waiting_ = false;
   bool is_stopped_ = false;  // for good: a limit, a full disk, Ctrl-C
   std::uint64_t run_start_ns_ = 0;

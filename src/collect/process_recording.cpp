@@ -216,6 +216,9 @@ void ProcessRecording::look_for_ended_threads() {
 }
 
 void ProcessRecording::write_chunk(LaneOwner& owner) {
+  if (owner.drain->chunk() != nullptr) {
+    last_event_ns_ = std::max(last_event_ns_, owner.drain->chunk()->last_ns());
+  }
   if (owner.thread.index < most_threads) file_.write_events(owner.thread.index, *owner.drain, definitions_);
   owner.drain->end_chunk();
   std::erase(owners_with_chunk_, static_cast<std::uint32_t>(&owner - lanes_.data()));
@@ -339,7 +342,7 @@ FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t statu
   FileSummary summary;
   summary.end.reason = file_.is_failed() ? trace::EndReason::write_failed : reason;
   summary.end.status = file_.is_failed() ? file_.error_number() : status;
-  summary.end.time_ns = end_ns;
+  summary.end.time_ns = std::max(end_ns, last_event_ns_);
   summary.end.events = file_.events();
   summary.end.dropped = dropped();
   summary.end.recorder_peak_bytes = memory_.recorder_peak_bytes() + own_resident_bytes();

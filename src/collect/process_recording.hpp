@@ -105,7 +105,7 @@ class ProcessRecording {
   void set_unrecorded(std::vector<std::string> processes) {
     metadata_.unrecorded_processes = std::move(processes);
   }
-  // Drains what is left and ends the file.
+  // Drains what is left and ends the file, at `end_ns` or the last event.
   FileSummary finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns);
 
  private:
@@ -159,6 +159,7 @@ class ProcessRecording {
   std::uint64_t dropped_by_ended_threads_ = 0;
   std::uint64_t damaged_slots_ = 0;
   SelfCost self_cost_;
+  std::uint64_t last_event_ns_ = 0;
 };
 
 }  // namespace heapwright::collect

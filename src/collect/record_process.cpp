@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -23,6 +24,10 @@ namespace heapwright::collect {
 namespace {
 
 constexpr int not_recorded_code = 2;
+constexpr int recorder_lost_code = 1;
+
+const char killed_text[] =
+    "heapwright-attach was killed; the same command again puts right what it left behind";
 
 std::string program_of(std::int32_t process) {
   char path[PATH_MAX];
@@ -75,7 +80,10 @@ int record_process(const Options& options) {
   AttachedProcess attached(
       options.attacher_path.empty() ? beside_this_program("heapwright-attach") : options.attacher_path,
       options.process, options.despite_seccomp);
-  if (!attached.is_attached()) return not_recorded_code;
+  if (!attached.is_attached()) {
+    if (attached.was_killed()) say_error(killed_text);
+    return not_recorded_code;
+  }
   raise_limit(RLIMIT_NOFILE);
   raise_limit(RLIMIT_AS);
   const int session_file = attached.open_session();
@@ -87,7 +95,7 @@ int record_process(const Options& options) {
   session.control().next_process_hint.store(1);
   clock.calibrate();
   Collector collector(options, clock, session, names, "", context_of(options, clock, stream, attached));
-  collector.begin_attached(attached.attacher());
+  collector.begin_attached(attached);
   say_begin(attached, options, messages);
   collector.run_to_end();
   attached.detach();
@@ -102,7 +110,10 @@ int record_process(const Options& options) {
   report.attached = attached.attached();
   report.detached = attached.detached();
   tell(options, report, summary_file);
-  return 0;
+  const bool is_lost = std::any_of(report.files.begin(), report.files.end(), [](const FileSummary& file) {
+    return file.end.reason == trace::EndReason::recorder_lost;
+  });
+  return is_lost ? recorder_lost_code : 0;
 }
 
 }  // namespace heapwright::collect

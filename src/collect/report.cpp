@@ -231,6 +231,8 @@ const char* name_of(trace::EndReason reason) {
       return "duration_limit";
     case trace::EndReason::write_failed:
       return "write_failed";
+    case trace::EndReason::recorder_lost:
+      return "recorder_lost";
     case trace::EndReason::stopped:
       return "stopped";
   }

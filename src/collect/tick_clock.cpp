@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -87,6 +88,12 @@ std::uint64_t TickClock::now_ns() const noexcept { return conversion_.since_epoc
 TickClock::Moment TickClock::moment() const noexcept {
   const Reading reading = read_both(brief_attempts);
   return {reading.monotonic_ns, conversion_.since_epoch_ns(reading.ticks)};
+}
+
+std::uint64_t TickClock::ns_at(std::uint64_t monotonic_ns) const noexcept {
+  const Moment now = moment();
+  const std::uint64_t ago_ns = now.monotonic_ns - std::min(now.monotonic_ns, monotonic_ns);
+  return now.ns - std::min(now.ns, ago_ns);
 }
 
 double TickClock::drift_ppm() const noexcept {

@@ -61,6 +61,8 @@ class TickClock {
   };
   // Right to some 100 ns, unless the caller is interrupted four times in a row.
   Moment moment() const noexcept;
+  // Of a moment of CLOCK_MONOTONIC; 0: before the epoch.
+  std::uint64_t ns_at(std::uint64_t monotonic_ns) const noexcept;
 
   // How far the multiplier may be off, from the width of the readings.
   double error_ppm() const noexcept { return error_ppm_; }

@@ -130,8 +130,8 @@ void count_event(std::uint64_t CallTable::*counter) noexcept {
   turn.is_shared ? Together::add(turn.table->*counter, 1) : Alone::add(turn.table->*counter, 1);
 }
 
-void count_time(counters::Timings& timings, std::uint64_t begin_ns) noexcept {
-  counters::tally_time(timings, now_ns() - begin_ns, page->section.clock_ns);
+void count_time(CallTable& table, counters::Timings CallTable::*timings, std::uint64_t begin_ns) noexcept {
+  counters::tally_time(table, timings, end_timing(begin_ns), page->section.clock_ns);
 }
 
 }  // namespace heapwright::count

@@ -40,21 +40,21 @@ template <typename Way>
   counters::tally_released<Way>(table, function, usable_bytes(block));
 }
 
-// Only of a table of the thread's own.
-void count_time(counters::Timings& timings, std::uint64_t begin_ns) noexcept;
+// Around a call that is timed. Only of a table of the thread's own.
+void count_time(CallTable& table, counters::Timings CallTable::*timings, std::uint64_t begin_ns) noexcept;
 
 // Calls `call` as its turn says. counters::Timings CallTable::*: what it belongs to.
 template <typename Call>
 [[gnu::always_inline]] inline auto make_call(const Turn& turn, counters::Timings CallTable::*timings,
                                              Call call) {
   if (!turn.is_timed) return call();
-  const std::uint64_t begin_ns = now_ns();
+  const std::uint64_t begin_ns = begin_timing();
   if constexpr (__is_same(decltype(call()), void)) {
     call();
-    count_time(turn.table->*timings, begin_ns);
+    count_time(*turn.table, timings, begin_ns);
   } else {
     auto result = call();
-    count_time(turn.table->*timings, begin_ns);
+    count_time(*turn.table, timings, begin_ns);
     return result;
   }
 }

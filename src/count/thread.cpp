@@ -150,6 +150,12 @@ std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+std::uint64_t begin_timing() noexcept { return counters::begin_timing(current_thread->look, now_ns); }
+
+counters::Took end_timing(std::uint64_t begin_ns) noexcept {
+  return counters::end_timing(current_thread->look, begin_ns, now_ns());
+}
+
 std::uint64_t clock_cost_ns() noexcept {
   std::uint64_t least = UINT64_MAX;
   std::uint64_t before = now_ns();

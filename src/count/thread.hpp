@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "counters/calls_section.hpp"
+#include "counters/processor_time.hpp"
 #include "platform/process_link.hpp"
 
 namespace heapwright::count {
@@ -19,6 +20,7 @@ struct alignas(64) Thread {
   std::uint64_t calls_until_timed;
   CallTable* table;
   std::uint64_t random_state;
+  counters::Look look;
 };
 
 using platform::Mode;
@@ -49,6 +51,10 @@ bool is_aside() noexcept;
 // gives what step_back() takes.
 Thread* step_aside() noexcept;
 void step_back(Thread* thread) noexcept;
+
+// Around a call that is timed, of a thread that has a table: when it begins, and what it took.
+std::uint64_t begin_timing() noexcept;
+counters::Took end_timing(std::uint64_t begin_ns) noexcept;
 
 // Nanoseconds of CLOCK_MONOTONIC.
 std::uint64_t now_ns() noexcept;

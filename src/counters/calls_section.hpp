@@ -38,7 +38,7 @@ constexpr std::uint32_t bin_of(std::uint64_t value) noexcept {
   return std::min(bin, std::uint32_t{bin_count - 1});
 }
 
-// Of the calls that were timed: one in so many, at random.
+// Of the calls that were timed, one in so many at random: their time on the processor.
 inline constexpr std::uint64_t mean_stride = 64;
 inline constexpr std::uint64_t slow_from_ns = 20'000;
 
@@ -48,6 +48,12 @@ struct Timings {
   std::uint64_t slow_calls;  // of slow_from_ns or longer
   std::uint64_t slow_ns;
   std::uint64_t bins[bin_count];  // of ns
+};
+
+// Of the same calls: how many left the processor, and for how long.
+struct Waits {
+  std::uint64_t calls;
+  std::uint64_t ns;
 };
 
 // Plain words: only their thread writes them, and an addition to memory is one
@@ -67,10 +73,12 @@ struct alignas(4096) CallTable {
   Timings making;
   Timings releasing;
   std::uint64_t sizes[bin_count];  // of requests that were served
+  Waits making_waits;
+  Waits releasing_waits;
 };
 static_assert(sizeof(CallTable) == 4096);
 
-inline constexpr std::uint32_t calls_section_version = 1;
+inline constexpr std::uint32_t calls_section_version = 2;  // 1: times were those of the wall clock
 inline constexpr std::size_t max_call_tables = 1 + 1024;
 
 enum CallsFlag : std::uint32_t {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "counters/calls_section.hpp"
+#include "counters/processor_time.hpp"
 
 namespace heapwright::counters {
 
@@ -62,8 +63,16 @@ inline void tally_realloc(CallTable& table, const Reallocation& call) noexcept {
 }
 
 // A call took so long, of which `clock_ns` is reading the clock. Only of a table of the thread's own.
-inline void tally_time(Timings& timings, std::uint64_t took_ns, std::uint64_t clock_ns) noexcept {
-  const std::uint64_t ns = took_ns > clock_ns ? took_ns - clock_ns : 0;
+inline void tally_time(CallTable& table, Timings CallTable::*part, Took took,
+                       std::uint64_t clock_ns) noexcept {
+  if (took.waited_ns != 0) {
+    Waits& waits = part == &CallTable::making ? table.making_waits : table.releasing_waits;
+    ++waits.calls;
+    waits.ns += took.waited_ns;
+  }
+  const std::uint64_t on_ns = took.ns - took.waited_ns;
+  const std::uint64_t ns = on_ns > clock_ns ? on_ns - clock_ns : 0;
+  Timings& timings = table.*part;
   ++timings.calls;
   timings.ns += ns;
   ++timings.bins[bin_of(ns)];

@@ -79,6 +79,8 @@ nb::dict table_fields() {
   HEAPWRIGHT_FIELD(fields, CallTable, making);
   HEAPWRIGHT_FIELD(fields, CallTable, releasing);
   HEAPWRIGHT_FIELD(fields, CallTable, sizes);
+  HEAPWRIGHT_FIELD(fields, CallTable, making_waits);
+  HEAPWRIGHT_FIELD(fields, CallTable, releasing_waits);
   return fields;
 }
 

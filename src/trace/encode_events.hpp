@@ -3,6 +3,7 @@
 // so that what makes them need not keep them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -64,6 +65,11 @@ class EventEncoder {
 
   // Appends the payload to `out`; start() must come next.
   EncodedTimes finish(BlockPacker& packer, std::vector<std::uint8_t>& out) const;
+
+  // The last moment of an event so far, as a reader will see it.
+  std::uint64_t last_ns() const noexcept {
+    return std::max(last_begin_quanta_ * time_quantum_ns, last_end_ns_);
+  }
 
  private:
   [[gnu::always_inline]] void add_times(std::uint32_t at, std::uint64_t begin_ns, std::uint32_t duration_ns) {

@@ -217,8 +217,9 @@ enum class EndReason : std::uint8_t {
   replaced = 3,  // exec
   size_limit = 4,
   duration_limit = 5,
-  write_failed = 6,  // disk full and the like; status = errno
-  stopped = 7,       // by the control file or the API
+  write_failed = 6,   // disk full and the like; status = errno
+  stopped = 7,        // by the control file or the API
+  recorder_lost = 8,  // heapwright-attach was killed
 };
 
 struct End {

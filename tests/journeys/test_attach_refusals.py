@@ -132,6 +132,9 @@ def test_bad_requests_get_one_line() -> None:
         (["count", "--pid", "1", "--", "true"], "leave the program away"),
         (["count", "--pid", "no-such-name"], "no-such-name"),
         (["count", "--pid", "1", "--for", "soon"], "takes a time"),
+        (["count", "--pid", "0", "--for", ".3"], "process 0 is not counted: there is no such process\n"),
+        (["count", "--pid", "99999999999999999999"], "is not counted: there is no such process\n"),
+        (["record", "--pid", "99999999999999999999"], "is not recorded: there is no such process\n"),
     ):
         result = ask(*line)
         assert result.returncode == 2, line

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from attaching import Server, changed_code
-from conftest import read_trace
+from conftest import end_recorder_lost, read_trace
 from counting import ask
 from recorded_processes import Recording, check_equal, run_for
 
@@ -96,6 +96,8 @@ def test_a_killed_attacher_is_healed_by_the_next(server: Server, tmp_path: Path,
     os.kill(recording.attacher(), signal.SIGKILL)
     errors = recording.recorder.communicate(timeout=60)[1]
     assert "heapwright-attach was killed" in errors
+    assert recording.recorder.returncode == 1
+    assert read_trace(recording.path).facts["end_reason"] == end_recorder_lost
     assert changed_code(server.pid) != []
     # The patched program goes on although nobody reads any more.
     answered = server.pause()["answered"]

@@ -88,6 +88,26 @@ def test_how_a_process_ends_is_told(tmp_path: Path) -> None:
             process.kill()
 
 
+def test_nothing_after_an_exec_is_claimed(tmp_path: Path) -> None:
+    """The recording ends at the exec, or where the agent was last seen before; not where its end was noticed."""
+    script = (
+        "import os, sys, time\nprint('ready', flush=True)\nsys.stdin.readline()\nkept = bytearray(5000)\n"
+        "print(time.monotonic_ns(), flush=True)\n"
+        "os.execv('/bin/sleep', ['sleep', '30'])"
+    )
+    with python(script) as process:
+        recording = Recording(process.pid, tmp_path / "a.heapwright")
+        begun_ns = time.monotonic_ns()
+        time.sleep(0.3)
+        executed_ns = int(answer(process))
+        summary = recording.wait()
+    (span,) = json.loads(ask("info", str(recording.path), "--json").stdout)["coverage"]
+    assert summary["files"][0]["end"]["reason"] == "replaced"
+    # begun_ns is late: recording was on before.
+    assert span["to_ns"] - span["from_ns"] <= executed_ns - begun_ns + 200_000_000
+    assert span["to_ns"] - span["from_ns"] >= executed_ns - begun_ns - 100_000_000
+
+
 def test_the_report_says_what_is_not_known(tmp_path: Path) -> None:
     script = (
         "import sys\nkept = [bytearray(5000) for _ in range(2000)]\nprint('ready', flush=True)\n"

@@ -14,7 +14,7 @@ import urllib.parse
 import pytest
 from conftest import command, programs
 from counting import Running, ask, checked, library
-from serving import Series, Served, served
+from serving import Series, Served, served, serving
 
 __all__ = ["served"]
 
@@ -144,11 +144,23 @@ def test_what_is_asked_wrongly_is_answered(served: Served) -> None:
     one = served.get("/metrics?" + urllib.parse.urlencode({"name[]": "heapwright_unread_pages"}))
     (line,) = [line for line in one.splitlines() if not line.startswith("#")]
     assert line.startswith("heapwright_unread_pages ")
+    for name in ("127.0.0.1:1", "localhost", "[::1]:80", "10.0.0.7"):
+        assert served.get(headers={"Host": name})
+    for name in ("example.org", "localhost.example.org:9776", "", "127.0.0.1.nip.io"):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            served.get(headers={"Host": name})
     host, port = served.address.removeprefix("http://").removesuffix("/metrics").split(":")
     with socket.create_connection((host, int(port))) as other:
         other.sendall(b"\x16\x03\x01 no HTTP\r\n\r\n")
         other.recv(1000)
     assert served.get()
+
+
+def test_a_name_of_its_own_is_told_to_it() -> None:
+    with serving("--name", "Counters.example.org") as served:
+        assert served.get(headers={"Host": "counters.example.org:9776"})
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            served.get(headers={"Host": "example.org"})
 
 
 def test_bad_requests_get_one_line(served: Served) -> None:

@@ -19,7 +19,7 @@ _TIMES = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "": 10**9
 
 def parse_size(option: str, text: str) -> int:
     """4096, 4k, 1.5M, 2GiB."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text.strip(), re.IGNORECASE)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*([kmgt]?)(?:i?b)?", text.strip(), re.IGNORECASE)
     if not found:
         raise InputError(f"{option} takes a number of bytes such as 4096, 64k or 2M, not '{text}'")
     return min(int(float(found[1]) * _SIZES[found[2].lower()]), NO_LIMIT)
@@ -27,7 +27,7 @@ def parse_size(option: str, text: str) -> int:
 
 def parse_time(option: str, text: str) -> int:
     """Seconds, or a number with ns, us, ms, s or min; nanoseconds come back."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|)", text.strip())
+    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(ns|us|µs|ms|s|min|)", text.strip())
     if not found:
         raise InputError(f"{option} takes a time such as 2.5s, 300ms or 1min, not '{text}'")
     return min(int(float(found[1]) * _TIMES[found[2]]), NO_LIMIT)

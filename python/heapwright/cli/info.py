@@ -101,7 +101,8 @@ def _covered(document: dict[str, Any]) -> str:
         return "the whole run"
     spans = document["coverage"]
     if not spans:
-        return "nothing: recording was off"
+        is_cut = document["end"]["reason"] == "missing"
+        return "nothing: the recorder was lost before it recorded" if is_cut else "nothing: recording was off"
     part = "a part of the run, attached to later" if document["is_attached"] else "a part of the run"
     return f"{part}: {coverage.spans_in_words(spans)}"
 

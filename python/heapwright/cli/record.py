@@ -11,7 +11,7 @@ import typer
 
 from heapwright.cli import native_programs
 from heapwright.cli.errors import InputError
-from heapwright.live.processes import find_by_name
+from heapwright.live.processes import find_by_name, may_be_process
 
 Output = Annotated[
     str,
@@ -103,6 +103,8 @@ def record(
 def process_of(wanted: str) -> int:
     """By its id, or by its name when one process has it."""
     if wanted.isdecimal():
+        if not may_be_process(int(wanted)):
+            raise InputError(f"process {wanted} is not recorded: there is no such process")
         return int(wanted)
     found = find_by_name(wanted)
     if not found:

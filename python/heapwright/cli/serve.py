@@ -31,6 +31,10 @@ Port = Annotated[
     int, typer.Option("--port", metavar="N", min=0, max=65535, help="Where to listen; 0: any free port.")
 ]
 Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen at.")]
+Name = Annotated[
+    list[str] | None,
+    typer.Option("--name", metavar="NAME", help="A name of this machine that readers ask by; repeatable."),
+]
 Once = Annotated[bool, typer.Option("--once", help="Print the metrics, and end: for a textfile collector.")]
 Dashboard = Annotated[bool, typer.Option("--dashboard", help="Print a dashboard for Grafana, and end.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Say where it listens as JSON.")]
@@ -39,6 +43,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Say where it listens as JS
 def serve(
     port: Port = _PORT,
     host: Host = "127.0.0.1",
+    name: Name = None,
     once: Once = False,
     dashboard: Dashboard = False,
     json: AsJson = False,
@@ -57,18 +62,18 @@ def serve(
     if once:
         sys.stdout.write(client.generate_latest(registry).decode())
         return
-    server = _listen(host, port, registry)
+    server = _listen(host, port, name or [], registry)
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # until somebody waits for them
     _say_where(server, len(watch.look().processes), json)
     gc.enable()  # other commands end before it matters
     _run(server)
 
 
-def _listen(host: str, port: int, registry: Any) -> WSGIServer:
+def _listen(host: str, port: int, names: list[str], registry: Any) -> WSGIServer:
     from heapwright.serve.server import listen
 
     try:
-        return listen(host, port, registry, say)
+        return listen(host, port, names, registry, say)
     except socket.gaierror:
         raise InputError(f"--host takes an address of this machine, not '{host}'") from None
     except OSError as error:

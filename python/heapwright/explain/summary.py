@@ -180,4 +180,5 @@ def end_in_words(end: End) -> str:
             " the rest is missing"
         ),
         "stopped": "recording was stopped on request",
+        "recorder_lost": "the recorder was lost: heapwright-attach was killed",
     }.get(end.reason, end.reason)

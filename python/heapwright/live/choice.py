@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from heapwright.live.page import Page, PageError
 from heapwright.live.pages import find_pages
-from heapwright.live.processes import find_by_name, find_process
+from heapwright.live.processes import find_by_name, find_process, may_be_process
 
 _HOW = "start it with heapwright count -- PROGRAM, or see heapwright count --pid"
 
@@ -30,14 +30,16 @@ def choose(wanted: str) -> Page:
     of_it = [problem for problem in found.problems if f"-{wanted}." in problem or f"-{wanted} " in problem]
     if of_it:
         raise PageError(of_it[0])
-    if wanted.isdigit() and find_process(int(wanted)) is None:
+    if wanted.isdecimal() and find_process(int(wanted)) is None:
         raise PageError(f"there is no process {wanted}")
     raise PageError(f"{wanted} has no counters; {_HOW}")
 
 
 def page_or_process(wanted: str) -> Page | int:
     """A page that its process counts in; the id of one that does not count. PageError: there is none."""
-    processes = [int(wanted)] if wanted.isdigit() else []
+    if wanted.isdecimal() and not may_be_process(int(wanted)):
+        raise PageError(f"process {wanted} is not counted: there is no such process")
+    processes = [int(wanted)] if wanted.isdecimal() else []
     try:
         page = choose(wanted)
     except PageError:

@@ -23,7 +23,7 @@ def _known(value: int, calls: Calls) -> int | None:
 
 def _timing(part: str, functions: Sequence[str]) -> Any:
     return lambda calls, _: figures.estimate(
-        getattr(calls, part), sum(calls.by_function[name] for name in functions)
+        getattr(calls, part), sum(calls.by_function[name] for name in functions), calls.clock_ns
     )
 
 
@@ -31,7 +31,7 @@ TIMING = (
     Column("calls"),
     Column("timed_calls"),
     Column("mean_ns", "maybe", about=_ESTIMATED),
-    Column("time_ns", "maybe", about=_ESTIMATED),
+    Column("time_ns", "maybe", about="On the processor. " + _ESTIMATED),
     Column("time_error_ns", "maybe", about="The truth lies within this of time_ns 19 times in 20."),
     Column(
         "p50_ns",
@@ -42,6 +42,8 @@ TIMING = (
     Column("p999_ns", "maybe"),
     Column("slow_calls", "maybe", about=_ESTIMATED),
     Column("slow_ns", "maybe", about=_ESTIMATED),
+    Column("waited_calls", "maybe", about="That left the processor. " + _ESTIMATED),
+    Column("waited_ns", "maybe", about="For how long; not in time_ns. " + _ESTIMATED),
 )
 SIZE = (Column("from_bytes"), Column("to_bytes", about="Inclusive."), Column("requests"))
 FUNCTION_CALLS = tuple(Column(name) for name in FUNCTIONS)
@@ -70,7 +72,7 @@ CALLS = (
         value=lambda calls, _: figures.live_bytes(calls),
         about="As live_blocks.",
     ),
-    Column("threads_begun"),
+    Column("threads_begun", about="At least so many where is_attached."),
     Column("threads_ended", about="Not seen, and 0, where is_attached."),
     Column("timed_one_in", value="mean_stride"),
     Column("slow_from_ns"),

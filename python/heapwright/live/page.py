@@ -26,13 +26,15 @@ class UnfinishedPageError(PageError):
 
 
 class Timings(NamedTuple):
-    """Of the calls that were timed."""
+    """Of the calls that were timed: their time on the processor, and how many left it for how long."""
 
     calls: int
     ns: int
     slow_calls: int
     slow_ns: int
     bins: tuple[int, ...]
+    waited_calls: int
+    waited_ns: int
 
 
 class Calls(NamedTuple):
@@ -263,6 +265,7 @@ def _timings(table: bytes, name: str) -> Timings:
         number(table, "timings", "slow_calls", at),
         number(table, "timings", "slow_ns", at),
         numbers(table, "timings", "bins", at),
+        *numbers(table, "table", f"{name}_waits"),
     )
 
 

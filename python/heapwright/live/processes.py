@@ -10,6 +10,7 @@ from typing import NamedTuple
 from heapwright.live.layout import printable
 
 PROC = Path("/proc")
+_LARGEST_ID = (1 << 31) - 1
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -34,6 +35,11 @@ def find_process(process_id: int) -> Process | None:
         return None
     name = printable(line[begin + 1 : end])
     return Process(name, int(fields[19]), int(fields[17]), int(fields[21]) * _PAGE_BYTES)
+
+
+def may_be_process(number: int) -> bool:
+    """Whether it is a number as ids are; the kernel may give out fewer."""
+    return 0 < number <= _LARGEST_ID
 
 
 def find_by_name(name: str) -> list[int]:

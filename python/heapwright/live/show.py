@@ -79,7 +79,8 @@ def _lines(record: _Record) -> Iterator[tuple[str, str]]:
     yield from _times(record)
     yield "sizes", sizes_in_words(record["sizes"])
     ended = "" if record["is_attached"] else f", {units.count(record['threads_ended'])} ended"
-    yield "threads", f"{units.count(record['threads_begun'])} made calls{ended}"
+    least = "at least " if record["is_attached"] else ""
+    yield "threads", f"{least}{units.count(record['threads_begun'])} made calls{ended}"
     yield "allocator", record["allocator"] or "unknown"
     if record["calls_while_reading"]:
         yield "moment", f"{units.counted(record['calls_while_reading'], 'call')} went on while this was read"
@@ -122,8 +123,14 @@ def _times(record: _Record) -> Iterator[tuple[str, str]]:
         yield (
             "time in calls",
             f"{units.duration(time_ns)} ± {units.duration(error_ns)}, from {timed}, "
-            f"one in {record['timed_one_in']}",
+            f"one in {record['timed_one_in']}; on the processor",
         )
+        if waited_ns := _sum(record, "waited_ns"):
+            calls = units.counted(round(_sum(record, "waited_calls") or 0), "call")
+            yield (
+                "  off it",
+                f"about {units.duration(waited_ns)} in {calls}, for a processor, a lock or the kernel",
+            )
     for part in ("making", "releasing"):
         if record[part]["mean_ns"] is not None:
             yield f"  {part}", _timing(record[part], record["slow_from_ns"])

@@ -16,6 +16,7 @@ END_REASONS = (
     "duration_limit",
     "write_failed",
     "stopped",
+    "recorder_lost",
 )
 
 

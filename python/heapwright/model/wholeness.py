@@ -14,6 +14,7 @@ _CUT_BY = {
     "duration_limit": "its time limit (--duration)",
     "write_failed": "a write that failed",
     "stopped": "a request to stop",
+    "recorder_lost": "the recorder's end: heapwright-attach was killed",
 }
 
 

@@ -83,6 +83,12 @@ def _timed(seen: Seen) -> Values:
         yield ("release",), _seconds(seen.calls.releasing)
 
 
+def _waiting(seen: Seen) -> Values:
+    if seen.calls:
+        yield ("make",), seen.calls.making.waited_ns / 1e9
+        yield ("release",), seen.calls.releasing.waited_ns / 1e9
+
+
 def _buckets(bins: Sequence[int], exponents: Sequence[int], edge: Callable[[int], float]) -> Iterator[Any]:
     below = [0, *accumulate(bins)]
     for exponent in exponents:
@@ -192,14 +198,21 @@ METRICS = (
     Metric(
         "heap_timed_call_duration_seconds",
         HISTOGRAM,
-        "Times of the calls that were timed, a few at random of all in heap_calls_total.",
+        "Times on the processor of the calls that were timed, a few at random of all in heap_calls_total.",
         _timed,
+        ("operation",),
+    ),
+    Metric(
+        "heap_timed_call_waiting_seconds",
+        COUNTER,
+        "How long these calls were off the processor beside: for a processor, a lock or the kernel.",
+        _waiting,
         ("operation",),
     ),
     Metric(
         "heap_threads_begun",
         COUNTER,
-        "Threads that made a first call.",
+        "Threads that made a first call; of processes that were attached to, at least so many.",
         _of_calls(lambda calls: calls.threads_begun),
     ),
     Metric(

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from ipaddress import ip_address
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -13,8 +15,9 @@ from prometheus_client.exposition import ThreadingWSGIServer
 
 PATH = "/metrics"
 _START = "heapwright serve: the metrics are at /metrics\n"
+_STRANGE_NAME = "heapwright serve is asked by a name that is not its own; allow it by --name\n"
 # A reader that says nothing for so long is left.
-_MOST_SILENCE_S = 10.0
+_MOST_SILENCE_S = 5.0
 _App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
@@ -34,11 +37,14 @@ class _Handler(WSGIRequestHandler):
         """Nobody reads a line for every scrape."""
 
 
-def listen(host: str, port: int, registry: CollectorRegistry, say: Callable[[str], None]) -> WSGIServer:
-    """A server that takes no request yet. port 0: any that is free. OSError: not this address."""
+def listen(
+    host: str, port: int, names: Collection[str], registry: CollectorRegistry, say: Callable[[str], None]
+) -> WSGIServer:
+    """A server that takes no request yet. port 0: any that is free. names: that requests may call it by,
+    beside host, localhost and addresses. OSError: not this address."""
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
     server = _ServerOf6 if family == socket.AF_INET6 else _Server
-    return make_server(host, port, _application(registry, say), server, _Handler)
+    return make_server(host, port, _application({host, *names}, registry, say), server, _Handler)
 
 
 def address_of(server: WSGIServer) -> str:
@@ -48,10 +54,31 @@ def address_of(server: WSGIServer) -> str:
     return f"http://{f'[{name}]' if ':' in name else name}:{port}{PATH}"
 
 
-def _application(registry: CollectorRegistry, say: Callable[[str], None]) -> _App:
+def is_called_so(header: str, names: Collection[str]) -> bool:
+    """Whether a request's Host may be ours. A page on the web whose name leads here is not to read this:
+    a browser lets it, and tells the name.
+
+    >>> is_called_so("[::1]:9776", ()), is_called_so("localhost", ()), is_called_so("example.org", ())
+    (True, True, False)
+    """
+    name = header.rpartition(":")[0] if re.search(r":\d*$", header) and header[-1] != "]" else header
+    name = name.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name in {known.rstrip(".").lower() for known in names}:
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _application(names: Collection[str], registry: CollectorRegistry, say: Callable[[str], None]) -> _App:
     metrics: _App = make_wsgi_app(registry)
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        header = environ.get("HTTP_HOST")
+        if header is not None and not is_called_so(header, names):
+            return _text(start, "403 Forbidden", _STRANGE_NAME)
         path = environ.get("PATH_INFO", "")
         if path == PATH:
             try:

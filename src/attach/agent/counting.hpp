@@ -55,9 +55,10 @@ template <typename Call>
   if (!turn.is_timed) [[likely]] {
     return call();
   }
-  const std::uint64_t begin_ns = now_ns();
+  const std::uint64_t begin_ns = counters::begin_timing(turn.thread->look, now_ns);
   const auto result = call();
-  counters::tally_time(turn.table->*timings, now_ns() - begin_ns, heapwright_agent.clock_ns);
+  const counters::Took took = counters::end_timing(turn.thread->look, begin_ns, now_ns());
+  counters::tally_time(*turn.table, timings, took, heapwright_agent.clock_ns);
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "attach/agent/layout.hpp"
 #include "counters/calls_section.hpp"
+#include "counters/processor_time.hpp"
 
 namespace heapwright::attach::agent {
 
@@ -15,6 +16,7 @@ struct alignas(64) Thread {
   counters::CallTable* table;
   std::uint64_t random_state;
   std::uint64_t attachment;   // the last one that it was counted in
+  counters::Look look;
   std::uint64_t guard_stack;  // where a call stands within which calls do not count; 0: nowhere
 };
 

@@ -27,6 +27,7 @@ void* hook_malloc(std::size_t size) noexcept {
 void hook_free(void* block) noexcept {
   auto* const real_free = real<void(void*)>(Entry::free_);
   if (is_own_call(heapwright_agent.common, __builtin_return_address(0))) [[unlikely]] {
+    end_thread();
     return real_free(block);
   }
   if (block == nullptr) [[unlikely]] {

@@ -71,6 +71,14 @@ Turn begin_turn(Thread& found) noexcept {
   return {.thread = thread, .table = thread->table, .is_timed = true};
 }
 
+// The next thread with this thread pointer, which glibc soon gives out again, is another one.
+void end_thread() noexcept {
+  Thread& thread = this_thread();
+  if (thread.table == nullptr || thread.guard_stack != 0) return;  // a realloc to nothing frees, too
+  thread.attachment = 0;
+  thread.calls_until_timed = 0;
+}
+
 std::uint64_t now_ns() noexcept {
   timespec now{};
   read_clock(heapwright_agent.common, CLOCK_MONOTONIC, &now);

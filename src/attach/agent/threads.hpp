@@ -32,6 +32,9 @@ struct Turn {
 };
 Turn begin_turn(Thread& thread) noexcept;
 
+// Where glibc empties the calling thread's cache, which it does at the thread's end.
+void end_thread() noexcept;
+
 std::uint64_t now_ns() noexcept;
 
 }  // namespace heapwright::attach::agent

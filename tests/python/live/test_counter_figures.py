@@ -12,23 +12,25 @@ from heapwright.live.layout import BIN_COUNT, CONSTANTS
 from heapwright.live.page import Calls, Timings
 from heapwright.model.native import counters_bin_of
 
+CLOCK_NS = 20
+
 
 def timings(values: list[int], slow_from: int = 20_000) -> Timings:
     bins = [0] * BIN_COUNT
     for value in values:
         bins[counters_bin_of(value)] += 1
     slow = [value for value in values if value >= slow_from]
-    return Timings(len(values), sum(values), len(slow), sum(slow), tuple(bins))
+    return Timings(len(values), sum(values), len(slow), sum(slow), tuple(bins), 0, 0)
 
 
 def test_few_timed_calls_say_nothing() -> None:
-    record = figures.estimate(timings([10] * (figures.LEAST_TIMED - 1)), 5000)
+    record = figures.estimate(timings([10] * (figures.LEAST_TIMED - 1)), 5000, CLOCK_NS)
     assert record["calls"] == 5000
     assert record["mean_ns"] is record["time_ns"] is record["p50_ns"] is None
 
 
 def test_the_whole_is_estimated_by_weight() -> None:
-    record = figures.estimate(timings([20] * 90 + [30_000] * 10), 6400)
+    record = figures.estimate(timings([20] * 90 + [30_000] * 10), 6400, CLOCK_NS)
     assert record["mean_ns"] == pytest.approx(3018)
     assert record["time_ns"] == 3018 * 6400
     assert (record["slow_calls"], record["slow_ns"]) == (640, 30_000 * 10 * 64)
@@ -41,9 +43,30 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     times = [round(chance.lognormvariate(3.5, 1.0)) for _ in range(64_000)]
     hits = 0
     for _ in range(200):
-        record = figures.estimate(timings(chance.sample(times, 1000)), len(times))
+        record = figures.estimate(timings(chance.sample(times, 1000)), len(times), 0)
         hits += abs(record["time_ns"] - sum(times)) <= record["time_error_ns"]
     assert 180 <= hits <= 200
+
+
+def test_few_long_calls_widen_the_interval() -> None:
+    """One call in 2,000 takes nearly all of the time: by luck none was timed, or several."""
+    chance = random.Random(7)
+    hits = 0
+    for _ in range(200):
+        times = [200_000 if chance.random() < 1 / 2000 else 100 for _ in range(8000)]
+        record = figures.estimate(timings(times), len(times), 0)
+        hits += abs(record["mean_ns"] - (100 + 199_900 / 2000)) <= record["time_error_ns"] / len(times)
+    assert hits >= 180
+
+
+def test_what_the_clock_takes_is_not_known_to_the_half() -> None:
+    record = figures.estimate(timings([10] * 10_000), 10_000, CLOCK_NS)
+    assert record["time_error_ns"] == pytest.approx(CLOCK_NS / 2 * 10_000, rel=0.1)
+
+
+def test_waits_are_weighed_like_calls() -> None:
+    record = figures.estimate(timings([20] * 100)._replace(waited_calls=3, waited_ns=5000), 6400, CLOCK_NS)
+    assert (record["waited_calls"], record["waited_ns"]) == (192, 320_000)
 
 
 def test_percentiles_are_the_upper_edge_of_their_bin() -> None:

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes a table in docs/live.md from bench/results/times.json; no figure there is typed by hand.
+
+It stands between two marks in the document; options as in bench/documents.py.
+"""
+
+import json
+import sys
+from pathlib import Path
+from statistics import median
+
+from heapwright.report import markdown, units
+
+project = Path(__file__).resolve().parents[2]
+sys.path.append(str(project / "bench"))
+import documents  # noqa: E402
+import sources  # noqa: E402
+
+document_path = project / "docs/live.md"
+results_path = project / "bench/results/times.json"
+
+
+def row(threads: str, runs: list[dict[str, int]]) -> list[str]:
+    """Of as many threads. Where too few calls were timed, count says so and gives no figure."""
+    unknown = sum(not run["is_known"] for run in runs)
+    runs = [run for run in runs if run["is_known"]]
+    inside = sum(abs(run["time_ns"] - run["called_ns"]) <= run["time_error_ns"] for run in runs)
+    off = [100 * (run["time_ns"] / run["called_ns"] - 1) for run in runs]
+    impossible = sum(run["time_ns"] - run["time_error_ns"] > run["processor_ns"] for run in runs)
+    return [
+        threads,
+        units.duration(median(run["processor_ns"] for run in runs)),
+        units.duration(median(run["called_ns"] for run in runs)),
+        units.duration(median(run["time_ns"] for run in runs)),
+        f"± {units.duration(median(run['time_error_ns'] for run in runs))}",
+        f"{min(off):+.0f} to {max(off):+.0f} %".replace("-", "−"),
+        f"{inside} of {len(runs)}" + (f", {unknown} unknown" if unknown else ""),
+        str(impossible),
+    ]
+
+
+def render() -> str:
+    """The table."""
+    document = json.loads(results_path.read_text(encoding="utf-8"))
+    machine = document["machine"]
+    virtual = " (virtual)" if machine["is_virtual"] else ""
+    header = ["threads", "processor time", "of that in calls", "estimated", "", "estimate less truth",
+              "interval holds the truth", "more than all processor time"]  # fmt: skip
+    lines = [
+        f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
+        "",
+        f"Measured on {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, load average "
+        f"{machine['load_average']} at the end; medians of runs of {document['milliseconds']} ms.",
+        "",
+        sources.said([document]),
+        "",
+        *markdown.table(header, [row(threads, runs) for threads, runs in document["runs"].items()]),
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """The exit code."""
+    return documents.give_results(document_path, render(), "times")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// How much of a timed call its thread spent off the processor, waiting for one, a lock or the kernel. A
+// thread's processor time takes a system call, so it is read after slow calls only, and beforehand where the
+// last reading is old. Threads: a Look belongs to one thread.
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "platform/raw_syscall.hpp"
+
+namespace heapwright::counters {
+
+// A call that took less is taken to have been on the processor: switching away and back takes about as long.
+inline constexpr std::uint64_t may_have_waited_from_ns = 5'000;
+// What is shorter is the difference of two clocks.
+inline constexpr std::uint64_t least_wait_ns = 1'000;
+// How long a reading is good: so much of what a thread waited before a slow call may be taken for the call's.
+inline constexpr std::uint64_t look_again_after_ns = 50'000;
+
+struct Look {
+  std::uint64_t at_ns;   // 0: never
+  std::uint64_t off_ns;  // the time off the processor up to then, and the same unknown amount each time
+};
+
+// 0: it is not told. Leaves errno alone.
+inline std::uint64_t processor_ns() noexcept {
+  timespec time{};
+  if (platform::raw_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, platform::raw_argument(&time)) != 0) {
+    return 0;
+  }
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000ULL +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+// When a call that is timed begins, of now_ns(). A thread that lost its processor just here looks again.
+template <typename Clock>
+std::uint64_t begin_timing(Look& look, Clock now_ns) noexcept {
+  constexpr int most_looks = 3;
+  std::uint64_t begin_ns = now_ns();
+  for (int looks = 0; begin_ns - look.at_ns > look_again_after_ns && looks < most_looks; ++looks) {
+    look = {begin_ns, begin_ns - processor_ns()};
+    begin_ns = now_ns();
+  }
+  return begin_ns;
+}
+
+struct Took {
+  std::uint64_t ns;
+  std::uint64_t waited_ns;  // of these
+};
+
+inline Took end_timing(Look& look, std::uint64_t begin_ns, std::uint64_t end_ns) noexcept {
+  const std::uint64_t took_ns = end_ns - begin_ns;
+  if (took_ns < may_have_waited_from_ns) return {took_ns, 0};
+  const std::uint64_t on_ns = processor_ns();
+  if (on_ns == 0) return {took_ns, 0};
+  const Look before = look;
+  look = {end_ns, end_ns - on_ns};
+  const auto waited_ns = static_cast<std::int64_t>(look.off_ns - before.off_ns);
+  if (waited_ns < static_cast<std::int64_t>(least_wait_ns)) return {took_ns, 0};
+  return {took_ns, std::min(took_ns, static_cast<std::uint64_t>(waited_ns))};
+}
+
+}  // namespace heapwright::counters
