@@ -15,7 +15,7 @@ struct alignas(64) Thread {
   std::uint64_t calls_until_timed;  // 0: there is something to look at first
   counters::CallTable* table;
   std::uint64_t random_state;
-  std::uint64_t attachment;   // the last one that it was counted in
+  std::uint64_t attachment;  // the last one that it was counted in
   counters::Look look;
   std::uint64_t guard_stack;  // where a call stands within which calls do not count; 0: nowhere
 };
