@@ -215,6 +215,19 @@ std::vector<int> right_loops(const std::vector<int>& values, std::vector<int>& o
   for (int i = 0; i < count; ++i) {
     copied.push_back(i);
   }
+  std::vector<int> one_each;
+  for (int value : values) {
+    one_each.push_back(value);
+    below(one_each.back());
+    one_each.clear();
+  }
+  std::vector<std::vector<int>> kept;
+  kept.reserve(values.size());
+  std::vector<int> given;
+  for (int value : values) {
+    given.push_back(value);
+    kept.push_back(std::move(given));
+  }
   Rows rows;
   auto& cells = rows.cells;
   for (int value : values) {

@@ -56,7 +56,7 @@ def find(seen: Seen) -> Iterator[Problem]:
         return
     for _, of, _ in calls:
         name = seen.text_of(of)
-        if std_class(of) == "vector" and _begins_empty(seen, of, name):
+        if std_class(of) == "vector" and _only_grows(seen, name) and _begins_empty(seen, of, name):
             each = sum(seen.text_of(call[1]) == name for call in calls)
             action, fix = _reserve(seen, name, count, each)
             yield problem(seen, NO_RESERVE, str(of.type.spelling), name, action, fix=fix)
@@ -151,6 +151,13 @@ def _leaves(cursor: Cursor) -> bool:
     if clang.is_kind(cursor, *_LEAVES):
         return True
     return not clang.is_kind(cursor, "LAMBDA_EXPR") and any(map(_leaves, cursor.get_children()))
+
+
+def _only_grows(seen: Seen, name: str) -> bool:
+    """Whether nothing in the loop takes elements out or gives the vector away."""
+    own = re.escape(name)
+    taken = rf"\b{own} ?(?:\. ?(?:clear|erase|pop_back|swap|resize|assign)\b|= ?[^=])|\bmove\( ?{own} ?\)"
+    return re.search(taken, seen.text_of()) is None
 
 
 def _begins_empty(seen: Seen, of: Cursor, name: str) -> bool:
