@@ -56,7 +56,7 @@ def test_few_long_calls_widen_the_interval() -> None:
         times = [200_000 if chance.random() < 1 / 2000 else 100 for _ in range(8000)]
         record = figures.estimate(timings(times), len(times), 0)
         hits += abs(record["mean_ns"] - (100 + 199_900 / 2000)) <= record["time_error_ns"] / len(times)
-    assert hits >= 180
+    assert hits >= 190
 
 
 def test_what_the_clock_takes_is_not_known_to_the_half() -> None:
