@@ -11,9 +11,9 @@ import heapwright
 import jsonschema
 import pytest
 from heapwright.cli import run_command
-from heapwright.explain import residency
 from heapwright.explain.brief import cut, shortened
 from heapwright.explain.brief_schema import as_text
+from heapwright.explain.telling_scan import most_free
 from heapwright.model.facts import Residency
 from test_explain import explained, made
 from written_traces import DELETE, NEW, MadeTrace
@@ -130,4 +130,4 @@ def scan(free: int, is_last: bool = False) -> Residency:
 )
 def test_an_end_that_frees_all_does_not_hide_what_was_kept_before(free: list[int], shown: int) -> None:
     moments = tuple(scan(number, index == len(free) - 1) for index, number in enumerate(free))
-    assert residency._most_free(moments) is moments[shown]
+    assert most_free(moments, lambda _: False) == shown

@@ -11,9 +11,10 @@ from heapwright.explain import residency, tables
 from heapwright.explain.cause_evidence import evidence_of
 from heapwright.explain.cause_kinds import NAMES, OTHERS, Kinds, kinds_at, raises_in_force
 from heapwright.explain.cause_words import WORTH_BYTES, WORTH_SHARE, findings, notes, remedies_in_words, title
-from heapwright.explain.idle_memory import lasted_ns
+from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns
 from heapwright.explain.question import Question
-from heapwright.explain.remedies import HELPS, KINDS, Case, Remedy, remedies
+from heapwright.explain.remedies import remedies
+from heapwright.explain.remedy import HELPS, KINDS, Case, Remedy
 from heapwright.explain.report import Answer, Report
 from heapwright.explain.separation import SEPARATES, Separation, separations
 from heapwright.explain.settings import thread_cache_bytes
@@ -23,8 +24,6 @@ from heapwright.model.sites import Site
 from heapwright.report import widgets
 from heapwright.report.columns import TEXT, WORD, Choice, Column, Table
 
-# Free for a smaller part of the run than this: it came free at the end, or in passing.
-_BRIEF_SHARE = 0.1
 # Memory beside the heap, more than half of all, is worth naming from here on.
 _WORTH_OTHERS_BYTES = 32 << 20
 
@@ -50,8 +49,7 @@ def _source(report: Report) -> _Source:
     facts = report.facts
     kinds = kinds_at(report, found.number)
     last = next((index for index, of in enumerate(facts.residency) if of.is_last), found.number)
-    others = sum(owner.anonymous_bytes for owner in facts.resident_owners if owner.scan == found.number)
-    lasted = lasted_ns(report, kinds, kinds.moment.resident_bytes - kinds.moment.other_bytes + others)
+    lasted = lasted_ns(report, kinds, found.number)
     why = _why_unknown(report)
     return _Source(
         report,
@@ -66,7 +64,10 @@ def _source(report: Report) -> _Source:
 
 
 def _why_unknown(report: Report) -> str:
-    if report.facts.completeness.dropped:
+    unseen = report.trace.metadata.unseen
+    if unseen:
+        return unseen[0]
+    if report.facts.completeness.dropped or report.facts.completeness.sequence_gaps:
         return "calls are missing from the recording, so blocks are"
     if residency.has_unseen_blocks(report):
         return "blocks from before the fork, or of a time that was not recorded, are not known"
@@ -75,7 +76,7 @@ def _why_unknown(report: Report) -> str:
 
 def _verdict(report: Report, kinds: Kinds, lasted: int) -> str:
     resident = kinds.moment.resident_bytes
-    is_brief = lasted < _BRIEF_SHARE * report.trace.end.time_ns
+    is_brief = lasted < BRIEF_SHARE * report.trace.end.time_ns
     if kinds.free_bytes >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief:
         return "fragmented"
     if kinds.bytes_of["rounding"] >= max(WORTH_BYTES, WORTH_SHARE * resident):
@@ -83,6 +84,11 @@ def _verdict(report: Report, kinds: Kinds, lasted: int) -> str:
     if kinds.bytes_of[OTHERS] >= max(_WORTH_OTHERS_BYTES, resident // 2):
         return "elsewhere"
     return "nothing"
+
+
+def keeps_free_memory(report: Report) -> bool:
+    """True where free memory is what there is to mend; by a setting, often."""
+    return _source(report).verdict == "fragmented"
 
 
 def _cause(source: _Source, _: Answer) -> str:
@@ -142,7 +148,8 @@ def _holders(source: _Source) -> list[tuple[Site, PartHolder]]:
 def _remedies(source: _Source) -> list[Remedy]:
     if source.kinds is None or source.verdict != "fragmented":
         return []
-    return remedies(Case(source.kinds, raises_in_force(source.report), source.sites))
+    peak = source.report.facts.peak.live_usable_bytes
+    return remedies(Case(source.kinds, raises_in_force(source.report), source.sites, peak))
 
 
 def _thread_caches(source: _Source, _: Answer) -> int:
@@ -197,6 +204,12 @@ QUESTION = Question(
     "Why it is resident",
     (
         Column("unknown_because", "text", about="Why the verdict is unknown; may be empty."),
+        Column(
+            "has_unseen_calls",
+            "flag",
+            value=lambda of, _: bool(of.report.trace.metadata.unseen),
+            about="Of a library that the recorder does not see: what its blocks hold is in no sum.",
+        ),
         Column(
             "allocator", "text", value=lambda of, _: of.kinds.allocator.name if of.kinds is not None else ""
         ),

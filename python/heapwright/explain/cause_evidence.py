@@ -27,12 +27,22 @@ def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> d
         else "on pages with a live block, and free runs below 64 KiB, which may lie in used slabs",
         "untrimmed": f"{units.size(kinds.end_bytes)} of it above the last block of the main heap",
         "kept": f"by {kinds.allocator.name}" if kinds.bytes_of["kept"] else "of other allocators",
-        "arenas": f"{units.counted(kinds.arenas, 'arena')} beside the main heap",
+        "arenas": f"{units.counted(kinds.arenas, 'arena')} beside the main heap"
+        + (f": {kinds.heaps} heaps of theirs" if kinds.heaps > kinds.arenas else ""),
         "threshold": f"{units.counted(len(raises), 'free')} raised the size from which blocks are mapped "
         f"apart, to {units.size(largest)}"
         if raises
+        else "a setting keeps blocks of 128 KiB and more from being mapped apart"
+        if kinds.bytes_of["threshold"]
         else "no free raised the size from which blocks are mapped apart",
         "huge_pages": f"{units.size(moment.huge_bytes)} are on huge pages",
         "rounding": "usable less requested, and the allocator's headers",
-        OTHERS: f"most: {owner}" if owner else "",
+        OTHERS: _of_others(kinds, owner),
     }
+
+
+def _of_others(kinds: Kinds, owner: str) -> str:
+    moment = kinds.moment
+    if moment.allocator_bytes - moment.huge_unused_bytes > moment.other_bytes:
+        return "most: the allocator's own, beside blocks, where no block was seen"
+    return f"most: {owner}" if owner else ""

@@ -11,7 +11,9 @@ whether huge pages hold them.
 from typing import NamedTuple
 
 from heapwright.explain.allocators import Allocator, allocator_of
+from heapwright.explain.arenas import arenas_at_most
 from heapwright.explain.report import Report
+from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD
 from heapwright.model.facts import HeapPart, PartHolder, PinSite, Residency, ThresholdRaise
 
 # So many sites at most are "a few" that hold a heap's end.
@@ -57,6 +59,7 @@ class Kinds(NamedTuple):
     bytes_of: dict[str, int]
     holding: Holding | None
     allocator: Allocator
+    most_arenas: int  # beside the main heap, as far as threads tell
 
     @property
     def free_bytes(self) -> int:
@@ -88,13 +91,26 @@ class Kinds(NamedTuple):
         return sum(part.free_page_bytes for part in self.parts if is_arena(self.allocator, part))
 
     @property
-    def arenas(self) -> int:
+    def heaps(self) -> int:
         """Heaps of the C library beside the main one, with blocks or free memory worth a word."""
         return sum(
             is_arena(self.allocator, part)
             and (part.blocks != 0 or part.free_page_bytes >= _WORTH_ARENA_BYTES)
             for part in self.parts
         )
+
+    @property
+    def arenas(self) -> int:
+        """Arenas of which these heaps are, at most: one has as many heaps as it needs."""
+        return min(self.heaps, self.most_arenas)
+
+    def shared_bytes(self, peak_bytes: int) -> int:
+        """What one heap for all threads would not keep, if blocks that stay held all the rest of it.
+
+        peak_bytes: usable, that were live at once: so large the one heap has been.
+        """
+        above = sum(_end_bytes(self, part) for part in self.parts)
+        return above + max(0, sum(part.resident_bytes for part in self.parts) - above - peak_bytes)
 
 
 def _end_bytes(kinds: Kinds, part: HeapPart) -> int:
@@ -124,19 +140,30 @@ def kinds_at(report: Report, scan: int) -> Kinds:
         short = sum(part.short_free_bytes for part in parts)
         bytes_of["scattered"] += short
         bytes_of["kept"] = moment.free_page_bytes - short
-        return Kinds(moment, parts, bytes_of, None, allocator)
-    if raises_in_force(report):
+        return Kinds(moment, parts, bytes_of, None, allocator, 0)
+    if raises_in_force(report) or has_high_mmap_threshold(allocator):
         bytes_of["threshold"] = sum(part.large_free_bytes for part in parts)
+    most_arenas = arenas_at_most(report, moment.time_ns, allocator.settings)
     rests = [_without_large(part, bytes_of["threshold"]) for part in parts]
     main = max(rests, default=0)
-    bytes_of["arenas"] = sum(rests) - main
-    holding = _holding(report, scan, parts[rests.index(main)]) if rests else None
+    in_arenas = [rest for rest, part in zip(rests, parts, strict=True) if is_arena(allocator, part)]
+    # The largest of so many arenas has at least its share, whichever heaps are its own.
+    largest = -(-sum(in_arenas) // max(1, most_arenas))
+    bytes_of["arenas"] = sum(rests) - max(main, largest)
+    # Which heap is the end of an arena with several is not known.
+    is_one = largest <= main
+    holding = _holding(report, scan, parts[rests.index(main)]) if rests and is_one else None
     if holding is not None:
         bytes_of["top"] = min(main, holding.free_bytes)
     bytes_of["untrimmed"] = moment.free_page_bytes - sum(
         bytes_of[of] for of in ("threshold", "arenas", "top")
     )
-    return Kinds(moment, parts, bytes_of, holding, allocator)
+    return Kinds(moment, parts, bytes_of, holding, allocator, most_arenas)
+
+
+def has_high_mmap_threshold(allocator: Allocator) -> bool:
+    """True where a setting keeps large blocks from being mapped apart."""
+    return (MMAP_THRESHOLD.number_in(allocator.settings) or 0) > FIRST_MMAP_THRESHOLD
 
 
 def _without_large(part: HeapPart, threshold_bytes: int) -> int:

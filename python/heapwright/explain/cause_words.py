@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from heapwright.explain.cause_kinds import LIVE, NAMES, OTHERS
+from heapwright.explain.remedy import TOGETHER
 from heapwright.explain.report import Answer, Finding, share
 from heapwright.report import units, widgets
 
@@ -33,7 +34,9 @@ def sentence(answer: Answer) -> str:
     resident = units.size(answer["resident_bytes"])
     by_kind = {row["kind"]: row["bytes"] for row in answer["kinds"]}
     live = units.size(by_kind[LIVE])
-    head = f"{resident} resident, {live} live"
+    head = f"{resident} resident at {units.duration(answer['time_ns'])}, {live} live"
+    if answer["has_unseen_calls"]:
+        return f"unknown: {head} of what was seen; {answer['unknown_because']}"
     free = units.size(answer["free_bytes"])
     match answer["verdict"]:
         case "unknown":
@@ -71,8 +74,15 @@ def _best(answer: Answer) -> str:
     helping = [one for one in answer["remedies"] if one["helps"] in ("yes", "partly")]
     if not helping:
         return "no setting gives it back"
-    best = next((one for one in helping if one["kind"] == _CURES.get(answer["cause"])), helping[0])
-    how = "if these had a heap of their own" if best["kind"] == "move" else f"by {best['what']}"
+    # A setting that keeps it is the cause itself.
+    wanted = ("unset", _CURES.get(answer["cause"]))
+    best = next((one for kind in wanted for one in helping if one["kind"] == kind), helping[0])
+    how = f"by {best['what']}"
+    if best["kind"] == "move":
+        how = f"with {best['what']}"
+        if answer["cause"] in ("top", "scattered"):
+            _, together, setting = str(best["what"]).partition(f", {TOGETHER} ")
+            how = f"if these had a heap of their own{together}{setting}"
     return f"at most {units.size(best['bytes'])} less {how}"
 
 
@@ -88,8 +98,11 @@ def remedies_in_words(answer: Answer) -> widgets.Pairs | None:
 
 def findings(answer: Answer) -> list[Finding]:
     if answer["verdict"] in ("fragmented", "unknown") and answer["kinds"]:
-        part = share(answer["free_bytes"], answer["resident_bytes"])
-        if answer["free_bytes"] >= WORTH_BYTES and part >= WORTH_SHARE:
+        asked = answer["free_bytes"]
+        if answer["has_unseen_calls"]:  # what is nobody's may be of blocks that were not seen
+            asked += next(row["bytes"] for row in answer["kinds"] if row["kind"] == OTHERS)
+        part = share(asked, answer["resident_bytes"])
+        if asked >= WORTH_BYTES and part >= WORTH_SHARE:
             return [Finding(_FIRST + part, sentence(answer))]
         return []
     if answer["verdict"] in ("rounding", "elsewhere"):
@@ -106,7 +119,7 @@ def notes(answer: Answer) -> list[str]:
     if not answer["kinds"]:
         return []
     lines = [
-        f"at {units.duration(answer['time_ns'])}, when most was free (about so for "
+        f"at {units.duration(answer['time_ns'])}, when most was free, teardown aside (about so for "
         f"{units.duration(answer['lasted_ns'])}); {answer['allocator']}",
         "the kinds add up to what is resident; what a remedy gives back is a bound, at most, at that moment",
     ]

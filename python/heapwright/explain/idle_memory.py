@@ -14,11 +14,15 @@ _SOON_NS = 1_000_000_000
 _SOON_SHARE = 0.1
 
 
-def lasted_ns(report: Report, kinds: Kinds, anonymous_bytes: int) -> int:
-    """For how long at least half as much as at the scan was free, by samples of the resident set; about.
+# Free for a smaller part of the run than this: it came free at the end, or in passing.
+BRIEF_SHARE = 0.1
 
-    anonymous_bytes: resident at the scan.
-    """
+
+def lasted_ns(report: Report, kinds: Kinds, scan: int) -> int:
+    """For how long at least half as much as at this scan was free, by samples of the resident set; about."""
+    owners = report.facts.resident_owners
+    of_others = sum(owner.anonymous_bytes for owner in owners if owner.scan == scan)
+    anonymous_bytes = kinds.moment.resident_bytes - kinds.moment.other_bytes + of_others
     samples, points, end_ns = report.trace.memory_samples, report.facts.timeline, report.trace.end.time_ns
     if not samples or not points:
         return 0

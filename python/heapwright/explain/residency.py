@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report
 from heapwright.explain.residency_at import asked_moment
 from heapwright.explain.tables import sites
+from heapwright.explain.telling_scan import free_bytes, telling_scan
 from heapwright.model.facts import PinSite, Residency
 from heapwright.model.sites import Site
 from heapwright.report import units
 from heapwright.report.columns import TEXT, WORD, Column, Table
 
 _PAGE_BYTES = 4096
-# So much of what is free makes one site its holder; so much of the most that is free counts as the most.
+# So much of what is free makes one site its holder.
 _MOST = 0.5
-_NEARLY_AS_MUCH = 0.9
 
 
 class Source(NamedTuple):
@@ -39,22 +39,8 @@ def source_of(report: Report) -> Source:
         shown, number, is_between = asked
         listed = tuple(sorted((*moments, shown), key=lambda of: of.time_ns)) if is_between else moments
         return Source(report, listed, shown, number, is_between)
-    most = _most_free(moments)
-    return Source(report, moments, most, moments.index(most) if most is not None else -1, False)
-
-
-def _most_free(moments: Sequence[Residency]) -> Residency | None:
-    """An end at which everything is freed does not hide what kept nearly as much before."""
-    most = max(moments, key=_free, default=None)
-    if most is None or not most.is_last:
-        return most
-    before = [moment for moment in moments if moment is not most]
-    earlier = max(before, key=_free, default=most)
-    return earlier if _free(earlier) >= _NEARLY_AS_MUCH * _free(most) else most
-
-
-def _free(moment: Residency) -> int:
-    return moment.partly_free_bytes + moment.free_page_bytes
+    number = telling_scan(report)
+    return Source(report, moments, moments[number] if number >= 0 else None, number, False)
 
 
 def has_unseen_blocks(report: Report) -> bool:
@@ -216,7 +202,9 @@ QUESTION = Question(
                 "ambiguous_bytes",
             )
         ),
-        Column("free_bytes", "bytes", value=lambda of, _: _free(of.shown) if of.shown is not None else 0),
+        Column(
+            "free_bytes", "bytes", value=lambda of, _: free_bytes(of.shown) if of.shown is not None else 0
+        ),
         Column(
             "has_unseen_blocks",
             "flag",

@@ -9,8 +9,9 @@ its own heap keeps the room of its largest size, with the survivors spread over 
 
 from typing import NamedTuple
 
-from heapwright.explain.cause_kinds import Kinds, pins_at
+from heapwright.explain.cause_kinds import Kinds, pins_at, raises_in_force
 from heapwright.explain.report import Report
+from heapwright.explain.settings import kept_at_end_bytes
 from heapwright.model.facts import PinSite
 from heapwright.model.sites import Site
 
@@ -23,7 +24,7 @@ class Separation(NamedTuple):
     """One site's blocks at a scan, and what a heap of their own would give back there.
 
     saves_most_bytes: with the survivors packed on pages of their own. saves_least_bytes: with all the
-    room that the site ever needed kept resident.
+    room that the site ever needed kept resident, and with kept_bytes at the end of the C library's heap.
     """
 
     blocks: int
@@ -38,16 +39,32 @@ class Separation(NamedTuple):
     saves_least_bytes: int
     saves_most_bytes: int
     separates: str
+    kept_bytes: int = 0  # of what would come free, by the trim threshold in force; of saves_least_bytes
 
 
 def separations(report: Report, kinds: Kinds, scan: int) -> list[tuple[Site, Separation]]:
     """Of the sites that pin or hold pages, most bytes first."""
+    keeps = 0
+    if kinds.allocator.family == "glibc":
+        raised = max((one.bytes for one in raises_in_force(report)), default=0)
+        keeps = kept_at_end_bytes(kinds.allocator.settings, raised) * (1 + kinds.arenas)
     found = [
-        (report.sites[pin.site], _of(report, pin, kinds.allocator.header_bytes))
+        (report.sites[pin.site], kept(_of(report, pin, kinds.allocator.header_bytes), keeps))
         for pin in pins_at(report, scan)
         if max(pin.pinned_bytes, pin.held_bytes) >= _PAGE_BYTES
     ]
     return found[: report.top]
+
+
+def kept(of: Separation, kept_bytes: int) -> Separation:
+    """Where what comes free lies at the heap's end, and so much stays there whatever is free.
+
+    What lies below other blocks takes malloc_trim, which looks at no threshold.
+    """
+    if of.held_bytes < of.pinned_bytes:
+        return of
+    stays = min(of.saves_least_bytes, kept_bytes)
+    return of._replace(saves_least_bytes=of.saves_least_bytes - stays, kept_bytes=stays)
 
 
 def _pages(size: float) -> int:

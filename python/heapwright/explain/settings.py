@@ -6,6 +6,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+_MOST_DIGITS = 20
+
 
 class Setting(NamedTuple):
     """variable: of the environment; "" = it is a tunable alone. tunable: of glibc.malloc.
@@ -30,6 +32,26 @@ class Setting(NamedTuple):
         """Of an allocator's settings; "" = not set."""
         return settings.get(self.variable, "") or settings.get(self.tunable, "")
 
+    def number_in(self, settings: Mapping[str, str]) -> int | None:
+        """Of an allocator's settings, as the C library reads it; None = not set, or no number.
+
+        >>> TRIM_THRESHOLD.number_in({"trim_threshold": "0x100"})
+        256
+        """
+        value = self.value_in(settings)
+        if value.isdecimal() and len(value) < _MOST_DIGITS:
+            return int(value)
+        try:
+            return int(value, 16) if value.lower().startswith("0x") and len(value) < _MOST_DIGITS else None
+        except ValueError:
+            return None
+
+    def set_in(self, settings: Mapping[str, str]) -> str:
+        """NAME=VALUE as it was set; "" = not set."""
+        if self.variable in settings:
+            return f"{self.variable}={settings[self.variable]}"
+        return f"glibc.malloc.{self.tunable}={settings[self.tunable]}" if self.tunable in settings else ""
+
 
 ARENA_MAX = Setting("MALLOC_ARENA_MAX", "arena_max", "threads would then wait for one lock")
 MMAP_THRESHOLD = Setting(
@@ -49,9 +71,23 @@ FIXES_THRESHOLD = (MMAP_THRESHOLD, TRIM_THRESHOLD, TOP_PAD, MMAP_MAX)
 
 # As the C library begins.
 FIRST_MMAP_THRESHOLD = 128 << 10
+FIRST_TRIM_THRESHOLD = FIRST_TOP_PAD = 128 << 10
 HIGHEST_MMAP_THRESHOLD = 32 << 20  # as far as it rises by itself
 _THREAD_CACHE_COUNT, _THREAD_CACHE_MAX = 7, 1032
 _SMALLEST_USABLE, _STEP = 24, 16
+
+
+def kept_at_end_bytes(settings: Mapping[str, str], raised_bytes: int) -> int:
+    """What the C library keeps at the end of a heap beyond what it would by itself.
+
+    raised_bytes: to which the freed blocks raised the mmap threshold; the trim threshold is then twice that.
+
+    >>> kept_at_end_bytes({}, 0), kept_at_end_bytes({}, 1 << 20), kept_at_end_bytes({"top_pad": "1131072"}, 0)
+    (0, 2097152, 1000000)
+    """
+    trim = TRIM_THRESHOLD.number_in(settings)
+    trim = 2 * raised_bytes if trim is None else max(0, trim - FIRST_TRIM_THRESHOLD)
+    return trim + max(0, (TOP_PAD.number_in(settings) or 0) - FIRST_TOP_PAD)
 
 
 def thread_cache_bytes(settings: Mapping[str, str]) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from heapwright.explain import replayed, site_names
+from heapwright.explain import cause, replayed, site_names
 from heapwright.explain.advice import (
     arena,
     arena_count,
@@ -86,6 +86,7 @@ class _Source:
             proposal for proposal in found if self.of.is_worth(proposal.advice.time_ns, proposal.advice.bytes)
         ]
         self.proposals = _one_a_site(worth)[: report.top]
+        self.keeps_free_memory = cause.keeps_free_memory(report) if not self.proposals else False
         self.below = next((proposal for proposal in found if proposal not in worth), None)
 
 
@@ -214,6 +215,11 @@ QUESTION = Question(
             about="The run: lives of the threads that make the calls, less the recorder's time.",
         ),
         Column("peak_bytes", "bytes", value="of.peak_bytes", about="Usable."),
+        Column(
+            "keeps_free_memory",
+            "flag",
+            about="No advice, but free memory stays resident: the question cause says what helps.",
+        ),
         Column(
             "allocator_share",
             "share",

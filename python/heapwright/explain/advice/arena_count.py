@@ -25,10 +25,12 @@ def _find(of: Evidence) -> Iterator[Advice]:
     number, moment = of.scan_with_most_free
     kinds = kinds_at(of.report, number)
     gain = kinds.arena_free_bytes if kinds.bytes_of["arenas"] else 0
-    is_set = bool(ARENA_MAX.value_in(kinds.allocator.settings))
-    if is_set or kinds.arenas < _LEAST_ARENAS or gain < max(1, _LEAST_SHARE * kinds.free_bytes):
+    is_set = ARENA_MAX.number_in(kinds.allocator.settings) == 1
+    # What is live at once needs as much room in one heap, and blocks that stay hold it there as well.
+    sure = min(gain, kinds.shared_bytes(of.facts.peak.live_usable_bytes))
+    if is_set or kinds.arenas < _LEAST_ARENAS or sure < max(1, _LEAST_SHARE * kinds.free_bytes):
         return
-    lasted = lasted_ns(of.report, kinds, moment.resident_bytes - moment.other_bytes)
+    lasted = lasted_ns(of.report, kinds, number)
     sites = _sites(of, number)
     if not sites or lasted < _LEAST_LASTED * of.report.trace.end.time_ns:
         return

@@ -54,6 +54,8 @@ def nothing(answer: Answer) -> str:
         text = f"no advice, though {took}: no rule knows a part or a setting against it"
     else:
         text = "nothing worth fixing by a part or a setting"
+        if answer["keeps_free_memory"]:
+            text = "no advice on the calls, though free memory stays"
         text += f": {took}" if answer["durations_recorded"] else ""
     below = answer["largest_below"]
     if below["rule"]:

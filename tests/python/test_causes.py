@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""What is said of resident memory: scans and heaps worked out by hand, and what would help there.
+
+What the settings and heaps of their own gave back in real programs stands beside each case.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from heapwright.explain import cause, cause_words
+from heapwright.explain.advice import words
+from heapwright.explain.allocators import Allocator
+from heapwright.explain.arenas import arenas_at_most
+from heapwright.explain.cause_kinds import NAMES, Kinds, kinds_at
+from heapwright.explain.remedies import remedies
+from heapwright.explain.remedy import Case, Remedy
+from heapwright.explain.separation import Separation, kept
+from heapwright.explain.telling_scan import most_free
+from heapwright.model.facts import ByThread, HeapPart, Residency, ThresholdRaise
+from heapwright.model.sites import Site
+from heapwright.model.symbols import Location
+
+MEBIBYTE = 1 << 20
+ARENA = 0x7F0004000000
+HEAP_BYTES = 64 * MEBIBYTE
+MAIN_HEAP = 0x10001000
+
+
+def zeros(of: Any, **fields: Any) -> Any:
+    return of(*([0] * len(of._fields)))._replace(**fields)
+
+
+def part(address: int, free: int, above: int = 0, blocks: int = 1) -> HeapPart:
+    found: HeapPart = zeros(
+        HeapPart,
+        address=address,
+        blocks=blocks,
+        resident_bytes=free,
+        free_page_bytes=free,
+        above_last_bytes=above,
+    )
+    return found
+
+
+def case(
+    settings: dict[str, str],
+    *parts: HeapPart,
+    family: str = "glibc",
+    peak: int = 0,
+    arenas_at_most: int = 9,
+    sites: tuple[Any, ...] = (),
+    **of: int,
+) -> Case:
+    kinds = Kinds(
+        zeros(Residency), parts, {**dict.fromkeys(NAMES, 0), **of}, None,
+        Allocator(family, family, 8, settings), arenas_at_most,
+    )  # fmt: skip
+    return Case(kinds, (), sites, peak)
+
+
+def remedy(of: Case, *kinds: str) -> Remedy:
+    return next(one for one in remedies(of) if one.kind in kinds)
+
+
+def separation(held: int, pinned: int = 0) -> Separation:
+    found: Separation = zeros(
+        Separation, held_bytes=held, pinned_bytes=pinned, saves_least_bytes=held, saves_most_bytes=held,
+        separates="yes",
+    )  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        # A program that builds 192 MiB and frees them has 1 MiB without the setting.
+        ({"MALLOC_TRIM_THRESHOLD_": "2000000000"}, "unsetting MALLOC_TRIM_THRESHOLD_=2000000000"),
+        ({"trim_threshold": "0x77359400"}, "unsetting glibc.malloc.trim_threshold=0x77359400"),
+        ({"MALLOC_TOP_PAD_": "400000000"}, "unsetting MALLOC_TOP_PAD_=400000000"),
+    ],
+)
+def test_a_setting_that_keeps_the_end_of_the_heap_is_the_cause(settings: dict[str, str], what: str) -> None:
+    free = 192 * MEBIBYTE
+    of = case(settings, part(MAIN_HEAP, free, free), untrimmed=free)
+    found = remedy(of, "unset", "end")
+    assert (found.kind, found.what, found.helps, found.bytes) == ("unset", what, "yes", free)
+    answer = {"cause": "untrimmed", "remedies": [one._asdict() for one in remedies(of)]}
+    assert cause_words._best(answer) == f"at most 192 MiB less by {what}"
+
+
+@pytest.mark.parametrize("value", ["131072", "65536", "much"])
+def test_a_small_threshold_is_set_already(value: str) -> None:
+    free = 192 * MEBIBYTE
+    of = case({"MALLOC_TRIM_THRESHOLD_": value}, part(MAIN_HEAP, free, free), untrimmed=free)
+    assert remedy(of, "end").helps == "set already"
+
+
+def test_another_value_of_a_setting_is_not_the_one_that_is_advised() -> None:
+    found = remedy(case({"MALLOC_ARENA_MAX": "64"}, *two_arenas(), peak=10, arenas=FREE), "arenas")
+    assert (found.helps, found.bytes) == ("yes", 2 * FREE)
+    assert "now MALLOC_ARENA_MAX=64; 2 further arenas" in found.why
+    found = remedy(case({"arena_max": "1"}, *two_arenas(), arenas=FREE), "arenas")
+    assert found.helps == "set already" and found.why.startswith("glibc.malloc.arena_max=1; ")
+
+
+FREE = 20 * MEBIBYTE
+
+
+def two_arenas() -> list[HeapPart]:
+    return [part(ARENA + number * HEAP_BYTES, FREE) for number in range(2)]
+
+
+def test_arenas_that_were_full_at_the_same_time_need_as_much_in_one_heap() -> None:
+    """Six threads with 20 MiB each, one survivor in each: MALLOC_ARENA_MAX=1 gave back nothing."""
+    own = separation(2 * FREE)
+    site = Site(0, (Location("work", "", 0, False, ""),), 0)
+    of = case({}, *two_arenas(), peak=2 * FREE, arenas=FREE, top=FREE, sites=((site, own),))
+    found = remedy(of, "arenas")
+    assert (found.helps, found.bytes) == ("unknown", 2 * FREE)
+    assert remedies(of)[0].kind in ("move", "trim")
+    # Above the last block nothing holds it, in one heap as well.
+    above = [one._replace(above_last_bytes=FREE) for one in two_arenas()]
+    assert remedy(case({}, *above, peak=2 * FREE, arenas=FREE, top=FREE), "arenas").helps == "yes"
+
+
+def test_the_heaps_of_one_arena_are_not_arenas() -> None:
+    """One thread, four heaps: MALLOC_ARENA_MAX=1 gave back 46 kB of 193 MiB."""
+    parts = [part(ARENA + number * HEAP_BYTES, FREE) for number in range(4)]
+    of = case({}, *parts, peak=4 * FREE, arenas_at_most=1, untrimmed=4 * FREE)
+    assert (of.kinds.heaps, of.kinds.arenas) == (4, 1)
+    assert remedy(of, "arenas").helps == "no"
+    assert "1 further arena of 4 heaps" in remedy(of, "arenas").why
+
+
+def report_of(
+    threads: list[tuple[int, int, int]], parts: list[HeapPart], reasons: tuple[str, ...] = ()
+) -> Any:
+    """threads: first and last time in ms, 0 = lives; allocations. The first is the main thread."""
+    ms = 1_000_000
+    trace = SimpleNamespace(
+        metadata=SimpleNamespace(
+            process_id=100, is_fork_child=False, allocator="glibc 2.36", condition_values={}
+        ),
+        coverage=SimpleNamespace(is_whole_run=True),
+        threads=[
+            SimpleNamespace(index=index, thread_id=100 + index, first_ns=first * ms, exit_ns=last * ms)
+            for index, (first, last, _) in enumerate(threads)
+        ],
+    )
+    free = sum(one.free_page_bytes for one in parts)
+    facts = SimpleNamespace(
+        threads=[zeros(ByThread, allocations=calls) for _, _, calls in threads],
+        completeness=SimpleNamespace(reasons=reasons, dropped=0, sequence_gaps=0),
+        residency=[zeros(Residency, time_ns=1000 * ms, free_page_bytes=free, resident_bytes=free)],
+        heap_parts=parts, part_holders=[], pins=[], threshold_raises=(),
+    )  # fmt: skip
+    return SimpleNamespace(trace=trace, facts=facts)
+
+
+@pytest.mark.parametrize(
+    ("threads", "most"),
+    [
+        ([(0, 0, 5), (1, 0, 5)], 1),
+        ([(0, 0, 5), (1, 0, 5), (2, 0, 0)], 1),  # it allocated nothing
+        ([(0, 0, 5), (1, 0, 5), (2, 0, 5), (3, 0, 5)], 3),
+        ([(0, 0, 5), (1, 100, 5), (200, 300, 5), (400, 0, 5)], 1),  # one after the other
+        ([(0, 0, 5), (1, 100, 5), (99, 300, 5)], 2),
+        ([(0, 0, 5), (1, 0, 5), (2000, 0, 5)], 1),  # after the scan
+    ],
+)
+def test_there_are_as_many_arenas_as_threads_that_allocated_at_once(
+    threads: list[tuple[int, int, int]], most: int
+) -> None:
+    report = report_of(threads, [])
+    assert arenas_at_most(report, 1_000_000_000, {}) == most
+    assert arenas_at_most(report, 1_000_000_000, {"MALLOC_ARENA_MAX": "2"}) == 1
+    assert arenas_at_most(report_of(threads, [], ("cut",)), 1_000_000_000, {}) > 1000, "not known"
+
+
+def test_of_one_arena_nothing_lies_in_further_ones() -> None:
+    parts = [part(ARENA + number * HEAP_BYTES, FREE) for number in range(4)]
+    one = kinds_at(report_of([(0, 0, 1), (1, 0, 9)], parts), 0)
+    assert (one.bytes_of["arenas"], one.bytes_of["untrimmed"]) == (0, 4 * FREE)
+    two = kinds_at(report_of([(0, 0, 1), (1, 0, 9), (1, 0, 9)], parts), 0)
+    assert two.bytes_of["arenas"] == 2 * FREE, "at most: one of the two arenas has half of it or more"
+    four = kinds_at(report_of([(0, 0, 1)] + 4 * [(1, 0, 9)], parts), 0)
+    assert four.bytes_of["arenas"] == 3 * FREE
+
+
+def test_what_a_raised_trim_threshold_keeps_is_no_sure_gain() -> None:
+    """A freed block of 31 MiB, then 48 MiB below 100 survivors: without these 0 are given back."""
+    held = 48 * MEBIBYTE
+    own = kept(separation(held), 62 * MEBIBYTE)
+    assert (own.saves_least_bytes, own.kept_bytes) == (0, held)
+    site = Site(0, (Location("session", "", 0, False, ""),), 0)
+    of = case({}, part(MAIN_HEAP, held), sites=((site, own),), top=held)
+    of = of._replace(raises=(ThresholdRaise(0, 31 * MEBIBYTE, 0),))
+    found = remedy(of, "move")
+    assert found.what.endswith(", together with MALLOC_TRIM_THRESHOLD_=131072")
+    assert "with one of the two alone 0 B" in found.why
+    assert all(one.kind != "end" for one in remedies(of)), "it is half of that remedy, not no help"
+    answer = {"cause": "top", "remedies": [one._asdict() for one in remedies(of)]}
+    assert cause_words._best(answer).endswith("of their own, together with MALLOC_TRIM_THRESHOLD_=131072")
+    # Below other blocks malloc_trim is needed, which looks at no threshold.
+    assert kept(separation(held, held + 1), 62 * MEBIBYTE).saves_least_bytes == held
+    assert kept(separation(held), 320 << 10).saves_least_bytes == held - (320 << 10)
+
+
+@pytest.mark.parametrize(
+    ("conf", "helps"),
+    [
+        ("narenas:2", "yes"),  # adding the two gave back 195 of 203 MiB
+        ("dirty_decay_ms:-1", "yes"),
+        ("dirty_decay_ms:0", "yes"),
+        ("narenas:2,dirty_decay_ms:0,muzzy_decay_ms:0", "set already"),
+    ],
+)
+def test_of_jemallocs_options_those_count_that_are_advised(conf: str, helps: str) -> None:
+    of = case({"MALLOC_CONF": conf}, part(MAIN_HEAP, FREE), family="jemalloc", kept=FREE)
+    found = remedy(of, "decay")
+    assert found.helps == helps
+    assert ("now dirty_decay_ms=-1" in found.why) == (conf == "dirty_decay_ms:-1")
+
+
+def test_the_teardown_does_not_stand_for_the_run() -> None:
+    lived = zeros(Residency, resident_bytes=130 * MEBIBYTE)
+    end = zeros(Residency, resident_bytes=2 * MEBIBYTE, free_page_bytes=2560, is_last=1)
+    assert most_free((lived, end), lambda _: True) == 0
+    assert most_free((lived, end), lambda _: False) == 1, "free for long: it is no teardown"
+    assert most_free((end,), lambda _: True) == 0
+    assert most_free((), lambda _: True) == -1
+
+
+def test_calls_that_are_not_seen_make_the_verdict_unknown() -> None:
+    unseen = ("1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen",)
+    report: Any = report_of([], [])
+    report.trace.metadata.unseen = unseen
+    assert cause._why_unknown(report) == unseen[0]
+    report.trace.metadata.unseen = ()
+    assert cause._why_unknown(report) == ""
+    answer = {
+        "kinds": [{"kind": "live", "bytes": 9}, {"kind": "others", "bytes": 118 * MEBIBYTE}],
+        "verdict": "unknown", "has_unseen_calls": True, "unknown_because": unseen[0],
+        "resident_bytes": 127 * MEBIBYTE, "free_bytes": 7168, "time_ns": 601_000_000,
+    }  # fmt: skip
+    (found,) = cause_words.findings(answer)
+    assert found.text == f"unknown: 127 MiB resident at 601 ms, 9 B live of what was seen; {unseen[0]}"
+
+
+def test_where_free_memory_stays_it_is_not_said_that_nothing_is_worth_fixing() -> None:
+    answer = {"allocator_share": 0.01, "durations_recorded": True, "largest_below": {"rule": ""}}
+    assert words.nothing({**answer, "keeps_free_memory": False}).startswith("nothing worth fixing")
+    text = words.nothing({**answer, "keeps_free_memory": True})
+    assert text.startswith("no advice on the calls, though free memory stays: all heap calls took 1.0 %")
