@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: one question, most of it its columns
 """Why is so much memory resident, and what would help?"""
 
 from __future__ import annotations

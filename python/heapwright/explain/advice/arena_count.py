@@ -14,6 +14,7 @@ from heapwright.explain.settings import ARENA_MAX
 from heapwright.report import units
 
 _LEAST_ARENAS = 2
+_FEW_ARENAS = 2  # as many as are advised
 _LEAST_SHARE = 0.25  # of what the heap keeps free
 _LEAST_LASTED = 0.1  # of the run
 _MOST_SITES = 5
@@ -25,7 +26,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
     number, moment = of.scan_with_most_free
     kinds = kinds_at(of.report, number)
     gain = kinds.arena_free_bytes if kinds.bytes_of["arenas"] else 0
-    is_set = ARENA_MAX.number_in(kinds.allocator.settings) == 1
+    is_set = (ARENA_MAX.number_in(kinds.allocator.settings) or _FEW_ARENAS + 1) <= _FEW_ARENAS
     # What is live at once needs as much room in one heap, and blocks that stay hold it there as well.
     sure = min(gain, kinds.shared_bytes(of.facts.peak.live_usable_bytes))
     if is_set or kinds.arenas < _LEAST_ARENAS or sure < max(1, _LEAST_SHARE * kinds.free_bytes):
