@@ -3,7 +3,7 @@
 
 from heapwright.model import SiteFacts
 
-# A block in a heap is usable up to the next 16 bytes; one with a mapping of its own, to the end of its last page.
+# A block in a heap is usable up to the next 16 bytes; one with a mapping of its own to its last page's end.
 _MOST_ROUNDING_BYTES = 64
 
 
