@@ -68,6 +68,35 @@ int main(void) {
 """
 
 
+PINNED_BESIDE_MUCH = """
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *temporaries[4000], *sessions[4000];
+__attribute__((noinline)) void *session(void) { return memset(malloc(200), 1, 200); }
+int main(void) {
+  void *table = memset(malloc(60 << 20), 1, 60 << 20);
+  for (int i = 0; i < 4000; i++) {
+    temporaries[i] = memset(malloc(3872), 1, 3872);
+    sessions[i] = session();
+  }
+  for (int i = 0; i < 4000; i++) free(temporaries[i]);
+  usleep(600000);
+  return table == 0;
+}
+"""
+
+
+def test_what_is_surely_advised_is_not_nothing(record: Record, tmp_path: Path) -> None:
+    (tmp_path / "pinned.c").write_text(PINNED_BESIDE_MUCH)
+    subprocess.run(["cc", "-O1", "-o", tmp_path / "pinned", tmp_path / "pinned.c"], check=True, timeout=60)
+    answer = cause_in(record(tmp_path / "pinned").trace().path)
+    assert 0.15 < answer["free_bytes"] / answer["resident_bytes"] < 0.25
+    assert (answer["verdict"], answer["cause"]) == ("fragmented", "scattered")
+    assert answer["sites"][0]["function"] == "session"
+    assert answer["findings"] and "nothing to fix" not in answer["findings"][0]
+
+
 @pytest.mark.parametrize(
     ("setting", "count"), [({}, 7), ({"GLIBC_TUNABLES": "glibc.malloc.tcache_count=3"}, 3)]
 )

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from heapwright.explain import residency, tables
+from heapwright.explain.advice import private_heap
 from heapwright.explain.cause_evidence import evidence_of
 from heapwright.explain.cause_kinds import NAMES, OTHERS, Kinds, kinds_at, raises_in_force
 from heapwright.explain.cause_words import WORTH_BYTES, WORTH_SHARE, findings, notes, remedies_in_words, title
@@ -78,7 +79,8 @@ def _why_unknown(report: Report) -> str:
 def _verdict(report: Report, kinds: Kinds, lasted: int) -> str:
     resident = kinds.moment.resident_bytes
     is_brief = lasted < BRIEF_SHARE * report.trace.end.time_ns
-    if kinds.free_bytes >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief:
+    is_worth = kinds.free_bytes >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief
+    if is_worth or private_heap.is_sure(report):
         return "fragmented"
     if kinds.bytes_of["rounding"] >= max(WORTH_BYTES, WORTH_SHARE * resident):
         return "rounding"

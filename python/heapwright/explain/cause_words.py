@@ -66,7 +66,8 @@ def _of_cause(answer: Answer, by_kind: dict[str, int]) -> str:
         return f"{size} of it held by {blocks} from {holders[-1]['name']}{more}"
     if cause == "scattered" and answer["sites"]:
         site = answer["sites"][0]
-        return f"{size} of it beside live blocks, {units.size(site['pinned_bytes'])} by {site['name']} alone"
+        alone = units.size(min(site["pinned_bytes"], by_kind[cause]))  # headers lie on its pages as well
+        return f"{size} of it beside live blocks, {alone} by {site['name']} alone"
     return f"{size} of it {NAMES[cause]}"
 
 
@@ -102,7 +103,8 @@ def findings(answer: Answer) -> list[Finding]:
         if answer["has_unseen_calls"]:  # what is nobody's may be of blocks that were not seen
             asked += next(row["bytes"] for row in answer["kinds"] if row["kind"] == OTHERS)
         part = share(asked, answer["resident_bytes"])
-        if asked >= WORTH_BYTES and part >= WORTH_SHARE:
+        is_much = asked >= WORTH_BYTES and part >= WORTH_SHARE
+        if is_much or answer["verdict"] == "fragmented":
             return [Finding(_FIRST + part, sentence(answer))]
         return []
     if answer["verdict"] in ("rounding", "elsewhere"):

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
+from heapwright.explain.cause_kinds import kinds_at
+from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns
+from heapwright.explain.report import Report
 from heapwright.report import units
 
 _MOST_FREED = 0.25  # of the site's blocks: above it, the site does not tell what stays from what goes
@@ -15,12 +18,15 @@ _LEAST_BLOCKS = 16
 
 
 def _find(of: Evidence) -> Iterator[Advice]:
-    scan = of.scan_with_most_free
-    for pin in of.facts.pins if scan is not None else ():
-        number, moment = scan or (0, None)
+    if of.scan_with_most_free is None:
+        return
+    number, moment = of.scan_with_most_free
+    lasted = lasted_ns(of.report, kinds_at(of.report, number), number)
+    brief = lasted < BRIEF_SHARE * of.report.trace.end.time_ns
+    free_bytes = moment.partly_free_bytes + moment.free_page_bytes
+    for pin in of.facts.pins:
         facts = of.site(pin.site)
         freed = facts.freed / max(1, facts.allocations)
-        free_bytes = moment.partly_free_bytes + moment.free_page_bytes if moment is not None else 0
         # A block or two at the heap's top are chance: a buffer of stdio's, a table that just grew.
         if pin.blocks < _LEAST_BLOCKS:
             continue
@@ -37,11 +43,20 @@ def _find(of: Evidence) -> Iterator[Advice]:
                 f"{units.percent(freed)} of all that it made were freed",
             ),
             "what is free there, if nothing else came to lie there",
-            HIGH if freed <= _FEW_FREED else MEDIUM,
-            "the site tells what stays from what goes; pages are looked at one by one",
+            HIGH if freed <= _FEW_FREED and not brief else MEDIUM,
+            "the site tells what stays from what goes; pages are looked at one by one"
+            + (f"; but it was free for {units.duration(lasted)} alone" if brief else ""),
             0,
             held,
         )
+
+
+def is_sure(report: Report) -> bool:
+    """Whether it is advised with high confidence, for more than the floor."""
+    of = Evidence(report)
+    return not of.is_sampled and any(
+        one.confidence == HIGH and of.is_worth(0, one.bytes) for one in _find(of)
+    )
 
 
 RULE = Rule(
