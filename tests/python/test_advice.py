@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace as Made
 from typing import Any
 
 import pytest
-from heapwright.explain.advice import RULES
+from heapwright.explain.advice import RULES, heap_steps, small_vector, words
 from test_explain import check, explained, made, printed
 from written_traces import DELETE, FREE, MALLOC, NEW, MadeTrace
 
@@ -144,3 +145,27 @@ def test_blocks_cost_a_mapping_where_they_have_one(
         trace.meta("allocator", "glibc 2.36").meta("condition", condition.replace("=", "\t")), tmp_path
     )
     assert ("setting" in [row["rule"] for row in answer["advice"]]) == is_told, answer["advice"]
+
+
+def test_room_in_a_vector_is_no_more_than_was_asked_for_and_gains_no_more_than_its_calls() -> None:
+    sizes, site = Made(min_bytes=4, max_bytes=128), Made(allocations=300)
+    of: Any = Made(
+        site=lambda _: site,
+        sizes=lambda _: sizes,
+        sizes_in_words=lambda _: "",
+        time_of=lambda _: 30_000,
+        copy_ns=lambda _: 300_000,
+    )
+    advice = small_vector._advice(of, 0, 100, 0.9, 136)
+    assert "never needed more than 128 B" in advice.pattern
+    assert advice.change_bytes == 128
+    assert advice.time_ns == int(30_000 * (1 - 100 * (1 - 0.9) / 300))
+
+
+def test_page_faults_stay_when_a_heap_grows_in_larger_steps() -> None:
+    facts = Made(totals=Made(allocator_ns=281), kernel=Made(fault_ns=121))
+    of: Any = Made(facts=facts)
+    assert heap_steps._least_fault_ns(of, 275) == 115  # 6 may be of other calls
+    assert heap_steps._least_fault_ns(of, 100) == 0
+    row = {"gain_ns": 160, "time_share": 0.5, "gain_bytes": 0, "gain_is_least": True}
+    assert words.gain(row) == "at most 160 ns (50.0 % of the run) of these calls, elsewhere unknown"

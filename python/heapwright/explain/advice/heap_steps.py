@@ -28,6 +28,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
         return
     in_arenas = sum(row.arena_calls for row in growths)
     shrinks = (calls - in_arenas) * _STEP_BYTES >= _TIMES_OVER * max(of.peak_bytes, 1)
+    stays_ns = 0 if shrinks else _least_fault_ns(of, time_ns)
     yield Advice(
         tuple(sites[:_MOST_SITES]),
         f"{units.count(calls)} calls made the heap larger, {units.duration(time_ns / calls)} each",
@@ -38,12 +39,22 @@ def _find(of: Evidence) -> Iterator[Advice]:
             if shrinks
             else "the main heap did not grow by more than it ever held",
         ),
-        "the calls that made the heap larger; what first touches of the new pages and the frees that made it "
-        "smaller take comes on top, and can be more",
+        "the calls that made the heap larger; "
+        + (
+            "first touches of the new pages and the frees that made it smaller may go as well"
+            if shrinks
+            else f"{units.duration(stays_ns)} of page faults in them, which stay, are left out"
+        ),
         HIGH if shrinks or 2 * in_arenas > calls else MEDIUM,
         "the kernel's records show each growth",
-        time_ns,
+        time_ns - stays_ns,
     )
+
+
+def _least_fault_ns(of: Evidence, time_ns: int) -> int:
+    """Of the page faults within heap calls, what is surely in those that took this time."""
+    others_ns = max(0, of.facts.totals.allocator_ns - time_ns)
+    return min(time_ns, max(0, of.facts.kernel.fault_ns - others_ns))
 
 
 _ACTION = (

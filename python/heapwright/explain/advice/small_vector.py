@@ -34,7 +34,8 @@ def _find(of: Evidence) -> Iterator[Advice]:
 
 def _advice(of: Evidence, site: int, vectors: int, fitting: float, room: int) -> Advice:
     facts, least = of.site(site), max(1, of.sizes(site).min_bytes)
-    room = max(least, room - room % least)  # a percentile is right within 6.25 %
+    room = min(room, of.sizes(site).max_bytes)  # a percentile is right within 6.25 %
+    room = max(least, room - room % least)
     grew = facts.allocations > vectors
     if grew:
         elements = f"N = {room // least}, if the smallest request ({units.size(least)}) is one element"
@@ -48,10 +49,10 @@ def _advice(of: Evidence, site: int, vectors: int, fitting: float, room: int) ->
         f"{units.percent(fitting)} "
         f"of them never needed more than {units.size(room)}",
         (elements, f"sizes asked for: {of.sizes_in_words(site)}"),
-        "the calls of this site and the frees that room inside makes needless, and the copying as they grow",
+        "the calls of this site and the frees that room inside makes needless",
         HIGH if fitting >= _MOST else MEDIUM,
         "the blocks are std::vector's, as its functions above the allocator say",
-        int(of.time_of(site) * saved) + of.copy_ns(site),
+        int(of.time_of(site) * saved),
         change_bytes=room,
     )
 

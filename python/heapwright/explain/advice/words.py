@@ -13,7 +13,7 @@ _MUCH = 0.1  # of the time
 
 
 def gain(row: Answer) -> str:
-    """The bound in a few words; of a rule that sees a part of the gain, that part."""
+    """The bound in a few words; of a rule that sees a part of the gain, the bound of that part."""
     gains = []
     if row["gain_ns"]:
         gains.append(f"{units.duration(row['gain_ns'])} ({units.percent(row['time_share'])} of the run)")
@@ -23,7 +23,7 @@ def gain(row: Answer) -> str:
             size = estimates.shown(row, "gain_bytes", units.size)
         gains.append(f"{size} ({units.percent(row['bytes_share'])} of the peak)")
     text = " and ".join(gains)
-    return f"{text} or more" if row["gain_is_least"] else f"at most {text}"
+    return f"at most {text}{' of these calls, elsewhere unknown' if row['gain_is_least'] else ''}"
 
 
 def measured(row: Answer) -> str:
@@ -70,7 +70,7 @@ def show(answer: Answer) -> widgets.RenderableType:
     shown: set[str] = set()
     for number, row in enumerate(answer["advice"], 1):
         bound = "A bound on the calls, not a measurement" if row["gain_ns"] else "A bound"
-        bound = "A part of the gain, not a measurement" if row["gain_is_least"] else bound
+        bound = "A bound on these calls alone, not a measurement" if row["gain_is_least"] else bound
         title = widgets.Text(f"{number}. {row['name']}", style="bold")
         rows = [
             ("seen", "; ".join((row["pattern"], *row["evidence"]))),
