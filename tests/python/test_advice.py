@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from heapwright.explain.advice import RULES, heap_steps, small_vector, words
+from heapwright.explain.advice.evidence import Evidence
 from test_explain import check, explained, made, printed
 from written_traces import DELETE, FREE, MALLOC, NEW, MadeTrace
 
@@ -169,3 +170,11 @@ def test_page_faults_stay_when_a_heap_grows_in_larger_steps() -> None:
     assert heap_steps._least_fault_ns(of, 100) == 0
     row = {"gain_ns": 160, "time_share": 0.5, "gain_bytes": 0, "gain_is_least": True}
     assert words.gain(row) == "at most 160 ns (50.0 % of the run) of these calls, elsewhere unknown"
+
+
+def test_resident_bytes_have_their_floor_in_what_is_resident() -> None:
+    of = Evidence.__new__(Evidence)
+    scan: Any = (0, Made(resident_bytes=100 << 20))
+    of.scan_with_most_free = scan
+    assert not of.is_worth_resident((5 << 20) - 1)
+    assert of.is_worth_resident(5 << 20)

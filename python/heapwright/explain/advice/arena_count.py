@@ -33,7 +33,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
         return
     lasted = lasted_ns(of.report, kinds, number)
     sites = _sites(of, number)
-    if not sites or lasted < _LEAST_LASTED * of.report.trace.end.time_ns:
+    if not sites or not of.is_worth_resident(gain) or lasted < _LEAST_LASTED * of.report.trace.end.time_ns:
         return
     yield Advice(
         sites,

@@ -135,6 +135,11 @@ class Evidence:
         is_long = time_ns >= max(LEAST_TIME_NS, LEAST_TIME_SHARE * self.time_ns)
         return is_long or count_bytes >= max(LEAST_BYTES, LEAST_BYTES_SHARE * self.peak_bytes)
 
+    def is_worth_resident(self, count_bytes: int) -> bool:
+        """Whether so much shows in what is resident at the scan with most that is free."""
+        resident = self.scan_with_most_free[1].resident_bytes if self.scan_with_most_free else 0
+        return count_bytes >= max(LEAST_BYTES, LEAST_BYTES_SHARE * resident)
+
     def least_of_samples(self, advice: Advice) -> int:
         """The lower end of the interval of what it gains in bytes."""
         spreads = self.facts.spreads

@@ -33,6 +33,8 @@ def _find(of: Evidence) -> Iterator[Advice]:
         held = min(max(pin.pinned_bytes, pin.held_bytes), free_bytes)
         if pin.scan != number or freed > _MOST_FREED or pin.live_bytes > held or of.is_a_pool(pin.site):
             continue
+        if not of.is_worth_resident(held):
+            continue
         yield Advice(
             (pin.site,),
             f"{units.counted(pin.blocks, 'block')} of {units.size(pin.live_bytes)} in all keep "
