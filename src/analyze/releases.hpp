@@ -64,10 +64,12 @@ class ReleaseFacts {
     std::uint64_t freed_by_other_thread;
   };
 
-  // In units it would pass 64 bits.
+  // In units it would pass 64 bits. Only a forged trace has a block that lived for centuries.
   std::uint64_t weighted(const Release& release) const noexcept {
-    return static_cast<std::uint64_t>(static_cast<double>(release.lifetime_ns) *
-                                      static_cast<double>(release.weight) / unit_);
+    constexpr double most_ns = 0x1p63;
+    const double lived_ns =
+        static_cast<double>(release.lifetime_ns) * static_cast<double>(release.weight) / unit_;
+    return static_cast<std::uint64_t>(lived_ns < most_ns ? lived_ns : most_ns);
   }
 
   double unit_;

@@ -244,7 +244,7 @@ class PlainPrivate {
   friend class heapwright::private_access;
   PlainPrivate() = default;
   ~PlainPrivate() = default;
-  std::array<char, 200> bytes{};
+  [[maybe_unused]] std::array<char, 200> bytes{};
 };
 
 TEST(FailingHeap, SharedObjectsTakeAsManyBlocksAsTheySay) {

@@ -17,6 +17,9 @@ using heapwright::small_vector;
 
 template <class T>
 struct NarrowAllocator : std::allocator<T> {
+  NarrowAllocator() = default;
+  template <class U>
+  NarrowAllocator(const NarrowAllocator<U>&) noexcept {}
   template <class U>
   struct rebind {
     using other = NarrowAllocator<U>;

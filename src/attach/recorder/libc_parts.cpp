@@ -33,6 +33,9 @@ int memcmp(const void* first, const void* second, std::size_t bytes) {
   return 0;
 }
 
+// clang's spelling of a memcmp that is only asked whether it is zero.
+int bcmp(const void* first, const void* second, std::size_t bytes) { return memcmp(first, second, bytes); }
+
 // glibc 2.35 and later, which takes no lock.
 int _dl_find_object(void* address, void* result) {
   return heapwright_agent.find_object != nullptr ? heapwright_agent.find_object(address, result) : -1;
