@@ -36,6 +36,7 @@
 #include "replay/dependency_order.hpp"
 #include "replay/held_memory.hpp"
 #include "replay/make_plan.hpp"
+#include "replay/needed_memory.hpp"
 #include "replay/recorded_order.hpp"
 #include "replay/time_sums.hpp"
 #include "trace/reader.hpp"
@@ -159,9 +160,10 @@ int run(Order& order) {
 }
 
 void check_memory(const replay::Stage& stage) {
-  const auto needed_bytes = stage.plan().header().peak_live_bytes;
   const auto available_bytes = figures::available_bytes();
-  if (available_bytes != 0 && needed_bytes > available_bytes) {
+  if (available_bytes == 0 || stage.plan().header().peak_live_bytes <= available_bytes) return;
+  const auto needed_bytes = replay::peak_touched_bytes(stage.plan());
+  if (needed_bytes > available_bytes) {
     constexpr double mebi = 1 << 20;
     figures::end(exit_no_memory,
                  "the recorded blocks take %.0f MiB, %.0f MiB are available; replay it where there is more",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "replay/touched_pages.hpp"
 
+#include "replay/needed_memory.hpp"
 #include "replay/plan_of.hpp"
 
 namespace heapwright::replay {
@@ -49,6 +50,21 @@ TEST(TouchedPages, WhatNoScanSawIsAsItsCallStackWasBefore) {
   EXPECT_EQ(touched_pages(operations[1]), 50u);
   EXPECT_EQ(operations[2].touch, touch_all);
   EXPECT_EQ(plan.header().seen_blocks, 1u);
+}
+
+TEST(TouchedPages, SumUpToWhatAReplayNeeds) {
+  auto trace = trace_of_threads(2);
+  trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
+  trace.malloc(1, 2'000, 0x900000, 100 * page, 2);
+  scan(trace, 10'000, 0x100000, 500);
+  trace.free(1, 20'000, 0x100000);
+  trace.malloc(0, 30'000, 0x100000, 1000 * page, 1);
+  trace.realloc(0, 40'000, 0x900000, 0xa00000, 300 * page);
+  const PlanOf plan(trace);
+  const PlanFile file(plan.path());
+  EXPECT_EQ(plan.header().peak_live_bytes, 1300 * page);
+  EXPECT_NEAR(static_cast<double>(peak_touched_bytes(file)) / page, 650, 20)
+      << "half of 1000, and of 300 as of others of that stack";
 }
 
 TEST(TouchedPages, WhatAReallocGaveBackWasNotTouched) {

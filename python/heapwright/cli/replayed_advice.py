@@ -40,6 +40,11 @@ def read_replayed(file: Path | None, trace: Trace) -> dict[str, list[ReplayedFig
             f"--replayed {file} is of {document.program or 'another program'}, this recording of "
             f"{trace.metadata.program or 'an unknown one'}"
         )
+    if document.recording_start_unix_ns not in (0, trace.metadata.start_unix_ns):
+        raise InputError(
+            f"--replayed {file} is of another recording of {document.program}; "
+            "heapwright replay FILE --advice --json makes one of this"
+        )
     labels = {figure.key: figure for figure in FIGURES if figure.is_shown}
     found: dict[str, list[ReplayedFigure]] = {}
     for candidate in document.candidates.values():

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from heapwright.explain import coverage, estimates
 from heapwright.explain.report import Answer, Finding, Report, heaviest, share
+from heapwright.model import Trace, waiting
 from heapwright.model.facts import Peak, Span, Totals
 from heapwright.model.records import END_REASONS, End, Metadata
 from heapwright.report.columns import OPEN, Choice, Column, Many, fields_of, record
@@ -127,7 +128,7 @@ FIGURES = (
     Column("is_filtered", "flag", value=lambda of, _: not of.report.chosen.is_everything),
     Column("sample_mean_bytes", "bytes", value="report.trace.metadata.sample_mean_bytes"),
     Column("durations_recorded", "flag", value="report.trace.metadata.durations_recorded"),
-    Column("notes", Many("text"), value=lambda of, _: list(of.report.trace.metadata.notes)),
+    Column("notes", Many("text"), value=lambda of, _: _notes(of.report.trace)),
     Column("is_fork_child", "flag", value=_about_process("is_fork_child")),
     Column("parent_process_id", value=_about_process("parent_process_id")),
     Column("unrecorded_processes", Many(_UNRECORDED), value=_about_process("unrecorded_processes")),
@@ -153,6 +154,11 @@ FIGURES = (
         value=_heaviest,
     ),
 )
+
+
+def _notes(trace: Trace) -> list[str]:
+    waited = waiting.note(trace.threads, trace.end.time_ns)
+    return [*trace.metadata.notes, *([waited] if waited else [])]
 
 
 def processes_of(metadata: Metadata) -> Answer:

@@ -164,16 +164,17 @@ class Shelf:
                 env=allocator.environment(),
                 capture_output=True,
                 text=True,
+                errors="replace",
                 timeout=_IDENTIFY_LIMIT_S,
                 check=False,
             )
             said: dict[str, str] = json.loads(done.stdout)
-            return said
+            return {name: str(said[name]) for name in ("malloc_from", "version", "libc")}
         except subprocess.TimeoutExpired:
             raise MeasureError(
                 f"{allocator.name}: a program that does nothing hangs with {allocator.path}"
             ) from None
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, KeyError, TypeError):
             raise MeasureError(
                 f"{allocator.name}: a program that does nothing fails with {allocator.path}"
             ) from None

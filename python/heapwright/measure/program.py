@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 
 class RunFailedError(Exception):
@@ -55,6 +57,28 @@ def run_program(
     if code > 0:
         raise RunFailedError(f"failed: {line or f'exit code {code}'}", code, line)
     return output
+
+
+def run_for_document(
+    command: Sequence[str], environment: Mapping[str, str], limit_s: float
+) -> dict[str, Any]:
+    """The JSON object that is all the program writes; RunFailedError.
+
+    A library that is loaded with the program can end it early, or write among its words.
+    """
+    text = run_program(command, environment, limit_s)
+    if not text.strip():
+        raise RunFailedError("ended early: exit code 0 without a result", 0)
+    try:
+        document: dict[str, Any] = json.loads(text)
+    except ValueError:
+        raise RunFailedError(f"its output is no result: {_printable(text)}", 0) from None
+    return document
+
+
+def _printable(text: str) -> str:
+    """Its first words, as they may stand in a terminal."""
+    return "".join(one if one.isprintable() else " " for one in text.strip()[:60])
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.errors import MeasureError
 from heapwright.measure.experiment import Case, Experiment, Part
-from heapwright.measure.program import RunFailedError, run_program
+from heapwright.measure.program import RunFailedError, run_for_document
 
 _NOT_PINNED = 4
 # What the program refuses whichever allocator serves it: bad input, too little memory.
@@ -145,8 +144,7 @@ def _run_once(
     """Adds a run or the failure to the arm. What no allocator could do raises."""
     command = _command(program, experiment, case, arm, settings)
     try:
-        output = run_program(command, arm.allocator.environment(), settings.limit_s)
-        arm.runs.append(json.loads(output))
+        arm.runs.append(run_for_document(command, arm.allocator.environment(), settings.limit_s))
     except RunFailedError as failure:
         if failure.code in _REFUSED:
             advice = "; type --no-pin to run it unpinned" if failure.code == _NOT_PINNED else ""

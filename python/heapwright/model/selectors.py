@@ -13,7 +13,7 @@ from heapwright.model.sites import Site
 def is_selected(site: Site, selector: str) -> bool:
     """Whether the selector names this site. Namespaces and classes may be left out."""
     if selector.isdecimal():
-        return site.number == int(selector)
+        return str(site.number) == selector
     if _is_named(site, selector):
         return True
     name, separator, place = selector.rpartition("@")

@@ -7,8 +7,10 @@ from typing import Any, TypeVar, get_args
 
 Row = TypeVar("Row")
 
-# Control characters in a traced program's names could drive the terminal.
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), 65533)
+# Control characters in a traced program's names could drive the terminal, and those of direction
+# (U+061C, U+200E to U+202E, U+2066 to U+2069) turn the figures beside a name around.
+_DIRECTIONS = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160), *_DIRECTIONS), 65533)
 
 
 def clean(text: str) -> str:

@@ -8,7 +8,6 @@ these blocks' releases.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -38,9 +37,10 @@ class CallTimes:
         return total(self.sites)
 
 
-def read(text: str, runs: Sequence[Mapping[str, Any]], site_of_stack: Sequence[int]) -> CallTimes:
+def read(
+    sums: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], site_of_stack: Sequence[int]
+) -> CallTimes:
     """What `heapwright-replay times` says; the runs know what a tick is. runs must not be empty."""
-    sums = json.loads(text)
     ns = median(float(run["ns_per_tick"]) for run in runs)
     found = CallTimes()
     for stack, calls, ticks in zip(sums["stacks"], sums["stack_calls"], sums["stack_ticks"], strict=True):
@@ -94,12 +94,12 @@ def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites:
 NOTHING: Document = {"call_sites": None, "functions": None, "longest_frees_ns": None}
 
 
-def of_arms(arms: Sequence[Arm], texts: Mapping[int, str], sites: Sites) -> list[Document]:
+def of_arms(arms: Sequence[Arm], said: Mapping[int, Document], sites: Sites) -> list[Document]:
     """For each candidate what its document has of its calls; None where it failed.
 
-    The reference has no sites. texts: by the arm's place, what `heapwright-replay times` said.
+    The reference has no sites. said: by the arm's place, what `heapwright-replay times` said.
     """
-    found = {place: read(text, arms[place].runs, sites.site_of_stack) for place, text in texts.items()}
+    found = {place: read(sums, arms[place].runs, sites.site_of_stack) for place, sums in said.items()}
     reference, control = found.get(0), found.get(1)
     result = []
     for place, arm in enumerate(arms):

@@ -20,6 +20,8 @@ from heapwright.report import units
 # Behind it comes another change: names of functions and libraries have a + as well.
 _NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|phase=[^@+]*))?@)")
 
+_MOST_PARTS = 4  # as most_parts in src/replay/change.hpp
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -57,7 +59,10 @@ def parse(text: str, trace: Trace) -> Change:
     sites = trace.sites()
     parts: list[Part] = []
     part_of: dict[int, int] = {}
-    for number, words in enumerate(_NEXT.split(text), 1):
+    wanted = _NEXT.split(text)
+    if len(wanted) > _MOST_PARTS:
+        raise MeasureError(f"at most {_MOST_PARTS} changes fit into one --change, this has {len(wanted)}")
+    for number, words in enumerate(wanted, 1):
         name, chosen = _part(text, words, list(sites))
         parts.append(Part(name, tuple(map(str, chosen))))
         for site in chosen:

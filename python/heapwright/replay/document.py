@@ -9,7 +9,7 @@ from typing import Any
 
 from heapwright.measure import machine
 from heapwright.measure.runner import Arm
-from heapwright.model import Trace
+from heapwright.model import Trace, waiting
 from heapwright.replay import changes, decision, fidelity, kernel
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.fields import SCHEMA
@@ -52,6 +52,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         "schema": SCHEMA,
         "trace": str(trace.path),
         "program": trace.metadata.program,
+        "recording_start_unix_ns": trace.metadata.start_unix_ns,
         "recorded_on": trace.metadata.allocator,
         "machine": machine.describe(),
         "notes": _notes(trace, chosen, measured, truth),
@@ -120,6 +121,9 @@ def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fid
     notes.extend(changes.notes(measured.changes))
     if truth is None:
         notes.append("nothing says how true the replay's memory is: no reading of it in the recording")
+    waited = waiting.note(trace.threads, trace.end.time_ns)
+    if waited:
+        notes.append(waited)
     if measured.untimed:
         notes.append(f"times by call site: {measured.untimed}")
     if not measured.pace:

@@ -193,6 +193,7 @@ DOCUMENT = (
     Column("schema", Choice((SCHEMA,))),
     Column("trace", "text"),
     Column("program", "text"),
+    Column("recording_start_unix_ns", about="By which another recording of the same program is told."),
     Column("recorded_on", "text"),
     Column("machine", "machine"),
     Column("notes", Many("text"), about="What a reader has to know before the figures."),

@@ -7,7 +7,6 @@ allocator's own: free pages, caches, tables. Measured in recorded order, once fo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,9 +39,8 @@ def peak_mark(arms: Sequence[Arm]) -> int | None:
     return max(range(len(values)), key=values.__getitem__) if values else None
 
 
-def read(text: str, site_of_stack: Sequence[int]) -> Held:
+def read(said: Mapping[str, Any], site_of_stack: Sequence[int]) -> Held:
     """What `heapwright-replay run PLAN held` says."""
-    said = json.loads(text)
     found = Held(resident_bytes=float(said["resident_bytes"]))
     rows = zip(said["stacks"], said["stack_blocks"], said["stack_bytes"], strict=True)
     for stack, blocks, size in rows:
@@ -53,10 +51,10 @@ def read(text: str, site_of_stack: Sequence[int]) -> Held:
 
 
 def of_arms(
-    arms: Sequence[Arm], texts: Mapping[int, str], time_ns: float, sites: Sites
+    arms: Sequence[Arm], said: Mapping[int, Document], time_ns: float, sites: Sites
 ) -> list[Document | None]:
-    """For each candidate, None for the reference and where it failed; texts: by the arm's place."""
-    found = {place: read(text, sites.site_of_stack) for place, text in texts.items()}
+    """For each candidate, None for the reference and where it failed; said: by the arm's place."""
+    found = {place: read(held, sites.site_of_stack) for place, held in said.items()}
     reference, control = found.get(0), found.get(1)
     result: list[Document | None] = []
     for place, arm in enumerate(arms):

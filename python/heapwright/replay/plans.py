@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.measure.errors import MeasureError
-from heapwright.measure.program import RunFailedError, run_program
+from heapwright.measure.program import RunFailedError, run_for_document
 from heapwright.model import Trace
 from heapwright.replay import changes
 from heapwright.replay.candidates import Candidate
@@ -65,7 +64,7 @@ class Maker:
         path = self.paths[change] = self._folder / f"plan-{len(self.paths)}"
         command = [str(self._program), "plan", str(self._trace.path), str(path), str(self._calls), *words]
         try:
-            plan: dict[str, Any] = json.loads(run_program(command, self._environment, _LIMIT_S))
+            plan = run_for_document(command, self._environment, _LIMIT_S)
         except RunFailedError as failure:
             raise MeasureError(failure.line or f"making the plan {failure}") from None
         return plan

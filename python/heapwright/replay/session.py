@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from heapwright.measure import machine
 from heapwright.measure.errors import MeasureError
-from heapwright.measure.program import RunFailedError, run_program
+from heapwright.measure.program import RunFailedError, run_for_document
 from heapwright.measure.runner import Arm, arms_of, take_turns
 from heapwright.model import Trace
 from heapwright.replay import call_times, held_memory, plans
@@ -178,12 +177,12 @@ class Session:
                 self._run_once(TIMED, arm, [str(files[id(arm)])])
 
         take_turns(arms, self._runs_of_each, run_once, self._hung)
-        texts = {
+        said = {
             place: self._sums(arm, files[id(arm)])
             for place, arm in enumerate(arms)
             if arm.runs and not arm.failure
         }
-        return call_times.of_arms(arms, texts, self._trace.sites())
+        return call_times.of_arms(arms, said, self._trace.sites())
 
     def _held(
         self, memory: Sequence[Arm], marks_ns: Sequence[float], step: Callable[[str], None]
@@ -193,23 +192,23 @@ class Session:
         arms = arms_of(self._chosen.candidates)
         if mark is None:
             return [None] * len(self._chosen.candidates)
-        texts = {}
+        said = {}
         for place, (arm, before) in enumerate(zip(arms, memory, strict=True)):
             step(f"memory by call site: {arm.allocator.name}")
             if before.failure:
                 continue
             words = [str(self._plan_of(arm)), HELD, str(mark), str(round(1000 * self._pace))]
-            text = self._output(arm, [str(self._program), "run", *words])
-            if text:
-                texts[place] = text
-        return held_memory.of_arms(arms, texts, marks_ns[mark], self._trace.sites())
+            held = self._output(arm, [str(self._program), "run", *words])
+            if held:
+                said[place] = held
+        return held_memory.of_arms(arms, said, marks_ns[mark], self._trace.sites())
 
-    def _sums(self, arm: Arm, times: Path) -> str:
+    def _sums(self, arm: Arm, times: Path) -> Document:
         """What the operations' times add up to, as the program says it."""
         command = [str(self._program), "times", str(self._plan_of(arm)), str(times)]
         environment = self._chosen.candidates[0].environment() | {"LD_PRELOAD": ""}
         try:
-            return run_program(command, environment, self._settings.limit_s)
+            return run_for_document(command, environment, self._settings.limit_s)
         except RunFailedError as failure:
             raise MeasureError(failure.line or str(failure)) from None
 
@@ -229,18 +228,18 @@ class Session:
         path = self._plan_of(arm)
         waits = [str(self._settings.idle_ms), str(round(1000 * self._pace))] if order == MEMORY else []
         command = [str(self._program), "run", str(path), order, *waits, *words]
-        text = self._output(arm, command)
-        if text:
-            arm.runs.append(json.loads(text))
+        said = self._output(arm, command)
+        if said:
+            arm.runs.append(said)
 
-    def _output(self, arm: Arm, command: Sequence[str]) -> str:
+    def _output(self, arm: Arm, command: Sequence[str]) -> Document:
         """What a run says; empty after a failure, which is the arm's then."""
         try:
-            return run_program(command, arm.allocator.environment(), self._settings.limit_s)
+            return run_for_document(command, arm.allocator.environment(), self._settings.limit_s)
         except RunFailedError as failure:
             if failure.code in _REFUSED:
                 raise MeasureError(failure.line) from None
             if failure.has_hung:
                 self._hung.add(arm.allocator.name)
             arm.failure = str(failure)
-            return ""
+            return {}

@@ -70,6 +70,7 @@ def document(*candidates: dict[str, Any], error: float = 4096.0, runs: int = 3) 
         "schema": "heapwright.replay/1",
         "trace": "shop.heapwright",
         "program": "/opt/shop",
+        "recording_start_unix_ns": 1_700_000_000_000_000_000,
         "recorded_on": "glibc 2.36",
         "machine": {"cpu": "Xeon", "cpus": 2, "memory_bytes": 1},
         "notes": [],
@@ -252,7 +253,7 @@ def test_markdown_and_a_page(pair: list[str], tmp_path: Path, capsys: pytest.Cap
             '{"schema": "heapwright.replay/2"}',
             "is of version 2, which is not known here; heapwright replay FILE",
         ),
-        ('{"schema": "heapwright.replay/1"}', "lacks fields of heapwright.replay/1; make it again"),
+        ('{"schema": "heapwright.replay/1"}', "lacks fields of heapwright.replay/1, or they contra"),
     ],
 )
 def test_what_is_no_such_document(

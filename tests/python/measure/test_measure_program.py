@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from heapwright.measure.program import RunFailedError, run_program
+from heapwright.measure.program import RunFailedError, run_for_document, run_program
 
 
 def shell(script: str, limit_s: float = 20, folder: Path | None = None) -> str:
@@ -33,6 +33,21 @@ def test_a_failure_says_what_happened(script: str, text: str, code: int, line: s
         shell(script)
     assert (str(caught.value), caught.value.code, caught.value.line) == (text, code, line)
     assert not caught.value.has_hung
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("exit 0", "ended early: exit code 0 without a result"),
+        ("printf 'a lib\\033rary talks\\n{}'", "its output is no result: a lib rary talks {}"),
+        ("printf '\\377'", "its output is no result: \ufffd"),
+    ],
+)
+def test_a_library_that_ends_the_program_or_talks_is_a_failed_run(script: str, text: str) -> None:
+    assert run_for_document(["sh", "-c", "echo '{\"a\": 1}'"], os.environ, 20) == {"a": 1}
+    with pytest.raises(RunFailedError) as caught:
+        run_for_document(["sh", "-c", script], os.environ, 20)
+    assert str(caught.value) == text
 
 
 def test_what_hangs_ends_with_all_that_it_started(tmp_path: Path) -> None:

@@ -89,6 +89,11 @@ def test_several_changes_have_their_own_sites(text: str, words: str, stacks: lis
         ("arena@line", "no call site line in the recording"),
         ("arena@parse_line@parse.cpp:4", "no call site parse_line@parse.cpp:4"),
         ("arena@9", "no site 9; their numbers are below 4"),
+        (f"arena@{'1' * 5000}", "their numbers are below 4"),
+        (
+            "+".join(f"arena@site{n}" for n in range(300)),
+            "at most 4 changes fit into one --change, this has 300",
+        ),
     ],
 )
 def test_what_names_no_site_is_one_line(text: str, message: str) -> None:

@@ -23,17 +23,16 @@ PLACE = (Location("work", "work.c", 7, False, "shop"),)
 SITES = Sites(array("I", [0, 1, 1, 2]), tuple(Site(n, PLACE, n) for n in range(3)), lambda _: PLACE)
 
 
-def said(resident_mib: float, *mib: float) -> str:
+def said(resident_mib: float, *mib: float) -> dict[str, Any]:
     """mib: of stacks 1, 2 and 3; the first two are of site 1."""
     sizes = [round(value * MIB) for value in mib]
     stacks = {"stacks": [1, 2, 3], "stack_blocks": [4, 5, 6], "stack_bytes": sizes}
-    return json.dumps(stacks | {"resident_bytes": round(resident_mib * MIB)})
+    return stacks | {"resident_bytes": round(resident_mib * MIB)}
 
 
-def differences(own: str, reference: str, control: str) -> dict[str, Any]:
+def differences(own: dict[str, Any], reference: dict[str, Any], control: dict[str, Any]) -> dict[str, Any]:
     arms = [Arm(Allocator(name, "1", ""), name == "control") for name in ("a", "control", "b")]
-    texts = {0: reference, 1: control, 2: own}
-    first, found = held_memory.of_arms(arms, texts, 5e6, SITES)
+    first, found = held_memory.of_arms(arms, {0: reference, 1: control, 2: own}, 5e6, SITES)
     assert first is None and found is not None
     return found
 

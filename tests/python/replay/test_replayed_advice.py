@@ -106,6 +106,14 @@ def test_what_cannot_be_is_one_line(file: str, tmp_path: Path, capsys: pytest.Ca
         document["candidates"][1]["figures"]["time_ns"]["verdict"] = wrong
         written.write_text(json.dumps(document), encoding="utf-8")
         assert "lacks fields" in one_line_of(["explain", file, "--replayed", str(written)], capsys)
+    figure = document["candidates"][1]["figures"]["time_ns"]
+    figure |= {"verdict": "better", "difference": 61_440.0, "relative_difference": -0.99}
+    written.write_text(json.dumps(document), encoding="utf-8")
+    assert "contradict each other" in one_line_of(["explain", file, "--replayed", str(written)], capsys)
+    document = replayed(file, capsys)
+    document["recording_start_unix_ns"] += 1
+    written.write_text(json.dumps(document), encoding="utf-8")
+    assert "is of another recording" in one_line_of(["explain", file, "--replayed", str(written)], capsys)
     missing = str(tmp_path / "no.json")
     assert "no such file" in one_line_of(["explain", file, "--replayed", missing], capsys)
     quiet = MadeTrace()

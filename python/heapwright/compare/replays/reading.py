@@ -48,11 +48,15 @@ class Candidate(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """window: its begin and end in the recording. is_true: how true its memory is, is known."""
+    """window: its begin and end in the recording. is_true: how true its memory is, is known.
+
+    recording_start_unix_ns: 0 in older documents.
+    """
 
     file: str
     trace: str
     program: str
+    recording_start_unix_ns: int
     recorded_on: str
     reference: str
     processor: str
@@ -91,7 +95,9 @@ def read(path: Path) -> Replay:
     try:
         return _replay(str(path), document)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise ReplayFileError(f"{path} lacks fields of {SCHEMA}; make it again by replay --json") from None
+        raise ReplayFileError(
+            f"{path} lacks fields of {SCHEMA}, or they contradict each other; make it again by replay --json"
+        ) from None
 
 
 def _replay(path: str, document: Mapping[str, Any]) -> Replay:
@@ -102,6 +108,7 @@ def _replay(path: str, document: Mapping[str, Any]) -> Replay:
         path,
         _word(document["trace"]),
         _word(document["program"]),
+        int(document.get("recording_start_unix_ns", 0)),
         _word(document["recorded_on"]),
         _word(document["reference"]),
         _word(machine.get("cpu", "")),
@@ -132,9 +139,9 @@ def _candidate(record: Mapping[str, Any], errors: Mapping[str, float]) -> Candid
 def _measured(record: Mapping[str, Any], error: float) -> Measured:
     low, value, high = (_amount(record[key]) for key in ("low", "value", "high"))
     verdict = _word(record["verdict"])
-    if verdict not in VERDICTS:
-        raise ValueError(verdict)
     difference, relative = _finite(record["difference"]), _finite(record["relative_difference"])
+    if verdict not in VERDICTS or difference * relative < 0:
+        raise ValueError(verdict)
     return Measured(Range(low, value, high), _runs(record["runs"]), error, difference, relative, verdict)
 
 

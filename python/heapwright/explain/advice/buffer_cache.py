@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from heapwright.explain.advice.evidence import Evidence
@@ -37,7 +38,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
                 f"a cutoff at {units.size(sizes.p99_bytes)} admits 99 % of the requests; "
                 f"sizes asked for: {of.sizes_in_words(site)}",
                 "what each policy would hit and waste: heapwright lab buffer-cache --trace FILE "
-                f"--site '{name}'",
+                f"--site {shlex.quote(name)}",
             ),
             "all calls of this site and the frees of its buffers: as if every request found one",
             LOW if by_others else MEDIUM,
