@@ -14,6 +14,8 @@ from heapwright.report.columns import TEXT, WORD, Column, Record
 if TYPE_CHECKING:
     from rich.console import Console
 
+# What a setting that gives memory back changes where it cannot change the peak.
+_PEAK, _LATER = FIGURES[1], FIGURES[2:4]
 _MARKS = {BETTER: "", WORSE: "", SAME: "=", UNKNOWN: "?"}
 
 
@@ -65,14 +67,17 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
         return ["No other candidate finished: there is nothing to compare."]
     for figure in FIGURES[:2]:
         best = best_of(document, figure)
-        if best is None:
-            lines.append(_none_better(document, figure))
-            continue
-        found = best["figures"][figure.key]
-        difference = units.signed_percent(found["relative_difference"])
-        amount = units.number(abs(found["difference"]), figure.unit)
-        lines.append(f"{best['name']} has {figure.less}: {difference} ({amount}){_price(best, figure)}.")
+        lines.append(_none_better(document, figure) if best is None else _said_of(best, figure))
+    if best_of(document, _PEAK) is None:
+        lines += [_said_of(best, figure) for figure in _LATER if (best := best_of(document, figure))][-1:]
     return lines
+
+
+def _said_of(best: Mapping[str, Any], figure: Figure) -> str:
+    found = best["figures"][figure.key]
+    difference = units.signed_percent(found["relative_difference"])
+    amount = units.number(abs(found["difference"]), figure.unit)
+    return f"{best['name']} has {figure.less}: {difference} ({amount}){_price(best, figure)}."
 
 
 def _none_better(document: Mapping[str, Any], figure: Figure) -> str:
@@ -151,7 +156,8 @@ def failures(document: Mapping[str, Any]) -> list[str]:
 
 def next_command(document: Mapping[str, Any]) -> str:
     """How to run the program with the winner; what else to try where there is none."""
-    best = best_of(document, FIGURES[1]) or best_of(document, FIGURES[0])
+    order = (_PEAK, FIGURES[0], *reversed(_LATER))
+    best = next((best for figure in order if (best := best_of(document, figure))), None)
     if best is None:
         return f"heapwright replay {document['trace']} --set glibc.arena_max=1 tries a setting"
     if best["change"]:

@@ -176,6 +176,24 @@ def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
     )
 
 
+def test_what_is_better_only_behind_the_peak_is_said() -> None:
+    later = document()
+    figures = later["candidates"][1]["figures"]
+    figures["peak_bytes"]["verdict"] = SAME
+    better = {"verdict": BETTER, "difference": -201326592.0, "relative_difference": -0.99, "value": 1e6}
+    figures["mean_bytes"], figures["end_bytes"] = (
+        dict(figures["peak_bytes"]),
+        {**figures["peak_bytes"], **better},
+    )
+    assert show.verdict(later)[1:] == [
+        "No difference in peak is larger than the replay's noise and error.",
+        "b has less memory at the end: −99 % (192 MiB).",
+    ]
+    assert show.next_command(later) == "b run"
+    figures["peak_bytes"]["verdict"] = BETTER
+    assert len(show.verdict(later)) == 2
+
+
 def test_without_a_winner_it_says_so() -> None:
     failed = document(failure="crashed: SIGSEGV")
     assert show.verdict(failed) == ["No other candidate finished: there is nothing to compare."]
