@@ -11,6 +11,7 @@ from rich.text import Text
 
 from heapwright.cli import options
 from heapwright.cli.arguments import open_trace
+from heapwright.cli.info_schema import SCHEMA
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.explain import coverage, first_screen, summary
 from heapwright.model import Trace
@@ -18,7 +19,6 @@ from heapwright.report import units
 from heapwright.terminal.columns import Columns
 from heapwright.terminal.pairs import Pairs
 
-SCHEMA = "heapwright.info/1"
 _SHOWN_THREADS = 20
 
 
