@@ -65,10 +65,18 @@ def _source(report: Report) -> _Source:
     )
 
 
+def _unseen(report: Report) -> str:
+    """What is said of libraries whose calls of the recorded heap are not seen.
+
+    An allocator inside a library keeps its memory beside that heap, whose sums are right.
+    """
+    return next((line for line in report.trace.metadata.unseen if "RTLD_DEEPBIND" in line), "")
+
+
 def _why_unknown(report: Report) -> str:
-    unseen = report.trace.metadata.unseen
+    unseen = _unseen(report)
     if unseen:
-        return unseen[0]
+        return unseen
     if report.facts.completeness.dropped or report.facts.completeness.sequence_gaps:
         return "calls are missing from the recording, so blocks are"
     if residency.has_unseen_blocks(report):
@@ -210,8 +218,8 @@ QUESTION = Question(
         Column(
             "has_unseen_calls",
             "flag",
-            value=lambda of, _: bool(of.report.trace.metadata.unseen),
-            about="Of a library that the recorder does not see: what its blocks hold is in no sum.",
+            value=lambda of, _: bool(_unseen(of.report)),
+            about="Of a library opened with RTLD_DEEPBIND: what its blocks in this heap hold is in no sum.",
         ),
         Column(
             "allocator", "text", value=lambda of, _: of.kinds.allocator.name if of.kinds is not None else ""
