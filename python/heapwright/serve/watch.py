@@ -60,16 +60,18 @@ class Watch:
         return Look(found[:MOST_PROCESSES], problems)
 
     def _remember(self, now: rates.Reading, backwards: list[int]) -> None:
-        """Of a page that ran backwards, or is not to be read just now, what it said before."""
+        """Of an image whose figures are not to be read just now, or ran backwards, what it said before."""
         last = self._last
         kept = {
             process
-            for process, (start_ticks, _) in last.generations.items()
-            if process in backwards or (process not in now.names and is_alive(process, start_ticks))
+            for process, image in last.generations.items()
+            if now.generations.get(process, image) == image
+            and (process in now.names or is_alive(process, image[0]))
         }
 
         def merged(old: dict[int, _Figures], new: dict[int, _Figures]) -> dict[int, _Figures]:
-            return new | {process: old[process] for process in kept if process in old}
+            stays = {process for process in kept if process in backwards or process not in new}
+            return new | {process: old[process] for process in stays if process in old}
 
         self._last = rates.Reading(
             now.time_ns,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from counter_page_bytes import make_page, put, table_at, write
 from heapwright.live import pages
-from heapwright.live.layout import CONSTANTS
+from heapwright.live.layout import CONSTANTS, FIELDS
 from heapwright.live.page import HeapFigures
 from heapwright.serve import watch
 from heapwright.serve.watch import Look, Watch
@@ -135,10 +135,22 @@ def test_the_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, shm: Folder) -> N
     assert "too many" in problem
 
 
+def test_figures_that_are_not_there_once_are_remembered(shm: Folder) -> None:
+    watched = Watch()
+    shm.put(own_page(1000))
+    watched.look()
+    hidden = own_page(1000)
+    hidden[FIELDS["head"]["sections"][0]] = 0  # no section is of a kind that is known
+    shm.put(hidden)
+    watched.look()
+    shm.put(own_page(999))
+    assert "run backwards" in watched.look().problems[0]
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_whatever_a_page_becomes_counters_never_run_backwards(shm: Folder, data: st.DataObject) -> None:
-    watched, last = Watch(), {}
+    watched, last, image = Watch(), {}, None
     for _ in range(4):
         page = own_page(1000)
         for _ in range(data.draw(st.integers(0, 3))):
@@ -147,8 +159,11 @@ def test_whatever_a_page_becomes_counters_never_run_backwards(shm: Folder, data:
         shm.put(page[: data.draw(st.one_of(st.just(len(page)), st.integers(0, len(page))))])
         look = watched.look()
         samples = samples_of(look)
-        image = [(one.generation, one.calls.started_ns) for one in look.processes if one.calls]
+        # Another program in the process begins at zero, also where a page only says so, and where it says so once.
+        images = [(one.generation, one.calls.started_ns) for one in look.processes if one.calls]
+        if images and images != image:
+            image, last = images, {}
         for key, value in samples.items():
             if key[0].endswith(("_total", "_bucket", "_count", "_sum")):
-                assert value >= last.get((*image, *key), 0), key
-                last[(*image, *key)] = value
+                assert value >= last.get(key, 0), key
+                last[key] = value
