@@ -2,7 +2,8 @@
 """Which sources a results file measured, and whether they changed since.
 
 A results file keeps, under "sources", the revision and a hash of the text of
-each folder or file that its figures depend on. Rendering compares the hashes
+each folder or file that its figures depend on; of a Python module also of
+those that it imports. Rendering compares the hashes
 with what is there now, so a document says of itself whether its figures are
 those of the sources beside it. No version control is needed to compare.
 """
@@ -11,13 +12,17 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 project = Path(__file__).resolve().parents[1]
+package = "python/heapwright"
+sys.path.append(str(project / "tools"))
+import check_imports  # noqa: E402
 
-# By what is measured; folders count with all they hold.
+# By what is measured; folders count with all they hold, modules of the package with all they import.
 heap = ("src/heap", "src/counters", "src/platform", "src/base")
 measured = {
     "recorder": (
@@ -36,13 +41,20 @@ measured = {
     "replay": ("src/replay", "src/figures", "python/heapwright/replay", "bench/replay"),
     "cause": (
         "bench/cause",
+        "src/record",
+        "src/collect",
+        "src/order",
         "src/analyze",
         "python/heapwright/explain/cause.py",
-        "python/heapwright/explain/cause_kinds.py",
-        "python/heapwright/explain/remedies.py",
-        "python/heapwright/explain/separation.py",
     ),
-    "advice": ("python/heapwright/explain/advice", "tests/programs/advice", "include/heapwright"),
+    "advice": (
+        "src/order",
+        "src/analyze",
+        "python/heapwright/explain/advice",
+        "python/heapwright/explain/advice/answer.py",
+        "tests/programs/advice",
+        "include/heapwright",
+    ),
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
     "count": ("src/count", "src/counters", "bench/count/pairs.cpp"),
     "times": (
@@ -70,6 +82,38 @@ measured = {
 }
 suffixes = {".cpp", ".hpp", ".h", ".S", ".py", ".js", ".css", ".html"}
 scripts = {"measure.py", "render.py"}  # what they change shows in the figures' form only
+shown_by = (f"{package}/report", f"{package}/terminal")  # as these do
+
+
+def names_of(kind: str) -> list[str]:
+    """What is measured, and the modules that its modules import: other packages as a whole."""
+    names = measured[kind]
+    modules = [name for name in names if name.startswith(package) and name.endswith(".py")]
+    own = tuple(name.split("/")[2] for name in modules)
+    imported = {
+        name if name.split("/")[2] in own else "/".join(name.split("/")[:3])
+        for name in (_imported(modules) if modules else ())
+    }
+    folders = tuple(f"{name}/" for name in names)
+    further = sorted(name for name in imported - {*names, *shown_by} if not name.startswith(folders))
+    return [name for name in names if not name.startswith(folders)] + further
+
+
+def _imported(modules: Iterable[str]) -> set[str]:
+    """The files of what these files import, and of what that imports."""
+    above = project / Path(package).parent
+    files = {
+        check_imports.module_name(path, above): path.relative_to(project).as_posix()
+        for path in (project / package).rglob("*.py")
+    }
+    edges = check_imports.read(project / package)
+    found: set[str] = set()
+    waiting = [name for name, file in files.items() if file in set(modules)]
+    while waiting:
+        new = edges.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return {files[name] for name in found if name in files}
 
 
 def hash_of(path: Path) -> str:
@@ -93,7 +137,7 @@ def revision() -> str:
 
 def stamp(kind: str) -> dict[str, Any]:
     """What a results file keeps under "sources"."""
-    return {"revision": revision(), "hashes": {name: hash_of(project / name) for name in measured[kind]}}
+    return {"revision": revision(), "hashes": {name: hash_of(project / name) for name in names_of(kind)}}
 
 
 def changed(sources: Mapping[str, Any], root: Path = project) -> list[str]:
