@@ -47,6 +47,17 @@ measured = {
         "src/analyze",
         "python/heapwright/explain/cause.py",
     ),
+    "slow": (
+        "bench/cause",
+        "src/record",
+        "src/collect",
+        "src/order",
+        "src/analyze",
+        "src/replay",
+        "python/heapwright/explain/slow_calls.py",
+        "tests/programs/slow_calls.cpp",
+    ),
+    "same_end": (*heap, "src/record", "src/unwind", "src/collect", "bench/cause/same_end.py"),
     "advice": (
         "src/order",
         "src/analyze",

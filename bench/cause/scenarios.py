@@ -5,27 +5,33 @@ allocator's own account."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from heapwright.explain.cause_kinds import FREE
+from running import (
+    Answer,
+    Postgres,
+    alone,
+    anonymous,
+    census,
+    explained,
+    mapper,
+    notes_of,
+    owner_at_rest,
+    project,
+    record,
+    started,
+)
 
-project = Path(__file__).resolve().parents[2]
-heapwright = project / ".venv/bin/heapwright"
 python = project / ".venv/bin/python"
 keeps_memory = project / "build/release/programs/keeps_memory"
 MEBIBYTE = 1 << 20
-CENSUS = Path(__file__).parent / "census.c"
-
-Answer = dict[str, Any]
 
 WRITER = """
 import pyarrow, pyarrow.parquet
@@ -50,12 +56,27 @@ print('note resident', resident())
 ctypes.CDLL(None).malloc_trim(0)
 print('note trimmed', resident())
 """
-PARQUET = """
-import time, pyarrow, pyarrow.parquet
-table = pyarrow.parquet.read_table(FILE) if FILE else None
+TABLES = """
+import re, time, MODULE
+def anonymous():
+    line = next(l for l in open('/proc/self/status') if l.startswith('RssAnon'))
+    return int(line.split()[1]) * 1024
+def largest_mapping():
+    named, sizes = False, [0]
+    for line in open('/proc/self/smaps'):
+        if re.match('[0-9a-f]+-', line):
+            named = len(line.split()) > 5
+        elif line.startswith('Rss:') and not named:
+            sizes.append(int(line.split()[1]) * 1024)
+    return max(sizes)
+before = anonymous()
+table = READ(FILE)
 time.sleep(1.5)
-print('note pool', pyarrow.total_allocated_bytes())
+print('note added', anonymous() - before)
+print('note mapping', largest_mapping())
 """
+ARROW = TABLES.replace("MODULE", "pyarrow, pyarrow.parquet").replace("READ", "pyarrow.parquet.read_table")
+POLARS = TABLES.replace("MODULE", "polars").replace("READ", "polars.read_parquet")
 
 
 class Truth(NamedTuple):
@@ -76,28 +97,8 @@ class Scenario(NamedTuple):
     run: Callable[[Path], tuple[Answer, list[Truth]]]
 
 
-def notes_of(text: str) -> dict[str, int]:
-    return {name: int(value) for name, value in re.findall(r"^note (\w+) (\d+)$", text, re.MULTILINE)}
-
-
-def alone(command: Sequence[str | Path], **environment: str) -> dict[str, int]:
-    """What a program says of itself, without the recorder."""
-    done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=True, env={**os.environ, **environment}
-    )
-    return notes_of(done.stdout)
-
-
-def record(trace: Path, command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> None:
-    line = [heapwright, "record", "--force", "--output", trace, "--", *command]
-    subprocess.run(
-        list(map(str, line)), capture_output=True, check=True, env={**os.environ, **(environment or {})}
-    )
-
-
-def explained(trace: Path) -> Answer:
-    done = subprocess.run([heapwright, "explain", trace, "--json"], capture_output=True, check=True)
-    answer: Answer = json.loads(done.stdout)["questions"]["cause"]
+def cause_of(trace: Path) -> Answer:
+    answer: Answer = explained(trace)["cause"]
     answer["bytes_of"] = {row["kind"]: row["bytes"] for row in answer["kinds"]}
     answer["by_remedy"] = {row["kind"]: row for row in answer["remedies"]}
     return answer
@@ -116,7 +117,7 @@ def trimmed(answer: Answer, command: Sequence[str | Path]) -> Truth:
 def kept(mode: str) -> Callable[[Path], tuple[Answer, list[Truth]]]:
     def run(folder: Path) -> tuple[Answer, list[Truth]]:
         record(folder / "t", [keeps_memory, mode])
-        answer = explained(folder / "t")
+        answer = cause_of(folder / "t")
         truths = [trimmed(answer, [keeps_memory, mode])]
         here = alone([keeps_memory, mode])["resident"]
         if mode == "pinned":
@@ -139,7 +140,7 @@ def kept(mode: str) -> Callable[[Path], tuple[Answer, list[Truth]]]:
 def arrays(folder: Path) -> tuple[Answer, list[Truth]]:
     command = [python, "-c", ARRAYS]
     record(folder / "t", command)
-    answer = explained(folder / "t")
+    answer = cause_of(folder / "t")
     here = alone(command)["resident"]
     fixed = alone(command, MALLOC_MMAP_THRESHOLD_="131072")["resident"]
     fewer = alone(command, MALLOC_ARENA_MAX="1")["resident"]
@@ -150,25 +151,20 @@ def arrays(folder: Path) -> tuple[Answer, list[Truth]]:
     ]
 
 
-def parquet(folder: Path) -> tuple[Answer, list[Truth]]:
-    file = repr(str(folder / "file.parquet"))
-    subprocess.run([python, "-c", WRITER.replace("FILE", file)], check=True)
-    record(folder / "t", [python, "-c", PARQUET.replace("FILE", file)])
-    answer = explained(folder / "t")
-    record(folder / "idle", [python, "-c", PARQUET.replace("FILE", "''")])
-    said = answer["bytes_of"]["others"] - explained(folder / "idle")["bytes_of"]["others"]
-    pool = alone([python, "-c", PARQUET.replace("FILE", file)])["pool"]
-    return answer, [Truth("in pyarrow's pool (not the heap's, less the same of an idle run)", said, pool)]
+def parquet(program: str, figure: str, what: str) -> Callable[[Path], tuple[Answer, list[Truth]]]:
+    """figure: what the kernel tells the program of its memory, as it rests."""
 
+    def run(folder: Path) -> tuple[Answer, list[Truth]]:
+        file = repr(str(folder / "file.parquet"))
+        subprocess.run([python, "-c", WRITER.replace("FILE", file)], check=True)
+        command = [python, "-c", program.replace("FILE", file)]
+        own = notes_of(record(folder / "t", command))
+        answer = cause_of(folder / "t")
+        answer["owner"], said = owner_at_rest(folder / "t")
+        answer["real_owner"] = mapper(command)
+        return answer, [Truth(what, said, own[figure])]
 
-def census(folder: Path) -> dict[str, str]:
-    """The environment of a run without the recorder that says at its end what is free in its heap."""
-    library = folder / "census.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, CENSUS], check=True)
-    place = folder / "census"
-    place.mkdir()
-    place.chmod(0o777)  # some programs give up root
-    return {"LD_PRELOAD": str(library), "CENSUS": str(place / "notes")}
+    return run
 
 
 def free_at_end(answer: Answer, folder: Path) -> Truth:
@@ -182,7 +178,7 @@ def sqlite(folder: Path) -> tuple[Answer, list[Truth]]:
     command: list[str | Path] = ["sqlite3", ":memory:", f".read {project / 'examples/orders.sql'}"]
     record(folder / "t", command)
     alone(command, **census(folder))
-    answer = explained(folder / "t")
+    answer = cause_of(folder / "t")
     return answer, [free_at_end(answer, folder)]
 
 
@@ -202,51 +198,8 @@ def nginx(folder: Path) -> tuple[Answer, list[Truth]]:
                     check=True,
                 )
             server.send("nginx")
-    answer = explained(folder / "t")
+    answer = cause_of(folder / "t")
     return answer, [free_at_end(answer, folder)]
-
-
-class started:  # noqa: N801 - reads as a phrase
-    """A server from when its socket is there to its end; recorded unless trace is None."""
-
-    def __init__(
-        self,
-        trace: Path | None,
-        command: Sequence[str | Path],
-        socket: Path,
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
-        recording = [heapwright, "record", "--force", "--output", trace, "--"] if trace else []
-        self.socket = socket
-        self.process = subprocess.Popen(
-            list(map(str, [*recording, *command])),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, **(environment or {})},
-        )
-
-    def __enter__(self) -> started:
-        deadline = time.monotonic() + 60
-        while not self.socket.exists():
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                raise SystemExit(f"{self.socket}: the server did not start")
-            time.sleep(0.05)
-        return self
-
-    def pid(self, name: str) -> int:
-        waiting = [self.process.pid]
-        while waiting:
-            pid = waiting.pop()
-            if Path(f"/proc/{pid}/comm").read_text().strip().startswith(name):
-                return pid
-            waiting += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
-        raise SystemExit(f"no process {name}")
-
-    def send(self, name: str) -> None:
-        os.kill(self.pid(name), 15)
-
-    def __exit__(self, *_: object) -> None:
-        self.process.wait(120)
 
 
 def redis(folder: Path) -> tuple[Answer, list[Truth]]:
@@ -260,19 +213,19 @@ def redis(folder: Path) -> tuple[Answer, list[Truth]]:
         return done.stdout
 
     script = (
-        "for i = 1, 400000 do redis.call('set', 'key:' .. i, string.rep('x', 20 + (i * 7919) % 400)) end\n"
-        "for i = 1, 400000 do if (i * 104729) % 10 ~= 0 then redis.call('del', 'key:' .. i) end end\n"
-        "for i = 1, 20000 do redis.call('set', 'other:' .. i, string.rep('y', 500)) end\n"
+        "for i = 1, 2000000 do redis.call('set', 'key:' .. i, string.rep('x', 20 + (i * 7919) % 400)) end\n"
+        "for i = 1, 2000000 do if (i * 104729) % 10 ~= 0 then redis.call('del', 'key:' .. i) end end\n"
+        "for i = 1, 100000 do redis.call('set', 'other:' .. i, string.rep('y', 500)) end\n"
     )
     with started(folder / "t", command, socket) as server:
         ask("--eval", "/dev/stdin", text=script)
         time.sleep(1.5)
         fields = dict(re.findall(r"^(allocator_\w+):(\d+)\r?$", ask("info", "memory"), re.MULTILINE))
-        before = _anonymous(server.pid("redis"))
+        before = anonymous(server.pid("redis"))
         ask("memory", "purge")
-        purged = before - _anonymous(server.pid("redis"))
+        purged = before - anonymous(server.pid("redis"))
         ask("shutdown", "nosave")
-    answer = explained(folder / "t")
+    answer = cause_of(folder / "t")
     beside = int(fields["allocator_active"]) - int(fields["allocator_allocated"])
     return answer, [
         Truth("free beside live blocks (active less allocated)", answer["bytes_of"]["scattered"], beside),
@@ -280,54 +233,12 @@ def redis(folder: Path) -> tuple[Answer, list[Truth]]:
     ]
 
 
-def _anonymous(pid: int) -> int:
-    text = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"^RssAnon:\s+(\d+) kB", text, re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
-
-
-POSTGRES = "/usr/lib/postgresql/15/bin"
-QUERIES = (
-    "set work_mem = '64MB'; "
-    "select count(*) from (select i, md5(i::text) m from generate_series(1, 400000) i order by m) q\n"
-)
-
-
 def postgres(folder: Path) -> tuple[Answer, list[Truth]]:
-    data = folder / "data"
-    folder.chmod(0o755)
-    data.mkdir()
-    shutil.chown(data, "nobody")
-    as_nobody = ["setpriv", "--reuid", "nobody", "--clear-groups"]
-    subprocess.run(
-        [*as_nobody, f"{POSTGRES}/initdb", "-D", data, "-A", "trust"], capture_output=True, check=True
-    )
-    line = [*as_nobody, f"{POSTGRES}/postgres", "--single", "-D", str(data), "postgres"]
-    traces = folder / "traces"
-    traces.mkdir()
-    traces.chmod(0o777)
-    recording = [heapwright, "record", "--force", "--output", traces / "%p.heapwright", "--", *line]
-    _sort(recording, {})
-    _sort(line, census(folder))
-    trace = max(traces.glob("*.heapwright"), key=lambda path: path.stat().st_size)
-    answer = explained(trace)
+    server = Postgres(folder)
+    trace = server.record()
+    server.alone(census(folder))
+    answer = cause_of(trace)
     return answer, [free_at_end(answer, folder)]
-
-
-def _sort(line: Sequence[str | Path], environment: Mapping[str, str]) -> None:
-    done = subprocess.Popen(
-        list(map(str, line)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, **environment},
-    )
-    assert done.stdin is not None
-    done.stdin.write((QUERIES * 3).encode())
-    done.stdin.flush()
-    time.sleep(12)
-    done.stdin.close()
-    done.wait(120)
 
 
 SCENARIOS = (
@@ -362,7 +273,18 @@ SCENARIOS = (
     ),
     Scenario("S13: sqlite3, examples/orders.sql", "nothing", (("nothing", ""),), sqlite),
     Scenario("S13: nginx, 200 requests", "nothing", (("nothing", ""),), nginx),
-    Scenario("S14: pyarrow reads Parquet", "pyarrow's own allocator", (("elsewhere", "others"),), parquet),
+    Scenario(
+        "S14: pyarrow reads Parquet",
+        "pyarrow's own allocator",
+        (("elsewhere", "others"),),
+        parquet(ARROW, "mapping", "libarrow's own mappings at rest (smaps)"),
+    ),
+    Scenario(
+        "S14: polars reads Parquet",
+        "polars' own allocator",
+        (("elsewhere", "others"),),
+        parquet(POLARS, "added", "polars' own mappings at rest (RssAnon that the read added)"),
+    ),
 )
 
 
@@ -376,7 +298,10 @@ def run(scenario: Scenario) -> Answer:
         "real": scenario.real,
         "verdict": answer["verdict"],
         "cause": answer["cause"],
-        "is_right": (answer["verdict"], answer["cause"]) in scenario.right,
+        "owner": answer.get("owner", ""),
+        "real_owner": answer.get("real_owner", ""),
+        "is_right": (answer["verdict"], answer["cause"]) in scenario.right
+        and answer.get("owner", "") == answer.get("real_owner", ""),
         "resident_bytes": answer["resident_bytes"],
         "free_bytes": answer["free_bytes"],
         "bytes_of": answer["bytes_of"],

@@ -2,6 +2,7 @@
 """Who holds the resident memory: programs that know it, and the kernel's own counts."""
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -78,8 +79,42 @@ def test_a_program_that_moves_its_blocks_adds_up(record: Record) -> None:
     recording = record("pins", 60)
     assert recording.status == 0, recording.errors
     answer = residency(recording.trace().path)
+    moved = recording.note("moved")
+    assert len(answer["moments"]) > 1
     for moment in answer["moments"]:
         assert_sums(moment)
+        # A block of each thread is on its way, some KiB are the C++ library's.
+        assert moment["live_bytes"] == pytest.approx(moved, rel=0.01)
+        assert moment["live_resident_bytes"] == pytest.approx(moved, rel=0.01), "all of it was touched"
+        assert moment["ambiguous_bytes"] <= 0.01 * moment["resident_bytes"]
+
+
+SCANS = {"trim": 3, "phase": 4}
+BEFORE_EXIT = 2
+
+
+@pytest.mark.parametrize("cause", SCANS)
+def test_a_scan_follows_what_a_program_did(record: Record, cause: str) -> None:
+    """After malloc_trim, and when a phase has ended: with what the kernel counts then."""
+    recording = record("scanned", cause)
+    assert recording.status == 0, recording.errors
+    scans = recording.trace().facts["scans"]
+    found = [anonymous for of, is_whole, anonymous in scans if of == SCANS[cause] and is_whole]
+    assert len(found) == 1, scans
+    assert found[0] == pytest.approx(recording.note("resident"), abs=MEBIBYTE)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_program_that_gave_up_root_is_scanned(record: Record) -> None:
+    recording = record("scanned", "user")
+    assert recording.status == 0, recording.errors
+    cause, is_whole, anonymous = recording.trace().facts["scans"][-1]
+    assert (cause, is_whole) == (BEFORE_EXIT, 1)
+    assert anonymous == pytest.approx(recording.note("resident"), abs=MEBIBYTE)
+    answer = residency(recording.trace().path)
+    (last,) = (moment for moment in answer["moments"] if moment["is_last"])
+    assert_sums(last)
+    assert last["live_resident_bytes"] == pytest.approx(12_000 * 5000, rel=0.01)
 
 
 def test_samples_and_recordings_without_scans_say_so(record: Record, tmp_path: Path) -> None:

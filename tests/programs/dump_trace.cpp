@@ -279,6 +279,19 @@ void print_lists(const Reader& reader, const Totals& totals) {
   std::printf("],\n");
 }
 
+// Cause, whether it is whole, and the kernel's anonymous bytes before it.
+void print_scans(const Reader& reader) {
+  std::printf("\"scans\":[");
+  const char* separator = "";
+  for (const auto& place : reader.scans()) {
+    const auto scan = reader.decode(place);
+    std::printf("%s[%d,%d,%lu]", separator, static_cast<int>(scan.cause), scan.is_whole ? 1 : 0,
+                scan.before.anonymous_bytes);
+    separator = ",";
+  }
+  std::printf("],\n");
+}
+
 void print_rest(const Reader& reader) {
   const auto& metadata = reader.metadata();
   const auto& end = reader.end();
@@ -300,6 +313,7 @@ int main(int argc, char** argv) {
     std::printf("{");
     print_totals(totals);
     print_lists(reader, totals);
+    print_scans(reader);
     print_rest(reader);
   } catch (const heapwright::trace::TraceError& error) {
     std::fprintf(stderr, "%s\n", error.what());

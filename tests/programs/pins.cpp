@@ -3,12 +3,13 @@
 // keep the pages of others, memory that is allocated and never touched, static
 // data, a thread's stack, a mapping of its own and one of a file. Rests at the
 // end, so that what the kernel counts stands still. With a number it moves
-// blocks in two threads instead, so many rounds.
+// blocks in two threads instead, so many rounds, and says how many bytes these are at any time.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -60,9 +61,18 @@ __attribute__((noinline)) void use_stack() {
 
 namespace {
 
-// Keeps so many blocks and replaces one after the other, until the time is over.
+// Keeps so many blocks and replaces one after the other, until the time is over. A place's blocks are of one
+// size, so that what lives is known while they move.
 constexpr int moved = 20'000;
 void* held_by_threads[2][moved];
+
+std::size_t size_of(int place) { return 16 + static_cast<std::size_t>(place) * 7919 % 2000; }
+
+void* new_block(int place) {
+  void* const block = std::malloc(size_of(place));
+  touch(block, size_of(place));
+  return block;
+}
 
 void move_blocks(unsigned thread, int rounds) {
   void** const held = held_by_threads[thread];
@@ -70,10 +80,9 @@ void move_blocks(unsigned thread, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     for (int step = 0; step < moved; ++step) {
       seed = seed * 1664525U + 1013904223U;
-      void*& place = held[(seed >> 8) % moved];
-      std::free(place);
-      place = std::malloc(16 + (seed >> 20) % 2000);
-      static_cast<char*>(place)[0] = 1;
+      const auto place = static_cast<int>((seed >> 8) % moved);
+      std::free(held[place]);
+      held[place] = new_block(place);
     }
   }
 }
@@ -82,6 +91,14 @@ void move_blocks(unsigned thread, int rounds) {
 
 int main(int count, char** arguments) {
   if (count > 1) {
+    std::size_t bytes = 0;
+    for (void** const held : held_by_threads) {
+      for (int place = 0; place < moved; ++place) {
+        held[place] = new_block(place);
+        bytes += size_of(place);
+      }
+    }
+    std::printf("note moved %zu\n", bytes);
     std::thread other(move_blocks, 0, std::atoi(arguments[1]));
     move_blocks(1, std::atoi(arguments[1]));
     other.join();

@@ -3,7 +3,7 @@
 // counters and a clock around the calls say of them:
 //
 //   slow_calls consolidation | faults | lock | growth | threshold | trim | preempted | slow_free | quiet |
-//   lost
+//   lost [THREADS]
 //
 // Says "note WORD NUMBER": times in ns, counts as they are.
 #include <malloc.h>
@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <barrier>
 #include <cstdint>
 #include <cstdlib>
@@ -25,6 +26,8 @@
 #include "say.hpp"
 
 namespace {
+
+int threads = 4;  // of lock and growth
 
 std::uint64_t now_ns() {
   timespec now;
@@ -57,8 +60,11 @@ void consolidation() {
   for (void*& block : held) block = small_block();
   for (void* block : held) free(block);
   const std::uint64_t begin_ns = now_ns();
+  const std::uint64_t begin_cpu_ns = thread_cpu_ns();
   void* large = malloc(2000);
+  const std::uint64_t cpu_ns = thread_cpu_ns() - begin_cpu_ns;
   note("slow_ns", now_ns() - begin_ns);
+  note("cpu_ns", cpu_ns);
   note("small_frees", blocks);
   free(large);
 }
@@ -99,11 +105,13 @@ void lost() {
 
 // Threads that need one arena: run with MALLOC_ARENA_MAX=1.
 void lock() {
-  constexpr int threads = 4;
-  std::uint64_t off_ns[threads] = {};
+  std::vector<std::uint64_t> off_ns(static_cast<std::size_t>(threads));
+  std::atomic<long> waits = 0;
   std::vector<std::thread> running;
-  for (int number = 0; number < threads; ++number) {
-    running.emplace_back([&off_ns, number] {
+  const std::uint64_t started_ns = now_ns();
+  for (std::uint64_t& own_off_ns : off_ns) {
+    running.emplace_back([&own_off_ns, &waits] {
+      const long own_waits = usage().ru_nvcsw;
       const std::uint64_t begin_ns = now_ns();
       const std::uint64_t begin_cpu_ns = thread_cpu_ns();
       void* blocks[64] = {};
@@ -111,34 +119,40 @@ void lock() {
         free(blocks[i % 64]);
         blocks[i % 64] = malloc(1100 + i * 97 % 3000);
       }
-      off_ns[number] = now_ns() - begin_ns - (thread_cpu_ns() - begin_cpu_ns);
+      own_off_ns = now_ns() - begin_ns - (thread_cpu_ns() - begin_cpu_ns);
+      waits += usage().ru_nvcsw - own_waits;
       for (void* block : blocks) free(block);
     });
   }
   for (std::thread& thread : running) thread.join();
+  note("work_ns", now_ns() - started_ns);
   std::uint64_t all_ns = 0;
   for (const std::uint64_t one_ns : off_ns) all_ns += one_ns;
   note("off_ns", all_ns);
+  note("waits", static_cast<std::uint64_t>(waits));
 }
 
 // Threads that fill fresh arenas with blocks of 96 KiB: each takes an mprotect. At the same
 // time, since a thread that ends leaves its arena to the next.
 void growth() {
-  constexpr int threads = 4;
   constexpr std::size_t blocks = 500;
   std::vector<std::thread> running;
+  std::atomic<std::uint64_t> cpu_ns = 0;
   std::barrier ready(threads);
   for (int number = 0; number < threads; ++number) {
-    running.emplace_back([&ready] {
+    running.emplace_back([&ready, &cpu_ns] {
       std::vector<void*> held(blocks);
       free(malloc(8));
       ready.arrive_and_wait();
+      const std::uint64_t begin_ns = thread_cpu_ns();
       for (void*& block : held) block = malloc(96 * 1024);
+      cpu_ns += thread_cpu_ns() - begin_ns;
       for (void* block : held) free(block);
     });
   }
   for (std::thread& thread : running) thread.join();
-  note("blocks", threads * blocks);
+  note("blocks", static_cast<std::uint64_t>(threads) * blocks);
+  note("cpu_ns", cpu_ns);
 }
 
 void* picture() { return malloc(4 << 20); }
@@ -212,6 +226,7 @@ void quiet() {
 
 int main(int count, char** arguments) {
   const std::string what = count > 1 ? arguments[1] : "";
+  if (count > 2) threads = std::atoi(arguments[2]);
   const struct {
     const char* name;
     void (*run)();
