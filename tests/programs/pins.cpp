@@ -3,7 +3,8 @@
 // keep the pages of others, memory that is allocated and never touched, static
 // data, a thread's stack, a mapping of its own and one of a file. Rests at the
 // end, so that what the kernel counts stands still. With a number it moves
-// blocks in two threads instead, so many rounds, and says how many bytes these are at any time.
+// blocks in two threads instead, so many rounds, and says how many bytes these are at any
+// time; with a second number it rests for 1 ms behind so many of them.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -74,7 +75,7 @@ void* new_block(int place) {
   return block;
 }
 
-void move_blocks(unsigned thread, int rounds) {
+void move_blocks(unsigned thread, int rounds, int until_rest) {
   void** const held = held_by_threads[thread];
   unsigned seed = thread;
   for (int round = 0; round < rounds; ++round) {
@@ -83,6 +84,7 @@ void move_blocks(unsigned thread, int rounds) {
       const auto place = static_cast<int>((seed >> 8) % moved);
       std::free(held[place]);
       held[place] = new_block(place);
+      if (until_rest != 0 && step % until_rest == 0) usleep(1000);
     }
   }
 }
@@ -99,8 +101,9 @@ int main(int count, char** arguments) {
       }
     }
     std::printf("note moved %zu\n", bytes);
-    std::thread other(move_blocks, 0, std::atoi(arguments[1]));
-    move_blocks(1, std::atoi(arguments[1]));
+    const int rounds = std::atoi(arguments[1]), until_rest = count > 2 ? std::atoi(arguments[2]) : 0;
+    std::thread other(move_blocks, 0, rounds, until_rest);
+    move_blocks(1, rounds, until_rest);
     other.join();
     return 0;
   }
