@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what the kernel's records add to a recording.
+"""Measures what the kernel's records and the scans of resident pages add to a recording.
 
-Each round runs every workload with and without --no-kernel-events, in an order
-that turns, so that a slow minute of the machine falls on both. The raw figures
-go to OUTPUT/kernel-events.json; a summary of medians and spread is printed.
+Each round runs every workload with all of it, without each and without both, in an order that turns, so
+that a slow minute of the machine falls on all. The raw figures go to OUTPUT/kernel-events.json; a summary
+of medians and spread is printed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,18 @@ from heapwright.measure.turns import turns
 from measure import head_of_results, measure_heapwright, write_results
 from workloads import prepare, project
 
-VARIANTS = {"with": [], "without": ["--no-kernel-events"]}
+BASE = "without both"
+VARIANTS = {
+    "all": [],
+    "no scans": ["--no-residency"],
+    "no kernel": ["--no-kernel-events"],
+    BASE: ["--no-residency", "--no-kernel-events"],
+}
 
 
 def summary(runs: list[dict[str, Any]]) -> list[str]:
-    """A line for each workload."""
-    lines = [f"{'workload':10} {'with, s':>16} {'without, s':>16} {'cpu':>7} {'file':>7}"]
+    """A line for each workload and variant: medians, and what they are above those without both."""
+    lines = [f"{'workload':10} {'variant':14} {'wall, s':>16} {'wall':>7} {'cpu':>7} {'file':>7}"]
     for name in dict.fromkeys(run["workload"] for run in runs):
         of = {
             variant: [run for run in runs if (run["workload"], run["variant"]) == (name, variant)]
@@ -36,14 +42,14 @@ def summary(runs: list[dict[str, Any]]) -> list[str]:
         def median(variant: str, figure: str, of: dict[str, list[dict[str, Any]]] = of) -> float:
             return statistics.median(run[figure] for run in of[variant])
 
-        def added(figure: str) -> str:
-            return f"{100 * (median('with', figure) / median('without', figure) - 1):+6.1f}%"
-
-        walls = []
         for variant in VARIANTS:
-            walls.append(f"{median(variant, 'wall_s'):7.2f} {min(run['wall_s'] for run in of[variant]):7.2f}")
-        lines.append(f"{name:10} {walls[0]:>16} {walls[1]:>16} {added('cpu_s')} {added('file_bytes')}")
-    return [*lines, "seconds: median and least of the rounds; cpu and file: medians, with over without"]
+            walls = f"{median(variant, 'wall_s'):7.2f} {min(run['wall_s'] for run in of[variant]):7.2f}"
+            added = [
+                f"{100 * (median(variant, figure) / median(BASE, figure) - 1):+6.1f}%"
+                for figure in ("wall_s", "cpu_s", "file_bytes")
+            ]
+            lines.append(f"{name:10} {variant:14} {walls:>16} {' '.join(added)}")
+    return [*lines, "seconds: median and least of the rounds; then medians, over those without both"]
 
 
 def main() -> int:

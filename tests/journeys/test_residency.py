@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +116,21 @@ def test_what_lives_is_known_while_blocks_move(record: Record) -> None:
         assert moment["live_resident_bytes"] == pytest.approx(moved, abs=tolerance), "all of it was touched"
 
 
+PERIOD, BEFORE_EXIT = 1, 2
 SCANS = {"trim": 3, "phase": 4}
-BEFORE_EXIT = 2
+PAUSE_IN_SCANS = 50
+
+
+def test_scans_take_two_percent_of_a_core(record: Record) -> None:
+    recording = record("pins", 2, 25)
+    assert recording.status == 0, recording.errors
+    scans = [scan for scan in recording.trace().facts["scans"] if scan[0] == PERIOD]
+    assert len(scans) > 2
+    for (*_, begin_ns, cpu_ns), (*_, next_ns, _) in pairwise(scans):
+        assert cpu_ns > 0
+        assert next_ns - begin_ns >= max(100 * MILLISECOND, PAUSE_IN_SCANS * cpu_ns)
+    span_ns = scans[-1][3] - scans[0][3]
+    assert sum(cpu_ns for *_, cpu_ns in scans[:-1]) <= 0.02 * span_ns + MILLISECOND / PAUSE_IN_SCANS
 
 
 @pytest.mark.parametrize("cause", SCANS)
@@ -125,7 +139,7 @@ def test_a_scan_follows_what_a_program_did(record: Record, cause: str) -> None:
     recording = record("scanned", cause)
     assert recording.status == 0, recording.errors
     scans = recording.trace().facts["scans"]
-    found = [anonymous for of, is_whole, anonymous in scans if of == SCANS[cause] and is_whole]
+    found = [anonymous for of, is_whole, anonymous, *_ in scans if of == SCANS[cause] and is_whole]
     assert len(found) == 1, scans
     assert found[0] == pytest.approx(recording.note("resident"), abs=MEBIBYTE)
 
@@ -134,7 +148,7 @@ def test_a_scan_follows_what_a_program_did(record: Record, cause: str) -> None:
 def test_a_program_that_gave_up_root_is_scanned(record: Record) -> None:
     recording = record("scanned", "user")
     assert recording.status == 0, recording.errors
-    cause, is_whole, anonymous = recording.trace().facts["scans"][-1]
+    cause, is_whole, anonymous, *_ = recording.trace().facts["scans"][-1]
     assert (cause, is_whole) == (BEFORE_EXIT, 1)
     assert anonymous == pytest.approx(recording.note("resident"), abs=MEBIBYTE)
     answer = residency(recording.trace().path)

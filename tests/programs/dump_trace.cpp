@@ -279,14 +279,15 @@ void print_lists(const Reader& reader, const Totals& totals) {
   std::printf("],\n");
 }
 
-// Cause, whether it is whole, and the kernel's anonymous bytes before it.
+// Cause, whether it is whole, the kernel's anonymous bytes before it, its begin and its CPU time.
 void print_scans(const Reader& reader) {
   std::printf("\"scans\":[");
   const char* separator = "";
   for (const auto& place : reader.scans()) {
     const auto scan = reader.decode(place);
-    std::printf("%s[%d,%d,%lu]", separator, static_cast<int>(scan.cause), scan.is_whole ? 1 : 0,
-                scan.before.anonymous_bytes);
+
+    std::printf("%s[%d,%d,%lu,%lu,%lu]", separator, static_cast<int>(scan.cause), scan.is_whole ? 1 : 0,
+                scan.before.anonymous_bytes, place.begin_ns, scan.cpu_ns);
     separator = ",";
   }
   std::printf("],\n");
