@@ -21,6 +21,7 @@ from running import Answer, Postgres, explained, heapwright, notes_of, project, 
 slow_calls = project / "build/release/programs/slow_calls"
 THREADS = "16"
 PAD = 64 << 20
+LOCK_RUNS = 5
 MAP_ENTRIES = 1_000_000
 
 
@@ -119,17 +120,16 @@ def consolidation(folder: Path) -> Verdict:
 
 
 def lock(folder: Path) -> Verdict:
+    """Recorded five times: where the threads wait for room in their rings, they do not meet at the lock."""
     command = [slow_calls, "lock", THREADS]
-    answer, own = recorded(folder, command, MALLOC_ARENA_MAX="1")
-    named = pattern(answer, "lock")
-    kernel = answer["kernel"]
-    free_waits = alone(command)["waits"]
+    answers = [recorded(folder, command, MALLOC_ARENA_MAX="1")[0] for _ in range(LOCK_RUNS)]
+    named = sum("raise MALLOC_ARENA_MAX" in pattern(answer, "lock").get("remedy", "") for answer in answers)
+    waits = sorted(answer["kernel"]["waits"] for answer in answers)
+    here, without = (alone(command, MALLOC_ARENA_MAX=most)["waits"] for most in ("1", "16"))
     return Verdict(
-        told(answer),
-        "raise MALLOC_ARENA_MAX" in named.get("remedy", "") and free_waits * 10 < own["waits"],
-        [
-            Figure("waits in heap calls (the threads' ru_nvcsw)", kernel["waits"], own["waits"], "count"),
-        ],
+        f"lock, in {named} of {LOCK_RUNS} runs",
+        named == LOCK_RUNS and without * 10 < here,
+        [Figure("waits in heap calls, the median (ru_nvcsw alone)", waits[LOCK_RUNS // 2], here, "count")],
     )
 
 
