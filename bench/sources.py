@@ -57,6 +57,7 @@ measured = {
         "python/heapwright/explain/slow_calls.py",
         "tests/programs/slow_calls.cpp",
     ),
+    "scans": ("bench/scans", "src/collect", "src/record", "src/platform"),
     "same_end": (*heap, "src/record", "src/unwind", "src/collect", "bench/cause/same_end.py"),
     "advice": (
         "src/order",
