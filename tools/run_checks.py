@@ -31,6 +31,7 @@ def checks() -> dict[str, list[str]]:
         "figures of lint": [python, "bench/lint/render.py", "--check"],
         "figures of the advice": [python, "bench/advice/render.py", "--check"],
         "figures of the causes": [python, "bench/cause/render.py", "--check"],
+        "figures of growth": [python, "bench/growth/render.py", "--check"],
         "figures of the page": [python, "bench/page/render.py", "--check"],
         "figures of the replay": [python, "bench/replay/render.py", "--check"],
         "figures of the lab": [python, "bench/lab/render.py", "--check"],
