@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 #include <sys/random.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "heap/base/clock.hpp"
@@ -23,6 +24,9 @@ std::uint64_t mix(std::uint64_t word) noexcept {
   return word ^ word >> 32;
 }
 
+constinit std::uint64_t word_keys[2] = {0, 0};
+constinit std::atomic<std::uint64_t> words_made{0};
+
 }  // namespace
 
 std::uint64_t random_word() noexcept {
@@ -36,6 +40,16 @@ std::uint64_t random_word() noexcept {
     std::memcpy(halves, seed, sizeof(halves));
   }
   return mix(mix(halves[0] + monotonic_ns()) + halves[1] + ++count);
+}
+
+void draw_word_key() noexcept {
+  for (std::uint64_t& key : word_keys) key = random_word();
+}
+
+// Two keys: who learns one word cannot turn the mixing back to the others.
+std::uint64_t next_word() noexcept {
+  const std::uint64_t number = words_made.fetch_add(1, std::memory_order_relaxed);
+  return mix(mix(word_keys[0] + number) ^ word_keys[1]);
 }
 
 }  // namespace heapwright::heap

@@ -6,6 +6,7 @@
 #include "heap/base/clock.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
+#include "heap/base/random.hpp"
 #include "heap/base/settings.hpp"
 #include "heap/pages/growth.hpp"
 #include "heap/service/maintenance_thread.hpp"
@@ -28,7 +29,10 @@ bool initialize_process() noexcept {
   find_clock();
   if (!place_region()) return false;
   read_settings();
-  if (settings.is_hardened) draw_seal_key();
+  if (settings.is_hardened) {
+    draw_seal_key();
+    draw_word_key();
+  }
   if (settings.has_maintenance_thread) allow_maintenance_thread();
   open_counters();
   is_started.store(true, std::memory_order_release);

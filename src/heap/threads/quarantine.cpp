@@ -71,7 +71,7 @@ Quarantine* quarantine_of(ThreadCache* cache) noexcept {
   if (run.unit == 0) return nullptr;
   auto* made = reinterpret_cast<Quarantine*>(memory_of(run.unit));
   if (!run.is_zeroed) std::memset(static_cast<void*>(made), 0, sizeof(Quarantine));
-  made->random = random_word();
+  made->random = next_word();
   made->until_sample = 1 + static_cast<std::uint32_t>(made->random >> 32) % 1000;
   cache->quarantine = made;
   return made;
