@@ -27,7 +27,7 @@ std::vector<char*> carve_all(UnitLine* slab) {
     Block* block = chain.first;
     for (std::uint32_t i = 0; i < chain.count; ++i) {
       blocks.push_back(reinterpret_cast<char*>(block));
-      if (i + 1 < chain.count) block = block->next;
+      if (i + 1 < chain.count) block = block->next();
     }
     EXPECT_TRUE(slab_is_valid(slab));
   }
@@ -36,7 +36,7 @@ std::vector<char*> carve_all(UnitLine* slab) {
 
 void free_to(UnitLine* slab, char* memory) {
   auto* block = reinterpret_cast<Block*>(memory);
-  block->next = slab->free_list;
+  block->set_next(slab->free_list);
   slab->free_list = block;
   ++slab->freed;
 }
@@ -87,7 +87,7 @@ TEST_P(Slab, OneCarvingNeverMakesLinksOfMoreThanAPage) {
 TEST_P(Slab, ClosingLooksAtTheBlockFreedLastOnly) {
   const std::vector<char*> blocks = carve_all(slab_);
   for (char* block : blocks) free_to(slab_, block);
-  if (blocks.size() > 1) reinterpret_cast<Block*>(blocks[blocks.size() - 2])->next = nullptr;
+  if (blocks.size() > 1) reinterpret_cast<Block*>(blocks[blocks.size() - 2])->set_next(nullptr);
   close_slab(slab_);  // stops the process if it goes on to that one
 }
 
@@ -104,8 +104,8 @@ TEST_P(Slab, ValidityFindsWhatIsWrong) {
   ++slab_->rest;  // a block too many outside
   EXPECT_FALSE(slab_is_valid(slab_));
   --slab_->rest;
-  reinterpret_cast<Block*>(blocks[1])->next = reinterpret_cast<Block*>(blocks[3]);
-  reinterpret_cast<Block*>(blocks[3])->next = reinterpret_cast<Block*>(blocks[3]);  // twice
+  reinterpret_cast<Block*>(blocks[1])->set_next(reinterpret_cast<Block*>(blocks[3]));
+  reinterpret_cast<Block*>(blocks[3])->set_next(reinterpret_cast<Block*>(blocks[3]));  // twice
   EXPECT_FALSE(slab_is_valid(slab_));
   slab_->free_list = nullptr;
   slab_->rest += 2;
@@ -159,7 +159,7 @@ TEST_P(Slab, DroppedBlocksComeBackOnceAndLiveOnesStay) {
   }
   std::set<char*> given = live;
   Chain listed = take_listed(slab_);
-  for (std::uint32_t i = 0; i < listed.count; ++i, listed.first = listed.first->next) {
+  for (std::uint32_t i = 0; i < listed.count; ++i, listed.first = listed.first->next()) {
     EXPECT_TRUE(given.insert(reinterpret_cast<char*>(listed.first)).second);
   }
   for (char* block : carve_all(slab_)) EXPECT_TRUE(given.insert(block).second);

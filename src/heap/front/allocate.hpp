@@ -32,8 +32,7 @@ void release_sized_slowly(void* block, std::size_t bytes) noexcept;
   }
   BlockList* const list = current_list(current_cache, step_of(bytes));
   Block* const block = list->free_list;
-  const bool is_here = is_used_offset(reinterpret_cast<std::uintptr_t>(block) - region.base);
-  return is_here ? pop(list, block) : nullptr;
+  return is_among_blocks(block) ? pop(list, block) : nullptr;
 }
 
 // Null, errno = ENOMEM: no memory.

@@ -221,10 +221,7 @@ void* allocate_listed(std::size_t bytes, std::size_t alignment) noexcept {
   }
   BlockList* list = current_list(checked_cache, step_of(bytes + record_bytes));
   Block* block = list->free_list;
-  if (quarantine->until_sample <= 1 ||
-      !is_used_offset(reinterpret_cast<std::uintptr_t>(block) - region.base)) {
-    return nullptr;
-  }
+  if (quarantine->until_sample <= 1 || !is_among_blocks(block)) return nullptr;
   --quarantine->until_sample;
   return hand_out(pop(list, block), bytes);
 }

@@ -76,6 +76,11 @@ void raise_used(std::size_t bytes) noexcept {
   std::size_t seen = region.used_bytes.load(std::memory_order_relaxed);
   while (seen < bytes && !region.used_bytes.compare_exchange_weak(seen, bytes, std::memory_order_release)) {
   }
+  const std::size_t blocks = bytes - (region.first_block - region.base);
+  seen = region.block_bytes.load(std::memory_order_relaxed);
+  while (seen < blocks &&
+         !region.block_bytes.compare_exchange_weak(seen, blocks, std::memory_order_release)) {
+  }
 }
 
 // Units at the frontier that are mapped now; 0: refused. What cannot be mapped
@@ -156,6 +161,7 @@ bool place_at(std::uintptr_t base, std::size_t span_bytes) noexcept {
   source.span_units = static_cast<std::uint32_t>(span_bytes >> unit_shift);
   source.first_unit = static_cast<std::uint32_t>(source.span_units / (unit_bytes / line_bytes));
   source.frontier.store(source.first_unit, std::memory_order_relaxed);
+  region.first_block = reinterpret_cast<std::uintptr_t>(memory_of(source.first_unit));
   // The lines of the lines: no block has them, but free() of a wild pointer reads them.
   source.lines_end.store(base + own_bytes, std::memory_order_release);
   return true;
@@ -204,6 +210,7 @@ bool place_region() noexcept {
     span_bytes /= 2;
     if (span_bytes < least_span_bytes) return false;
   }
+  region.link_key = random_word();
   return true;
 }
 

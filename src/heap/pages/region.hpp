@@ -18,9 +18,16 @@ namespace heapwright::heap {
 
 struct ThreadCache;
 
-// What a free block holds.
-struct Block {
-  Block* next;
+// What a free block holds: the next one of its list, encoded with a key of the process and its own
+// address. What a program writes there leads, decoded, out of the heap, where malloc does not follow.
+class Block {
+ public:
+  Block* next() const noexcept;
+  void set_next(Block* next) noexcept;
+
+ private:
+  std::uintptr_t mask() const noexcept;
+  std::uintptr_t link_;
 };
 
 enum class UnitKind : std::uint8_t {
@@ -129,8 +136,18 @@ struct alignas(64) Region {
   // read; only grows. 0 until the first allocation.
   std::atomic<std::size_t> used_bytes;
   std::size_t span_bytes;
+  // Where blocks can lie: behind the lines, up to base + used_bytes.
+  std::uintptr_t first_block;
+  std::atomic<std::size_t> block_bytes;
+  std::uintptr_t link_key;
 };
 extern Region region;
+
+inline std::uintptr_t Block::mask() const noexcept {
+  return reinterpret_cast<std::uintptr_t>(this) ^ region.link_key;
+}
+inline Block* Block::next() const noexcept { return reinterpret_cast<Block*>(link_ ^ mask()); }
+inline void Block::set_next(Block* next) noexcept { link_ = reinterpret_cast<std::uintptr_t>(next) ^ mask(); }
 
 inline constexpr std::size_t line_bytes = 64;
 
@@ -155,6 +172,11 @@ inline bool is_in_region(const void* pointer) noexcept {
 // Of a block that is the heap's.
 [[gnu::always_inline]] inline bool is_used_offset(std::uintptr_t offset) noexcept {
   return offset < region.used_bytes.load(std::memory_order_relaxed);
+}
+// Lies where blocks do, and not among the lines.
+[[gnu::always_inline]] inline bool is_among_blocks(const Block* block) noexcept {
+  return reinterpret_cast<std::uintptr_t>(block) - region.first_block <
+         region.block_bytes.load(std::memory_order_relaxed);
 }
 // The pointer is in the region.
 inline UnitLine* line_at(const void* pointer) noexcept {

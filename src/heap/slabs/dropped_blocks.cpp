@@ -132,12 +132,12 @@ Chain carve_dropped(UnitLine* slab) noexcept {
     count_steps();
     map->words[index / 64] &= ~(std::uint64_t{1} << index % 64);
     auto* block = reinterpret_cast<Block*>(begin_of_slab(slab) + index * bytes);
-    if (last != nullptr) last->next = block;
+    if (last != nullptr) last->set_next(block);
     last = block;
     ++carved.count;
     ++index;
   }
-  if (carved.count > 1) last->next = nullptr;
+  if (carved.count > 1) last->set_next(nullptr);
   map->count -= carved.count;
   slab->carved = static_cast<std::uint16_t>(slab->carved + carved.count);
   add_unlisted(slab, static_cast<std::int32_t>(carved.count));

@@ -104,7 +104,7 @@ void check_list(const UnitLine* slab, Chain list, std::uint32_t most) noexcept {
     if (!carved.has(block)) [[unlikely]] {
       stop_for_link(slab, i == 0 ? nullptr : last, block);
     }
-    const Block* const next = block->next;
+    const Block* const next = block->next();
     static_assert(most_checked <= 3);
     if (next == block || next == last || next == before_last) [[unlikely]] {
       stop_for_circle(slab, list.first);
@@ -165,7 +165,7 @@ void mark_some(const UnitLine* slab, Chain* list, std::uint32_t most, std::uint6
     }
     marks[index / 64] |= std::uint64_t{1} << index % 64;
     last = block;
-    list->first = block->next;
+    list->first = block->next();
   }
 }
 

@@ -122,8 +122,12 @@ bool PagePurge::relist_some(std::uint32_t most) noexcept {
       count_steps();
       const std::size_t index = word_ * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
       auto* block = reinterpret_cast<Block*>(begin_of_slab(slab_) + index * bytes);
-      block->next = nullptr;
-      (tail_ != nullptr ? tail_->next : slab_->free_list) = block;
+      block->set_next(nullptr);
+      if (tail_ != nullptr) {
+        tail_->set_next(block);
+      } else {
+        slab_->free_list = block;
+      }
       tail_ = block;
       add_unlisted(slab_, -1);
     }

@@ -3,7 +3,7 @@
 // compare-and-swap only.
 //
 //   bits  0..19  head: 1 + offset / 8 of the last block freed, 0: none
-//   bits 20..33  count: blocks in the list, linked through Block::next
+//   bits 20..33  count: blocks in the list, linked by Block
 //   bits 34..47  notify_at: the count at which the owner is to be told
 //   bit  48      armed: it is to be told
 //

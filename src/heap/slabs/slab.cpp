@@ -110,10 +110,10 @@ Chain carve(UnitLine* slab) noexcept {
   for (std::uint32_t i = 1; i < count; ++i) {
     count_steps();
     auto* following = reinterpret_cast<Block*>(memory + bytes);
-    reinterpret_cast<Block*>(memory)->next = following;
+    reinterpret_cast<Block*>(memory)->set_next(following);
     memory += bytes;
   }
-  if (count > 1) reinterpret_cast<Block*>(memory)->next = nullptr;
+  if (count > 1) reinterpret_cast<Block*>(memory)->set_next(nullptr);
   slab->fresh = static_cast<std::uint16_t>(slab->fresh + count);
   slab->carved = static_cast<std::uint16_t>(slab->carved + count);
   add_unlisted(slab, static_cast<std::int32_t>(count));
@@ -174,7 +174,7 @@ namespace {
 bool mark_chain(const UnitLine* slab, const Block* block, std::uint32_t count,
                 std::uint64_t* marks) noexcept {
   const SizeClass& described = class_of_slab(slab);
-  for (std::uint32_t i = 0; i < count; ++i, block = block->next) {
+  for (std::uint32_t i = 0; i < count; ++i, block = block->next()) {
     const auto offset = static_cast<std::size_t>(reinterpret_cast<const char*>(block) - begin_of_slab(slab));
     if (block == nullptr || offset >= slab->units * unit_bytes) return false;
     const std::uint32_t index = block_index(slab->size_class, offset);

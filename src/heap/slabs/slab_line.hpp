@@ -69,7 +69,7 @@ inline bool carves_touched_page(const UnitLine* slab) noexcept {
          slab->fresh * std::size_t{described.block_bytes} % carve_bytes >= described.block_bytes;
 }
 
-// A chain of blocks, the last one's `next` null.
+// A chain of blocks, the last one's next null.
 struct Chain {
   Block* first;
   std::uint32_t count;
@@ -77,13 +77,13 @@ struct Chain {
 
 // The first block of a list, which is not empty.
 [[gnu::always_inline]] inline Block* pop(BlockList* list, Block* first) noexcept {
-  list->free_list = first->next;
+  list->free_list = first->next();
   list->count_taken();
   return first;
 }
 // A block in front of `last`, the first one. True: on_event() has to look.
 [[gnu::always_inline]] inline bool push(UnitLine* slab, Block* block, Block* last) noexcept {
-  block->next = last;  // NOLINT(clang-analyzer-core.NullDereference): null is in no region
+  block->set_next(last);  // NOLINT(clang-analyzer-core.NullDereference): null is in no region
   slab->free_list = block;
   return slab->count_freed();
 }

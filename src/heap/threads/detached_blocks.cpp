@@ -52,7 +52,7 @@ bool detached_is_valid(const ThreadCache* cache, const UnitLine* slab) noexcept 
   std::uint32_t count = 0 - cache->detached.lists[number - 1].countdown();
   if (count + remote_of(slab).count() > unlisted_count(slab)) return false;
   const Block* block = cache->detached.lists[number - 1].free_list;
-  for (; block != nullptr && count != 0; block = block->next, --count) {
+  for (; block != nullptr && count != 0; block = block->next(), --count) {
     const auto offset = static_cast<std::size_t>(reinterpret_cast<const char*>(block) - begin_of_slab(slab));
     if (offset >= slab->units * unit_bytes) return false;
   }

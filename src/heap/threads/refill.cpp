@@ -52,7 +52,7 @@ Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
 Block* take_made(ThreadCache* cache, UnitLine* slab) noexcept {
   const Chain chain = make_blocks(cache, slab);
   // A block that is alone may begin an untouched page, and has no link.
-  if (chain.count > 1) relist(slab, {chain.first->next, chain.count - 1});
+  if (chain.count > 1) relist(slab, {chain.first->next(), chain.count - 1});
   slab->add_taken(1);
   return chain.first;
 }

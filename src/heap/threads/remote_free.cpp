@@ -50,8 +50,8 @@ void free_remote(UnitLine* slab, void* block) noexcept {
     if (word.has_blocks() && word.head_offset() == offset) [[unlikely]] {
       stop_for_double_free(block, class_of_slab(slab).block_bytes);
     }
-    static_cast<Block*>(block)->next =
-        word.has_blocks() ? reinterpret_cast<Block*>(begin + word.head_offset()) : nullptr;
+    static_cast<Block*>(block)->set_next(
+        word.has_blocks() ? reinterpret_cast<Block*>(begin + word.head_offset()) : nullptr);
     pushed = word.pushed(offset);
   } while (!slab->remote.compare_exchange_weak(word.bits, pushed.bits, std::memory_order_acq_rel,
                                                std::memory_order_relaxed));

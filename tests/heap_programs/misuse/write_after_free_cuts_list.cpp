@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The link of a free block is overwritten by zeros: what was freed before it is
-// lost, which is found by default when the list has come to that end.
-// by default: free blocks of USABLE bytes in BLOCK were lost by a write after free or a double free
+// The link of a free block is overwritten by zeros, which end no list: links are encoded.
+// by default: write after free to a block of USABLE bytes in BLOCK
 #include <cstdint>
 
 #include "misused_block.hpp"
