@@ -55,7 +55,7 @@ SlabList& list_of(const UnitLine* slab) noexcept {
 // False: the slab's last block came back meanwhile.
 bool insert(UnitLine* slab) noexcept {
   // Without an owner before it is watched: whoever then has to tell comes here,
-  // and waits for the lock.
+  // and waits for the lock (tests/heap/pool_model.cpp).
   ThreadCache* before = slab->owner.exchange(nullptr, std::memory_order_acq_rel);
   if (!watch(slab, unlisted_count(slab))) {
     slab->owner.store(before, std::memory_order_release);
