@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Compares the heap with a reference model, in several threads at once:
-//   model SEEDS STEPS THREADS   the same seed does the same, with one thread
+//   model SEEDS STEPS THREADS [FIRST]   the same seed does the same, with one thread; FIRST is
+//                                       another one each time, and said
 #include <malloc.h>
 
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -55,7 +57,10 @@ int main(int argc, char** argv) {
   const std::uint64_t seeds = argc > 1 ? static_cast<std::uint64_t>(std::atoll(argv[1])) : 10;
   const std::size_t steps = argc > 2 ? static_cast<std::size_t>(std::atoll(argv[2])) : 20000;
   const std::size_t thread_count = argc > 3 ? static_cast<std::size_t>(std::atoi(argv[3])) : 1;
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+  std::random_device device;
+  const std::uint64_t first = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : device();
+  say("note seed %llu\n", static_cast<unsigned long long>(first));
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < thread_count; ++i) threads.emplace_back(run, seed * 100 + i, steps);
     run(seed * 100, steps);
