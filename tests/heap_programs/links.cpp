@@ -46,7 +46,8 @@ int run_child(std::uintptr_t target, bool is_masked) {
     std::free(blocks[90]);
     std::free(overwritten);
     const std::uintptr_t link = is_masked ? target ^ reinterpret_cast<std::uintptr_t>(overwritten) : target;
-    std::memcpy(overwritten, &link, sizeof link);
+    // The misuse that is looked for.
+    std::memcpy(overwritten, &link, sizeof link);  // NOLINT(clang-analyzer-unix.Malloc)
     for (int i = 0; i < 1000; ++i) {
       if (reinterpret_cast<std::uintptr_t>(keep(std::malloc(block_bytes))) == target) _exit(3);
     }
