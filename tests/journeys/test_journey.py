@@ -10,6 +10,7 @@ import subprocess
 import pytest
 from conftest import project
 
+pytest.importorskip("clang.cindex")  # for lint
 PAGE = (project / "docs/journey.md").read_text(encoding="utf-8")
 # What stands in the document and comes of its commands, by a word of the command. Figures of time and of growth differ.
 SAID = {
@@ -18,6 +19,14 @@ SAID = {
         "fill  journey/server.cpp",
         "of the peak is held by acquire",
         "of all allocations come from (anonymous namespace)::token_of",
+    ),
+    "lint --with build/journey/0.heapwright": (
+        "Request::fields, a member of objects that are used again, keeps the room of its largest use",
+        "on average (creep)",
+    ),
+    "lint --with build/journey/3.heapwright": (
+        "journey/server.cpp:158 shared_ptr(new T) makes a control block beside the object",
+        "use std::make_shared, or make_shared_private where the constructor is private",
     ),
     "server0 --run": ("less at the peak (−64 %)", "less resident at the most (−5"),
     "server1 --run": ("less at the end (−100 %)", "100 % of it at fill", "less resident at the most (−3"),

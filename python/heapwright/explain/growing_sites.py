@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from heapwright.explain import growth_kinds, leak_signs
@@ -54,11 +54,12 @@ class Growth:
     def __init__(self, report: Report) -> None:
         self._report = report
         end_ns = report.facts.series_end_ns
-        least = max(1, _LEAST_SHARE * report.facts.peak.live_bytes)
+        self._least_bytes = least = max(1, _LEAST_SHARE * report.facts.peak.live_bytes)
         signs = leak_signs.confidence(report, leak_signs.staying(report))
+        self._courses = {course.site: course for course in courses_of(report.facts)}
         self._rows = {
             course.site: _row(end_ns, course, _verdict(course, least), signs.get(course.site, NO_SIGN))
-            for course in courses_of(report.facts)
+            for course in self._courses.values()
             if course.site in signs or max(course.live_bytes) >= least
         }
         self._doubt()
@@ -97,6 +98,27 @@ class Growth:
         """Bytes a second at the end; 0 where it is not sure, or the site is not followed."""
         row = self._rows.get(site)
         return row.slope_bytes_per_s if row is not None and row.is_sure else 0.0
+
+    def grown_bytes(self, site: int) -> int:
+        """Of a site that surely grows, from its begin to its end; 0 of others."""
+        row = self._rows.get(site)
+        is_growing = row is not None and row.is_sure and row.slope_bytes_per_s > 0
+        return max(0, row.end.bytes - row.begin.bytes) if row is not None and is_growing else 0
+
+    def together(self, sites: Collection[int]) -> Row | None:
+        """Of sites whose blocks belong to one thing, and may change the site; None: none is followed."""
+        courses = [self._courses[site] for site in sites if site in self._courses]
+        if len(courses) < 2:
+            return self._rows.get(courses[0].site) if courses else None
+        held = ([sum(bins) for bins in zip(*columns, strict=True)] for columns in _held_of(courses))
+        whole = SiteCourse(courses[0].site, max(course.first_bin for course in courses), *held)
+        return _row(self._report.facts.series_end_ns, whole, _verdict(whole, self._least_bytes), NO_SIGN)
+
+
+def _held_of(courses: Sequence[SiteCourse]) -> Iterator[list[Sequence[int]]]:
+    """By figure: that of each."""
+    for figure in SiteCourse._fields[2:]:
+        yield [getattr(course, figure) for course in courses]
 
 
 def _verdict(course: SiteCourse, least_bytes: float) -> Verdict:

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ _DROPPED = re.compile(
     r"-c$|-M[DMPG]*$|-W(?!p,)|-pipe$|-g|-O|-fno-fat-lto|-flto|-fsanitize|-fprofile|-fcoverage|--coverage"
     r"|-Werror|-fmodules-ts|-fmodule-mapper|-fdeps|-fconcepts|-mno-direct|-fno-semantic|-fdiagnostics|-save-temps"
 )
+_CLANG_ROOTS = ("/usr/lib", "/usr/local/lib", "/opt/llvm/lib")
+_LIBCLANG = 18
 _MOST_FOLDERS = 60  # with headers, that are searched where no compile_commands.json says which
 
 
@@ -154,12 +157,13 @@ def _kept(words: Sequence[str], folder: str, file: str) -> list[str]:
 
 
 def resource_arguments() -> tuple[tuple[str, ...], str]:
-    """Arguments by which libclang finds stddef.h and its like, and where that is; its package has none."""
-    found = [
-        path for root in ("/usr/lib", "/usr/local/lib", "/opt/llvm/lib") for path in _clang_headers(root)
-    ]
+    """Arguments by which libclang finds stddef.h and its like, and where that is; its package has none. Of an
+    installed clang, else of clang-tidy's package, else of gcc."""
+    roots = [Path(root) for root in _CLANG_ROOTS]
+    found = [path for root in (*roots, *_tidy_package()) for path in _clang_headers(root)]
     if found:
-        best = max(found)[1]
+        # The nearest to libclang 18; later ones may use builtins that it does not know.
+        best = min(found, key=lambda path: abs(int(path.parent.name.split(".")[0]) - _LIBCLANG))
         return ("-resource-dir", str(best.parent)), str(best)
     for compiler in ("gcc", "cc"):
         if shutil.which(compiler):
@@ -167,14 +171,22 @@ def resource_arguments() -> tuple[tuple[str, ...], str]:
             answer = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
             if Path(answer).is_dir():
                 return ("-isystem", answer), answer
-    raise CompileError("no compiler's own headers (stddef.h) are here; install clang or gcc")
+    raise CompileError(
+        "no compiler's own headers (stddef.h) are here; install clang, gcc or heapwright[lint]"
+    )
 
 
-def _clang_headers(root: str) -> list[tuple[int, Path]]:
-    found = []
-    for path in (*Path(root).glob("llvm-*/lib/clang/*/include"), *Path(root).glob("clang/*/include")):
-        version = path.parent.name.split(".")[0]
-        if (path / "stddef.h").is_file() and version.isdecimal():
-            # The nearest to libclang 18; later ones may use builtins that it does not know.
-            found.append((-abs(int(version) - 18), path))
-    return found
+def _tidy_package() -> list[Path]:
+    """Where clang-tidy's package keeps what it brings of clang."""
+    spec = find_spec("clang_tidy")
+    folders = spec.submodule_search_locations if spec else None
+    return [Path(folder) / "data/lib" for folder in folders or ()]
+
+
+def _clang_headers(root: Path) -> list[Path]:
+    found = [*root.glob("llvm-*/lib/clang/*/include"), *root.glob("clang/*/include")]
+    return [
+        path
+        for path in sorted(found)
+        if (path / "stddef.h").is_file() and path.parent.name.split(".")[0].isdecimal()
+    ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from heapwright.explain.growth_kinds import KINDS as GROWTHS
 from heapwright.explain.report import share
 from heapwright.lint.checks.kinds import CHECKS, STOCK
 from heapwright.lint.expression import OWNERS
@@ -66,6 +67,10 @@ def _fix(row: _Row, _: Record) -> Record | None:
     return record(FIX, fix, {}) if fix else None
 
 
+def _growing(row: _Row, _: Record) -> Record | None:
+    return record(GROWING, row.finding.growing, {}) if row.finding.growing else None
+
+
 def _share_of_allocations(row: _Row, _: Record) -> float:
     costs, looked = row.finding.costs, row.looked
     return share(costs.allocations, looked.allocations) if costs and looked else 0.0
@@ -78,6 +83,14 @@ FIX = (
     Column("end_column", "count", about="The place behind the last character."),
     Column("old", "text", about="What has to stand there."),
     Column("text", "text", about="What takes its place."),
+)
+GROWING = (
+    Column("kind", Choice(GROWTHS), about="As explain's question growth."),
+    Column("bytes_per_s", "count", about="At the end; 0: not sure."),
+    Column("grown_bytes", "bytes", about="From the begin to the end."),
+    Column("blocks_at_end", "count"),
+    Column("mean_bytes_at_begin", "bytes", about="Of a block."),
+    Column("mean_bytes_at_end", "bytes"),
 )
 FINDING = (
     Column("id", "text", value=_of("fingerprint"), about="The same as long as its line and function are."),
@@ -116,6 +129,13 @@ FINDING = (
     Column("live_at_end_blocks", "count", value=_cost("live_at_end_blocks")),
     Column("live_at_end_bytes", "bytes", value=_cost("live_at_end_bytes")),
     Column("pinned_bytes", "bytes", value=_cost("pinned_bytes")),
+    Column(
+        "other_lines",
+        Many("text"),
+        value=lambda row, _: list(row.finding.others),
+        about="Of a member: where it grows too; the figures are of all.",
+    ),
+    Column("growing", "growing", value=_growing, about="null: it does not surely grow."),
     Column("action", "text", value="finding.remedy.action"),
     Column("part", "text", value="finding.remedy.part", about="Of docs/parts; empty: none."),
     Column("advice", "text", value="finding.remedy.rule", about="Explain's rule that says so."),

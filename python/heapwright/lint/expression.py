@@ -35,10 +35,12 @@ NEW, NEW_ARRAY, THROW, CALL, CONSTRUCT, DEPENDENT = "new", "new[]", "throw", "ca
 
 
 class Owner(NamedTuple):
-    """kind: one of OWNERS; name: of the variable, the member with its class, the function."""
+    """kind: one of OWNERS; name: of the variable, the member with its class, the function. usr: of a member,
+    the same in every file; "" = not known."""
 
     kind: str
     name: str = ""
+    usr: str = ""
 
 
 class Expression(NamedTuple):

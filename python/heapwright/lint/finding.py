@@ -29,6 +29,18 @@ class Costs(NamedTuple):
         return self.lifetime_sum_ns // self.freed if self.freed else 0
 
 
+class Growing(NamedTuple):
+    """How the live bytes of a finding's blocks went, by explain's question growth. kind: of its kinds;
+    bytes_per_s: at the end, 0 = not sure; means: of a block, at the begin and at the end."""
+
+    kind: str
+    bytes_per_s: int
+    grown_bytes: int
+    blocks_at_end: int
+    mean_bytes_at_begin: int
+    mean_bytes_at_end: int
+
+
 class Remedy(NamedTuple):
     """time_ns, bytes: at most so much is to gain; 0 = none of it, or not known. rule: explain's, whose
     figures these are; "" = the bound is all calls of the line."""
@@ -60,7 +72,8 @@ class Fix(NamedTuple):
 class Finding(NamedTuple):
     """file: below the folder of the sources. is_exact: source and recording name the same function.
     callers: the lines that this one was mostly called from. costs: None without a recording. last_line: of
-    what it speaks of; 0 = the line alone. fix: None where no edit is known to be right."""
+    what it speaks of; 0 = the line alone. fix: None where no edit is known to be right. others: more lines
+    of the same, of a member's. growing: None where it does not surely grow."""
 
     kind: str
     file: str
@@ -80,3 +93,5 @@ class Finding(NamedTuple):
     fingerprint: str = ""
     last_line: int = 0
     fix: Fix | None = None
+    others: tuple[str, ...] = ()
+    growing: Growing | None = None

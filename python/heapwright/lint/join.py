@@ -193,7 +193,7 @@ def _kind(group: Group, one: Expression) -> str:
         return "new-object" if one.form == NEW else "new-array"
     if one.name in ("make_shared", "allocate_shared"):
         return "make-shared"
-    if one.name == "make_unique":
+    if one.name in ("make_unique", "make_unique_for_overwrite"):
         return "make-unique"
     if one.form == CONSTRUCT and not one.is_std:
         return "implicit-copy" if one.how == "copy" else "members"

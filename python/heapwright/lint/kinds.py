@@ -15,15 +15,13 @@ def rule_id(name: str) -> str:
 
 
 class Kind(NamedTuple):
-    """what: it, in a few words; fix: what removes it or makes it cheaper, in general; removes: the fix
-    leaves none of these calls, so that their time is a bound on what it gives. rules: explain's rules whose
-    advice fits it."""
+    """what: it, in a few words; fix: what removes it or makes it cheaper, in general. rules: explain's
+    rules whose advice fits it."""
 
     name: str
     what: str
     fix: str
     when_not: str
-    removes: bool = True
     rules: tuple[str, ...] = ()
 
     @property
@@ -35,7 +33,15 @@ class Kind(NamedTuple):
 _OBJECTS = ("object_pool", "arena", "buffer_cache")
 _BUFFERS = ("reserve", "small_vector", "reused_buffer", "buffer_cache", "arena")
 
+KEPT_CAPACITY = Kind(
+    "kept-capacity",
+    "a member of objects that are used again keeps the room of its largest use",
+    "trim it where the object is put back, above what most uses need (clear() keeps the room): object_pool "
+    "does so with the members it is told",
+    "all of them need the largest room sooner or later, and it may stay",
+)
 RECORDED = (
+    KEPT_CAPACITY,
     Kind(
         "new-object",
         "an object is made with new",

@@ -40,7 +40,7 @@ def of_object(cursor: Cursor) -> Owner:
     if clang.is_kind(cursor, "MEMBER_REF_EXPR"):
         member = cursor.referenced
         if member is not None and clang.is_kind(member, "FIELD_DECL"):
-            return Owner(MEMBER, clang.qualified(member))
+            return _of_field(member)
         return Owner(MEMBER, str(cursor.spelling)) if cursor.spelling else Owner(UNKNOWN)
     if clang.is_kind(cursor, "ARRAY_SUBSCRIPT_EXPR", "UNARY_OPERATOR"):
         return _of_first(cursor)
@@ -49,6 +49,10 @@ def of_object(cursor: Cursor) -> Owner:
             return _of_first(cursor)
         return Owner(UNKNOWN, f"{cursor.spelling}()") if cursor.spelling else Owner(UNKNOWN)
     return Owner(UNKNOWN)
+
+
+def _of_field(field: Cursor) -> Owner:
+    return Owner(MEMBER, clang.qualified(field), str(field.get_usr()))
 
 
 def _of_first(cursor: Cursor) -> Owner:
@@ -65,7 +69,7 @@ def _of_declaration(declaration: Cursor | None, name: str) -> Owner:
     if clang.is_kind(declaration, "PARM_DECL"):
         return Owner(PARAMETER, name)
     if clang.is_kind(declaration, "FIELD_DECL"):
-        return Owner(MEMBER, clang.qualified(declaration))
+        return _of_field(declaration)
     if clang.is_kind(declaration, "VAR_DECL"):
         return of_variable(declaration)
     return Owner(UNKNOWN, name)
@@ -101,7 +105,7 @@ def _from(outer: Cursor, inner: Cursor) -> Owner | None:
     if clang.is_kind(outer, "VAR_DECL"):
         return of_variable(outer)
     if clang.is_kind(outer, "FIELD_DECL"):
-        return Owner(MEMBER, clang.qualified(outer))
+        return _of_field(outer)
     if clang.is_kind(outer, "RETURN_STMT"):
         return Owner(RETURNED)
     if clang.is_kind(outer, "CXX_THROW_EXPR"):
@@ -133,7 +137,7 @@ def _initialized_member(constructor: Cursor, inner: Cursor) -> Owner:
             before = child
     if before is None or before.referenced is None:
         return Owner(TEMPORARY)
-    return Owner(MEMBER, clang.qualified(before.referenced))
+    return _of_field(before.referenced)
 
 
 def _assigned(operator: Cursor, inner: Cursor) -> Owner | None:

@@ -4,25 +4,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from heapwright.explain import site_names
 from heapwright.explain.advice.answer import Proposal, proposals
 from heapwright.explain.advice.evidence import Evidence
-from heapwright.explain.report import Report, share
-from heapwright.lint import join, lines, remedies
+from heapwright.explain.report import share
+from heapwright.lint import hot as hot_lines
+from heapwright.lint import join, lines, members, remedies
 from heapwright.lint.finding import Costs, Finding
+from heapwright.lint.hot import Reading
 from heapwright.lint.join import Named
 from heapwright.lint.lines import Group, Groups, Place
+from heapwright.lint.members import Joined
 from heapwright.lint.parsed import Input, ParsedLines, Progress
-from heapwright.model import Facts, Filter, SiteFacts
 from heapwright.model.names import short_name
 
-# A line is looked at from this share on, of the allocations, the bytes or the calls' time.
-LEAST_SHARE = 0.001
-MOST_LINES = 300
 _STACKS_FOR_CALLERS = 200
 _MOST_CALLERS = 3
 
@@ -64,21 +63,21 @@ class Looked(NamedTuple):
 def look(given: Input, progress: Progress) -> Looked:
     """Reads the recording once, twice where copies that the compiler wrote allocate."""
     given.trace.symbols(lambda done, whole: progress("reading symbols", done, whole))
-    groups, facts = _read(given, (), progress)
-    hot = _hot(given, groups, facts)
+    reading = hot_lines.read(given, (), progress)
+    hot = hot_lines.hot(given, reading)
     parsed = ParsedLines(given, progress)
-    parsed.read(_at(groups, hot))
+    parsed.read(_at(reading.groups, hot))
     implicit = {
         group.place
-        for group in _at(groups, hot)
+        for group in _at(reading.groups, hot)
         if group.place is not None
         and _is_implicit(join.name_it(group, parsed.at(group.place), group.place[1]))
     }
     if implicit:
-        groups, facts = _read(given, implicit, progress)
-        hot = _hot(given, groups, facts)
-        parsed.read(_at(groups, hot))
-    return _Findings(given, groups, facts, hot, parsed).looked()
+        reading = hot_lines.read(given, implicit, progress)
+        hot = hot_lines.hot(given, reading)
+        parsed.read(_at(reading.groups, hot))
+    return _Findings(given, reading, hot, parsed).looked()
 
 
 def _is_implicit(named: Named | None) -> bool:
@@ -86,60 +85,25 @@ def _is_implicit(named: Named | None) -> bool:
     return named is not None and named.kind == "implicit-copy" and named.expression is None
 
 
-def _read(given: Input, transparent: Collection[Place], progress: Progress) -> tuple[Groups, Facts]:
-    groups = lines.group(given.trace, given.sources, transparent)
-    reading = given.trace.begin_facts(groups=groups.of_stack)
-    return groups, reading.take(lambda done, whole: progress("reading calls", done, whole))
-
-
 def _at(groups: Groups, hot: Collection[Place]) -> list[Group]:
     return [group for group in groups.groups if group.place in hot]
 
 
-def _time(site: SiteFacts) -> int:
-    return site.allocator_ns + site.release_ns
-
-
-def _hot(given: Input, groups: Groups, facts: Facts) -> dict[Place, float]:
-    """The lines that are worth a look, by the largest of their shares."""
-    measures: tuple[Callable[[SiteFacts], int], ...] = (
-        lambda site: site.allocations,
-        lambda site: site.bytes,
-        _time,
-        lambda site: site.live_at_peak_bytes,
-    )
-    found: dict[Place, float] = {}
-    for measure in measures:
-        whole = sum(map(measure, facts.sites))
-        sums: Counter[Place] = Counter()
-        for group, site in zip(groups.groups, facts.sites, strict=True):
-            if group.place is not None and _is_asked(given, group.place[0]):
-                sums[group.place] += measure(site)
-        for place, value in sums.items():
-            found[place] = max(found.get(place, 0.0), share(value, whole))
-    kept = sorted((place for place in found if found[place] >= LEAST_SHARE), key=lambda one: -found[one])
-    return {place: found[place] for place in kept[:MOST_LINES]}
-
-
-def _is_asked(given: Input, file: str) -> bool:
-    return not given.paths or any(Path(file).is_relative_to(path) for path in given.paths)
-
-
 class _Findings:
     def __init__(
-        self, given: Input, groups: Groups, facts: Facts, hot: Mapping[Place, float], parsed: ParsedLines
+        self, given: Input, reading: Reading, hot: Mapping[Place, float], parsed: ParsedLines
     ) -> None:
-        self._given, self._groups, self._facts, self._hot, self._parsed = given, groups, facts, hot, parsed
+        self._given, self._reading, self._hot, self._parsed = given, reading, hot, parsed
+        self._groups, self._facts = reading.groups, reading.facts
+        groups = reading.groups
         self._named: dict[int, Named] = {}
         for number, group in enumerate(groups.groups):
             if group.place in hot and group.place is not None:
                 named = join.name_it(group, parsed.at(group.place), group.place[1])
                 if named is not None:
                     self._named[number] = named
-        report = Report(given.trace, facts, groups.as_sites(given.trace.sites()), Filter(), 0)
-        self._evidence = Evidence(report)
+        self._evidence = Evidence(reading.report)
         self._proposals: Sequence[Proposal] = proposals(self._evidence)
-        self._pinned = _pinned(facts)
         self._sites = {site.location[:3] for site in given.trace.sites()}
         self._stacks: dict[int, list[int]] = {}
         wanted = set(self._named)
@@ -148,13 +112,8 @@ class _Findings:
                 self._stacks.setdefault(number, []).append(stack)
 
     def looked(self) -> Looked:
-        by_finding: dict[tuple[Place, str, str], list[int]] = {}
-        for number, named in self._named.items():
-            place = self._groups.groups[number].place
-            assert place is not None
-            text = named.expression.text if named.expression else ""
-            by_finding.setdefault((place, named.kind, text), []).append(number)
-        found = [self._finding(place, numbers) for (place, _, _), numbers in by_finding.items()]
+        joined = members.join(self._named, self._groups.groups, self._reading.growth)
+        found = [self._finding(one) for one in joined]
         sites = self._facts.sites
         explained = [sites[number] for number in self._named]
         whole = sum(site.allocations for site in sites)
@@ -179,15 +138,22 @@ class _Findings:
             share(costs.allocations, max(1, totals.allocations)),
             finding.remedy.time_share,
             share(costs.live_at_peak_bytes, max(1, self._facts.peak.live_bytes)),
+            share(costs.pinned_bytes, self._reading.most_resident_bytes()),
+            share(finding.growing.grown_bytes if finding.growing else 0, self._facts.peak.live_bytes),
         )
 
-    def _finding(self, place: Place, numbers: list[int]) -> Finding:
-        numbers.sort(key=lambda number: -self._facts.sites[number].allocations)
+    def _finding(self, joined: Joined) -> Finding:
+        """At the line that allocates most, of a creeping member at the one that holds most."""
+        sites = self._facts.sites
+        measure = "allocations" if joined.creep is None else "live_at_end_bytes"
+        numbers = sorted(joined.numbers, key=lambda number: -getattr(sites[number], measure))
         group, named = self._groups.groups[numbers[0]], self._named[numbers[0]]
+        place = group.place
+        assert place is not None
         costs = self._costs(numbers)
         one = named.expression
         finding = Finding(
-            named.kind,
+            joined.kind,
             self._shown(place[0]),
             place[1],
             one.column if one and one.begin_line == place[1] else 1,
@@ -196,11 +162,19 @@ class _Findings:
             one.type_name if one else "",
             is_exact=named.is_exact,
             callee=short_name(group.callee),
-            callers=tuple(self._callers(numbers, place)),
+            callers=tuple(self._callers(numbers)),
             costs=costs,
+            others=tuple(
+                f"{self._shown(file)}:{line}"
+                for file, line in members.others((self._groups.groups[one] for one in numbers), place)
+            ),
+            growing=members.growing(joined.creep or self._reading.growth.together(joined.numbers)),
         )
         if one is not None:
             finding = finding._replace(owner=one.owner, is_in_loop=one.is_in_loop)
+        if joined.creep is not None:
+            remedy = members.remedy(joined.creep, named.kind, self._facts.peak.live_bytes)
+            return finding._replace(message=members.message(finding.owner.name), remedy=remedy)
         remedy = remedies.choose(named.kind, finding.owner, costs, numbers, self._evidence, self._proposals)
         if group.location[:3] not in self._sites:  # explain's call site, and replay's, is further in
             remedy = remedy._replace(replay_change="")
@@ -223,18 +197,22 @@ class _Findings:
                 site.live_at_peak_bytes,
                 site.live_at_end_blocks,
                 site.live_at_end_bytes,
-                self._pinned.get(number, 0),
+                self._reading.pinned_bytes[number],
             )
             sums = Costs(*map(sum, zip(sums, own, strict=True)))
         return sums
 
-    def _callers(self, numbers: Iterable[int], place: Place) -> list[str]:
+    def _callers(self, numbers: Iterable[int]) -> list[str]:
         """The next lines of the user's, with most allocations first."""
         allocations = self._facts.stacks["allocations"]
-        stacks = [stack for number in numbers for stack in self._stacks.get(number, ())]
-        stacks.sort(key=lambda stack: -allocations[stack])
+        groups = self._groups.groups
+        stacks = [
+            (stack, groups[number].place) for number in numbers for stack in self._stacks.get(number, ())
+        ]
+        stacks.sort(key=lambda one: -allocations[one[0]])
         sums: Counter[str] = Counter()
-        for stack in stacks[:_STACKS_FOR_CALLERS]:
+        for stack, place in stacks[:_STACKS_FOR_CALLERS]:
+            assert place is not None
             found = next(lines.callers(self._given.trace, self._given.sources, stack, place), None)
             if found is not None:
                 (file, line), location = found
@@ -262,18 +240,10 @@ class _Findings:
             return ELSEWHERE, str(Path(location.file).parent)
         file, line = group.place
         where = f"{self._shown(file)}:{line}"
-        if not _is_asked(self._given, file):
+        if not hot_lines.is_asked(self._given, file):
             return NOT_ASKED, self._shown(file)
         if group.place not in self._hot:
             return SMALL, where
         if file not in self._parsed.files:
             return NOT_PARSED, self._shown(file)
         return NOTHING_NAMED, f"{where} ({site_names.location_name(location).partition('  ')[0]})"
-
-
-def _pinned(facts: Facts) -> dict[int, int]:
-    """By site, in the scan where it pins most."""
-    found: dict[int, int] = {}
-    for pin in facts.pins:
-        found[pin.site] = max(found.get(pin.site, 0), pin.pinned_bytes)
-    return found

@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from heapwright.lint.document import COVERAGE, DOCUMENT, FINDINGS, FIX, SCHEMA
+from heapwright.lint.document import COVERAGE, DOCUMENT, FINDINGS, FIX, GROWING, SCHEMA
 from heapwright.report.schema import object_of
 
 
@@ -30,6 +30,7 @@ def schema() -> dict[str, Any]:
             "count": {"type": "integer", "minimum": 0},
             "share": {"type": "number", "minimum": 0, "maximum": 1},
             "fix": {"anyOf": [object_of(FIX), {"type": "null"}]},
+            "growing": {"anyOf": [object_of(GROWING), {"type": "null"}]},
             "coverage": {"anyOf": [object_of(COVERAGE), {"type": "null"}]},
         },
     }

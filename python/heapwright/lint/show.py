@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 _LEAST_REASON = 0.005
 _MOST = 0.9
+_MOST_LINES = 4  # of a member that are shown
 _OWNERS = {
     LOCAL: "the local {}",
     STATIC: "the static {}",
@@ -98,6 +99,12 @@ def _pairs(row: Record) -> list[tuple[str, str]]:
         pairs.append(("costs", costs(row)))
     if life := lifetime(row):
         pairs.append(("owner", life))
+    if row["growing"]:
+        pairs.append(("grows", growth(row["growing"])))
+    if row["other_lines"]:
+        also = row["other_lines"][:_MOST_LINES]
+        more = len(row["other_lines"]) - len(also)
+        pairs.append(("also at", ", ".join(also) + (f" and {more} more" if more else "")))
     if row["called_from"]:
         pairs.append(("from", ", ".join(row["called_from"])))
     pairs.append(("do", row["action"] + (f"   (docs/parts/{row['part']}.md)" if row["part"] else "")))
@@ -130,6 +137,15 @@ def costs(row: Record) -> str:
     if row["pinned_bytes"]:
         parts.append(f"pins {units.size(row['pinned_bytes'])}")
     return ", ".join(parts)
+
+
+def growth(growing: Record) -> str:
+    """How it grows, and whether by more blocks or by larger ones."""
+    means = [units.size(growing[f"mean_bytes_at_{end}"]) for end in ("begin", "end")]
+    sizes = means[1] if means[0] == means[1] else " → ".join(means)
+    blocks = units.counted(growing["blocks_at_end"], "block")
+    slope = f"by {units.rate(growing['bytes_per_s'])}, " if growing["bytes_per_s"] else ""
+    return f"{slope}to {blocks} of {sizes} on average ({growing['kind']})"
 
 
 def lifetime(row: Record) -> str:

@@ -19,7 +19,7 @@ from heapwright.lint.compile import Unit
 from heapwright.lint.finding import Finding, Remedy
 from heapwright.lint.sources import Sources
 
-MISSING = "no clang-tidy is here, so its checks were not run: pip install clang-tidy"
+MISSING = "no clang-tidy is here, so its checks were not run: pip install 'heapwright[lint]'"
 _BY_NAME = {kind.name: kind for kind in STOCK}
 # Where ours says it of the same lines, it is said once.
 _SAME = {
