@@ -16,6 +16,7 @@ from heapwright.cli import compared_replays, options, output, repeated_runs, run
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
+from heapwright.cli.replayed_advice import advised
 from heapwright.compare import document as documents
 from heapwright.compare import load, page, show
 from heapwright.compare.recorded import calls_at
@@ -67,6 +68,14 @@ Anyway = Annotated[
     bool, typer.Option("--anyway", help="Compare recordings that are not whole, and say what that means.")
 ]
 
+Advice = Annotated[
+    bool, typer.Option("--advice", help="Say what explain's advice on A promised, and what B gained.")
+]
+Replayed = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="With --advice: what replay --advice --json measured of A's."),
+]
+
 
 def compare(
     files: Files = None,
@@ -82,6 +91,8 @@ def compare(
     a_root: Root = None,
     b_root: Root = None,
     anyway: Anyway = False,
+    advice: Advice = False,
+    replayed: Replayed = None,
     json: options.Json = False,
     md: options.Markdown = False,
     html: options.Page = None,
@@ -90,13 +101,15 @@ def compare(
 ) -> None:
     """Say what differs between two recordings or replays, and where."""
     _check(runs, limit, top, per, per_second, keep, run or [])
+    if replayed is not None and not advice:
+        raise InputError("--replayed goes with --advice, which says what was advised")
     named = [] if run else _sides(files or [], a or [], b or [])
     if html is not None:
         output.check_is_no_input(html, [file for side in named for file in side])
     output.check_forms(json, md, html, force)
     if compared_replays.are_meant([file for side in named for file in side]):
         unfit = {"--per": per, "--per-second": per_second, "--a-root": a_root, "--b-root": b_root}
-        unfit |= {"--anyway": anyway}
+        unfit |= {"--anyway": anyway, "--advice": advice}
         compared_replays.compare(named, unfit, json=json, md=md, html=html, force=force, wide=wide)
         return
     with ExitStack() as stack:
@@ -110,8 +123,9 @@ def compare(
         sides = _recordings(found, (a_root, b_root), run or ["", ""])
         caveats = _caveats(sides, anyway)
         loads = _per(per, per_second, sides)
+        said = advised(sides[0].traces[0], replayed) if advice else ()
         with progress("reading calls") as step:
-            compared = load.compare(sides, loads, caveats, step, wants_paths=html is not None)
+            compared = load.compare(sides, loads, caveats, step, html is not None, said)
             made = documents.make(compared)
     if html is not None:
         output.write_text(html, force, page.render(made, top, compared))

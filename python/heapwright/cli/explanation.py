@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright import explain as explaining
@@ -141,11 +142,13 @@ def make_report(
     )
 
 
-def explain_trace_as_data(trace: Trace, question: str) -> Answer:
-    """One question's answer about the whole recording."""
+def explain_trace_as_data(
+    trace: Trace, question: str, replayed: Mapping[str, Sequence[ReplayedFigure]] = MappingProxyType({})
+) -> Answer:
+    """One question's answer about the whole recording. replayed: by change, what a replay measured."""
     chosen, sites = Filter(), SiteOptions()
     read_symbols(trace, chosen, sites)
-    wanted = ReportOptions(questions=(question,))
+    wanted = ReportOptions(questions=(question,), replayed=replayed)
     report = make_report(trace, trace.begin_facts(chosen, sites), chosen, sites, wanted)
     answer: Answer = explaining.explain(report, wanted.questions)["questions"][question]
     return answer

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from heapwright.cli.errors import InputError
 from heapwright.cli.explanation import explain_trace_as_data
+from heapwright.compare.advised import FIGURES as FIGURES_SAID
+from heapwright.compare.advised import Advised
 from heapwright.compare.replays.reading import ReplayFileError, read
+from heapwright.explain import site_names
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Trace
 from heapwright.replay.decision import FIGURES
@@ -23,6 +26,24 @@ def advised_changes(trace: Trace) -> list[str]:
             "--change CHANGE@SITE names a change of your own"
         )
     return list(dict.fromkeys(found))
+
+
+def advised(trace: Trace, replayed: Path | None) -> list[Advised]:
+    """What explain advises, for a comparison with what became of it."""
+    answer = explain_trace_as_data(trace, "advice", read_replayed(replayed, trace))
+    numbers = {site_names.site_name(site): site.number for site in trace.sites()}
+    return [
+        Advised(
+            row["rule"],
+            row["name"],
+            (row["site"], *(numbers[name] for name in row["other_sites"])),
+            {gain: row[gain] for gain in FIGURES_SAID},
+            row["gain_is_least"],
+            row["replay_change"],
+            row["replayed"],
+        )
+        for row in answer["advice"]
+    ]
 
 
 def read_replayed(file: Path | None, trace: Trace) -> dict[str, list[ReplayedFigure]]:

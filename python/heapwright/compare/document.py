@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from heapwright.compare import noise
+from heapwright.compare import advised, noise
+from heapwright.compare.advised import OUTCOMES, Said
 from heapwright.compare.figures import EXACT, FIGURES, LIVE, SITE_FIGURES, Figure
 from heapwright.compare.noise import VERDICTS, Difference
 from heapwright.compare.recorded import Run
-from heapwright.compare.sites import ADDED, GONE, STATES, Pair, pairs_of
+from heapwright.compare.sites import ADDED, GONE, STATES, SUMS, Pair, pairs_of
 from heapwright.model.names import short_name
 from heapwright.report.columns import Choice, Column, Many, Record, Table, record
 
@@ -40,6 +41,7 @@ class Comparison(NamedTuple):
     b: Side
     per: str
     notes: tuple[str, ...]
+    advice: tuple[Said, ...] = ()
 
     @property
     def is_single_thread(self) -> bool:
@@ -134,19 +136,89 @@ DOCUMENT = (
 TOTALS = Table("totals", _FIGURE, lambda comparison: _totals(comparison))
 SITES = Table("sites", _SITE, lambda comparison: [], about="Those that differ, the largest difference first.")
 SITE_FIGURE = _SITE_FIGURE
+OUTCOME = (
+    Column("said", "number", about="By explain's advice."),
+    Column("figure", "site_figure", about="Of its sites together."),
+    Column(
+        "is_in_all",
+        "flag",
+        about="The sites are gone: judged by the whole run, since others may do their work.",
+    ),
+    Column("outcome", Choice(OUTCOMES)),
+)
+REPLAYED = (
+    Column("figure", "text"),
+    Column("unit", "text"),
+    Column("difference", "signed"),
+    Column("relative_difference", "signed"),
+    Column("verdict", "text"),
+    Column("on", "text"),
+)
+_ADVICE = (
+    Column("rule", "text"),
+    Column("name", "text", about="The site with most of it."),
+    Column("gain_is_least", "flag", about="What was said is no bound from above."),
+    Column("replay_change", "text"),
+    Column("calls", "site_figure", about="Allocations of its sites together."),
+    Column("outcomes", "outcomes", about="By figure: of which a gain was said."),
+    Column("replayed", Many(REPLAYED), about="What a replay of A measured of it (--replayed)."),
+)
+ADVICE = Table("advice", _ADVICE, lambda comparison: comparison.advice, about="On A; with --advice.")
 
 
 def make(comparison: Comparison) -> dict[str, Any]:
     """The document."""
     totals = [record(_FIGURE, row, {}) for row in _totals(comparison)]
-    rows, same = _sites(comparison, {row["key"]: max(row["a"], row["b"]) for row in totals})
+    pairs = pairs_of(comparison.a.runs, comparison.b.runs)
+    rows, same = _sites(comparison, pairs, {row["key"]: max(row["a"], row["b"]) for row in totals})
     return {
         "schema": SCHEMA,
         **record(DOCUMENT, comparison, {}),
         "totals": totals,
         "sites": rows,
         "same_sites": same,
+        "advice": [_advice(comparison, said, advised.pairs_of(said, pairs)) for said in comparison.advice],
     }
+
+
+def _advice(comparison: Comparison, said: Said, pairs: Sequence[Pair]) -> Record:
+    """pairs: of its sites."""
+    figures = _figures_of(comparison, _together(pairs))
+    is_gone = not figures["calls"].b
+    judged = {one.figure.key: one.found for one in _totals(comparison)} if is_gone else figures
+    outcomes = {
+        figure: {
+            "said": said.advised.gains[gain],
+            "figure": record(_SITE_FIGURE, figures[figure], {}),
+            "is_in_all": is_gone,
+            "outcome": advised.outcome(said.advised.gains[gain], said.advised.is_least, judged[figure]),
+        }
+        for gain, figure in advised.FIGURES.items()
+        if said.advised.gains[gain] and figure in figures
+    }
+    return {
+        "rule": said.advised.rule,
+        "name": said.advised.name,
+        "gain_is_least": said.advised.is_least,
+        "replay_change": said.advised.replay_change,
+        "calls": record(_SITE_FIGURE, figures["calls"], {}),
+        "outcomes": outcomes,
+        "replayed": list(said.advised.replayed),
+    }
+
+
+def _together(pairs: Sequence[Pair]) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
+    """By figure that adds up: the sums of the runs of A, and of B."""
+    sides = ([pair.a for pair in pairs], [pair.b for pair in pairs])
+    a, b = (
+        {
+            name: [sum(values) for values in zip(*(of[name] for of in side), strict=True)]
+            for name in SUMS
+            if all(name in of for of in side)
+        }
+        for side in sides
+    )
+    return a, b
 
 
 def _is_exact(comparison: Comparison, figure: Figure) -> bool:
@@ -172,12 +244,14 @@ def _per_load(figure: Figure, value: float, run: Run) -> float:
     return value / run.load if figure.is_work and run.load != 1 else value
 
 
-def _sites(comparison: Comparison, whole: Mapping[str, float]) -> tuple[list[Record], int]:
+def _sites(
+    comparison: Comparison, pairs: Sequence[Pair], whole: Mapping[str, float]
+) -> tuple[list[Record], int]:
     """Those that differ, most important first, and how many do not."""
     rows = []
     same = 0
-    for pair in pairs_of(comparison.a.runs, comparison.b.runs):
-        figures = _site_figures(comparison, pair)
+    for pair in pairs:
+        figures = _figures_of(comparison, (pair.a, pair.b))
         weight = max((_weight(key, found, whole) for key, found in figures.items()), default=0.0)
         if weight == 0 and pair.state not in (GONE, ADDED):
             same += 1
@@ -195,14 +269,18 @@ def _weight(key: str, found: Difference, whole: Mapping[str, float]) -> float:
     return abs(found.difference) / (whole.get(key) or 1)
 
 
-def _site_figures(comparison: Comparison, pair: Pair) -> dict[str, Difference]:
+def _figures_of(
+    comparison: Comparison, values_of: tuple[Mapping[str, list[float]], Mapping[str, list[float]]]
+) -> dict[str, Difference]:
+    """values_of: of A and of B, by figure, run by run."""
     found = {}
+    in_a, in_b = values_of
     for figure in SITE_FIGURES:
-        if figure.key not in pair.a or figure.key not in pair.b:
+        if figure.key not in in_a or figure.key not in in_b:
             continue
         if figure.key == "time_ns" and not any("time_ns" in run.totals for run in comparison.a.runs):
             continue
-        sides = ((pair.a, comparison.a), (pair.b, comparison.b))
+        sides = ((in_a, comparison.a), (in_b, comparison.b))
         values = [
             [_per_load(figure, value, run) for value, run in zip(of[figure.key], side.runs, strict=True)]
             for of, side in sides

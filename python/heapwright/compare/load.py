@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from heapwright.compare.advised import Advised, with_keys
 from heapwright.compare.document import Comparison, Side
 from heapwright.compare.matching import PROGRAM, Key, Known, is_unnamed, keys_of, library_of, rebuilt
 from heapwright.compare.recorded import Progress, known_of, measure
@@ -39,14 +40,15 @@ def compare(
     caveats: Sequence[str],
     progress: Progress,
     wants_paths: bool = False,
+    advice: Sequence[Advised] = (),
 ) -> Comparison:
-    """Reads all calls. caveats: what is to be known before the figures."""
+    """Reads all calls. caveats: what is to be known before the figures. advice: on A's first recording."""
     knowns = [[known_of(trace) for trace in side.traces] for side in sides]
     keys = keys_of(knowns)
     nameless = rebuilt(known for side in knowns for known in side) if wants_paths else None
     a, b = (_side(*args, progress, nameless) for args in zip(sides, keys, per.loads, strict=True))
     notes = [*caveats, *_about_sides(a, b), *_about_builds(knowns), *_about_time(a, b, per)]
-    return Comparison(a, b, per.text, tuple(notes))
+    return Comparison(a, b, per.text, tuple(notes), with_keys(advice, keys[0][0]))
 
 
 def _side(

@@ -49,6 +49,11 @@ def _body(document: Document, top: int, call_paths: list[Markup]) -> list[Markup
         *([_section("Call sites that differ: B less A", sites)] if document["sites"] else []),
         *call_paths,
         _section("In total", html.table(show.TOTALS, document["totals"], _of_total)),
+        *(
+            [_section("What advice on A said", *(tag("p", line, class_="note") for line in advice))]
+            if (advice := show.advice(document))
+            else []
+        ),
         _section("How sure it is", *(tag("p", line, class_="note") for line in show.below(document, top))),
     ]
 

@@ -10,14 +10,15 @@ import json
 import sys
 from typing import Any
 
-from heapwright.compare.document import DOCUMENT, SCHEMA, SITE_FIGURE, SITES, TOTALS
+from heapwright.compare.advised import FIGURES
+from heapwright.compare.document import ADVICE, DOCUMENT, OUTCOME, SCHEMA, SITE_FIGURE, SITES, TOTALS
 from heapwright.compare.figures import SITE_FIGURES
 from heapwright.report.schema import object_of
 
 
 def schema() -> dict[str, Any]:
     """The whole document's."""
-    own = object_of(DOCUMENT, (TOTALS, SITES))
+    own = object_of(DOCUMENT, (TOTALS, SITES, ADVICE))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA,
@@ -40,6 +41,11 @@ def schema() -> dict[str, Any]:
                 "type": "object",
                 "description": "By figure. A figure that is not known on both sides is left out.",
                 "properties": {figure.key: {"$ref": "#/$defs/site_figure"} for figure in SITE_FIGURES},
+                "additionalProperties": False,
+            },
+            "outcomes": {
+                "type": "object",
+                "properties": {figure: object_of(OUTCOME) for figure in FIGURES.values()},
                 "additionalProperties": False,
             },
             "site_figure": object_of(SITE_FIGURE),

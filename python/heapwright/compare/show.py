@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from heapwright.compare import advised
 from heapwright.compare.figures import FIGURES, SITE_FIGURES, Figure
 from heapwright.compare.noise import LEAST_RUNS, LESS, MORE, UNKNOWN
 from heapwright.compare.sites import ADDED, GONE, INLINED, RENAMED, UNNAMED
@@ -186,6 +187,12 @@ def below(document: Document, top: int) -> list[str]:
     return [*lines, *(f"note: {note}" for note in document["notes"])]
 
 
+def advice(document: Document) -> list[str]:
+    """What advice on A said, beside what happened."""
+    totals = {row["key"]: row for row in document["totals"]}
+    return [advised.sentence(row, totals) for row in document["advice"]]
+
+
 def sides(document: Document) -> list[str]:
     """Who A and B are."""
     lines = []
@@ -206,6 +213,8 @@ def on_console(document: Document, top: int, console: Console) -> None:
         console.print(terminal.table(site_columns(document), document["sites"][:top]))
         console.print()
     console.print(terminal.table(TOTALS, document["totals"]))
+    for line in advice(document):
+        console.print(f"advice on A: {line}")
     for line in below(document, top):
         console.print(line)
 
@@ -222,7 +231,8 @@ def as_markdown(document: Document, top: int) -> str:
     if rows:
         lines += markdown.table([str(column.label) for column in ordered], rows)
     lines += markdown.table([str(column.label) for column in TOTALS], totals)
-    lines += [f"- {markdown.escaped(line)}" for line in (*sides(document), *below(document, top))]
+    told = (f"advice on A: {line}" for line in advice(document))
+    lines += [f"- {markdown.escaped(line)}" for line in (*told, *sides(document), *below(document, top))]
     return "\n".join(lines) + "\n"
 
 

@@ -16,14 +16,15 @@ BOTH, GONE, ADDED, RENAMED, INLINED = "both", "gone", "added", "renamed", "inlin
 STATES = (BOTH, GONE, ADDED, RENAMED, INLINED)
 UNNAMED = "(no symbols)"  # all of a rebuilt library's sites, in one row
 # What calls of two sites add up to; the other figures of sites that were joined are not known.
-_SUMS = ("calls", "bytes", "peak_live_bytes", "live_at_end_bytes", "time_ns")
+SUMS = ("calls", "bytes", "peak_live_bytes", "live_at_end_bytes", "time_ns")
 
 Runs = Sequence[Run]
 Values = list[float]
 
 
 class Pair(NamedTuple):
-    """A site of both sides: for each figure, the values of the runs. was: its name in A, if another."""
+    """A site of both sides: for each figure, the values of the runs. was: its name in A, if another.
+    others: keys of the sites that it stands for as well."""
 
     key: Key
     state: str
@@ -33,6 +34,11 @@ class Pair(NamedTuple):
     b: dict[str, Values]
     caller: str
     was: str = ""
+    others: tuple[Key, ...] = ()
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return (self.key, *self.others)
 
 
 def _pair(key: Key, a: Runs, b: Runs) -> Pair:
@@ -50,7 +56,7 @@ def _values(key: Key, runs: Runs) -> dict[str, Values]:
     found: dict[str, Values] = {}
     for run in runs:
         site = run.sites.get(key)
-        for name in _SUMS:
+        for name in SUMS:
             found.setdefault(name, []).append(site.figures.get(name, 0.0) if site else 0.0)
         if site and "p99_ns" in site.figures:
             found.setdefault("p99_ns", []).append(site.figures["p99_ns"])
@@ -96,7 +102,9 @@ def _rename(pairs: list[Pair], work_of: Callable[[Pair], _Work]) -> list[Pair]:
     }
     renamed = {old.key for old in old_of.values()}
     return [
-        pair._replace(state=RENAMED, a=old.a, was=_name(old)) if (old := old_of.get(pair.key)) else pair
+        pair._replace(state=RENAMED, a=old.a, was=_name(old), others=(old.key,))
+        if (old := old_of.get(pair.key))
+        else pair
         for pair in pairs
         if pair.key not in renamed
     ]
@@ -136,9 +144,9 @@ def _sum(caller: Pair, part: Pair) -> Pair:
     def added(name: str, side: Callable[[Pair], dict[str, Values]]) -> Values:
         return [x + y for x, y in zip(side(caller)[name], side(part)[name], strict=True)]
 
-    a = {name: added(name, lambda pair: pair.a) for name in _SUMS}
-    b = {name: added(name, lambda pair: pair.b) for name in _SUMS}
-    return caller._replace(state=INLINED, a=a, b=b, was=_name(part))
+    a = {name: added(name, lambda pair: pair.a) for name in SUMS}
+    b = {name: added(name, lambda pair: pair.b) for name in SUMS}
+    return caller._replace(state=INLINED, a=a, b=b, was=_name(part), others=(*caller.others, *part.keys))
 
 
 def _is_same(pair: Pair, figure: str) -> bool:
