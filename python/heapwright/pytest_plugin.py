@@ -20,7 +20,14 @@ from typing import Any
 import pytest
 
 _LIMITS_FILE = "HEAPWRIGHT_PYTEST_LIMITS"  # set in the pytest that is recorded
-_KEYS = {"calls": "calls_per_run", "bytes": "bytes_per_run"}
+_KEYS = {
+    "calls": "calls_per_run",
+    "bytes": "bytes_per_run",
+    "peak": "peak_live_bytes",
+    "kept": "live_at_end_bytes",
+    "kept_blocks": "live_at_end_blocks",
+    "p99_ns": "p99_ns",
+}
 _LONGEST_NAME = 120  # of a phase, in bytes; the recorder keeps 128
 # Of pytest's exit codes: failed tests, an internal error, wrong usage.
 _OUTSIDE, _NOT_DONE, _MISTAKE = 1, 3, 4
@@ -47,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Names the marker; in the recorded pytest, tells the recorder of each test."""
     config.addinivalue_line(
-        "markers", "heap(calls, bytes): at most so many allocations, so many bytes, with --heapwright"
+        "markers", f"heap({', '.join(_KEYS)}): at most so much of each, with --heapwright"
     )
     if _LIMITS_FILE in os.environ:
         config.pluginmanager.register(_Recorded(Path(os.environ[_LIMITS_FILE])), "heapwright-recorded")
@@ -70,7 +77,7 @@ def _limits_of(item: pytest.Item) -> dict[str, int]:
         if marker.kwargs and not marker.args:
             return {_KEYS[name]: value for name, value in marker.kwargs.items()}
     raise pytest.UsageError(
-        f"{item.nodeid}: @pytest.mark.heap takes calls=N and bytes=N, whole numbers from 0 on"
+        f"{item.nodeid}: @pytest.mark.heap takes {'=N, '.join(_KEYS)}=N, whole numbers from 0 on"
     )
 
 

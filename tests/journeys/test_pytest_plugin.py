@@ -117,7 +117,7 @@ def test_without_the_option_nothing_is_recorded(shop: Path) -> None:
 def test_a_marker_that_says_nothing_is_a_mistake(shop: Path, marker: str) -> None:
     done = run(shop, f"import pytest\n@pytest.mark.{marker}\ndef test_one(): pass\n")
     assert done.returncode == 4
-    assert "takes calls=N and bytes=N" in done.stderr
+    assert "takes calls=N, bytes=N, peak=N, kept=N" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -74,8 +74,9 @@ class Annotations:
         # How large a stream is, is not known beforehand: guessed to be small, it would be what a join keeps.
         self._connection.execute("set disabled_optimizers = 'join_order,build_side_probe_side'")
 
-    def ask(self, query: str) -> list[Any]:
-        self._connection.register("event", self._trace.table("event"))  # a stream is read once
+    def ask(self, query: str, table: str = "event") -> list[Any]:
+        """table: of the trace, that the query reads."""
+        self._connection.register(table, self._trace.table(table))  # a stream is read once
         return self._connection.execute(query).fetchall()
 
     def marks(self) -> list[Mark]:

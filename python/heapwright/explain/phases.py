@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from heapwright.explain.annotations import Annotations, Mark, has_any, named
@@ -13,14 +13,14 @@ from heapwright.model import Facts, Filter
 from heapwright.model.trace import KIND_NAMES, Trace
 from heapwright.report.columns import Column, Table
 
-_ALLOCATIONS = tuple(name for name in KIND_NAMES[1:32] if name != "?")
+ALLOCATIONS = tuple(name for name in KIND_NAMES[1:32] if name != "?")
 
 _COSTS = f"""
 select phase.number, count(*), sum(event.size), coalesce(sum(event.duration_ns), 0) from event join phase
 on event.thread = phase.thread and event.begin_ns >= phase.begin_ns and event.begin_ns < phase.end_ns
-where event.address <> 0 and event.kind in {_ALLOCATIONS!r}
+where event.address <> 0 and event.kind in {ALLOCATIONS!r}
 """
-_COUNTED = "and event.stack in (select stack from counted)"
+COUNTED = "{}.stack in (select stack from counted)"
 
 _MOST_RUNS = 400  # that are told one by one
 
@@ -76,16 +76,29 @@ def runs_of(trace: Trace, chosen: Filter | None = None) -> list[Phase]:
     """
     annotations = Annotations(trace)
     phases = phases_of(annotations.marks(), trace.end.time_ns)
-    rows = [(number, run.thread, run.begin_ns, run.end_ns) for number, run in enumerate(phases)]
-    annotations.add_table("phase", "number bigint, thread ubigint, begin_ns ubigint, end_ns ubigint", rows)
-    passes = trace.stacks_chosen(chosen) if chosen is not None else b""
-    annotations.add_column("counted", "stack", [stack for stack, counts in enumerate(passes) if counts])
-    query = f"{_COSTS} {_COUNTED if passes else ''} group by phase.number"
+    is_chosen = _add_tables(annotations, trace, phases, chosen)
+    counted = f"and {COUNTED.format('event')}" if is_chosen else ""
+    query = f"{_COSTS} {counted} group by phase.number"
     for number, allocations, requested_bytes, allocator_ns in annotations.ask(query):
         phase = phases[number]
         phase.allocations, phase.requested_bytes = allocations, int(requested_bytes)
         phase.allocator_ns = int(allocator_ns)
     return phases
+
+
+def _add_tables(annotations: Annotations, trace: Trace, runs: Sequence[Phase], chosen: Filter | None) -> bool:
+    """phase: the runs by number; counted: the stacks that are chosen. Whether some are not."""
+    rows = [(number, run.thread, run.begin_ns, run.end_ns) for number, run in enumerate(runs)]
+    annotations.add_table("phase", "number bigint, thread ubigint, begin_ns ubigint, end_ns ubigint", rows)
+    passes = trace.stacks_chosen(chosen) if chosen is not None else b""
+    annotations.add_column("counted", "stack", [stack for stack, counts in enumerate(passes) if counts])
+    return bool(passes)
+
+
+def annotations_with(trace: Trace, runs: Sequence[Phase], chosen: Filter | None) -> tuple[Annotations, bool]:
+    """SQL with the tables phase and counted; whether the latter leaves some out."""
+    annotations = Annotations(trace)
+    return annotations, _add_tables(annotations, trace, runs, chosen)
 
 
 def phases_of(marks: Iterable[Mark], end_ns: int) -> list[Phase]:

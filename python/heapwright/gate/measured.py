@@ -9,12 +9,12 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from heapwright.explain import phases
 from heapwright.explain.growing_sites import Growth
 from heapwright.explain.growth_kinds import CREEP, LEAK
 from heapwright.explain.report import Report
 from heapwright.gate.budget import Budget, BudgetError, Rule
-from heapwright.gate.limits import PHASE, PROGRAM, SITE, THREAD, TIMES
+from heapwright.gate.limits import PROGRAM, SITE, THREAD, TIMES
+from heapwright.gate.phase_figures import PhaseFigures, wildcard
 from heapwright.model import Facts, Filter, Latency, Site, SiteFacts, Trace
 from heapwright.model.names import short_name
 from heapwright.model.selectors import matching, why_none
@@ -56,7 +56,7 @@ class _Reading:
         self._whole = self._facts(self._chosen)
         suppressed = stacks_suppressed(trace, budget.suppressions) if self._wants("live_at_end") else b""
         self._is_suppressed = suppressed or bytes(len(trace.stack_columns["frame"]))
-        self._growth = self._grows() if self._wants("growth") else None
+        self._growth = self._grows(self._whole, self._chosen) if self._wants("growth") else None
         self._sites = trace.sites()
         self._places = {rule.name: self._find(rule) for rule in budget.rules if rule.kind == SITE}
 
@@ -65,17 +65,17 @@ class _Reading:
         rules = self._budget.rules
         places = [self._places[rule.name] if rule.kind == SITE else [] for rule in rules]
         of_sites = self._of_sites()
-        runs = self._phases() if any(rule.kind == PHASE for rule in rules) else []
+        of_phases = PhaseFigures(self._trace, self._whole, self._chosen, self._is_suppressed, rules)
         figures = []
         for rule in rules:
             if rule.kind == PROGRAM:
-                figures.append(self._of_program(self._whole))
+                figures.append(self._of_program(self._whole, self._growth))
             elif rule.kind == SITE:
                 figures.append(of_sites[rule.name])
             elif rule.kind == THREAD:
                 figures.append(self._of_thread(rule))
             else:
-                figures.append(_of_phase(rule, runs))
+                figures.append(of_phases.of(rule))
         return Measured(figures, places, self._costs())
 
     def _facts(self, chosen: Filter, groups: array[int] | None = None) -> Facts:
@@ -88,7 +88,7 @@ class _Reading:
         if any(self._wants(key) for key in TIMES) and not self._trace.metadata.durations_recorded:
             raise BudgetError("times are limited, and were not recorded (--no-durations)")
 
-    def _of_program(self, facts: Facts) -> Figures:
+    def _of_program(self, facts: Facts, growth: Mapping[int, float] | None) -> Figures:
         found = {
             "calls": facts.totals.allocations,
             "bytes": facts.totals.requested_bytes,
@@ -101,8 +101,8 @@ class _Reading:
             found["resident_peak_bytes"] = max(
                 one.resident_anonymous_bytes + one.resident_shared_bytes for one in samples
             )
-        if self._growth is not None:
-            found["growth_bytes_per_s"] = math.ceil(math.fsum(self._growth.values()))
+        if growth is not None:
+            found["growth_bytes_per_s"] = math.ceil(math.fsum(growth.values()))
         return found
 
     def _live(self, facts: Facts, is_wanted: Callable[[int], bool]) -> Figures:
@@ -118,11 +118,11 @@ class _Reading:
                 found["live_at_end_blocks"] += blocks
         return found
 
-    def _grows(self) -> dict[int, float]:
+    def _grows(self, facts: Facts, chosen: Filter) -> dict[int, float]:
         """Bytes a second by site, of those that explain calls a leak or creep: in a short run, hardly any."""
         sites = self._trace.sites()
         suppressions = self._budget.suppressions
-        report = Report(self._trace, self._whole, sites, self._chosen, len(sites), suppressions)
+        report = Report(self._trace, facts, sites, chosen, len(sites), suppressions)
         return {
             site.number: row.slope_bytes_per_s
             for site, row in Growth(report).rows()
@@ -174,20 +174,18 @@ class _Reading:
                 else f"{unnamed} threads ended before their names were"
             )
             raise BudgetError(f"{ended} read; limit sites or phases instead")
-        pattern = re.compile(_wildcard(rule.name))
+        pattern = re.compile(wildcard(rule.name))
         threads = tuple(thread.index for thread in self._trace.threads if pattern.fullmatch(thread.name))
         if not threads:
             if rule.is_optional or not any(rule.limits.values()):
                 return dict.fromkeys(rule.limits, 0.0)
             names = sorted({thread.name for thread in self._trace.threads})
             raise BudgetError(f"no thread is called {rule.name}; there are {', '.join(names[:5])}")
-        return self._of_program(self._facts(self._chosen._replace(threads=threads)))
-
-    def _phases(self) -> list[phases.Phase]:
-        # Facts of some libraries alone do not tell of marks.
-        if self._chosen.is_everything and not phases.has_phases(self._whole):
-            return []
-        return phases.runs_of(self._trace, self._chosen)
+        chosen = self._chosen._replace(threads=threads)
+        facts = self._facts(chosen)
+        return self._of_program(
+            facts, self._grows(facts, chosen) if "growth_bytes_per_s" in rule.limits else None
+        )
 
     def _costs(self) -> list[SiteCost]:
         """Of functions, as names of sites outlive a change."""
@@ -224,36 +222,15 @@ def _times(latency: Latency) -> Figures:
     return {key: getattr(latency, key) for key in TIMES}
 
 
-def _of_phase(rule: Rule, runs: Sequence[phases.Phase]) -> Figures:
-    pattern = re.compile(_wildcard(rule.name))
-    own = [run for run in runs if pattern.fullmatch(run.name)]
-    if not own and not rule.is_optional and any(rule.limits.values()):
-        names = sorted({run.name for run in runs})
-        known = (
-            f"there are {', '.join(names[:5])}" if names else "the program names none (heapwright/annotate.h)"
-        )
-        raise BudgetError(f"no phase is called {rule.name}; {known}")
-    return {
-        "calls": sum(run.allocations for run in own),
-        "bytes": sum(run.requested_bytes for run in own),
-        "calls_per_run": max((run.allocations for run in own), default=0),
-        "bytes_per_run": max((run.requested_bytes for run in own), default=0),
-    }
-
-
-def _wildcard(pattern: str) -> str:
-    return ".*".join(map(re.escape, pattern.split("*")))
-
-
 def _check_loaded(trace: Trace, libraries: Sequence[str]) -> None:
     """A typing error counts nothing, and nothing is within all limits."""
     names = {module.name for module in trace.modules}
     for library in libraries:
-        if not any(re.fullmatch(_wildcard(library), name) for name in names):
+        if not any(re.fullmatch(wildcard(library), name) for name in names):
             raise BudgetError(f"only: no library {library} was loaded; see heapwright info {trace.path}")
 
 
 def _counted(ignore: Sequence[str], only: Sequence[str]) -> str:
     """A pattern that finds the libraries whose call sites count; empty where all do."""
-    left_out, kept = ("|".join(map(_wildcard, libraries)) for libraries in (ignore, only))
+    left_out, kept = ("|".join(map(wildcard, libraries)) for libraries in (ignore, only))
     return (f"^(?!(?:{left_out})$)" if ignore else "") + (f"^(?:{kept})$" if only else "")

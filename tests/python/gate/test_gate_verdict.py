@@ -95,6 +95,70 @@ def test_phases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [check["figure"] for check in found["checks"] if check["verdict"] == "over"] == ["calls_per_run"]
 
 
+def held(folder: Path) -> MadeTrace:
+    """The phase "fill" runs twice: at most 40 bytes at once, then 50; the first keeps 10, the second 30 in two."""
+    made = shop(threads=1)
+    say(made, BEGIN, "fill")
+    made.event(MALLOC, 0x2000000, 30, took=100)
+    made.event(FREE, 0x2000000)
+    for place, size in ((1, 10), (2, 30)):
+        made.event(MALLOC, 0x2000000 + 64 * place, size, took=200)
+    made.event(FREE, 0x2000000 + 64 * 2)
+    made.event(FREE, 0x900000)  # cache's: no block of this phase
+    say(made, END, "fill")
+    made.event(MALLOC, 0x2001000, 5000)  # between the runs
+    say(made, BEGIN, "fill")
+    for place, size in ((0, 20), (1, 10), (2, 20)):
+        made.event(MALLOC, 0x2002000 + 64 * place, size, took=300, stack=3 if place == 1 else 0)
+    made.event(FREE, 0x2002000 + 64 * 2)
+    say(made, END, "fill")
+    made.event(FREE, 0x2002000)  # after the run: it was there at its end
+    return made
+
+
+HELD = "peak_live_bytes = 0\nlive_at_end_bytes = 0\nlive_at_end_blocks = 0\n"
+
+
+def test_what_a_phase_holds_and_how_long_its_calls_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = "p50_ns = 0\np99_ns = 300\n"
+    rule = f'[[phase]]\nname = "fill"\n{HELD}{times}'
+    found = gated(tmp_path, capsys, rule, held(tmp_path))
+    assert values(found, "fill") == {
+        "peak_live_bytes": 50,
+        "live_at_end_bytes": 30,
+        "live_at_end_blocks": 2,
+        "p50_ns": 200,  # of 100, 200, 200, 300, 300, 300
+        "p99_ns": 300,
+    }
+    verdicts = {check["figure"]: check["verdict"] for check in found["checks"]}
+    assert verdicts["peak_live_bytes"] == "over"
+    assert verdicts["p99_ns"] == "within"
+    # What may stay does at the end of a phase too; what does not count is in none of the figures.
+    suppressed = gated(tmp_path, capsys, f'suppressions = ["libcache"]\n{rule}', held(tmp_path))
+    assert list(values(suppressed, "fill").values())[:3] == [50, 20, 1]
+    without = gated(tmp_path, capsys, f'ignore = ["libcache*"]\n{rule}', held(tmp_path))
+    assert list(values(without, "fill").values())[:3] == [40, 20, 1]
+
+
+def test_growth_of_a_thread(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Thread worker keeps a block of 10 kB each 100 ms, for 30 s; thread server frees what it takes."""
+    made = shop(rows=0, cached=0)
+    for number in range(300):
+        at = 1_000_000 + number * 100_000_000
+        made.event(MALLOC, 0x20000000 + 16384 * number, 10_000, thread=1, at=at, stack=2)
+        made.event(MALLOC, 0x10000000, 10_000, thread=0, at=at + 1000, stack=3)
+        made.event(FREE, 0x10000000, thread=0, at=at + 2000)
+    text = '[[thread]]\nname = "{}"\ngrowth_bytes_per_s = 50_000\n'
+    worker = gated(tmp_path, capsys, text.format("worker"), made)
+    (rate,) = values(worker, "worker").values()
+    assert rate == pytest.approx(100_000, rel=0.05)
+    assert [check["verdict"] for check in worker["checks"]] == ["over"]
+    server = gated(tmp_path, capsys, text.format("server"), made)
+    assert list(values(server, "server").values()) == [0]
+
+
 @pytest.mark.parametrize(
     ("limit", "two_sided", "verdict"),
     [
