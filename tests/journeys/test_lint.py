@@ -111,7 +111,9 @@ def test_a_member_that_keeps_its_room_is_one_finding_of_all_its_lines(
     kept, *more = [one for one in findings if one["rule"] == "heapwright-kept-capacity"]
     assert not more
     lines = {place.rpartition(":")[2] for place in (f":{kept['line']}", *kept["other_lines"])}
-    assert lines == {str(line) for line in wanted(CORPUS / "keeps.cpp") if line < 32}
+    assert lines == {
+        str(line) for line, ((kind, *_),) in wanted(CORPUS / "keeps.cpp").items() if kind == "kept-capacity"
+    }
     assert kept["part"] == "object_pool"
     grown = kept["growing"]
     assert (grown["kind"], grown["blocks_at_end"]) == ("creep", OBJECTS)
@@ -119,7 +121,8 @@ def test_a_member_that_keeps_its_room_is_one_finding_of_all_its_lines(
     assert grown["mean_bytes_at_end"] > 64 * 1024
     assert grown["mean_bytes_at_begin"] < grown["mean_bytes_at_end"]
     by_blocks = (grown["mean_bytes_at_end"] - grown["mean_bytes_at_begin"]) * OBJECTS
-    assert kept["gain_bytes"] == pytest.approx(by_blocks, rel=0.001)
+    # No more than there is: means are of usable bytes.
+    assert kept["gain_bytes"] == pytest.approx(min(by_blocks, kept["live_at_end_bytes"]), rel=0.05)
     # All blocks of the member: each use at most grows it once in a step of a power of two.
     assert kept["allocations"] > OBJECTS
     assert not {"Request::trimmed", "Journal::entries"} & {kept["owner_name"]}

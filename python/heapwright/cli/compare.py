@@ -73,7 +73,7 @@ Advice = Annotated[
 ]
 Replayed = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="With --advice: what replay --advice --json measured of A's."),
+    typer.Option(metavar="FILE.json", help="With --advice: what replay --advice --json measured of A's."),
 ]
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Objects that are used again. One member is cleared and keeps the room of its largest use, which two lines make;
-// of another the room is given back; a third is of one object, and is data that only grows.
+// Objects that are used again. One member is cleared and keeps the room of its largest use, which two lines
+// make; of another the room is given back; a third is of one object, and is data that only grows.
 #include <cstdio>
 #include <random>
 #include <string>
