@@ -51,6 +51,7 @@ class Planner {
         marks_(choose_marks(source, window)),
         ends_(lane_ends_of(source, schedule, main_lane_)),
         touched_(source, window.from_ns),
+        mappings_(source),
         slots_(lanes_ + 2),
         has_begun_(lanes_ + 2),
         moved_(lanes_ + 1),

@@ -5,19 +5,51 @@
 #include <iterator>
 
 #include "replay/page_runs.hpp"
+#include "trace/damage.hpp"
 
 namespace heapwright::replay {
+namespace {
+
+constexpr auto page = trace::residency_unit_bytes;
+
+std::uint64_t resident_in_ranges(const trace::ResidencyScan& scan,
+                                 const std::map<std::uint64_t, std::uint64_t>& ranges) noexcept {
+  std::uint64_t bytes = 0;
+  std::size_t run = 0;
+  for (const auto& [begin, end] : ranges) bytes += resident_in(scan.runs, run, begin, end);
+  return bytes;
+}
+
+}  // namespace
+
+OwnMappings::OwnMappings(const order::Source& source) {
+  if (source.scans().empty()) return;
+  std::map<std::uint64_t, std::uint64_t> modules;
+  for (const auto& module : source.modules()) {
+    if (module.end <= module.start || module.end > trace::max_address) continue;
+    auto& end = modules[module.start / page * page];
+    end = std::max(end, (module.end + page - 1) / page * page);
+  }
+  std::uint64_t covered = 0;  // an address may have been another library's before
+  for (const auto& [begin, end] : modules) {
+    if (end > covered) libraries_[std::max(begin, covered)] = end;
+    covered = std::max(covered, end);
+  }
+  try {
+    first_in_libraries_ = resident_in_libraries(source.decode(source.scans().front()));
+  } catch (const trace::TraceError&) {
+    libraries_.clear();  // nothing to compare with
+  }
+}
 
 void OwnMappings::map(std::uint64_t address, std::uint64_t bytes) {
   unmap(address, bytes);
-  constexpr auto page = trace::residency_unit_bytes;
   if (bytes > 0 && address < trace::max_address && bytes < trace::max_address) {
     ranges_[address] = (address + bytes + page - 1) / page * page;
   }
 }
 
 bool OwnMappings::unmap(std::uint64_t address, std::uint64_t bytes) {
-  constexpr auto page = trace::residency_unit_bytes;
   if (address >= trace::max_address || bytes >= trace::max_address) return false;
   const auto end = (address + bytes + page - 1) / page * page;
   bool was_known = false;
@@ -38,10 +70,13 @@ bool OwnMappings::unmap(std::uint64_t address, std::uint64_t bytes) {
 }
 
 void OwnMappings::see(const trace::ResidencyScan& scan, std::uint64_t time_ns) {
-  std::uint64_t bytes = 0;
-  std::size_t run = 0;
-  for (const auto& [begin, end] : ranges_) bytes += resident_in(scan.runs, run, begin, end);
-  readings_.push_back({time_ns, bytes});
+  const auto in_libraries = resident_in_libraries(scan);
+  const auto more = in_libraries - std::min(in_libraries, first_in_libraries_);
+  readings_.push_back({time_ns, resident_in_ranges(scan, ranges_) + more});
+}
+
+std::uint64_t OwnMappings::resident_in_libraries(const trace::ResidencyScan& scan) const noexcept {
+  return resident_in_ranges(scan, libraries_);
 }
 
 std::uint64_t OwnMappings::resident_at(std::uint64_t time_ns) const noexcept {

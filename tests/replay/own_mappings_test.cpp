@@ -52,6 +52,40 @@ TEST(OwnMappings, GrowInAStraightLineBetweenScans) {
   EXPECT_EQ(mappings.resident_at(1000), 30 * page);
 }
 
+void scan_at(order::MemoryTrace& trace, std::uint64_t time_ns, std::vector<trace::PageRun> runs) {
+  order::MemoryTrace::Scan scan;
+  scan.chunk.begin_ns = scan.chunk.end_ns = time_ns;
+  scan.scan = scan_of(std::move(runs));
+  trace.scan_records.push_back(scan);
+}
+
+trace::Module library(std::uint64_t start_page, std::uint64_t end_page) {
+  trace::Module module;
+  module.start = start_page * page;
+  module.end = end_page * page - 1;
+  return module;
+}
+
+// 3 pages at the start, 10 once another library is there, whose range holds a third one's for a part.
+TEST(OwnMappings, HaveWhatLibrariesWroteToAfterTheFirstScan) {
+  auto trace = trace_of_threads(1);
+  trace.module_records = {library(100, 110), library(200, 220), library(210, 230)};
+  const std::vector<trace::PageRun> first = {{102 * page, 105 * page}};
+  std::vector<trace::PageRun> second = first;
+  second.push_back({105 * page, 109 * page, trace::PageKind::file});
+  second.push_back({212 * page, 219 * page});
+  scan_at(trace, 10, first);
+  scan_at(trace, 20, second);
+  trace.seal();
+  OwnMappings mappings(trace);
+  mappings.see(scan_of(first), 10);
+  mappings.see(scan_of(second), 20);
+  mappings.see(scan_of({}), 30);
+  EXPECT_EQ(mappings.resident_at(10), 0u);
+  EXPECT_EQ(mappings.resident_at(20), 7 * page);
+  EXPECT_EQ(mappings.resident_at(30), 0u);
+}
+
 order::Call mapping(trace::EventKind kind, std::uint64_t begin_ns, std::uint64_t address, std::uint64_t pages,
                     std::uint64_t usable = 0, std::uint64_t old_address = 0) {
   return {.kind = kind,

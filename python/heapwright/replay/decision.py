@@ -4,7 +4,8 @@
 Memory is a prediction for the recorded process: what was recorded, and how much more or less than the
 reference the candidate's replay takes. There is a difference only where it is larger than the noise of the
 runs and larger than the error: for memory the one that the replay of the reference shows, for time the range
-of the dry runs that are subtracted.
+of the dry runs that are subtracted. Memory at a moment that a clock decides has to be on the same side at
+both ends of what the clock may do (clocks.py).
 """
 
 from __future__ import annotations
@@ -50,6 +51,13 @@ FIGURES = (
 )
 
 
+class Bounds(NamedTuple):
+    """Memory runs of a candidate that gives memory back at once, and never; without: not run."""
+
+    at_once: Sequence[Mapping[str, Any]] = ()
+    never: Sequence[Mapping[str, Any]] = ()
+
+
 class Dry(NamedTuple):
     """What the replay takes without a heap call, and how far its runs lie apart; 0: it could not be run."""
 
@@ -71,11 +79,16 @@ class Table:
         time: Sequence[Arm],
         dry: Mapping[str, Dry],
         truth: Fidelity | None,
+        bounds: Mapping[int, Bounds] | None = None,
     ) -> None:
-        """dry: by change, where its plan has other operations than the recording's, which is under ""."""
+        """dry: by change, where its plan has other operations than the recording's, which is under "".
+
+        bounds: by number, of the candidates that go by the clock.
+        """
         self.dry = dry.get("", Dry())
         self._dry = dry
         self._truth = truth
+        self._bounds = bounds or {}
         self._arms = {True: memory, False: time}
 
     def figures_of(self, number: int) -> dict[str, Any]:
@@ -89,8 +102,35 @@ class Table:
             own = reference if number == 0 else self._summary(figure, [measured[number]])
             if own is not None:
                 error = self._error(figure, measured[number])
-                found[figure.key] = self._record(figure, own, reference, number == 0, error)
+                record = self._record(figure, own, reference, number == 0, error)
+                found[figure.key] = self._bounded(figure, record, reference, error, number)
         return found
+
+    def _bounded(
+        self,
+        figure: Figure,
+        record: dict[str, Any],
+        reference: Summary | None,
+        error: float,
+        number: int,
+    ) -> dict[str, Any]:
+        """With what it has at both ends of its clock: a verdict that they do not share is unknown."""
+        ends = self._bounds.get(number, Bounds()) if figure.is_memory else Bounds()
+        # Waiting is the same in a replay; a mean is no moment's, where the replay took the program's time.
+        if figure.key in AT_THE_END or (figure.key == "mean_bytes" and ends.never):
+            ends = Bounds()
+        medians = [median(self._of_runs(figure, runs)) if runs and reference else None for runs in ends]
+        shift = self._shift(figure)
+        verdict = record["verdict"]
+        if verdict != UNKNOWN and reference is not None:
+            told = {
+                self._side(figure, value - reference.median, reference, error)
+                for value in medians
+                if value is not None
+            }
+            verdict = verdict if told <= {verdict} else UNKNOWN
+        at_once, never = (None if value is None else max(value + shift, 0.0) for value in medians)
+        return {**record, "verdict": verdict, "at_once": at_once, "never": never}
 
     def _values(self, figure: Figure, arm: Arm) -> list[float]:
         if arm.failure:
@@ -98,11 +138,13 @@ class Table:
         if figure.key == "time_ns":
             dry = self._dry_of(arm)
             return [float(run["cpu_ns"]) - dry.cpu_ns for run in arm.runs]
-        if (
-            figure.key == "peak_bytes"
-        ):  # the marks may miss it; what the program maps by itself only they know
-            return [max(float(run["peak_bytes"]), float(run.get("highest_bytes", 0))) for run in arm.runs]
-        return [float(run[figure.key]) for run in arm.runs]
+        return self._of_runs(figure, arm.runs)
+
+    @staticmethod
+    def _of_runs(figure: Figure, runs: Sequence[Mapping[str, Any]]) -> list[float]:
+        if figure.key == "peak_bytes":  # marks may miss it; what the program maps by itself only they know
+            return [max(float(run["peak_bytes"]), float(run.get("highest_bytes", 0))) for run in runs]
+        return [float(run[figure.key]) for run in runs]
 
     def _summary(self, figure: Figure, arms: Sequence[Arm]) -> Summary | None:
         values = [value for arm in arms for value in self._values(figure, arm)]
@@ -136,9 +178,13 @@ class Table:
         difference = own.median - reference.median
         if min(own.runs, reference.runs) < (2 if figure.is_memory else LEAST_TIMED_RUNS):
             return UNKNOWN
-        is_noise = statistics.are_equal(own, reference, reference.noise)
+        if statistics.are_equal(own, reference, reference.noise):
+            return SAME
+        return self._side(figure, difference, reference, error)
+
+    def _side(self, figure: Figure, difference: float, reference: Summary, error: float) -> str:
         whole = reference.median + self._shift(figure)
-        if is_noise or abs(difference) <= max(error, LEAST_DIFFERENCE * whole):
+        if abs(difference) <= max(error, LEAST_DIFFERENCE * whole):
             return SAME
         return BETTER if difference < 0 else WORSE
 

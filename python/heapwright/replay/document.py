@@ -22,8 +22,8 @@ Document = dict[str, Any]
 class Measured:
     """What the runs gave.
 
-    plan: what the program said of it; changes: what became of them; dry: as decision.Table's; calls: of each
-    candidate what is known of its calls; held: and which sites hold its memory;
+    plan: what the program said of it; changes: what became of them; dry, bounds: as decision.Table's; calls:
+    of each candidate what is known of its calls; held: and which sites hold its memory;
     pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None or empty where
     there is nothing to say; window_calls: about so many, of a window in the recording; 0: all.
     """
@@ -31,6 +31,7 @@ class Measured:
     plan: Mapping[str, Any]
     changes: Sequence[Document]
     memory: Sequence[Arm]
+    bounds: Mapping[int, decision.Bounds]
     time: Sequence[Arm]
     dry: Mapping[str, Sequence[Document]]
     calls: Sequence[Document]
@@ -45,7 +46,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
     """The whole document."""
     truth = _fidelity(chosen, measured)
     dry = {change: decision.dry_of(runs) for change, runs in measured.dry.items()}
-    table = decision.Table(measured.memory, measured.time, dry, truth)
+    table = decision.Table(measured.memory, measured.time, dry, truth, measured.bounds)
     candidates = _candidates(trace, measured, table, truth)
     plan = measured.plan
     return {

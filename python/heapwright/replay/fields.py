@@ -75,7 +75,18 @@ FIGURE = (
     Column("runs"),
     Column("difference", "difference", about="To the reference."),
     Column("relative_difference", "difference"),
-    Column("verdict", Choice((BETTER, WORSE, SAME, UNKNOWN))),
+    Column(
+        "verdict",
+        Choice((BETTER, WORSE, SAME, UNKNOWN)),
+        about="Unknown where a single run, or when it gives memory back, decides.",
+    ),
+    Column(
+        "at_once",
+        "amount_or_null",
+        about="Of the peak and the end, where the allocator gives memory back by the clock: if it did so at "
+        "once. At full speed of the mean as well.",
+    ),
+    Column("never", "amount_or_null", about="The same if it never did; null at full speed as well."),
 )
 
 CALL_SITE = (

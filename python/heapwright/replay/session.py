@@ -14,10 +14,10 @@ from heapwright.measure.errors import MeasureError
 from heapwright.measure.program import RunFailedError, run_for_document
 from heapwright.measure.runner import Arm, arms_of, take_turns
 from heapwright.model import Trace
-from heapwright.replay import call_times, held_memory, plans
+from heapwright.replay import call_times, clocks, held_memory, plans
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
-from heapwright.replay.decision import LEAST_TIMED_RUNS
+from heapwright.replay.decision import LEAST_TIMED_RUNS, Bounds
 from heapwright.replay.document import Document, Measured, assemble
 
 MEMORY, TIME, DRY, TIMED, HELD = "recorded", "dependency", "dry", "timed", "held"
@@ -78,6 +78,11 @@ class Session:
         self._runs_of_each = max(settings.runs, LEAST_TIMED_RUNS) if is_long else settings.runs
         self._pace = self._pace_of()
         self._untimed = self._why_untimed()
+        ends = [clocks.ends_of(candidate) for candidate in chosen.candidates]
+        # What the recorded allocator has, the recording says; a single run ranks nothing.
+        self._ends = {
+            number: found for number, found in enumerate(ends) if found and number and self._runs_of_each > 1
+        }
 
     def _pace_of(self) -> float:
         """The program's own time as a share of the recording's; 0: as fast as it goes."""
@@ -114,7 +119,7 @@ class Session:
         orders = 3 if self._untimed is None else 2
         runs = self._runs_of_each * (len(self._dry_changes) + orders * (len(self._chosen.candidates) + 1))
         holds = 0 if self._settings.is_timed is False else len(self._chosen.candidates) + 1
-        return 1 + len(self._changes) + runs + holds
+        return 1 + len(self._changes) + runs + holds + len(self._ends) * (2 if self._pace else 1)
 
     def run(self, progress: Progress) -> Document:
         """The document."""
@@ -134,6 +139,7 @@ class Session:
             self._paths, self._records = maker.paths, maker.records
             self._dry_changes += maker.longer
             memory = self._runs(MEMORY, step)
+            bounds = self._bounds(memory, step)
             time = self._runs(TIME, step)
             dry = {change: self._dry(change, step) for change in self._dry_changes}
             calls = self._calls(Path(folder), step)
@@ -142,6 +148,7 @@ class Session:
             plan,
             self._records,
             memory,
+            bounds,
             time,
             dry,
             calls,
@@ -163,6 +170,22 @@ class Session:
 
         take_turns(arms, self._runs_of_each, run_once, self._hung)
         return arms
+
+    def _bounds(self, memory: Sequence[Arm], step: Callable[[str], None]) -> dict[int, Bounds]:
+        """Of the candidates that go by the clock; at full speed they give back less than in the program."""
+        candidates = [arm for arm in memory if not arm.is_control]
+
+        def runs_of(candidate: Candidate) -> list[Document]:
+            step(f"{MEMORY} order: {candidate.name}, by the clock")
+            arm = Arm(candidate, False)
+            self._run_once(MEMORY, arm, idle_ms=0)
+            return arm.runs
+
+        return {
+            number: Bounds(runs_of(ends.at_once), runs_of(ends.never) if self._pace else ())
+            for number, ends in self._ends.items()
+            if not candidates[number].failure
+        }
 
     def _calls(self, folder: Path, step: Callable[[str], None]) -> list[Document]:
         """By site and by function, for each candidate."""
@@ -224,9 +247,10 @@ class Session:
                 self._run_once(DRY, arm)
         return arm.runs
 
-    def _run_once(self, order: str, arm: Arm, words: Sequence[str] = ()) -> None:
+    def _run_once(self, order: str, arm: Arm, words: Sequence[str] = (), idle_ms: int | None = None) -> None:
         path = self._plan_of(arm)
-        waits = [str(self._settings.idle_ms), str(round(1000 * self._pace))] if order == MEMORY else []
+        idle_ms = self._settings.idle_ms if idle_ms is None else idle_ms
+        waits = [str(idle_ms), str(round(1000 * self._pace))] if order == MEMORY else []
         command = [str(self._program), "run", str(path), order, *waits, *words]
         said = self._output(arm, command)
         if said:

@@ -111,6 +111,7 @@ KNOWN: Mapping[str, Mapping[str, _Way]] = {
         "eager_commit": _Way("MIMALLOC_EAGER_COMMIT", _switch),
         "large_os_pages": _Way("MIMALLOC_LARGE_OS_PAGES", _switch),
     },
+    "tbb": {"huge_pages": _Way("TBB_MALLOC_USE_HUGE_PAGES", _switch)},
     "heapwright": {
         "decay_ms": _Way("HEAPWRIGHT_HEAP_DECAY_MS", _count),
         "hardened": _Way("HEAPWRIGHT_HEAP_HARDENED", _switch),
@@ -128,10 +129,18 @@ GRID: Mapping[str, Sequence[str]] = {
         "trim_threshold=16k",
         "top_pad=4M",
         "tcache_count=0",
+        "hugetlb=1",
     ),
-    "jemalloc": ("narenas=1", "dirty_decay_ms=0,muzzy_decay_ms=0", "tcache=false"),
+    "jemalloc": (
+        "narenas=1",
+        "dirty_decay_ms=0,muzzy_decay_ms=0",
+        "background_thread=true",
+        "tcache=false",
+    ),
     "tcmalloc": ("aggressive_decommit=true", "thread_cache_bytes=1M"),
-    "mimalloc": ("reset_delay=0", "eager_commit=0"),
+    # One of the two names of the delay is not tried: of a version that has the other one.
+    "mimalloc": ("purge_delay=0", "decommit_delay=0", "reset_delay=0", "eager_commit=0"),
+    "tbb": ("huge_pages=1",),
     "heapwright": ("decay_ms=0", "maintenance=calls"),
 }
 
@@ -160,9 +169,12 @@ def parse(text: str) -> tuple[str, dict[str, str]]:
     return allocator, chosen
 
 
-def environment_of(allocator: str, chosen: Mapping[str, str]) -> dict[str, str]:
-    """The variables for these settings. MeasureError for what is not known."""
-    environment: dict[str, str] = {}
+def environment_of(
+    allocator: str, chosen: Mapping[str, str], before_them: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The variables for these settings, which count more than those before them. MeasureError for what is
+    not known."""
+    environment = dict(before_them or {})
     for name, text in chosen.items():
         way = KNOWN[allocator].get(name)
         if way is None:
@@ -174,5 +186,5 @@ def environment_of(allocator: str, chosen: Mapping[str, str]) -> dict[str, str]:
         except ValueError as error:
             raise MeasureError(f"{allocator}.{name} takes {error}, not '{text}'") from None
         before = environment.get(way.variable)
-        environment[way.variable] = f"{before}{way.separator}{value}" if before else value
+        environment[way.variable] = f"{before}{way.separator}{value}" if before and way.entry else value
     return environment

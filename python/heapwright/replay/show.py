@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright.replay import kernel_words, site_words
+from heapwright.replay import clock_words, kernel_words, site_words
 from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE, Figure, best_of
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, WORD, Column, Record
@@ -87,6 +87,8 @@ def _none_better(document: Mapping[str, Any], figure: Figure) -> str:
         for candidate in document["candidates"]
         if candidate["name"] != reference
     }
+    if UNKNOWN in verdicts and clock_words.is_open(document, figure):
+        return f"Whether one here has {figure.less} than {reference} depends on when it gives memory back."
     if WORSE in verdicts or not verdicts - {None}:
         return f"Nothing here has {figure.less} than {reference}."
     if UNKNOWN in verdicts:
@@ -250,6 +252,7 @@ def below(document: Mapping[str, Any]) -> Sequence[str]:
         *([front] if document["runs"] > 1 else []),  # a single run ranks nothing
         *about_frees(document),
         *kernel_words.about(document),
+        *clock_words.about(document),
         about_truth(document),
         about_touch(document),
         "Time is CPU time of the calls and of writing to fresh pages, with all threads at full speed; p99.9: "

@@ -8,9 +8,19 @@ from typing import Any
 import pytest
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
-from heapwright.replay import show
+from heapwright.replay import clock_words, show
 from heapwright.replay.candidates import Candidate
-from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WEIGHED, WORSE, Dry, Table, pareto_front
+from heapwright.replay.decision import (
+    BETTER,
+    SAME,
+    UNKNOWN,
+    WEIGHED,
+    WORSE,
+    Bounds,
+    Dry,
+    Table,
+    pareto_front,
+)
 from heapwright.replay.fidelity import Curve, Fidelity
 
 MIB = 1 << 20
@@ -218,3 +228,44 @@ def test_the_front_has_what_none_beats() -> None:
         "failed": {},
     }
     assert pareto_front(found) == ["fast", "small", "between", "the same"]
+
+
+@pytest.mark.parametrize(
+    ("at_once_mib", "never_mib", "verdict"),
+    [(55, 70, WORSE), (51.5, 70, UNKNOWN), (45, 70, UNKNOWN), (55, None, WORSE), (45, None, UNKNOWN)],
+)
+def test_a_clock_has_to_give_one_verdict_at_both_ends(
+    at_once_mib: float, never_mib: float | None, verdict: str
+) -> None:
+    """60 MiB where the reference has 50, 30 more were recorded, and less than 2 is an error."""
+    ends = Bounds(memory(at_once_mib)[:1], memory(never_mib)[:1] if never_mib else ())
+    table = Table(
+        arms(("a", memory(50)), ("b", memory(60))),
+        arms(("a", time(5, 5)), ("b", time(5, 5))),
+        {"": Dry()},
+        truth(2),
+        {1: ends},
+    )
+    for key in ("peak_bytes", "end_bytes"):
+        found = figure(table, 1, key)
+        assert found["verdict"] == verdict
+        assert found["value"] - found["at_once"] == (60 - at_once_mib) * MIB
+        assert found["never"] is None if never_mib is None else found["never"] > found["value"]
+    assert figure(table, 1, "mean_bytes")["verdict"] == (verdict if never_mib is None else WORSE)
+    assert figure(table, 1, "idle_bytes")["verdict"] == WORSE
+    assert figure(table, 0, "peak_bytes")["at_once"] is None
+
+
+def test_what_the_clock_decides_is_said_with_both_ends() -> None:
+    undecided = document()
+    figures = undecided["candidates"][1]["figures"]
+    figures["peak_bytes"] |= {"verdict": UNKNOWN, "at_once": 47.0 * MIB, "never": 64.0 * MIB}
+    assert show.verdict(undecided)[1] == (
+        "Whether one here has less memory at the peak than a depends on when it gives memory back."
+    )
+    line = "b gives memory back by the clock, which decides where ? stands: peak 47.0 MiB if at once"
+    assert clock_words.about(undecided) == [f"{line}, 64.0 MiB if never."]
+    figures["peak_bytes"]["never"] = None
+    assert clock_words.about(undecided) == [f"{line}."]
+    figures["peak_bytes"]["verdict"] = WORSE
+    assert clock_words.about(undecided) == []
