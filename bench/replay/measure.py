@@ -3,7 +3,9 @@
 """What a replay predicts beside what the program then takes: bench/results/replay.json.
 
 Each program is recorded once, replayed on the candidates, and run on each of
-them: its private pages that belong to no file are read every 2 ms.
+them: its private pages that belong to no file are read every 2 ms. --only NAME
+measures one program again; what the file has of others stays if it is of the
+same sources and number of runs.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,8 @@ from programs import Program, programs  # noqa: E402
 build = project / "build/release"
 heapwright = str(project / ".venv/bin/heapwright")
 ON = "glibc,jemalloc,tcmalloc,mimalloc"
-SETTING = "glibc.arena_max=1"
+# The first moves memory where threads share heaps, the second where large blocks come and go.
+SETTINGS = ("glibc.arena_max=1", "glibc.mmap_threshold=32k")
 READ_EVERY_S = 0.002
 LIMIT_S = 300.0
 
@@ -60,19 +63,22 @@ def started(program: Program, command: list[str], environment: Mapping[str, str]
     return process
 
 
-def real_peak_bytes(program: Program, environment: Mapping[str, str]) -> int:
+def real_memory(program: Program, environment: Mapping[str, str]) -> tuple[int, float]:
+    """The peak, and the mean of all readings."""
     process = started(program, list(program.command), environment)
-    peak = 0
+    peak, total, readings = 0, 0, 0
     deadline = time.monotonic() + LIMIT_S
     while process.poll() is None:
-        peak = max(peak, anonymous_bytes(process.pid))
+        found = anonymous_bytes(process.pid)
+        if found:
+            peak, total, readings = max(peak, found), total + found, readings + 1
         time.sleep(READ_EVERY_S)
         if time.monotonic() > deadline:
             process.kill()
             raise RuntimeError(f"{program.name} does not end")
     if process.returncode != 0:
         raise RuntimeError(f"{program.name} failed: {process.returncode}")
-    return peak
+    return peak, total / max(readings, 1)
 
 
 def record(program: Program, file: Path) -> None:
@@ -83,7 +89,8 @@ def record(program: Program, file: Path) -> None:
 
 
 def replay(file: Path, runs: int) -> dict[str, Any]:
-    command = [heapwright, "replay", str(file), "--on", ON, "--set", SETTING]
+    command = [heapwright, "replay", str(file), "--on", ON]
+    command += [word for setting in SETTINGS for word in ("--set", setting)]
     command += ["--idle", "0", "--sites", "0", "--json"]
     done = subprocess.run([*command, "--runs", str(runs)], capture_output=True, text=True, check=False)
     if not done.stdout:
@@ -92,27 +99,47 @@ def replay(file: Path, runs: int) -> dict[str, Any]:
     return document
 
 
+def row_of(candidate: Mapping[str, Any], real: Sequence[tuple[int, float]]) -> dict[str, Any]:
+    peaks, means = [peak for peak, _ in real], [mean for _, mean in real]
+    peak, mean = (candidate["figures"].get(key, {}) for key in ("peak_bytes", "mean_bytes"))
+    return {
+        "name": candidate["name"],
+        "version": candidate["version"],
+        "failure": candidate["failure"],
+        "predicted_bytes": peak.get("value"),
+        "verdict": peak.get("verdict", "unknown"),
+        "at_once_bytes": peak.get("at_once"),
+        "never_bytes": peak.get("never"),
+        "real_bytes": peaks,
+        "real_median_bytes": summarize(peaks).median,
+        "predicted_mean_bytes": mean.get("value"),
+        "mean_verdict": mean.get("verdict", "unknown"),
+        "real_mean_bytes": means,
+    }
+
+
+def kept(path: Path, only: str, results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the file has of the other programs."""
+    if not only or not path.is_file():
+        return []
+    before = json.loads(path.read_text(encoding="utf-8"))
+    if any(before[key] != results[key] for key in ("sources", "runs")):
+        raise SystemExit(f"{path} is of other sources or runs; measure without --only, or --output elsewhere")
+    return [program for program in before["programs"] if program["name"] != only]
+
+
 def measure(program: Program, folder: Path, runs: int) -> dict[str, Any]:
     file = folder / "program.heapwright"
     record(program, file)
     document = replay(file, 2)
     rows = []
+    # A program that is linked with an allocator calls the C library's where that comes first.
+    plain = "" if document["recorded_on"].startswith("glibc") else "libc.so.6"
     for candidate in document["candidates"]:
-        environment = environment_of(candidate["variables"], candidate["path"], program)
-        real = [real_peak_bytes(program, environment) for _ in range(runs)]
-        found = candidate["figures"].get("peak_bytes")
-        print(program.name, candidate["name"], found and found["value"], real, flush=True)
-        rows.append(
-            {
-                "name": candidate["name"],
-                "version": candidate["version"],
-                "failure": candidate["failure"],
-                "predicted_bytes": found["value"] if found else None,
-                "verdict": found["verdict"] if found else "unknown",
-                "real_bytes": real,
-                "real_median_bytes": summarize(real).median,
-            }
-        )
+        environment = environment_of(candidate["variables"], candidate["path"] or plain, program)
+        real = [real_memory(program, environment) for _ in range(runs)]
+        rows.append(row_of(candidate, real))
+        print(program.name, rows[-1], flush=True)
     return {
         "name": program.name,
         "recorded_on": document["recorded_on"],
@@ -134,12 +161,17 @@ def main() -> int:
         "machine": machine.describe(),
         "sources": sources.stamp("replay"),
         "runs": options.runs,
-        "programs": [],
     }
+    results["programs"] = kept(options.output, options.only, results)
     with tempfile.TemporaryDirectory(prefix="heapwright-bench-") as folder:
-        for program in programs(Path(folder), build):
+        found = programs(Path(folder), build)
+        places = {program.name: place for place, program in enumerate(found)}
+        if options.only and options.only not in places:
+            raise SystemExit(f"no program {options.only}; there are: {', '.join(places)}")
+        for program in found:
             if options.only in ("", program.name):
                 results["programs"].append(measure(program, Path(folder), options.runs))
+                results["programs"].sort(key=lambda done: places.get(done["name"], 0))
                 options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return 0
 

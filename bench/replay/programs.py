@@ -67,6 +67,7 @@ def programs(folder: Path, build: Path) -> list[Program]:
         Program("cc1plus", [compiler, *compile_options]),
         *_redis(),
         *_memcached(),
+        Program("a server of 16 threads", [loads, "server"]),
         *_numpy(folder),
         Program("threads with staggered peaks", [loads, "staggered"]),
         Program("a quarter touched", [loads, "quarter"]),
@@ -74,11 +75,11 @@ def programs(folder: Path, build: Path) -> list[Program]:
 
 
 def _redis() -> list[Program]:
-    if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
+    if not shutil.which("redis-server"):
         return []
     port = servers.free_port()
     command = ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"]
-    return [Program("redis", command, (), servers.redis_load(port))]
+    return [Program("redis churn", command, (), servers.redis_load(port))]
 
 
 def _memcached() -> list[Program]:

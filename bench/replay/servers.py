@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from io import BufferedIOBase
+from random import Random
 
 _START_S = 20.0
 _CLIENTS = 32
 _BATCHES = 150
 _KEYS = 100
+_CHURNED_KEYS = 200_000
+_PIPELINED = 500
 
 
 def free_port() -> int:
@@ -24,17 +27,45 @@ def free_port() -> int:
 
 
 def redis_load(port: int) -> Callable[[], None]:
-    """Half a million writes of six kinds by redis-benchmark."""
-    load = ["redis-benchmark", "-p", str(port), "-n", "100000", "-c", "20", "-P", "16", "-r", "100000"]
-    load += ["-q", "-t", "set,lpush,lpop,hset,sadd,zadd", "-d", "120"]
+    """Keys are set, nine of ten deleted at random, and others of other sizes set: holes that do not fit."""
 
     def work() -> None:
         _wait_for(port)
-        subprocess.run(load, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        command = ["redis-cli", "-p", str(port), "shutdown", "nosave"]
-        subprocess.run(command, check=False, capture_output=True)
+        random = Random(4)
+        keys = list(range(_CHURNED_KEYS))
+        random.shuffle(keys)
+        deleted = keys[: _CHURNED_KEYS * 9 // 10]
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            answers = connection.makefile("rb")
+            for part in _in_parts(range(_CHURNED_KEYS)):
+                _ask(connection, answers, [_set(b"a%d" % key, random.randint(40, 300)) for key in part])
+            for part in _in_parts(deleted):
+                _ask(connection, answers, [_command(b"DEL", b"a%d" % key) for key in part])
+            for part in _in_parts(range(_CHURNED_KEYS // 4)):
+                _ask(connection, answers, [_set(b"b%d" % key, random.randint(350, 900)) for key in part])
+            connection.sendall(_command(b"SHUTDOWN", b"NOSAVE"))
+            with suppress(OSError):
+                connection.recv(1)
 
     return work
+
+
+def _in_parts(keys: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (keys[at : at + _PIPELINED] for at in range(0, len(keys), _PIPELINED))
+
+
+def _command(*words: bytes) -> bytes:
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
+
+
+def _set(key: bytes, size: int) -> bytes:
+    return _command(b"SET", key, b"x" * size)
+
+
+def _ask(connection: socket.socket, answers: BufferedIOBase, commands: list[bytes]) -> None:
+    connection.sendall(b"".join(commands))
+    for _ in commands:
+        answers.readline()
 
 
 def memcached_load(port: int) -> Callable[[], None]:

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-// replayed_loads staggered|quarter|chains: heaps that a replay gets wrong when it leaves something out. The
+// replayed_loads staggered|quarter|chains|server: heaps that a replay gets wrong when it leaves something out. The
 // last state stays for a while, so that its memory is read.
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <mutex>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 namespace {
@@ -51,6 +57,70 @@ void grow_by_realloc() {
   }
 }
 
+// Requests that any of 16 threads takes; what a request leaves another one replaces or drops later.
+class Server {
+ public:
+  void run() {
+    std::vector<std::thread> workers;
+    for (int number = 0; number < 16; ++number) workers.emplace_back([this] { work(); });
+    for (std::uint32_t request = 0; request < 150'000; ++request) take(request);
+    {
+      const std::lock_guard lock(mutex_);
+      is_done_ = true;
+    }
+    has_news_.notify_all();
+    for (auto& worker : workers) worker.join();
+  }
+
+ private:
+  // Every eighth request is larger; the client waits where the workers do not keep up.
+  void take(std::uint32_t request) {
+    const std::uint32_t random = request * 2654435761U >> 8U;
+    const auto bytes = request % 8 == 0 ? 500 + random % 6000 : 20 + random % 300;
+    std::string text = std::to_string(random % 20'000) + std::string(bytes, 'r');
+    std::unique_lock lock(mutex_);
+    has_room_.wait(lock, [this] { return waiting_.size() < 1000; });
+    waiting_.push_back(std::move(text));
+    lock.unlock();
+    has_news_.notify_one();
+  }
+
+  void work() {
+    while (true) {
+      std::unique_lock lock(mutex_);
+      has_news_.wait(lock, [this] { return is_done_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      const std::string request = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      has_room_.notify_one();
+      answer(request);
+    }
+  }
+
+  void answer(const std::string& request) {
+    std::vector<std::string> words;
+    for (std::size_t at = 0; at < request.size(); at += 40) words.push_back(request.substr(at, 40));
+    std::string kept;
+    for (const auto& word : words) kept += word;
+    const auto session = std::strtoul(request.c_str(), nullptr, 10);
+    const std::lock_guard lock(sessions_mutex_);
+    if (session % 5 == 0) {
+      sessions_.erase(session + 1);
+    } else {
+      sessions_[session] = std::move(kept);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable has_news_;
+  std::condition_variable has_room_;
+  std::deque<std::string> waiting_;
+  bool is_done_ = false;
+  std::mutex sessions_mutex_;
+  std::unordered_map<std::uint64_t, std::string> sessions_;
+};
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -59,5 +129,6 @@ int main(int count, char** arguments) {
   if (load == "staggered") hold_in_turn();
   if (load == "quarter") touch_a_quarter();
   if (load == "chains") grow_by_realloc();
+  if (load == "server") Server().run();
   stay();
 }

@@ -32,9 +32,13 @@ class Candidate(Allocator):
         own.pop("LD_PRELOAD", None)
         return {**own, **self.variables, **({"LD_PRELOAD": self.path} if self.path else {})}
 
-    def command(self, program: str) -> str:
-        """How to run the program so."""
-        variables = {**self.variables, **({"LD_PRELOAD": self.path} if self.path else {})}
+    def command(self, program: str, brings_own: bool = False) -> str:
+        """How to run the program so; brings_own: by itself it runs on another allocator than the C library's.
+
+        A program that is linked with an allocator calls the C library's where that comes first.
+        """
+        preload = self.path or ("libc.so.6" if brings_own else "")
+        variables = {**self.variables, **({"LD_PRELOAD": preload} if preload else {})}
         words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
         return " ".join([*words, shlex.quote(program)])
 

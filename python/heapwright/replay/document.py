@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from heapwright.measure import machine
+from heapwright.measure.allocators import REFERENCE
 from heapwright.measure.runner import Arm
 from heapwright.model import Trace, waiting
+from heapwright.model.records import Metadata
 from heapwright.replay import changes, decision, fidelity, kernel
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.fields import SCHEMA
@@ -84,7 +86,7 @@ def _candidates(
     both = zip(_without_control(measured.memory), _without_control(measured.time), strict=True)
     return [
         {
-            **_candidate(arm.allocator, trace.metadata.program),
+            **_candidate(arm.allocator, trace.metadata),
             "failure": arm.failure or other.failure,
             "runs": {"memory": _figures(arm.runs), "time": _figures(other.runs)},
             "figures": table.figures_of(number),
@@ -172,12 +174,13 @@ def _without_control(arms: Sequence[Arm]) -> list[Arm]:
     return [arm for arm in arms if not arm.is_control]
 
 
-def _candidate(allocator: object, program: str) -> Document:
+def _candidate(allocator: object, metadata: Metadata) -> Document:
     assert isinstance(allocator, Candidate)
+    brings_own = bool(metadata.allocator) and not metadata.allocator.startswith(REFERENCE)
     return {
         **asdict(allocator),
         "variables": dict(allocator.variables),
-        "command": allocator.command(program),
+        "command": allocator.command(metadata.program, brings_own),
     }
 
 

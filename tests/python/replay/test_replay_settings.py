@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from heapwright.measure.errors import MeasureError
 from heapwright.replay import settings
+from heapwright.replay.candidates import Candidate
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,11 @@ def test_every_setting_that_is_tried_is_known() -> None:
     for allocator, tried in settings.GRID.items():
         for words in tried:
             assert settings.parse(f"{allocator}.{words}")[0] == allocator
+
+
+def test_a_program_with_an_allocator_of_its_own_gets_the_c_librarys_by_name() -> None:
+    plain = Candidate("glibc", "2.36", "", {"MALLOC_ARENA_MAX": "1"})
+    assert plain.command("shop") == "MALLOC_ARENA_MAX=1 shop"
+    assert plain.command("shop", brings_own=True) == "MALLOC_ARENA_MAX=1 LD_PRELOAD=libc.so.6 shop"
+    other = Candidate("jemalloc", "5.3.0", "/lib/libjemalloc.so.2")
+    assert other.command("shop", brings_own=True) == "LD_PRELOAD=/lib/libjemalloc.so.2 shop"
