@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// replayed_loads staggered|quarter|chains|server: heaps that a replay gets wrong when it leaves something out. The
-// last state stays for a while, so that its memory is read.
+// replayed_loads staggered|quarter|chains|server: heaps that a replay gets wrong when it leaves something
+// out. The last state stays for a while, so that its memory is read.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
