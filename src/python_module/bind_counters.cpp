@@ -105,6 +105,7 @@ nb::dict heap_fields() {
   HEAPWRIGHT_FIELD(fields, HeapSection, dirty_bytes);
   HEAPWRIGHT_FIELD(fields, HeapSection, purged_bytes);
   HEAPWRIGHT_FIELD(fields, HeapSection, threads);
+  HEAPWRIGHT_FIELD(fields, HeapSection, summed_reasons);
   return fields;
 }
 
@@ -131,6 +132,7 @@ nb::dict counters_constants() {
   constants["heap_kind"] = static_cast<std::uint32_t>(counters::SectionKind::heap);
   constants["heap_version"] = counters::heap_section_version;
   constants["heap_bytes"] = sizeof(counters::HeapSection);
+  constants["remote_free"] = static_cast<std::uint32_t>(counters::Reason::remote_free);
   constants["calls_kind"] = static_cast<std::uint32_t>(counters::SectionKind::calls);
   constants["calls_version"] = counters::calls_section_version;
   constants["calls_bytes"] = sizeof(counters::CallsSection);

@@ -15,6 +15,7 @@
 #include "heap/pages/page_source.hpp"
 #include "heap/service/maintenance.hpp"
 #include "heap/service/process.hpp"
+#include "heap/service/publish.hpp"
 #include "heap/slabs/dropped_blocks.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/caches.hpp"
@@ -119,6 +120,44 @@ TEST(ForkLists, AnIdleCacheThatWasLookedAtIsLeftAlone) {
     _exit(is_other ? 0 : 1);
   }
   idle->lists.unlock();
+  wait_for(child);
+}
+
+std::uint64_t taken(std::uint32_t size_class) {
+  publish_counters();
+  return counters_page->classes[size_class].taken.load();
+}
+
+std::uint64_t attached() {
+  constexpr auto index = static_cast<std::size_t>(counters::Reason::thread_attached);
+  return counters_page->heap.summed_reasons[index].load();
+}
+
+// Levels aside: those are of the child's own memory.
+TEST(ForkCounters, AChildBeginsAtZero) {
+  ASSERT_TRUE(initialize_process());
+  constexpr std::size_t size_bytes = 200;
+  const std::uint32_t size_class = class_of(size_bytes);
+  std::thread([] {
+    for (int i = 0; i < 20000; ++i) (void)!allocate(size_bytes);  // the first ones are a coarser class's
+  }).join();
+  counters::add(counters_page->heap.pool_lock.contended, 3);
+  ASSERT_GE(taken(size_class), 10000U);
+  ASSERT_GE(attached(), 1U);
+  const std::uint32_t generation = counters_page->head.generation;
+  const pid_t child = fork();
+  if (child == 0) {
+    int wrong = 0;
+    if (taken(size_class) != 0) wrong |= 1;
+    if (attached() != 0) wrong |= 2;
+    if (counters_page->heap.pool_lock.contended.load() != 0) wrong |= 4;
+    if (counters_page->heap.committed_bytes.load() == 0) wrong |= 8;
+    if (counters_page->head.generation != generation + 1) wrong |= 16;
+    for (int i = 0; i < 5000; ++i) (void)!allocate(size_bytes);
+    const std::uint64_t now = taken(size_class);
+    if (now == 0 || now > 5000) wrong |= 32;
+    _exit(wrong);
+  }
   wait_for(child);
 }
 

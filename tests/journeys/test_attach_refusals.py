@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -124,6 +125,44 @@ def test_other_users_have_their_reasons(tmp_path: Path) -> None:
         process.stdout.readline()
         assert "PR_SET_DUMPABLE" in refusal(process.pid)
         answer(process)
+
+
+# As yama does, its setting said by a file: ptrace is answered by EPERM, then the attacher is executed.
+like_yama = """
+import ctypes, os, platform, struct, sys
+ptrace = {'x86_64': 101, 'aarch64': 117}[platform.machine()]
+program = ctypes.create_string_buffer(
+    struct.pack('HBBI', 0x20, 0, 0, 0) + struct.pack('HBBI', 0x15, 0, 1, ptrace)
+    + struct.pack('HBBI', 6, 0, 0, 0x00050001) + struct.pack('HBBI', 6, 0, 0, 0x7fff0000))
+filter = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', 4, ctypes.addressof(program)))
+libc = ctypes.CDLL(None)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(filter), 0, 0):
+    sys.exit(77)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("scope", "remedy"),
+    [(None, "the kernel forbids it"), (1, "or set it to 0"), (2, "or set it to 0"), (3, "after a restart")],
+)
+def test_a_system_that_forbids_tracing(scope: int | None, remedy: str) -> None:
+    covered = ["unshare", "--mount", "/bin/sh", "-c"]
+    files = "mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama"
+    if os.geteuid() != 0 or subprocess.run([*covered, files], check=False).returncode != 0:
+        pytest.skip("needs root, and a mount namespace")
+    if scope is not None:
+        files += f" && echo {scope} > /proc/sys/kernel/yama/ptrace_scope"
+    line = f'{files} || exit; sleep 60 > /dev/null 2>&1 & "$@" $!; status=$?; kill $!; exit $status'
+    attach = [sys.executable, "-c", like_yama, str(build / "bin/heapwright-attach")]
+    for options in ([], ["--record"]):
+        result = subprocess.run(
+            [*covered, line, "sh", *attach, *options], capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert result.returncode == 2, result
+        assert result.stderr.count("\n") == 1
+        assert remedy in result.stderr
+        assert ("yama" in result.stderr) == (scope is not None)
 
 
 def test_bad_requests_get_one_line() -> None:

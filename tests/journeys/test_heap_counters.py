@@ -26,6 +26,7 @@ for _ in range(3):
     is_ready = threading.Event()
     threading.Thread(target=work, args=(is_ready, may_end), daemon=True).start()
     is_ready.wait()
+large = [bytearray(1 << 20) for _ in range(50)]
 child = os.fork()
 if child == 0:
     print(os.getpid(), flush=True)
@@ -66,6 +67,13 @@ def threads_of(process: int) -> int:
     return int(threads)
 
 
+def large_blocks_of(process: int) -> int:
+    """Reason 10, of those that are counted at once."""
+    page = head_of(process)
+    (blocks,) = struct.unpack_from("<Q", file_of(process).read_bytes(), page.heap_offset + 176 + 8 * 10)
+    return int(blocks)
+
+
 def start_ticks(process: int) -> int:
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
 
@@ -100,6 +108,13 @@ def test_what_a_child_does_is_not_counted_in_its_parent(parent: subprocess.Popen
     child = int(parent.stdout.readline())
     assert threads_of(parent.pid) >= 4
     assert threads_of(child) == 1
+
+
+def test_a_child_begins_at_zero(parent: subprocess.Popen[str]) -> None:
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert large_blocks_of(parent.pid) >= 50
+    assert large_blocks_of(child) < 10
 
 
 def test_the_file_goes_with_the_process(parent: subprocess.Popen[str]) -> None:

@@ -98,7 +98,11 @@ class _Look:
             "interval_ns": now.time_ns - self._last.time_ns,
             "processes": rates.rows(self._last, now, self._sort),
             "problems": found.problems
-            + [f"process {one}: its counters run backwards, so no rates" for one in backwards],
+            + [f"process {one}: its counters run backwards, so no rates" for one in backwards]
+            + [
+                f"process {one}: its heap's sums are half written, so not told"
+                for one in rates.unsettled(now)
+            ],
         }
         calls = now.calls.get(self._process)
         if calls:
@@ -156,6 +160,7 @@ _COLUMNS = (
     _Column("p99", "p99_ns", _unit("ns"), 100),
     _Column("threads", "threads", str, 100),
     _Column("contended", "contended_per_s", _unit("per_s"), 100, is_of_heap=True),
+    _Column("remote", "remote_frees_per_s", _unit("per_s"), 100, is_of_heap=True),
     _Column("program", "program", str),
 )
 

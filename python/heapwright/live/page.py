@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
+# length: one page, from its head to each section
 """One page of counters, read from its file. Nothing in it is trusted: every place is bounded first."""
 
 from __future__ import annotations
 
 import os
 import stat
+import time
 from array import array
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
@@ -13,6 +15,7 @@ from heapwright.live.layout import CONSTANTS, FIELDS, FUNCTIONS, number, numbers
 
 MAX_PAGE_BYTES = 8 << 20
 _SETTLING_READS = 5
+_SETTLING_PAUSE_S = 0.002  # writing takes microseconds, unless the writer loses its processor
 Read = Callable[[int, int], bytes]
 _Part = TypeVar("_Part")
 
@@ -74,9 +77,11 @@ class HeapFigures(NamedTuple):
     contended: int
     wait_ns: int
     committed_bytes: int
-    dirty_bytes: int
     purged_bytes: int
     threads: int
+    # Written together, now and then. None: they were being written whenever this was read.
+    dirty_bytes: int | None
+    remote_frees: int | None
 
 
 class Page(NamedTuple):
@@ -273,17 +278,25 @@ def _read_heap(path: str, section: _Section, read: Read) -> HeapFigures:
     """Its sums are of one moment where the sequence is even and stays."""
     at, size = FIELDS["head"]["sequence"]
     data = b""
-    for _ in range(_SETTLING_READS):
+    is_settled = False
+    for attempt in range(_SETTLING_READS):
+        if attempt:
+            time.sleep(_SETTLING_PAUSE_S)
         before = read(at, size)
         data = read(section.offset, CONSTANTS["heap_bytes"])
-        if before == read(at, size) and before[:1] and before[0] % 2 == 0:
+        is_settled = before == read(at, size) and before[:1] != b"" and before[0] % 2 == 0
+        if is_settled:
             break
     if len(data) < CONSTANTS["heap_bytes"]:
         raise PageError(f"{path} is damaged: it ends within its section of the heap")
     locks = [numbers(data, "heap", name) for name in ("page_source_lock", "pool_lock", "heap_lock")]
-    levels = ("committed_bytes", "dirty_bytes", "purged_bytes", "threads")
+    remote_frees = numbers(data, "heap", "summed_reasons")[CONSTANTS["remote_free"]]
     return HeapFigures(
         sum(lock[0] for lock in locks),
         sum(lock[1] for lock in locks),
-        *(number(data, "heap", name) for name in levels),
+        number(data, "heap", "committed_bytes"),
+        number(data, "heap", "purged_bytes"),
+        number(data, "heap", "threads"),
+        number(data, "heap", "dirty_bytes") if is_settled else None,
+        remote_frees if is_settled else None,
     )

@@ -57,13 +57,26 @@ def running_backwards(earlier: Reading, later: Reading) -> list[int]:
     for process, heap in later.heaps.items():
         before = earlier.heaps.get(process)
         is_same = earlier.generations.get(process) == later.generations[process]
-        if before and is_same and any(getattr(heap, name) < getattr(before, name) for name in _HEAP_SUMS):
+        if (
+            before
+            and is_same
+            and any(_fell(getattr(before, name), getattr(heap, name)) for name in _HEAP_SUMS)
+        ):
             found.add(process)
     return sorted(found)
 
 
 # Of the heap's figures; the others are levels.
-_HEAP_SUMS = ("contended", "wait_ns", "purged_bytes")
+_HEAP_SUMS = ("contended", "wait_ns", "purged_bytes", "remote_frees")
+
+
+def _fell(earlier: int | None, later: int | None) -> bool:
+    return earlier is not None and later is not None and later < earlier
+
+
+def unsettled(later: Reading) -> list[int]:
+    """Processes whose heap was writing its sums whenever it was looked at: stopped in the middle of it."""
+    return sorted(process for process, heap in later.heaps.items() if heap.remote_frees is None)
 
 
 def rows(earlier: Reading, later: Reading, sort: str) -> list[dict[str, Any]]:
@@ -87,10 +100,13 @@ def _row(process_id: int, name: str, process: Process, earlier: Reading, later: 
         "threads": process.threads,
         "resident_bytes": process.resident_bytes,
         "contended_per_s": None,
+        "remote_frees_per_s": None,
     }
     old_heap, new_heap = earlier.heaps.get(process_id), later.heaps.get(process_id)
     if is_same and old_heap and new_heap:
         row["contended_per_s"] = round((new_heap.contended - old_heap.contended) / took_s, 1)
+        if old_heap.remote_frees is not None and new_heap.remote_frees is not None:
+            row["remote_frees_per_s"] = round((new_heap.remote_frees - old_heap.remote_frees) / took_s, 1)
     new = later.calls.get(process_id)
     if new is None:
         return row | dict.fromkeys(_OF_CALLS)
@@ -110,7 +126,14 @@ _OF_CALLS = (
     "p99_ns",
 )
 # What is worked out of two readings.
-_RATES = ("calls_per_s", "requested_bytes_per_s", "mean_ns", "p99_ns", "contended_per_s")
+_RATES = (
+    "calls_per_s",
+    "requested_bytes_per_s",
+    "mean_ns",
+    "p99_ns",
+    "contended_per_s",
+    "remote_frees_per_s",
+)
 
 
 def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process) -> dict[str, Any]:

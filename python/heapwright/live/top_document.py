@@ -14,6 +14,11 @@ ROW = (
     Column("threads", about="That live."),
     Column("resident_bytes"),
     Column("contended_per_s", "maybe", about="Of libheapwright.so's locks."),
+    Column(
+        "remote_frees_per_s",
+        "maybe",
+        about="Blocks freed by another thread than made them; of libheapwright.so.",
+    ),
     Column("calls_per_s", "maybe", about=_LATELY),
     Column("requested_bytes_per_s", "maybe", about=_LATELY),
     Column("live_blocks", "maybe_signed"),

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: every metric that is served, with its meaning
 """The metrics: what each is called, what it means, and where its values come from.
 
 Names are the same for every allocator, units are bytes and seconds.
@@ -69,8 +70,12 @@ def _of_calls(value: Callable[[Calls], float | Buckets | None]) -> Callable[[See
     return values
 
 
-def _of_heap(value: Callable[[HeapFigures], float]) -> Callable[[Seen], Values]:
-    return lambda seen: (((), value(seen.heap)),) if seen.heap else ()
+def _of_heap(value: Callable[[HeapFigures], float | None]) -> Callable[[Seen], Values]:
+    def values(seen: Seen) -> Values:
+        found = value(seen.heap) if seen.heap else None
+        return () if found is None else (((), found),)
+
+    return values
 
 
 def _by_function(seen: Seen) -> Values:
@@ -232,6 +237,12 @@ METRICS = (
         COUNTER,
         "How long they waited; of libheapwright.so.",
         _of_heap(lambda heap: heap.wait_ns / 1e9),
+    ),
+    Metric(
+        "heap_remote_frees",
+        COUNTER,
+        "Blocks that another thread freed than had made them; of libheapwright.so.",
+        _of_heap(lambda heap: heap.remote_frees),
     ),
     Metric(
         "heap_committed_bytes",

@@ -60,37 +60,40 @@ bool map_file() noexcept {
   return is_done;
 }
 
-// The child of a fork must not go on counting in its parent's file.
-void map_copy() noexcept {
+// The child of a fork must not count in its parent's file.
+bool map_copy() noexcept {
   const long copy =
       platform::raw_syscall(SYS_mmap, 0, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (copy < 0) return;
+  if (copy < 0) return false;
   std::memcpy(reinterpret_cast<void*>(copy), counters_page, counters_mapped_bytes);
-  platform::raw_syscall(SYS_mremap, copy, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED,
-                        platform::raw_argument(counters_page));
+  const long moved = platform::raw_syscall(SYS_mremap, copy, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED,
+                                           platform::raw_argument(counters_page));
+  return moved == platform::raw_argument(counters_page);
 }
 
 void publish_file() noexcept {
-  const bool is_in_parents_file = file_process != 0;
-  if (map_file()) {
-    file_process = platform::raw_syscall(SYS_getpid);
-    counters_page->head.process_start_ticks = counters::process_start_ticks();
-    return;
-  }
-  file_process = 0;
-  if (is_in_parents_file) map_copy();
-  Line().text("no counters page: cannot make ").text(file_name.text).write();
+  counters_page->head.process_start_ticks = counters::process_start_ticks();
+  const bool is_done = map_file();
+  file_process = is_done ? platform::raw_syscall(SYS_getpid) : 0;
+  if (!is_done) Line().text("no counters page: cannot make ").text(file_name.text).write();
 }
 
-struct Sums {
+struct CacheSums {
   std::uint64_t reasons[counters::reason_count];
   std::uint64_t first_touch_pages;
+};
+
+struct ClassSums {
   std::uint64_t refills, taken, returned;
   std::uint32_t size_class;
 };
 
-void add_reasons(const ThreadCache& cache, void* context) noexcept {
-  auto& sums = *static_cast<Sums*>(context);
+// What the caches had counted at the last fork: they go on from there.
+CacheSums at_fork{};
+ClassSums classes_at_fork[class_count]{};
+
+void add_cache(const ThreadCache& cache, void* context) noexcept {
+  auto& sums = *static_cast<CacheSums*>(context);
   for (std::size_t i = 0; i < counters::reason_count; ++i) {
     sums.reasons[i] += cache.reasons[i].load(std::memory_order_relaxed);
   }
@@ -98,7 +101,7 @@ void add_reasons(const ThreadCache& cache, void* context) noexcept {
 }
 
 void add_class(const ThreadCache& cache, void* context) noexcept {
-  auto& sums = *static_cast<Sums*>(context);
+  auto& sums = *static_cast<ClassSums*>(context);
   const ClassSlot& slot = cache.slots[sums.size_class];
   sums.refills += slot.refills.load(std::memory_order_relaxed);
   sums.taken += slot.taken.load(std::memory_order_relaxed);
@@ -108,6 +111,40 @@ void add_class(const ThreadCache& cache, void* context) noexcept {
   const std::uint8_t detached = slot.detached;
   if (detached != 0) sums.taken += cache.detached.lists[detached - 1].taken;
   sums.returned += slot.returned.load(std::memory_order_relaxed);
+}
+
+CacheSums sums_of_caches() noexcept {
+  CacheSums sums{};
+  for_each_cache(add_cache, &sums);
+  return sums;
+}
+
+ClassSums sums_of_class(std::uint32_t size_class) noexcept {
+  ClassSums sums{};
+  sums.size_class = size_class;
+  // Who frees a block of 0 bytes counts nothing.
+  const std::uint64_t live = size_class == 0 ? live_empty_blocks() : 0;
+  for_each_cache(add_class, &sums);
+  if (size_class == 0) sums.returned = sums.taken - std::min(live, sums.taken);
+  return sums;
+}
+
+// At the fork another thread may have been counting a list's blocks twice.
+std::uint64_t since_fork(std::uint64_t now, std::uint64_t then) noexcept { return now - std::min(now, then); }
+
+// The child's page: levels are its own already, all else begins at 0.
+void begin_at_zero() noexcept {
+  const std::uint64_t committed_bytes = counters_page->heap.committed_bytes.load(std::memory_order_relaxed);
+  const std::uint64_t threads = counters_page->heap.threads.load(std::memory_order_relaxed);
+  const std::uint32_t generation = counters_page->head.generation + 1;
+  std::memset(static_cast<void*>(counters_page), 0, sizeof *counters_page);
+  counters_page->head.generation = generation;
+  describe();
+  counters_page->heap.committed_bytes.store(committed_bytes, std::memory_order_relaxed);
+  counters_page->heap.dirty_bytes.store(dirty_bytes(), std::memory_order_relaxed);
+  counters_page->heap.threads.store(threads, std::memory_order_relaxed);
+  at_fork = sums_of_caches();
+  for (std::uint32_t c = 0; c < class_count; ++c) classes_at_fork[c] = sums_of_class(c);
 }
 
 }  // namespace
@@ -121,34 +158,31 @@ void publish_counters() noexcept {
   counters::HeapSection& heap = counters_page->heap;
   counters::begin_update(counters_page->head);
   heap.dirty_bytes.store(dirty_bytes(), std::memory_order_relaxed);
-  Sums sums{};
-  for_each_cache(add_reasons, &sums);
+  const CacheSums sums = sums_of_caches();
   for (std::size_t i = 0; i < counters::reason_count; ++i) {
-    heap.summed_reasons[i].store(sums.reasons[i], std::memory_order_relaxed);
+    heap.summed_reasons[i].store(since_fork(sums.reasons[i], at_fork.reasons[i]), std::memory_order_relaxed);
   }
-  heap.first_touch_pages.store(sums.first_touch_pages, std::memory_order_relaxed);
+  heap.first_touch_pages.store(since_fork(sums.first_touch_pages, at_fork.first_touch_pages),
+                               std::memory_order_relaxed);
   for (std::uint32_t c = 0; c < class_count; ++c) {
-    Sums of_class{};
-    of_class.size_class = c;
-    // Who frees a block of 0 bytes counts nothing.
-    const std::uint64_t live = c == 0 ? live_empty_blocks() : 0;
-    for_each_cache(add_class, &of_class);
-    if (c == 0) of_class.returned = of_class.taken - std::min(live, of_class.taken);
+    const ClassSums of_class = sums_of_class(c);
     if (of_class.refills == 0) continue;
+    const ClassSums& before = classes_at_fork[c];
     counters::ClassCounters& row = counters_page->classes[c];
-    row.refills.store(of_class.refills, std::memory_order_relaxed);
-    row.taken.store(of_class.taken, std::memory_order_relaxed);
-    row.returned.store(of_class.returned, std::memory_order_relaxed);
+    row.refills.store(since_fork(of_class.refills, before.refills), std::memory_order_relaxed);
+    row.taken.store(since_fork(of_class.taken, before.taken), std::memory_order_relaxed);
+    row.returned.store(since_fork(of_class.returned, before.returned), std::memory_order_relaxed);
   }
   counters::end_update(counters_page->head, monotonic_ns());
 }
 
 void reopen_counters() noexcept {
-  if (file_process != 0) publish_file();
-  counters::Head& head = counters_page->head;
-  head.process = static_cast<std::uint32_t>(platform::raw_syscall(SYS_getpid));
-  ++head.generation;
-  head.sequence.store(0, std::memory_order_release);  // the thread that was writing sums is not here
+  const bool was_published = file_process != 0;
+  file_process = 0;
+  // Without memory for a page of its own it goes on in its parent's.
+  if (was_published && !map_copy()) return;
+  begin_at_zero();
+  if (was_published) publish_file();
 }
 
 void close_counters() noexcept {

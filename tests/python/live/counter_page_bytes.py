@@ -45,6 +45,21 @@ def make_page(tables: int = 2, process: int = 1234) -> bytearray:
     return data
 
 
+def make_heap_page(process: int = 1234) -> bytearray:
+    """A page of our heap, all 0."""
+    data = bytearray(CONSTANTS["head_bytes"] + CONSTANTS["heap_bytes"])
+    put(data, "head", "magic", CONSTANTS["magic"])
+    put(data, "head", "version", CONSTANTS["head_version"])
+    put(data, "head", "page_bytes", len(data))
+    put(data, "head", "process", process)
+    section = FIELDS["head"]["sections"][0]
+    put(data, "section", "kind", CONSTANTS["heap_kind"], section)
+    put(data, "section", "version", CONSTANTS["heap_version"], section)
+    put(data, "section", "offset", CONSTANTS["head_bytes"], section)
+    put(data, "section", "bytes", CONSTANTS["heap_bytes"], section)
+    return data
+
+
 def table_at(index: int) -> int:
     """Where a table begins."""
     return TABLES_OFFSET + index * CONSTANTS["table_bytes"]

@@ -9,7 +9,7 @@ from counter_page_bytes import make_page, parse, put, table_at
 from heapwright.live import figures, rates
 from heapwright.live.document import describe_calls
 from heapwright.live.layout import BIN_COUNT, CONSTANTS
-from heapwright.live.page import Calls, Timings
+from heapwright.live.page import Calls, HeapFigures, Timings
 from heapwright.model.native import counters_bin_of
 
 CLOCK_NS = 20
@@ -113,6 +113,23 @@ def test_a_page_that_runs_backwards_has_no_rates() -> None:
     assert rates.rows(earlier, forward, "process")[0]["requested_bytes_per_s"] == 200
     assert rates.running_backwards(earlier, backward) == [os.getpid()]
     assert rates.rows(earlier, backward, "process")[0]["requested_bytes_per_s"] is None
+
+
+def test_half_written_sums_make_no_rate_and_are_named() -> None:
+    own = os.getpid()
+
+    def reading(time_ns: int, remote_frees: int | None) -> rates.Reading:
+        heap = HeapFigures(1, 1, 1, 1, 1, 1, remote_frees)
+        return rates.Reading(time_ns, {}, {own: heap}, {own: "x"}, {own: (1, 0)})
+
+    earlier, later, half = reading(10**9, 5), reading(3 * 10**9, 25), reading(3 * 10**9, None)
+    (row,) = rates.rows(earlier, later, "process")
+    assert (row["remote_frees_per_s"], row["contended_per_s"]) == (10, 0)
+    (row,) = rates.rows(earlier, half, "process")
+    assert (row["remote_frees_per_s"], row["contended_per_s"]) == (None, 0)
+    assert (rates.unsettled(later), rates.unsettled(half)) == ([], [own])
+    assert rates.running_backwards(later, earlier) == [own]
+    assert rates.running_backwards(later, half) == []
 
 
 def test_sizes_are_told_by_octave() -> None:

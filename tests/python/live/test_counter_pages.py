@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from counter_page_bytes import make_page, parse, put, table_at, write
+from counter_page_bytes import make_heap_page, make_page, parse, put, table_at, write
 from heapwright.live import figures, pages
 from heapwright.live.document import describe_calls
 from heapwright.live.layout import BIN_COUNT, CONSTANTS, FIELDS, bin_edges
@@ -248,3 +248,47 @@ def test_only_what_dead_processes_left_is_removed(tmp_path: Path, monkeypatch: p
     assert pages.find_pages() == ([], [])
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == sorted(["heapwright-notes.txt", f"heapwright-{nobody}.calls.1", "other", young.name])
+
+
+def heap_page(sequence: int) -> bytearray:
+    data = make_heap_page()
+    put(data, "head", "sequence", sequence)
+    at = CONSTANTS["head_bytes"]
+    put(data, "heap", "purged_bytes", 512, at)
+    put(data, "heap", "dirty_bytes", 1024, at)
+    put(data, "heap", "summed_reasons", 77, at, index=CONSTANTS["remote_free"])
+    put(data, "heap", "pool_lock", 5, at)
+    return data
+
+
+def test_a_heap_page_is_read() -> None:
+    heap = parse(heap_page(4)).heap
+    assert heap is not None
+    assert (heap.contended, heap.purged_bytes, heap.dirty_bytes, heap.remote_frees) == (5, 512, 1024, 77)
+
+
+def test_sums_that_are_half_written_are_not_known() -> None:
+    """Of a process that was stopped while it wrote them; what is counted at once is told of."""
+    heap = parse(heap_page(5)).heap
+    assert heap is not None
+    assert (heap.dirty_bytes, heap.remote_frees) == (None, None)
+    assert (heap.contended, heap.purged_bytes) == (5, 512)
+
+
+def test_sums_are_read_again_until_they_are_of_one_moment() -> None:
+    data = heap_page(4)
+    looks = 0
+
+    def read(start: int, count: int) -> bytes:
+        nonlocal looks
+        found = bytes(data[start : start + count])
+        if start == CONSTANTS["head_bytes"]:
+            looks += 1
+            if looks < 3:
+                put(data, "head", "sequence", 4 + 2 * looks)
+                put(data, "heap", "dirty_bytes", 1024 + looks, start)
+        return found
+
+    heap = parse_page("page", len(data), read).heap
+    assert heap is not None
+    assert (looks, heap.dirty_bytes) == (3, 1026)

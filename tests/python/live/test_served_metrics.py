@@ -79,10 +79,12 @@ def test_nothing_is_said_to_live_where_calls_are_not_seen() -> None:
 
 
 def test_our_heaps_own_figures() -> None:
-    heap = HeapFigures(5, 2_000_000, 4096, 1024, 512, 3)
+    heap = HeapFigures(5, 2_000_000, 4096, 512, 3, 1024, 77)
     samples = samples_of(Look([Seen(1, "x", 0, 1, None, heap)], []))
     assert samples[("heap_lock_contentions_total",)] == 5
     assert samples[("heap_lock_wait_seconds_total",)] == 0.002
+    assert samples[("heap_dirty_bytes",)] == 1024
+    assert samples[("heap_remote_frees_total",)] == 77
     assert ("heap_calls_total", "malloc") not in samples
 
 
@@ -121,7 +123,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     text = (PROJECT / "python/heapwright/serve/dashboard.json").read_text(encoding="utf-8")
     queries = [target["expr"] for panel in json.loads(text)["panels"] for target in panel["targets"]]
     told = {key[0] for key in samples_of(Look([seen_of(busy_page())], []))}
-    told |= {key[0] for key in samples_of(Look([seen_of(busy_page(), 1, HeapFigures(*range(6)))], []))}
+    told |= {key[0] for key in samples_of(Look([seen_of(busy_page(), 1, HeapFigures(*range(7)))], []))}
     asked = {name for query in queries for name in re.findall(r"\b(?:heap|process|heapwright)_\w+", query)}
     assert asked <= told
     assert len(asked) > 10
