@@ -41,8 +41,7 @@ def take(pages: list[Page]) -> Reading:
 def lately(process: int, earlier: Reading, later: Reading) -> Calls | None:
     """What one image of a process called between the two. None: it was not there before."""
     old, new = earlier.calls.get(process), later.calls[process]
-    is_same = earlier.generations.get(process) == later.generations[process]
-    if not is_same or old is None or old.started_ns != new.started_ns:
+    if old is None or old.started_ns != new.started_ns:
         return None
     return figures.difference(old, new)
 
@@ -51,8 +50,9 @@ def running_backwards(earlier: Reading, later: Reading) -> list[int]:
     """Processes with a page that counted down, which no writer of ours does: no rate is said of them."""
     found = set()
     for process in later.calls:
-        calls = lately(process, earlier, later)
-        if calls and figures.runs_backwards(calls):
+        calls, old = lately(process, earlier, later), earlier.calls.get(process)
+        began_earlier = old is not None and later.calls[process].started_ns < old.started_ns
+        if began_earlier or (calls and figures.runs_backwards(calls)):
             found.add(process)
     for process, heap in later.heaps.items():
         before = earlier.heaps.get(process)

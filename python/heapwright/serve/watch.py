@@ -73,9 +73,12 @@ class Watch:
             stays = {process for process in kept if process in backwards or process not in new}
             return new | {process: old[process] for process in stays if process in old}
 
+        # One that just now has no page of calls may have it again.
+        calls = {process: old for process, old in last.calls.items() if process in now.names}
+
         self._last = rates.Reading(
             now.time_ns,
-            merged(last.calls, now.calls),
+            calls | merged(last.calls, now.calls),
             merged(last.heaps, now.heaps),
             merged(last.names, now.names),
             merged(last.generations, now.generations),

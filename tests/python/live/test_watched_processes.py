@@ -107,6 +107,16 @@ def test_a_heap_that_runs_backwards_is_left_out(monkeypatch: pytest.MonkeyPatch)
     assert told == [1, 0, 1]
 
 
+def test_a_page_that_says_it_began_earlier_is_left_out(shm: Folder) -> None:
+    watched, told = Watch(), []
+    for requested_bytes, started_ns, generation in ((10, 5, 0), (10, 6, 0), (9, 5, 0), (3, 6, 1), (10, 6, 0)):
+        page = own_page(requested_bytes, started_ns)
+        put(page, "head", "generation", generation)
+        shm.put(page)
+        told.append(len(watched.look().processes))
+    assert told == [1, 1, 0, 0, 1]
+
+
 def test_several_pages_of_a_process_make_one_row(shm: Folder) -> None:
     shm.put(own_page(100))
     shm.put(own_page(200), ".calls.1")
@@ -160,7 +170,7 @@ def test_whatever_a_page_becomes_counters_never_run_backwards(shm: Folder, data:
         look = watched.look()
         samples = samples_of(look)
         # Another program in the process begins at zero, also where a page only says so, and where it says so once.
-        images = [(one.generation, one.calls.started_ns) for one in look.processes if one.calls]
+        images = [one.calls.started_ns for one in look.processes if one.calls]
         if images and images != image:
             image, last = images, {}
         for key, value in samples.items():
