@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from heapwright import explain
 from heapwright.explain.schema import as_text
-from heapwright.explain.timeline import sparkline
 from heapwright.model import Filter, SiteOptions
+from heapwright.terminal.sparkline import sparkline
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -194,10 +194,10 @@ def test_names_cannot_drive_the_terminal(tmp_path: Path) -> None:
 
 
 def test_sparklines() -> None:
-    assert sparkline([], 4) == ""
-    assert sparkline([0, 0], 0) == ""
+    assert sparkline([], 4, 9) == ""
+    assert sparkline([0, 0], 0, 9) == ""
     assert sparkline([1] * 1000, 1, cells=10) == "█" * 10
-    assert len(sparkline([5], 5)) == 64
+    assert sparkline([-5, 5], 5, 2) == " █"
 
 
 CALLS = st.lists(

@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 from written_traces import Command, small_trace
 
-EXTRAS = ("clang", "prometheus_client", "duckdb", "plotly", "jinja2", "polars", "pyarrow", "pandas")
+EXTRAS = (
+    "textual",
+    "ibis",
+    "clang",
+    "prometheus_client",
+    "duckdb",
+    "plotly",
+    "jinja2",
+    "polars",
+    "pyarrow",
+    "pandas",
+)
 PHASE_BEGIN, PHASE_END = 88, 89
 
 

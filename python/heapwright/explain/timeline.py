@@ -9,8 +9,8 @@ from heapwright.explain.question import Question
 from heapwright.explain.report import Answer
 from heapwright.report import units, widgets
 from heapwright.report.columns import OPEN, Column, Table
+from heapwright.terminal.sparkline import sparkline
 
-_LEVELS = " ▁▂▃▄▅▆▇█"
 _CELLS = 64
 _FEWEST_CELLS = 16
 _GAP = 2
@@ -79,22 +79,6 @@ def _resident(points: Sequence[Answer]) -> str:
 def _first(point: Answer, *names: str) -> int:
     """The first figure that is known; samples leave some open."""
     return next((value for name in names if (value := point[name]) is not None), 0)
-
-
-def sparkline(values: Sequence[int], scale: int, cells: int = _CELLS) -> str:
-    """The values as a line of bars; a bar is the largest value of its part.
-
-    >>> sparkline([0, 1, 2, 4], 4, cells=4)
-    ' ▂▄█'
-    """
-    if not values or scale <= 0:
-        return ""
-    bars = []
-    for cell in range(cells):
-        first = cell * len(values) // cells
-        last = max(first + 1, (cell + 1) * len(values) // cells)
-        bars.append(_LEVELS[min(8, -(-8 * max(values[first:last]) // scale))])
-    return "".join(bars)
 
 
 QUESTION = Question(

@@ -28,3 +28,11 @@ def prometheus_client() -> Any:
         return import_module("prometheus_client")
     except ModuleNotFoundError:
         raise MissingPackageError("prometheus-client", "serve") from None
+
+
+def textual() -> Any:
+    """The module textual; MissingPackageError when it is not installed."""
+    try:
+        return import_module("textual")
+    except ModuleNotFoundError:
+        raise MissingPackageError("textual", "top") from None

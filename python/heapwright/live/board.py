@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: MIT
+"""top on a terminal: all processes, or one, with keys."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar, Protocol
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import DataTable, Footer, Input, Static
+
+from heapwright.live import show
+from heapwright.live.board_help import Help
+from heapwright.live.history import LOOKS, History
+from heapwright.live.page import PageError
+from heapwright.live.rates import SORT_KEYS
+from heapwright.live.table import NOTHING_COUNTS, Shown, columns_for
+from heapwright.report import units
+from heapwright.terminal.pairs import Pairs
+
+_WIDE = 1000  # all columns
+_LEAST_NAME, _LEAST_HISTORY, _GAP = 8, 8, 2
+# Which columns a narrow terminal keeps, the first of these longest.
+_PRIORITY = ("process", "calls_per_s", "live_bytes", "resident_bytes", "mean_ns", "contended_per_s",
+             "overhead", "p99_ns", "requested_bytes_per_s", "remote_frees_per_s", "threads",
+             "live_blocks")  # fmt: skip
+_Row = dict[str, Any]
+
+
+class Looks(Protocol):
+    """What looks at the processes; python/heapwright/live/looker.py."""
+
+    sort: str
+    process: int
+
+    def again(self, told_of: int = 0) -> dict[str, Any]:
+        """One look; PageError: the one process has ended."""
+
+
+class Board(App[None]):
+    """Looks again every interval_s; 0: only when asked, for tests."""
+
+    CSS = """
+    #title, #problems { height: auto; }
+    #problems { color: $warning; }
+    #one { display: none; }
+    #filter { display: none; height: 3; }
+    Board.-one #one { display: block; }
+    Board.-one #table { display: none; }
+    Board.-filter #filter { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "quit", "quit"),
+        Binding("ctrl+c", "quit", show=False, priority=True),
+        Binding("question_mark", "help", "help", key_display="?"),
+        Binding("s", "sort", "sort"),
+        Binding("r", "reverse", "reverse"),
+        Binding("slash", "filter", "filter", key_display="/"),
+        Binding("space", "freeze", "freeze"),
+        Binding("escape", "back", "all"),
+    ]
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, looks: Looks, interval_s: float) -> None:
+        super().__init__()
+        self.ended_by = ""  # why there is no more to see
+        self._looks = looks
+        self._interval_s = interval_s
+        self._history = History()
+        self._document: dict[str, Any] = {"processes": [], "problems": []}
+        self._has_looked = self._is_frozen = self._is_reversed = False
+        self._told_of = looks.process
+        self._wanted = ""
+
+    def compose(self) -> ComposeResult:
+        """Either the table or the one process is shown."""
+        yield Static(id="title", markup=False)
+        table: DataTable[Text] = DataTable(id="table", cursor_type="row", cell_padding=1)
+        yield table
+        with VerticalScroll(id="one"):
+            yield Static(id="text", markup=False)
+        yield Static(id="problems", markup=False)
+        yield Input(id="filter", placeholder="name or id")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """The first look is an interval after the program began."""
+        self._draw()
+        self.query_one(DataTable).focus()
+        if self._interval_s:
+            self.set_interval(self._interval_s, self.look_again)
+
+    async def look_again(self) -> None:
+        """Reads the pages beside the keys."""
+        told_of = self._told_of
+        try:
+            document = await asyncio.to_thread(self._looks.again, told_of)
+        except PageError as error:
+            self.ended_by = str(error)
+            self.exit()
+            return
+        if told_of != self._told_of:  # another was chosen meanwhile
+            document.pop("process", None)
+        self._history.add(document["processes"])
+        self._has_looked = True
+        if not self._is_frozen:
+            self._document = document
+            self._draw()
+
+    def on_resize(self) -> None:
+        """Other columns may have room."""
+        self._draw()
+
+    def _rows(self) -> list[_Row]:
+        rows: list[_Row] = [
+            row
+            for row in self._document["processes"]
+            if self._wanted.lower() in row["program"].lower() or self._wanted == str(row["process"])
+        ]
+        key = self._looks.sort
+        known = sorted((row for row in rows if row[key] is not None), key=lambda row: row["process"])
+        known.sort(key=lambda row: row[key], reverse=not self._is_reversed)
+        return known + [row for row in rows if row[key] is None]
+
+    def _draw(self) -> None:
+        rows = self._rows()
+        self.set_class(self._told_of != 0, "-one")
+        self.query_one("#title", Static).update(self._title(rows))
+        problems = list(self._document["problems"])
+        if self._has_looked and not self._document["processes"]:
+            problems.insert(0, NOTHING_COUNTS)
+        self.query_one("#problems", Static).update("\n".join(problems))
+        if self._told_of:
+            self.query_one("#text", Static).update(self._one())
+        else:
+            self._fill(rows)
+
+    def _title(self, rows: list[_Row]) -> str:
+        parts = [units.counted(len(rows), "process", "processes") if self._has_looked else "looking"]
+        parts.append(f"by {self._looks.sort}" + (", least first" if self._is_reversed else ""))
+        if self._wanted:
+            parts.append(f"only {self._wanted}")
+        if self._is_frozen:
+            parts.append("frozen")
+        return "heapwright top: " + "; ".join(parts)
+
+    def _fill(self, rows: list[_Row]) -> None:
+        """The table anew, with the cursor on the process that it was on."""
+        table = self.query_one(DataTable)
+        chosen = self._chosen()
+        table.clear(columns=True)
+        width = self.size.width
+        name_cells = min(
+            max(_LEAST_NAME, width // 6), max([_LEAST_NAME, *(cell_len(row["program"]) for row in rows)])
+        )
+        shown, left = self._columns(rows, width - name_cells - _GAP)
+        table.add_column("program", width=name_cells)
+        for column, cells in shown:
+            table.add_column(Text(column.heading, justify="right"), width=cells)
+        table.add_column("history", width=left)
+        for row in rows:
+            name = Text(row["program"], no_wrap=True, overflow="ellipsis")
+            texts = [Text(column.write(row[column.key]), justify="right") for column, _ in shown]
+            line = Text(self._history.line(row, "calls_per_s", left), style="cyan")
+            table.add_row(name, *texts, line, key=str(row["process"]))
+        ids = [row["process"] for row in rows]
+        table.move_cursor(row=ids.index(chosen) if chosen in ids else 0)
+
+    @staticmethod
+    def _columns(rows: list[_Row], width: int) -> tuple[list[tuple[Shown, int]], int]:
+        """What has room beside the name, and how much; and the room that is left for the history."""
+        left = width - _LEAST_HISTORY - _GAP
+        found: dict[str, int] = {}
+        columns = [column for column in columns_for(rows, _WIDE) if column.key != "program"]
+        for column in sorted(columns, key=lambda column: _PRIORITY.index(column.key)):
+            cells = max([len(column.heading), *(cell_len(column.write(row[column.key])) for row in rows)])
+            if cells + _GAP <= left:
+                left -= cells + _GAP
+                found[column.key] = cells
+        shown = [(column, found[column.key]) for column in columns if column.key in found]
+        return shown, min(left + _LEAST_HISTORY, LOOKS)
+
+    def _chosen(self) -> int:
+        table = self.query_one(DataTable)
+        if not table.is_valid_row_index(table.cursor_row):
+            return 0
+        return int(table.coordinate_to_cell_key(table.cursor_coordinate).row_key.value or 0)
+
+    def _one(self) -> RenderableType:
+        row = next((row for row in self._document["processes"] if row["process"] == self._told_of), None)
+        if row is None:
+            return Text(f"process {self._told_of}: " + ("has ended" if self._has_looked else "looking"))
+        lines = [("process", Text(f"{row['process']}, {row['program']}"))]
+        cells = max(8, min(LOOKS, self.size.width - 40))
+        for name, key, write in _HISTORIES:
+            if row[key] is not None:
+                values = self._history.values(row, key)[-cells:]
+                largest = write(max(values))
+                bars = self._history.line(row, key, cells).lstrip()
+                lines.append(
+                    (name, Text(f"{write(row[key])}  ").append(bars, "cyan").append(f"  ≤ {largest}"))
+                )
+        parts: list[RenderableType] = [Pairs(lines, style="bold"), Text()]
+        if "process" in self._document:
+            parts.append(show.process_lines(self._document["process"], self._document["lately"]))
+        return Group(*parts)
+
+    async def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
+        """One process."""
+        self._told_of = int(event.row_key.value or 0)
+        self._document.pop("process", None)
+        self._is_frozen = False
+        self._draw()
+        self.query_one("#one").focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """The table follows what is typed."""
+        self._wanted = event.value.strip()
+        self._draw()
+
+    def on_input_submitted(self) -> None:
+        """The keys work again."""
+        self._leave_filter()
+
+    def _leave_filter(self) -> None:
+        self.remove_class("-filter")
+        self.query_one(DataTable).focus()
+
+    async def action_back(self) -> None:
+        """From one process to all; out of the filter, which is then empty."""
+        if self.has_class("-filter"):
+            self.query_one(Input).value = ""
+            self._leave_filter()
+        elif not self._looks.process:
+            self._told_of = 0
+            self._draw()
+            self.query_one(DataTable).focus()
+
+    def action_help(self) -> None:
+        """Over the rest."""
+        self.push_screen(Help())
+
+    def action_sort(self) -> None:
+        """By the next figure."""
+        self._looks.sort = SORT_KEYS[(SORT_KEYS.index(self._looks.sort) + 1) % len(SORT_KEYS)]
+        self._draw()
+
+    def action_reverse(self) -> None:
+        """The least first, or no longer."""
+        self._is_reversed = not self._is_reversed
+        self._draw()
+
+    def action_filter(self) -> None:
+        """A line to type in."""
+        if not self._told_of:
+            self.add_class("-filter")
+            self.query_one(Input).focus()
+
+    def action_freeze(self) -> None:
+        """What is shown stays."""
+        self._is_frozen = not self._is_frozen
+        self._draw()
+
+
+def _bytes(value: float) -> str:
+    return show.size(round(value))
+
+
+_HISTORIES = (
+    ("calls", "calls_per_s", lambda value: units.number(value, "per_s")),
+    ("live", "live_bytes", _bytes),
+    ("resident", "resident_bytes", _bytes),
+    ("p99", "p99_ns", units.duration),
+    ("contended", "contended_per_s", lambda value: units.number(value, "per_s")),
+    ("remote", "remote_frees_per_s", lambda value: units.number(value, "per_s")),
+)

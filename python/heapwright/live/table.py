@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""The columns of top: what is told of each process, as far as the terminal has room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from heapwright.live import show
+from heapwright.report import units
+from heapwright.terminal.columns import Columns
+
+NOTHING_COUNTS = "no process has counters; heapwright count -- PROGRAM starts one that has"
+
+
+class Shown(NamedTuple):
+    """One column: its heading, the field of the row, how it is written."""
+
+    heading: str
+    key: str
+    write: Callable[[Any], str]
+    from_width: int = 0  # a narrower terminal does without
+    is_of_heap: bool = False  # said by our own heap alone
+
+
+def _unit(unit: str) -> Callable[[Any], str]:
+    return lambda value: units.number(value, unit)
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else units.rate(value)
+
+
+_COLUMNS = (
+    Shown("pid", "process", str),
+    Shown("calls", "calls_per_s", _unit("per_s")),
+    Shown("requested", "requested_bytes_per_s", _rate, 80),
+    Shown("live", "live_bytes", show.size),
+    Shown("blocks", "live_blocks", _unit("count"), 100),
+    Shown("resident", "resident_bytes", units.size),
+    Shown("res/live", "overhead", _unit("ratio"), 80),
+    Shown("mean", "mean_ns", _unit("ns")),
+    Shown("p99", "p99_ns", _unit("ns"), 100),
+    Shown("threads", "threads", str, 100),
+    Shown("contended", "contended_per_s", _unit("per_s"), 100, is_of_heap=True),
+    Shown("remote", "remote_frees_per_s", _unit("per_s"), 100, is_of_heap=True),
+    Shown("program", "program", str),
+)
+
+
+def columns_for(rows: Sequence[dict[str, Any]], width: int) -> list[Shown]:
+    """Those of a terminal of this width."""
+    is_heap = any(row["contended_per_s"] is not None for row in rows)
+    return [one for one in _COLUMNS if width >= one.from_width and (is_heap or not one.is_of_heap)]
+
+
+def plain_screen(document: dict[str, Any], width: int) -> RenderableType:
+    """A look as it is printed."""
+    rows = document["processes"]
+    shown = columns_for(rows, width)
+    parts: list[RenderableType] = []
+    if rows:
+        cells = [[column.write(row[column.key]) for column in shown] for row in rows]
+        parts.append(Columns([column.heading for column in shown], cells, text_columns=(len(shown) - 1,)))
+    else:
+        parts.append(Text(NOTHING_COUNTS))
+    parts += [Text(problem) for problem in document["problems"]]
+    if "process" in document:
+        parts += [Text(), show.process_lines(document["process"], document["lately"])]
+    return Group(*parts)

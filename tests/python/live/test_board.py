@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""top's board: what is on the screen, whole, at several widths, and what the keys do.
+
+HEAPWRIGHT_RENEW=1 writes the screens anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from counter_page_bytes import make_page, parse, put, table_at
+from heapwright.live.board import Board
+from heapwright.live.document import describe_calls
+from heapwright.live.page import PageError
+from textual.pilot import Pilot
+
+SNAPSHOTS = Path(__file__).parent.parent / "snapshots"
+Act = Callable[[Pilot[None]], Awaitable[None]]
+
+
+def row(process: int, program: str, look: int, **figures: Any) -> dict[str, Any]:
+    return {
+        "process": process,
+        "program": program,
+        "threads": 4,
+        "resident_bytes": 60_000_000 + process,
+        "contended_per_s": None,
+        "remote_frees_per_s": None,
+        "calls_per_s": 1000.0 * look * process,
+        "requested_bytes_per_s": 5e6,
+        "live_blocks": 12_345,
+        "live_bytes": 20_000_000,
+        "overhead": 3.0,
+        "mean_ns": 41.5,
+        "p99_ns": 300,
+    } | figures
+
+
+class Made:
+    """Looks made by hand: redis grows, a counted heap that does not tell, an idle one."""
+
+    def __init__(self, process: int = 0) -> None:
+        self.sort = "calls_per_s"
+        self.process = process
+        self.looks = 0
+
+    def again(self, told_of: int = 0) -> dict[str, Any]:
+        self.looks += 1
+        rows = [
+            row(7, "redis-server", self.looks, live_bytes=20_000_000 + 4_000_000 * self.looks),
+            row(42, "shop [red]:smile:", 1, contended_per_s=3.5, remote_frees_per_s=900.0, p99_ns=None),
+            row(9, "倉庫", 0, calls_per_s=None, live_bytes=None, overhead=None, mean_ns=None),
+        ]
+        document = {"processes": rows, "problems": ["/dev/shm/heapwright-5 is no page of counters"]}
+        if told_of == 7:
+            page = make_page(1)
+            put(page, "table", "calls", 10, table_at(0), index=0)
+            put(page, "table", "calls", 4, table_at(0), index=5)
+            calls = parse(bytes(page)).calls
+            assert calls is not None
+            described = describe_calls(calls)
+            document |= {"process": described, "lately": {"calls": described["calls"], "sizes": []}}
+        return document
+
+
+def screen_after(act: Act, width: int = 80, looks: Any = None, height: int = 24) -> list[str]:
+    """The lines of the screen."""
+
+    async def run() -> list[str]:
+        board = Board(looks or Made(), 0)
+        async with board.run_test(size=(width, height)) as pilot:
+            await act(pilot)
+            await pilot.pause()
+            return [strip.text.rstrip() for strip in board.screen._compositor.render_strips()]
+
+    return asyncio.run(run())
+
+
+async def look(pilot: Pilot[None], times: int = 1) -> None:
+    board = pilot.app
+    assert isinstance(board, Board)
+    for _ in range(times):
+        await board.look_again()
+    await pilot.pause()
+
+
+async def table(pilot: Pilot[None]) -> None:
+    await look(pilot, 5)
+
+
+async def one(pilot: Pilot[None]) -> None:
+    await look(pilot, 3)
+    await pilot.press("down", "enter")  # the least of the three that are known
+    await look(pilot, 3)
+
+
+async def help_screen(pilot: Pilot[None]) -> None:
+    await look(pilot)
+    await pilot.press("question_mark")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("act", [table, one, help_screen])
+def test_what_is_seen(act: Act, width: int) -> None:
+    path = SNAPSHOTS / f"top-{act.__name__}-{width}.txt"
+    text = "\n".join(screen_after(act, width)) + "\n"
+    if os.environ.get("HEAPWRIGHT_RENEW"):
+        path.write_text(text, encoding="utf-8")
+    assert path.exists() and text == path.read_text(encoding="utf-8"), f"HEAPWRIGHT_RENEW=1 renews {path}"
+
+
+def programs(lines: list[str]) -> list[str]:
+    return [name for line in lines for name in ("redis", "shop", "倉庫") if name in line]
+
+
+def test_nothing_is_known_before_the_first_look() -> None:
+    async def nothing(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+
+    lines = screen_after(nothing)
+    assert lines[0] == "heapwright top: looking; by calls_per_s"
+    assert not programs(lines)
+
+
+def test_the_largest_is_first_and_what_is_not_known_last() -> None:
+    assert programs(screen_after(table)) == ["shop", "redis", "倉庫"]
+
+    async def reverse(pilot: Pilot[None]) -> None:
+        await table(pilot)
+        await pilot.press("r")
+
+    lines = screen_after(reverse)
+    assert programs(lines) == ["redis", "shop", "倉庫"]
+    assert "least first" in lines[0]
+
+
+def test_another_figure_sorts() -> None:
+    async def sort(pilot: Pilot[None]) -> None:
+        await table(pilot)
+        await pilot.press("s", "s")
+
+    lines = screen_after(sort)
+    assert "by live_bytes" in lines[0]
+    assert programs(lines) == ["redis", "shop", "倉庫"]
+
+
+@pytest.mark.parametrize(("typed", "left"), [("RED", ["shop", "redis"]), ("42", ["shop"]), ("q", [])])
+def test_a_filter_goes_by_name_and_id(typed: str, left: list[str]) -> None:
+    async def type_it(pilot: Pilot[None]) -> None:
+        await table(pilot)
+        await pilot.press("slash", *typed, "enter")
+        await look(pilot)
+
+    lines = screen_after(type_it, 120)
+    assert sorted(programs(lines[1:])) == sorted(left)
+    assert f"only {typed}" in lines[0]
+
+
+def test_escape_empties_the_filter() -> None:
+    async def leave(pilot: Pilot[None]) -> None:
+        await table(pilot)
+        await pilot.press("slash", "z", "escape", "s")
+
+    lines = screen_after(leave)
+    assert lines[0] == "heapwright top: 3 processes; by requested_bytes_per_s"
+
+
+def test_what_is_frozen_stays_and_its_history_goes_on() -> None:
+    async def freeze(pilot: Pilot[None]) -> None:
+        await look(pilot)
+        await pilot.press("space")
+        await look(pilot, 3)
+
+    async def thaw(pilot: Pilot[None]) -> None:
+        await freeze(pilot)
+        await pilot.press("space")
+        await look(pilot)
+
+    frozen, thawed = screen_after(freeze, 120), screen_after(thaw, 120)
+    redis = [next(line for line in lines if "redis" in line) for lines in (frozen, thawed)]
+    assert "frozen" in frozen[0] and "frozen" not in thawed[0]
+    assert "7.00 k/s" in redis[0] and "35.0 k/s" in redis[1]
+    assert "▂▄▅▇█" in redis[1]
+
+
+def test_the_cursor_stays_on_its_process() -> None:
+    async def move(pilot: Pilot[None]) -> None:
+        await look(pilot)
+        await pilot.press("down")  # redis, behind the shop
+        await pilot.press("r", "enter")
+        await look(pilot)
+
+    assert any("7, redis-server" in line for line in screen_after(move))
+
+
+def test_a_look_at_another_process_is_not_shown() -> None:
+    """It was under way while Enter was pressed."""
+
+    class Slow(Made):
+        board: Board
+
+        def again(self, told_of: int = 0) -> dict[str, Any]:
+            document = super().again(told_of)
+            if self.looks == 3:
+                self.board._told_of = 42
+            return document
+
+    async def late(pilot: Pilot[None]) -> None:
+        assert isinstance(pilot.app, Board)
+        looks.board = pilot.app
+        await look(pilot, 2)
+        await pilot.press("down", "enter")
+        assert looks.board._told_of == 7
+        await look(pilot)
+
+    looks = Slow()
+    lines = screen_after(late, looks=looks)
+    assert any("42, shop" in line for line in lines)
+    assert not any("malloc 10" in line for line in lines)
+
+
+def test_the_one_process_that_was_named_is_all_there_is() -> None:
+    async def back(pilot: Pilot[None]) -> None:
+        await look(pilot)
+        await pilot.press("escape")
+
+    assert any("7, redis-server" in line for line in screen_after(back, looks=Made(7)))
+
+
+def test_a_process_that_has_ended_ends_the_board() -> None:
+    class Ended(Made):
+        def again(self, told_of: int = 0) -> dict[str, Any]:
+            raise PageError("process 7 has ended")
+
+    async def run() -> str:
+        board = Board(Ended(7), 0)
+        async with board.run_test():
+            await board.look_again()
+        return board.ended_by
+
+    assert asyncio.run(run()) == "process 7 has ended"
