@@ -109,6 +109,18 @@ def check_document(root: Path, document: Path) -> list[str]:
     return [f"{name}: {problem}" for problem in problems]
 
 
+def check_site(root: Path, files: list[Path]) -> list[str]:
+    """Each document below docs/ is in the site's list, mkdocs.yml; `make docs` refuses one that is not."""
+    site = root / "mkdocs.yml"
+    if not site.exists():
+        return []
+    listed = set(re.findall(r"([\w./-]+\.md)\s*$", site.read_text(encoding="utf-8"), re.MULTILINE))
+    pages = {
+        file.relative_to(root / "docs").as_posix() for file in files if file.is_relative_to(root / "docs")
+    }
+    return [f"mkdocs.yml: docs/{page} is not in nav" for page in sorted(pages - listed)]
+
+
 def documents(root: Path) -> list[Path]:
     command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "*.md"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -123,6 +135,7 @@ def main() -> int:
     root = parser.parse_args().root.resolve()
     files = documents(root)
     problems = [problem for document in files for problem in check_document(root, document)]
+    problems += check_site(root, files)
     for problem in problems:
         print(problem)
     print(f"docs: {len(files)} documents checked, {len(problems)} problems")

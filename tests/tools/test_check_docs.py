@@ -39,3 +39,11 @@ def test_each_dead_reference_fails(run_check, write_tree, text, message):
     result = run_check("check_docs.py", write_tree(good | {"README.md": text}))
     assert result.returncode == 1
     assert message in result.stdout
+
+
+def test_a_page_that_the_site_does_not_list_fails(run_check, write_tree):
+    site = {"docs/a.md": "# A\n", "docs/parts/b.md": "# B\n", "mkdocs.yml": "nav:\n  - A: a.md\n"}
+    result = run_check("check_docs.py", write_tree(good | site))
+    assert result.returncode == 1
+    assert "mkdocs.yml: docs/parts/b.md is not in nav" in result.stdout
+    assert "docs/a.md" not in result.stdout
