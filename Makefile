@@ -23,7 +23,7 @@ setup: ## install what building and running need
 	@tools/setup.sh run
 
 setup-test:
-	@tools/setup.sh test
+	@tools/setup.sh test $(T)
 
 build: setup ## build build/release/lib/, build/release/bin/ and .venv/bin/heapwright
 	@$(MAKE) --no-print-directory .venv/installed
@@ -48,7 +48,8 @@ run: build ## record a real program (sqlite3) and explain its heap
 	$(HEAPWRIGHT) record --output build/demo/sqlite3.heapwright -- sqlite3 :memory: '.read examples/orders.sql'
 	$(HEAPWRIGHT) explain build/demo/sqlite3.heapwright
 
-# T=heap, T=python, T=python/test_explain.py, T=journeys/test_limits.py …: only these, and only what they need is built.
+# T=heap, T=python, T=python/explain, T=journeys/test_limits.py …: only these, and only what they need is installed and
+# built. T=python/explain is tests/python/test_explain*.py.
 T ?=
 test: setup-test ## run every test: units, sanitizers, Python, checks, journeys; T=python/test_explain.py: only these
 ifeq ($(T),)

@@ -67,11 +67,19 @@ def stages(jobs: int) -> list[Stage]:
     ]
 
 
+def files_of(part: str) -> list[Path]:
+    """What a PART that is no file or folder means: python/explain is tests/python/test_explain*.py."""
+    path = root / "tests" / part
+    return sorted(path.parent.glob(f"test_{path.name}*.py"))
+
+
 def stage_of(part: str, jobs: int) -> Stage:
-    """The stage for a file or folder below tests/; exits with 2 when there is none."""
+    """The stage for what is below tests/; exits with 2 when there is none."""
     path = root / "tests" / part.split("::")[0]
+    named = [] if path.exists() else files_of(part)
+    tests = [str(file.relative_to(root)) for file in named] or [f"tests/{part}"]
     build = ["cmake", "--build", "build/release", "-j", str(jobs), "--target"]
-    if path.name.endswith(".py") or (path.is_dir() and any(path.glob("test_*.py"))):
+    if named or path.name.endswith(".py") or (path.is_dir() and any(path.rglob("test_*.py"))):
         programs = [
             "heapwright-collect",
             "heapwright-record",
@@ -90,7 +98,7 @@ def stage_of(part: str, jobs: int) -> Stage:
             "-p",
             "no:cacheprovider",
             "-rsfE",
-            f"tests/{part}",
+            *tests,
         ]
         return Stage(part, [[*build, *programs, "--", "--quiet"], runner], 1800)
     if not (path / "CMakeLists.txt").is_file():

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# setup.sh run|test|bench|aarch64: sees to it that the packages of tools/debian-packages.txt
-# are there. Root: installs what is missing. Anyone else: one line that says
+# setup.sh run|test|bench|aarch64 [PART]: sees to it that the packages of tools/debian-packages.txt
+# are there; of those for tests only what tests/PART needs. Root: installs what is missing. Anyone else: one line that says
 # what to install, exit code 2. Quick when nothing is missing.
 set -euo pipefail
 
 stage=${1:-run}
+part=${2:-}
 list=$(dirname "$0")/debian-packages.txt
 missing=()
 
@@ -13,8 +14,18 @@ is_installed() {
   [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
 }
 
+# Whether tests in one of $1, folders or files with commas between, are among those of $part.
+concerns_part() {
+  local place
+  for place in ${1//,/ }; do
+    if [[ -z $part || $part == "$place"* || $place == "$part"* ]]; then return 0; fi
+  done
+  return 1
+}
+
 while read -r wanted package command; do
-  [[ $wanted == run || $wanted == "$stage" ]] || continue
+  [[ $wanted == run || ${wanted%%:*} == "$stage" ]] || continue
+  if [[ $wanted == *:* ]] && ! concerns_part "${wanted#*:}"; then continue; fi
   if [[ -n $command ]] && command -v "$command" >/dev/null; then continue; fi
   is_installed "$package" || missing+=("$package")
 done < <(grep -v '^#' "$list")

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 path = Path(__file__).resolve().parents[2] / "tools/run_tests.py"
 
 
@@ -120,3 +122,13 @@ def test_results_of_every_runner_are_counted() -> None:
     assert run_tests.count_results(ctest_output) == (441, 2, 0)
     assert run_tests.count_results(pytest_output) == (7, 2, 0)
     assert run_tests.count_results(check_output) == (11, 1, 0)
+
+
+def test_a_name_that_is_no_folder_means_the_files_that_begin_so() -> None:
+    assert run_tests.stage_of("python/explain", 1).commands[-1][-2:] == [
+        "tests/python/test_explain.py",
+        "tests/python/test_explain_document.py",
+    ]
+    assert run_tests.stage_of("python/test_explain.py", 1).commands[-1][-1] == "tests/python/test_explain.py"
+    with pytest.raises(SystemExit):
+        run_tests.stage_of("python/no_such", 1)
