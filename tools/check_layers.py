@@ -8,6 +8,9 @@ module (`python/cli: report model`). A row allows a whole folder (without the
 folders in it) or a single header. Edges inside a folder are free as long as no
 circle of modules arises; a module is a header with the .cpp of its name.
 
+What a row allows, some file has to use: so the table is the picture of the
+code, which --draw prints for Graphviz.
+
 The table of folders in ARCHITECTURE.md has to name what there is, and no more.
 """
 
@@ -214,16 +217,59 @@ def check_python(root: Path, rows: Edges) -> list[str]:
     return problems
 
 
+def used_edges(root: Path, rows: Edges) -> Edges:
+    """Of what each row allows, what its files include or import."""
+    used: Edges = {row: set() for row in rows}
+    source = root / "src"
+    for path in cpp_files(source.parent):
+        if path.is_relative_to(source):
+            row = folder_of(path.relative_to(source).as_posix())
+            targets = INCLUDE.findall(path.read_text(encoding="utf-8"))
+            used.setdefault(row, set()).update(*({target, folder_of(target)} for target in targets))
+    package = root / "python" / "heapwright"
+    for path in package.rglob("*.py"):
+        row = f"python/{python_part(path, package)}"
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        used.setdefault(row, set()).update(imported_parts(tree, path, package))
+    return {row: used[row] & allowed for row, allowed in rows.items()}
+
+
+def check_use(rows: Edges, used: Edges) -> list[str]:
+    return [
+        f"the layer table allows {row} to use {target}, which it does not: delete the word"
+        for row, allowed in rows.items()
+        for target in sorted(allowed - used[row])
+    ]
+
+
+def draw(used: Edges) -> str:
+    """For `dot -Tsvg`: an arrow from each folder to each that it uses."""
+    arrows = []
+    for row, targets in used.items():
+        prefix = "python/" if row.startswith("python/") else ""
+        arrows += [f'  "{row}" -> "{prefix}{target}";' for target in sorted(targets)]
+    return "\n".join(["digraph layers {", "  rankdir=BT; node [shape=box];", *arrows, "}"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).parent.parent)
-    root = parser.parse_args().root
+    parser.add_argument(
+        "--draw", action="store_true", help="print the folders' graph for Graphviz, and check nothing"
+    )
+    options = parser.parse_args()
+    root = options.root
     text = (root / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rows = read_table(text)
+    used = used_edges(root, rows)
+    if options.draw:
+        print(draw(used))
+        return 0
     problems, edges = check_source_includes(root, rows)
     problems += check_circles(edges)
     problems += check_python(root, rows)
     problems += check_rows(root, rows)
+    problems += check_use(rows, used)
     problems += check_folder_table(root, text)
     for problem in problems:
         print(problem)

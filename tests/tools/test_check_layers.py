@@ -140,3 +140,20 @@ def test_a_shared_header_is_no_cycle(run_check, write_tree):
         "src/trace/d.hpp": "",
     }
     assert run_check("check_layers.py", write_tree(good | diamond)).returncode == 0
+
+
+def test_what_a_row_allows_is_used(run_check, write_tree):
+    allowed = table.replace("platform: base\n", "platform: base trace\n").replace(
+        "cli: model", "cli: model report"
+    )
+    result = run_check("check_layers.py", write_tree(good | {"ARCHITECTURE.md": allowed}))
+    assert result.returncode == 1
+    assert "allows platform to use trace, which it does not" in result.stdout
+    assert "allows python/cli to use report, which it does not" in result.stdout
+
+
+def test_the_picture_shows_what_is_used(run_check, write_tree):
+    drawn = run_check("check_layers.py", write_tree(good), "--draw").stdout
+    assert '"record" -> "trace/event_kind.hpp";' in drawn
+    assert '"python/cli" -> "python/model";' in drawn
+    assert drawn.count("->") == 6
