@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import combinations
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,16 +34,85 @@ def spread_of(real: list[int]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def row_of(program: str, candidate: dict[str, Any]) -> list[str]:
-    if candidate["predicted_bytes"] is None:
-        return [program, candidate["name"], candidate["failure"], spread_of(candidate["real_bytes"]), "–"]
+SAID = {"better": "less", "worse": "more", "same": "=", "unknown": "?"}
+
+
+def row_of(program: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
     predicted, real = candidate["predicted_bytes"], candidate["real_bytes"]
+    names = [program["name"], candidate["name"]]
+    if predicted is None:
+        return [*names, candidate["failure"], "", spread_of(real), "–", "–"]
+    mean, real_means = candidate["predicted_mean_bytes"], candidate["real_mean_bytes"]
+    is_reference = candidate["name"] == program["reference"]
     return [
-        program,
-        candidate["name"],
+        *names,
         units.size(predicted),
+        "recorded" if is_reference else SAID[candidate["verdict"]],
         spread_of(real),
         error_of(predicted, median(real)),
+        "–" if mean is None else error_of(mean, median(real_means)),
+    ]
+
+
+def compared(programs: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each candidate with a prediction that is not what its program was recorded on, and its program."""
+    return [
+        (candidate, program)
+        for program in programs
+        for candidate in program["candidates"]
+        if candidate["predicted_bytes"] is not None and candidate["name"] != program["reference"]
+    ]
+
+
+def is_real(verdict: str, candidate: list[int], reference: list[int]) -> bool:
+    """Whether the candidate's real runs lie on the side that was said, all beyond all of the reference's."""
+    if verdict == "better":
+        return max(candidate) < min(reference)
+    return min(candidate) > max(reference)
+
+
+def about_verdicts(programs: list[dict[str, Any]]) -> str:
+    """What was said to take less or more, and how many real runs agree."""
+    said = [(one, of) for one, of in compared(programs) if one["verdict"] in ("better", "worse")]
+    right = 0
+    for candidate, program in said:
+        (reference,) = (one for one in program["candidates"] if one["name"] == program["reference"])
+        right += is_real(candidate["verdict"], candidate["real_bytes"], reference["real_bytes"])
+    return f"Of {len(said)} verdicts of less or more, {right} are so in each real run."
+
+
+def about_order(programs: list[dict[str, Any]]) -> str:
+    """Pairs of candidates of one program whose real runs lie apart, with both predicted."""
+    pairs = right = 0
+    for program in programs:
+        known = [one for one in program["candidates"] if one["predicted_bytes"] is not None]
+        for first, second in combinations(known, 2):
+            low, high = sorted((first, second), key=lambda one: median(one["real_bytes"]))
+            if min(high["real_bytes"]) > 1.02 * max(low["real_bytes"]):
+                pairs += 1
+                right += low["predicted_bytes"] < high["predicted_bytes"]
+    return f"Of {pairs} pairs of candidates with real runs over 2 % apart, {right} have the predicted order."
+
+
+def about_errors(programs: list[dict[str, Any]]) -> str:
+    found = [one for one, _ in compared(programs)]
+    errors = [abs(one["predicted_bytes"] / median(one["real_bytes"]) - 1) for one in found]
+    within = sum(error <= 0.1 for error in errors)
+    among = sum(min(one["real_bytes"]) <= one["predicted_bytes"] <= max(one["real_bytes"]) for one in found)
+    return (
+        f"{within} of {len(errors)} predictions for another allocator or setting are within 10 % of the "
+        f"median real run, the median error is {100 * median(errors):.1f} %; {among} lie between the "
+        "least and the most of the real runs."
+    )
+
+
+def fidelity_row(program: dict[str, Any]) -> list[str]:
+    """The replay on the recorded allocator against the recording: inside this nothing is ranked."""
+    recorded, errors = program["fidelity"]["recorded"], program["fidelity"]["errors"]
+    keys = ("peak_bytes", "mean_bytes", "end_bytes")
+    return [
+        f"{program['name']}, {program['recorded_on']}",
+        *(f"{100 * errors[key] / recorded[key]:.1f} %" if recorded[key] else "–" for key in keys),
     ]
 
 
@@ -142,19 +212,26 @@ def about_speed() -> list[str]:
 
 def main() -> int:
     results = json.loads(results_path.read_text(encoding="utf-8"))
-    rows, errors = [], []
-    for program in results["programs"]:
-        for candidate in program["candidates"]:
-            rows.append(row_of(program["name"], candidate))
-            if candidate["predicted_bytes"] is not None and candidate["name"] != program["reference"]:
-                errors.append(abs(candidate["predicted_bytes"] / median(candidate["real_bytes"]) - 1))
-    head = ["program", "on", "predicted peak", f"{results['runs']} real runs", "error"]
-    within = sum(error <= 0.1 for error in errors)
+    found = results["programs"]
+    head = [
+        "program",
+        "on",
+        "predicted peak",
+        "said",
+        f"{results['runs']} real runs",
+        "error",
+        "error of mean",
+    ]
     lines = [
-        f"{within} of {len(errors)} predictions for another allocator or setting are within 10 % of "
-        f"the median real run, the median error is {100 * median(errors):.1f} %. {sources.said([results])}",
+        f"{about_errors(found)} {about_verdicts(found)} {about_order(found)} {sources.said([results])}",
         "",
-        *markdown.table(head, rows),
+        *markdown.table(head, [row_of(of, one) for of in found for one in of["candidates"]]),
+        "",
+        "The replay on the recorded allocator, against the recording:",
+        "",
+        *markdown.table(
+            ["program", "error of peak", "of mean", "of end"], [fidelity_row(program) for program in found]
+        ),
         *about_changes(),
         *about_speed(),
     ]
