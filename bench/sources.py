@@ -75,6 +75,7 @@ measured = {
         "python/heapwright/live/figures.py",
         "tests/programs/timed_calls.cpp",
     ),
+    "fleet": ("bench/fleet", "python/heapwright/fleet", "python/heapwright/cli/fleet.py"),
     "killed": ("src/attach", "tests/programs/steady_server.cpp"),
     "attach": ("src/attach", "src/counters", "bench/attach/pairs.cpp", "tests/programs/steady_server.cpp"),
     "record_process": (

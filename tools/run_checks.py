@@ -33,6 +33,7 @@ def checks() -> dict[str, list[str]]:
         "figures of the causes": [python, "bench/cause/render.py", "--check"],
         "figures of growth": [python, "bench/growth/render.py", "--check"],
         "figures of the page": [python, "bench/page/render.py", "--check"],
+        "figures of the fleet": [python, "bench/fleet/render.py", "--check"],
         "figures of the replay": [python, "bench/replay/render.py", "--check"],
         "figures of the lab": [python, "bench/lab/render.py", "--check"],
         "figures of attach": [python, "bench/attach/render.py", "--check"],

@@ -32,6 +32,7 @@ COMMANDS = (
     "count",
     "top",
     "serve",
+    "fleet",
 )
 SHELLS = ("bash", "zsh", "fish")
 _COMPLETE = "_HEAPWRIGHT_COMPLETE"  # set by the completion scripts
@@ -98,6 +99,7 @@ EXAMPLES = {
         "heapwright count --pid 1234",
     ),
     "top": ("heapwright top", "heapwright top --once --json", "heapwright top 1234"),
+    "fleet": ("heapwright fleet facts", "heapwright fleet facts --question regressions --json"),
     "serve": ("heapwright serve", "heapwright serve --port 9000", "heapwright serve --dashboard > heap.json"),
     "lab": ("heapwright lab", "heapwright lab latency --on glibc,heapwright --html latency.html"),
 }  # fmt: skip

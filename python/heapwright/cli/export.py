@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +36,20 @@ Anonymize = Annotated[
     bool, typer.Option("--anonymize", help="Replace all names by hashes, with a key that is not kept.")
 ]
 
+Fleet = Annotated[
+    Path | None,
+    typer.Option(
+        "--fleet", metavar="DIR", help="With parquet: facts for heapwright fleet, into this folder."
+    ),
+]
+Service = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="With --fleet: whose process it was. Without it: the program's name."),
+]
+Version = Annotated[
+    str, typer.Option("--service-version", metavar="TEXT", help="With --fleet. Without it: unknown.")
+]
+
 
 def export(
     file: options.File,
@@ -49,6 +64,9 @@ def export(
     library: options.Library = "",
     debug_root: options.DebugRoot = None,
     anonymize: Anonymize = False,
+    fleet: Fleet = None,
+    service: Service = "",
+    service_version: Version = "",
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
@@ -58,6 +76,13 @@ def export(
     """
     form = FORMATS[one_of("format", to, FORMATS)]
     _check_measure(to, form, measure)
+    if fleet is not None:
+        filters = from_ or until or thread or site or library
+        excluded = {"--table": table, "--output": output, "--anonymize": anonymize, "a filter": filters}
+        _write_fleet(file, to, fleet, service, service_version, debug_root, force, json, excluded)
+        return
+    if service or service_version:
+        raise InputError("--service and --service-version need --fleet DIR")
     table = _checked_table(to, form, table)
     trace = open_trace(file, debug_root)
     check_answered(trace, measure)
@@ -85,7 +110,12 @@ def export(
     else:
         size = _write_profile(trace, chosen, form, target, force, measure)
     sampled = about_samples(trace, [table]) if form.write is None else ""
-    if json:
+    _tell(to, form, target, size, sampled, json)
+
+
+def _tell(to: str, form: Format, target: Path, size: int, sampled: str, as_json: bool) -> None:
+    """What was written."""
+    if as_json:
         document = {"schema": "heapwright.export/1", "format": to, "file": str(target), "bytes": size}
         print_json(document | ({"sampled": sampled} if sampled else {}))
         return
@@ -96,6 +126,37 @@ def export(
         return
     sys.stdout.write(f"{target}  {units.size(size)}\n")
     hint(form.opened_by.format(target))
+
+
+def _write_fleet(
+    file: Path,
+    to: str,
+    folder: Path,
+    service: str,
+    version: str,
+    debug_root: Path | None,
+    force: bool,
+    as_json: bool,
+    excluded: Mapping[str, object],
+) -> None:
+    if to != "parquet":
+        raise InputError(f"--fleet does not apply to {to}; use --to parquet")
+    for option, value in excluded.items():
+        if value:
+            raise InputError(
+                f"{option} does not go with --fleet, which takes the facts of the whole recording"
+            )
+    from heapwright.cli.fleet_facts import write_facts  # an extra's
+
+    trace = open_trace(file, debug_root)
+    written = write_facts(trace, folder, service, version, force)
+    if as_json:
+        size = sum(path.stat().st_size for path in written.values())
+        print_json({"schema": "heapwright.export/1", "format": to, "file": str(folder), "bytes": size})
+        return
+    for path in written.values():
+        sys.stdout.write(f"{path}  {units.size(path.stat().st_size)}\n")
+    hint(f"heapwright fleet {folder}")
 
 
 def _checked_table(name: str, form: Format, table: str) -> str:

@@ -36,3 +36,23 @@ def textual() -> Any:
         return import_module("textual")
     except ModuleNotFoundError:
         raise MissingPackageError("textual", "top") from None
+
+
+def pyarrow() -> Any:
+    """The modules pyarrow and pyarrow.parquet; MissingPackageError when they are not installed."""
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise MissingPackageError("pyarrow", "fleet") from None
+
+
+def ibis(engine: str) -> Any:
+    """The module ibis, with what an engine of it needs; MissingPackageError when one is not installed."""
+    try:
+        import_module(engine)
+    except ModuleNotFoundError:
+        raise MissingPackageError(engine, "spark" if engine == "pyspark" else "fleet") from None
+    try:
+        return import_module("ibis")
+    except ModuleNotFoundError:
+        raise MissingPackageError("ibis-framework", "fleet") from None

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""export --fleet: the facts of one recording, put beside those of others."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from heapwright.cli.explanation import ReportOptions, make_report, read_symbols
+from heapwright.cli.output import check_output, write_by_name
+from heapwright.fleet.facts import files_of, rows_of, write
+from heapwright.model import Filter, SiteOptions, Trace, extras
+
+
+def write_facts(trace: Trace, folder: Path, service: str, version: str, force: bool) -> dict[str, Path]:
+    """Folders are made as they are needed; a recording that is there is replaced with force alone."""
+    extras.pyarrow()
+    chosen, sites = Filter(), SiteOptions()
+    read_symbols(trace, chosen, sites)
+    report = make_report(trace, trace.begin_facts(chosen, sites), chosen, sites, ReportOptions())
+    rows = rows_of(report)
+    files = files_of(folder, rows, service or rows["process"][0]["program"], version or "unknown")
+    for path in files.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        check_output(path, force, "another --fleet DIR")
+    for table, path in files.items():
+        write_by_name(path, force, partial(_write, table, rows[table]))
+    return files
+
+
+def _write(table: str, rows: list[dict[str, object]], path: Path) -> None:
+    write(path, table, rows)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Where the questions are answered: DuckDB in this process, or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heapwright.fleet.facts import COLUMNS
+from heapwright.model import extras
+
+DUCKDB, SPARK = "duckdb", "spark"
+ENGINES = (DUCKDB, SPARK)
+_FILES = "service=*/version=*/date=*/*.parquet"
+
+
+class FleetError(Exception):
+    """Why a folder is not answered from: one line."""
+
+
+Read = Callable[[str], Any]
+
+
+class Tables(dict[str, Any]):
+    """The tables of a folder; one is read when it is first asked for."""
+
+    def __init__(self, read: Read) -> None:
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = self._read(name)
+        return self[name]
+
+
+class Opened(NamedTuple):
+    """The tables of a folder, and the module ibis, which questions are written with."""
+
+    ibis: Any
+    tables: Tables
+
+
+def open_tables(folder: Path, engine: str, master: str) -> Opened:
+    """FleetError: the folder has none."""
+    if not all(any((folder / table).glob(_FILES)) for table in COLUMNS):
+        raise FleetError(
+            f"{folder} holds no facts; make some: heapwright export FILE --to parquet --fleet {folder}"
+        )
+    connect = _spark if engine == SPARK else _duckdb
+    return connect(folder, master)
+
+
+def _duckdb(folder: Path, _: str) -> Opened:
+    ibis = extras.ibis("duckdb")
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("set enable_progress_bar = false")
+    connection.raw_sql("set enable_object_cache = true")  # of files that are looked at twice
+    # A version 1.10 is no number.
+    options = {"hive_partitioning": True, "hive_types_autocast": False}
+    return Opened(
+        ibis,
+        Tables(lambda name: connection.read_parquet(folder / name / _FILES, table_name=name, **options)),
+    )
+
+
+def _spark(folder: Path, master: str) -> Opened:
+    ibis = extras.ibis("pyspark")
+    SparkSession = import_module("pyspark.sql").SparkSession  # noqa: N806
+    builder = SparkSession.builder.master(master).appName("heapwright fleet")
+    settings = {
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    connection = ibis.pyspark.connect(session)
+    return Opened(ibis, Tables(lambda name: connection.read_parquet(str(folder / name), table_name=name)))

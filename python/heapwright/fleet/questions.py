@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""What is asked of a fleet, each question written once: Ibis makes the SQL of DuckDB or Spark of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# So sure, and so much of the mean before, a version's figure has to differ by; so many processes each.
+SURE_DEVIATIONS = 4.0
+LEAST_SHARE = 0.05
+LEAST_PROCESSES = 8
+_SITE = ("function", "file", "library")  # lines move from version to version
+
+
+def services(ibis: Any, tables: dict[str, Any]) -> Any:
+    """What each version of a service holds and wastes, the most resident first."""
+    process = tables["process"]
+    sums = ("resident_bytes", "peak_bytes", "slack_bytes", "free_bytes", "left_bytes", "growth_bytes_per_s")
+    totals = {name: process[name].sum() for name in sums}
+    found = process.group_by("service", "version").aggregate(
+        processes=process.count(), began_unix_ns=process.started_unix_ns.min(), **totals
+    )
+    return found.order_by(ibis.desc("peak_bytes"), "service", "version")
+
+
+def sites(ibis: Any, tables: dict[str, Any]) -> Any:
+    """What the sites of each service left behind, and how fast they grow, the fastest first."""
+    site = tables["site"]
+    sums = ("growth_bytes_per_s", "left_bytes", "peak_bytes", "bytes", "allocations")
+    totals = {name: site[name].sum() for name in sums}
+    found = site.group_by("service", *_SITE).aggregate(processes=_processes(site), **totals)
+    return found.order_by(ibis.desc("growth_bytes_per_s"), ibis.desc("left_bytes"), "service", "function")
+
+
+def savings(ibis: Any, tables: dict[str, Any]) -> Any:
+    """What the advice of the recordings would save together: by at most so much, at least where is_least."""
+    saving = tables["saving"]
+    found = saving.group_by("service", "rule", "action", "is_least").aggregate(
+        processes=_processes(saving),
+        gain_bytes=saving.gain_bytes.sum(),
+        gain_ns=saving.gain_ns.sum(),
+    )
+    return found.order_by(ibis.desc("gain_bytes"), ibis.desc("gain_ns"), "service", "rule")
+
+
+def regressions(ibis: Any, tables: dict[str, Any]) -> Any:
+    """Sites with more at the peak of a process than in the version before, by SURE_DEVIATIONS errors."""
+    both = _means(tables["site"], _versions(ibis, tables["process"]))
+    # Windows and no join of the means with themselves: that would read thousands of files twice.
+    earlier = ibis.window(group_by=["service", *_SITE], order_by="rank")
+    both = both.mutate(
+        rank_before=both.rank.lag().over(earlier),
+        mean_before=both.mean_bytes.lag().over(earlier),
+        square_before=both.error_square.lag().over(earlier),
+    )
+    # A site that is new had 0 in all processes of the version before.
+    was_there = both.rank_before == both.rank - 1
+    both = both.mutate(
+        mean_before=ibis.ifelse(was_there, both.mean_before, 0.0).fill_null(0.0),
+        square_before=ibis.ifelse(was_there, both.square_before, 0.0).fill_null(0.0),
+    )
+    error = (both.error_square + both.square_before).sqrt()
+    more = both.mean_bytes - both.mean_before
+    is_sure = (more > SURE_DEVIATIONS * error) & (more > LEAST_SHARE * both.mean_before)
+    is_enough = (both.processes >= LEAST_PROCESSES) & (both.processes_before >= LEAST_PROCESSES)
+    found = both.filter(is_sure & is_enough).select(
+        "service",
+        *_SITE,
+        "version_before",
+        "version",
+        bytes_before=both.mean_before,
+        bytes=both.mean_bytes,
+        more_bytes=more,
+        error_bytes=error,
+        processes_before=both.processes_before,
+        processes=both.processes,
+    )
+    return found.order_by(ibis.desc("more_bytes"), "service", "function")
+
+
+def _processes(table: Any) -> Any:
+    """How many: a host gives a process's id anew, but not at the same nanosecond."""
+    return (table.host + "/" + table.started_unix_ns.cast("string")).nunique()
+
+
+def _versions(ibis: Any, process: Any) -> Any:
+    """The versions of each service by their first process, how many processes each had, what was before."""
+    found = process.group_by("service", "version").aggregate(
+        processes=process.count(), began_unix_ns=process.started_unix_ns.min()
+    )
+    by_time = ibis.window(group_by="service", order_by=["began_unix_ns", "version"])
+    return found.mutate(
+        rank=ibis.row_number().over(by_time).cast("int64"),
+        version_before=found.version.lag().over(by_time),
+        processes_before=found.processes.lag().over(by_time),
+    )
+
+
+def _means(site: Any, versions: Any) -> Any:
+    """Bytes of a site at the peak of a process: the mean over all processes of the version, and its error's
+    square. Lines of a function are one; a process without the site has 0 there."""
+    one = site.group_by("service", "version", *_SITE, "host", "process", "started_unix_ns").aggregate(
+        peak=site.peak_bytes.sum().cast("float64")
+    )
+    sums = one.group_by("service", "version", *_SITE).aggregate(
+        total=one.peak.sum(), squares=(one.peak * one.peak).sum()
+    )
+    joined = sums.join(versions, ["service", "version"])
+    count = joined.processes.cast("float64")
+    mean = joined.total / count
+    spread = (joined.squares - joined.total * mean).clip(lower=0.0)
+    return joined.select(
+        "service",
+        "version",
+        "rank",
+        "processes",
+        "version_before",
+        "processes_before",
+        *_SITE,
+        mean_bytes=mean,
+        error_square=spread / (count - 1).clip(lower=1.0) / count,
+    )
+
+
+QUESTIONS = {"services": services, "sites": sites, "regressions": regressions, "savings": savings}
