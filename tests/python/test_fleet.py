@@ -132,6 +132,11 @@ def test_savings_are_summed_by_what_to_do(fleet: Path, engine: str) -> None:
     assert other["service"] == "a/b=c 1"
 
 
+def test_a_version_of_digits_is_text(tmp_path: Path) -> None:
+    put(tmp_path, process_rows(1, 0, {"steady": 1}), "shop", "12")
+    assert [row["version"] for row in ask(tmp_path, "services", "duckdb")] == ["12"]
+
+
 def test_few_processes_tell_no_regression(tmp_path: Path) -> None:
     for version in range(2):
         for number in range(7):
