@@ -28,6 +28,8 @@ def figure(value: float, half: float = 0.0, runs: int = 3) -> dict[str, Any]:
         "low": value - half,
         "high": value + half,
         "spread": half,
+        "at_once": None,
+        "never": None,
         "noise": 0.0,
         "runs": runs,
         "difference": 0.0,
