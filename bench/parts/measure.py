@@ -167,15 +167,22 @@ def this_machine() -> dict[str, Any]:
     return {"cpu": machine.cpu(), "cores": os.cpu_count(), "compiler": compiler}
 
 
+def node_bytes(program: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """Bytes per element by row and library, each of a process of its own."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for line in run([str(program), "memory"]).splitlines():
+        row, library = line.split()
+        found.setdefault(row, {})[library] = json.loads(run([str(program), "memory", row, library]))
+    return found
+
+
 def figures(work: Path) -> dict[str, Any]:
     program = work / "figures"
     run(["g++", *flags, str(here / "figures.cpp"), "-o", str(program), "-lpthread"])
     result: dict[str, Any] = json.loads(run([str(program)]))
     run(["g++", *flags, *includes["llvm"], str(here / "sizes.cpp"), "-o", str(work / "sizes")])
     result["sizes"] = json.loads(run([str(work / "sizes")]))
-    run_all = [*includes["all"], str(here / "nodes.cpp"), *links["all"], "-lbenchmark", "-lpthread"]
-    run(["g++", *flags, *run_all, "-o", str(work / "nodes_memory")])
-    result["map_bytes"] = json.loads(run([str(work / "nodes_memory"), "memory"]))
+    result["node_bytes"] = node_bytes(build("nodes", "all", work))
     result["string_lengths"] = json.loads(run([str(build("strings", "all", work)), "lengths"]))
     result["caches"] = [row for row in result["caches"] if row]
     few, many = (instructions(program, count, work) for count in (1000, 51000))
@@ -189,7 +196,9 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.1, help="of each benchmark in each repetition")
     parser.add_argument("--work", type=Path, help="keeps the built programs here and uses those it finds")
-    parser.add_argument("--only", nargs="*", metavar="PROGRAM", help="these alone, or `instructions`")
+    parser.add_argument(
+        "--only", nargs="*", metavar="PROGRAM", help="these alone, or figures, compile, instructions"
+    )
     parser.add_argument("--build-only", action="store_true")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
@@ -206,8 +215,9 @@ def main() -> None:
         described["load_before"] = round(os.getloadavg()[0], 2)
         for source in chosen:
             write(args.output, f"parts-{source}", described, stamp, take_turns(source, work, args))
-        if not args.only:
+        if not args.only or "figures" in args.only:
             write(args.output, "parts-figures", described, stamp, figures(work))
+        if not args.only or "compile" in args.only:
             write(args.output, "parts-compile", described, stamp, compile_costs(work, 3))
         if not args.only or "instructions" in args.only:
             counted = instructions_of_rows(build("vectors_bulk", "all", work), work)

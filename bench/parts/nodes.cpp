@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Containers of nodes over each allocator, all in one program that runs its
-// rows in random order. `nodes memory` prints the bytes of heap per element
-// as one JSON object instead. "abseil" is btree_map: what to use instead.
+// rows in random order. `nodes memory ROW LIBRARY` prints the bytes of heap and of
+// resident memory per element instead; `nodes memory` prints which there are.
+// "abseil" is btree_map: what to use instead.
 #include <absl/container/btree_map.h>
 #include <benchmark/benchmark.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <boost/pool/pool_alloc.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <foonathan/memory/memory_pool.hpp>
 #include <foonathan/memory/std_allocator.hpp>
+#include <fstream>
 #include <heapwright/node_pool.hpp>
 #include <list>
 #include <map>
@@ -155,29 +158,61 @@ void end_of_list(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * 1000000);
 }
 
-template <class Library>
-double bytes_of_map() {
-  const auto keys = random_keys();
-  const auto used = [] {
-    const auto now = mallinfo2();
-    return static_cast<double>(now.arena - now.fordblks + now.hblkhd);
-  };
-  const double before = used();
-  typename Library::template holder<typename Library::Map> held;
-  fill(*held, keys);
-  return (used() - before) / static_cast<double>(count);
+struct Memory {
+  double heap;
+  double resident;
+};
+Memory memory_now() {
+  const auto heap = mallinfo2();
+  std::ifstream statm("/proc/self/statm");
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  statm >> all >> resident;
+  return {static_cast<double>(heap.arena - heap.fordblks + heap.hblkhd),
+          static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE))};
 }
+
+// Of a process that holds one container.
+template <class Library, class C>
+void print_memory() {
+  const auto keys = random_keys();
+  memory_now();  // what it needs itself
+  const Memory before = memory_now();
+  typename Library::template holder<C> held;
+  if constexpr (requires { (*held).push_back(Key{}); }) {
+    for (const Key key : keys) (*held).push_back(key);
+  } else {
+    fill(*held, keys);
+  }
+  const Memory after = memory_now();
+  std::printf("{\"heap\": %.1f, \"resident\": %.1f}\n",
+              (after.heap - before.heap) / static_cast<double>(count),
+              (after.resident - before.resident) / static_cast<double>(count));
+}
+
+struct MemoryRow {
+  std::string name;
+  std::string library;
+  void (*print)();
+};
+std::vector<MemoryRow> memory_rows;
 
 template <class Library>
 void add_all(const std::string& library) {
   const auto add = [&](const char* name, void (*run)(benchmark::State&)) {
     return benchmark::RegisterBenchmark((std::string(name) + "/" + library).c_str(), run);
   };
+  const auto add_memory = [&](const char* name, void (*print)()) {
+    memory_rows.push_back({name, library, print});
+  };
   add("map", &build_and_end<Library, typename Library::Map>);
+  add_memory("map", &print_memory<Library, typename Library::Map>);
   if constexpr (requires { typename Library::Table; }) {
+    add_memory("table", &print_memory<Library, typename Library::Table>);
     add("table", &build_and_end<Library, typename Library::Table>);
   }
   if constexpr (requires { typename Library::List; }) {
+    add_memory("list", &print_memory<Library, typename Library::List>);
     add("queue", &queue<Library>);
     add("end_of_list", &end_of_list<Library>)->Iterations(1);
   }
@@ -186,13 +221,6 @@ void add_all(const std::string& library) {
 }  // namespace
 
 int main(int words, char** arguments) {
-  if (words == 2 && std::string(arguments[1]) == "memory") {
-    std::printf("{\"std\": %.1f, \"heapwright\": %.1f, \"pmr\": %.1f, ", bytes_of_map<std_>(),
-                bytes_of_map<heapwright_>(), bytes_of_map<pmr_>());
-    std::printf("\"foonathan\": %.1f, \"boost\": %.1f, \"abseil\": %.1f}\n", bytes_of_map<foonathan_>(),
-                bytes_of_map<boost_>(), bytes_of_map<abseil_>());
-    return 0;
-  }
   add_all<std_>("std");
   add_all<heapwright_>("heapwright");
   add_all<heapwright_one_by_one_>("heapwright_one_by_one");
@@ -200,6 +228,13 @@ int main(int words, char** arguments) {
   add_all<boost_>("boost");
   add_all<foonathan_>("foonathan");
   add_all<abseil_>("abseil");
+  if (words >= 2 && std::string(arguments[1]) == "memory") {
+    for (const MemoryRow& row : memory_rows) {
+      if (words == 2) std::printf("%s %s\n", row.name.c_str(), row.library.c_str());
+      if (words == 4 && row.name == arguments[2] && row.library == arguments[3]) row.print();
+    }
+    return 0;
+  }
   benchmark::Initialize(&words, arguments);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -183,6 +183,11 @@ node_text = {
     "queue": "a list as a queue: one in at the end, one out at the front",
     "end_of_list": "the end of a list of 10⁶ numbers; per node",
 }
+node_memory_text = {
+    "map": "`std::map` of 100,000 entries of two numbers",
+    "table": "`std::unordered_map` of them",
+    "list": "`std::list` of 100,000 numbers",
+}
 pool_text = {
     "one_thread": "one thread",
     "two_threads": "two threads; CPU time of each",
@@ -271,6 +276,21 @@ def string_lines(lengths: dict[str, dict[str, int]]) -> list[str]:
     ]
 
 
+def memory_lines(found: dict[str, dict[str, dict[str, float]]]) -> list[str]:
+    libraries = list(dict.fromkeys(x for row in found.values() for x in row))
+    body = []
+    for name, row in found.items():
+        texts = {x: f"{bytes_of['heap']:.1f} / {bytes_of['resident']:.1f}" for x, bytes_of in row.items()}
+        body.append([node_memory_text[name], *(texts.get(library, "–") for library in libraries)])
+    return [
+        "Each in a process of its own: what the heap gave out, and what became resident.",
+        "",
+        *markdown.table(
+            ["bytes per element, heap / resident", *(x.replace("_", " ") for x in libraries)], body
+        ),
+    ]
+
+
 def pool_sections(found: dict[str, Any]) -> list[str]:
     return [
         "## node_pool",
@@ -279,10 +299,7 @@ def pool_sections(found: dict[str, Any]) -> list[str]:
         "`btree_map`, what to use instead where addresses need not be stable.",
         "",
         *row_lines(load("nodes")[1], "ns, median", node_text),
-        *markdown.table(
-            ["bytes of heap per entry of the map", *found["map_bytes"]],
-            [["", *(f"{n:.1f}" for n in found["map_bytes"].values())]],
-        ),
+        *memory_lines(found["node_bytes"]),
         "## shared_object_pool",
         "",
         "An object with a vector of 16 numbers, taken, filled and given back; `std` makes it each time.",

@@ -57,10 +57,12 @@ Words json_strings() {
   Words words;
   for (const auto& path : files_below("bench/results")) {
     const std::string text = text_of(path);
-    for (std::size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 1)) {
-      const std::size_t end = text.find('"', at + 1);
-      words.push_back(text.substr(at + 1, end - at - 1));
-      at = end;
+    std::size_t begin = text.find('"');
+    while (begin != std::string::npos) {
+      std::size_t end = ++begin;
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      words.push_back(text.substr(begin, end - begin));
+      begin = end < text.size() ? text.find('"', end + 1) : std::string::npos;
     }
   }
   return words;
