@@ -61,7 +61,7 @@ def test_numbers_stay_short(number: int) -> None:
         "report.markdown",
         "explain.coverage",
         "explain.sizes",
-        "explain.timeline",
+        "terminal.sparkline",
         "model.names",
     ],
 )
