@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Whether `explain` names the cause of resident memory and of slow calls, and how far its figures are off.
 
-Runs each scenario of bench/cause/scenarios.py and bench/cause/slow.py (or those whose name has a given word)
-under the recorder, and again without it where a remedy or the allocator's own account tells the truth. Writes
-OUTPUT/cause.json and OUTPUT/slow.json; bench/cause/render.py makes the tables in docs/truth.md of them.
+Runs each scenario of bench/cause/scenarios.py, kept_pages.py and slow.py (or those whose name has a given
+word) under the recorder, and again without it where a remedy or the allocator's own account tells the truth.
+Writes OUTPUT/cause.json and OUTPUT/slow.json, which bench/cause/render.py puts into docs/truth.md.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import kept_pages
 import same_end
 import scenarios
 import slow
@@ -53,7 +54,8 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=project / "bench/results")
     parser.add_argument("only", nargs="*", help="words in the scenarios' names; S15: Debian's programs")
     options = parser.parse_args()
-    measure(options.output / "cause.json", "cause", scenarios.SCENARIOS, scenarios.run, options.only)
+    memory = (*scenarios.SCENARIOS, *kept_pages.SCENARIOS)
+    measure(options.output / "cause.json", "cause", memory, scenarios.run, options.only)
     measure(options.output / "slow.json", "slow", slow.SCENARIOS, slow.run, options.only)
     if not options.only or "S15" in options.only:
         path = options.output / "same_end.json"

@@ -68,9 +68,9 @@ struct Watchers {
 
   // Where the rows must be cut.
   std::uint64_t next_ns() const noexcept { return std::min(residency.next_ns(), activity.next_ns()); }
-  void add(const order::Run<Piece>& run) {
-    if (residency.is_open()) {
-      residency.add(run);
+  void add(const order::Run<Piece>& run, const Blocks& blocks) {
+    if (residency.wants_rows()) {
+      residency.add(run, blocks);
     }
     activity.add(run);
   }
@@ -89,7 +89,7 @@ struct Watchers {
 void add_run(order::Run<Piece> run, bool leaves_releases, HeapModel& model, Watchers& watchers) {
   const auto add = [&](const order::Run<Piece>& part) {
     // Before the model changes the rows.
-    watchers.add(part);
+    watchers.add(part, model.blocks());
     model.add(part, leaves_releases);
   };
   const auto* const rows = run.piece->rows();

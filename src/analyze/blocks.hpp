@@ -87,6 +87,10 @@ class Blocks {
     return slot != nullptr && (slot->flags & slot_live) != 0 ? slot : nullptr;
   }
 
+  const Slot* live_at(std::uint64_t address) const noexcept {
+    return const_cast<Blocks*>(this)->find(address);
+  }
+
   // The slot for `address`: live if the address is in use, otherwise to be
   // filled by the caller. Precondition: address != 0. Valid until the next
   // claim.
@@ -99,6 +103,10 @@ class Blocks {
   std::uint32_t add_wide(const WideBlock& block);
   WideBlock& wide(const Slot& slot) noexcept { return wide_[slot.size]; }
   const WideBlock& wide(const Slot& slot) const noexcept { return wide_[slot.size]; }
+  std::uint64_t usable_bytes(const Slot& slot) const noexcept {
+    if ((slot.flags & slot_is_wide) == 0) return std::uint64_t{slot.size} + slot.excess;
+    return wide(slot).size + wide(slot).excess;
+  }
   void remove_wide(const Slot& slot) { spare_wide_.push_back(slot.size); }
 
   // Calls visit(const Slot&) for every live block.

@@ -40,10 +40,11 @@ const char* name_of(PartKind kind) noexcept {
 
 HeapParts::HeapParts(const std::vector<trace::Mapping>& mappings, const SiteMap& sites, bool is_glibc)
     : sites_(&sites), is_glibc_(is_glibc) {
+  // One is cut in two where advice on huge pages holds for a part of it.
   for (const auto& mapping : mappings) {
     if (mapping.name == "[heap]") {
-      main_begin_ = mapping.begin;
-      main_end_ = mapping.end;
+      main_begin_ = main_end_ == 0 ? mapping.begin : std::min(main_begin_, mapping.begin);
+      main_end_ = std::max(main_end_, mapping.end);
     }
   }
 }
@@ -112,7 +113,7 @@ void HeapParts::add_window(std::span<const PageUse> uses, std::span<const LiveBl
 void HeapParts::settle_empty(std::uint64_t address, const Empty& empty) {
   auto& sums = part_at(address, false).sums;
   sums.free_page_bytes += empty.free_bytes;
-  sums.short_free_bytes += empty.free_bytes < slab_bytes ? empty.free_bytes : 0;
+  sums.short_free_bytes += empty.gap_bytes < slab_bytes ? empty.free_bytes : 0;
   sums.large_free_bytes += empty.large_bytes;
   sums.allocator_bytes += empty.allocator_bytes;
 }

@@ -42,6 +42,7 @@ class HeapParts {
     std::uint64_t free_bytes = 0;
     std::uint64_t large_bytes = 0;
     std::uint64_t allocator_bytes = 0;
+    std::uint64_t gap_bytes = 0;  // between the live blocks about it, resident or not
   };
   void settle_empty(std::uint64_t address, const Empty& empty);
   // By site: what lies below its blocks, above those of all others, in heaps given back at their end.

@@ -36,6 +36,31 @@ void HeldPages::mark_pages(std::uint64_t address, std::uint64_t bytes) {
   last_page_ = last;
 }
 
+void HeldPages::clear(std::uint64_t begin, std::uint64_t end) {
+  last_page_ = UINT64_MAX;
+  const auto clear_in = [&](std::uint64_t number, Segment& segment) {
+    const auto first = number * pages_per_segment;
+    const auto from = std::max(first, begin / page_bytes);
+    const auto to = std::min(first + pages_per_segment, end / page_bytes);
+    for (auto page = from; page < to; ++page) {
+      segment[page % pages_per_segment / 64] &= ~(std::uint64_t{1} << (page % 64));
+    }
+  };
+  // A range may be all of the address space.
+  const auto first = begin / page_bytes / pages_per_segment;
+  const auto last = end / page_bytes / pages_per_segment;
+  if (last - first >= segments_.size()) {
+    for (auto& [number, segment] : segments_) {
+      clear_in(number, *segment);
+    }
+    return;
+  }
+  for (auto number = first; number <= last; ++number) {
+    const auto found = segments_.find(number);
+    if (found != segments_.end()) clear_in(number, *found->second);
+  }
+}
+
 bool HeldPages::has(std::uint64_t address) const noexcept {
   const auto page = address / page_bytes;
   const auto found = segments_.find(page / pages_per_segment);

@@ -19,6 +19,8 @@ class HeldPages {
     if (page == last_page_ && bytes <= page_bytes - address % page_bytes) return;
     mark_pages(address, bytes);
   }
+  // Whole pages, from `begin` to `end`.
+  void clear(std::uint64_t begin, std::uint64_t end);
   bool has(std::uint64_t address) const noexcept;
   // Whether any page of [begin, end) did.
   bool has_any(std::uint64_t begin, std::uint64_t end) const noexcept;

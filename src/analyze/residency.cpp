@@ -29,21 +29,28 @@ bool is_more(std::uint64_t bytes, std::uint64_t than, std::uint64_t least) noexc
   return bytes >= least && static_cast<double>(bytes) > worth_joining * static_cast<double>(than);
 }
 
+// One that ends before the next begins: the file may say anything.
+std::vector<std::size_t> scans_within(const order::Source& source, const Scope& scope) {
+  std::vector<std::size_t> within;
+  const auto& scans = source.scans();
+  for (std::size_t index = 0; index < scans.size() && !scope.weight.is_sampled(); ++index) {
+    const bool is_apart = within.empty() || scans[index].begin_ns >= scans[within.back()].end_ns;
+    if (scans[index].begin_ns >= scope.from_ns && scans[index].end_ns < scope.to_ns && is_apart) {
+      within.push_back(index);
+    }
+  }
+  return within;
+}
+
 }  // namespace
 
 ResidencyJoin::ResidencyJoin(const order::Source& source, const Scope& scope)
-    : source_(source), scope_(scope) {
+    : source_(source), scope_(scope), scans_(scans_within(source, scope)), touched_(source, scans_) {
   if (scope.weight.is_sampled()) {
     return;
   }
   const auto& scans = source.scans();
-  for (std::size_t index = 0; index < scans.size(); ++index) {
-    // One that ends before the next begins: the file may say anything.
-    const bool is_apart = scans_.empty() || scans[index].begin_ns >= scans[scans_.back()].end_ns;
-    if (scans[index].begin_ns < scope.from_ns || scans[index].end_ns >= scope.to_ns || !is_apart) {
-      continue;
-    }
-    scans_.push_back(index);
+  for (const auto index : scans_) {
     if (largest_ == SIZE_MAX || scans[index].resident_bytes > scans[largest_].resident_bytes) {
       largest_ = index;
     }
@@ -89,7 +96,10 @@ void ResidencyJoin::go_to_next() noexcept {
 void ResidencyJoin::pass(const Blocks& blocks, const Mappings& mappings, std::uint64_t live_bytes) {
   if (is_open_) {
     close();
-  } else if (is_worth(scans_[at_], worth_of(scans_[at_], live_bytes)) || is_drawn()) {
+    return;
+  }
+  if (touched_.is_wanted()) touched_.look_at(scans_[at_]);
+  if (is_worth(scans_[at_], worth_of(scans_[at_], live_bytes)) || is_drawn()) {
     begin(blocks, mappings, live_bytes);
   } else {
     go_to_next();
@@ -132,7 +142,12 @@ void ResidencyJoin::begin(const Blocks& blocks, const Mappings& mappings, std::u
   }
 }
 
-void ResidencyJoin::add(const order::Run<Piece>& run) {
+void ResidencyJoin::add(const order::Run<Piece>& run, const Blocks& blocks) {
+  if (touched_.is_wanted()) touched_.add(run, blocks);
+  if (is_open_) add_changes(run);
+}
+
+void ResidencyJoin::add_changes(const order::Run<Piece>& run) {
   const auto* const rows = run.piece->rows();
   for (auto index = run.from; index < run.to; ++index) {
     const auto& row = rows[index];
@@ -160,6 +175,7 @@ void ResidencyJoin::add(const order::Run<Piece>& run) {
 // The rows of the scan's time have all come.
 void ResidencyJoin::close() {
   is_open_ = false;
+  if (touched_.is_wanted()) untouched_ = touched_.untouched();
   go_to_next();
 }
 
@@ -174,6 +190,7 @@ void ResidencyJoin::join() {
     PageOwners owners(source_, source_.mappings_of(chunk), std::move(own_ranges_), chunk.begin_ns);
     blocks_.sort();
     ResidentPages pages(scan, std::move(owners), blocks_, scope_.sites, scope_.is_glibc, cell_bytes_);
+    pages.untouched_huge = std::move(untouched_);
     pages.facts.is_largest = index == largest_ ? 1 : 0;
     pages.facts.is_last = index == last_ ? 1 : 0;
     pages.facts.is_before_asked = index == before_asked_ ? 1 : 0;

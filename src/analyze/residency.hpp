@@ -27,6 +27,7 @@
 #include "analyze/resident_pages.hpp"
 #include "analyze/row.hpp"
 #include "analyze/scope.hpp"
+#include "analyze/touched_pages.hpp"
 #include "order/source.hpp"
 
 namespace heapwright::analyze {
@@ -40,9 +41,9 @@ class ResidencyJoin {
   // scan begins, or ends. UINT64_MAX: there is none.
   std::uint64_t next_ns() const noexcept { return next_ns_; }
   void pass(const Blocks& blocks, const Mappings& mappings, std::uint64_t live_bytes);
-  // Rows that come next, before anything changes them; only while a scan is open.
-  bool is_open() const noexcept { return is_open_; }
-  void add(const order::Run<Piece>& run);
+  // Rows that come next, before anything changes them or the blocks; not asked for otherwise.
+  bool wants_rows() const noexcept { return is_open_ || touched_.is_wanted(); }
+  void add(const order::Run<Piece>& run, const Blocks& blocks);
   // After the last row, when every border is passed. `held`: by any block of the recording;
   // `large`: by one of the C library's arenas with 128 KiB or more.
   void finish(const HeldPages& held, const HeldPages& large, Facts& facts);
@@ -69,6 +70,7 @@ class ResidencyJoin {
     return scan == largest_ || scan == last_ || scan == before_asked_ || scan == after_asked_;
   }
   void close();
+  void add_changes(const order::Run<Piece>& run);
   void join();
   void choose();
   using Number = std::function<std::uint32_t(std::string_view)>;  // of a name
@@ -78,6 +80,7 @@ class ResidencyJoin {
   const order::Source& source_;
   const Scope& scope_;
   std::vector<std::size_t> scans_;  // that may be joined, of the source's
+  TouchedPages touched_;
   std::size_t at_ = 0;              // the next of them
   std::size_t largest_ = SIZE_MAX;  // of the source's
   std::size_t last_ = SIZE_MAX;
@@ -92,6 +95,7 @@ class ResidencyJoin {
   bool has_most_free_ = false;
   Worth most_;
   BlocksOverTime blocks_;
+  std::vector<PageRange> untouched_;  // on huge pages, of the copied scan
   std::vector<OwnRange> own_ranges_;
   std::vector<Joined> joined_;
   std::uint64_t cell_bytes_ = 0;  // 0: none are drawn

@@ -45,6 +45,7 @@ void ResidentPages::add_window(const trace::ResidencyScan& scan, const trace::Sc
   blocks.live_in(window.begin, window.end, (window.begin_ns + window.end_ns) / 2, live_);
   next_live_ = 0;
   uses_.clear();
+  const auto first_empty = empty_.size();
   add_blocks(window);
   facts.ambiguous_bytes += blocks.uncertain_bytes(
       window.begin, window.end, window.begin_ns - std::min(window.begin_ns, time_quantum_ns),
@@ -64,6 +65,7 @@ void ResidentPages::add_window(const trace::ResidencyScan& scan, const trace::Sc
       add_anonymous(run);
     }
   }
+  add_gaps(first_empty);
   const auto first_own = std::partition_point(
       live_.begin(), live_.end(), [&](const LiveBlock& block) { return block.address < window.begin; });
   heap_parts_.add_window(uses_, {first_own, live_.end()});
@@ -103,13 +105,30 @@ void ResidentPages::add_anonymous(const trace::PageRun& run) {
     const auto first_page = std::max(page, live_[next_live_].address & ~(page_bytes - 1));
     const auto use = page_use(first_page);
     if (use.used_bytes != 0) {
-      add_empty(empty_from, first_page, run.is_huge);
+      add_empty(empty_from, first_page);
       uses_.push_back(use);
       empty_from = first_page + page_bytes;
     }
     page = first_page + page_bytes;
   }
-  add_empty(empty_from, run.end, run.is_huge);
+  add_empty(empty_from, run.end);
+}
+
+// Of the window's empty runs, from this one on, and of those before it that no block ended yet.
+void ResidentPages::add_gaps(std::size_t first_empty) {
+  auto next = first_empty;
+  for (const auto& block : live_) {
+    for (; next < empty_.size() && empty_[next].begin < block.address; ++next) {
+      empty_[next].gap_begin = last_live_end_;
+    }
+    for (; first_open_ < next; ++first_open_) {
+      empty_[first_open_].gap_end = block.address & ~(page_bytes - 1);
+    }
+    last_live_end_ = std::max(last_live_end_, (block.end() + page_bytes - 1) & ~(page_bytes - 1));
+  }
+  for (; next < empty_.size(); ++next) {
+    empty_[next].gap_begin = last_live_end_;
+  }
 }
 
 PageUse ResidentPages::page_use(std::uint64_t page) {
@@ -156,12 +175,12 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
   return {page, page_end, used, is_mapped};
 }
 
-void ResidentPages::add_empty(std::uint64_t begin, std::uint64_t end, bool is_huge) {
+void ResidentPages::add_empty(std::uint64_t begin, std::uint64_t end) {
   while (begin < end) {
     std::uint64_t until = 0;
     const auto owner = owners_.at(begin, until);
     const auto to = std::min(end, until);
-    empty_.push_back({begin, to, owner, is_huge});
+    empty_.push_back({begin, to, owner, 0, UINT64_MAX});
     if (owner.kind == OwnerKind::heap || owner.kind == OwnerKind::anonymous) {
       uses_.push_back({begin, to, 0, false});
     }
@@ -204,22 +223,30 @@ void ResidentPages::settle_empty(const EmptyRun& run, bool is_of_heap, const Hel
                                  const HeldPages& large) {
   std::uint64_t free_bytes = 0;
   std::uint64_t large_bytes = 0;
+  std::uint64_t untouched_bytes = 0;
+  auto range = std::partition_point(untouched_huge.begin(), untouched_huge.end(),
+                                    [&](const PageRange& of) { return of.end <= run.begin; });
   for (auto page = run.begin; page < run.end; page += page_bytes) {
-    if (held.has(page)) {
-      free_bytes += page_bytes;
-      cells.add_free_page(page, page_bytes);
+    const bool has_held = held.has(page);
+    if (has_held) cells.add_free_page(page, page_bytes);
+    range += range != untouched_huge.end() && range->end <= page ? 1 : 0;
+    if (range != untouched_huge.end() && range->begin <= page) {
+      untouched_bytes += page_bytes;
+      continue;
     }
+    free_bytes += has_held ? page_bytes : 0;
     large_bytes += large.has(page) ? page_bytes : 0;
   }
   facts.free_page_bytes += free_bytes;
   const auto rest = run.end - run.begin - free_bytes;
   if (is_of_heap) {
     facts.allocator_bytes += rest;
-    facts.huge_unused_bytes += run.is_huge ? rest : 0;
+    facts.huge_unused_bytes += untouched_bytes;
   } else if (rest != 0) {
     add_owned(run.owner, rest, 0);
   }
-  heap_parts_.settle_empty(run.begin, {free_bytes, large_bytes, is_of_heap ? rest : 0});
+  const auto gap = std::min(run.gap_end, run.owner.end) - std::max(run.gap_begin, run.owner.begin);
+  heap_parts_.settle_empty(run.begin, {free_bytes, large_bytes, is_of_heap ? rest : 0, gap});
 }
 
 void ResidentPages::finish(const HeldPages& held, const HeldPages& large) {

@@ -16,6 +16,7 @@
 #include "analyze/page_cells.hpp"
 #include "analyze/page_owners.hpp"
 #include "analyze/sites.hpp"
+#include "analyze/touched_pages.hpp"
 #include "trace/residency.hpp"
 
 namespace heapwright::analyze {
@@ -42,6 +43,9 @@ class ResidentPages {
   std::vector<UntouchedSite> untouched;
   PageCells cells;
 
+  // By address; to be set before finish().
+  std::vector<PageRange> untouched_huge;
+
   std::vector<HeapParts::Row> parts;
 
   // Which pages ever held a block is known only at the end. `large`: a block of 128 KiB or more.
@@ -53,7 +57,9 @@ class ResidentPages {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     PageOwner owner;
-    bool is_huge = false;
+    // Where no live block lies, of its mapping: whole pages.
+    std::uint64_t gap_begin = 0;
+    std::uint64_t gap_end = UINT64_MAX;
   };
   struct Pin {
     std::uint64_t blocks = 0;
@@ -70,7 +76,8 @@ class ResidentPages {
   void add_anonymous(const trace::PageRun& run);
   // Adds the bytes of live blocks on the page; none used when there are none.
   PageUse page_use(std::uint64_t page);
-  void add_empty(std::uint64_t begin, std::uint64_t end, bool is_huge);
+  void add_empty(std::uint64_t begin, std::uint64_t end);
+  void add_gaps(std::size_t first_empty);
   void add_file(const trace::PageRun& run);
   void add_owned(const PageOwner& owner, std::uint64_t anonymous_bytes, std::uint64_t file_bytes);
   void settle_empty(const EmptyRun& run, bool is_of_heap, const HeldPages& held, const HeldPages& large);
@@ -80,6 +87,8 @@ class ResidentPages {
   PageOwners owners_;
   const SiteMap* sites_;
   std::vector<EmptyRun> empty_;
+  std::size_t first_open_ = 0;  // of empty_: above it no live block was seen yet
+  std::uint64_t last_live_end_ = 0;
   std::map<std::tuple<OwnerKind, std::string_view, std::uint32_t>, Owner> rows_;
   std::unordered_map<std::uint32_t, Pin> pins_;  // by site
   // By site; untouched_bytes: those that are touched.

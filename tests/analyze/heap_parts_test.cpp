@@ -71,20 +71,26 @@ TEST(HeapParts, OfAnotherAllocatorAllIsOne) {
   trace.metadata_record.allocator = "jemalloc 5.3.0 (libjemalloc.so.2)";
   malloc_mapped(trace, 100, arena, 64 * page, 1);
   trace.malloc(0, 200, mapped, 984, 2);
-  malloc_mapped(trace, 300, arena + 65 * page, 16 * page, 1);  // free pages of 64 KiB, and of 60
-  malloc_mapped(trace, 400, arena + 82 * page, 15 * page, 1);
-  trace.free(0, 500, arena + 65 * page);
-  trace.free(0, 600, arena + 82 * page);
-  add_scan(trace, {{0, UINT64_MAX >> 8, 20'000, 20'100, 0, 0}},
-           {anonymous(arena, 64), anonymous(arena + 65 * page, 16), anonymous(arena + 82 * page, 15),
-            anonymous(mapped, 1)},
-           {mapping(arena, 97, ""), mapping(mapped, 1, "")});
+  // 64 KiB without a block, of which less is resident, cut by windows; then 60.
+  malloc_mapped(trace, 300, arena + 64 * page, 16 * page, 1);
+  trace.malloc(0, 350, arena + 80 * page, 984, 2);
+  malloc_mapped(trace, 400, arena + 81 * page, 15 * page, 1);
+  trace.malloc(0, 450, arena + 96 * page, 984, 2);
+  malloc_mapped(trace, 460, arena + 97 * page, 3 * page, 1);  // to the end of the mapping
+  trace.free(0, 500, arena + 64 * page);
+  trace.free(0, 600, arena + 81 * page);
+  trace.free(0, 700, arena + 97 * page);
+  const auto cut = arena + 70 * page;
+  add_scan(trace, {{0, cut, 20'000, 20'100, 0, 0}, {cut, UINT64_MAX >> 8, 20'200, 20'300, 0, 0}},
+           {anonymous(arena, 64), anonymous(arena + 65 * page, 5), anonymous(cut, 8),
+            anonymous(arena + 80 * page, 20), anonymous(mapped, 1)},
+           {mapping(arena, 100, ""), mapping(mapped, 1, "")});
   const auto facts = facts_of(trace);
   ASSERT_EQ(facts.heap_parts.size(), 1U);
   EXPECT_EQ(kind_of(facts, 0), "heap");
-  EXPECT_EQ(facts.heap_parts[0].blocks, 2U);
+  EXPECT_EQ(facts.heap_parts[0].blocks, 4U);
   EXPECT_EQ(facts.heap_parts[0].free_page_bytes, 31 * page);
-  EXPECT_EQ(facts.heap_parts[0].short_free_bytes, 15 * page);
+  EXPECT_EQ(facts.heap_parts[0].short_free_bytes, 18 * page);
   EXPECT_TRUE(facts.part_holders.empty());
   EXPECT_TRUE(facts.threshold_raises.empty());
 }

@@ -24,7 +24,7 @@ def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> d
         else "no few sites hold the end of the heap",
         "scattered": "on pages with at least one live block: no allocator gives these back"
         if kinds.allocator.family == "glibc"
-        else "on pages with a live block, and free runs below 64 KiB, which may lie in used slabs",
+        else "on pages with a live block, or less than 64 KiB from block to block, perhaps in a used slab",
         "untrimmed": f"{units.size(kinds.end_bytes)} of it above the last block of the main heap",
         "kept": f"by {kinds.allocator.name}" if kinds.bytes_of["kept"] else "of other allocators",
         "arenas": f"{units.counted(kinds.arenas, 'arena')} beside the main heap"
@@ -35,7 +35,8 @@ def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> d
         else "a setting keeps blocks of 128 KiB and more from being mapped apart"
         if kinds.bytes_of["threshold"]
         else "no free raised the size from which blocks are mapped apart",
-        "huge_pages": f"{units.size(moment.huge_bytes)} are on huge pages",
+        "huge_pages": f"{units.size(moment.huge_bytes)} are on huge pages"
+        + ("; no block lay on these since the kernel filled them" if moment.huge_unused_bytes else ""),
         "rounding": "usable less requested, and the allocator's headers",
         OTHERS: _of_others(kinds, owner),
     }

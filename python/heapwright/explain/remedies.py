@@ -12,12 +12,17 @@ from itertools import chain
 from heapwright.explain.glibc_remedies import given_back_at_end, is_kept_at_end, of_glibc
 from heapwright.explain.remedy import HELPS, PARTLY, TOGETHER, Case, Remedy, judged, set_already
 from heapwright.explain.separation import Separation
-from heapwright.explain.settings import ARENA_MAX
+from heapwright.explain.settings import ARENA_MAX, HUGE_PAGES
 from heapwright.explain.site_names import site_name
 from heapwright.model.sites import Site
 from heapwright.report import units
 
 _Remedies = Callable[[Case], list[Remedy]]
+
+_HUGE = (
+    "there for their huge pages alone: no block lay on them since the kernel filled them; what is given back "
+    "comes again"
+)
 
 
 def remedies(case: Case) -> list[Remedy]:
@@ -87,20 +92,19 @@ def _for_any(case: Case) -> list[Remedy]:
     ]
     huge = case.kinds.bytes_of["huge_pages"]
     if huge >= PARTLY * case.kinds.free_bytes and huge:
-        what = "no huge pages (prctl PR_SET_THP_DISABLE)"
-        found.append(
-            judged(
-                case,
-                "huge_pages",
-                what,
-                huge,
-                "never used by a block, there for their huge pages alone",
-                "",
-            )
-        )
+        found.append(judged(case, "huge_pages", _without_huge_pages(case), huge, _HUGE, ""))
     if case.sites:
         found.append(_moved(case, *case.sites[0]))
     return found
+
+
+def _without_huge_pages(case: Case) -> str:
+    settings = case.kinds.allocator.settings
+    if (HUGE_PAGES.number_in(settings) or 0) != 0:
+        return f"unsetting {HUGE_PAGES.set_in(settings)}"
+    if case.kinds.allocator.family == "jemalloc":
+        return "thp:never in MALLOC_CONF"
+    return "no huge pages (prctl PR_SET_THP_DISABLE)"
 
 
 def _moved(case: Case, site: Site, of: Separation) -> Remedy:
@@ -139,8 +143,8 @@ _OF: dict[str, _Remedies] = {
         {"dirty_decay_ms": "0", "muzzy_decay_ms": "0"},
     ),
     "tcmalloc": _keeping(
-        "TCMALLOC_RELEASE_RATE=10, or ReleaseFreeMemory() now and then",
-        {"TCMALLOC_RELEASE_RATE": "10"},
+        "TCMALLOC_AGGRESSIVE_DECOMMIT=1, or ReleaseFreeMemory() now and then",
+        {"TCMALLOC_AGGRESSIVE_DECOMMIT": "1"},
     ),
     "mimalloc": _keeping(
         "MIMALLOC_PURGE_DELAY=0 (before 2.1: MIMALLOC_RESET_DELAY)",

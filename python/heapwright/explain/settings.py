@@ -63,6 +63,7 @@ TRIM_THRESHOLD = Setting(
 TOP_PAD = Setting("MALLOC_TOP_PAD_", "top_pad", "so much more may stay at the heap's end")
 MMAP_MAX = Setting("MALLOC_MMAP_MAX_", "mmap_max")
 FAST_BINS = Setting("", "mxfast", "each small free then merges at once")
+HUGE_PAGES = Setting("", "hugetlb")
 THREAD_CACHE_COUNT = Setting("", "tcache_count")
 THREAD_CACHE_MAX = Setting("", "tcache_max")
 

@@ -41,5 +41,5 @@ def most_free(moments: Sequence[Residency], is_brief: Callable[[int], bool]) -> 
 
 
 def free_bytes(moment: Residency) -> int:
-    """On pages with blocks, and whole pages that held some."""
-    return moment.partly_free_bytes + moment.free_page_bytes
+    """On pages with blocks, whole pages that held some, and what is there for its huge page alone."""
+    return moment.partly_free_bytes + moment.free_page_bytes + moment.huge_unused_bytes

@@ -21,7 +21,8 @@ struct HeapPart {
   std::uint64_t free_page_bytes = 0;
   std::uint64_t allocator_bytes = 0;
   std::uint64_t above_last_bytes = 0;  // pages above those of the last block; of the C library's heaps
-  std::uint64_t short_free_bytes = 0;  // free pages in runs below 64 KiB, which may lie within a slab
+  // Free pages where it is less than 64 KiB from block to block: within a slab, perhaps.
+  std::uint64_t short_free_bytes = 0;
   std::uint64_t large_free_bytes = 0;  // free pages that held, at any time, a block of 128 KiB or more
 };
 

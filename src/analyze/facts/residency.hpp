@@ -29,11 +29,13 @@ struct Residency {
   std::uint64_t untouched_bytes = 0;    // of these, on pages that are not resident
   std::uint64_t rounding_bytes = 0;     // usable - requested, resident
   std::uint64_t partly_free_bytes = 0;  // free on pages with live blocks
-  std::uint64_t free_page_bytes = 0;    // pages without a live block that held one at another time
+  std::uint64_t free_page_bytes = 0;    // pages without a live block that held one at another time,
+                                        // but for huge_unused_bytes
   std::uint64_t allocator_bytes = 0;    // other anonymous pages of mappings that hold blocks
   std::uint64_t other_bytes = 0;        // sum of owners
-  std::uint64_t huge_unused_bytes = 0;  // of allocator_bytes, on huge pages
-  std::uint64_t ambiguous_bytes = 0;    // usable bytes of blocks whose call overlaps the look at their page
+  // Of allocator_bytes, on huge pages: no block lay there since the page was last seen absent.
+  std::uint64_t huge_unused_bytes = 0;
+  std::uint64_t ambiguous_bytes = 0;  // usable bytes of blocks whose call overlaps the look at their page
 };
 
 // Whose the pages are that hold no block, at one of the scans.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What is in memory for the sake of its huge page alone: pages on which no
+// block lay since the kernel last had them not, be it never, or since the
+// allocator gave them back. The kernel fills a huge page as a whole, when one
+// byte of it is touched or when it makes small pages into a huge one.
+//
+// Takes the rows of all blocks, in order of time, with the scans in between.
+// Where no scan has a huge page nothing is done.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "analyze/blocks.hpp"
+#include "analyze/held_pages.hpp"
+#include "analyze/row.hpp"
+#include "order/source.hpp"
+
+namespace heapwright::analyze {
+
+struct PageRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+class TouchedPages {
+ public:
+  // scans: numbers of the source's, those to come. Both must outlive it.
+  TouchedPages(const order::Source& source, const std::vector<std::size_t>& scans);
+
+  bool is_wanted() const noexcept { return is_wanted_; }
+  // The next rows, before `blocks` has changed by them.
+  void add(const order::Run<Piece>& run, const Blocks& blocks);
+  // A scan begins: what it finds absent is untouched from now on.
+  void look_at(std::size_t scan);
+  // Of the last scan looked at, by what was added since: huge pages' parts, by address.
+  std::vector<PageRange> untouched() const;
+
+ private:
+  const order::Source& source_;
+  bool is_wanted_ = false;
+  HeldPages touched_;
+  std::vector<PageRange> huge_;  // of the last scan
+};
+
+}  // namespace heapwright::analyze
