@@ -12,7 +12,15 @@ from heapwright.explain import residency, tables
 from heapwright.explain.advice import private_heap
 from heapwright.explain.cause_evidence import evidence_of
 from heapwright.explain.cause_kinds import NAMES, OTHERS, Kinds, kinds_at, raises_in_force
-from heapwright.explain.cause_words import WORTH_BYTES, WORTH_SHARE, findings, notes, remedies_in_words, title
+from heapwright.explain.cause_words import (
+    WORTH_BYTES,
+    WORTH_SHARE,
+    evidence_in_words,
+    findings,
+    notes,
+    remedies_in_words,
+    title,
+)
 from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns
 from heapwright.explain.question import Question
 from heapwright.explain.remedies import remedies
@@ -199,9 +207,10 @@ _REMEDY_COLUMNS = (
 
 
 def _show(answer: Answer) -> widgets.RenderableType | None:
-    """The kinds, what helps, who holds the pages; each with its figures."""
+    """The kinds, what tells and excludes each, what helps, who holds the pages; each with its figures."""
     there = {**answer, "kinds": [row for row in answer["kinds"] if row["bytes"] or row["at_end_bytes"]]}
-    drawn = {table.key: tables.shown(table, there, False) for table in QUESTION.tables}
+    tabled = {table.key: tables.shown(table, there, False) for table in QUESTION.tables}
+    drawn = {"kinds": tabled["kinds"], "evidence": evidence_in_words(answer), **tabled}
     drawn["remedies"] = remedies_in_words(answer)
     if all(row["kind"] != "threshold" for row in there["kinds"]):
         del drawn["raises"]

@@ -31,6 +31,7 @@ def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> d
         + (f": {kinds.heaps} heaps of theirs" if kinds.heaps > kinds.arenas else ""),
         "threshold": f"{units.counted(len(raises), 'free')} raised the size from which blocks are mapped "
         f"apart, to {units.size(largest)}"
+        + ("" if kinds.bytes_of["threshold"] else "; nothing free lies where such blocks lay")
         if raises
         else "a setting keeps blocks of 128 KiB and more from being mapped apart"
         if kinds.bytes_of["threshold"]

@@ -41,6 +41,8 @@ NAMES = {
 }
 # What an allocator keeps free; the rest is used by somebody.
 FREE = ("top", "scattered", "untrimmed", "kept", "arenas", "threshold", "huge_pages")
+# Of the C library's heap alone.
+OF_GLIBC = frozenset({"top", "untrimmed", "arenas", "threshold"})
 
 
 class Holding(NamedTuple):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from heapwright.explain.cause_kinds import LIVE, NAMES, OTHERS
+from heapwright.explain.cause_kinds import FREE, LIVE, NAMES, OF_GLIBC, OTHERS
 from heapwright.explain.remedy import TOGETHER
 from heapwright.explain.report import Answer, Finding, share
 from heapwright.report import units, widgets
@@ -11,6 +11,8 @@ from heapwright.report import units, widgets
 # Less free than this is not worth a word.
 WORTH_BYTES = 1 << 20
 WORTH_SHARE = 0.25
+# Of what is resident: a kind beside the cause that is not excluded by its size.
+PART = 0.1
 
 
 # It leads the first screen: above all shares.
@@ -85,6 +87,33 @@ def _best(answer: Answer) -> str:
             _, together, setting = str(best["what"]).partition(f", {TOGETHER} ")
             how = f"if these had a heap of their own{together}{setting}"
     return f"at most {units.size(best['bytes'])} less {how}"
+
+
+def evidence_in_words(answer: Answer) -> widgets.Pairs | None:
+    """What tells the cause, and what excludes each of the others; None where the verdict names none.
+
+    What only another allocator could have is left out.
+    """
+    if not answer["cause"]:
+        return None
+    is_glibc = str(answer["allocator"]).startswith("glibc")
+    others = {"kept"} if is_glibc else OF_GLIBC
+    asked = [row for row in answer["kinds"] if row["kind"] in {*FREE, "rounding", OTHERS} - others]
+    rows = [
+        (
+            f"{_answer_of(answer, row)}, {units.size(row['bytes'])}",
+            widgets.Text(f"{row['name']}: {row['evidence']}"),
+        )
+        for row in sorted(asked, key=lambda row: row["kind"] != answer["cause"])
+        if row["evidence"]
+    ]
+    return widgets.Pairs(rows, style="bold")
+
+
+def _answer_of(answer: Answer, row: Answer) -> str:
+    if row["kind"] == answer["cause"]:
+        return "it is"
+    return "in part" if share(row["bytes"], answer["resident_bytes"]) >= PART else "not"
 
 
 def remedies_in_words(answer: Answer) -> widgets.Pairs | None:

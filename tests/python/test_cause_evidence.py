@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""What tells a cause and excludes the others, in words; huge pages among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from heapwright.explain import cause_words
+from heapwright.explain.allocators import Allocator
+from heapwright.explain.cause_evidence import evidence_of
+from heapwright.explain.cause_kinds import NAMES, Kinds
+from heapwright.explain.remedies import remedies
+from heapwright.explain.remedy import Case
+from heapwright.explain.telling_scan import most_free
+from heapwright.model.facts import Residency
+from test_causes import MEBIBYTE, zeros
+
+
+def answer(allocator: str, cause: str, **bytes_of: int) -> dict[str, Any]:
+    moment = zeros(Residency, huge_bytes=64 * MEBIBYTE, huge_unused_bytes=bytes_of.get("huge_pages", 0))
+    kinds = Kinds(
+        moment, (), {**dict.fromkeys(NAMES, 0), **bytes_of}, None, Allocator(allocator, allocator, 8, {}), 1
+    )
+    evidence = evidence_of(kinds, (), "library libc.so.6")
+    rows = [
+        {"kind": kind, "name": name, "bytes": kinds.bytes_of[kind], "evidence": evidence[kind]}
+        for kind, name in NAMES.items()
+    ]
+    resident = sum(bytes_of.values())
+    return {"kinds": rows, "cause": cause, "allocator": allocator, "resident_bytes": resident}
+
+
+def told(of: dict[str, Any]) -> list[tuple[str, str]]:
+    pairs = cause_words.evidence_in_words(of)
+    assert pairs is not None
+    return [(name, text.plain) for name, text in pairs.rows]
+
+
+def test_the_cause_comes_first_and_the_others_with_what_excludes_them() -> None:
+    rows = told(
+        answer(
+            "glibc", "huge_pages", huge_pages=50 * MEBIBYTE, untrimmed=40 * MEBIBYTE, scattered=2 * MEBIBYTE
+        )
+    )
+    assert rows[0] == (
+        "it is, 50.0 MiB",
+        "unused parts of huge pages: 64.0 MiB are on huge pages; no block lay on these since the kernel "
+        "filled them",
+    )
+    by_name = {text.partition(": ")[0]: (name, text) for name, text in rows}
+    assert by_name["whole pages, not given back"][0] == "in part, 40.0 MiB"
+    assert by_name["beside live blocks"][0] == "not, 2.00 MiB"
+    assert by_name["in further arenas"] == (
+        "not, 0 B",
+        "in further arenas: 0 arenas beside the main heap",
+    )
+    assert "whole pages, kept by the allocator" not in by_name, "of other allocators"
+    assert "live" not in by_name
+
+
+def test_kinds_of_the_c_library_do_not_exclude_another_allocators() -> None:
+    names = {text.partition(": ")[0] for _, text in told(answer("jemalloc 5.3.0", "kept", kept=MEBIBYTE))}
+    assert names == {
+        "beside live blocks",
+        "whole pages, kept by the allocator",
+        "unused parts of huge pages",
+        "rounding and headers",
+        "not the heap",
+    }
+
+
+def test_a_verdict_without_a_cause_has_no_evidence_in_words() -> None:
+    assert cause_words.evidence_in_words(answer("glibc", "", untrimmed=1)) is None
+
+
+def test_what_huge_pages_brought_back_counts_as_free() -> None:
+    before = zeros(Residency, free_page_bytes=10 * MEBIBYTE)
+    after = zeros(Residency, huge_unused_bytes=40 * MEBIBYTE)
+    assert most_free((before, after), lambda _: False) == 1
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "what"),
+    [
+        ("glibc", {"hugetlb": "1"}, "unsetting glibc.malloc.hugetlb=1"),
+        ("glibc", {"hugetlb": "0"}, "no huge pages (prctl PR_SET_THP_DISABLE)"),
+        ("jemalloc", {}, "thp:never in MALLOC_CONF"),
+        ("mimalloc", {}, "no huge pages (prctl PR_SET_THP_DISABLE)"),
+    ],
+)
+def test_what_keeps_huge_pages_away(family: str, settings: dict[str, str], what: str) -> None:
+    kinds = Kinds(
+        zeros(Residency),
+        (),
+        {**dict.fromkeys(NAMES, 0), "huge_pages": 9 * MEBIBYTE, "scattered": MEBIBYTE},
+        None,
+        Allocator(family, family, 8, settings),
+        1,
+    )
+    found = next(one for one in remedies(Case(kinds, (), (), 0)) if one.kind == "huge_pages")
+    assert (found.what, found.bytes, found.helps) == (what, 9 * MEBIBYTE, "yes")
