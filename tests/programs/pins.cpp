@@ -124,6 +124,6 @@ int main(int count, char** arguments) {
     use_stack();
     usleep(60'000'000);
   }).detach();
-  usleep(1'000'000);
+  usleep(4'000'000);
   return never != nullptr && mapped != nullptr && read == 7 ? 1 : 0;
 }
