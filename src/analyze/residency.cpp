@@ -98,8 +98,9 @@ void ResidencyJoin::pass(const Blocks& blocks, const Mappings& mappings, std::ui
     close();
     return;
   }
-  if (touched_.is_wanted()) touched_.look_at(scans_[at_]);
-  if (is_worth(scans_[at_], worth_of(scans_[at_], live_bytes)) || is_drawn()) {
+  const bool joins = is_worth(scans_[at_], worth_of(scans_[at_], live_bytes)) || is_drawn();
+  if (touched_.is_wanted()) touched_.look_at(scans_[at_], joins);
+  if (joins) {
     begin(blocks, mappings, live_bytes);
   } else {
     go_to_next();

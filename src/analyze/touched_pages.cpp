@@ -6,6 +6,9 @@
 namespace heapwright::analyze {
 namespace {
 
+// Evenly spread, the last one among them.
+constexpr std::size_t most_samples = 8;
+
 bool is_huge(const trace::PageRun& run) noexcept {
   return run.is_huge && run.kind == trace::PageKind::anonymous;
 }
@@ -21,12 +24,17 @@ trace::ResidencyScan decoded(const order::Source& source, std::size_t scan) {
 
 }  // namespace
 
-TouchedPages::TouchedPages(const order::Source& source, const std::vector<std::size_t>& scans)
+TouchedPages::TouchedPages(const order::Source& source, const std::vector<std::size_t>& scans,
+                           std::uint64_t most_runs)
     : source_(source) {
-  is_wanted_ = std::any_of(scans.begin(), scans.end(), [&](std::size_t scan) {
-    const auto found = decoded(source, scan);
-    return std::any_of(found.runs.begin(), found.runs.end(), is_huge);
-  });
+  const auto samples = std::min(scans.size(), most_samples);
+  std::uint64_t runs = 0;
+  for (std::size_t sample = 1; sample <= samples; ++sample) {
+    const auto found = decoded(source, scans[scans.size() * sample / samples - 1]);
+    runs += found.runs.size();
+    is_wanted_ |= std::any_of(found.runs.begin(), found.runs.end(), is_huge);
+  }
+  if (samples != 0) stride_ = 1 + runs / samples * scans.size() / std::max<std::uint64_t>(most_runs, 1);
 }
 
 // A block that ends counts as well: it may have been touched after the last scan.
@@ -49,7 +57,8 @@ void TouchedPages::add(const order::Run<Piece>& run, const Blocks& blocks) {
   }
 }
 
-void TouchedPages::look_at(std::size_t scan) {
+void TouchedPages::look_at(std::size_t scan, bool is_asked) {
+  if (passed_++ % stride_ != 0 && !is_asked) return;
   const auto found = decoded(source_, scan);
   huge_.clear();
   for (const auto& window : found.windows) {

@@ -5,7 +5,9 @@
 // byte of it is touched or when it makes small pages into a huge one.
 //
 // Takes the rows of all blocks, in order of time, with the scans in between.
-// Where no scan has a huge page nothing is done.
+// Nothing is done where none of a few scans has a huge page. Where scans have
+// many runs, not each is looked at: what was absent in between alone counts as
+// touched, so that nothing is said of it.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +29,23 @@ struct PageRange {
 class TouchedPages {
  public:
   // scans: numbers of the source's, those to come. Both must outlive it.
-  TouchedPages(const order::Source& source, const std::vector<std::size_t>& scans);
+  // most_runs: of all scans that are looked at, about.
+  TouchedPages(const order::Source& source, const std::vector<std::size_t>& scans,
+               std::uint64_t most_runs = std::uint64_t{16} << 20);
 
   bool is_wanted() const noexcept { return is_wanted_; }
   // The next rows, before `blocks` has changed by them.
   void add(const order::Run<Piece>& run, const Blocks& blocks);
-  // A scan begins: what it finds absent is untouched from now on.
-  void look_at(std::size_t scan);
+  // A scan begins: what it finds absent is untouched from now on. is_asked: about this one.
+  void look_at(std::size_t scan, bool is_asked);
   // Of the last scan looked at, by what was added since: huge pages' parts, by address.
   std::vector<PageRange> untouched() const;
 
  private:
   const order::Source& source_;
   bool is_wanted_ = false;
+  std::uint64_t stride_ = 1;  // of scans that are not asked about
+  std::uint64_t passed_ = 0;
   HeldPages touched_;
   std::vector<PageRange> huge_;  // of the last scan
 };

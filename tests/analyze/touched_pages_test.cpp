@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Huge pages at two scans: what of them is there for the huge page alone, worked out by hand.
+#include "analyze/touched_pages.hpp"
+
 #include <gtest/gtest.h>
 
 #include "analyze/facts/heap_parts.hpp"
@@ -122,6 +124,33 @@ TEST(TouchedPages, OfALibraryThatHoldsNoBlockTheyAreNotTheHeaps) {
   const auto facts = facts_of(trace);
   EXPECT_EQ(last_of(facts).huge_unused_bytes, 0U);
   EXPECT_EQ(last_of(facts).other_bytes, 512 * page);
+}
+
+// Of scans with many runs every other one, and those that are asked about.
+TEST(TouchedPages, WhatIsNotLookedAtIsNotAbsent) {
+  auto trace = survivor_on_the_first_page();
+  look(trace, 10'000'000, {huge(at(0), 4)});
+  look(trace, 20'000'000, {anonymous(at(0), 1)});
+  look(trace, 30'000'000, {anonymous(at(0), 3)});
+  look(trace, 40'000'000, {huge(at(0), 4)});
+  trace.seal();
+  constexpr std::uint64_t most_runs = 4;  // of one run each
+  TouchedPages touched(trace, {0, 1, 2, 3}, most_runs);
+  ASSERT_TRUE(touched.is_wanted());
+  const auto untouched = [&](std::initializer_list<std::pair<std::size_t, bool>> looks) {
+    TouchedPages pages(trace, {0, 1, 2, 3}, most_runs);
+    Piece piece;
+    auto* const row = piece.open(1);
+    *row = Row{at(0), 1000, 4 * page, 1, 0, 0, trace::EventKind::malloc_, row_acquires};
+    piece.close(row + 1, 1);
+    pages.add({0, &piece, 0, 1}, Blocks());
+    for (const auto& [scan, is_asked] : looks) pages.look_at(scan, is_asked);
+    std::uint64_t bytes = 0;
+    for (const auto& range : pages.untouched()) bytes += range.end - range.begin;
+    return bytes / page;
+  };
+  EXPECT_EQ(untouched({{0, false}, {1, false}, {2, false}, {3, true}}), 1U);
+  EXPECT_EQ(untouched({{0, false}, {1, true}, {2, false}, {3, true}}), 3U);
 }
 
 TEST(HeapParts, AMainHeapInTwoMappingsIsOne) {
