@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What is in memory for the sake of its huge page alone: pages on which no
-// block lay since the kernel last had them not, be it never, or since the
-// allocator gave them back. The kernel fills a huge page as a whole, when one
-// byte of it is touched or when it makes small pages into a huge one.
+// Pages that are in memory only because their huge page is. The kernel fills a
+// huge page as a whole: when one byte of it is touched, or when it makes one of
+// small pages. Such a page has held no block since a scan last found it absent,
+// or since the recording began.
 //
 // Takes the rows of all blocks, in order of time, with the scans in between.
-// Nothing is done where none of a few scans has a huge page. Where scans have
-// many runs, not each is looked at: what was absent in between alone counts as
-// touched, so that nothing is said of it.
+// Does nothing where none of a few scans has a huge page. Where scans have many
+// runs, only some are looked at: a page that was absent in the others alone
+// counts as touched, so nothing is said of it.
 #pragma once
 
 #include <cstddef>

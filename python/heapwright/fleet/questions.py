@@ -13,7 +13,7 @@ _SITE = ("function", "file", "library")  # lines move from version to version
 
 
 def services(ibis: Any, tables: dict[str, Any]) -> Any:
-    """What each version of a service holds and wastes, the most resident first."""
+    """What each version of a service holds and wastes, the most at peaks first."""
     process = tables["process"]
     sums = ("resident_bytes", "peak_bytes", "slack_bytes", "free_bytes", "left_bytes", "growth_bytes_per_s")
     totals = {name: process[name].sum() for name in sums}

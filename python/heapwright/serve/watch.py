@@ -60,25 +60,21 @@ class Watch:
         return Look(found[:MOST_PROCESSES], problems)
 
     def _remember(self, now: rates.Reading, backwards: list[int]) -> None:
-        """Of an image whose figures are not to be read just now, or ran backwards, what it said before."""
+        """Of a process whose figures are not to be read just now, or ran backwards, what it said before."""
         last = self._last
-        kept = {
+        living = {
             process
-            for process, image in last.generations.items()
-            if now.generations.get(process, image) == image
-            and (process in now.names or is_alive(process, image[0]))
+            for process, (start_ticks, _) in last.generations.items()
+            if process in now.names or is_alive(process, start_ticks)
         }
 
         def merged(old: dict[int, _Figures], new: dict[int, _Figures]) -> dict[int, _Figures]:
-            stays = {process for process in kept if process in backwards or process not in new}
+            stays = {process for process in living if process in backwards or process not in new}
             return new | {process: old[process] for process in stays if process in old}
-
-        # One that just now has no page of calls may have it again.
-        calls = {process: old for process, old in last.calls.items() if process in now.names}
 
         self._last = rates.Reading(
             now.time_ns,
-            calls | merged(last.calls, now.calls),
+            merged(last.calls, now.calls),
             merged(last.heaps, now.heaps),
             merged(last.names, now.names),
             merged(last.generations, now.generations),

@@ -30,7 +30,7 @@ struct Residency {
   std::uint64_t rounding_bytes = 0;     // usable - requested, resident
   std::uint64_t partly_free_bytes = 0;  // free on pages with live blocks
   std::uint64_t free_page_bytes = 0;    // pages without a live block that held one at another time,
-                                        // but for huge_unused_bytes
+                                        // without huge_unused_bytes
   std::uint64_t allocator_bytes = 0;    // other anonymous pages of mappings that hold blocks
   std::uint64_t other_bytes = 0;        // sum of owners
   // Of allocator_bytes, on huge pages: no block lay there since the page was last seen absent.
