@@ -5,10 +5,7 @@
 //
 // The heap's own functions cannot run here, because relacy replaces the atomics. What is
 // modelled, by the names they have there: RemoteWord, notified, pending and passed, lists, has_returned.
-#include <cstdio>
-#include <ostream>
-#include <relacy/relacy.hpp>
-#include <streambuf>
+#include "explore_model.hpp"
 
 namespace {
 
@@ -185,27 +182,9 @@ struct TakeOver : rl::test_suite<TakeOver<fault>, 4> {
   }
 };
 
-struct Nothing : std::streambuf {
-  int overflow(int character) override { return character; }
-};
-
 template <Fault fault>
 bool is_found(rl::scheduler_type_e scheduler = rl::sched_random) {
-  rl::test_params params;
-  params.search_type = scheduler;
-  // Every way with two switches between threads that do not wait, or any ways at random.
-  params.context_bound = 2;
-  params.iteration_count = 500'000;
-  Nothing nowhere;
-  std::ostream nothing(&nowhere);
-  params.output_stream = &nothing;
-  params.progress_stream = &nothing;
-  return !rl::simulate<TakeOver<fault>>(params);
-}
-
-bool report(const char* name, bool is_as_expected) {
-  std::printf("%-28s %s\n", name, is_as_expected ? "as expected" : "NOT AS EXPECTED");
-  return is_as_expected;
+  return ::is_found<TakeOver<fault>>(500'000, scheduler);
 }
 
 }  // namespace
