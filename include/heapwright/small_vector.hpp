@@ -281,4 +281,9 @@ requires heapwright::detail::hashable<T>
 struct std::hash<heapwright::compact_vector<T, N, Alloc>>
     : heapwright::detail::vector_hash<heapwright::compact_vector<T, N, Alloc>> {
 };
+template <class T, std::size_t N, class Tag, class Alloc>
+requires heapwright::detail::hashable<T>
+struct std::hash<heapwright::tracked_small_vector<T, N, Tag, Alloc>>
+    : heapwright::detail::vector_hash<heapwright::tracked_small_vector<T, N, Tag, Alloc>> {
+};
 #endif

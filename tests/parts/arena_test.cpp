@@ -3,6 +3,7 @@
 #include "heapwright/arena.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <cstring>
@@ -263,15 +264,48 @@ TEST(Arena, AsksUpstreamOnceForLoadsThatAlternate) {
   EXPECT_EQ(upstream.allocations, after_warm_up);
 }
 
-// 8,000 large blocks of one size, then requests of another: each is compared
-// with none or one of the spare blocks, not with all.
+// Its large blocks can be locked: who reads one of them ends the program.
+class LockableResource : public std::pmr::memory_resource {
+ public:
+  std::size_t allocations = 0;
+  LockableResource() = default;
+  LockableResource(const LockableResource&) = delete;
+  LockableResource& operator=(const LockableResource&) = delete;
+  ~LockableResource() override { munmap(memory_, reserved_bytes); }
+  void lock() { ASSERT_EQ(mprotect(memory_, given_bytes_, PROT_NONE), 0); }
+  void unlock() { ASSERT_EQ(mprotect(memory_, given_bytes_, PROT_READ | PROT_WRITE), 0); }
+
+ private:
+  static constexpr std::size_t reserved_bytes = std::size_t{400} << 20;
+  static bool is_large(std::size_t bytes) { return bytes >= 16384; }
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    ++allocations;
+    if (!is_large(bytes)) return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    std::byte* first = memory_ + given_bytes_;
+    given_bytes_ += (bytes + 65535) & ~std::size_t{65535};
+    if (given_bytes_ > reserved_bytes) throw std::bad_alloc();
+    return first;
+  }
+  void do_deallocate(void* first, std::size_t bytes, std::size_t alignment) override {
+    if (!is_large(bytes)) std::pmr::new_delete_resource()->deallocate(first, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  std::byte* memory_ = static_cast<std::byte*>(mmap(nullptr, reserved_bytes, PROT_READ | PROT_WRITE,
+                                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  std::size_t given_bytes_ = 0;
+};
+
+// 4,000 large blocks of one size, then requests of another: no spare block is looked at.
 TEST(Arena, FindsLargeBlocksBySize) {
-  CountingResource upstream;
+  LockableResource upstream;
   arena memory(arena_options{.upstream = &upstream});
-  for (int i = 0; i < 200; ++i) memory.allocate(20000);
+  for (int i = 0; i < 4000; ++i) memory.allocate(20000);
   memory.reset();
   const std::size_t first = upstream.allocations;
+  upstream.lock();
   for (int i = 0; i < 100; ++i) memory.allocate(30000);
+  upstream.unlock();
   EXPECT_EQ(upstream.allocations, first + 100) << "a spare block would waste a third";
   for (int i = 0; i < 100; ++i) memory.allocate(19000);
   EXPECT_EQ(upstream.allocations, first + 100) << "a spare block is large enough";

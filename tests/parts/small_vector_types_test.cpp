@@ -271,7 +271,11 @@ void throw_while_changing(int kind, int start, long point) {
   } catch (const std::runtime_error&) {
   }
   parts_test::Countdown::left = 0;
-  ASSERT_GE(v.size(), 0U);
+  ASSERT_EQ(Witness::live, static_cast<long>(v.size())) << "no element twice, none lost";
+  const std::size_t size = v.size();
+  v.push_back(77);
+  ASSERT_EQ(v.size(), size + 1);
+  ASSERT_EQ(v.back().number, 77);
 }
 
 template <class V>
@@ -391,6 +395,8 @@ TEST(SmallVectorTypes, Hash) {
   EXPECT_EQ(set.size(), 3U);
   EXPECT_TRUE(set.contains({1, 2, 3}));
   EXPECT_EQ((std::hash<small_vector<int, 2>>()({4, 5})), (std::hash<compact_vector<int, 9>>()({4, 5})));
+  EXPECT_EQ((std::hash<small_vector<int, 2>>()({4, 5})),
+            (std::hash<tracked_small_vector<int, 3, struct hashed>>()({4, 5})));
   std::unordered_set<small_vector<std::string, 2>> words = {{"a", "b"}, {"b", "a"}, {"ab"}};
   EXPECT_EQ(words.size(), 3U);
   EXPECT_NE((std::hash<small_vector<std::string, 2>>()({"a", "b"})),
