@@ -14,11 +14,11 @@ is_installed() {
   [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
 }
 
-# Whether tests in one of $1, folders or files with commas between, are among those of $part.
+# Whether tests in one of $1, folders or files with commas between, are among those of $part; empty: all.
 concerns_part() {
   local place
   for place in ${1//,/ }; do
-    if [[ -z $part || $part == "$place"* || $place == "$part"* ]]; then return 0; fi
+    if [[ $part == "$place"* || $place == "$part"* ]]; then return 0; fi
   done
   return 1
 }
