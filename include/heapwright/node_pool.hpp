@@ -174,6 +174,8 @@ class node_pool final : public std::pmr::memory_resource {
     const std::size_t index = std::max<std::size_t>((bytes + step - 1) / step, 1);
     return alignment > step ? (index + 1) & ~std::size_t{1} : index;
   }
+  std::size_t page_bytes() const noexcept { return page_mask_ + 1; }
+  std::size_t room() const noexcept { return page_bytes() - sizeof(detail::node_page); }
   detail::node_page* page_of(void* block) const noexcept {
     const auto inside = reinterpret_cast<std::uintptr_t>(block) & page_mask_;
     return reinterpret_cast<detail::node_page*>(static_cast<std::byte*>(block) - inside);
@@ -220,21 +222,21 @@ class node_pool final : public std::pmr::memory_resource {
   }
 
   void add_page(one_size& size, std::size_t index) {
-    const auto [memory, bytes, span] = spans_.take();
+    const auto [memory, span] = spans_.take();
     auto* page = ::new (memory) detail::node_page{};
     page->span = span;
     page->block_bytes = static_cast<std::uint32_t>(index * step);
-    page->capacity = static_cast<std::uint32_t>(bytes - sizeof(detail::node_page)) / page->block_bytes;
+    page->capacity = static_cast<std::uint32_t>(room()) / page->block_bytes;
     page->next_of_all = pages_;
     if (pages_ != nullptr) pages_->previous_of_all = page;
     pages_ = page;
-    detail::poison(page->begin(), page->room());
+    detail::poison(page->begin(), room());
     size.partial.add(page);
   }
   void free_page(detail::node_page* page) noexcept {
     (page->previous_of_all != nullptr ? page->previous_of_all->next_of_all : pages_) = page->next_of_all;
     if (page->next_of_all != nullptr) page->next_of_all->previous_of_all = page->previous_of_all;
-    detail::unpoison(page->begin(), page->room());
+    detail::unpoison(page->begin(), room());
     spans_.give(page, page->span);
   }
   [[gnu::noinline]] void free_page(one_size& size, detail::node_page* page) noexcept {

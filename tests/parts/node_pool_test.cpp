@@ -50,66 +50,46 @@ class CountingUpstream : public std::pmr::memory_resource {
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 };
 
-// A heap that gives one block behind the other, 16 bytes apart, and none twice: whatever lies in
-// between belongs to somebody else.
+// A heap that gives one block behind the other, none twice, and says how large each was.
 class HeapInOrder : public std::pmr::memory_resource {
  public:
-  std::size_t gap_bytes = 0;  // before each block: what others asked for
-  std::size_t live_bytes = 0;
-  std::size_t live_blocks = 0;
-  explicit HeapInOrder(std::size_t start) : at_(start) {}
-  // Of all that it gave no byte beside the blocks was written.
-  bool is_untouched_outside() const {
-    std::size_t outside = 0;
-    for (const auto& [first, bytes] : blocks_) {
-      for (; outside < first; ++outside) {
-        if (memory_[outside] != 0) return false;
-      }
-      outside = first + bytes;
-    }
-    return true;
-  }
+  std::vector<std::size_t> asked;
+  HeapInOrder(std::size_t start, std::size_t gap_bytes) : at_(start), gap_bytes_(gap_bytes) {}
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t) override {
-    const std::size_t first = at_ + 16 + gap_bytes;
-    at_ = first + bytes;
+    std::byte* first = &memory_[at_];
+    at_ += bytes + gap_bytes_;
     if (at_ > memory_.size()) throw std::bad_alloc();
-    live_bytes += bytes;
-    ++live_blocks;
-    blocks_.emplace_back(first, bytes);
-    return &memory_[first];
+    asked.push_back(bytes);
+    return first;
   }
-  void do_deallocate(void*, std::size_t bytes, std::size_t) override {
-    live_bytes -= bytes;
-    --live_blocks;
-  }
+  void do_deallocate(void*, std::size_t, std::size_t) override {}
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 
-  std::vector<unsigned char> memory_ = std::vector<unsigned char>(16 << 20);
-  std::vector<std::pair<std::size_t, std::size_t>> blocks_;
+  std::vector<std::byte> memory_ = std::vector<std::byte>(16 << 20);
   std::size_t at_;
+  std::size_t gap_bytes_;
 };
 
-// 100,000 nodes of 40 bytes, beside what a heap gives for them.
-std::size_t percent_of_the_heap(std::size_t start, std::size_t gap_bytes) {
-  HeapInOrder heap(start);
-  heap.gap_bytes = gap_bytes;
-  node_pool pool({.upstream = &heap});
-  for (int i = 0; i < 100000; ++i) std::memset(pool.allocate(40, 8), 1, 40);
-  EXPECT_TRUE(heap.is_untouched_outside());
-  EXPECT_EQ(pool.statistics().retained_bytes, heap.live_bytes);
-  return heap.live_bytes * 100 / (100000UL * 40);
+// Else the counts of a program that does the same differ from run to run, and no budget holds.
+TEST(NodePool, AsksForTheSameWhereverItsMemoryLies) {
+  const auto asked = [](std::size_t start, std::size_t gap_bytes) {
+    HeapInOrder heap(start, gap_bytes);
+    node_pool pool({.upstream = &heap});
+    for (int i = 0; i < 100000; ++i) static_cast<void>(pool.allocate(40, 8));
+    return heap.asked;
+  };
+  const auto first = asked(0, 16);
+  for (std::size_t start = 1008; start < 16384; start += 1008) EXPECT_EQ(asked(start, 16), first);
+  for (std::size_t gap = 32; gap < 16384; gap += 2032) EXPECT_EQ(asked(0, gap), first);
 }
-TEST(NodePool, LosesNothingBetweenSpansThatLieOneBehindTheOther) {
-  for (std::size_t start = 0; start < 16384; start += 1008) {
-    EXPECT_LE(percent_of_the_heap(start, 0), 104U) << "headers, ends of pages, and the last span's rest";
-  }
-}
-TEST(NodePool, LosesLessThanAPageOfASpanWhereverItLies) {
-  for (std::size_t gap = 16; gap < 16384; gap += 2032) {
-    EXPECT_LE(percent_of_the_heap(0, gap), 118U) << "a page of seven at most";
-  }
+
+TEST(NodePool, LargePoolsHaveLargeSpans) {
+  CountingUpstream upstream;
+  node_pool pool({.upstream = &upstream});
+  for (int i = 0; i < 1000000; ++i) static_cast<void>(pool.allocate(48, 8));
+  EXPECT_LE(upstream.live_bytes, 1000000UL * 48 * 108 / 100) << "a page of each span, and a 16th at the end";
 }
 
 TEST(NodePool, GivesAlignedBlocksThatDoNotOverlap) {
@@ -148,19 +128,17 @@ TEST(NodePool, GivesAlignedBlocksThatDoNotOverlap) {
 }
 
 TEST(NodePool, GivesWholePagesBack) {
-  HeapInOrder upstream(0);
+  CountingUpstream upstream;
   node_pool pool({.upstream = &upstream});
   std::vector<void*> blocks(100000);
   for (void*& block : blocks) block = pool.allocate(40, 8);
   const std::size_t most = upstream.live_bytes;
   EXPECT_LE(pool.statistics().pages * 16384, 100000U * 40 * 102 / 100) << "2 % for headers and ends";
-  EXPECT_LE(most, 100000U * 40 * 104 / 100) << "and the rest of the last span";
+  EXPECT_LE(most, 100000U * 40 * 122 / 100) << "and one page of each span, which nothing touches";
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (i % 10000 >= 2000) pool.deallocate(blocks[i], 40, 8);
   }
-  // Ten runs of 80,000 bytes stay: five pages hold one, and it begins within a page.
-  EXPECT_LE(pool.statistics().pages, 10U * (5 + 1) + 2)
-      << "that of the last block, and one for the next nodes";
+  EXPECT_LE(pool.statistics().pages * 16384, 100000U * 40 * 24 / 100) << "runs of freed nodes";
   EXPECT_LT(upstream.live_bytes, most * 6 / 10) << "whole spans of these";
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (i % 10000 < 2000) pool.deallocate(blocks[i], 40, 8);
@@ -195,77 +173,72 @@ std::size_t resident_pages(void* first, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += 4096) {
     unsigned char page = 0;
     const bool is_mapped = mincore(static_cast<char*>(first) + at, 4096, &page) == 0;
-    if (!is_mapped) EXPECT_EQ(errno, ENOMEM);
+    if (!is_mapped) {
+      EXPECT_EQ(errno, ENOMEM);
+    }
     resident += is_mapped && (page & 1) != 0 ? 1 : 0;
   }
   return resident;
 }
 
+// As on a kernel whose pages are larger than the pool's: it rounds up what it is given.
+TEST(NodePool, GivesTheKernelNothingOfOthers) {
+  constexpr std::size_t page_bytes = 2048;
+  heapwright::detail::node_spans spans(std::pmr::new_delete_resource(), page_bytes, true);
+  std::vector<heapwright::detail::node_spans::taken> all(60);
+  for (auto& one : all) {
+    one = spans.take();
+    std::memset(one.page, 3, page_bytes);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % 3 != 0) spans.give(all[i].page, all[i].span);
+  }
+  spans.shrink();
+  for (std::size_t i = 0; i < all.size(); i += 3) {
+    const auto* bytes = static_cast<const unsigned char*>(all[i].page);
+    for (std::size_t at = 0; at < page_bytes; ++at) ASSERT_EQ(bytes[at], 3) << at << " of page " << i;
+    spans.give(all[i].page, all[i].span);
+  }
+  spans.shrink();
+  EXPECT_EQ(spans.retained_bytes(), 0U);
+}
+
 // A block of every page stays, then one of every fourth page: no span is empty, and most pages are.
 TEST(NodePool, ThePagesOfASpanInUseGoBackToTheKernel) {
   node_pool pool;
-  std::map<std::uintptr_t, std::vector<void*>> blocks;  // by page
-  for (int i = 0; i < 31000; ++i) {
-    void* block = pool.allocate(512, 8);
+  const std::size_t of_a_page = (16384 - sizeof(heapwright::detail::node_page)) / 512;
+  const std::size_t pages = 1000;
+  std::vector<void*> blocks(pages * of_a_page);
+  std::set<std::byte*> starts;
+  for (void*& block : blocks) {
+    block = pool.allocate(512, 8);
     std::memset(block, 1, 512);
-    blocks[reinterpret_cast<std::uintptr_t>(block) & ~std::uintptr_t{16383}].push_back(block);
+    starts.insert(
+        reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(block) & ~std::uintptr_t{16383}));
   }
-  EXPECT_EQ(pool.statistics().pages, blocks.size());
-  const auto resident = [&] {  // of the kernel's pages that hold nothing else
-    std::size_t sum = 0;
-    for (const auto& [start, of_a_page] : blocks) {
-      const auto last = reinterpret_cast<std::uintptr_t>(*std::ranges::max_element(of_a_page)) + 512;
-      sum += resident_pages(reinterpret_cast<void*>(start), (last - start) & ~std::uintptr_t{4095});
-    }
-    return sum;
-  };
-  std::vector<void*> stay;
-  std::size_t page = 0;
-  for (const auto& [start, of_a_page] : blocks) {
-    const bool stays = page++ % 4 == 0;
-    for (void* block : of_a_page) {
-      if (stays && block == of_a_page.front()) {
-        stay.push_back(block);
-      } else {
-        pool.deallocate(block, 512, 8);
-      }
-    }
+  EXPECT_EQ(starts.size(), pages);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    // Of the second span, which has three pages, one as well: what goes back upstream is not looked at here.
+    const bool stays = i % (4 * of_a_page) == 0 || i == of_a_page;
+    if (!stays) pool.deallocate(blocks[i], 512, 8);
   }
-  const auto expect_kept = [&] {
-    for (const void* block : stay) EXPECT_EQ(*static_cast<const char*>(block), 1);
-  };
-  EXPECT_LE(pool.statistics().pages, stay.size() + 1);
+  EXPECT_LE(pool.statistics().pages, pages / 4 + 1);
   EXPECT_LE(pool.statistics().idle_pages, 2 * pool.statistics().pages);
-  EXPECT_LE(resident(), 3 * 4 * pool.statistics().pages);
-  expect_kept();
+  std::size_t resident = 0;
+  for (std::byte* start : starts) resident += resident_pages(start, 16384);
+  EXPECT_LE(resident, 3 * 4 * pool.statistics().pages);
+  for (std::size_t i = 0; i < blocks.size(); i += 4 * of_a_page) EXPECT_EQ(*static_cast<char*>(blocks[i]), 1);
   pool.shrink();
   EXPECT_EQ(pool.statistics().idle_pages, 0U);
-  EXPECT_LE(resident(), 4 * pool.statistics().pages);
-  for (int i = 0; i < 15000; ++i) std::memset(pool.allocate(512, 8), 2, 512);
-  expect_kept();
-}
-
-// The last page of a span is a shorter one: what lies behind it in memory stays as it is.
-TEST(NodePool, GivesTheKernelNothingOfOthers) {
-  for (std::size_t start = 0; start < 16384; start += 2032) {
-    alignas(16384) static std::array<unsigned char, 1 << 20> memory;
-    const std::size_t page_bytes = 16384;
-    memory.fill(3);
-    std::pmr::monotonic_buffer_resource upstream(memory.data() + start, memory.size() - start,
-                                                 std::pmr::null_memory_resource());
-    heapwright::detail::node_spans spans(&upstream, page_bytes, true);
-    const auto first = spans.take();  // the span stays, with all its other pages idle
-    const auto* end = reinterpret_cast<unsigned char*>(first.span->end());
-    std::vector<heapwright::detail::node_spans::taken> others;
-    while (first.span->used != first.span->all) others.push_back(spans.take());
-    for (const auto& other : others) {
-      std::memset(other.page, 4, other.bytes);
-      spans.give(other.page, other.span);
-    }
-    spans.shrink();
-    for (std::size_t i = 0; i < 4096; ++i) ASSERT_EQ(end[i], 3) << i << " behind a span at " << start;
-    EXPECT_EQ(spans.idle_pages(), 0U);
+  resident = 0;
+  for (std::byte* start : starts) resident += resident_pages(start, 16384);
+  EXPECT_LE(resident, 4 * pool.statistics().pages);
+  std::vector<void*> again(pages * of_a_page / 2);
+  for (void*& block : again) {
+    block = pool.allocate(512, 8);
+    std::memset(block, 2, 512);
   }
+  for (std::size_t i = 0; i < blocks.size(); i += 4 * of_a_page) EXPECT_EQ(*static_cast<char*>(blocks[i]), 1);
 }
 
 // glibc's heap would leave holes that it cannot use again.
@@ -372,7 +345,7 @@ TEST(NodePool, AQueueKeepsItsPages) {
   }
   EXPECT_EQ(pool.statistics().live_blocks, 1000U);
   EXPECT_LE(pool.statistics().pages, pages + 2);
-  EXPECT_LE(upstream.most_bytes, 2 * (pages + 2) * 4096) << "the first spans double";
+  EXPECT_LE(upstream.most_bytes, 2 * (pages + 2) * 4096) << "the first spans double, and each leaves a page";
   queue.clear();
   pool.shrink();
   EXPECT_EQ(upstream.live_bytes, 0U);

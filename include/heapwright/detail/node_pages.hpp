@@ -52,7 +52,6 @@ struct alignas(16) node_page {
   std::uint32_t block_bytes;
 
   std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
-  std::size_t room() const noexcept { return std::size_t{capacity} * block_bytes; }
   bool has_blocks() const noexcept { return free != nullptr || touched != capacity; }
 
   // All free blocks, or else some of those that nothing has touched. Never none.

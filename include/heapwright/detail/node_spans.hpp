@@ -4,12 +4,8 @@
 // use the hole of one page for the next: a program that fills and empties its trees
 // then took twice their memory.
 //
-//   | node_span | not used | page | page | ... | page, a shorter one |
-//
-// A page is found by the address of its blocks, so it begins at a multiple of its
-// size, and what a span has in front of its first page is lost; at its end a page
-// may be short. Blocks of most heaps lie one behind the other: a span's size is
-// chosen so that nothing is lost in front of the next one.
+// Neither a span's size nor its number of pages depends on addresses: a program that
+// does the same asks its heap for the same, wherever its memory lies.
 //
 // A span without a page in use goes back upstream. Free pages of the others go
 // back to the kernel when there are many (too_many_idle).
@@ -38,8 +34,6 @@ struct alignas(16) node_span {
   std::uint64_t all;
   std::uint64_t used;
   std::uint64_t idle;  // free, in memory. Other free pages are untouched, or the kernel's again.
-
-  std::byte* end() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
 };
 
 class node_spans {
@@ -54,7 +48,6 @@ class node_spans {
 
   struct taken {
     void* page;
-    std::size_t bytes;  // page_bytes, or less
     node_span* span;
   };
   // Where upstream throws, nothing has changed.
@@ -68,8 +61,7 @@ class node_spans {
     span->used |= page;
     ++used_pages_;
     if (span->used == span->all) close(span);
-    std::byte* first = span->first_page + page_bytes_ * static_cast<std::size_t>(std::countr_zero(page));
-    return {first, std::min(page_bytes_, static_cast<std::size_t>(span->end() - first)), span};
+    return {span->first_page + page_bytes_ * static_cast<std::size_t>(std::countr_zero(page)), span};
   }
   void give(void* memory, node_span* span) noexcept {
     const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - span->first_page);
@@ -98,8 +90,6 @@ class node_spans {
   // From 128 KiB on glibc maps each span for itself: in large pools only.
   static constexpr std::size_t usual_bytes = 112 * 1024;
   static constexpr std::size_t most_bytes = 1024 * 1024;
-  static constexpr std::size_t least_page_bytes = 1024;  // of the last page
-  static constexpr std::size_t heap_header_bytes = 16;   // that most heaps have between two blocks
   static constexpr std::size_t least_purged_bytes = 1024 * 1024;
 
   // A page that is asked for again costs more than the one that waited: only after a container shrank to a
@@ -114,14 +104,14 @@ class node_spans {
         const int first = std::countr_zero(left);
         const int count = std::countr_one(left >> first);
         std::byte* begin = span->first_page + static_cast<std::size_t>(first) * page_bytes_;
-        std::byte* end = std::min(begin + static_cast<std::size_t>(count) * page_bytes_, span->end());
-        give_to_kernel(begin, end, kernel_page);
-        left = first + count < 64 ? left & ~std::uint64_t{0} << (first + count) : 0;
+        give_to_kernel(begin, begin + static_cast<std::size_t>(count) * page_bytes_, kernel_page);
+        left &= ~(((std::uint64_t{1} << count) - 1) << first);
       }
       span->idle = 0;
     }
     idle_pages_ = 0;
   }
+
   // Only its whole pages: the kernel would round up, into what belongs to others.
   static void give_to_kernel(std::byte* begin, std::byte* end, std::uintptr_t kernel_page) noexcept {
     begin += (0 - reinterpret_cast<std::uintptr_t>(begin)) & (kernel_page - 1);
@@ -129,26 +119,18 @@ class node_spans {
     if (begin < end) madvise(begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
   }
 
-  // Doubled with each span, so that a small pool has a small one; at most a 32nd of a large pool.
-  std::size_t next_bytes() const noexcept {
-    const std::size_t grown = std::min(first_bytes << std::min<std::size_t>(spans_made_, 8), usual_bytes);
-    const std::size_t of_the_pool = std::clamp(retained_bytes_ / 32, grown, most_bytes);
-    const std::size_t pages = std::clamp<std::size_t>(of_the_pool / page_bytes_, 2, 63);
-    const std::size_t to_first_page = (0 - (expected_ + sizeof(node_span))) & (page_bytes_ - 1);
-    return pages * page_bytes_ - heap_header_bytes + to_first_page;
-  }
+  // Doubled with each span, so that a small pool has a small one, then a 16th of the pool. The room of one
+  // page goes into alignment, which a large span hardly feels.
   void add_span() {
-    const std::size_t bytes = next_bytes();
+    const std::size_t span_bytes = std::clamp(retained_bytes_ / 16, next_bytes_, most_bytes);
+    const std::size_t pages = std::clamp<std::size_t>(span_bytes / page_bytes_, 2, 64) - 1;
+    const std::size_t bytes = sizeof(node_span) + (pages + 1) * page_bytes_ - alignof(node_span);
     auto* memory = static_cast<std::byte*>(upstream_->allocate(bytes, alignof(node_span)));
     retained_bytes_ += bytes;
-    ++spans_made_;
-    expected_ = reinterpret_cast<std::uintptr_t>(memory) + bytes + heap_header_bytes;
+    next_bytes_ = std::min(next_bytes_ * 2, usual_bytes);
     std::byte* first = memory + sizeof(node_span);
     first += (0 - reinterpret_cast<std::uintptr_t>(first)) & (page_bytes_ - 1);
-    const auto room = static_cast<std::size_t>(memory + bytes - first);
-    const std::size_t pages = (room + page_bytes_ - least_page_bytes) / page_bytes_;
-    const std::uint64_t all = ~std::uint64_t{0} >> (64 - pages);
-    open(::new (memory) node_span{nullptr, nullptr, first, bytes, all, 0, 0});
+    open(::new (memory) node_span{nullptr, nullptr, first, bytes, (std::uint64_t{1} << pages) - 1, 0, 0});
   }
   void end_span(node_span* span) noexcept {
     close(span);
@@ -173,8 +155,7 @@ class node_spans {
   std::size_t retained_bytes_ = 0;
   std::size_t used_pages_ = 0;
   std::size_t idle_pages_ = 0;
-  std::size_t spans_made_ = 0;
-  std::uintptr_t expected_ = 0 - sizeof(node_span);  // where the next span begins if it lies behind the last
+  std::size_t next_bytes_ = first_bytes;
 };
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
