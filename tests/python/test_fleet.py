@@ -9,10 +9,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import heapwright
 import pytest
+from heapwright import explain
+from heapwright.explain.growing_sites import Growth
 from heapwright.fleet import facts
 from heapwright.fleet.engines import FleetError, open_tables
 from heapwright.fleet.questions import QUESTIONS
+from heapwright.model import Filter
 from written_traces import FREE, MALLOC, Command, MadeTrace
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -188,6 +192,21 @@ def test_the_facts_of_a_recording(tmp_path: Path, command: Command) -> None:
     assert (service["service"], service["version"], service["peak_bytes"]) == ("a/b", "1.10", 1300)
     shown = command("fleet", folder, "--question", "services")
     assert "a/b" in shown.out and shown.code == 0
+
+
+def test_what_shrinks_is_no_growth(tmp_path: Path) -> None:
+    made = MadeTrace()
+    second, blocks = 1_000_000_000, 600
+    for block in range(blocks):
+        made.event(MALLOC, 0x10_0000 + 0x1000 * block, 4000, at=1600 + 16 * block)
+    for block in range(blocks):
+        made.event(FREE, 0x10_0000 + 0x1000 * block, at=second + block * second // 10 // 16 * 16)
+    trace = heapwright.open(made.write(tmp_path / "shrinks.heapwright"))
+    report = explain.Report(trace, trace.facts(Filter()), trace.sites(), Filter(), 10)
+    course = next(row for _, row in Growth(report).rows())
+    assert course.is_sure and course.slope_bytes_per_s < 0
+    rows = facts.rows_of(report)
+    assert rows["process"][0]["growth_bytes_per_s"] == rows["site"][0]["growth_bytes_per_s"] == 0
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from heapwright.explain.advice.answer import proposals
 from heapwright.explain.advice.evidence import Evidence
-from heapwright.explain.growing_sites import Growth
+from heapwright.explain.growing_sites import Growth, Row
 from heapwright.explain.report import Report
 from heapwright.model import extras
 
@@ -63,7 +63,7 @@ def rows_of(report: Report) -> Rows:
                 "allocator_ns": sums.allocator_ns + sums.release_ns if has_times and not is_sampled else None,
                 "peak_bytes": sums.live_at_peak_bytes,
                 "left_bytes": sums.live_at_end_bytes,
-                "growth_bytes_per_s": course.slope_bytes_per_s if course and course.is_sure else 0.0,
+                "growth_bytes_per_s": _growth_of(course),
                 "kind": course.kind if course else "",
             }
         )
@@ -86,6 +86,11 @@ def rows_of(report: Report) -> Rows:
         "growth_bytes_per_s": sum(row["growth_bytes_per_s"] for row in sites),
     }
     return {"process": [process], "site": sites, "saving": _savings(report, key)}
+
+
+def _growth_of(course: Row | None) -> float:
+    """What is freed at the end of a run takes nothing away from what grows elsewhere."""
+    return max(0.0, course.slope_bytes_per_s) if course is not None and course.is_sure else 0.0
 
 
 def _savings(report: Report, key: dict[str, Any]) -> list[dict[str, Any]]:
