@@ -42,12 +42,11 @@ def section(experiment: Experiment, document: Record, path: Path) -> list[str]:
         lines += [f"*Seen here, {part.title}:* {findings.seen(part, part_record)}", ""]
         load = tables.of_load(part, part_record)
         lines += in_markdown(load) if load else []
-        shown = tables.shown_figure(part)
-        noise = units.number(findings.noise_of(part_record, shown), "share")
-        what = "" if len(part_record["cases"]) == 1 else f"{shown.label}; "
-        lines += [f"{what}{part_record['runs']} runs, noise floor up to {noise}:", ""]
-        columns = tables.columns_of(part, part_record)
-        lines += in_markdown(tables.by_allocator(columns, document["allocators"]))
+        for of_all, columns in tables.of_allocators(part, part_record):
+            noise = units.number(findings.noise_of(part_record, of_all or tables.shown_figure(part)), "share")
+            what = f"{of_all.label}; " if of_all else ""
+            lines += [f"{what}{part_record['runs']} runs, noise floor up to {noise}:", ""]
+            lines += in_markdown(tables.by_allocator(columns, document["allocators"]))
     return [*lines, f"*For your program:* {experiment.meaning}", ""]
 
 

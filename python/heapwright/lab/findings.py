@@ -82,7 +82,39 @@ def seen(part: Part, part_record: Mapping[str, Any]) -> str:
     by_name = {case.name: case for case in part.cases}
     records = part_record["cases"]
     shown = records if len(records) <= 3 else [records[0], records[-1]]
-    return "; ".join(_by_allocator(record, by_name[record["name"]], figure) for record in shown) + "."
+    by_allocator = "; ".join(_by_allocator(record, by_name[record["name"]], figure) for record in shown)
+    return " ".join([f"{by_allocator}.", *_compared(part, part_record)])
+
+
+def _compared(part: Part, part_record: Mapping[str, Any]) -> list[str]:
+    """How much longer one case takes than another, and what no case can lose."""
+    said = part.comparison
+    if said is None:
+        return []
+    by_name = {case["name"]: case for case in part_record["cases"]}
+    sentences = []
+    for figure in (figure for figure in part.figures if figure == part.figures[0] or figure.has_own_table):
+        fast = {name: median for name, median, _ in ranked(by_name[said.fast], figure) if median > 0}
+        slow = {name: median for name, median, _ in ranked(by_name[said.slow], figure)}
+        times = {name: slow[name] / fast[name] for name in slow if name in fast}
+        first = by_name[said.fast]["results"][0]["allocator"]
+        if first not in times:
+            continue
+        least_times, most_times = min(times.values()), max(times.values())
+        others = f", {least_times:.3g} to {most_times:.3g} times by allocator" if len(times) > 1 else ""
+        sentences.append(
+            f"{figure.label.capitalize()}: {said.slow} takes {times[first]:.3g} times as long"
+            f" as {said.fast} on {first}{others}."
+        )
+        least = {name: median for name, median, _ in ranked(by_name[said.least], figure)}
+        if figure == part.figures[0] and first in least:
+            whole, rest = (units.number(x, figure.unit) for x in (fast[first], least[first]))
+            most = slow[first] / least[first]
+            sentences.append(
+                f"Of the {whole} of {said.fast} on {first}, {said.least} is {rest}:"
+                f" nothing could gain more than {most:.3g} times."
+            )
+    return sentences
 
 
 def noise_of(part_record: Mapping[str, Any], figure: Figure) -> float:

@@ -19,17 +19,24 @@ BEST = "★"
 Record = Mapping[str, Any]
 
 
-def columns_of(part: Part, part_record: Record) -> list[tuple[str, Record, Figure]]:
-    """What a part's table shows beside the allocators: (heading, case record, figure).
+class Columns(NamedTuple):
+    """What a table shows beside the allocators; figure: the one of all columns, if there is one."""
 
-    One case: all its figures. Several: the first figure that the allocators
-    decide, by case.
+    figure: Figure | None
+    columns: list[tuple[str, Record, Figure]]  # heading, case record, figure
+
+
+def of_allocators(part: Part, part_record: Record) -> list[Columns]:
+    """A part's tables. One case: all its figures.
+
+    Several: by case, the first figure that the allocators decide, and each that has a table of its own.
     """
     cases = part_record["cases"]
     figures = [figure for figure in part.figures if not figure.of_load]
     if len(cases) == 1:
-        return [(figure.label, cases[0], figure) for figure in figures]
-    return [(case["name"], case, figures[0]) for case in cases]
+        return [Columns(None, [(figure.label, cases[0], figure) for figure in figures])]
+    shown = [figures[0], *(figure for figure in figures[1:] if figure.has_own_table)]
+    return [Columns(figure, [(case["name"], case, figure) for case in cases]) for figure in shown]
 
 
 def shown_figure(part: Part) -> Figure:
@@ -66,7 +73,7 @@ class Shown(NamedTuple):
 
 
 def by_allocator(columns: Sequence[tuple[str, Record, Figure]], allocators: Sequence[Record]) -> Shown:
-    """A row for each allocator; columns: as of columns_of."""
+    """A row for each allocator."""
     rows = [
         Row(
             f"{allocator['name']} {allocator['version']}",
@@ -124,11 +131,12 @@ def show(experiments: Sequence[Experiment], document: Record, console: Console) 
             load = of_load(part, part_record)
             if load:
                 console.print(_drawn(part.title, load))
-            columns = columns_of(part, part_record)
-            is_one = len(part_record["cases"]) == 1
-            title = part.title if is_one else f"{part.title}: {shown_figure(part).label}"
-            with_arrows = [(_with_arrow(heading, figure), case, figure) for heading, case, figure in columns]
-            console.print(_drawn(title, by_allocator(with_arrows, document["allocators"])))
+            for of_all, columns in of_allocators(part, part_record):
+                title = f"{part.title}: {of_all.label}" if of_all else part.title
+                with_arrows = [
+                    (_with_arrow(heading, figure), case, figure) for heading, case, figure in columns
+                ]
+                console.print(_drawn(title, by_allocator(with_arrows, document["allocators"])))
             noise = findings.noise_of(part_record, shown_figure(part))
             console.print(Text(findings.seen(part, part_record)))
             meaning = f"{BEST} best, or equal to it within the noise (up to {100 * noise:.2g} %)"

@@ -16,6 +16,7 @@ class Figure:
 
     of_load: the load alone decides it, whichever allocator serves it.
     unit: how it is written.
+    has_own_table: beside the table of the part's first figure.
     """
 
     key: str
@@ -23,6 +24,7 @@ class Figure:
     unit: str
     better: Better = "lower"
     of_load: bool = False
+    has_own_table: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,15 @@ class Plot:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """Cases by name: how many times as long `slow` takes as `fast`, of which `least` cannot go."""
+
+    slow: str
+    fast: str
+    least: str
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """A question with one table: the first figure ranks the allocators.
 
@@ -70,6 +81,7 @@ class Part:
     plots: tuple[Plot, ...] = ()
     folds: bool = False
     least_runs: int = 1
+    comparison: Comparison | None = None
 
 
 @dataclass(frozen=True, slots=True)
