@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Figures that are no times, as one JSON object: what the cache's policies do
-// with the poisoning load, what a pool retains after a spike.
+// with the poisoning load, what a pool retains after a spike. `figures drain`:
+// how long the calls of drain() take behind a background thread.
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <heapwright/buffer_cache.hpp>
 #include <heapwright/deferred_free.hpp>
 #include <heapwright/object_pool.hpp>
+#include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -70,6 +75,27 @@ void print_pools() {
               pool.statistics().retained_bytes, creep, 2 * usual * objects);
 }
 
+// The owner drains with a budget while the background thread frees the same queue: how long
+// its calls take. The lists are tens of milliseconds of work.
+void print_drains() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds budget(2);
+  heapwright::deferred_free queue({.entries = 4096, .has_background_thread = true});
+  std::vector<std::unique_ptr<std::list<int>>> lists;
+  for (int i = 0; i < 2000; ++i) lists.push_back(std::make_unique<std::list<int>>(1000, i));
+  for (auto& list : lists) queue.defer(std::move(list));
+  std::vector<double> calls_ms;
+  do {
+    const auto start = Clock::now();
+    queue.drain(budget);
+    calls_ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  } while (queue.statistics().pending != 0);
+  std::sort(calls_ms.begin(), calls_ms.end());
+  std::printf("{\"budget_ms\": %d, \"calls\": %zu, \"median_ms\": %.3f, \"worst_ms\": %.3f}\n",
+              static_cast<int>(budget.count()), calls_ms.size(), calls_ms[calls_ms.size() / 2],
+              calls_ms.back());
+}
+
 // For callgrind: `figures defer N` enqueues N objects.
 [[gnu::noinline]] void enqueue(heapwright::deferred_free& queue, int count) {
   static int object = 0;
@@ -83,6 +109,10 @@ int main(int count, char** arguments) {
     heapwright::deferred_free queue({.entries = 65536});
     enqueue(queue, std::atoi(arguments[2]));
     std::_Exit(0);  // what is measured is the enqueueing, not the end of the queue
+  }
+  if (count == 2 && std::strcmp(arguments[1], "drain") == 0) {
+    print_drains();
+    return 0;
   }
   std::printf("{\"caches\": [\n");
   print_caches();

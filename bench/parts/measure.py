@@ -47,12 +47,17 @@ programs = {
     "vectors_bulk": ["all"],
     "nodes": ["all"],
     "shared_pool": ["all"],
-    "class_objects": ["all"],
+    "arenas": ["all"],
+    "class_objects": ["all", "all_preloaded"],
     "strings": ["all"],
     "objects": ["std", "heapwright", "pmr", "boost", "llvm", "foonathan"],
     "buffers": ["std", "heapwright"],
     "deferred": ["heapwright", "moodycamel", "urcu"],
 }
+
+# Of a program's name in `programs`: it runs with our heap preloaded.
+preloaded = "_preloaded"
+heap = project / "build/release/lib/libheapwright.so"
 
 # The least each vector needs, for the tables of build time and code size.
 snippet = """
@@ -95,19 +100,22 @@ def build(source: str, library: str, work: Path) -> Path:
 
 def benchmark(program: Path, library: str, seconds: float) -> dict[str, float]:
     command = [str(program), "--benchmark_format=json", f"--benchmark_min_time={seconds}"]
-    if library == "all":
+    if library.endswith(preloaded):
+        command = ["env", f"LD_PRELOAD={heap}", *command]
+    if library.startswith("all"):
         command.append("--benchmark_enable_random_interleaving=true")
     found = json.loads(run_again_if_needed(command))["benchmarks"]
     return {re.sub(r"/(iterations|threads):\d+$", "", b["name"]): 1e9 / b["items_per_second"] for b in found}
 
 
 def take_turns(source: str, work: Path, args: argparse.Namespace) -> list[dict[str, Any]]:
-    built = {library: build(source, library, work) for library in programs[source]}
+    built = {library: build(source, library.removesuffix(preloaded), work) for library in programs[source]}
     results = []
     for repetition in range(args.repetitions):
         for library, program in built.items():
             for name, ns in benchmark(program, library, args.seconds).items():
-                row, _, own = name.rpartition("/") if library == "all" else (name, "", library)
+                row, _, own = name.rpartition("/") if library.startswith("all") else (name, "", library)
+                own += preloaded if library.endswith(preloaded) else ""
                 results.append({"library": own, "name": row, "repetition": repetition, "ns": round(ns, 4)})
     return results
 
@@ -176,9 +184,19 @@ def node_bytes(program: Path) -> dict[str, dict[str, dict[str, float]]]:
     return found
 
 
-def figures(work: Path) -> dict[str, Any]:
+def build_figures(work: Path) -> Path:
     program = work / "figures"
     run(["g++", *flags, str(here / "figures.cpp"), "-o", str(program), "-lpthread"])
+    return program
+
+
+def drains(work: Path, repetitions: int) -> list[dict[str, Any]]:
+    program = build_figures(work)
+    return [json.loads(run([str(program), "drain"])) for _ in range(repetitions)]
+
+
+def figures(work: Path) -> dict[str, Any]:
+    program = build_figures(work)
     result: dict[str, Any] = json.loads(run([str(program)]))
     run(["g++", *flags, *includes["llvm"], str(here / "sizes.cpp"), "-o", str(work / "sizes")])
     result["sizes"] = json.loads(run([str(work / "sizes")]))
@@ -193,11 +211,11 @@ def figures(work: Path) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=project / "bench/results")
-    parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.1, help="of each benchmark in each repetition")
+    parser.add_argument("--repetitions", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=0.05, help="of each benchmark in each repetition")
     parser.add_argument("--work", type=Path, help="keeps the built programs here and uses those it finds")
     parser.add_argument(
-        "--only", nargs="*", metavar="PROGRAM", help="these alone, or figures, compile, instructions"
+        "--only", nargs="*", metavar="PROGRAM", help="these alone, or figures, drain, compile, instructions"
     )
     parser.add_argument("--build-only", action="store_true")
     args = parser.parse_args()
@@ -208,7 +226,7 @@ def main() -> None:
         chosen = [source for source in programs if not args.only or source in args.only]
         for source in chosen:
             for library in programs[source]:
-                build(source, library, work)
+                build(source, library.removesuffix(preloaded), work)
         if args.build_only:
             return
         described, stamp = this_machine(), sources.stamp("parts")
@@ -217,6 +235,8 @@ def main() -> None:
             write(args.output, f"parts-{source}", described, stamp, take_turns(source, work, args))
         if not args.only or "figures" in args.only:
             write(args.output, "parts-figures", described, stamp, figures(work))
+        if not args.only or "drain" in args.only:
+            write(args.output, "parts-drain", described, stamp, drains(work, args.repetitions))
         if not args.only or "compile" in args.only:
             write(args.output, "parts-compile", described, stamp, compile_costs(work, 3))
         if not args.only or "instructions" in args.only:

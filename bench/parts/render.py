@@ -51,29 +51,42 @@ bulk_text = {
 }
 
 
-# Why a row cannot be the best; said where it is not.
-vector_reason = {
+# Why a row is behind the best, whichever that is. A row without a reason is shown as one.
+reasons = {
     "append_61_chars": "where the elements are and how many comes before the first byte",
     "assign_200_chars": "asked where the elements are, and whether there are any to write",
-    "push_1000": "each push asks where the elements are, and `std::allocator` promises `operator new`: LLVM"
-    " grows numbers by `realloc`, which need not move them",
-    "push_7_inline": "`std::vector` has the heap buffer of the round before",
+    "push_1000": "each push asks where the elements are; growth takes new memory and copies",
+    "push_1000_reserved": "each push asks where the elements are",
+    "push_7_inline": "each push asks where the elements are",
     "sum_inline": "each vector is asked where its elements are; others keep an address and are larger",
+    "scope_of_3": "the thread's arena is looked up, and what to come back to is kept",
+    "large_of_another_size": "each is a block of its own, kept by its size to be used again",
+    "one_thread": "the thread's magazine is looked up",
+    "two_threads": "the thread's magazine is looked up",
 }
+unknown_reason = "behind, cause unknown"
+most_behind = 1.05
 
 
-def document_of(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((results / f"parts-{name}.json").read_text(encoding="utf-8"))
-    return found
+def load(name: str) -> Any:
+    return json.loads((results / f"parts-{name}.json").read_text(encoding="utf-8"))["results"]
 
 
-def load(name: str) -> tuple[dict[str, Any], Any]:
-    found = document_of(name)
-    return found["machine"], found["results"]
-
-
-def because(row: str) -> str:
-    return f"; {vector_reason[row]}" if row in vector_reason else ""
+def behind_lines(
+    by_name: dict[str, dict[str, float]], names: dict[str, str], ours: str, beside: tuple[str, ...] = ()
+) -> list[str]:
+    """The rows where ours is not within 1.05 of the best; `beside`: what is no part of that comparison."""
+    lines = []
+    for name, said in names.items():
+        values = {library: ns for library, ns in by_name.get(name, {}).items() if library not in beside}
+        if ours not in values:
+            continue
+        best = min(values, key=lambda library: values[library])
+        times = values[ours] / values[best]
+        if times > most_behind:
+            reason = reasons.get(name, unknown_reason)
+            lines.append(f"- {said}: {times:.2f} × the best ({best.replace('_', ' ')}); {reason}")
+    return ["Where ours is not within 1.05 of the best:", "", *lines, ""] if lines else []
 
 
 def medians(rows: Rows, field: str, group: str = "library") -> dict[str, dict[str, float]]:
@@ -105,23 +118,13 @@ def marked_cells(rows: Rows, name: str, libraries: list[str]) -> list[str]:
 
 def vector_lines(rows: Rows) -> list[str]:
     by_name = medians(rows, "ns")
-    libraries = list(next(iter(by_name.values())))
-    body, losses = [], []
-    for name, values in by_name.items():
-        body.append([vector_text.get(name, name), *marked_cells(rows, name, libraries)])
-        better = [x for x in libraries if x not in ours and values[x] < 0.97 * values["heapwright"]]
-        if better:
-            said = ", ".join(f"{x} ({values['heapwright'] / values[x]:.2f}×)" for x in better)
-            losses.append(f"- {vector_text.get(name, name)}: {said}{because(name)}")
     fill = by_name["fill_mostly_small"]
-    lines = markdown.table(["ns, median", *libraries], body)
-    lines += [
+    return [
+        *library_lines(rows, "ns, median", vector_text),
         f"Filling mostly small vectors: {fill['std'] / fill['heapwright']:.1f} × as fast as `std::vector`.",
         "",
+        *behind_lines(by_name, vector_text, "heapwright", beside=("heapwright_compact",)),
     ]
-    if losses:
-        lines += ["Where another library is faster than `small_vector`, and by how much:", "", *losses, ""]
-    return lines
 
 
 object_text = {
@@ -140,21 +143,23 @@ def library_lines(rows: Rows, head: str, names: dict[str, str]) -> list[str]:
     return markdown.table([head, *libraries], body)
 
 
-# Rows that not every library has; how much slower ours is than the best, if it is.
-def row_lines(rows: Rows, head: str, names: dict[str, str], ours: str = "heapwright") -> list[str]:
+def row_lines(
+    rows: Rows,
+    head: str,
+    names: dict[str, str],
+    ours: str = "heapwright",
+    beside: tuple[str, ...] = (),
+) -> list[str]:
+    """Rows that not every library has; how much slower ours is than the best, if it is."""
     by_name = medians(rows, "ns")
     libraries = list(dict.fromkeys(x for values in by_name.values() for x in values))
-    body, behind = [], []
-    for name, said in names.items():
-        if name not in by_name:  # new since the last measurement
-            continue
-        values = by_name[name]
-        best = min(values.values())
-        body.append([said, *marked_cells(rows, name, libraries)])
-        if ours in values and values[ours] > 1.05 * best:
-            behind.append(f"- {said}: {values[ours] / best:.2f} × the best{because(name)}")
+    body = [
+        [said, *marked_cells(rows, name, libraries)]
+        for name, said in names.items()
+        if name in by_name  # else it is new since the last measurement
+    ]
     lines = markdown.table([head, *(x.replace("_", " ") for x in libraries)], body)
-    return [*lines, *(["Where ours is not within 1.05 of the best:", "", *behind, ""] if behind else [])]
+    return [*lines, *behind_lines(by_name, names, ours, beside)]
 
 
 def instruction_lines(rows: Rows) -> list[str]:
@@ -206,6 +211,29 @@ class_text = {
 }
 
 
+arena_text = {
+    "scope_of_3": "three allocations that end with a scope",
+    "large_of_another_size": "100 blocks of 30,000 bytes after 8,000 of 20,000; per block",
+    "small_cycle": "2,000 bytes taken and given back",
+}
+
+
+def class_lines(rows: Rows) -> list[str]:
+    """Over the global heap that is there, and with our heap preloaded."""
+    preloaded = "_preloaded"
+    plain = [row for row in rows if not row["library"].endswith(preloaded)]
+    lines = row_lines(plain, "ns, median", class_text)
+    linked = [
+        {**row, "library": row["library"].removesuffix(preloaded)}
+        for row in rows
+        if row["library"].endswith(preloaded)
+    ]
+    if linked:
+        lines += ["With heapwright's heap preloaded: `std` is its `operator new`.", ""]
+        lines += row_lines(linked, "ns, median", class_text)
+    return lines
+
+
 def object_lines(rows: Rows) -> list[str]:
     lines = library_lines(rows, "ns per object, median", object_text)
     by_name = medians(rows, "ns")
@@ -214,6 +242,16 @@ def object_lines(rows: Rows) -> list[str]:
         *lines,
         f"An arena is {ratios[0]}, {ratios[1]} and {ratios[2]} × as fast as `new` and `delete`.",
         "",
+    ]
+
+
+def arena_lines() -> list[str]:
+    if not (results / "parts-arenas.json").is_file():  # new since the last measurement
+        return []
+    return [
+        "Small uses; `pmr` is a monotonic resource, in the scope with room on the stack.",
+        "",
+        *row_lines(load("arenas"), "ns, median", arena_text),
     ]
 
 
@@ -272,7 +310,7 @@ def string_lines(lengths: dict[str, dict[str, int]]) -> list[str]:
         "terminating zero: no `small_string` of that size could hold more. `inline 56` takes 64 bytes.",
         "",
         *markdown.table(["text", "strings", "up to 15 bytes, %", "up to 23, %", "up to 55, %"], body),
-        *row_lines(load("strings")[1], "ns per string, median", names, ours=""),
+        *row_lines(load("strings"), "ns per string, median", names, ours=""),
     ]
 
 
@@ -291,6 +329,38 @@ def memory_lines(found: dict[str, dict[str, dict[str, float]]]) -> list[str]:
     ]
 
 
+def drain_lines() -> list[str]:
+    if not (results / "parts-drain.json").is_file():  # new since the last measurement
+        return []
+    rows = load("drain")
+    median = statistics.median(row["median_ms"] for row in rows)
+    worst = max(row["worst_ms"] for row in rows)
+    calls = sum(row["calls"] for row in rows)
+    return [
+        f"`drain({rows[0]['budget_ms']} ms)` behind a background thread that frees the same queue:"
+        f" {median:.2f} ms in the median, at most {worst:.2f} ms in {calls:,} calls.",
+    ]
+
+
+def machine_lines(documents_of: dict[str, dict[str, Any]]) -> list[str]:
+    """One line, or one for each results file where they come from several machines."""
+    said, loads = {}, []
+    for name, found in documents_of.items():
+        machine = found["machine"]
+        said[name] = f"{machine['cores']} cores, {machine['cpu']}; {machine['compiler']}, -O2"
+        loads += [machine["load_before"], machine["load_after"]]
+    load = f"Load average {min(loads)} to {max(loads)} before and after."
+    if len(set(said.values())) == 1:
+        return [f"Machine: {next(iter(said.values()))}. {load}"]
+    return [
+        "The results come from several machines:",
+        "",
+        *(f"- {n}: {x}" for n, x in said.items()),
+        "",
+        load,
+    ]
+
+
 def pool_sections(found: dict[str, Any]) -> list[str]:
     return [
         "## node_pool",
@@ -298,22 +368,23 @@ def pool_sections(found: dict[str, Any]) -> list[str]:
         "`heapwright` is `pooled<C>`, which ends at once; `one by one` frees each node. Abseil's row is",
         "`btree_map`, what to use instead where addresses need not be stable.",
         "",
-        *row_lines(load("nodes")[1], "ns, median", node_text),
+        *row_lines(load("nodes"), "ns, median", node_text, beside=("abseil",)),
         *memory_lines(found["node_bytes"]),
         "## shared_object_pool",
         "",
         "An object with a vector of 16 numbers, taken, filled and given back; `std` makes it each time.",
         "",
-        *row_lines(load("shared_pool")[1], "ns, median", pool_text, "shared_object_pool"),
+        *row_lines(load("shared_pool"), "ns, median", pool_text, "shared_object_pool"),
         "## class_heap",
         "",
-        *row_lines(load("class_objects")[1], "ns, median", class_text),
+        *class_lines(load("class_objects")),
     ]
 
 
 def render() -> str:
-    machine, vectors = load("vectors")
-    found = load("figures")[1]
+    paths = sorted(results.glob("parts-*.json"))
+    documents_of = {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
+    found = load("figures")
     lines = [
         "# How fast the parts are",
         "",
@@ -322,24 +393,23 @@ def render() -> str:
         "Lower is better; bold is the best and what equals it within the noise, where something is worse",
         "beyond it.",
         "",
-        sources.said(json.loads(path.read_text("utf-8")) for path in sorted(results.glob("parts-*.json"))),
+        sources.said(documents_of.values()),
         "",
-        f"Machine: {machine['cores']} cores, {machine['cpu']}; {machine['compiler']}, -O2; load average "
-        f"{machine['load_before']} before, {machine['load_after']} after.",
+        *machine_lines(documents_of),
         "Libraries as in Debian 12: Boost 1.74, Abseil 20220623, LLVM 19, foonathan/memory,",
         "moodycamel::ConcurrentQueue, liburcu (`defer_rcu`).",
         "",
         "## small_vector",
         "",
-        *vector_lines(vectors),
+        *vector_lines(load("vectors")),
         "### In bulk",
         "",
         "All libraries in one program, in random order.",
         "",
-        *row_lines(load("vectors_bulk")[1], "ns, median", bulk_text),
+        *row_lines(load("vectors_bulk"), "ns, median", bulk_text),
         "#### Instructions",
         "",
-        *instruction_lines(load("instructions")[1]),
+        *instruction_lines(load("instructions")),
         "### Size",
         "",
         "Abseil needs room for one element at least.",
@@ -349,22 +419,25 @@ def render() -> str:
         "",
         "One function that pushes, inserts, erases and resizes.",
         "",
-        *compile_lines(load("compile")[1]),
+        *compile_lines(load("compile")),
         *string_lines(found["string_lengths"]),
         "## arena",
         "",
         "100,000 objects of 104 bytes, made and then freed together.",
         "",
-        *object_lines(load("objects")[1]),
+        *object_lines(load("objects")),
+        *arena_lines(),
         *pool_sections(found),
         "## buffer_cache",
         "",
-        *buffer_lines(load("buffers")[1]),
+        *buffer_lines(load("buffers")),
         *figure_lines(found),
         "## deferred_free",
         "",
-        *library_lines(load("deferred")[1], "ns, median", {"enqueue": "put one object on the queue"}),
+        *library_lines(load("deferred"), "ns, median", {"enqueue": "put one object on the queue"}),
         f"`deferred_free` takes {found['defer_instructions']:.1f} instructions for it (callgrind).",
+        "",
+        *drain_lines(),
     ]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Compiled twice: over the global operator new, and with a small heap behind
-// the weak functions (HEAPWRIGHT_TEST_OWN_HEAP).
+// Compiled three times: over the global operator new, with a small heap behind the
+// weak functions (HEAPWRIGHT_TEST_OWN_HEAP), and with heapwright's allocator linked
+// (HEAPWRIGHT_TEST_LINKED_HEAP).
 #include "heapwright/class_heap.hpp"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -42,6 +44,11 @@ void heapwright_heap_free(heapwright_heap* heap, void* block) noexcept {
 }
 void heapwright_heap_destroy(heapwright_heap*) noexcept {}
 }
+#elif defined(HEAPWRIGHT_TEST_LINKED_HEAP)
+#include "heapwright/heap.h"
+namespace {
+constexpr bool has_own_heap = true;
+}
 #else
 namespace {
 constexpr bool has_own_heap = false;
@@ -74,6 +81,23 @@ TEST(ClassHeap, UsesTheHeapThatIsThere) {
   EXPECT_EQ(heap_blocks, before + 1);
 #endif
 }
+
+#if defined(HEAPWRIGHT_TEST_LINKED_HEAP)
+// A slab is 64 KiB at a multiple of its size, and belongs to one heap.
+TEST(ClassHeap, SharesNoSlabWithTheGlobalHeap) {
+  const auto slab_of = [](const void* block) { return reinterpret_cast<std::uintptr_t>(block) >> 16; };
+  std::vector<std::unique_ptr<Order>> orders;
+  std::vector<std::unique_ptr<char[]>> others;
+  std::set<std::uintptr_t> slabs;
+  for (int i = 0; i < 5000; ++i) {
+    slabs.insert(slab_of(orders.emplace_back(std::make_unique<Order>()).get()));
+    others.push_back(std::make_unique<char[]>(sizeof(Order)));
+  }
+  for (const auto& other : others) EXPECT_FALSE(slabs.contains(slab_of(other.get())));
+  orders.clear();
+  EXPECT_EQ(heapwright_heap_is_valid(), 1);
+}
+#endif
 
 TEST(ClassHeap, CountsLivePeakAndTotal) {
   const auto before = Order::heap_statistics();
