@@ -19,16 +19,86 @@
 
 #include "heapwright/detail/buffer_policies.hpp"
 #include "heapwright/detail/check.hpp"
+#include "heapwright/detail/pool_annotation.hpp"
 #include "heapwright/detail/thread_owned.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// A cache for one thread; thread_buffer_cache has one for each thread.
-template <class Policy = learnt_cutoff>
-class buffer_cache {
+namespace detail {
+
+// A buffer_cache that tells nobody.
+template <class Policy>
+class buffer_store {
   static constexpr std::uint16_t our_mark = 0x6877;
   static constexpr std::size_t header_bytes = alignof(std::max_align_t);
   static_assert(sizeof(cached_block) <= header_bytes);
+
+ public:
+  explicit buffer_store(cache_limits limits) : policy_(limits) {
+    HEAPWRIGHT_CHECK(limits.total_bytes != 0 && limits.buffers != 0, "buffer_cache",
+                     "a bound must not be zero");
+  }
+  buffer_store(const buffer_store&) = delete;
+  buffer_store& operator=(const buffer_store&) = delete;
+  ~buffer_store() { clear(); }
+
+  std::byte* allocate(std::size_t bytes) {
+    cached_block* block = policy_.take(bytes, &free_block);
+    if (block == nullptr) [[unlikely]] {
+      block = new_block(bytes);
+    }
+    if (HEAPWRIGHT_CHECKED) block->next = lent();
+    detail::unpoison(data_of(block), bytes);
+    return data_of(block);
+  }
+  void release(std::byte* data) noexcept {
+    cached_block* block = block_of(data);
+    HEAPWRIGHT_CHECK(block->mark == our_mark, "buffer_cache",
+                     "release() of a buffer that is not from a cache");
+    HEAPWRIGHT_CHECK(block->next == lent(), "buffer_cache", "release() of a buffer that is already back");
+    detail::poison(data, block->capacity);
+    policy_.give(block, 0, &free_block);
+  }
+  static std::size_t capacity_of(const std::byte* data) noexcept {
+    return block_of(const_cast<std::byte*>(data))->capacity;
+  }
+
+  void clear() noexcept { policy_.drain(&free_block); }
+  const cache_counters& counters() const noexcept { return policy_.counters(); }
+  const Policy& policy() const noexcept { return policy_; }
+
+ private:
+  // In checked builds the `next` of a block that is in use; no block's address.
+  static cached_block* lent() noexcept {
+    return reinterpret_cast<cached_block*>(static_cast<std::uintptr_t>(our_mark));
+  }
+  static std::byte* data_of(cached_block* block) noexcept {
+    return reinterpret_cast<std::byte*>(block) + header_bytes;
+  }
+  static cached_block* block_of(std::byte* data) noexcept {
+    return reinterpret_cast<cached_block*>(data - header_bytes);
+  }
+  [[gnu::noinline]] cached_block* new_block(std::size_t bytes) {
+    const std::size_t capacity = policy_.capacity_for(bytes);
+    if (std::max(capacity, bytes) > cached_block::most_bytes) detail::throw_bad_alloc();
+    void* memory = ::operator new(header_bytes + capacity);
+    return ::new (memory) cached_block(capacity, our_mark);
+  }
+  static void free_block(cached_block* block) noexcept {
+    block->mark = 0;
+    detail::unpoison(data_of(block), block->capacity);
+    ::operator delete(block);
+  }
+
+  Policy policy_;
+};
+
+}  // namespace detail
+
+// A cache for one thread; thread_buffer_cache has one for each thread.
+template <class Policy = learnt_cutoff>
+class buffer_cache {
+  using store = detail::buffer_store<Policy>;
 
  public:
   // Owns a buffer; gives it back to its cache, which must still live.
@@ -65,68 +135,33 @@ class buffer_cache {
     std::size_t size_ = 0;
   };
 
-  // The bound of the bytes held while nobody uses them is not optional.
-  explicit buffer_cache(cache_limits limits) : policy_(limits) {
-    HEAPWRIGHT_CHECK(limits.total_bytes != 0 && limits.buffers != 0, "buffer_cache",
-                     "a bound must not be zero");
-  }
-  buffer_cache(const buffer_cache&) = delete;
-  buffer_cache& operator=(const buffer_cache&) = delete;
-  ~buffer_cache() { clear(); }
+  // The bound of the bytes held while nobody uses them is not optional. The name
+  // is for a recorder (annotate.h), as long as the program.
+  explicit buffer_cache(cache_limits limits, const char* name = "buffer_cache")
+      : store_(limits), annotation_(this, name) {}
 
   buffer acquire(std::size_t bytes) { return buffer(this, allocate(bytes), bytes); }
 
   // For those who pair the calls themselves. The memory is aligned as new's.
   std::byte* allocate(std::size_t bytes) {
-    cached_block* block = policy_.take(bytes, &free_block);
-    if (block == nullptr) [[unlikely]] {
-      block = new_block(bytes);
-    }
-    if (HEAPWRIGHT_CHECKED) block->next = lent();
-    detail::unpoison(data_of(block), bytes);
-    return data_of(block);
+    std::byte* data = store_.allocate(bytes);
+    annotation_.took(data, bytes);
+    return data;
   }
   void release(std::byte* data) noexcept {
-    cached_block* block = block_of(data);
-    HEAPWRIGHT_CHECK(block->mark == our_mark, "buffer_cache",
-                     "release() of a buffer that is not from a cache");
-    HEAPWRIGHT_CHECK(block->next == lent(), "buffer_cache", "release() of a buffer that is already back");
-    detail::poison(data, block->capacity);
-    policy_.give(block, 0, &free_block);
+    annotation_.gave(data);
+    store_.release(data);
   }
-  static std::size_t capacity_of(const std::byte* data) noexcept {
-    return block_of(const_cast<std::byte*>(data))->capacity;
-  }
+  static std::size_t capacity_of(const std::byte* data) noexcept { return store::capacity_of(data); }
 
   // Frees every cached buffer.
-  void clear() noexcept { policy_.drain(&free_block); }
-  const cache_counters& counters() const noexcept { return policy_.counters(); }
-  const Policy& policy() const noexcept { return policy_; }
+  void clear() noexcept { store_.clear(); }
+  const cache_counters& counters() const noexcept { return store_.counters(); }
+  const Policy& policy() const noexcept { return store_.policy(); }
 
  private:
-  // In checked builds the `next` of a block that is in use; no block's address.
-  static cached_block* lent() noexcept {
-    return reinterpret_cast<cached_block*>(static_cast<std::uintptr_t>(our_mark));
-  }
-  static std::byte* data_of(cached_block* block) noexcept {
-    return reinterpret_cast<std::byte*>(block) + header_bytes;
-  }
-  static cached_block* block_of(std::byte* data) noexcept {
-    return reinterpret_cast<cached_block*>(data - header_bytes);
-  }
-  [[gnu::noinline]] cached_block* new_block(std::size_t bytes) {
-    const std::size_t capacity = policy_.capacity_for(bytes);
-    if (std::max(capacity, bytes) > cached_block::most_bytes) detail::throw_bad_alloc();
-    void* memory = ::operator new(header_bytes + capacity);
-    return ::new (memory) cached_block(capacity, our_mark);
-  }
-  static void free_block(cached_block* block) noexcept {
-    block->mark = 0;
-    detail::unpoison(data_of(block), block->capacity);
-    ::operator delete(block);
-  }
-
-  Policy policy_;
+  store store_;
+  [[no_unique_address]] detail::pool_annotation annotation_;
 };
 
 // One cache per thread: no lock, and a buffer may come back on any thread. A
@@ -134,16 +169,19 @@ class buffer_cache {
 // that are freed at once. Each thread holds up to the limits.
 template <class Tag = void, class Policy = learnt_cutoff>
 class thread_buffer_cache {
-  using cache = buffer_cache<Policy>;
+  using cache = detail::buffer_store<Policy>;
 
  public:
   // Applies to threads that first use the cache afterwards.
   static void set_limits(cache_limits limits) noexcept { limits_ = limits; }
   static std::byte* allocate(std::size_t bytes) {
-    if (cache* own = of_thread()) return own->allocate(bytes);
-    return cache(limits_).allocate(bytes);
+    cache* own = of_thread();
+    std::byte* data = own != nullptr ? own->allocate(bytes) : cache(limits_).allocate(bytes);
+    annotation().took(data, bytes);
+    return data;
   }
   static void release(std::byte* data) noexcept {
+    annotation().gave(data);
     if (cache* own = of_thread()) return own->release(data);
     cache last(limits_);
     last.release(data);
@@ -161,6 +199,10 @@ class thread_buffer_cache {
   static cache* of_thread() {
     owner* own = detail::thread_owned<owner>::get();
     return own != nullptr ? &own->buffers : nullptr;
+  }
+  // Of all threads' caches together: a buffer may come back to another one.
+  static decltype(auto) annotation() noexcept {
+    return detail::lasting_annotation<thread_buffer_cache>(&limits_);
   }
   static inline cache_limits limits_{1024 * 1024, 256};
 };

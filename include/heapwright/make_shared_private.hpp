@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "heapwright/detail/check.hpp"
+#include "heapwright/detail/pool_annotation.hpp"
 #include "heapwright/detail/thread_owned.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
@@ -108,25 +109,37 @@ class control_block_list {
   static state* of_thread() noexcept { return thread_owned<state>::get(); }
 };
 
-template <class T>
+// For what is shared: an Object and its control block are one T.
+template <class Object, class T = Object>
 struct pooling_allocator {
   using value_type = T;
   using list = control_block_list<sizeof(T), alignof(T)>;
+  template <class U>
+  struct rebind {
+    using other = pooling_allocator<Object, U>;
+  };
   pooling_allocator() noexcept = default;
   template <class U>
-  pooling_allocator(const pooling_allocator<U>&) noexcept {}  // NOLINT: converts
+  pooling_allocator(const pooling_allocator<Object, U>&) noexcept {}  // NOLINT: converts
   T* allocate(std::size_t count) {
     if (count != 1) return std::allocator<T>().allocate(count);
-    return static_cast<T*>(list::allocate());
+    void* memory = list::allocate();
+    annotation().took(memory, sizeof(T));
+    return static_cast<T*>(memory);
   }
   void deallocate(T* first, std::size_t count) noexcept {
     if (count != 1) return std::allocator<T>().deallocate(first, count);
+    annotation().gave(first);
     list::deallocate(first);
   }
   template <class U>
-  bool operator==(const pooling_allocator<U>&) const noexcept {
+  bool operator==(const pooling_allocator<Object, U>&) const noexcept {
     return true;
   }
+
+ private:
+  static decltype(auto) annotation() noexcept { return lasting_annotation<Object>(&address); }
+  static inline char address = 0;  // stands for the pool
 };
 
 }  // namespace detail

@@ -13,7 +13,9 @@
 
 #include "heapwright/annotate.h"
 #include "heapwright/arena.hpp"
+#include "heapwright/buffer_cache.hpp"
 #include "heapwright/class_heap.hpp"
+#include "heapwright/make_shared_private.hpp"
 #include "heapwright/node_pool.hpp"
 #include "heapwright/object_pool.hpp"
 #include "heapwright/shared_object_pool.hpp"
@@ -206,6 +208,57 @@ TEST_F(AnnotatedParts, ObjectPoolsTellWhoIsOut) {
   }
   EXPECT_EQ(told_of(anonymous + "::Request"), (Told{1, 0, 0}));
   EXPECT_EQ(told_of("shared"), (Told{1, 0, 0}));
+}
+
+TEST_F(AnnotatedParts, ABufferCacheTellsOfBuffersThatAreLent) {
+  {
+    heapwright::buffer_cache<> cache({.total_bytes = 1 << 20, .buffers = 16}, "buffers");
+    {
+      const auto first = cache.acquire(1000);
+      auto second = cache.acquire(300);
+      EXPECT_EQ(told_of("buffers"), (Told{1, 2, 1300}));
+      second = {};
+      second = cache.acquire(200);
+      EXPECT_EQ(told_of("buffers"), (Told{1, 2, 1200}));
+    }
+    EXPECT_EQ(told_of("buffers"), (Told{1, 0, 0}));
+  }
+  EXPECT_EQ(told_of("buffers").pools, 0U);
+}
+
+TEST_F(AnnotatedParts, ABufferComesBackToTheCacheOfAnotherThread) {
+  using Cache = heapwright::thread_buffer_cache<struct annotated>;
+  std::byte* lent = Cache::allocate(500);
+  const auto told = [] {
+    const std::scoped_lock lock(mutex);
+    for (const auto& [address, pool] : pools) {
+      if (pool.name.find("thread_buffer_cache<") != std::string::npos) return pool.blocks.size();
+    }
+    return std::size_t{99};
+  };
+  EXPECT_EQ(told(), 1U);
+  std::thread([&] { Cache::release(lent); }).join();
+  EXPECT_EQ(told(), 0U);
+  const std::scoped_lock lock(mutex);
+  pools.clear();  // this one lasts
+}
+
+struct Shared {
+  int number = 0;
+};
+TEST_F(AnnotatedParts, SharedObjectsHaveTheirTypesName) {
+  auto first = heapwright::make_shared_pooled<Shared>();
+  auto second = heapwright::make_shared_pooled<Shared>();
+  EXPECT_EQ(told_of(anonymous + "::Shared").blocks, 2U);
+  EXPECT_GE(told_of(anonymous + "::Shared").bytes, 2 * sizeof(Shared));
+  first.reset();
+  first = heapwright::make_shared_pooled<Shared>();
+  EXPECT_EQ(told_of(anonymous + "::Shared").blocks, 2U);
+  std::thread([&] { first.reset(); }).join();
+  second.reset();
+  EXPECT_EQ(told_of(anonymous + "::Shared"), (Told{1, 0, 0}));
+  const std::scoped_lock lock(mutex);
+  pools.clear();  // this one lasts
 }
 
 }  // namespace
