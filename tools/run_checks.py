@@ -39,7 +39,6 @@ def checks() -> dict[str, list[str]]:
         "figures of attach": [python, "bench/attach/render.py", "--check"],
         "figures of count": [python, "bench/count/render.py", "--check"],
         "figures of killed programs": [python, "bench/killed/render.py", "--check"],
-        "figures of recording a process": [python, "bench/record_process/render.py", "--check"],
         "figures of times": [python, "bench/times/render.py", "--check"],
         "figures of the parts": [python, "bench/parts/render.py", "--check"],
         "C++ lint": [python, "tools/check_tidy.py", "--jobs", str(os.cpu_count() or 1)],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables of attaching in docs/live.md from bench/results/attach.json.
+"""Makes the tables of attaching in docs/live.md, and of record --pid in docs/record.md.
 
-They stand between two marks in the document; options as in bench/documents.py.
+They stand between two marks in each; options as in bench/documents.py.
 """
 
 import json
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from heapwright.report import markdown, units
 
@@ -18,8 +19,7 @@ sys.path.append(str(project / "bench"))
 import documents  # noqa: E402
 import sources  # noqa: E402
 
-document_path = project / "docs/live.md"
-results_path = project / "bench/results/attach.json"
+stop_heads = ["attach: median", "p99", "most", "detach: median", "p99", "most"]
 
 
 def spread(values: Sequence[int]) -> list[str]:
@@ -29,19 +29,26 @@ def spread(values: Sequence[int]) -> list[str]:
     return [units.duration(value) for value in (median(ordered), p99, ordered[-1])]
 
 
-def render() -> str:
-    """Both tables."""
-    document = json.loads(results_path.read_text(encoding="utf-8"))
+def calls(found: dict[str, Any]) -> list[str]:
+    """Recorded and lost; nothing where calls are only counted."""
+    return [units.count(sum(found[name])) for name in ("events", "dropped") if name in found]
+
+
+def render(name: str) -> str:
+    """The tables of bench/results/NAME.json."""
+    path = f"bench/results/{name}.json"
+    document = json.loads((project / path).read_text(encoding="utf-8"))
     machine, times = document["machine"], document["pair_ns"]
     virtual = " (virtual)" if machine["is_virtual"] else ""
     rows = [
-        [name, units.count(len(found["attach_ns"])), *spread(found["attach_ns"]), *spread(found["detach_ns"]),
-         "no" if found["exit_code"] == 0 else "yes"]
-        for name, found in document["stops"].items()
+        [process, units.count(len(found["attach_ns"])), *spread(found["attach_ns"]),
+         *spread(found["detach_ns"]), *calls(found), "no" if found["exit_code"] == 0 else "yes"]
+        for process, found in document["stops"].items()
     ]  # fmt: skip
-    pairs = [[name, f"{min(runs):.1f} ns", f"{median(runs):.1f} ns"] for name, runs in times.items()]
+    recorded = ["calls", "dropped"] if name == "record_process" else []
+    pairs = [[state, f"{min(runs):.1f} ns", f"{median(runs):.1f} ns"] for state, runs in times.items()]
     lines = [
-        f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
+        f"<!-- figures: {path} -->",
         "",
         f"Measured on {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, load average "
         f"{machine['load_average']} at the end.",
@@ -50,13 +57,10 @@ def render() -> str:
         "",
         "How long the process stood still, from the first thread's stop to the last one's resumption:",
         "",
-        *markdown.table(
-            ["process", "cycles", "attach: median", "p99", "most", "detach: median", "p99", "most", "harm"],
-            rows,
-        ),
+        *markdown.table(["process", "cycles", *stop_heads, *recorded, "harm"], rows),
         "",
         f"A malloc and a free of one process, processor time, {len(times['before'])} runs each; "
-        "attached and after in turns:",
+        "the last two in turns:",
         "",
         *markdown.table(["", "least", "median"], pairs),
     ]
@@ -65,7 +69,9 @@ def render() -> str:
 
 def main() -> int:
     """The exit code."""
-    return documents.give_results(document_path, render(), "attach")
+    counted = documents.give_results(project / "docs/live.md", render("attach"), "attach")
+    recorded = documents.give_results(project / "docs/record.md", render("record_process"), "record_process")
+    return counted or recorded
 
 
 if __name__ == "__main__":
