@@ -16,8 +16,6 @@ EXTRAS = (
     "clang",
     "prometheus_client",
     "duckdb",
-    "plotly",
-    "jinja2",
     "polars",
     "pyarrow",
     "pandas",
@@ -74,10 +72,6 @@ def test_what_needs_no_extra(
         (
             ("export", "{trace}", "--to", "parquet"),
             "this needs the package duckdb: pip install 'heapwright[sql]'",
-        ),
-        (
-            ("lab", "latency", "--html", "page.html"),
-            "a page needs the package jinja2: pip install 'heapwright[lab]'",
         ),
     ],
 )

@@ -108,7 +108,6 @@ def _replay(name: str, trace: Path | None, site: str, json: bool) -> int:
 
 def _check_page(html: Path | None, json: bool, force: bool) -> None:
     if html is not None:
-        page.check_packages()
         output.check_output(html, force)
         if json and output.is_stdout(html):
             raise InputError("--json and --html - both mean standard output; name a file with --html")

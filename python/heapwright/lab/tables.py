@@ -64,12 +64,22 @@ class Row(NamedTuple):
     cells: list[tuple[str, bool]]
 
 
+def name_of(row: Row) -> str:
+    """With a mark where it is ours; cases may have it in their names."""
+    return f"{row.name} (ours)" if row.is_ours and "(ours)" not in row.name else row.name
+
+
 class Shown(NamedTuple):
     """A table, however it is written."""
 
     first: str
     headings: list[str]
     rows: list[Row]
+
+
+def title_of(allocator: Record) -> str:
+    """Name and version."""
+    return f"{allocator['name']} {allocator['version']}{' (ours)' if allocator['name'] == OURS else ''}"
 
 
 def by_allocator(columns: Sequence[tuple[str, Record, Figure]], allocators: Sequence[Record]) -> Shown:
@@ -103,8 +113,7 @@ def _drawn(title: str, shown: Shown) -> Table:
     for heading in shown.headings:
         table.add_column(heading, justify="right")
     for row in shown.rows:
-        is_own = row.is_ours and "(ours)" not in row.name
-        name = Text(f"{row.name} (ours)" if is_own else row.name, style="bold cyan" if is_own else "")
+        name = Text(name_of(row), style="bold cyan" if name_of(row) != row.name else "")
         cells = [
             Text(f"{BEST} {text}" if is_best else text, style="bold green" if is_best else "")
             for text, is_best in row.cells

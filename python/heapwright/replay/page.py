@@ -9,16 +9,13 @@ from typing import Any
 
 from heapwright.replay import kernel_words, show, site_words
 from heapwright.replay.decision import BETTER, FIGURES, WORSE, best_of
-from heapwright.report import html, units
+from heapwright.report import chart, html, units
 from heapwright.report.columns import Column, Record
 from heapwright.report.markup import Child, Markup, joined, tag
 
 Document = Mapping[str, Any]
 _OWN_STYLE = Path(__file__).parent / "page.css"
-_WIDTH, _HEIGHT = 960, 320
-_LEFT, _BOTTOM, _TOP = 72, 28, 10
 _MOST_LINES = 6  # more are not told apart
-_GRID_STEPS = 4
 
 
 def render(document: Document, shown: show.Shown) -> str:
@@ -88,49 +85,22 @@ def _memory(document: Document) -> list[Markup]:
 
 
 def _picture(times_ns: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]]) -> Markup:
-    most = max(max(values) for _, values in lines) or 1.0
-    begin, span = times_ns[0], (times_ns[-1] - times_ns[0]) or 1.0
-
-    def x(time_ns: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - 8) * (time_ns - begin) / span
-
-    def y(value: float) -> float:
-        return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - value / most)
-
-    grid = []
-    for step in range(_GRID_STEPS + 1):
-        value = most * step / _GRID_STEPS
-        height = f"{y(value):.1f}"
-        grid.append(tag("line", x1=_LEFT, x2=_WIDTH - 8, y1=height, y2=height, class_="grid"))
-        grid.append(tag("text", units.size(value), x=_LEFT - 8, y=height, class_="level"))
-    for time_ns, side in ((begin, "start"), (times_ns[-1], "end")):
-        label = units.duration(time_ns)
-        grid.append(tag("text", label, x=f"{x(time_ns):.1f}", y=_HEIGHT - 6, class_=f"moment {side}"))
-    drawn = [
-        tag(
-            "polyline",
-            tag("title", f"{name}: at most {units.size(max(values))}"),
-            points=" ".join(f"{x(at):.1f},{y(of):.1f}" for at, of in zip(times_ns, values, strict=True)),
-            class_=f"curve curve-{number}",
-        )
-        for number, (name, values) in _numbered(lines)
-    ]
-    legend = [
-        tag("li", tag("i", class_=f"swatch curve-{number}"), f"{name}  {units.size(max(values))}")
-        for number, (name, values) in _numbered(lines)
-    ]
-    box = f"0 0 {_WIDTH} {_HEIGHT}"
-    return joined(
-        tag("svg", *grid, *drawn, viewBox=box, role="img", aria_label="resident memory over time"),
-        tag("ul", *legend, class_="legend"),
+    # The recording is 0, whether it is there or not, so that a candidate keeps its colour.
+    first = 0 if lines[0][0] == "recorded" else 1
+    return chart.curves(
+        [
+            chart.Curve(
+                name,
+                list(zip(times_ns, values, strict=True)),
+                number,
+                f"at most {units.size(max(values))}",
+            )
+            for number, (name, values) in enumerate(lines, first)
+        ],
+        chart.Axis(units.duration),
+        chart.Axis(units.size),
+        "resident memory over time",
     )
-
-
-def _numbered(
-    lines: Sequence[tuple[str, Sequence[float]]],
-) -> list[tuple[int, tuple[str, Sequence[float]]]]:
-    """The recording is 0, whether it is there or not, so that a candidate keeps its colour."""
-    return list(enumerate(lines, 0 if lines[0][0] == "recorded" else 1))
 
 
 def _sites(document: Document, shown: show.Shown) -> list[Markup]:

@@ -13,7 +13,7 @@ from heapwright.report.markup import STYLES, Markup, policy, tag
 
 def page(title: str, own_style: Path, body: Sequence[Markup]) -> str:
     """The whole page as text."""
-    paths = [*(STYLES / name for name in ("colours.css", "text.css", "tables.css")), own_style]
+    paths = [*(STYLES / name for name in ("colours.css", "text.css", "tables.css", "charts.css")), own_style]
     style = "".join(path.read_text(encoding="utf-8") for path in paths)
     head = tag(
         "head",

@@ -8,7 +8,7 @@ import hashlib
 from html import escape
 from pathlib import Path
 
-# What pages look like: colours.css, text.css, tables.css.
+# What pages look like: colours.css, text.css, tables.css, charts.css.
 STYLES = Path(__file__).parent / "styles"
 
 
