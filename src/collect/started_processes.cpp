@@ -155,7 +155,9 @@ void StartedProcesses::set_recorded(std::uint32_t process_id, std::uint64_t star
 
 bool StartedProcesses::has_left_its_image(std::uint32_t process_id) const {
   const auto found = open_.find(process_id);
-  return found != open_.end() && found->second.exec_ticks != 0;
+  if (found != open_.end() && found->second.exec_ticks != 0) return true;
+  const auto past = past_.find(process_id);
+  return past != past_.end() && past->second.left_ticks > past->second.image_ticks;
 }
 
 bool StartedProcesses::look(Control& control, std::uint64_t now_ns) {
@@ -172,6 +174,7 @@ void StartedProcesses::end_gone() {
   for (auto next = open_.begin(); next != open_.end();) {
     const auto current = next++;
     if (!current->second.is_gone) continue;
+    past_[current->first].left_ticks = current->second.exec_ticks;
     end(current->first, current->second, false);
     open_.erase(current);
   }

@@ -39,7 +39,7 @@ class StartedProcesses {
   // up by the next end_gone(): in between, the caller looks for their traces.
   bool look(session::Control& control, std::uint64_t now_ns);
   void end_gone();
-  // Whether the process has gone on to an image that has no trace.
+  // Whether the process has gone on to an image that has no trace; also known after end_gone().
   bool has_left_its_image(std::uint32_t process_id) const;
   // Whether one of them lives that may still get a trace.
   bool any_may_be_recorded(session::Control& control, std::uint64_t now_ns);
@@ -78,10 +78,12 @@ class StartedProcesses {
     bool has_address_limit = false;
     std::string program;  // of the exec
   };
-  // Of every process id, the last image that was recorded, the last exec that failed.
+  // Of every process id, the last image that was recorded, the last exec that
+  // failed, and the last one that led to an image without a trace.
   struct Past {
     std::uint64_t image_ticks = 0;
     std::uint64_t failed_ticks = 0;
+    std::uint64_t left_ticks = 0;
   };
 
   StartNote read(const session::StartEntry& entry, std::uint32_t number, std::uint32_t process_id);

@@ -64,5 +64,29 @@ TEST_F(StartedProcessesClaims, NotYetWrittenSaysNothing) {
   EXPECT_TRUE(listed().empty());
 }
 
+// A process may end between the look at the recordings and the look at the starts.
+TEST(StartedProcesses, AnImageThatWasLeftIsKnownAfterItsProcessIsGone) {
+  const auto control = std::make_unique<session::Control>();
+  const std::uint32_t process = an_ended_process();
+  ProcessIds ids(0);
+  StartedProcesses started(ids, 1, "/recorder");
+  started.set_recorded(process, 10);
+  session::StartEntry& entry = control->starts[0];
+  control->next_start_number.store(1);
+  control->start_note_count.store(1);
+  entry.owner_process_id.store(process);
+  entry.kind.store(session::start_exec);
+  entry.ticks = 20;
+  entry.word.store(std::uint64_t{1} << 32 | process);
+  started.take(*control, 1);
+  EXPECT_TRUE(started.has_left_its_image(process));
+  ASSERT_TRUE(started.look(*control, 1));
+  started.end_gone();
+  EXPECT_EQ(started.unrecorded().size(), 1u);
+  EXPECT_TRUE(started.has_left_its_image(process));
+  started.set_recorded(process, 30);  // of another process with its id
+  EXPECT_FALSE(started.has_left_its_image(process));
+}
+
 }  // namespace
 }  // namespace heapwright::collect
