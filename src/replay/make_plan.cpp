@@ -133,7 +133,7 @@ class Planner {
       writer_.set_recorded(next_mark_, begin_bytes_.bytes);
       writer_.add(main_lane_, control(take_mark, next_mark_++));
     }
-    for (const auto& told : earlier_.settings()) add_in_window(told.lane, told.row);
+    for (const auto& setting : earlier_.settings()) add_in_window(setting.lane, setting.row);
     for (const auto& [lane, row] : earlier_.taken_moves()) {
       if (row.address == 0) continue;
       add_in_window(lane, row);
@@ -208,7 +208,7 @@ class Planner {
     }
   }
 
-  // If the lane has told of an end.
+  // If the lane has an end.
   void end_phase(std::uint32_t lane) {
     if (phase_ends_.has_name(lane)) changes_.end_phase(lane, phase_ends_.take(lane));
   }

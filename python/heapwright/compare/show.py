@@ -231,8 +231,8 @@ def as_markdown(document: Document, top: int) -> str:
     if rows:
         lines += markdown.table([str(column.label) for column in ordered], rows)
     lines += markdown.table([str(column.label) for column in TOTALS], totals)
-    told = (f"advice on A: {line}" for line in advice(document))
-    lines += [f"- {markdown.escaped(line)}" for line in (*told, *sides(document), *below(document, top))]
+    advised = (f"advice on A: {line}" for line in advice(document))
+    lines += [f"- {markdown.escaped(line)}" for line in (*advised, *sides(document), *below(document, top))]
     return "\n".join(lines) + "\n"
 
 

@@ -142,8 +142,8 @@ def _changed(key: str, excess: float, run: Measured, known: Known) -> list[Recor
         if not _is_ambiguous(site, known)
     ]
     least = max(1, _LEAST_SHARE * excess)
-    told = sorted((one for one in rises if one[1] >= least), key=lambda one: -one[1])[:_MOST_SITES]
-    return [_site(site, site.figures[key], rise if is_known else None, known) for site, rise in told]
+    shown = sorted((one for one in rises if one[1] >= least), key=lambda one: -one[1])[:_MOST_SITES]
+    return [_site(site, site.figures[key], rise if is_known else None, known) for site, rise in shown]
 
 
 def known_of(site: SiteCost, known: Known) -> Mapping[str, int] | None:

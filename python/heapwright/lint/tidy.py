@@ -26,7 +26,7 @@ _SAME = {
     "modernize-make-shared": SHARED_FROM_NEW,
     "performance-inefficient-vector-operation": NO_RESERVE,
 }
-_TOLD = re.compile(
+_FINDING = re.compile(
     r"(?P<file>/.+?):(?P<line>\d+):(?P<column>\d+): (?:warning|error): (?P<text>.*) \[(?P<names>[\w.,-]+)\]"
 )
 
@@ -85,36 +85,36 @@ def _asked(command: str, unit: Unit, sources: Sources) -> subprocess.CompletedPr
 
 
 def _findings(said: str, sources: Sources, roots: Sequence[str]) -> Iterator[Finding]:
-    for told in map(_TOLD.fullmatch, said.splitlines()):
-        if told is None:
+    for found in map(_FINDING.fullmatch, said.splitlines()):
+        if found is None:
             continue
-        file = os.path.realpath(told["file"])
-        names = [name for name in told["names"].split(",") if name in _BY_NAME]
+        file = os.path.realpath(found["file"])
+        names = [name for name in found["names"].split(",") if name in _BY_NAME]
         if not names or not any(Path(file).is_relative_to(root) for root in roots):
             continue
         kind = _BY_NAME[names[0]]
         yield Finding(
             kind.name,
             sources.shown(file),
-            int(told["line"]),
-            int(told["column"]),
+            int(found["line"]),
+            int(found["column"]),
             "",
             "",
             remedy=Remedy(kind.fix, when_not=kind.when_not),
-            message=told["text"],
+            message=found["text"],
         )
 
 
 def merged(own: Sequence[Finding], stock: Sequence[Finding]) -> list[Finding]:
     """Both, each of the stock after what is known of its line, the rest last; without what ours say too."""
-    told = {
+    reported = {
         (one.kind, one.file, line)
         for one in own
         for line in range(one.line, max(one.line, one.last_line) + 1)
     }
     by_line: dict[tuple[str, int], list[Finding]] = {}
     for one in stock:
-        if (_SAME.get(one.kind, ""), one.file, one.line) not in told:
+        if (_SAME.get(one.kind, ""), one.file, one.line) not in reported:
             by_line.setdefault((one.file, one.line), []).append(one)
     found: list[Finding] = []
     for one in own:

@@ -46,8 +46,8 @@ class AttachedRun:
         assert self._attacher.stdout is not None
         assert self._attacher.stderr is not None
         if line := self._attacher.stdout.readline():
-            told: dict[str, Any] = json.loads(line)
-            return told
+            answer: dict[str, Any] = json.loads(line)
+            return answer
         errors = self._attacher.stderr.read().strip().removeprefix(_MARK)
         raise AttachError(
             errors or "heapwright-attach was killed; the same command again puts right what it left behind"

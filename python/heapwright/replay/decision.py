@@ -123,12 +123,12 @@ class Table:
         shift = self._shift(figure)
         verdict = record["verdict"]
         if verdict != UNKNOWN and reference is not None:
-            told = {
+            verdicts = {
                 self._side(figure, value - reference.median, reference, error)
                 for value in medians
                 if value is not None
             }
-            verdict = verdict if told <= {verdict} else UNKNOWN
+            verdict = verdict if verdicts <= {verdict} else UNKNOWN
         at_once, never = (None if value is None else max(value + shift, 0.0) for value in medians)
         return {**record, "verdict": verdict, "at_once": at_once, "never": never}
 

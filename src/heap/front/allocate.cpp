@@ -38,7 +38,7 @@ void* allocate_late(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void* allocate_first(std::size_t bytes) noexcept {
-  ThreadCache* cache = attach();
+  ThreadCache* cache = cache_of_thread();
   return cache == nullptr ? allocate_late(bytes, 16) : take_block(cache, class_of(bytes));
 }
 
@@ -50,7 +50,7 @@ void* allocate_slowly(std::size_t bytes) noexcept {
   void* block = nullptr;
   give_back_if_due();
   // A thread has a cache only in a process that is initialized and not hardened.
-  if (bytes <= slab_limit_bytes && cache != &unattached && cache != &detached) {
+  if (bytes <= slab_limit_bytes && cache != &no_cache_yet && cache != &cache_given_up) {
     block = take_block(cache, class_of(bytes));
     return block != nullptr ? block : no_memory();
   }
@@ -87,7 +87,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   void* block = nullptr;
   if (needed == 0) {
     block = allocate_large(bytes, alignment, nullptr).memory;
-  } else if (ThreadCache* cache = attach()) {
+  } else if (ThreadCache* cache = cache_of_thread()) {
     block = take_block(cache, class_of(needed));
   } else {
     block = allocate_late(bytes, alignment);

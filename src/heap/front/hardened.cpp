@@ -156,7 +156,7 @@ void release_found(const Found& block) noexcept {
   mark_freed(block);
   heapwright_heap* heap = private_heap_of(block.line);
   if (heap != nullptr) return quarantine_in(heap, block.line, block.begin);
-  put_in_quarantine(attach(), block.line, block.begin);
+  put_in_quarantine(cache_of_thread(), block.line, block.begin);
 }
 
 [[noreturn, gnu::cold]] void stop_for_write(char* begin, const SealedRecord& record) noexcept {
@@ -231,7 +231,7 @@ void* allocate_listed(std::size_t bytes, std::size_t alignment) noexcept {
 void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept {
   if (void* block = allocate_listed(bytes, alignment)) return block;
   if (is_too_big(bytes)) return no_memory();
-  ThreadCache* cache = attach();
+  ThreadCache* cache = cache_of_thread();
   if (cache == nullptr) return hardened_allocate_in(late_heap(), bytes, alignment);
   if (bytes == 0 && alignment <= 16) {
     if (void* empty = take_empty(cache)) return empty;

@@ -16,10 +16,10 @@
 
 namespace heapwright::heap {
 
-constinit ThreadCache unattached{};
-constinit ThreadCache detached{};
-__thread ThreadCache* current_cache __attribute__((tls_model("initial-exec"))) = &unattached;
-__thread ThreadCache* checked_cache __attribute__((tls_model("initial-exec"))) = &unattached;
+constinit ThreadCache no_cache_yet{};
+constinit ThreadCache cache_given_up{};
+__thread ThreadCache* current_cache __attribute__((tls_model("initial-exec"))) = &no_cache_yet;
+__thread ThreadCache* checked_cache __attribute__((tls_model("initial-exec"))) = &no_cache_yet;
 
 static_assert(sizeof(ThreadCache) <= unit_bytes);
 // Two of the smallest pages for all that calls for up to 1 KiB use.
@@ -63,7 +63,7 @@ void on_thread_exit(void* value) {
     pthread_setspecific(caches.key, cache);
     return;
   }
-  own = &detached;
+  own = &cache_given_up;
   cache->idle_stamp = current_tick();
   cache->is_tidy = false;
   note_waiting_memory();
@@ -92,9 +92,9 @@ ThreadCache* make_cache() noexcept {
   return cache;
 }
 
-ThreadCache* attach() noexcept {
+ThreadCache* cache_of_thread() noexcept {
   ThreadCache*& own = own_cache();
-  if (own != &unattached) return own == &detached ? nullptr : own;
+  if (own != &no_cache_yet) return own == &cache_given_up ? nullptr : own;
   ThreadCache* cache = take_idle();
   if (cache == nullptr) {
     if (counters_page->heap.threads.load(std::memory_order_relaxed) != 0) end_start();

@@ -10,9 +10,9 @@
 namespace heapwright::heap {
 
 // A thread that has not allocated yet: nothing is ready, nothing is owned.
-extern ThreadCache unattached;
+extern ThreadCache no_cache_yet;
 // A thread whose exit handlers have run.
-extern ThreadCache detached;
+extern ThreadCache cache_given_up;
 
 // With the next one 16 bytes of static TLS, all that the library takes.
 extern __thread ThreadCache* current_cache __attribute__((tls_model("initial-exec")));
@@ -21,8 +21,8 @@ extern __thread ThreadCache* current_cache __attribute__((tls_model("initial-exe
 extern __thread ThreadCache* checked_cache __attribute__((tls_model("initial-exec")));
 
 // The thread's cache; where it has none it gets one, in a process that is
-// initialized. For `detached` threads and when there is no memory: null.
-ThreadCache* attach() noexcept;
+// initialized. For threads whose exit handlers have run and when there is no memory: null.
+ThreadCache* cache_of_thread() noexcept;
 
 // A zeroed cache that no thread has. Null: no memory.
 ThreadCache* make_cache() noexcept;

@@ -49,7 +49,7 @@ Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
   return pop(list, chain.first);
 }
 
-Block* take_made(ThreadCache* cache, UnitLine* slab) noexcept {
+Block* take_fresh(ThreadCache* cache, UnitLine* slab) noexcept {
   const Chain chain = make_blocks(cache, slab);
   // A block that is alone may begin an untouched page, and has no link.
   if (chain.count > 1) relist(slab, {chain.first->next(), chain.count - 1});
@@ -58,7 +58,7 @@ Block* take_made(ThreadCache* cache, UnitLine* slab) noexcept {
 }
 
 // The slab is the first of its queue and has a block.
-Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
+Block* take_first(ThreadCache* cache, UnitLine* slab) noexcept {
   BlockList* list = ready_list(cache, slab);
   Block* block = list->free_list;
   clear_flag(slab, is_candidate);
@@ -74,7 +74,7 @@ Block* take_from(ThreadCache* cache, UnitLine* slab) noexcept {
     if (list == slab && slab->rest > 0) return block;
   } else {
     check_nothing_listed(slab);
-    block = remote_of(slab).has_blocks() ? take_freed_by_others(cache, slab) : take_made(cache, slab);
+    block = remote_of(slab).has_blocks() ? take_freed_by_others(cache, slab) : take_fresh(cache, slab);
   }
   schedule_event(slab, detached_count(cache, slab));
   return block;
@@ -203,7 +203,7 @@ Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size
     }
   }
   if (slab == nullptr) return nullptr;
-  Block* block = take_from(cache, slab);
+  Block* block = take_first(cache, slab);
   make_current(cache, slab, ready_list(cache, slab), size_class);
   return block;
 }

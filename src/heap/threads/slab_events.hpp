@@ -25,11 +25,11 @@ inline void free_listed(ThreadCache* cache, UnitLine* slab, void* block) noexcep
   }
 }
 
-// A slab that others told about, and that now nobody else looks at; null: none.
+// A slab that others sent a notice of, and that nobody else works on now; null: none.
 // Under the cache's lists.
 UnitLine* take_notice(ThreadCache* cache) noexcept;
 
-// Looks at up to `most` slabs that others told about. False: there are no more.
+// Looks at up to `most` slabs that others sent notices of. False: there are no more.
 bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept;
 
 // The first slab of a queue has nothing left. It may be back in the queue at

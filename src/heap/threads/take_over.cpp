@@ -47,9 +47,9 @@ void take_out(ThreadCache* cache, UnitLine* slab) noexcept {
 }
 
 bool is_due(const ThreadCache* cache, std::uint16_t now, std::uint16_t least_age) noexcept {
-  const std::uint32_t told = cache->has_returned.load(std::memory_order_relaxed);
-  if (told == 0) return cache->is_looked_through;
-  return static_cast<std::uint16_t>(now - (told - 1)) >= least_age;
+  const std::uint32_t noticed = cache->has_returned.load(std::memory_order_relaxed);
+  if (noticed == 0) return cache->is_looked_through;
+  return static_cast<std::uint16_t>(now - (noticed - 1)) >= least_age;
 }
 
 // None: there was no notice, or somebody else looks at them.
