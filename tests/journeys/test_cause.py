@@ -222,3 +222,20 @@ def test_a_time_between_two_scans_is_interpolated(record: Record) -> None:
         (after,) = (of for of in moments if of["is_after_asked"])
         sizes = sorted((before["resident_bytes"], after["resident_bytes"]))
         assert sizes[0] <= answer["resident_bytes"] <= sizes[1]
+
+
+def test_what_a_replay_measured_of_a_setting_stands_beside_it(record: Record, tmp_path: Path) -> None:
+    path = record("keeps_memory", "arenas").trace().path
+    remedy_before = remedy(cause_in(path), "MALLOC_ARENA_MAX")
+    assert remedy_before["replayed"] == []
+    setting = ["--set", remedy_before["replay_set"]]
+    line = [command, "replay", path, *setting, "--on", "glibc", "--runs", "3", "--idle", "0", "--json"]
+    replay = subprocess.run(list(map(str, line)), capture_output=True, check=True, timeout=300)
+    (tmp_path / "replay.json").write_bytes(replay.stdout)
+    found = remedy(cause_in(path, "--replayed", str(tmp_path / "replay.json")), "MALLOC_ARENA_MAX")
+    candidates = json.loads(replay.stdout)["candidates"]
+    (tried,) = [one for one in candidates if one["variables"] == {"MALLOC_ARENA_MAX": "1"}]
+    by_figure = {one["figure"]: one for one in found["replayed"]}
+    for label, key in (("peak", "peak_bytes"), ("end", "end_bytes")):
+        assert by_figure[label]["difference"] == tried["figures"][key]["difference"]
+        assert by_figure[label]["verdict"] == tried["figures"][key]["verdict"]

@@ -107,6 +107,15 @@ def test_nginx_in_the_background(folder: Path) -> None:
     assert len(processes) == 3, "a master and two workers"
     check_all_are_there(processes, told)
     assert len(told) == 4, "and the process that was started"
+    verdicts = set()
+    for path in (folder / "traces").glob("*.heapwright"):
+        explain = [command, "explain", path, "--json"]
+        done = subprocess.run(explain, capture_output=True, check=True, timeout=120)
+        answers = json.loads(done.stdout)["questions"]
+        assert answers["advice"]["advice"] == [], "a quiet nginx has nothing worth fixing"
+        cause = answers["cause"]
+        verdicts.add((cause["verdict"], cause["unknown_because"].partition(",")[0]))
+    assert verdicts == {("nothing", ""), ("unknown", "blocks from before the fork")}
 
 
 @pytest.mark.skipif(shutil.which("memcached") is None, reason="memcached is not installed")

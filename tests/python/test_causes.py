@@ -17,11 +17,13 @@ from heapwright.explain.arenas import arenas_at_most
 from heapwright.explain.cause_kinds import NAMES, Kinds, kinds_at
 from heapwright.explain.remedies import remedies
 from heapwright.explain.remedy import Case, Remedy
+from heapwright.explain.replayed import ReplayedFigure
 from heapwright.explain.separation import Separation, kept
 from heapwright.explain.telling_scan import most_free
 from heapwright.model.facts import ByThread, HeapPart, Residency, ThresholdRaise
 from heapwright.model.sites import Site
 from heapwright.model.symbols import Location
+from heapwright.report.columns import record
 
 MEBIBYTE = 1 << 20
 ARENA = 0x7F0004000000
@@ -100,10 +102,29 @@ def test_a_small_threshold_is_set_already(value: str) -> None:
 
 def test_another_value_of_a_setting_is_not_the_one_that_is_advised() -> None:
     found = remedy(case({"MALLOC_ARENA_MAX": "64"}, *two_arenas(), peak=10, arenas=FREE), "arenas")
-    assert (found.helps, found.bytes) == ("yes", 2 * FREE)
+    assert (found.helps, found.least_bytes, found.bytes) == ("yes", 2 * FREE - 10, 2 * FREE)
     assert "now MALLOC_ARENA_MAX=64; 2 further arenas" in found.why
     found = remedy(case({"arena_max": "1"}, *two_arenas(), arenas=FREE), "arenas")
     assert found.helps == "set already" and found.why.startswith("glibc.malloc.arena_max=1; ")
+
+
+def test_what_is_known_at_least_is_said_and_how_to_measure_it() -> None:
+    of = case({}, *two_arenas(), peak=30 * MEBIBYTE, arenas=FREE)
+    rows = [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of)]
+    answer = {"cause": "arenas", "remedies": rows}
+    assert cause_words._best(answer) == "10.0 MiB to 40.0 MiB less by MALLOC_ARENA_MAX=1"
+    assert "heapwright replay FILE --set glibc.arena_max=1 measures it" in in_words(rows, "MALLOC_ARENA_MAX")
+    assert "--set" not in in_words(rows, "MALLOC_TRIM"), "it would be no help"
+    measured = ReplayedFigure("peak", "bytes", -30.0 * MEBIBYTE, -0.75, "better", "glibc")
+    rows = [record(cause.REMEDY_COLUMNS, one._replace(replayed=(measured,)), {}) for one in remedies(of)]
+    said = in_words(rows, "MALLOC_ARENA_MAX")
+    assert said.endswith("; measured by replay on glibc: peak −75 % (−30.0 MiB)")
+
+
+def in_words(rows: list[dict[str, Any]], what: str) -> str:
+    pairs = cause_words.remedies_in_words({"remedies": rows})
+    assert pairs is not None
+    return next(text.plain for _, text in pairs.rows if what in text.plain)
 
 
 FREE = 20 * MEBIBYTE

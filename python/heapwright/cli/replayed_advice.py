@@ -47,7 +47,7 @@ def advised(trace: Trace, replayed: Path | None) -> list[Advised]:
 
 
 def read_replayed(file: Path | None, trace: Trace) -> dict[str, list[ReplayedFigure]]:
-    """What a document of replay --json says of each change, on the allocator that was recorded."""
+    """What a document of replay --json says: of each change on the recorded allocator, and of settings."""
     if file is None:
         return {}
     try:
@@ -69,9 +69,10 @@ def read_replayed(file: Path | None, trace: Trace) -> dict[str, list[ReplayedFig
     labels = {figure.key: figure for figure in FIGURES if figure.is_shown}
     found: dict[str, list[ReplayedFigure]] = {}
     for candidate in document.candidates.values():
-        if not candidate.change or candidate.change in found:  # the first one is on the recorded allocator
+        tried = candidate.change or " ".join(candidate.variables)
+        if not tried or tried in found:  # the first one is on the recorded allocator
             continue
-        found[candidate.change] = [
+        found[tried] = [
             ReplayedFigure(
                 labels[key].label,
                 labels[key].unit,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
-from heapwright.explain import residency, tables
+from heapwright.explain import replayed, residency, tables
 from heapwright.explain.advice import private_heap
 from heapwright.explain.cause_evidence import evidence_of
 from heapwright.explain.cause_kinds import NAMES, OTHERS, Kinds, kinds_at, raises_in_force
@@ -32,7 +32,7 @@ from heapwright.explain.tables import sites
 from heapwright.model.facts import HeapPart, PartHolder, ThresholdRaise
 from heapwright.model.sites import Site
 from heapwright.report import widgets
-from heapwright.report.columns import TEXT, WORD, Choice, Column, Table
+from heapwright.report.columns import TEXT, WORD, Choice, Column, Many, Table
 
 # Memory beside the heap, more than half of all, is worth naming from here on.
 _WORTH_OTHERS_BYTES = 32 << 20
@@ -168,7 +168,8 @@ def _remedies(source: _Source) -> list[Remedy]:
     if source.kinds is None or source.verdict != "fragmented":
         return []
     peak = source.report.facts.peak.live_usable_bytes
-    return remedies(Case(source.kinds, raises_in_force(source.report), source.sites, peak))
+    found = remedies(Case(source.kinds, raises_in_force(source.report), source.sites, peak))
+    return [one._replace(replayed=source.report.replayed.get(one.what, ())) for one in found]
 
 
 def _thread_caches(source: _Source, _: Answer) -> int:
@@ -197,12 +198,20 @@ _KIND_COLUMNS = (
     Column("evidence", "text"),
     Column("", TEXT, "what is resident", text=lambda row, _: row["name"]),
 )
-_REMEDY_COLUMNS = (
-    Column("bytes", "bytes"),
+REMEDY_COLUMNS = (
+    Column("bytes", "bytes", about="Given back at most; null: not known."),
+    Column("least_bytes", "bytes", about="Given back at least; 0: not known."),
     Column("helps", Choice(HELPS)),
     Column("kind", Choice(KINDS)),
     Column("what", "text"),
     Column("why", "text"),
+    Column("replay_set", "text", about="For --set of a replay that tries it; empty: none does."),
+    Column(
+        "replayed",
+        Many(replayed.COLUMNS),
+        value=lambda remedy, _: replayed.records(remedy.replayed),
+        about="What a replay measured of it, where one was given (--replayed).",
+    ),
 )
 
 
@@ -257,7 +266,7 @@ QUESTION = Question(
     ),
     (
         Table("kinds", _KIND_COLUMNS, _kinds, about="All that is resident, by what keeps it there."),
-        Table("remedies", _REMEDY_COLUMNS, _remedies, about="What would help here and what would not."),
+        Table("remedies", REMEDY_COLUMNS, _remedies, about="What would help here and what would not."),
         sites(
             Column("pinned_bytes", "bytes", "pinned"),
             Column("held_bytes", "bytes", "held"),

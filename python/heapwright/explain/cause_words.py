@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from heapwright.explain import replayed
 from heapwright.explain.cause_kinds import FREE, LIVE, NAMES, OF_GLIBC, OTHERS
 from heapwright.explain.remedy import TOGETHER
 from heapwright.explain.report import Answer, Finding, share
@@ -86,7 +87,13 @@ def _best(answer: Answer) -> str:
         if answer["cause"] in ("top", "scattered"):
             _, together, setting = str(best["what"]).partition(f", {TOGETHER} ")
             how = f"if these had a heap of their own{together}{setting}"
-    return f"at most {units.size(best['bytes'])} less {how}"
+    return f"{'' if best['least_bytes'] else 'at most '}{_gain(best)} less {how}"
+
+
+def _gain(remedy: Answer) -> str:
+    """The bounds of what it gives back."""
+    most = units.size(remedy["bytes"])
+    return f"{units.size(remedy['least_bytes'])} to {most}" if remedy["least_bytes"] else most
 
 
 def evidence_in_words(answer: Answer) -> widgets.Pairs | None:
@@ -121,9 +128,17 @@ def remedies_in_words(answer: Answer) -> widgets.Pairs | None:
     rows: list[tuple[str, widgets.Text]] = []
     for one in answer["remedies"]:
         words = {"no": "no help", "partly": "helps in part", "yes": "helps"}.get(one["helps"], one["helps"])
-        size = "" if one["bytes"] is None else f", {units.size(one['bytes'])}"
-        rows.append((f"{words}{size}", widgets.Text(f"{one['what']}: {one['why']}")))
+        size = "" if one["bytes"] is None else f", {_gain(one)}"
+        rows.append((f"{words}{size}", widgets.Text(f"{one['what']}: {one['why']}{_tried(one)}")))
     return widgets.Pairs(rows, style="bold") if rows else None
+
+
+def _tried(remedy: Answer) -> str:
+    """What a replay measured, or how to have it measured."""
+    if remedy["replayed"]:
+        return f"; {replayed.in_words(remedy['replayed'])}"
+    is_open = remedy["replay_set"] and remedy["helps"] in ("yes", "partly", "unknown")
+    return f"; heapwright replay FILE --set {remedy['replay_set']} measures it" if is_open else ""
 
 
 def findings(answer: Answer) -> list[Finding]:

@@ -60,8 +60,9 @@ def _arenas(case: Case) -> Remedy:
             f"{units.size(case.peak_bytes)} were live at once, so one heap would grow as large, and blocks "
             "that stay would hold its pages as well"
         )
-        return Remedy("arenas", what, at_most, "unknown", _now(case, ARENA_MAX) + why)
-    return judged(
+        unknown = Remedy("arenas", what, at_most, "unknown", _now(case, ARENA_MAX) + why)
+        return unknown._replace(replay_set=ARENA_MAX.replayed(1))
+    found = judged(
         case,
         "arenas",
         what,
@@ -69,6 +70,7 @@ def _arenas(case: Case) -> Remedy:
         f"{_now(case, ARENA_MAX)}{heaps} keep this apart; {ARENA_MAX.price}",
         f"{units.size(in_main)} of the free pages are in the main heap, {heaps} beside it",
     )
+    return found._replace(least_bytes=gain if found.bytes != gain else 0, replay_set=ARENA_MAX.replayed(1))
 
 
 def _threshold(case: Case) -> Remedy:
@@ -91,7 +93,7 @@ def _threshold(case: Case) -> Remedy:
         f"{units.size(gain)} lie where blocks of 128 KiB or more lay"
         if case.raises
         else "no free raised the size from which blocks are mapped apart",
-    )
+    )._replace(replay_set=MMAP_THRESHOLD.replayed(FIRST_MMAP_THRESHOLD))
 
 
 def _end(case: Case) -> list[Remedy]:
@@ -104,7 +106,9 @@ def _end(case: Case) -> list[Remedy]:
     if case.sites and is_kept_at_end(case.sites[0][1]):
         return []  # it is a part of what helps: together with a heap of its own for the site
     how = "it keeps the free end of the main heap" if kind == "unset" else "the main heap keeps its free end"
-    return [judged(case, kind, what, gain, f"{how}: {above}", f"{above}: it is not the end that is free")]
+    found = judged(case, kind, what, gain, f"{how}: {above}", f"{above}: it is not the end that is free")
+    tried = TRIM_THRESHOLD.replayed(FIRST_TRIM_THRESHOLD) if kind == "end" else ""
+    return [found._replace(replay_set=tried)]
 
 
 def given_back_at_end(settings: Mapping[str, str]) -> tuple[str, str]:

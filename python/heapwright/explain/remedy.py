@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from heapwright.explain.cause_kinds import Kinds
+from heapwright.explain.replayed import ReplayedFigure
 from heapwright.explain.separation import Separation
 from heapwright.model.facts import ThresholdRaise
 from heapwright.model.sites import Site
@@ -36,13 +37,19 @@ KINDS = (
 
 
 class Remedy(NamedTuple):
-    """bytes: what it gives back at most, at the scan; None: not known."""
+    """bytes: given back at most, at the scan; None: not known. least_bytes: at least; 0: not known.
+
+    replay_set: --set of a replay that tries it; "": none does.
+    """
 
     kind: str
     what: str
     bytes: int | None
     helps: str
     why: str
+    least_bytes: int = 0
+    replay_set: str = ""
+    replayed: Sequence[ReplayedFigure] = ()
 
 
 class Case(NamedTuple):

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from heapwright.report import units
 from heapwright.report.columns import Choice, Column, Record, record
 
 
@@ -36,3 +37,22 @@ COLUMNS = (
 def records(figures: Iterable[ReplayedFigure]) -> list[Record]:
     """As plain data."""
     return [record(COLUMNS, figure, {}) for figure in figures]
+
+
+def in_words(figures: Sequence[Record]) -> str:
+    """Of plain data; empty without one.
+
+    >>> in_words(records([ReplayedFigure("peak", "bytes", -4096, -0.5, "better", "glibc")]))
+    'measured by replay on glibc: peak −50 % (−4.00 KiB)'
+    """
+    return (
+        f"measured by replay on {figures[0]['on']}: {', '.join(map(_in_words, figures))}" if figures else ""
+    )
+
+
+def _in_words(figure: Record) -> str:
+    if figure["verdict"] == "same":
+        return f"{figure['figure']} as before"
+    share = units.signed_percent(figure["relative_difference"])
+    text = f"{figure['figure']} {share} ({units.signed(figure['difference'], figure['unit'])})"
+    return text if figure["verdict"] != "unknown" else f"{text}, in too few runs to be sure"

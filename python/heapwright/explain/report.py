@@ -28,7 +28,9 @@ class Report(NamedTuple):
     suppressions: tuple[str, ...] = ()  # of LeakSanitizer's kind
     limit_bytes: int = 0  # of the process's memory; 0 = none given
     at_ns: int = NO_LIMIT  # the moment asked for; NO_LIMIT = none
-    replayed: Mapping[str, Sequence[ReplayedFigure]] = {}  # by what --change of the replay was
+    replayed: Mapping[
+        str, Sequence[ReplayedFigure]
+    ] = {}  # by what was replayed: --change, or a setting as NAME=VALUE
 
     @property
     def thread_time_ns(self) -> int:

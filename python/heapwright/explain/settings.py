@@ -28,6 +28,14 @@ class Setting(NamedTuple):
         name = self.variable or f"GLIBC_TUNABLES=glibc.malloc.{self.tunable}"
         return f"{name}={value}"
 
+    def replayed(self, value: int) -> str:
+        """For --set of heapwright replay.
+
+        >>> ARENA_MAX.replayed(1)
+        'glibc.arena_max=1'
+        """
+        return f"glibc.{self.tunable}={value}"
+
     def value_in(self, settings: Mapping[str, str]) -> str:
         """Of an allocator's settings; "" = not set."""
         return settings.get(self.variable, "") or settings.get(self.tunable, "")

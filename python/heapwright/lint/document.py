@@ -186,7 +186,7 @@ DOCUMENT = (
         "hidden",
         (Column("nolint"), Column("baseline"), Column("unchanged")),
         value=lambda linted, _: dict(linted.hidden),
-        about="Findings that are not told.",
+        about="Findings that are not shown.",
     ),
     Column("notes", Many("text"), value=lambda linted, _: list(linted.notes)),
 )

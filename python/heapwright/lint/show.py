@@ -194,7 +194,7 @@ def foot(document: Document, top: int) -> list[str]:
         if (number := document["hidden"][key])
     ]
     if hidden:
-        lines.append(f"not told: {', '.join(hidden)}")
+        lines.append(f"not shown: {', '.join(hidden)}")
     return [*lines, *(f"note: {note}" for note in document["notes"])]
 
 

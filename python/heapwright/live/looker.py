@@ -46,7 +46,7 @@ class Looker:
             "problems": found.problems
             + [f"process {one}: its counters run backwards, so no rates" for one in backwards]
             + [
-                f"process {one}: its heap's sums are half written, so not told"
+                f"process {one}: its heap's sums are half written, so not shown"
                 for one in rates.unsettled(now)
             ],
         }

@@ -33,7 +33,7 @@ LATELY = (Column("calls", FUNCTION_CALLS), Column("sizes", Many(SIZE)))
 DOCUMENT = (
     Column("interval_ns", about="Between the two looks."),
     Column("processes", Many(ROW), about="The largest first, by --sort."),
-    Column("problems", Many("text"), about="Pages that are not told of, and why."),
+    Column("problems", Many("text"), about="Pages that are left out, and why."),
 )
 # Of the one process that was named.
 OF_ONE = (Column("process", CALLS), Column("lately", LATELY))

@@ -270,7 +270,7 @@ METRICS = (
     ),
 )
 UNREAD = "heapwright_unread_pages"
-_UNREAD_ABOUT = "Pages of counters that are not told of, other users' included; heapwright top says why."
+_UNREAD_ABOUT = "Pages of counters that are left out, other users' included; heapwright top says why."
 
 
 class ProcessCollector(Collector):

@@ -38,11 +38,15 @@ class Measured(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """figures: by key; empty after a failure. change: what --change was; empty: as recorded."""
+    """figures: by key; empty after a failure. change: what --change was; empty: as recorded.
+
+    variables: the settings, as NAME=VALUE.
+    """
 
     name: str
     version: str
     change: str
+    variables: tuple[str, ...]
     failure: str
     figures: dict[str, Measured]
 
@@ -133,7 +137,8 @@ def _candidate(record: Mapping[str, Any], errors: Mapping[str, float]) -> Candid
     }
     failure = _word(record["failure"])
     name, version, change = (_word(record[key]) for key in ("name", "version", "change"))
-    return Candidate(name, version, change, failure, {} if failure else figures)
+    variables = tuple(f"{_word(key)}={_word(value)}" for key, value in record.get("variables", {}).items())
+    return Candidate(name, version, change, variables, failure, {} if failure else figures)
 
 
 def _measured(record: Mapping[str, Any], error: float) -> Measured:

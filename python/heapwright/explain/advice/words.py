@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 
-from heapwright.explain import estimates
+from heapwright.explain import estimates, replayed
 from heapwright.explain.report import Answer
 from heapwright.report import units, widgets
 
@@ -28,18 +28,7 @@ def gain(row: Answer) -> str:
 
 def measured(row: Answer) -> str:
     """What a replay of the change gave: CPU time −31 % (−936 ms), peak as before; empty without one."""
-    figures = row["replayed"]
-    return (
-        f"measured by replay on {figures[0]['on']}: {', '.join(map(_replayed, figures))}" if figures else ""
-    )
-
-
-def _replayed(figure: Answer) -> str:
-    if figure["verdict"] == "same":
-        return f"{figure['figure']} as before"
-    share = units.signed_percent(figure["relative_difference"])
-    text = f"{figure['figure']} {share} ({units.signed(figure['difference'], figure['unit'])})"
-    return text if figure["verdict"] != "unknown" else f"{text}, in too few runs to be sure"
+    return replayed.in_words(row["replayed"])
 
 
 def owned(row: Answer) -> str:
