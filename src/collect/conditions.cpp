@@ -2,6 +2,7 @@
 #include "collect/conditions.hpp"
 
 #include <sched.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,15 @@ void add_settings(std::vector<std::string>& conditions, const std::string& folde
   for (std::string& setting : allocator_settings_in(environment)) conditions.push_back(std::move(setting));
 }
 
+// Without what a distribution adds to the release.
+void add_system(std::vector<std::string>& conditions) {
+  utsname system{};
+  if (uname(&system) != 0) return;
+  const std::string_view release = system.release;
+  conditions.push_back(condition("architecture", system.machine));
+  conditions.push_back(condition("kernel", release.substr(0, release.find('-'))));
+}
+
 }  // namespace
 
 bool is_allocator_setting(std::string_view name) noexcept {
@@ -103,6 +113,7 @@ std::vector<std::string> conditions_of(std::uint32_t process_id, bool with_setti
   if (sched_getaffinity(static_cast<pid_t>(process_id), sizeof processors, &processors) == 0) {
     conditions.push_back(condition("cpus", std::to_string(CPU_COUNT(&processors))));
   }
+  add_system(conditions);
   const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
   const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   conditions.push_back(condition("machine_memory_bytes", std::to_string(pages * page_bytes)));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 
 namespace heapwright::collect {
@@ -67,6 +68,24 @@ TEST(Conditions, OfThisProcess) {
   EXPECT_TRUE(has("cpus\t"));
   EXPECT_TRUE(has("machine_memory_bytes\t"));
   EXPECT_FALSE(has("environment\t"));
+}
+
+TEST(Conditions, ArchitectureAndKernelAreThoseOfTheMachine) {
+  const Lines found = conditions_of(static_cast<std::uint32_t>(getpid()), false);
+  const auto of = [&found](std::string_view name) {
+    const auto line = std::find_if(found.begin(), found.end(),
+                                   [name](const std::string& text) { return text.starts_with(name); });
+    return line == found.end() ? std::string{} : line->substr(name.size());
+  };
+#ifdef __x86_64__
+  EXPECT_EQ(of("architecture\t"), "x86_64");
+#else
+  EXPECT_EQ(of("architecture\t"), "aarch64");
+#endif
+  std::string release;
+  std::ifstream("/proc/sys/kernel/osrelease") >> release;
+  ASSERT_FALSE(release.empty());
+  EXPECT_EQ(of("kernel\t"), release.substr(0, release.find('-')));
 }
 
 }  // namespace

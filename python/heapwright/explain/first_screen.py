@@ -93,6 +93,8 @@ _USUAL_CONDITIONS = (
     "kernel_events",
     "kernel_events_lost",
     "cpus",
+    "architecture",
+    "kernel",
     "machine_memory_bytes",
     "transparent_huge_pages",
     "overcommit_memory",

@@ -12,7 +12,7 @@ from heapwright.measure.allocators import REFERENCE
 from heapwright.measure.runner import Arm
 from heapwright.model import Trace, waiting
 from heapwright.model.records import Metadata
-from heapwright.replay import changes, decision, fidelity, kernel
+from heapwright.replay import changes, decision, fidelity, kernel, other_machine
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.fields import SCHEMA
 from heapwright.report import units
@@ -133,12 +133,7 @@ def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fid
         notes.append(
             "replayed at full speed: allocators that give memory back by the clock keep more (--pace)"
         )
-    cpus = trace.metadata.condition_values.get("cpus", "")
-    here = str(machine.describe()["cpus"])
-    if cpus and cpus != here:
-        notes.append(
-            f"recorded with {cpus} processors, replayed with {here}: allocators adapt to their number"
-        )
+    notes.extend(other_machine.notes(trace.metadata.condition_values, other_machine.here()))
     return notes
 
 

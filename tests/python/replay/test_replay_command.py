@@ -163,6 +163,18 @@ def test_a_recording_of_a_machine_with_other_pages_is_refused(
     assert "note: memory may be far off" in " ".join(capsys.readouterr().out.split())
 
 
+def test_what_another_machine_has_otherwise_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = made_trace().meta("condition", "cpus\t4096").meta("condition", "architecture\tother")
+    file = str(made.write(tmp_path / "other.heapwright"))
+    assert run_command(["replay", file, "--on", "glibc", *QUICK, "--json"]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any(note.startswith("number of processors of the recording: 4096,") for note in notes)
+    assert any(note.startswith("architecture of the recording: other,") for note in notes)
+    assert not any(note.startswith(("kernel", "mode of")) for note in notes)
+
+
 def test_a_recording_of_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(MadeTrace().meta("program", "/opt/x").write(tmp_path / "empty.heapwright"))
     assert run_command(["replay", file, "--on", "glibc"]) == 2
