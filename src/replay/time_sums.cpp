@@ -14,6 +14,18 @@ namespace {
 
 constexpr std::size_t window_operations = 16384;
 
+// The function of a group, its its calls, their ticks and percentiles.
+std::string fields_of(std::uint8_t kind, const CallTimes& times) {
+  const bool is_heap_call = kind < serve_make;
+  const auto name = is_heap_call ? trace::name_of(static_cast<trace::EventKind>(kind)) : "changed";
+  std::string json = "\"function\":\"" + std::string(name) + "\"";
+  json += ",\"calls\":" + std::to_string(times.calls()) + ",\"ticks\":" + std::to_string(times.sum());
+  for (const auto& [key, share] : {std::pair{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}}) {
+    json += std::string(",\"") + key + "_ticks\":" + std::to_string(std::llround(times.at(share)));
+  }
+  return json + ",\"most_ticks\":" + std::to_string(times.most());
+}
+
 }  // namespace
 
 TimeSums::TimeSums(const PlanFile& plan, OperationTimes& times) : stacks_(plan.header().stacks) {
@@ -57,16 +69,17 @@ std::string TimeSums::json() const {
   put_series(json, "stack_ticks", called, [&](auto stack) { return stacks_[stack].ticks; });
   json += "\"longest_row_ticks\":" + std::to_string(longest_row_ticks_) + ",\"groups\":[";
   const char* separator = "";
+  std::map<std::uint8_t, CallTimes> functions;
   for (const auto& [group, times] : groups_) {
-    const bool is_heap_call = group.kind < serve_make;
-    const auto name = is_heap_call ? trace::name_of(static_cast<trace::EventKind>(group.kind)) : "changed";
-    json += std::string(separator) + "{\"function\":\"" + std::string(name) + "\"";
-    json += ",\"largest_bytes\":" + std::to_string(group.largest_bytes);
-    json += ",\"calls\":" + std::to_string(times.calls()) + ",\"ticks\":" + std::to_string(times.sum());
-    for (const auto& [key, share] : {std::pair{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}}) {
-      json += std::string(",\"") + key + "_ticks\":" + std::to_string(std::llround(times.at(share)));
-    }
-    json += ",\"most_ticks\":" + std::to_string(times.most()) + "}";
+    json += std::string(separator) + "{" + fields_of(group.kind, times);
+    json += ",\"largest_bytes\":" + std::to_string(group.largest_bytes) + "}";
+    functions[group.kind].add(times);
+    separator = ",";
+  }
+  json += "],\"functions\":[";
+  separator = "";
+  for (const auto& [kind, times] : functions) {
+    json += std::string(separator) + "{" + fields_of(kind, times) + "}";
     separator = ",";
   }
   return json + "]}\n";

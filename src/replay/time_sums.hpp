@@ -37,8 +37,9 @@ class TimeSums {
   // that is put off takes nothing: handing over is one store for all of them.
   std::uint64_t longest_row_ticks() const noexcept { return longest_row_ticks_; }
 
-  // One line of JSON: stacks (those with calls), stack_calls, stack_ticks, longest_row_ticks, and groups with
-  // function, largest_bytes, calls, ticks and the ticks of percentiles.
+  // One line of JSON: stacks (those with calls), stack_calls, stack_ticks, longest_row_ticks, groups with
+  // function, largest_bytes, calls, ticks and the ticks of percentiles, and functions with these over all
+  // sizes.
   std::string json() const;
 
  private:

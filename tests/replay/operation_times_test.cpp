@@ -101,6 +101,12 @@ TEST(TimeSums, ASumIsThatOfTheLeastTimes) {
   EXPECT_EQ(sums.stacks()[7].ticks, 2u * 57);
   EXPECT_NE(sums.json().find("\"stacks\":[3,5,7],\"stack_calls\":[20,1,2]"), std::string::npos)
       << sums.json();
+  // Over all sizes: 1 malloc of 64 bytes or less and 10 up to 128, each 50 ticks.
+  const std::string json = sums.json();
+  const std::size_t functions = json.find("\"functions\":");
+  ASSERT_NE(functions, std::string::npos) << json;
+  EXPECT_NE(json.find("\"function\":\"malloc\",\"calls\":11,\"ticks\":550", functions), std::string::npos)
+      << json;
 }
 
 // Of the program's threads, from block to block; what is put off takes them nothing.

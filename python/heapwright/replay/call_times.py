@@ -29,6 +29,7 @@ class CallTimes:
 
     sites: dict[int, Sum] = field(default_factory=dict)
     functions: list[Document] = field(default_factory=list)
+    whole_functions: list[Document] = field(default_factory=list)
     longest_frees_ns: float = 0.0
 
     @property
@@ -47,7 +48,10 @@ def read(
         number = site_of_stack[stack] if stack < len(site_of_stack) else 0
         before = found.sites.get(number, Sum())
         found.sites[number] = Sum(before.pieces + calls, before.amount + ticks * ns)
-    found.functions = [_function(group, ns) for group in sums["groups"]]
+    found.functions = [
+        {**_function(group, ns), "largest_bytes": group["largest_bytes"]} for group in sums["groups"]
+    ]
+    found.whole_functions = [_function(group, ns) for group in sums["functions"]]
     found.longest_frees_ns = sums["longest_row_ticks"] * ns
     return found
 
@@ -60,7 +64,6 @@ def _function(group: Mapping[str, Any], ns: float) -> Document:
     }
     return {
         "function": group["function"],
-        "largest_bytes": group["largest_bytes"],
         "calls": calls,
         "sum_ns": group["ticks"] * ns,
         **known,
@@ -91,7 +94,7 @@ def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites:
     }
 
 
-NOTHING: Document = {"call_sites": None, "functions": None, "longest_frees_ns": None}
+NOTHING: Document = {"call_sites": None, "functions": None, "whole_functions": None, "longest_frees_ns": None}
 
 
 def of_arms(arms: Sequence[Arm], said: Mapping[int, Document], sites: Sites) -> list[Document]:
@@ -108,7 +111,11 @@ def of_arms(arms: Sequence[Arm], said: Mapping[int, Document], sites: Sites) -> 
         own = found.get(place)
         record = dict(NOTHING)
         if own:
-            record |= {"functions": own.functions, "longest_frees_ns": own.longest_frees_ns}
+            record |= {
+                "functions": own.functions,
+                "whole_functions": own.whole_functions,
+                "longest_frees_ns": own.longest_frees_ns,
+            }
         if place and own and reference and control:
             record["call_sites"] = differences(own, reference, control, sites)
         result.append(record)

@@ -12,7 +12,7 @@ from heapwright.measure.allocators import REFERENCE
 from heapwright.measure.runner import Arm
 from heapwright.model import Trace, waiting
 from heapwright.model.records import Metadata
-from heapwright.replay import changes, decision, fidelity, kernel, other_machine
+from heapwright.replay import changes, decision, fidelity, kernel, other_machine, time_fidelity
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.fields import SCHEMA
 from heapwright.report import units
@@ -66,6 +66,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         "changes": list(measured.changes),
         "pace": measured.pace,
         "fidelity": _as_record(truth),
+        "time_fidelity": _time_fidelity(trace, chosen, measured),
         "dry_cpu_ns": table.dry.cpu_ns,
         "dry_range_ns": table.dry.range_ns,
         "reference": chosen.candidates[0].name,
@@ -104,6 +105,14 @@ def _fidelity(chosen: Chosen, measured: Measured) -> fidelity.Fidelity | None:
     if not chosen.is_recorded or not arm.runs:
         return None
     return fidelity.compare(measured.plan["mark_ns"], measured.plan["recorded_bytes"], _mean_of_runs(arm))
+
+
+def _time_fidelity(trace: Trace, chosen: Chosen, measured: Measured) -> Document | None:
+    """A window's calls are not those that the recording sums up."""
+    replayed = measured.calls[0]["whole_functions"]
+    if not chosen.is_recorded or measured.window_calls or not replayed:
+        return None
+    return time_fidelity.compare(time_fidelity.recorded_times(trace), replayed)
 
 
 def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fidelity | None) -> list[str]:

@@ -145,6 +145,30 @@ FUNCTION = (
     Column("max_ns", "number"),
 )
 
+WHOLE_FUNCTION = (FUNCTION[0], *FUNCTION[2:])
+
+TIMES = (
+    Column("calls"),
+    Column("sum_ns", "number"),
+    Column("p50_ns", "amount_or_null", about=_PERCENTILE),
+    Column("p99_ns", "amount_or_null", about=_PERCENTILE),
+)
+
+TIME_FIDELITY = (
+    Column("recorded_ns", "number", about="Of the calls, without the recorder's work around them."),
+    Column("replayed_ns", "number", about="On the recorded allocator, the least time of each operation."),
+    Column("relative_error", "difference", about="Of the sum; below 0: the replay takes less."),
+    Column(
+        "is_same_shape",
+        "flag",
+        about="Of each function with a tenth of the time or more p50 and p99 are within a factor of 1.5. "
+        "Otherwise how large differences in time are is not promised.",
+    ),
+    Column(
+        "functions", Many((Column("function", "text"), Column("recorded", TIMES), Column("replayed", TIMES)))
+    ),
+)
+
 COUNTED = (Column("median", "number"), Column("low", "number"), Column("high", "number"))
 
 SYSTEM_CALL = (Column("calls", COUNTED), Column("ns", COUNTED))
@@ -191,6 +215,7 @@ CANDIDATE = (
         "functions_or_null",
         about="The calls' least times by function and size; null where not measured.",
     ),
+    Column("whole_functions", "whole_functions_or_null", about="The same over all sizes."),
     Column(
         "longest_frees_ns",
         "amount_or_null",
@@ -214,6 +239,11 @@ DOCUMENT = (
         "pace", "number", about="The share of the recorded time that memory was replayed in; 0: full speed."
     ),
     Column("fidelity", "fidelity_or_null", about="Null where the recording does not tell."),
+    Column(
+        "time_fidelity",
+        "time_fidelity_or_null",
+        about="Null where calls were not timed one by one, in a window, or on another allocator.",
+    ),
     Column("dry_cpu_ns", "number", about="What the replay itself takes, left out of time_ns."),
     Column("dry_range_ns", "number", about="How far its runs lie apart."),
     Column("reference", "text", about="The candidate that the others are compared with."),

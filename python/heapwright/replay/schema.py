@@ -47,6 +47,8 @@ def _names() -> dict[str, Schema]:
         "kernel_or_null": _or_null(object_of(fields.KERNEL)),
         "system_calls_or_null": _or_null(_map_of(object_of(fields.SYSTEM_CALL))),
         "functions_or_null": _or_null(type_of(Many(fields.FUNCTION))),
+        "whole_functions_or_null": _or_null(type_of(Many(fields.WHOLE_FUNCTION))),
+        "time_fidelity_or_null": _or_null(object_of(fields.TIME_FIDELITY)),
     }
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright.replay import clock_words, kernel_words, site_words
+from heapwright.replay import clock_words, kernel_words, site_words, time_fidelity
 from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE, Figure, best_of
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, WORD, Column, Record
@@ -255,6 +255,7 @@ def below(document: Mapping[str, Any]) -> Sequence[str]:
         *clock_words.about(document),
         about_truth(document),
         about_touch(document),
+        *time_fidelity.about(document),
         "Time is CPU time of the calls and of writing to fresh pages, with all threads at full speed; p99.9: "
         "one call in 1000 takes longer.",
         *(f"note: {note}" for note in document["notes"]),

@@ -57,6 +57,7 @@ def candidate(name: str, peak: float, time: float, runs: int = 3, half: float = 
         "memory_sites": None,
         "longest_frees_ns": None,
         "functions": None,
+        "whole_functions": None,
         "kernel": None,
     }
 
@@ -79,6 +80,7 @@ def document(*candidates: dict[str, Any], error: float = 4096.0, runs: int = 3) 
         "plan": dict.fromkeys(counts.split(), 1000),
         "changes": [],
         "pace": 1.0,
+        "time_fidelity": None,
         "fidelity": {
             "recorded": curve,
             "replayed": curve,

@@ -29,6 +29,7 @@ def times(*ns: float) -> CallTimes:
 
 def test_stacks_of_one_site_are_added_in_nanoseconds() -> None:
     sums = {"stacks": [1, 2, 3], "stack_calls": [4, 5, 6], "stack_ticks": [100, 200, 400], "groups": []}
+    sums["functions"] = []
     sums |= {"longest_row_ticks": 30}
     found = read(sums, [{"ns_per_tick": 0.5}], [0, 7, 7, 8])
     assert found.sites == {7: (9, 150.0), 8: (6, 200.0)}
@@ -41,6 +42,7 @@ def test_a_percentile_needs_ten_slower_calls() -> None:
     group |= {"p50_ticks": 2, "p99_ticks": 4, "p999_ticks": 6}
     sums = {"stacks": [], "stack_calls": [], "stack_ticks": []}
     sums |= {"longest_row_ticks": 0, "groups": [group | {"calls": calls} for calls in (19, 20, 1001, 10_000)]}
+    sums["functions"] = []
     found = read(sums, [{"ns_per_tick": 0.5}], [0]).functions
     known = [[record[key] for key in ("p50_ns", "p99_ns", "p999_ns")] for record in found]
     assert known == [[None, None, None], [1, None, None], [1, 2, None], [1, 2, 3]]

@@ -48,6 +48,7 @@ def document(*candidates: dict[str, Any]) -> dict[str, Any]:
         "machine": machine,
         "front": ["other"],
         "fidelity": None,
+        "time_fidelity": None,
         "notes": [],
         "plan": {"large_blocks": 0, "seen_blocks": 0},
         "moments": {"time_ns": [0, 500, 1000], "recorded_bytes": [0, 4 * MIB, 2 * MIB]},

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""How true a replay's times are: calls of the recorded allocator beside the recording, by function.
+
+A recorded time is that of the call alone, without the recorder's work around it; one reading of the clock
+is in it, as in a replayed one. A replayed time is the least of an operation's runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heapwright.model import KIND_NAMES, Trace
+from heapwright.model.session import facts_of
+from heapwright.report import units
+
+# A shape agrees where no percentile is further off than by this factor.
+MOST_APART = 1.5
+# Functions with less of the recorded time decide nothing.
+_LEAST_SHARE = 0.1
+_PERCENTILES = ("p50_ns", "p99_ns")
+Document = dict[str, Any]
+
+
+def recorded_times(trace: Trace) -> list[Document]:
+    """By function; empty where the recording has not each call's time."""
+    metadata = trace.metadata
+    if not metadata.durations_recorded or metadata.sample_mean_bytes:
+        return []
+    return [
+        {
+            "function": KIND_NAMES[row.kind],
+            "calls": row.latency.calls,
+            "sum_ns": row.latency.sum_ns,
+            **{key: getattr(row.latency, key) for key in _PERCENTILES},
+        }
+        for row in facts_of(trace).by_kind
+        if row.latency.calls
+    ]
+
+
+def compare(recorded: Sequence[Document], replayed: Sequence[Document]) -> Document | None:
+    """None where either is not known; functions that only one of them has are left out."""
+    own = {row["function"]: row for row in replayed}
+    both = [(row, own[row["function"]]) for row in recorded if row["function"] in own]
+    real_ns = sum(real["sum_ns"] for real, _ in both)
+    if real_ns <= 0:
+        return None
+    replayed_ns = sum(other["sum_ns"] for _, other in both)
+    counted = [(real, other) for real, other in both if real["sum_ns"] >= _LEAST_SHARE * real_ns]
+    keys = ("calls", "sum_ns", *_PERCENTILES)
+    return {
+        "recorded_ns": real_ns,
+        "replayed_ns": replayed_ns,
+        "relative_error": (replayed_ns - real_ns) / real_ns,
+        "is_same_shape": all(_agree(real, other) for real, other in counted),
+        "functions": [
+            {
+                "function": real["function"],
+                "recorded": {key: real[key] for key in keys},
+                "replayed": {key: other[key] for key in keys},
+            }
+            for real, other in both
+        ],
+    }
+
+
+def _agree(real: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """A percentile that too few calls tell agrees with any."""
+    known = [(real[key], other[key]) for key in _PERCENTILES if other[key] is not None]
+    return all(max(a, b) <= MOST_APART * max(min(a, b), 1) for a, b in known)
+
+
+def about(document: Mapping[str, Any]) -> list[str]:
+    """One line, where it is known."""
+    found = document["time_fidelity"]
+    if found is None:
+        return []
+    most = max(found["functions"], key=lambda row: row["recorded"]["sum_ns"])
+    line = (
+        f"Replayed on {document['reference']} the calls take {units.duration(found['replayed_ns'])} where "
+        f"{units.duration(found['recorded_ns'])} were recorded "
+        f"({units.signed_percent(found['relative_error'])}); "
+        f"{most['function']}: {_percentiles(most['replayed'])}, recorded {_percentiles(most['recorded'])}."
+    )
+    if not found["is_same_shape"]:
+        line += " The latencies' shape is another one: how large differences in time are is not promised."
+    return [line]
+
+
+def _percentiles(row: Mapping[str, Any]) -> str:
+    return " and ".join(
+        f"{key.removesuffix('_ns')} {'unknown' if row[key] is None else units.duration(row[key])}"
+        for key in _PERCENTILES
+    )

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""How far replayed times are from the recorded ones, worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from heapwright.cli import run_command
+from heapwright.replay import time_fidelity
+from test_replay_command import made_trace
+from written_traces import FREE, MALLOC
+
+MALLOCS = {"function": "malloc", "calls": 100, "sum_ns": 9000, "p50_ns": 80, "p99_ns": 300}
+FREES = {"function": "free", "calls": 90, "sum_ns": 900, "p50_ns": 10, "p99_ns": 20}
+
+
+def test_totals_are_those_of_functions_that_both_have() -> None:
+    other = {"function": "calloc", "calls": 5, "sum_ns": 50, "p50_ns": 10, "p99_ns": None}
+    found = time_fidelity.compare([MALLOCS, FREES], [MALLOCS | {"sum_ns": 4050}, FREES, other])
+    assert found is not None
+    assert (found["recorded_ns"], found["replayed_ns"]) == (9900, 4950)
+    assert found["relative_error"] == -0.5
+    assert [row["function"] for row in found["functions"]] == ["malloc", "free"]
+    assert found["functions"][0]["replayed"] == {"calls": 100, "sum_ns": 4050, "p50_ns": 80, "p99_ns": 300}
+
+
+@pytest.mark.parametrize(
+    ("mallocs", "frees", "is_same"),
+    [
+        ({"p50_ns": 120, "p99_ns": 200}, {}, True),
+        ({"p50_ns": 121}, {}, False),
+        ({"p99_ns": 199}, {}, False),
+        ({"p99_ns": None}, {}, True),
+        ({}, {"p50_ns": 1000}, True),  # with less than a tenth of the time
+    ],
+)
+def test_the_shape_is_that_of_functions_that_take_the_time(
+    mallocs: dict[str, Any], frees: dict[str, Any], is_same: bool
+) -> None:
+    found = time_fidelity.compare([MALLOCS, FREES], [MALLOCS | mallocs, FREES | frees])
+    assert found is not None
+    assert found["is_same_shape"] is is_same
+    (line,) = time_fidelity.about({"time_fidelity": found, "reference": "glibc"})
+    assert ("how large differences in time are is not promised" in line) is not is_same
+
+
+def test_what_is_not_known_is_not_compared() -> None:
+    assert time_fidelity.compare([], [MALLOCS]) is None
+    assert time_fidelity.compare([FREES], [MALLOCS]) is None
+    assert time_fidelity.about({"time_fidelity": None}) == []
+
+
+def test_recorded_times_stand_beside_replayed_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = made_trace()
+    for _ in range(3000):
+        made.event(MALLOC, 0x9000, 100).event(FREE, 0x9000)
+    file = str(made.write(tmp_path / "server.heapwright"))
+    assert run_command(["replay", file, "--on", "glibc", "--runs", "2", "--idle", "0", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = {row["function"]: row for row in document["time_fidelity"]["functions"]}
+    assert found["malloc"]["recorded"]["calls"] == found["malloc"]["replayed"]["calls"] == 3200
+    assert found["malloc"]["replayed"]["p99_ns"] > 0
+    assert run_command(["replay", file, "--on", "glibc", "--quick", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["time_fidelity"] is None
