@@ -2,7 +2,7 @@
 """How true a replay's times are: calls of the recorded allocator beside the recording, by function.
 
 A recorded time is that of the call alone, without the recorder's work around it; one reading of the clock
-is in it, as in a replayed one. A replayed time is the least of an operation's runs.
+is in it. A replayed time is the least of an operation's runs, the clock's own taken out.
 """
 
 from __future__ import annotations
