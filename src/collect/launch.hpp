@@ -15,7 +15,7 @@ namespace heapwright::collect {
 // anything of its own, and waits for let_go().
 class Launch {
  public:
-  // `library` is put in front of LD_PRELOAD.
+  // `library`, one or several with colons between, is put in front of LD_PRELOAD.
   Launch(std::string path, std::vector<std::string> arguments, std::string library);
   // A program that was not let go is never started.
   ~Launch();

@@ -38,6 +38,7 @@ const char help_text[] =
                       may end it
   --attacher PATH     heapwright-attach, which --pid needs
   --library PATH      the recorder, libheapwright-record.so
+  --behind PATH       a library to preload behind the recorder
   --json              print a summary as JSON on standard output at the end
   --summary FILE      write that summary to FILE
   --quiet             print nothing but errors
@@ -139,6 +140,7 @@ const std::map<std::string, SetValue>& values() {
        }},
       {"--attacher", [](Options& o, Text name, Text text) { o.attacher_path = parse_text(name, text); }},
       {"--library", [](Options& o, Text name, Text text) { o.library_path = parse_text(name, text); }},
+      {"--behind", [](Options& o, Text name, Text text) { o.behind_path = parse_text(name, text); }},
       {"--summary", [](Options& o, Text name, Text text) { o.summary_path = parse_text(name, text); }},
   };
   return table;
@@ -152,6 +154,7 @@ void check_what_is_recorded(const Options& options) {
     throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
   }
   if (options.process == 0) return;
+  if (!options.behind_path.empty()) throw UsageError("--pid starts no program: leave --behind away");
   if (!options.command.empty()) {
     throw UsageError("--pid records a process that runs: leave the program away");
   }

@@ -26,23 +26,33 @@ namespace heapwright::collect {
 namespace {
 
 // Absolute, since the program may change its folder before it starts others.
-std::string find_library(const Options& options) {
-  const std::string given = options.library_path.empty()
-                                ? beside_this_program("../lib/libheapwright-record.so")
-                                : options.library_path;
+std::string absolute_library(const std::string& what, const std::string& given, const std::string& option) {
   char* real_path = realpath(given.c_str(), nullptr);
   std::string path = real_path != nullptr ? real_path : "";
   free(real_path);
   if (path.empty() || access(path.c_str(), R_OK) != 0) {
-    throw UsageError("the recorder '" + given + "' cannot be read (" + std::strerror(errno) +
-                     "); build it or name it with --library");
+    throw UsageError(what + " '" + given + "' cannot be read (" + std::strerror(errno) +
+                     "); build it or name it with " + option);
   }
   if (path.find_first_of(": \t") != std::string::npos) {
     throw UsageError(
-        "the recorder's path '" + path +
-        "' holds a blank or a colon, which LD_PRELOAD cannot; copy it elsewhere and name it with --library");
+        "the path of " + what + " '" + path +
+        "' holds a blank or a colon, which LD_PRELOAD cannot; copy it elsewhere and name it with " + option);
   }
   return path;
+}
+
+std::string find_library(const Options& options) {
+  return absolute_library("the recorder",
+                          options.library_path.empty() ? beside_this_program("../lib/libheapwright-record.so")
+                                                       : options.library_path,
+                          "--library");
+}
+
+// As LD_PRELOAD has it.
+std::string with_library_behind(const Options& options, const std::string& library) {
+  if (options.behind_path.empty()) return library;
+  return library + ":" + absolute_library("the library", options.behind_path, "--behind");
 }
 
 // The limit on the size of files is meant for traces; the session's sparse
@@ -125,7 +135,7 @@ int record_program(const Options& options) {
   int stream = options.output_pattern == standard_output ? take_standard_output() : -1;
   // The child is forked before the collector changes any of its own limits
   // and signals, which the program would inherit.
-  Launch launch(check.path, check.arguments, library);
+  Launch launch(check.path, check.arguments, with_library_behind(options, library));
   const std::string first_path = names.expand(static_cast<std::uint64_t>(launch.process_id()), check.path);
   if (stream < 0) stream = open_output(names, first_path);
   check_stream(options, names, stream);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
 #include "count/thread.hpp"
 #include "platform/early_pool.hpp"
@@ -89,9 +90,21 @@ bool has_glibc_headers() noexcept {
   return agrees;
 }
 
-// Whether everyone's function of this name is our hook. A program at fixed
-// addresses that takes a function's address has an entry for it in its linkage
-// table, and that is the function's address for everyone then.
+// Whether the function lies in a file whose name begins so.
+bool is_of(const void* function, std::initializer_list<const char*> beginnings) noexcept {
+  Dl_info info;
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return false;
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  const char* name = slash == nullptr ? info.dli_fname : slash + 1;
+  for (const char* beginning : beginnings) {
+    if (std::strncmp(name, beginning, std::strlen(beginning)) == 0) return true;
+  }
+  return false;
+}
+
+// Whether everyone's function of this name is our hook, or the recorder's, which calls ours. A program at
+// fixed addresses that takes a function's address has an entry for it in its linkage table, and that is the
+// function's address for everyone then.
 bool is_ours(const char* name) noexcept {
   void* first = dlsym(RTLD_DEFAULT, name);
   Dl_info info;
@@ -101,18 +114,7 @@ bool is_ours(const char* name) noexcept {
       static_cast<const Elf64_Sym*>(symbol)->st_shndx == SHN_UNDEF) {
     return true;
   }
-  return object_of(first) == object_of(&allocator);
-}
-
-bool is_cxx_runtime(const void* function) noexcept {
-  Dl_info info;
-  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  const char* name = slash == nullptr ? info.dli_fname : slash + 1;
-  for (const char* runtime : {"libstdc++.so", "libc++.so", "libc++abi.so"}) {
-    if (std::strncmp(name, runtime, std::strlen(runtime)) == 0) return true;
-  }
-  return false;
+  return object_of(first) == object_of(&allocator) || is_of(first, {"libheapwright-record.so"});
 }
 
 void describe_allocator(const void* used_malloc) noexcept {
@@ -198,6 +200,11 @@ void find_real_functions() noexcept {
   forget_failed_lookups();
 }
 
+// For a recorder that is preloaded before us and wants to name the allocator.
+extern "C" __attribute__((visibility("default"))) void* heapwright_counted_malloc() noexcept {
+  return dlsym(RTLD_NEXT, "malloc");
+}
+
 void find_operator(Operator& wanted) noexcept {
   void* next = dlsym(RTLD_NEXT, wanted.mangled_name);
   if (next == nullptr) {
@@ -211,7 +218,8 @@ void find_operator(Operator& wanted) noexcept {
   wanted.next = next;
   OperatorKind kind = OperatorKind::foreign;
   if (next != nullptr && object_of(next) == allocator.object) kind = OperatorKind::of_allocator;
-  if (next != nullptr && are_ours && is_cxx_runtime(next)) kind = OperatorKind::of_runtime;
+  if (next != nullptr && are_ours && is_of(next, {"libstdc++.so", "libc++.so", "libc++abi.so"}))
+    kind = OperatorKind::of_runtime;
   if (are_real_functions_found) wanted.kind.store(kind, std::memory_order_release);
   forget_failed_lookups();
 }

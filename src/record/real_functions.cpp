@@ -115,6 +115,12 @@ void find_usable_size(bool is_of_program) noexcept {
   real.usable_bytes = knows_blocks ? first : unknown_usable_bytes;
 }
 
+// libheapwright-count.so passes calls on; the allocator is the one behind it.
+void* malloc_behind_counter(void* next_malloc) noexcept {
+  void* counted = dlsym(RTLD_NEXT, "heapwright_counted_malloc");
+  return counted == nullptr ? next_malloc : reinterpret_cast<void* (*)()>(counted)();
+}
+
 }  // namespace
 
 void* malloc_of_program() noexcept {
@@ -138,7 +144,7 @@ void find_real_functions() noexcept {
   // functions at its first free() (tbbmalloc's does): real.free is not yet set.
   void* next_malloc = dlsym(RTLD_NEXT, "malloc");
   void* malloc_linked_in = malloc_of_program();
-  void* used_malloc = malloc_linked_in != nullptr ? malloc_linked_in : next_malloc;
+  void* used_malloc = malloc_linked_in != nullptr ? malloc_linked_in : malloc_behind_counter(next_malloc);
   allocator_code = code_around(used_malloc);
   void* backend = dlsym(RTLD_NEXT, "scalable_malloc");
   find(real.pvalloc, "pvalloc");

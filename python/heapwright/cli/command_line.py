@@ -31,6 +31,7 @@ COMMANDS = (
     "lab",
     "count",
     "top",
+    "dump",
     "serve",
     "fleet",
 )
@@ -97,7 +98,9 @@ EXAMPLES = {
         "heapwright count -- python3 -c 'print(1)'",
         "heapwright count --interval 1s --json -- ./server",
         "heapwright count --pid 1234",
+        "heapwright count --sample 512k --dump-above 2G -- ./server",
     ),
+    "dump": ("heapwright dump 1234", "heapwright dump server -o now.heapwright"),
     "top": ("heapwright top", "heapwright top --once --json", "heapwright top 1234"),
     "fleet": ("heapwright fleet facts", "heapwright fleet facts --question regressions --json"),
     "serve": ("heapwright serve", "heapwright serve --port 9000", "heapwright serve --dashboard > heap.json"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from heapwright.cli import native_programs
-from heapwright.cli.arguments import parse_time
+from heapwright.cli.arguments import parse_size, parse_time
 from heapwright.cli.attached_count import attached_only, count_attached
 from heapwright.cli.counted import Intervals
 from heapwright.cli.errors import InputError
@@ -20,6 +20,7 @@ from heapwright.live.choice import page_or_process
 from heapwright.live.counted_run import Counted, CountedRun
 from heapwright.live.document import describe, make_document
 from heapwright.live.page import Page, PageError
+from heapwright.live.sampling import Dumper, Sampling
 
 _LEAST_INTERVAL_NS = 10**8
 
@@ -38,6 +39,17 @@ For = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="With --pid: also where a filter of system calls may end the process.")
 ]
+Sample = Annotated[
+    str,
+    typer.Option(metavar="BYTES", help="Keep stacks of one block per BYTES: for dump, serve."),
+]
+DumpAbove = Annotated[
+    str,
+    typer.Option(
+        metavar="BYTES",
+        help="With --sample: write the samples to PROGRAM.PID.heapwright once more than this is resident.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; the program's own output moves to stderr.")]
 
 
@@ -47,6 +59,8 @@ def count(
     pid: Pid = "",
     duration: For = "",
     force: Force = False,
+    sample: Sample = "",
+    dump_above: DumpAbove = "",
     json: AsJson = False,
     wide: Wide = False,
 ) -> None:
@@ -62,7 +76,10 @@ def count(
             )
         if not context.args:
             raise InputError("name a program: heapwright count -- PROGRAM [ARGUMENTS]; or a process by --pid")
-        raise typer.Exit(_run(list(context.args), interval_ns / 1e9, json, wide))
+        sampling = _sampling(sample, dump_above)
+        raise typer.Exit(_run(list(context.args), sampling, interval_ns / 1e9, json, wide))
+    if sample or dump_above:
+        raise InputError("--sample and --dump-above need a program that is started: leave --pid away")
     if context.args:
         raise InputError("--pid counts in a process that runs: leave the program away")
     try:
@@ -76,10 +93,22 @@ def count(
     _show_running(found, json, wide)
 
 
-def _run(command: list[str], interval_s: float, as_json: bool, wide: bool) -> int:
+def _sampling(sample: str, dump_above: str) -> Sampling | None:
+    if not sample:
+        if dump_above:
+            raise InputError("--dump-above needs --sample BYTES, whose samples it writes")
+        return None
+    mean_bytes = parse_size("--sample", sample)
+    if mean_bytes == 0:
+        raise InputError("--sample takes a number of bytes above 0")
+    above = parse_size("--dump-above", dump_above) if dump_above else 0
+    return Sampling(native_programs.find(), mean_bytes, Dumper(above, say) if above else None)
+
+
+def _run(command: list[str], sampling: Sampling | None, interval_s: float, as_json: bool, wide: bool) -> int:
     intervals = Intervals()
     try:
-        run = CountedRun(native_programs.find_library(), command, as_json)
+        run = CountedRun(native_programs.find_library(), command, as_json, sampling)
     except OSError as error:
         raise InputError(f"cannot start {command[0]}: {(error.strerror or str(error)).lower()}") from None
     code = run.wait(interval_s, intervals)

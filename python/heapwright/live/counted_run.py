@@ -16,13 +16,17 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
+from heapwright.live import profiles
 from heapwright.live.layout import PAGE_OF_CALLS_BYTES
 from heapwright.live.page import Page
 from heapwright.live.pages import FOLDER, is_living, pages_kept_for, take
 from heapwright.live.processes import find_process
+from heapwright.live.sampling import Sampling
 
 # Pages of processes that have ended are collected as often: a long build must not fill /dev/shm.
 _COLLECT_S = 1.0
+# How often resident memory is looked at where a dump waits for it.
+_LOOK_S = 0.1
 _LEAST_FREE_BYTES = 64 << 10
 
 
@@ -36,16 +40,20 @@ class Counted(NamedTuple):
 class CountedRun:
     """The run of one program."""
 
-    def __init__(self, library: Path, command: Sequence[str], program_to_stderr: bool) -> None:
+    def __init__(
+        self, library: Path, command: Sequence[str], program_to_stderr: bool, sampling: Sampling | None = None
+    ) -> None:
         own = find_process(os.getpid())
         self._keeper = (os.getpid(), own.start_ticks if own else 0)
         self._ended: list[Page] = []
         self._takes = 0
-        others = os.environ.get("LD_PRELOAD", "")
-        environment = os.environ | {
-            "LD_PRELOAD": f"{library}:{others}" if others else str(library),
-            "HEAPWRIGHT_COUNT_KEEPER": "{}:{}".format(*self._keeper),
-        }
+        self._sampling = sampling
+        environment = os.environ | {"HEAPWRIGHT_COUNT_KEEPER": "{}:{}".format(*self._keeper)}
+        if sampling:
+            command = sampling.command(library, command)
+        else:
+            others = os.environ.get("LD_PRELOAD", "")
+            environment["LD_PRELOAD"] = f"{library}:{others}" if others else str(library)
         self._begin_ns = time.monotonic_ns()
         self._program = subprocess.Popen(
             command, env=environment, stdout=sys.stderr if program_to_stderr else None
@@ -60,14 +68,18 @@ class CountedRun:
                 code = self._program.wait()
         finally:
             os.close(descriptor)
+            profiles.remove_ended()
         self.wall_ns = time.monotonic_ns() - self._begin_ns
         return code if code >= 0 else 128 - code
 
     def _watch(self, descriptor: int, interval_s: float, at_interval: Callable[[CountedRun], None]) -> None:
-        step_s = min(interval_s or _COLLECT_S, _COLLECT_S)
+        dumper = self._sampling.dumper if self._sampling else None
+        step_s = min(interval_s or _COLLECT_S, _LOOK_S if dumper else _COLLECT_S)
         due_s = time.monotonic() + interval_s
         while not select.select([descriptor], [], [], step_s)[0]:
-            self._collect()
+            living = self._collect()
+            if dumper:
+                dumper.look([page.process for page in living])
             if interval_s and time.monotonic() >= due_s:
                 due_s += interval_s
                 at_interval(self)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""What a process's samples are in pprof's format: inuse is what lives now."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+
+from heapwright.export import FORMATS, Source
+from heapwright.model import Trace
+
+_PPROF = FORMATS["pprof"]
+
+
+def as_pprof(trace: bytes) -> bytes:
+    """TraceError: there is none in it yet."""
+    assert _PPROF.write is not None
+    with tempfile.NamedTemporaryFile(suffix=".heapwright") as file:
+        file.write(trace)
+        file.flush()
+        opened = Trace(file.name)
+        facts = opened.facts(timeline_points=_PPROF.timeline_points, slowest_calls=_PPROF.slowest_calls)
+        out = io.BytesIO()
+        _PPROF.write(Source(opened, facts), out, "leaked")
+    return out.getvalue()

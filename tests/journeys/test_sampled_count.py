@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""count --sample: a live profile of a counted process, dumped on command and when memory is resident."""
+
+import gzip
+import json
+import os
+import subprocess
+import urllib.error
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import command
+from counting import ask, checked, environment, folder
+from serving import Served, served, until
+
+__all__ = ["served"]
+
+# Keeps 64 MiB in blocks of 256 KiB, and tells; the rest is freed at once. Twice as much at the next line.
+KEEPER = """
+import sys
+kept = []
+def keep_on(): kept.extend(bytearray(262144) for _ in range(256))
+def let_go():
+    for _ in range(256): bytearray(262144)
+keep_on()
+let_go()
+print("kept", flush=True)
+sys.stdin.readline()
+keep_on()
+print("more", flush=True)
+sys.stdin.readline()
+"""
+KEPT_BYTES = 64 << 20
+
+
+class Sampled:
+    """A program under count --sample, which does not go on before it is told."""
+
+    def __init__(self, cwd: Path, *options: str) -> None:
+        line = [
+            str(command),
+            "count",
+            "--sample",
+            "64k",
+            *options,
+            "--",
+            "/usr/bin/python3.11",
+            "-S",
+            "-c",
+            KEEPER,
+        ]
+        self.run = subprocess.Popen(
+            line, env=environment, cwd=cwd, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert self.run.stdout is not None
+        assert self.run.stdout.readline() == "kept\n"
+        (path,) = [path for path in folder.glob("heapwright-*.profile") if self._is_of_run(path)]
+        self.process = int(path.name.split("-")[1].split(".")[0])
+        self.path = path
+
+    def _is_of_run(self, path: Path) -> bool:
+        process = path.name.split("-")[1].split(".")[0]
+        status = Path(f"/proc/{process}/stat")
+        collector = int(status.read_text().rpartition(")")[2].split()[1]) if status.exists() else 0
+        parent = Path(f"/proc/{collector}/stat")
+        return parent.exists() and int(parent.read_text().rpartition(")")[2].split()[1]) == self.run.pid
+
+    def go_on(self) -> None:
+        assert self.run.stdin is not None
+        assert self.run.stdout is not None
+        self.run.stdin.write("\n")
+        self.run.stdin.flush()
+        assert self.run.stdout.readline() == "more\n"
+
+    def end(self) -> str:
+        _, said = self.run.communicate("\n\n", timeout=60)
+        assert self.run.returncode == 0, said
+        return said
+
+
+def live_bytes(path: Path) -> float:
+    result = ask("explain", str(path), "--json")
+    assert result.returncode == 0, result.stderr
+    document: dict[str, Any] = json.loads(result.stdout)
+    found: float = document["summary"]["live_at_end_bytes"]
+    return found
+
+
+def test_a_dump_tells_what_lives_while_the_program_runs(tmp_path: Path) -> None:
+    sampled = Sampled(tmp_path)
+    target = tmp_path / "now.heapwright"
+
+    def tells_all() -> bool:
+        done = ask("dump", str(sampled.process), "-o", str(target), "--force")
+        assert done.returncode == 0, done.stderr
+        return ask("explain", str(target)).returncode == 0 and live_bytes(target) > 0.7 * KEPT_BYTES
+
+    is_told = until(tells_all)
+    (counted,) = checked(ask("count", "--pid", str(sampled.process), "--json").stdout)["processes"]
+    said = sampled.end()
+    assert is_told
+    assert live_bytes(target) == pytest.approx(counted["live_bytes"], rel=0.25)
+    assert "libc.so" in counted["allocator"]
+    assert not sampled.path.exists()
+    assert "process" in said
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_memory_above_the_limit_is_dumped_once(tmp_path: Path) -> None:
+    sampled = Sampled(tmp_path, "--dump-above", "120M")
+    assert not list(tmp_path.iterdir())
+    sampled.go_on()
+    dumped = until(lambda: list(tmp_path.glob("*.heapwright")))
+    said = sampled.end()
+    assert [path.name.split(".")[-2] for path in dumped] == [str(sampled.process)]
+    assert "passed --dump-above" in said
+    assert "python3" in ask("info", str(dumped[0])).stdout
+    assert ask("explain", str(dumped[0])).returncode == 0
+
+
+def test_serve_gives_pprof(served: Served, tmp_path: Path) -> None:
+    sampled = Sampled(tmp_path)
+    address = served.address.replace("/metrics", f"/debug/pprof/heap?pid={sampled.process}")
+
+    def profile() -> bytes:
+        done = subprocess.run(["curl", "-sf", address], capture_output=True, check=False, timeout=60)
+        return done.stdout
+
+    text = until(lambda: (got := profile()) and gzip.decompress(got))
+    sampled.end()
+    assert b"inuse_space" in text
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        served.get(f"/debug/pprof/heap?pid={os.getpid()}")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (("count", "--dump-above", "1G", "--", "true"), "--dump-above needs --sample"),
+        (("count", "--sample", "0", "--", "true"), "above 0"),
+        (("count", "--sample", "1M", "--pid", "1"), "leave --pid away"),
+        (("dump", "1"), "process 1 has no samples"),
+    ],
+)
+def test_refusals(line: tuple[str, ...], reason: str) -> None:
+    result = ask(*line)
+    assert result.returncode == 2
+    assert reason in result.stderr
+    assert len(result.stderr.splitlines()) == 1
