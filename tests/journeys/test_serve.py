@@ -137,7 +137,7 @@ def test_pages_that_cannot_be_read_are_counted(served: Served) -> None:
 
 def test_what_is_asked_wrongly_is_answered(served: Served) -> None:
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        served.get("/debug/pprof/heap")
+        served.get("/debug/pprof/goroutine")
     assert "/metrics" in served.get("/")
     with pytest.raises(urllib.error.HTTPError, match="500"):
         served.get(headers={"Accept": "application/openmetrics-text; version=x"})
