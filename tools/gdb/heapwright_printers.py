@@ -88,7 +88,7 @@ class ObjectPool:
 
 class BufferCache:
     def __init__(self, value: Any) -> None:
-        self.counters = value["policy_"]["counters_"]
+        self.counters = value["store_"]["policy_"]["counters_"]
 
     def to_string(self) -> str:
         named = {name: int(self.counters[name]) for name in ("hits", "misses", "retained_bytes")}
