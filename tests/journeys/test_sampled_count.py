@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import subprocess
+import time
 import urllib.error
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ class Sampled:
             "64k",
             *options,
             "--",
-            "/usr/bin/python3.11",
+            "/usr/bin/python3",
             "-S",
             "-c",
             KEEPER,
@@ -103,6 +104,8 @@ def test_a_dump_tells_what_lives_while_the_program_runs(tmp_path: Path) -> None:
     assert is_told
     assert live_bytes(target) == pytest.approx(counted["live_bytes"], rel=0.25)
     assert "libc.so" in counted["allocator"]
+    told = ask("info", str(target)).stdout
+    assert "libc.so" in told and "libheapwright-count" not in told
     assert not sampled.path.exists()
     assert "process" in said
     assert target.stat().st_mode & 0o777 == 0o600
@@ -110,12 +113,14 @@ def test_a_dump_tells_what_lives_while_the_program_runs(tmp_path: Path) -> None:
 
 def test_memory_above_the_limit_is_dumped_once(tmp_path: Path) -> None:
     sampled = Sampled(tmp_path, "--dump-above", "120M")
+    time.sleep(0.5)  # some looks
     assert not list(tmp_path.iterdir())
     sampled.go_on()
     dumped = until(lambda: list(tmp_path.glob("*.heapwright")))
     said = sampled.end()
     assert [path.name.split(".")[-2] for path in dumped] == [str(sampled.process)]
     assert "passed --dump-above" in said
+    assert dumped[0].stat().st_mode & 0o777 == 0o600
     assert "python3" in ask("info", str(dumped[0])).stdout
     assert ask("explain", str(dumped[0])).returncode == 0
 
