@@ -114,6 +114,12 @@ def trimmed(answer: Answer, command: Sequence[str | Path]) -> Truth:
     return Truth("given back by malloc_trim(0)", answer["trimmable_bytes"], gain, True)
 
 
+def one_arena(answer: Answer, gain: int) -> list[Truth]:
+    bound = Truth("MALLOC_ARENA_MAX=1", remedy_bytes(answer, "arenas"), gain, True)
+    estimate = answer["by_remedy"].get("arenas", {}).get("estimated_bytes", 0)
+    return [bound, Truth("MALLOC_ARENA_MAX=1, estimated", estimate, gain)] if estimate else [bound]
+
+
 def kept(mode: str) -> Callable[[Path], tuple[Answer, list[Truth]]]:
     def run(folder: Path) -> tuple[Answer, list[Truth]]:
         record(folder / "t", [keeps_memory, mode])
@@ -131,7 +137,7 @@ def kept(mode: str) -> Callable[[Path], tuple[Answer, list[Truth]]]:
             )
         if mode == "arenas":
             fewer = alone([keeps_memory, mode], MALLOC_ARENA_MAX="1")["resident"]
-            truths.append(Truth("MALLOC_ARENA_MAX=1", remedy_bytes(answer, "arenas"), here - fewer, True))
+            truths += one_arena(answer, here - fewer)
         return answer, truths
 
     return run
@@ -147,7 +153,7 @@ def arrays(folder: Path) -> tuple[Answer, list[Truth]]:
     return answer, [
         trimmed(answer, command),
         Truth("MALLOC_MMAP_THRESHOLD_", remedy_bytes(answer, "threshold"), here - fixed, True),
-        Truth("MALLOC_ARENA_MAX=1", remedy_bytes(answer, "arenas"), here - fewer, True),
+        *one_arena(answer, here - fewer),
     ]
 
 

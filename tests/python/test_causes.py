@@ -102,17 +102,17 @@ def test_a_small_threshold_is_set_already(value: str) -> None:
 
 def test_another_value_of_a_setting_is_not_the_one_that_is_advised() -> None:
     found = remedy(case({"MALLOC_ARENA_MAX": "64"}, *two_arenas(), peak=10, arenas=FREE), "arenas")
-    assert (found.helps, found.least_bytes, found.bytes) == ("yes", 2 * FREE - 10, 2 * FREE)
+    assert (found.helps, found.estimated_bytes, found.bytes) == ("yes", 2 * FREE - 10, 2 * FREE)
     assert "now MALLOC_ARENA_MAX=64; 2 further arenas" in found.why
     found = remedy(case({"arena_max": "1"}, *two_arenas(), arenas=FREE), "arenas")
     assert found.helps == "set already" and found.why.startswith("glibc.malloc.arena_max=1; ")
 
 
-def test_what_is_known_at_least_is_said_and_how_to_measure_it() -> None:
+def test_an_estimate_stands_before_the_bound_and_how_to_measure_it() -> None:
     of = case({}, *two_arenas(), peak=30 * MEBIBYTE, arenas=FREE)
     rows = [record(cause.REMEDY_COLUMNS, one, {}) for one in remedies(of)]
     answer = {"cause": "arenas", "remedies": rows}
-    assert cause_words._best(answer) == "10.0 MiB to 40.0 MiB less by MALLOC_ARENA_MAX=1"
+    assert cause_words._best(answer) == "about 10.0 MiB, at most 40.0 MiB less by MALLOC_ARENA_MAX=1"
     assert "heapwright replay FILE --set glibc.arena_max=1 measures it" in in_words(rows, "MALLOC_ARENA_MAX")
     assert "--set" not in in_words(rows, "MALLOC_TRIM"), "it would be no help"
     measured = ReplayedFigure("peak", "bytes", -30.0 * MEBIBYTE, -0.75, "better", "glibc")
@@ -209,6 +209,27 @@ def test_of_one_arena_nothing_lies_in_further_ones() -> None:
     assert two.bytes_of["arenas"] == 2 * FREE, "at most: one of the two arenas has half of it or more"
     four = kinds_at(report_of([(0, 0, 1)] + 4 * [(1, 0, 9)], parts), 0)
     assert four.bytes_of["arenas"] == 3 * FREE
+
+
+def test_a_trim_threshold_that_is_set_keeps_large_blocks_mapped_apart() -> None:
+    """Four threads' vectors of strings: 5 MiB less by either setting, of the tops of arenas."""
+    parts = [one._replace(above_last_bytes=4 << 20, large_free_bytes=FREE) for one in two_arenas()]
+    of = case({}, *parts, peak=2 * FREE, threshold=2 * FREE)
+    assert (remedy(of, "end").helps, remedy(of, "end").bytes) == ("no", 0), "nothing raised it"
+    raised = of._replace(raises=(ThresholdRaise(0, 1 << 20, 0),))
+    found = remedy(raised, "end")
+    assert (found.what, found.helps, found.bytes) == ("MALLOC_TRIM_THRESHOLD_=131072", "yes", 2 * FREE)
+    assert found.replay_set == "glibc.trim_threshold=131072"
+    settings = {"MALLOC_MMAP_THRESHOLD_": "1000000"}
+    fixed = case(settings, *parts, peak=2 * FREE, threshold=2 * FREE)._replace(raises=raised.raises)
+    assert remedy(fixed, "end").bytes == 0, "it is fixed already"
+
+
+def test_malloc_trim_leaves_the_ends_of_arenas() -> None:
+    parts = [one._replace(above_last_bytes=FREE) for one in two_arenas()]
+    found = remedy(case({}, *parts, scattered=1 << 20), "trim")
+    assert (found.helps, found.bytes) == ("no", 0)
+    assert found.why == "it leaves the free ends of further arenas, 40.0 MiB; 1.00 MiB lie beside live blocks"
 
 
 def test_what_a_raised_trim_threshold_keeps_is_no_sure_gain() -> None:

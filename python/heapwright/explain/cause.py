@@ -200,7 +200,11 @@ _KIND_COLUMNS = (
 )
 REMEDY_COLUMNS = (
     Column("bytes", "bytes", about="Given back at most; null: not known."),
-    Column("least_bytes", "bytes", about="Given back at least; 0: not known."),
+    Column(
+        "estimated_bytes",
+        "bytes",
+        about="Given back about: as if one heap were as large as what lived at once; 0: no estimate.",
+    ),
     Column("helps", Choice(HELPS)),
     Column("kind", Choice(KINDS)),
     Column("what", "text"),

@@ -12,6 +12,7 @@ from heapwright.explain.settings import (
     FIRST_MMAP_THRESHOLD,
     FIRST_TOP_PAD,
     FIRST_TRIM_THRESHOLD,
+    FIXES_THRESHOLD,
     MMAP_THRESHOLD,
     TOP_PAD,
     TRIM_THRESHOLD,
@@ -31,12 +32,22 @@ def of_glibc(case: Case) -> list[Remedy]:
             "malloc_trim(0), now and then",
             kinds.trimmable_bytes,
             f"gives back whole free pages anywhere in the heap; not the {beside} beside live blocks",
-            f"gives back whole free pages alone: {beside} lie beside live blocks",
+            _beyond_trim(case),
         ),
         _arenas(case),
         _threshold(case),
         *_end(case),
     ]
+
+
+def _beyond_trim(case: Case) -> str:
+    """What malloc_trim leaves, most first."""
+    kinds = case.kinds
+    ends = sum(part.free_page_bytes for part in kinds.parts) - kinds.trimmable_bytes
+    beside = f"{units.size(kinds.bytes_of['scattered'])} lie beside live blocks"
+    if ends > kinds.bytes_of["scattered"]:
+        return f"it leaves the free ends of further arenas, {units.size(ends)}; {beside}"
+    return f"gives back whole free pages alone: {beside}"
 
 
 def _now(case: Case, setting: Setting) -> str:
@@ -70,7 +81,8 @@ def _arenas(case: Case) -> Remedy:
         f"{_now(case, ARENA_MAX)}{heaps} keep this apart; {ARENA_MAX.price}",
         f"{units.size(in_main)} of the free pages are in the main heap, {heaps} beside it",
     )
-    return found._replace(least_bytes=gain if found.bytes != gain else 0, replay_set=ARENA_MAX.replayed(1))
+    estimate = gain if found.bytes != gain else 0
+    return found._replace(estimated_bytes=estimate, replay_set=ARENA_MAX.replayed(1))
 
 
 def _threshold(case: Case) -> Remedy:
@@ -105,10 +117,28 @@ def _end(case: Case) -> list[Remedy]:
         return [set_already(kind, what, gain, TRIM_THRESHOLD.set_in(settings))]
     if case.sites and is_kept_at_end(case.sites[0][1]):
         return []  # it is a part of what helps: together with a heap of its own for the site
+    if kind == "end" and case.raises and not any(one.set_in(settings) for one in FIXES_THRESHOLD):
+        return [_fixed(case, what)]
     how = "it keeps the free end of the main heap" if kind == "unset" else "the main heap keeps its free end"
     found = judged(case, kind, what, gain, f"{how}: {above}", f"{above}: it is not the end that is free")
     tried = TRIM_THRESHOLD.replayed(FIRST_TRIM_THRESHOLD) if kind == "end" else ""
     return [found._replace(replay_set=tried)]
+
+
+def _fixed(case: Case, what: str) -> Remedy:
+    """Where a free raised the thresholds: set, they stay, so that large blocks are mapped apart as well."""
+    kinds = case.kinds
+    gain = sum(min(p.free_page_bytes, p.above_last_bytes + p.large_free_bytes) for p in kinds.parts)
+    lie = f"{units.size(gain)} lie above the last blocks of heaps or where blocks of 128 KiB or more lay"
+    found = judged(
+        case,
+        "end",
+        what,
+        gain,
+        f"{lie}; set, it keeps frees from raising it and the size from which blocks are mapped apart",
+        lie,
+    )
+    return found._replace(replay_set=TRIM_THRESHOLD.replayed(FIRST_TRIM_THRESHOLD))
 
 
 def given_back_at_end(settings: Mapping[str, str]) -> tuple[str, str]:
