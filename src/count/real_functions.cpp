@@ -220,8 +220,9 @@ void find_operator(Operator& wanted) noexcept {
   wanted.next = next;
   OperatorKind kind = OperatorKind::foreign;
   if (next != nullptr && object_of(next) == allocator.object) kind = OperatorKind::of_allocator;
-  if (next != nullptr && are_ours && is_of(next, {"libstdc++.so", "libc++.so", "libc++abi.so"}))
+  if (next != nullptr && are_ours && is_of(next, {"libstdc++.so", "libc++.so", "libc++abi.so"})) {
     kind = OperatorKind::of_runtime;
+  }
   if (are_real_functions_found) wanted.kind.store(kind, std::memory_order_release);
   forget_failed_lookups();
 }
