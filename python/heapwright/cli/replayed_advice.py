@@ -69,7 +69,8 @@ def read_replayed(file: Path | None, trace: Trace) -> dict[str, list[ReplayedFig
     labels = {figure.key: figure for figure in FIGURES if figure.is_shown}
     found: dict[str, list[ReplayedFigure]] = {}
     for candidate in document.candidates.values():
-        tried = candidate.change or " ".join(candidate.variables)
+        is_reference = candidate.name == document.reference  # its settings are the recorded ones
+        tried = candidate.change or ("" if is_reference else " ".join(candidate.variables))
         if not tried or tried in found:  # the first one is on the recorded allocator
             continue
         found[tried] = [

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from heapwright.cli import run_command
+from heapwright.cli.replayed_advice import read_replayed
+from heapwright.model import Trace
 from written_traces import DELETE, NEW, MadeTrace
 
 
@@ -66,6 +68,19 @@ def test_what_is_advised_is_replayed_and_told_with_the_advice(
         assert found[label]["difference"] == figures[key]["difference"]
         assert found[label]["verdict"] == figures[key]["verdict"]
         assert found[label]["on"] == "glibc"
+
+
+def test_settings_that_were_recorded_are_not_tried(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = replayed(file, capsys)
+    document["candidates"][0]["variables"] = {"MALLOC_TOP_PAD_": "0"}
+    other = {**document["candidates"][0], "name": "glibc arena_max=1", "variables": {"MALLOC_ARENA_MAX": "1"}}
+    document["candidates"].append(other)
+    written = tmp_path / "replay.json"
+    written.write_text(json.dumps(document), encoding="utf-8")
+    found = read_replayed(written, Trace(file))
+    assert set(found) == {document["candidates"][1]["change"], "MALLOC_ARENA_MAX=1"}
 
 
 def test_each_verdict_has_its_words(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
