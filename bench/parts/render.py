@@ -246,8 +246,6 @@ def object_lines(rows: Rows) -> list[str]:
 
 
 def arena_lines() -> list[str]:
-    if not (results / "parts-arenas.json").is_file():  # new since the last measurement
-        return []
     return [
         "Small uses; `pmr` is a monotonic resource, in the scope with room on the stack.",
         "",
@@ -330,8 +328,6 @@ def memory_lines(found: dict[str, dict[str, dict[str, float]]]) -> list[str]:
 
 
 def drain_lines() -> list[str]:
-    if not (results / "parts-drain.json").is_file():  # new since the last measurement
-        return []
     rows = load("drain")
     median = statistics.median(row["median_ms"] for row in rows)
     worst = max(row["worst_ms"] for row in rows)
