@@ -48,6 +48,7 @@ struct UntouchedSite;
 struct Residency;
 struct ResidentOwner;
 struct PinSite;
+struct PinAge;
 struct HeapPart;
 struct PartHolder;
 struct ThresholdRaise;
@@ -93,6 +94,7 @@ struct Facts {
   std::vector<ResidentOwner> resident_owners;  // of each scan, most bytes first
   std::vector<std::string> resident_names;
   std::vector<PinSite> pins;                     // of each scan, most held or pinned bytes first
+  std::vector<PinAge> pin_ages;                  // of each of these pins, youngest first
   std::vector<HeapPart> heap_parts;              // of each scan, most free bytes first
   std::vector<PartHolder> part_holders;          // of each part, from its end
   std::vector<ThresholdRaise> threshold_raises;  // of the C library, in order of time

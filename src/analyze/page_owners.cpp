@@ -23,6 +23,14 @@ const Range* last_from(const std::vector<Range>& ranges, std::uint64_t address, 
 // one leads through a link.
 std::string_view file_name(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
 
+// What the C libraries put below the stack of a thread, which they keep when it ends.
+constexpr std::uint64_t most_guard_bytes = 65536;
+
+bool is_guard(const Mapping& mapping, const Mapping& above) {
+  return mapping.end == above.begin && mapping.flags == 0 && mapping.name.empty() &&
+         mapping.end - mapping.begin <= most_guard_bytes;
+}
+
 bool is_recorder(std::string_view path) { return path.ends_with("/libheapwright-record.so"); }
 
 }  // namespace
@@ -69,10 +77,9 @@ PageOwners::PageOwners(const order::Source& source, std::vector<Mapping> mapping
   for (const auto& thread : source.threads()) {
     const bool is_alive = thread.first_ns <= time_ns && (thread.exit_ns == 0 || thread.exit_ns > time_ns);
     if (thread.stack_address != 0 && is_alive) {
-      stacks_.push_back(thread.stack_address);
+      stacks_[thread.stack_address] = thread.name + " #" + std::to_string(thread.index);
     }
   }
-  std::sort(stacks_.begin(), stacks_.end());
   for (const auto& mapping : mappings_) {
     kinds_.push_back(kind_of(mapping));
   }
@@ -122,12 +129,13 @@ PageOwner PageOwners::of_anonymous(const Mapping& mapping, std::uint64_t address
   if (next_own != own_.data() + own_.size()) {
     until = std::min(until, std::max(next_own->begin, address + 4096));
   }
-  const auto stack = std::lower_bound(stacks_.begin(), stacks_.end(), mapping.begin);
-  if (stack != stacks_.end() && *stack < mapping.end) {
-    return {OwnerKind::thread_stack, 0, "", mapping.begin, mapping.end};
+  const auto stack = stacks_.lower_bound(mapping.begin);
+  if (stack != stacks_.end() && stack->first < mapping.end) {
+    return {OwnerKind::thread_stack, 0, stack->second, mapping.begin, mapping.end};
   }
   const auto kind = mapping.has(MappingFlag::shared) ? OwnerKind::shared_memory : OwnerKind::anonymous;
-  return {kind, 0, "", mapping.begin, mapping.end};
+  const bool has_guard = &mapping != mappings_.data() && is_guard(*(&mapping - 1), mapping);
+  return {kind, 0, "", mapping.begin, mapping.end, kind == OwnerKind::anonymous && has_guard};
 }
 
 PageOwner PageOwners::at(std::uint64_t address, std::uint64_t& until) const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -28,7 +29,7 @@ enum class OwnerKind : std::uint8_t {
   program,
   library,
   main_stack,
-  thread_stack,
+  thread_stack,  // with the thread's own variables, which the C library puts on top of it
   own_mapping,
   recorder,
   file,
@@ -45,6 +46,9 @@ struct PageOwner {
   std::string_view name;    // valid as long as the PageOwners
   std::uint64_t begin = 0;  // of the mapping
   std::uint64_t end = 0;
+
+  // Of anonymous: a guard lies below it, as below a thread's stack.
+  bool has_guard = false;
 
   bool operator==(const PageOwner&) const = default;
 };
@@ -66,9 +70,9 @@ class PageOwners {
   std::vector<trace::Mapping> mappings_;
   std::vector<OwnerKind> kinds_;  // of mappings_, by their names
   std::vector<OwnRange> own_;
-  std::vector<trace::Module> modules_;     // loaded at the time, by start
-  std::vector<std::uint64_t> stacks_;      // addresses on the stacks of living threads, sorted
-  std::unordered_set<std::string> paths_;  // of modules_
+  std::vector<trace::Module> modules_;           // loaded at the time, by start
+  std::map<std::uint64_t, std::string> stacks_;  // of living threads: an address on it, whose it is
+  std::unordered_set<std::string> paths_;        // of modules_
   std::string program_;
 };
 

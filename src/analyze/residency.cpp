@@ -231,6 +231,10 @@ void ResidencyJoin::add_facts(const ResidentPages& pages, const Number& number_o
     pin.scan = scan;
     facts.pins.push_back(pin);
   }
+  for (auto age : pages.pin_ages) {
+    age.scan = scan;
+    facts.pin_ages.push_back(age);
+  }
   for (auto row : pages.untouched) {
     row.scan = scan;
     facts.untouched.push_back(row);

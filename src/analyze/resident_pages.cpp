@@ -7,7 +7,6 @@ namespace heapwright::analyze {
 namespace {
 
 constexpr std::uint64_t page_bytes = HeldPages::page_bytes;
-constexpr std::size_t most_pins = 64;
 constexpr std::uint64_t large_bytes = std::uint64_t{64} << 10;
 // The trace's times are cut down to so much.
 constexpr std::uint64_t time_quantum_ns = 16;
@@ -43,6 +42,7 @@ ResidentPages::ResidentPages(const trace::ResidencyScan& scan, PageOwners page_o
 void ResidentPages::add_window(const trace::ResidencyScan& scan, const trace::ScanWindow& window,
                                const BlocksOverTime& blocks) {
   blocks.live_in(window.begin, window.end, (window.begin_ns + window.end_ns) / 2, live_);
+  looked_at_ns_ = window.begin_ns;
   next_live_ = 0;
   uses_.clear();
   const auto first_empty = empty_.size();
@@ -78,11 +78,7 @@ void ResidentPages::add_blocks(const trace::ScanWindow& window) {
       continue;
     }
     const auto site = sites_->site_of(block.stack);
-    auto& pin = pins_[site];
-    ++pin.blocks;
-    pin.live_bytes += block.size;
-    pin.usable_bytes += block.usable;
-    pin.age_sum_ns += window.begin_ns - std::min(window.begin_ns, block.born_ns);
+    pins_.add_block(site, block, window.begin_ns);
     if (block.size >= large_bytes) {
       auto& large = large_[site];
       ++large.blocks;
@@ -137,6 +133,7 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
   std::uint64_t used = 0;
   auto edge = page;  // blocks may overlap where a release was missed
   std::uint32_t site = 0;
+  auto oldest_ns = looked_at_ns_;
   bool is_shared = false;
   bool is_mapped = false;
   for (auto index = next_live_; index < live_.size() && live_[index].address < page_end; ++index) {
@@ -149,6 +146,7 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
     const auto own = sites_->site_of(block.stack);
     is_shared |= used != 0 && own != site;
     site = own;
+    oldest_ns = std::min(oldest_ns, block.born_ns);
     is_mapped = heap_parts_.is_mapped(block);
     used += bytes;
     cells.add_block(page, block.address, own, block.stack, bytes);
@@ -168,9 +166,7 @@ PageUse ResidentPages::page_use(std::uint64_t page) {
   facts.partly_free_bytes += page_bytes - used;
   cells.end_page(page, page_bytes, page_bytes - used);
   if (!is_shared) {
-    auto& pin = pins_[site];
-    ++pin.pages;
-    pin.pinned_bytes += page_bytes - used;
+    pins_.add_page(site, page_bytes - used, looked_at_ns_ - oldest_ns);
   }
   return {page, page_end, used, is_mapped};
 }
@@ -243,7 +239,9 @@ void ResidentPages::settle_empty(const EmptyRun& run, bool is_of_heap, const Hel
     facts.allocator_bytes += rest;
     facts.huge_unused_bytes += untouched_bytes;
   } else if (rest != 0) {
-    add_owned(run.owner, rest, 0);
+    auto owner = run.owner;
+    if (owner.has_guard) owner.kind = OwnerKind::thread_stack;
+    add_owned(owner, rest, 0);
   }
   const auto gap = std::min(run.gap_end, run.owner.end) - std::max(run.gap_begin, run.owner.begin);
   heap_parts_.settle_empty(run.begin, {free_bytes, large_bytes, is_of_heap ? rest : 0, gap});
@@ -261,23 +259,7 @@ void ResidentPages::finish(const HeldPages& held, const HeldPages& large) {
   std::stable_sort(owners.begin(), owners.end(), [](const Owner& a, const Owner& b) {
     return a.anonymous_bytes + a.file_bytes > b.anonymous_bytes + b.file_bytes;
   });
-  const auto held_by = heap_parts_.held_bytes();
-  for (const auto& [site, pin] : pins_) {
-    const auto found = held_by.find(site);
-    const auto held_bytes = found == held_by.end() ? 0 : found->second;
-    if (pin.pinned_bytes != 0 || held_bytes != 0) {
-      pins.push_back({0, site, pin.blocks, pin.live_bytes, pin.pages, pin.pinned_bytes, held_bytes,
-                      pin.usable_bytes, pin.age_sum_ns});
-    }
-  }
-  std::sort(pins.begin(), pins.end(), [](const PinSite& a, const PinSite& b) {
-    const auto of_a = std::max(a.pinned_bytes, a.held_bytes);
-    const auto of_b = std::max(b.pinned_bytes, b.held_bytes);
-    return of_a != of_b ? of_a > of_b : a.site < b.site;
-  });
-  if (pins.size() > most_pins) {
-    pins.resize(most_pins);
-  }
+  pins_.finish(heap_parts_.held_bytes(), pins, pin_ages);
   finish_untouched();
   empty_ = {};
 }
@@ -293,7 +275,7 @@ void ResidentPages::finish_untouched() {
   std::sort(untouched.begin(), untouched.end(), [](const auto& a, const auto& b) {
     return a.untouched_bytes != b.untouched_bytes ? a.untouched_bytes > b.untouched_bytes : a.site < b.site;
   });
-  untouched.resize(std::min(untouched.size(), most_pins));
+  untouched.resize(std::min(untouched.size(), Pins::most_sites));
 }
 
 }  // namespace heapwright::analyze

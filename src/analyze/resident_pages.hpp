@@ -15,6 +15,7 @@
 #include "analyze/held_pages.hpp"
 #include "analyze/page_cells.hpp"
 #include "analyze/page_owners.hpp"
+#include "analyze/pins.hpp"
 #include "analyze/sites.hpp"
 #include "analyze/touched_pages.hpp"
 #include "trace/residency.hpp"
@@ -40,6 +41,7 @@ class ResidentPages {
   // By finish(), most bytes first.
   std::vector<Owner> owners;
   std::vector<PinSite> pins;
+  std::vector<PinAge> pin_ages;  // of pins, in their order
   std::vector<UntouchedSite> untouched;
   PageCells cells;
 
@@ -61,15 +63,6 @@ class ResidentPages {
     std::uint64_t gap_begin = 0;
     std::uint64_t gap_end = UINT64_MAX;
   };
-  struct Pin {
-    std::uint64_t blocks = 0;
-    std::uint64_t live_bytes = 0;
-    std::uint64_t pages = 0;
-    std::uint64_t pinned_bytes = 0;
-    std::uint64_t usable_bytes = 0;
-    std::uint64_t age_sum_ns = 0;
-  };
-
   void add_window(const trace::ResidencyScan& scan, const trace::ScanWindow& window,
                   const BlocksOverTime& blocks);
   void add_blocks(const trace::ScanWindow& window);
@@ -90,7 +83,7 @@ class ResidentPages {
   std::size_t first_open_ = 0;  // of empty_: above it no live block was seen yet
   std::uint64_t last_live_end_ = 0;
   std::map<std::tuple<OwnerKind, std::string_view, std::uint32_t>, Owner> rows_;
-  std::unordered_map<std::uint32_t, Pin> pins_;  // by site
+  Pins pins_;
   // By site; untouched_bytes: those that are touched.
   std::unordered_map<std::uint32_t, UntouchedSite> large_;
   HeapParts heap_parts_;
@@ -99,6 +92,7 @@ class ResidentPages {
   std::vector<PageUse> uses_;               // the same
   std::size_t next_live_ = 0;
   std::uint64_t resident_requested_ = 0;
+  std::uint64_t looked_at_ns_ = 0;  // the window at hand
 };
 
 }  // namespace heapwright::analyze

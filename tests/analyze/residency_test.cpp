@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 
@@ -55,6 +56,7 @@ TEST(Residency, SortsPagesByWhatLiesOnThem) {
   trace.malloc(0, 3000, at(4), 5 * page - 8, 3);  // only two of its pages are resident
   trace.free(0, 4000, at(1));                     // leaves a free page
   trace.add(0, {trace::EventKind::mmap_, 5000, 16, 2 * page, 0, library + 30 * page, 0, 4, 0});
+  const trace::Mapping guard = {library + 60 * page, library + 61 * page, 0, 0, ""};
   add_scan(trace, {{0, at(100), 10'000, 11'000, 0, 0}, {at(100), library * 2, 11'000, 12'000, 0, 0}},
            {anonymous(at(0), 3),
             anonymous(at(4), 2),
@@ -62,15 +64,24 @@ TEST(Residency, SortsPagesByWhatLiesOnThem) {
             anonymous(library + 20 * page, 1),
             anonymous(library + 30 * page, 1),
             {library + 40 * page, library + 43 * page, trace::PageKind::file, false},
-            {library + 50 * page, library + 51 * page, trace::PageKind::swapped, false}},
-           {mapping(heap, 64, "[heap]"), mapping(library, 1, "/lib/some.so"), mapping(library + page, 1, ""),
-            mapping(library + 18 * page, 4, ""), mapping(library + 30 * page, 4, ""),
-            mapping(library + 40 * page, 8, "/data")});
+            {library + 50 * page, library + 51 * page, trace::PageKind::swapped, false},
+            anonymous(library + 61 * page, 3),
+            anonymous(library + 71 * page, 1)},
+           {mapping(heap, 64, "[heap]"),
+            mapping(library, 1, "/lib/some.so"),
+            mapping(library + page, 1, ""),
+            mapping(library + 18 * page, 4, ""),
+            mapping(library + 30 * page, 4, ""),
+            mapping(library + 40 * page, 8, "/data"),
+            guard,
+            mapping(library + 61 * page, 4, ""),
+            {library + 68 * page, library + 69 * page, 0, 0, ""},
+            mapping(library + 70 * page, 2, "")});
   const auto facts = facts_of(trace);
   ASSERT_EQ(facts.residency.size(), 1U);
   const auto& of = facts.residency[0];
   EXPECT_TRUE(of.is_largest != 0 && of.is_at_live_peak != 0 && of.is_last != 0);
-  EXPECT_EQ(of.resident_bytes, 12 * page);
+  EXPECT_EQ(of.resident_bytes, 16 * page);
   EXPECT_EQ(sum_of(of), of.resident_bytes);
   EXPECT_EQ(of.live_blocks, 2U);
   EXPECT_EQ(of.live_bytes, 1000 + 5 * page - 8);
@@ -80,14 +91,16 @@ TEST(Residency, SortsPagesByWhatLiesOnThem) {
   EXPECT_EQ(of.free_page_bytes, page) << "the block of its own that is gone";
   EXPECT_EQ(of.allocator_bytes, page) << "of [heap], never a block's";
   EXPECT_EQ(of.swapped_bytes, page);
-  EXPECT_EQ(of.other_bytes, 7 * page);
+  EXPECT_EQ(of.other_bytes, 11 * page);
   std::map<std::string, std::uint64_t> owners;
   for (const auto& owner : facts.resident_owners) {
     owners[facts.resident_names[owner.kind] + " " + facts.resident_names[owner.name]] +=
         owner.anonymous_bytes + owner.file_bytes;
   }
   EXPECT_EQ(owners, (std::map<std::string, std::uint64_t>{{"library some.so", 2 * page},
-                                                          {"thread stack ", page},
+                                                          {"thread stack made #0", page},
+                                                          {"thread stack ", 3 * page},
+                                                          {"unknown ", page},
                                                           {"own mapping ", page},
                                                           {"file /data", 3 * page}}));
 }
@@ -147,6 +160,26 @@ TEST(Residency, SurvivorsPinTheirPagesAndHoldWhatLiesBelowTheTop) {
   EXPECT_EQ(pins[0].age_sum_ns, 9 * 200'000U);
   EXPECT_EQ(pins[1].site, 9U);
   EXPECT_EQ(pins[1].held_bytes, 0U);
+}
+
+TEST(Residency, PinsHaveAnAgeAPageByItsOldestBlock) {
+  constexpr std::uint64_t second = 1'000'000'000;
+  MemoryTrace trace;
+  trace.malloc(0, second, at(0), 992, 1);                  // 19 s old
+  trace.malloc(0, 2 * second, at(1), 992, 1);              // 18 s
+  trace.malloc(0, 19 * second, at(1, 1000), 992, 1);       // 1 s, on a page that is pinned for 18 s
+  trace.malloc(0, 20 * second - 5'000'000, at(2), 92, 1);  // 5 ms
+  trace.malloc(0, 3 * second, at(3), page - 8, 2);         // pins nothing
+  add_scan(trace, {{0, at(9), 20 * second, 20 * second + 100, 0, 0}}, {anonymous(at(0), 4)}, {});
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.pin_ages.size(), 3U);
+  const std::array<std::array<std::uint64_t, 4>, 3> expected = {
+      {{1'000'000, 1, 1, page - 100}, {second, 1, 0, 0}, {10 * second, 2, 2, 2 * page - 3000}}};
+  for (std::size_t index = 0; index < expected.size(); ++index) {
+    const auto& age = facts.pin_ages[index];
+    EXPECT_EQ(age.site, 1U);
+    EXPECT_EQ((std::array{age.at_least_ns, age.blocks, age.pages, age.pinned_bytes}), expected[index]);
+  }
 }
 
 TEST(Residency, APageOfTwoSitesIsPinnedByNeither) {

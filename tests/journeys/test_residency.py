@@ -20,10 +20,15 @@ MILLISECOND = 1_000_000
 LIBRARY_BYTES = 128 * 1024  # the C++ library's reserve for exceptions, buffers, threads
 
 
-def residency(path: Path, *options: str) -> dict[str, Any]:
+def explained(path: Path, *options: str) -> dict[str, Any]:
     line = [command, "explain", path, "--json", "--top", "100", *options]
     done = subprocess.run(list(map(str, line)), capture_output=True, check=True, timeout=120)
     document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def residency(path: Path, *options: str) -> dict[str, Any]:
+    document = explained(path, *options)
     answer: dict[str, Any] = document["questions"]["residency"]
     answer["findings"] = [
         one["text"] for one in document["summary"]["findings"] if one["question"] == "cause"
@@ -62,6 +67,8 @@ def test_planted_owners_are_found(record: Record) -> None:
     assert owners["own mapping"] == 3 * MEBIBYTE
     assert owners["thread stack"] == pytest.approx(2 * MEBIBYTE, abs=64 * 1024)
     assert "unknown" not in owners or owners["unknown"] < 256 * 1024
+    assert [of["name"] for of in answer["owners"] if of["kind"] == "thread stack"] == ["pins #1"]
+    assert answer["allocator"].startswith("glibc 2.")
 
     pin = answer["sites"][0]
     assert pin["function"] == "session"
@@ -76,6 +83,18 @@ def test_planted_owners_are_found(record: Record) -> None:
     assert answer["free_bytes"] == pytest.approx(heap - SURVIVORS * USABLE, rel=0.02)
     assert len(answer["findings"]) == 1
     assert "held by 2,000 blocks from session" in answer["findings"][0]
+
+
+def test_pages_and_their_blocks_have_an_age(record: Record) -> None:
+    path = record("pins").trace().path
+    cause = explained(path)["questions"]["cause"]
+    pin = cause["sites"][0]
+    assert pin["function"] == "session"
+    ages = [row for row in cause["ages"] if row["function"] == "session"]
+    for sum_of in ("blocks", "pages", "pinned_bytes"):
+        assert sum(row[sum_of] for row in ages) == pin[sum_of]
+    mean = sum(row["at_least_ns"] * row["blocks"] for row in ages) / pin["blocks"]
+    assert mean <= pin["mean_age_ns"] <= 10 * mean + MILLISECOND
 
 
 def scans_of(path: Path) -> list[dict[str, Any]]:

@@ -29,13 +29,16 @@ from heapwright.explain.report import Answer, Report
 from heapwright.explain.separation import SEPARATES, Separation, separations
 from heapwright.explain.settings import thread_cache_bytes
 from heapwright.explain.tables import sites
-from heapwright.model.facts import HeapPart, PartHolder, ThresholdRaise
+from heapwright.model.facts import HeapPart, PartHolder, PinAge, ThresholdRaise
 from heapwright.model.sites import Site
-from heapwright.report import widgets
+from heapwright.report import units, widgets
 from heapwright.report.columns import TEXT, WORD, Choice, Column, Many, Table
 
 # Memory beside the heap, more than half of all, is worth naming from here on.
 _WORTH_OTHERS_BYTES = 32 << 20
+
+# Of so many sites, those that pin most, the ages are shown.
+_AGED_SITES = 3
 
 _VERDICTS = ("fragmented", "elsewhere", "rounding", "nothing", "unknown")
 
@@ -44,6 +47,7 @@ class _Source(NamedTuple):
     report: Report
     kinds: Kinds | None  # at the scan with the most that is free
     last: Kinds | None
+    number: int  # of the scan
     sites: list[tuple[Site, Separation]]
     owners: list[tuple[str, str, int, int]]
     lasted_ns: int
@@ -55,7 +59,7 @@ def _source(report: Report) -> _Source:
     found = residency.source_of(report)
     if found.shown is None:
         why = "the recording has no scan of resident memory"
-        return _Source(report, None, None, [], [], 0, why, "unknown")
+        return _Source(report, None, None, 0, [], [], 0, why, "unknown")
     facts = report.facts
     kinds = kinds_at(report, found.number)
     last = next((index for index, of in enumerate(facts.residency) if of.is_last), found.number)
@@ -65,6 +69,7 @@ def _source(report: Report) -> _Source:
         report,
         kinds,
         kinds_at(report, last),
+        found.number,
         separations(report, kinds, found.number),
         residency.owners_of(found),
         lasted,
@@ -164,6 +169,13 @@ def _holders(source: _Source) -> list[tuple[Site, PartHolder]]:
     return rows
 
 
+def _ages(source: _Source) -> list[tuple[Site, PinAge]]:
+    """Site by site as in the table above, youngest first."""
+    shown = [site for site, of in source.sites if of.pinned_bytes][:_AGED_SITES]
+    ages = [age for age in source.report.facts.pin_ages if age.scan == source.number]
+    return [(site, age) for site in shown for age in ages if age.site == site.number]
+
+
 def _remedies(source: _Source) -> list[Remedy]:
     if source.kinds is None or source.verdict != "fragmented":
         return []
@@ -217,6 +229,17 @@ REMEDY_COLUMNS = (
         about="What a replay measured of it, where one was given (--replayed).",
     ),
 )
+
+
+def _age(at_least_ns: int) -> str:
+    """A class of ages.
+
+    >>> _age(0), _age(10_000_000_000)
+    ('below 1 ms', '10 s to 100 s')
+    """
+    if not at_least_ns:
+        return "below 1 ms"
+    return f"{units.duration(at_least_ns)} to {units.duration(10 * at_least_ns)}"
 
 
 def _show(answer: Answer) -> widgets.RenderableType | None:
@@ -292,6 +315,21 @@ QUESTION = Question(
             Column("", WORD, "separates", text=lambda row, _: row["separates"]),
             rows=lambda source: source.sites,
             about="Sites that pin or hold pages, and what a heap of their own would give back.",
+        ),
+        sites(
+            Column("pinned_bytes", "bytes", "pinned"),
+            Column("pages", "count", "pages"),
+            Column("blocks", "count", "blocks"),
+            Column(
+                "at_least_ns",
+                "ns",
+                about="A power of ten from 1 ms on, or 0: this old or older, but not ten times.",
+            ),
+            Column("", WORD, "age", text=lambda row, _: _age(row["at_least_ns"])),
+            rows=_ages,
+            key="ages",
+            about="How old the pages of the first sites are, and their blocks: a page is as old as the "
+            "oldest block on it.",
         ),
         sites(
             Column("free_bytes", "bytes", "free without them"),

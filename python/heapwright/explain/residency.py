@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from heapwright.explain.allocators import allocator_of
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report
 from heapwright.explain.residency_at import asked_moment
@@ -17,6 +18,7 @@ from heapwright.report import units
 from heapwright.report.columns import TEXT, WORD, Column, Table
 
 _PAGE_BYTES = 4096
+_STACK = "thread stack"
 # So much of what is free makes one site its holder.
 _MOST = 0.5
 
@@ -69,15 +71,33 @@ def _moments(source: Source) -> Iterable[Residency]:
 
 
 def owners_of(source: Source) -> list[tuple[str, str, int, int]]:
-    """Kind, name, anonymous bytes and bytes of files of who holds most beside the heap."""
-    facts, rows = source.report.facts, []
+    """Kind, name, anonymous bytes and bytes of files of who holds most beside the heap.
+
+    The stacks of several threads are one row: by themselves, thousands of small ones would not be seen.
+    """
+    facts = source.report.facts
+    rows: list[tuple[str, str, int, int]] = []
+    stacks: list[tuple[str, str, int, int]] = []
     for owner in facts.resident_owners:
         if owner.scan == source.number:
             kind, name = facts.resident_names[owner.kind], facts.resident_names[owner.name]
             if kind == "own mapping":
                 name = source.report.sites[owner.site].location.function
-            rows.append((kind, name, owner.anonymous_bytes, owner.file_bytes))
+            of = stacks if kind == _STACK and name else rows
+            if kind == _STACK and not name:
+                name = "of threads without a heap call, or ended"
+            of.append((kind, name, owner.anonymous_bytes, owner.file_bytes))
+    if stacks:
+        rows.append(_together(stacks))
+        rows.sort(key=lambda row: -row[2] - row[3])
     return rows[: source.report.top]
+
+
+def _together(stacks: list[tuple[str, str, int, int]]) -> tuple[str, str, int, int]:
+    name = stacks[0][1]
+    if len(stacks) > 1:
+        name = f"of {len(stacks)} threads, most {name} ({units.size(stacks[0][2])})"
+    return _STACK, name, sum(stack[2] for stack in stacks), sum(stack[3] for stack in stacks)
 
 
 def _pins(source: Source) -> list[tuple[Site, PinSite]]:
@@ -126,7 +146,7 @@ def _notes(answer: Answer) -> list[str]:
         return []
     lines = [
         "live + rounding + free in used pages + free pages + allocator + others = resident, page by page; "
-        "live without what was never touched"
+        f"live without what was never touched; the heap is that of {answer['allocator']}"
     ]
     if answer["has_unseen_blocks"]:
         lines.append(
@@ -191,6 +211,7 @@ QUESTION = Question(
             about="Asked for, or of the scan with the most that is free.",
         ),
         Column("is_interpolated", "flag", value="is_between"),
+        Column("allocator", "text", value=lambda of, _: allocator_of(of.report.trace.metadata).name),
         *(
             Column(name, "bytes", value=_of_shown(name))
             for name in (

@@ -63,6 +63,16 @@ struct PinSite {
   std::uint64_t age_sum_ns = 0;  // of its blocks
 };
 
+// Of one site that pins pages, what is about so old: less than ten times as old as `at_least_ns`.
+struct PinAge {
+  std::uint32_t scan = 0;  // of Facts::residency
+  std::uint32_t site = 0;
+  std::uint64_t at_least_ns = 0;   // 0, or a power of ten from 1 ms on
+  std::uint64_t blocks = 0;        // all of the site's, by their own age
+  std::uint64_t pages = 0;         // as in PinSite, by the age of the oldest block on them
+  std::uint64_t pinned_bytes = 0;  // of these pages
+};
+
 // Large blocks of one site (64 KiB and more) and what of them is not resident.
 struct UntouchedSite {
   std::uint32_t scan = 0;  // of Facts::residency

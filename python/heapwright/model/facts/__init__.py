@@ -17,7 +17,7 @@ from heapwright.model.facts.lifetimes import LifetimeMap
 from heapwright.model.facts.mappings import MappingSite
 from heapwright.model.facts.patterns import CopiedGrowth, EmptiedSite, ReleaseRun
 from heapwright.model.facts.realloc_chains import ReallocChains
-from heapwright.model.facts.residency import PinSite, Residency, ResidentOwner, UntouchedSite
+from heapwright.model.facts.residency import PinAge, PinSite, Residency, ResidentOwner, UntouchedSite
 from heapwright.model.facts.series import SeriesRow
 from heapwright.model.facts.sites import SiteFacts, SiteSizes
 from heapwright.model.facts.spreads import CallSpread, LiveSpread, Spread, Spreads, StepSpread
@@ -48,6 +48,7 @@ __all__ = [
     "MappingSite",
     "PartHolder",
     "Peak",
+    "PinAge",
     "PinSite",
     "ReallocChains",
     "RecorderCost",
@@ -98,6 +99,7 @@ class Facts(NamedTuple):
     resident_owners: tuple[ResidentOwner, ...]
     resident_names: tuple[str, ...]
     pins: tuple[PinSite, ...]
+    pin_ages: tuple[PinAge, ...]
     heap_parts: tuple[HeapPart, ...]
     part_holders: tuple[PartHolder, ...]
     threshold_raises: tuple[ThresholdRaise, ...]

@@ -66,6 +66,19 @@ class PinSite(NamedTuple):
     age_sum_ns: int
 
 
+class PinAge(NamedTuple):
+    """Of one site that pins pages, what is about so old: less than ten times as old as
+    `at_least_ns`.
+    """
+
+    scan: int
+    site: int
+    at_least_ns: int
+    blocks: int
+    pages: int
+    pinned_bytes: int
+
+
 class UntouchedSite(NamedTuple):
     """Large blocks of one site (64 KiB and more) and what of them is not resident."""
 

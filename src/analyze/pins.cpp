@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "analyze/pins.hpp"
+
+#include <algorithm>
+
+namespace heapwright::analyze {
+namespace {
+
+// The power of ten at or below it; 0 below 1 ms, to which births are kept.
+constexpr std::uint64_t age_class_of(std::uint64_t age_ns) noexcept {
+  std::uint64_t least_ns = 1'000'000;
+  if (age_ns < least_ns) return 0;
+  while (age_ns / least_ns >= 10) least_ns *= 10;
+  return least_ns;
+}
+
+}  // namespace
+
+void Pins::add_block(std::uint32_t site, const LiveBlock& block, std::uint64_t now_ns) {
+  const auto age_ns = now_ns - std::min(now_ns, block.born_ns);
+  auto& pin = pins_[site];
+  ++pin.sums.blocks;
+  pin.sums.live_bytes += block.size;
+  pin.sums.usable_bytes += block.usable;
+  pin.sums.age_sum_ns += age_ns;
+  ++pin.ages[age_class_of(age_ns)].blocks;
+}
+
+void Pins::add_page(std::uint32_t site, std::uint64_t free_bytes, std::uint64_t age_ns) {
+  auto& pin = pins_[site];
+  ++pin.sums.pages;
+  pin.sums.pinned_bytes += free_bytes;
+  auto& age = pin.ages[age_class_of(age_ns)];
+  ++age.pages;
+  age.pinned_bytes += free_bytes;
+}
+
+void Pins::finish(const std::unordered_map<std::uint32_t, std::uint64_t>& held_by, std::vector<PinSite>& pins,
+                  std::vector<PinAge>& ages) const {
+  for (const auto& [site, pin] : pins_) {
+    auto row = pin.sums;
+    row.site = site;
+    const auto found = held_by.find(site);
+    row.held_bytes = found == held_by.end() ? 0 : found->second;
+    if (row.pinned_bytes != 0 || row.held_bytes != 0) pins.push_back(row);
+  }
+  std::sort(pins.begin(), pins.end(), [](const PinSite& a, const PinSite& b) {
+    const auto of_a = std::max(a.pinned_bytes, a.held_bytes);
+    const auto of_b = std::max(b.pinned_bytes, b.held_bytes);
+    return of_a != of_b ? of_a > of_b : a.site < b.site;
+  });
+  if (pins.size() > most_sites) {
+    pins.resize(most_sites);
+  }
+  for (const auto& pin : pins) {
+    for (auto [at_least_ns, age] : pins_.at(pin.site).ages) {
+      age.site = pin.site;
+      age.at_least_ns = at_least_ns;
+      ages.push_back(age);
+    }
+  }
+}
+
+}  // namespace heapwright::analyze
