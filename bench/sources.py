@@ -34,6 +34,7 @@ measured = {
         "src/platform",
         "src/base",
     ),
+    "trace_columns": ("src/trace", "src/record", "src/collect", "bench/analyze"),
     "analysis": ("src/order", "src/analyze", "src/symbolize", "src/trace", "src/base", "src/python_module"),
     "heap": (*heap, "src/lab", "bench/heap/loads.py", "bench/heap/pairs.cpp"),
     "lab": (*heap, "src/lab", "include/heapwright"),

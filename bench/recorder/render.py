@@ -21,6 +21,7 @@ import sources  # noqa: E402
 results_path = project / "bench/results/recorder.json"
 analysis_path = project / "bench/results/analysis.json"
 large_path = project / "bench/results/analysis-large.json"
+columns_path = project / "bench/results/trace-columns.json"
 document_path = project / "docs/performance.md"
 ours = ["heapwright", "heapwright --no-durations", "heapwright --free-stacks"]
 
@@ -169,7 +170,30 @@ def large_section(large: dict[str, Any]) -> list[str]:
     ]
 
 
-def render(results: dict[str, Any], analysis: dict[str, Any] | None, large: dict[str, Any] | None) -> str:
+def columns_section(columns: dict[str, Any]) -> list[str]:
+    traces = columns["traces"]
+    names = {name: "the made-up mix" if name == "mix" else name for name in traces}
+    rows = [
+        [group, *(f"{of['bytes'][group] / of['events']:.2f}" for of in traces.values())]
+        for group in next(iter(traces.values()))["bytes"]
+    ]
+    sums = [f"{sum(of['bytes'].values()) / of['events']:.2f}" for of in traces.values()]
+    return [
+        "Where they go, in bytes per event (`bench/recorder/trace_columns.py`). *Which block*: that a free",
+        "or realloc names. *New address*: above all of blocks that lie where none of their size was just",
+        "freed. The mix is what reading is timed with below: which site calls next, which of 2 million",
+        "blocks goes, and the sizes of a third of the sites are drawn at random; that has no shorter form.",
+        "",
+        *markdown.table(["", *names.values()], [*rows, ["all", *sums]]),
+    ]
+
+
+def render(
+    results: dict[str, Any],
+    analysis: dict[str, Any] | None,
+    large: dict[str, Any] | None,
+    columns: dict[str, Any] | None,
+) -> str:
     machine = results["machine"]
     rounds = 1 + max(r["round"] for r in results["runs"])
     lines = [
@@ -181,8 +205,9 @@ def render(results: dict[str, Any], analysis: dict[str, Any] | None, large: dict
         "<!-- figures: bench/results/recorder.json -->",
         *(["<!-- figures: bench/results/analysis.json -->"] if analysis else []),
         *(["<!-- figures: bench/results/analysis-large.json -->"] if large else []),
+        *(["<!-- figures: bench/results/trace-columns.json -->"] if columns else []),
         "",
-        sources.said(found for found in (results, analysis, large) if found),
+        sources.said(found for found in (results, analysis, large, columns) if found),
         "",
         f"Measured {results['measured']} at revision {machine['revision']} on {machine['processor']}, "
         f"{machine['cores']} cores, Linux {machine['kernel']}, {machine['libc']}, {machine['heaptrack']}. "
@@ -207,6 +232,7 @@ def render(results: dict[str, Any], analysis: dict[str, Any] | None, large: dict
         "An event is one call. heaptrack counts a realloc as two and stores neither times nor threads.",
         "",
         *size_table(results),
+        *(columns_section(columns) if columns else []),
         *(analysis_section(analysis) if analysis else []),
         *(large_section(large) if large else []),
     ]
@@ -222,9 +248,8 @@ def main() -> int:
         print(f"{results_path} is missing; run 'make bench'", file=sys.stderr)
         return 2
     results = json.loads(results_path.read_text())
-    return documents.give(
-        document_path, render(results, read_if_there(analysis_path), read_if_there(large_path))
-    )
+    further = map(read_if_there, (analysis_path, large_path, columns_path))
+    return documents.give(document_path, render(results, *further))
 
 
 if __name__ == "__main__":
