@@ -24,7 +24,7 @@ from measure import run
 from workloads import prepare, project
 
 sys.path.append(str(project / "bench"))
-import sources  # noqa: E402
+import sources
 
 build = project / "build/release"
 CHUNK_MAGIC, EVENTS = 0x4B435748, 2
