@@ -3,9 +3,9 @@
 
 Memory is a prediction for the recorded process: what was recorded, and how much more or less than the
 reference the candidate's replay takes. There is a difference only where it is larger than the noise of the
-runs and larger than the error: for memory the one that the replay of the reference shows, for time the range
-of the dry runs that are subtracted. Memory at a moment that a clock decides has to be on the same side at
-both ends of what the clock may do (clocks.py).
+runs and larger than the error: the one that the replay of the reference shows, in memory and in time, and for
+time the range of the dry runs that are subtracted. Memory at a moment that a clock decides has to be on the
+same side at both ends of what the clock may do (clocks.py).
 """
 
 from __future__ import annotations
@@ -80,15 +80,18 @@ class Table:
         dry: Mapping[str, Dry],
         truth: Fidelity | None,
         bounds: Mapping[int, Bounds] | None = None,
+        time_truth: Mapping[str, Any] | None = None,
     ) -> None:
         """dry: by change, where its plan has other operations than the recording's, which is under "".
 
-        bounds: by number, of the candidates that go by the clock.
+        bounds: by number, of the candidates that go by the clock. time_truth: of time_fidelity.compare().
         """
         self.dry = dry.get("", Dry())
         self._dry = dry
         self._truth = truth
         self._bounds = bounds or {}
+        self._time_error_ns = float(time_truth["error_ns"]) if time_truth else 0.0
+        self._tail_factor = float(time_truth["tail_factor"]) if time_truth else 1.0
         self._arms = {True: memory, False: time}
 
     def figures_of(self, number: int) -> dict[str, Any]:
@@ -180,7 +183,12 @@ class Table:
             return UNKNOWN
         if statistics.are_equal(own, reference, reference.noise):
             return SAME
+        if figure.key == "p999_ns" and self._is_within_tail(own.median, reference.median):
+            return SAME
         return self._side(figure, difference, reference, error)
+
+    def _is_within_tail(self, own: float, other: float) -> bool:
+        return max(own, other) < self._tail_factor * min(own, other)
 
     def _side(self, figure: Figure, difference: float, reference: Summary, error: float) -> str:
         whole = reference.median + self._shift(figure)
@@ -208,7 +216,8 @@ class Table:
     def _error(self, figure: Figure, arm: Arm) -> float:
         if figure.key == "time_ns":
             own = self._dry_of(arm)
-            return self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
+            ranges_ns = self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
+            return max(ranges_ns, self._time_error_ns)
         if self._truth is None or not figure.is_memory:
             return 0.0
         return float(getattr(self._truth.errors, AT_THE_END.get(figure.key, figure.key)))

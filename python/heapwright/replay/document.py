@@ -48,7 +48,8 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
     """The whole document."""
     truth = _fidelity(chosen, measured)
     dry = {change: decision.dry_of(runs) for change, runs in measured.dry.items()}
-    table = decision.Table(measured.memory, measured.time, dry, truth, measured.bounds)
+    time_truth = _time_fidelity(trace, chosen, measured)
+    table = decision.Table(measured.memory, measured.time, dry, truth, measured.bounds, time_truth)
     candidates = _candidates(trace, measured, table, truth)
     plan = measured.plan
     return {
@@ -66,7 +67,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         "changes": list(measured.changes),
         "pace": measured.pace,
         "fidelity": _as_record(truth),
-        "time_fidelity": _time_fidelity(trace, chosen, measured),
+        "time_fidelity": time_truth,
         "dry_cpu_ns": table.dry.cpu_ns,
         "dry_range_ns": table.dry.range_ns,
         "reference": chosen.candidates[0].name,
@@ -112,7 +113,8 @@ def _time_fidelity(trace: Trace, chosen: Chosen, measured: Measured) -> Document
     replayed = measured.calls[0]["whole_functions"]
     if not chosen.is_recorded or measured.window_calls or not replayed:
         return None
-    return time_fidelity.compare(time_fidelity.recorded_times(trace), replayed)
+    recorded = time_fidelity.recorded_times(trace)
+    return time_fidelity.compare(recorded, replayed, time_fidelity.off_processor_ns(trace))
 
 
 def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fidelity | None) -> list[str]:

@@ -155,9 +155,15 @@ TIMES = (
 )
 
 TIME_FIDELITY = (
-    Column("recorded_ns", "number", about="Of the calls, without the recorder's work around them."),
+    Column(
+        "recorded_ns",
+        "number",
+        about="Of the calls, on the processor where that is known, without the recorder's work.",
+    ),
     Column("replayed_ns", "number", about="On the recorded allocator, the least time of each operation."),
     Column("relative_error", "difference", about="Of the sum; below 0: the replay takes less."),
+    Column("error_ns", "number", about="Of the sum; a smaller difference in time_ns is none."),
+    Column("tail_factor", "number", about="p99 is off by; a smaller difference in p999_ns is none."),
     Column(
         "is_same_shape",
         "flag",

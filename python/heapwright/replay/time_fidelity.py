@@ -2,7 +2,8 @@
 """How true a replay's times are: calls of the recorded allocator beside the recording, by function.
 
 A recorded time is that of the call alone, without the recorder's work around it; one reading of the clock
-is in it. A replayed time is the least of an operation's runs, the clock's own taken out.
+is in it. Off the processor it waited or was preempted: that is taken out of the sum, where the kernel's
+records tell. A replayed time is the least of an operation's runs, the clock's own taken out.
 """
 
 from __future__ import annotations
@@ -39,11 +40,21 @@ def recorded_times(trace: Trace) -> list[Document]:
     ]
 
 
-def compare(recorded: Sequence[Document], replayed: Sequence[Document]) -> Document | None:
-    """None where either is not known; functions that only one of them has are left out."""
+def off_processor_ns(trace: Trace) -> int:
+    """Of the recorded calls' time; 0 where it is not known."""
+    kernel = facts_of(trace).kernel
+    return kernel.waited_ns + kernel.preempted_ns
+
+
+def compare(recorded: Sequence[Document], replayed: Sequence[Document], off_ns: int = 0) -> Document | None:
+    """None where either is not known; functions that only one of them has are left out.
+
+    off_ns: of the recorded time, off the processor. error_ns: how far the sums are apart. tail_factor: by how
+    much p99 is off, at most, of the functions that take the time.
+    """
     own = {row["function"]: row for row in replayed}
     both = [(row, own[row["function"]]) for row in recorded if row["function"] in own]
-    real_ns = sum(real["sum_ns"] for real, _ in both)
+    real_ns = sum(real["sum_ns"] for real, _ in both) - off_ns
     if real_ns <= 0:
         return None
     replayed_ns = sum(other["sum_ns"] for _, other in both)
@@ -53,6 +64,8 @@ def compare(recorded: Sequence[Document], replayed: Sequence[Document]) -> Docum
         "recorded_ns": real_ns,
         "replayed_ns": replayed_ns,
         "relative_error": (replayed_ns - real_ns) / real_ns,
+        "error_ns": abs(replayed_ns - real_ns),
+        "tail_factor": max((_apart(real, other, "p99_ns") for real, other in counted), default=1.0),
         "is_same_shape": all(_agree(real, other) for real, other in counted),
         "functions": [
             {
@@ -65,10 +78,14 @@ def compare(recorded: Sequence[Document], replayed: Sequence[Document]) -> Docum
     }
 
 
+def _apart(real: Mapping[str, Any], other: Mapping[str, Any], key: str) -> float:
+    """By how many times; a percentile that too few calls tell agrees with any."""
+    a, b = real[key], other[key]
+    return 1.0 if b is None else float(max(a, b) / max(min(a, b), 1))
+
+
 def _agree(real: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """A percentile that too few calls tell agrees with any."""
-    known = [(real[key], other[key]) for key in _PERCENTILES if other[key] is not None]
-    return all(max(a, b) <= MOST_APART * max(min(a, b), 1) for a, b in known)
+    return all(_apart(real, other, key) <= MOST_APART for key in _PERCENTILES)
 
 
 def about(document: Mapping[str, Any]) -> list[str]:
@@ -82,6 +99,10 @@ def about(document: Mapping[str, Any]) -> list[str]:
         f"{units.duration(found['recorded_ns'])} were recorded "
         f"({units.signed_percent(found['relative_error'])}); "
         f"{most['function']}: {_percentiles(most['replayed'])}, recorded {_percentiles(most['recorded'])}."
+    )
+    line += (
+        f" Less than {units.duration(found['error_ns'])} of CPU time, or {found['tail_factor']:.1f} times of "
+        "p99.9, is no difference (=)."
     )
     if not found["is_same_shape"]:
         line += " The latencies' shape is another one: how large differences in time are is not promised."

@@ -120,6 +120,26 @@ def test_the_replays_own_time_is_left_out() -> None:
     assert figure(table, 1, "time_ns")["relative_difference"] == pytest.approx(-2 / 3)
 
 
+@pytest.mark.parametrize(
+    ("error_ms", "factor", "time_verdict", "tail_verdict"),
+    [(1.9, 1.9, BETTER, BETTER), (2.1, 1.9, SAME, BETTER), (1.9, 2.1, BETTER, SAME)],
+)
+def test_a_time_within_the_replays_error_is_no_difference(
+    error_ms: float, factor: float, time_verdict: str, tail_verdict: str
+) -> None:
+    faster = [{**run, "p999_ns": 50.0} for run in time(3, 3, 3)]
+    table = Table(
+        arms(("a", memory(1)), ("b", memory(1))),
+        arms(("a", time(5, 5, 5)), ("b", faster)),
+        {"": Dry(0, 1e6)},
+        None,
+        None,
+        {"error_ns": error_ms * 1e6, "tail_factor": factor},
+    )
+    assert figure(table, 1, "time_ns")["verdict"] == time_verdict
+    assert figure(table, 1, "p999_ns")["verdict"] == tail_verdict
+
+
 def test_a_plan_with_more_operations_has_a_dry_run_of_its_own() -> None:
     def candidate(change: str) -> Candidate:
         return Candidate("a", "1", "", change=change)

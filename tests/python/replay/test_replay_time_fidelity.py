@@ -47,6 +47,19 @@ def test_the_shape_is_that_of_functions_that_take_the_time(
     assert ("how large differences in time are is not promised" in line) is not is_same
 
 
+def test_the_error_is_what_the_sums_differ_by_and_the_tails_factor() -> None:
+    replayed = [MALLOCS | {"sum_ns": 4000, "p99_ns": 60}, FREES | {"p99_ns": 1}]
+    found = time_fidelity.compare([MALLOCS, FREES], replayed, off_ns=900)
+    assert found is not None
+    assert (found["recorded_ns"], found["error_ns"], found["tail_factor"]) == (9000, 4100, 20.0)
+    small = FREES | {"sum_ns": 90}  # with less than a tenth of the time
+    found = time_fidelity.compare([MALLOCS, small], [replayed[0], small | {"p99_ns": 1}])
+    assert found is not None
+    assert found["tail_factor"] == 5.0
+    (line,) = time_fidelity.about({"time_fidelity": found, "reference": "glibc"})
+    assert "Less than 5.00 µs of CPU time, or 5.0 times of p99.9, is no difference" in line
+
+
 def test_what_is_not_known_is_not_compared() -> None:
     assert time_fidelity.compare([], [MALLOCS]) is None
     assert time_fidelity.compare([FREES], [MALLOCS]) is None
