@@ -112,7 +112,9 @@ void ResidencyJoin::begin(const Blocks& blocks, const Mappings& mappings, std::u
   const bool has_most_live = worth.live_bytes >= most_.live_bytes;
   const bool has_most_free = worth.free_bytes >= std::max(most_.free_bytes, least_free_bytes);
   const bool is_overtaken = (!has_most_live_ || has_most_live) && (!has_most_free_ || has_most_free);
-  if (!is_overtaken || (copied_ != SIZE_MAX && (cell_bytes_ != 0 || is_wanted(copied_)))) {
+  // The last one may be of the program's end, where all is freed: it overtakes none.
+  if (!is_overtaken || scans_[at_] == last_ ||
+      (copied_ != SIZE_MAX && (cell_bytes_ != 0 || is_wanted(copied_)))) {
     join();
   }
   copied_worth_ = worth;
@@ -204,17 +206,21 @@ void ResidencyJoin::join() {
 
 // The ones with the most, and all that are wanted.
 void ResidencyJoin::choose() {
+  auto last = joined_.end();
   const auto mark = [&](std::uint64_t Worth::*bytes, std::uint64_t least, std::uint8_t Residency::*flag) {
-    const auto most = std::max_element(joined_.begin(), joined_.end(), [&](const Joined& a, const Joined& b) {
+    const auto most = std::max_element(joined_.begin(), last, [&](const Joined& a, const Joined& b) {
       return a.worth.*bytes < b.worth.*bytes;
     });
-    if (most != joined_.end() && most->worth.*bytes >= least) most->pages.facts.*flag = 1;
+    if (most != last && most->worth.*bytes >= least) most->pages.facts.*flag = 1;
   };
   mark(&Worth::live_bytes, 0, &Residency::is_at_live_peak);
   mark(&Worth::free_bytes, least_free_bytes, &Residency::is_most_free);
+  if (!joined_.empty() && joined_.back().scan == last_) --last;
+  mark(&Worth::free_bytes, least_free_bytes, &Residency::is_most_free_before_last);
   for (auto& one : joined_) {
-    one.is_told =
-        one.pages.facts.is_at_live_peak != 0 || one.pages.facts.is_most_free != 0 || is_wanted(one.scan);
+    const auto& facts = one.pages.facts;
+    one.is_told = facts.is_at_live_peak != 0 || facts.is_most_free != 0 ||
+                  facts.is_most_free_before_last != 0 || is_wanted(one.scan);
   }
   if (cell_bytes_ == 0) {
     std::erase_if(joined_, [](const Joined& one) { return !one.is_told; });

@@ -223,6 +223,25 @@ TEST(Residency, TheScansWithTheMostAndTheLastAreJoined) {
   EXPECT_EQ(early.residency.back().time_ns, 95'550U) << "the last one before the end of the range";
 }
 
+// A program that rests with survivors on all its pages, and frees these as it ends.
+TEST(Residency, WhatWasFreeBeforeTheLastScanIsKeptBesideIt) {
+  MemoryTrace trace;
+  for (std::uint64_t block = 0; block < 1000; ++block) trace.malloc(0, 1000 + block, at(block), 992, block);
+  for (std::uint64_t block = 1; block < 1000; ++block) trace.free(0, 20'000 + block, at(block));
+  trace.free(0, 90'000, at(0));
+  for (const std::uint64_t begin_ns : {10'000, 50'000, 95'000}) {
+    add_scan(trace, {{0, at(1999), begin_ns, begin_ns + 100, 0, 0}}, {anonymous(at(0), 1000)},
+             {mapping(heap, 1280, "[heap]")});
+  }
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.residency.size(), 3U);
+  const auto& rest = facts.residency[1];
+  EXPECT_EQ(rest.live_blocks, 1U);
+  EXPECT_TRUE(rest.is_most_free_before_last != 0 && rest.is_most_free == 0 && rest.is_last == 0);
+  const auto& last = facts.residency[2];
+  EXPECT_TRUE(last.is_most_free != 0 && last.is_last != 0 && last.is_most_free_before_last == 0);
+}
+
 TEST(Residency, SamplesAreNotJoined) {
   MemoryTrace trace;
   trace.metadata_record.sample_mean_bytes = 4096;

@@ -68,6 +68,36 @@ int main(void) {
 """
 
 
+# Small blocks: the C library merges none of them, so nothing goes back at the end.
+FREED_AT_THE_END = """
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+enum { count = 400000, apart = 200 };
+static void *items[count];
+static long resident(void) {
+  long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (fscanf(file, "%*d %ld", &pages) != 1) abort();
+  fclose(file);
+  return pages * 4096;
+}
+int main(int count_of_arguments, char **arguments) {
+  for (int i = 0; i < count; i++) items[i] = memset(malloc(100), 1, 100);
+  for (int i = 0; i < count; i++) if (i % apart) free(items[i]);
+  long before = resident();
+  if (count_of_arguments > 1) malloc_trim(0);
+  printf("note given_back %ld\\n", before - resident());
+  fflush(stdout);
+  usleep(800000);
+  for (int i = 0; i < count; i += apart) free(items[i]);
+  return arguments == 0;
+}
+"""
+
+
 PINNED_BESIDE_MUCH = """
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +141,18 @@ def test_thread_caches_hold_no_more_than_is_said(
     held = recording.note("cached") - 64 * count * 8
     assert held > 0
     assert held <= answer["thread_caches_at_most_bytes"] <= held * 1.05
+
+
+def test_survivors_that_are_freed_at_the_end_are_seen(record: Record, tmp_path: Path) -> None:
+    (tmp_path / "late.c").write_text(FREED_AT_THE_END)
+    subprocess.run(["cc", "-O1", "-o", tmp_path / "late", tmp_path / "late.c"], check=True, timeout=60)
+    path = record(tmp_path / "late").trace().path
+    answer = cause_in(path)
+    blocks = answer["sites"][0]["blocks"]  # and the buffer of stdout
+    assert 2000 <= blocks <= 2001, "as it rested, not as it ended"
+    trimmed = subprocess.run([tmp_path / "late", "trim"], capture_output=True, text=True, check=True)
+    real = int(trimmed.stdout.split()[2])
+    assert remedy(answer, "malloc_trim")["bytes"] == pytest.approx(real, rel=0.05)
 
 
 def test_a_planted_pin_is_found_with_what_its_own_heap_gives_back(record: Record) -> None:

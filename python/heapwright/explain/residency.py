@@ -59,11 +59,12 @@ def _reason(row: Answer, _: Answer) -> str:
         "is_largest": "most resident",
         "is_at_live_peak": "most live",
         "is_most_free": "most free",
+        "is_most_free_before_last": "" if row["is_most_free"] else "most free before the last",
         "is_last": "last",
         "is_before_asked": "before",
         "is_after_asked": "after",
     }
-    return ", ".join(word for key, word in words.items() if row[key]) or "asked for, interpolated"
+    return ", ".join(word for key, word in words.items() if word and row[key]) or "asked for, interpolated"
 
 
 def _moments(source: Source) -> Iterable[Residency]:
@@ -172,6 +173,7 @@ _MOMENT = (
     _is("largest"),
     _is("at_live_peak"),
     _is("most_free"),
+    _is("most_free_before_last"),
     _is("last"),
     _is("before_asked"),
     _is("after_asked"),

@@ -29,7 +29,16 @@ def asked_moment(report: Report) -> tuple[Residency, int, bool] | None:
     sums = {name: _between(getattr(first, name), getattr(second, name), part) for name in _SUMS}
     sums["other_bytes"] += sums["resident_bytes"] - _sum_of(sums)
     flags = dict.fromkeys(
-        ("is_largest", "is_at_live_peak", "is_most_free", "is_last", "is_before_asked", "is_after_asked"), 0
+        (
+            "is_largest",
+            "is_at_live_peak",
+            "is_most_free",
+            "is_most_free_before_last",
+            "is_last",
+            "is_before_asked",
+            "is_after_asked",
+        ),
+        0,
     )
     moment = first._replace(time_ns=report.at_ns, duration_ns=0, **sums, **flags)
     return moment, before if part <= 0.5 else after, True

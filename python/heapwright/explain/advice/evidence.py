@@ -13,6 +13,7 @@ from heapwright.explain import estimates, site_names
 from heapwright.explain.advice import containers
 from heapwright.explain.advice.rule import Advice
 from heapwright.explain.report import Report, share
+from heapwright.explain.telling_scan import telling_scan
 from heapwright.model import Location, SiteFacts
 from heapwright.model.facts import CopiedGrowth, Residency, SiteSizes
 from heapwright.model.names import bare_name
@@ -236,10 +237,9 @@ class Evidence:
 
     @cached_property
     def scan_with_most_free(self) -> tuple[int, Residency] | None:
-        """Of resident memory; its number and itself."""
-        scans = list(enumerate(self.facts.residency))
-        free = [(scan.partly_free_bytes + scan.free_page_bytes, number, scan) for number, scan in scans]
-        return max(free, key=lambda one: one[:2])[1:] if free else None
+        """Of resident memory, the teardown's aside; its number and itself."""
+        number = telling_scan(self.report)
+        return (number, self.facts.residency[number]) if number >= 0 else None
 
     @cached_property
     def idle_share(self) -> float:

@@ -20,6 +20,7 @@ class Residency(NamedTuple):
     is_largest: int
     is_at_live_peak: int
     is_most_free: int
+    is_most_free_before_last: int
     is_last: int
     is_before_asked: int
     is_after_asked: int
