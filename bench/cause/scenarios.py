@@ -120,8 +120,8 @@ def trimmed(answer: Answer, command: Sequence[str | Path]) -> Truth:
 
 def one_arena(answer: Answer, gain: int) -> list[Truth]:
     bound = Truth("MALLOC_ARENA_MAX=1", remedy_bytes(answer, "arenas"), gain, True)
-    estimate = answer["by_remedy"].get("arenas", {}).get("estimated_bytes", 0)
-    return [bound, Truth("MALLOC_ARENA_MAX=1, estimated", estimate, gain)] if estimate else [bound]
+    least = answer["by_remedy"].get("arenas", {}).get("least_bytes", 0)
+    return [bound, Truth("MALLOC_ARENA_MAX=1, at least", least, gain)] if least else [bound]
 
 
 def kept(mode: str) -> Callable[[Path], tuple[Answer, list[Truth]]]:

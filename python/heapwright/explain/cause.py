@@ -213,9 +213,9 @@ _KIND_COLUMNS = (
 REMEDY_COLUMNS = (
     Column("bytes", "bytes", about="Given back at most; null: not known."),
     Column(
-        "estimated_bytes",
+        "least_bytes",
         "bytes",
-        about="Given back about: as if one heap were as large as what lived at once; 0: no estimate.",
+        about="Given back about, if one heap for all stayed as large as what lived at once; 0: not known.",
     ),
     Column("helps", Choice(HELPS)),
     Column("kind", Choice(KINDS)),

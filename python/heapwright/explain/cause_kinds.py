@@ -112,7 +112,12 @@ class Kinds(NamedTuple):
         peak_bytes: usable, that were live at once: so large the one heap has been.
         """
         above = sum(_end_bytes(self, part) for part in self.parts)
-        return above + max(0, sum(part.resident_bytes for part in self.parts) - above - peak_bytes)
+        return above + max(0, self.resident_bytes - above - peak_bytes)
+
+    @property
+    def resident_bytes(self) -> int:
+        """Of the heap, with what lives in it."""
+        return sum(part.resident_bytes for part in self.parts)
 
 
 def _end_bytes(kinds: Kinds, part: HeapPart) -> int:

@@ -87,13 +87,13 @@ def _best(answer: Answer) -> str:
         if answer["cause"] in ("top", "scattered"):
             _, together, setting = str(best["what"]).partition(f", {TOGETHER} ")
             how = f"if these had a heap of their own{together}{setting}"
-    return f"{'' if best['estimated_bytes'] else 'at most '}{_gain(best)} less {how}"
+    return f"{'' if best['least_bytes'] else 'at most '}{_gain(best)} less {how}"
 
 
 def _gain(remedy: Answer) -> str:
-    """What it gives back at most, behind an estimate where there is one."""
-    most, about = units.size(remedy["bytes"]), remedy["estimated_bytes"]
-    return f"about {units.size(about)}, at most {most}" if about else most
+    """What it gives back at most, behind what is sure of that where it is known."""
+    most, least = units.size(remedy["bytes"]), remedy["least_bytes"]
+    return f"{units.size(least)} to {most}" if least else most
 
 
 def evidence_in_words(answer: Answer) -> widgets.Pairs | None:

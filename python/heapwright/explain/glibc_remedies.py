@@ -81,8 +81,9 @@ def _arenas(case: Case) -> Remedy:
         f"{_now(case, ARENA_MAX)}{heaps} keep this apart; {ARENA_MAX.price}",
         f"{units.size(in_main)} of the free pages are in the main heap, {heaps} beside it",
     )
-    estimate = gain if found.bytes != gain else 0
-    return found._replace(estimated_bytes=estimate, replay_set=ARENA_MAX.replayed(1))
+    # If that heap stayed as large as what lived at once, its end as well: small blocks are not merged there.
+    least = max(0, min(kinds.resident_bytes - case.peak_bytes, at_most)) if kinds.arenas > 1 else 0
+    return found._replace(least_bytes=least, replay_set=ARENA_MAX.replayed(1))
 
 
 def _threshold(case: Case) -> Remedy:

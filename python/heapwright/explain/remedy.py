@@ -37,7 +37,7 @@ KINDS = (
 
 
 class Remedy(NamedTuple):
-    """bytes: given back at most, at the scan; None: not known. estimated_bytes: about; 0: no estimate.
+    """bytes: given back at most, at the scan; None: not known. least_bytes: about what is sure of it.
 
     replay_set: --set of a replay that tries it; "": none does.
     """
@@ -47,7 +47,7 @@ class Remedy(NamedTuple):
     bytes: int | None
     helps: str
     why: str
-    estimated_bytes: int = 0
+    least_bytes: int = 0
     replay_set: str = ""
     replayed: Sequence[ReplayedFigure] = ()
 
