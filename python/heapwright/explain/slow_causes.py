@@ -12,6 +12,7 @@ from heapwright.explain.report import Report, share
 from heapwright.explain.settings import ARENA_MAX, FAST_BINS, FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD, TOP_PAD
 from heapwright.explain.site_names import site_name
 from heapwright.model import KIND_NAMES
+from heapwright.model.facts import SlowCall
 from heapwright.report import units
 
 # By number, as analyze::SlowCause has them.
@@ -82,14 +83,23 @@ def _time_of(report: Report, cause: int) -> tuple[int, int]:
     return sum(row.calls for row in rows), sum(row.duration_ns - row.descheduled_ns for row in rows)
 
 
+def _longest(report: Report, cause: int) -> SlowCall | None:
+    """Of the slowest calls that did this, the one with most time on a processor; None: none is known."""
+    return max((call for call in report.facts.slowest if call.work == cause), key=_own_ns, default=None)
+
+
+def _own_ns(call: SlowCall) -> int:
+    return max(0, call.duration_ns - call.waited_ns - call.preempted_ns)
+
+
 def _longest_ns(report: Report, cause: int) -> int:
-    """Of the slowest calls that did this."""
-    return max((call.duration_ns for call in report.facts.slowest if call.work == cause), default=0)
+    longest = _longest(report, cause)
+    return _own_ns(longest) if longest is not None else 0
 
 
 def _consolidation(report: Report) -> Iterator[Pattern]:
     calls, time_ns = _time_of(report, CONSOLIDATION)
-    longest = next((call for call in report.facts.slowest if call.work == CONSOLIDATION), None)
+    longest = _longest(report, CONSOLIDATION)
     if time_ns < _WORTH_NS or longest is None:
         return
     maker = report.sites[report.sites.site_of_stack[longest.small_frees_stack]]
@@ -97,10 +107,10 @@ def _consolidation(report: Report) -> Iterator[Pattern]:
     yield Pattern(
         "consolidation",
         time_ns,
-        longest.duration_ns,
+        _own_ns(longest),
         f"{units.counted(calls, 'call')} merged what small frees had left: the longest, a "
         f"{KIND_NAMES[longest.kind]} of {units.size(longest.size_bytes)} that took "
-        f"{units.duration(longest.duration_ns)}, came after some {units.count(longest.small_frees)} frees of "
+        f"{units.duration(_own_ns(longest))}, came after some {units.count(longest.small_frees)} frees of "
         f"blocks up to 120 B{whose}",
         "free in smaller lots, or give these blocks an arena; "
         + f"{FAST_BINS.to(0)}: {FAST_BINS.price}; glibc 2.43 and other allocators do not defer it",
