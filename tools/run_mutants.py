@@ -4,7 +4,8 @@
 
 A fault is a text that stands once in a source file, what replaces it, and the
 test that must fail then: `BINARY:FILTER` for a GoogleTest binary, `ctest:NAME` for
-a program that the heap is preloaded into, a pytest node id otherwise. `make
+a program that the heap is preloaded into (without a dot in NAME: for the program
+of that name), a pytest node id otherwise. `make
 mutants` builds everything first; here only what a planted fault changes is built
 again, in build/release. The original text is kept beside the build until it is
 back in place, so that the next run restores it should this one be killed.
@@ -116,7 +117,9 @@ def build_for(fault: Fault) -> str:
     """Builds what the fault's test runs; the compiler's words when that fails."""
     targets = [fault.test.split(":")[0]] if fault.is_unit else SHIPPED
     if fault.test.startswith("ctest:"):
-        targets = ["heapwright"]
+        # One without a dot has the name of its program; the others run beside the heap.
+        name = fault.test.removeprefix("ctest:")
+        targets = ["heapwright"] if "." in name else [name]
     status, output = run_command(
         ["cmake", "--build", str(build), "--target", *targets, "--", "--quiet"], BUILD_LIMIT_S, root
     )

@@ -9,9 +9,11 @@
 #include <cstring>
 #include <optional>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "../heap_programs/test_seed.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/base/settings.hpp"
 #include "heap/base/system_pages.hpp"
@@ -104,7 +106,8 @@ TEST_F(Heap, AFirstSlabOfLongBlocksIsOneUnit) {
 // Of a coarser class's slabs only one that holds much gives way to finer ones.
 TEST_F(Heap, ManySizesWithFewBlocksShareSlabs) {
   std::vector<void*> blocks(40);
-  std::mt19937 random(3);
+  SCOPED_TRACE("seed " + std::to_string(test_seed()));
+  std::mt19937 random(static_cast<unsigned>(test_seed()));
   const std::uint64_t before = opened_slabs();
   for (int i = 0; i < 100'000; ++i) {
     void*& block = blocks[random() % blocks.size()];
@@ -116,7 +119,8 @@ TEST_F(Heap, ManySizesWithFewBlocksShareSlabs) {
 }
 
 TEST_F(Heap, BlocksKeepTheirBytesThroughRandomCallsAndMaintenance) {
-  std::mt19937 random(11);
+  SCOPED_TRACE("seed " + std::to_string(test_seed()));
+  std::mt19937 random(static_cast<unsigned>(test_seed()));
   std::vector<Filled> blocks(3000);
   for (int i = 0; i < 200'000; ++i) {
     Filled& block = blocks[random() % blocks.size()];
@@ -179,6 +183,7 @@ TEST_F(Heap, EveryBlockHandedOutIsCounted) {
 }
 
 TEST_F(Heap, ThreadsFreeEachOthersBlocks) {
+  SCOPED_TRACE("seed " + std::to_string(test_seed()));
   static std::atomic<Filled*> slots[512];
   const auto work = [](unsigned seed) {
     std::mt19937 random(seed);
@@ -194,7 +199,7 @@ TEST_F(Heap, ThreadsFreeEachOthersBlocks) {
   };
   for (int round = 0; round < 2; ++round) {
     std::vector<std::thread> threads;
-    for (unsigned i = 0; i < 4; ++i) threads.emplace_back(work, i + 1);
+    for (unsigned i = 0; i < 4; ++i) threads.emplace_back(work, static_cast<unsigned>(test_seed()) + i);
     for (int i = 0; i < 200; ++i) maintain(10, 0);
     for (std::thread& thread : threads) thread.join();
   }
@@ -291,7 +296,8 @@ TEST_F(Heap, ZeroedBlocksAreZeroWhateverWasThereBefore) {
 TEST_F(Heap, NoMemoryIsAnAnswerAndTheHeapGoesOn) {
   for (std::uint32_t every = 1; every <= 9; ++every) {
     std::vector<Filled> blocks;
-    std::mt19937 random(every);
+    SCOPED_TRACE("seed " + std::to_string(test_seed()));
+    std::mt19937 random(static_cast<unsigned>(test_seed()) + every);
     std::optional<HeldMemory> held;
     if (every == 1) held.emplace();
     refuse_every = every;

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "../heap_programs/test_seed.hpp"
 #include "heap/base/settings.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/free_runs.hpp"
@@ -53,7 +54,7 @@ bool is_zero(const heap::Run& run, std::uint32_t units) {
 }
 
 TEST_F(PageSource, RandomRunsNeverOverlapAndAreZeroWhenTheySaySo) {
-  const unsigned seed = std::random_device{}();
+  const auto seed = static_cast<unsigned>(test_seed());
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   std::vector<Taken> taken;

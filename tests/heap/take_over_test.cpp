@@ -11,9 +11,11 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "../heap_programs/test_seed.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/base/own_thread.hpp"
 #include "heap/base/settings.hpp"
@@ -171,12 +173,14 @@ TEST_F(TakeOver, MaintenanceClosesWhatASleeperHad) {
 
 // Every slab is told about long before its last block is freed, so it is looked at in vain first.
 TEST_F(TakeOver, InAnyOrder) {
+  SCOPED_TRACE("seed " + std::to_string(test_seed()));
   Sleeper owner;
   Sleeper other;
   std::vector<void*> blocks;
   owner.order([&] { blocks = make(blocks_of_slabs(3584), 3584); });
   // But the first slab is of one unit, and back soon: so the others are looked at, too.
-  std::shuffle(blocks.begin() + unit_bytes / 3584, blocks.end(), std::mt19937(1));
+  std::shuffle(blocks.begin() + unit_bytes / 3584, blocks.end(),
+               std::mt19937(static_cast<unsigned>(test_seed())));
   const std::uint64_t free_before = free_units();
   const auto middle = blocks.begin() + static_cast<long>(blocks.size() / 2);
   other.order([&] { release_all({blocks.begin(), middle}); });
@@ -325,6 +329,7 @@ class Exchange {
 };
 
 TEST_F(TakeOver, AnyNumberOfThreadsAtOnce) {
+  SCOPED_TRACE("seed " + std::to_string(test_seed()));
   Exchange exchange;
   std::atomic<bool> is_over{false};
   std::thread keeper([&] {
@@ -334,7 +339,8 @@ TEST_F(TakeOver, AnyNumberOfThreadsAtOnce) {
     }
   });
   std::vector<std::thread> threads;
-  for (unsigned i = 1; i <= 4; ++i) threads.emplace_back([&exchange, i] { exchange.work(i); });
+  for (unsigned i = 1; i <= 4; ++i)
+    threads.emplace_back([&exchange, i] { exchange.work(static_cast<unsigned>(test_seed()) + i); });
   for (std::thread& thread : threads) thread.join();
   is_over = true;
   keeper.join();

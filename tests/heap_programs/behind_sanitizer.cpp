@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "heap_functions.hpp"
+#include "test_seed.hpp"
 
 namespace {
 
@@ -61,7 +62,9 @@ void run_generation(std::uint64_t generation) {
 }  // namespace
 
 int main() {
-  for (std::uint64_t generation = 0; generation < 8; ++generation) run_generation(generation);
+  const std::uint64_t seed = test_seed() % 1'000'000'000;
+  std::printf("note seed %llu\n", static_cast<unsigned long long>(seed));
+  for (std::uint64_t generation = 0; generation < 8; ++generation) run_generation(seed + generation);
   std::puts("done");
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "public_names.hpp"
+#include "test_seed.hpp"
 
 namespace {
 
@@ -85,13 +86,15 @@ int wait_for_children() {
 int main(int argc, char** argv) {
   const int children = argc > 1 ? std::atoi(argv[1]) : 300;
   const std::size_t thread_count = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 4;
+  const auto seed = static_cast<std::uint32_t>(test_seed());
+  say("note seed %u\n", seed);
   std::vector<std::thread> threads;
-  for (std::uint32_t i = 0; i < thread_count; ++i) threads.emplace_back(churn, i * 77 + 1, 0);
+  for (std::uint32_t i = 0; i < thread_count; ++i) threads.emplace_back(churn, seed + i * 77 + 1, 0);
   int failed = 0;
   for (int i = 0; i < children; ++i) {
     const pid_t child = fork();
     REQUIRE(child >= 0);
-    if (child == 0) run_child(static_cast<std::uint32_t>(i) * 31, i % 8 == 0);
+    if (child == 0) run_child(seed + static_cast<std::uint32_t>(i) * 31, i % 8 == 0);
     if (i % 2 == 1) failed += wait_for_children();
   }
   failed += wait_for_children();

@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstdint>
 #include <new>
+#include <vector>
 
 #include "public_names.hpp"
 
@@ -37,14 +38,35 @@ void require_bad_alloc(Call call) {
   REQUIRE(is_caught);
 }
 
+// More than half of all addresses, at each distance from there and from the end at which rounding up to a
+// block's step, a page, a unit or a MiB may wrap around.
+std::vector<std::size_t> impossible_sizes() {
+  std::vector<std::size_t> sizes{half};
+  for (const std::size_t border :
+       {std::size_t{16}, std::size_t{4096}, std::size_t{65'536}, std::size_t{1} << 20}) {
+    for (std::size_t near = border - 2; near <= border + 2; ++near) {
+      sizes.push_back(half + near);
+      sizes.push_back(SIZE_MAX - near);
+    }
+  }
+  for (std::size_t i = 0; i < 40; ++i) {
+    sizes.push_back(half + 1 + i);
+    sizes.push_back(SIZE_MAX - i);
+  }
+  return sizes;
+}
+
 void check_sizes() {
-  for (std::size_t bytes : {half, half + 1, SIZE_MAX - 4096, SIZE_MAX - 15, SIZE_MAX - 8, SIZE_MAX - 7,
-                            SIZE_MAX - 6, SIZE_MAX - 1, SIZE_MAX}) {
+  for (std::size_t bytes : impossible_sizes()) {
     bytes = opaque(bytes);
     require_enomem([=] { return std::malloc(bytes); });
     require_enomem([=] { return std::calloc(1, bytes); });
     require_enomem([=] { return std::calloc(bytes, 1); });
     require_enomem([=] { return std::realloc(nullptr, bytes); });
+    require_enomem([=] { return reallocarray(nullptr, bytes, 1); });
+    require_enomem([=] { return reallocarray(nullptr, 1, bytes); });
+    require_enomem([=] { return memalign(4096, bytes); });
+    require_enomem([=] { return memalign(std::size_t{1} << 21, bytes); });
     require_enomem([=] { return memalign(64, bytes); });
     require_enomem([=] { return std::aligned_alloc(64, bytes); });
     require_enomem([=] { return valloc(bytes); });
@@ -52,6 +74,7 @@ void check_sizes() {
     require_bad_alloc([=] { return ::operator new(bytes); });
     require_bad_alloc([=] { return ::operator new[](bytes); });
     REQUIRE(::operator new(bytes, std::nothrow) == nullptr);
+    REQUIRE(::operator new[](bytes, std::nothrow) == nullptr);
     // libstdc++'s own rounds such sizes up to nothing.
     if (is_preloaded()) require_bad_alloc([=] { return ::operator new (bytes, std::align_val_t{256}); });
     if (is_preloaded()) REQUIRE(::operator new[](bytes, std::align_val_t{64}, std::nothrow) == nullptr);
@@ -134,7 +157,7 @@ void check_heaps() {
   if (!is_preloaded()) return;
   heapwright_heap* heap = heapwright_heap_create("limits");
   REQUIRE(heap != nullptr);
-  for (std::size_t bytes : {half, half + 1, SIZE_MAX - 15, SIZE_MAX}) {
+  for (std::size_t bytes : impossible_sizes()) {
     require_enomem([=] { return heapwright_heap_allocate(heap, opaque(bytes), 16); });
   }
   require_enomem([=] { return heapwright_heap_allocate(heap, 10, std::size_t{1} << 62); });

@@ -5,8 +5,14 @@
 // with the growth of the heap, with a further thread, and again in a child of
 // a fork.
 #include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +20,8 @@
 #include <vector>
 
 #include "public_names.hpp"
+
+extern "C" int capset(cap_user_header_t header, cap_user_data_t data);
 
 namespace {
 
@@ -68,6 +76,67 @@ void become_another(bool (*change)()) {
   REQUIRE(thread_count() == 1);
 }
 void unshare_threads() { become_another(may_unshare_threads); }
+
+// Each is allowed or refused as in a process that never had the thread: `change` is 0 or errno.
+void change_alike(int (*change)()) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    REQUIRE(thread_count() == 1);
+    const int result = change();
+    REQUIRE(write(ends[1], &result, sizeof result) == sizeof result);
+    _exit(0);
+  }
+  static int without = -1;
+  REQUIRE(read(ends[0], &without, sizeof without) == sizeof without);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+  static int (*changes)();
+  changes = change;
+  become_another([] { return changes() == without; });
+}
+
+int result_of(int result) { return result == 0 ? 0 : errno; }
+
+// The kernel refuses it to a process whose threads share their working directory.
+int enter_mounts() {
+  const int file = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  REQUIRE(file >= 0);
+  return result_of(setns(file, CLONE_NEWNS));
+}
+int filter_calls() {
+  sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{1, code};
+  return result_of(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0));
+}
+int keep_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3]{};
+  REQUIRE(syscall(SYS_capget, &header, data) == 0);
+  return result_of(capset(&header, data));
+}
+int keep_groups() {
+  static gid_t groups[1000];
+  const int count = getgroups(1000, groups);
+  REQUIRE(count >= 0);
+  return result_of(setgroups(static_cast<std::size_t>(count), groups));
+}
+
+// Each of those that the library stands in front of.
+int (*const changes_of_process[])() = {
+    enter_mounts,
+    filter_calls,
+    keep_capabilities,
+    keep_groups,
+    [] { return result_of(seteuid(geteuid())); },
+    [] { return result_of(setreuid(getuid(), geteuid())); },
+    [] { return result_of(setresuid(getuid(), geteuid(), geteuid())); },
+    [] { return result_of(setgid(getgid())); },
+    [] { return result_of(setegid(getegid())); },
+    [] { return result_of(setregid(getgid(), getegid())); },
+};
 void give_up_privileges() {
   become_another([] { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0; });
 }
@@ -130,6 +199,11 @@ int main(int argc, char** argv) {
   in_child(give_up_privileges);
   in_child(become_a_group);
   in_child(become_a_user);
+  for (int (*const change)() : changes_of_process) {
+    static int (*chosen)();
+    chosen = change;
+    in_child([] { change_alike(chosen); });
+  }
   in_child(grow);
   in_child(run_another_thread);
   REQUIRE(thread_count() == 1);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Compares the heap with a reference model, in several threads at once:
-//   model SEEDS STEPS THREADS [FIRST]   the same seed does the same, with one thread; FIRST is
-//                                       another one each time, and said
+//   model SEEDS STEPS THREADS   the same seed does the same, with one thread
 #include <malloc.h>
 
-#include <random>
 #include <thread>
 #include <vector>
 
 #include "heap_model.hpp"
 #include "public_names.hpp"
+#include "test_seed.hpp"
 
 namespace {
 
@@ -57,8 +56,7 @@ int main(int argc, char** argv) {
   const std::uint64_t seeds = argc > 1 ? static_cast<std::uint64_t>(std::atoll(argv[1])) : 10;
   const std::size_t steps = argc > 2 ? static_cast<std::size_t>(std::atoll(argv[2])) : 20000;
   const std::size_t thread_count = argc > 3 ? static_cast<std::size_t>(std::atoi(argv[3])) : 1;
-  std::random_device device;
-  const std::uint64_t first = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : device();
+  const std::uint64_t first = test_seed();
   say("note seed %llu\n", static_cast<unsigned long long>(first));
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     std::vector<std::thread> threads;

@@ -30,6 +30,13 @@ class Lock {
     }
   }
 
+  // The same for who will want it again at once: whoever sleeps for it has it before.
+  void unlock_for_others() noexcept {
+    if ((state_.exchange(open, std::memory_order_release) & awaited) == 0) return;
+    platform::futex_wake(state_);
+    platform::futex_wait(state_, open, 1'000'000);
+  }
+
   // The same where nobody ever waits for it, but tries: without an instruction that
   // waits for all that was written before.
   void unlock_unawaited() noexcept { state_.store(open, std::memory_order_release); }

@@ -140,7 +140,9 @@ void sleep_until_rung(std::uint32_t seen, std::uint64_t most_ns) noexcept {
 
 bool leave_thread() noexcept {
   std::uint32_t expected = present;
-  thread.state.compare_exchange_strong(expected, left, std::memory_order_seq_cst);
+  if (!thread.state.compare_exchange_strong(expected, left, std::memory_order_seq_cst)) {
+    return expected != starting;  // else who starts it would say that it is there when it is gone
+  }
   if (thread.is_to_end || waiting.is_there.load(std::memory_order_seq_cst) == 0) return true;
   expected = left;
   return !thread.state.compare_exchange_strong(expected, present, std::memory_order_seq_cst);

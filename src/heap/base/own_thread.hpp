@@ -30,7 +30,7 @@ std::uint32_t thread_bell() noexcept;
 // Until the bell is no longer `seen`.
 void sleep_until_rung(std::uint32_t seen, std::uint64_t most_ns) noexcept;
 bool is_thread_to_end() noexcept;
-// False: it is to go on, because memory came to wait meanwhile.
+// False: it is to go on, because memory came to wait meanwhile, or its start is under way.
 bool leave_thread() noexcept;
 
 // Starts the thread unless it runs or may not.

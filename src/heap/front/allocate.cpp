@@ -14,6 +14,7 @@
 #include "heap/front/hardened.hpp"
 #include "heap/pages/empty_blocks.hpp"
 #include "heap/pages/large.hpp"
+#include "heap/pages/sampled_large.hpp"
 #include "heap/service/maintenance.hpp"
 #include "heap/service/process.hpp"
 #include "heap/slabs/misuse.hpp"
@@ -42,6 +43,12 @@ void* allocate_first(std::size_t bytes) noexcept {
   return cache == nullptr ? allocate_late(bytes, 16) : take_block(cache, class_of(bytes));
 }
 
+// Above slab_limit_bytes.
+LargeBlock allocate_long(std::size_t bytes) noexcept {
+  const LargeBlock block = allocate_sampled(bytes);
+  return block.memory != nullptr ? block : allocate_large(bytes, 1, nullptr);
+}
+
 }  // namespace
 
 void* allocate_slowly(std::size_t bytes) noexcept {
@@ -58,7 +65,7 @@ void* allocate_slowly(std::size_t bytes) noexcept {
   if (settings.is_hardened) return hardened_allocate(bytes, 16);
   if (bytes > slab_limit_bytes) {
     count_reason(counters::Reason::large_allocate);
-    block = allocate_large(bytes, 1, nullptr).memory;
+    block = allocate_long(bytes).memory;
   } else {
     block = allocate_first(bytes);
   }
@@ -67,7 +74,7 @@ void* allocate_slowly(std::size_t bytes) noexcept {
 
 void* allocate_zeroed(std::size_t bytes) noexcept {
   if (bytes > slab_limit_bytes && initialize_process() && !settings.is_hardened) {
-    const LargeBlock block = allocate_large(bytes, 1, nullptr);
+    const LargeBlock block = allocate_long(bytes);
     if (block.memory == nullptr) return no_memory();
     if (block.is_zeroed) return block.memory;
     if (bytes <= huge_bytes) return std::memset(block.memory, 0, bytes);
@@ -98,10 +105,11 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 namespace {
 
 // `line` is the first of the slab or large block around `pointer`.
-void require_begin(const char* function, const UnitLine* line, const void* pointer) noexcept {
+[[gnu::always_inline]] inline void require_begin(const char* function, const UnitLine* line,
+                                                 const void* pointer) noexcept {
   if (line->kind == UnitKind::slab) {
     require_block(function, line, pointer);
-  } else if (pointer != memory_of(unit_of(line))) {
+  } else if (pointer != memory_of(unit_of(line)) || (line->flags & is_forbidden_large) != 0) {
     stop_for_pointer(function, pointer);
   }
 }
@@ -109,6 +117,15 @@ void require_begin(const char* function, const UnitLine* line, const void* point
 // No slab or large block is around it.
 void require_empty(const char* function, const void* pointer) noexcept {
   if (!is_empty_block(pointer)) stop_for_pointer(function, pointer);
+}
+
+void release_large(UnitLine* line, void* block) noexcept {
+  if (is_sampled_large(line)) {
+    if (!free_sampled(line)) stop_for_pointer("free", block);
+    return;
+  }
+  if (line->large_bytes > huge_bytes) make_room_for_dirty(line->large_bytes);
+  free_large(line);
 }
 
 }  // namespace
@@ -130,8 +147,7 @@ void release_slowly(void* block) noexcept {
   require_begin("free", line, block);
   if (line->kind == UnitKind::large) {
     count_reason(counters::Reason::large_free);
-    if (line->large_bytes > huge_bytes) make_room_for_dirty(line->large_bytes);
-    free_large(line);
+    release_large(line, block);
     return give_back_if_due();
   }
   ThreadCache* cache = current_cache;

@@ -135,22 +135,24 @@ EXPORT void malloc_stats(void) {
 EXPORT int malloc_info(int options, FILE* stream) {
   if (options != 0) return EINVAL;
   const heapwright_heap_statistics sums = heap::collect_statistics(nullptr);
-  // The C library's elements, which readers look for: one arena, without fast bins.
+  // The C library's elements, which readers look for: one arena, without fast bins. Between current and rest
+  // lies what is used; what was given back is in neither.
   const std::uintmax_t free_bytes = sums.free_bytes + sums.retained_bytes;
-  const std::uintmax_t system_bytes = sums.committed_bytes;
+  const std::uintmax_t current_bytes = sums.slab_bytes + sums.large_bytes + sums.retained_bytes;
+  const std::uintmax_t most_bytes = sums.committed_bytes;
   std::fprintf(
       stream,
       "<malloc version=\"1\">\n<heap nr=\"0\">\n<sizes>\n</sizes>\n"
       "<total type=\"fast\" count=\"0\" size=\"0\"/>\n<total type=\"rest\" count=\"%ju\" size=\"%ju\"/>\n"
       "<system type=\"current\" size=\"%ju\"/>\n<system type=\"max\" size=\"%ju\"/>\n"
       "<aspace type=\"total\" size=\"%ju\"/>\n<aspace type=\"mprotect\" size=\"%ju\"/>\n</heap>\n",
-      std::uintmax_t{free_bytes != 0}, free_bytes, system_bytes, system_bytes, system_bytes, system_bytes);
+      std::uintmax_t{free_bytes != 0}, free_bytes, current_bytes, most_bytes, most_bytes, most_bytes);
   std::fprintf(
       stream,
       "<total type=\"fast\" count=\"0\" size=\"0\"/>\n<total type=\"rest\" count=\"%ju\" size=\"%ju\"/>\n"
       "<total type=\"mmap\" count=\"0\" size=\"0\"/>\n"
       "<system type=\"current\" size=\"%ju\"/>\n<system type=\"max\" size=\"%ju\"/>\n"
       "<aspace type=\"total\" size=\"%ju\"/>\n<aspace type=\"mprotect\" size=\"%ju\"/>\n</malloc>\n",
-      std::uintmax_t{free_bytes != 0}, free_bytes, system_bytes, system_bytes, system_bytes, system_bytes);
+      std::uintmax_t{free_bytes != 0}, free_bytes, current_bytes, most_bytes, most_bytes, most_bytes);
   return 0;
 }

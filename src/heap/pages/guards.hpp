@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hardened mode: units that can be neither read nor written, before slabs and around
-// large blocks. Each splits a mapping, and a process may have 65,530 of them.
+// Units that can be neither read nor written: in hardened mode before slabs and around
+// large blocks, else around some large blocks. Each splits a mapping, and a process may have 65,530 of them.
 #pragma once
 
 #include <atomic>

@@ -163,6 +163,9 @@ void* resize_large(UnitLine* line, std::size_t bytes) noexcept {
   if (bytes <= slab_limit_bytes || !is_allowed(bytes, 1)) return nullptr;
   const std::uint32_t units = units_for(bytes);
   const std::size_t usable_bytes = in_pages(bytes);
+  if ((line->flags & is_guarded_large) != 0) {  // where its pages end, the guard begins
+    return usable_bytes == line->large_bytes ? memory_of(unit_of(line)) : nullptr;
+  }
   if (void* memory = resize_in_place(line, units, usable_bytes)) return memory;
   return line->large_bytes >= least_moved_bytes ? move_block(line, units, usable_bytes) : nullptr;
 }

@@ -23,8 +23,8 @@ LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache*
 // For realloc, which makes a block of more than slab_limit_bytes longer: where
 // it can be made longer again in its place, if there is room. Null: no memory.
 void* allocate_grown(std::size_t bytes) noexcept;
-// Hardened mode: zeroed, between units that can be neither read nor written, as far as
-// mappings last and the alignment is no more than a unit's.
+// Zeroed, between units that can be neither read nor written, as far as mappings last and
+// the alignment is no more than a unit's.
 LargeBlock allocate_guarded(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;
 // The block was freed: out of reach until it is freed here as well.
 void withdraw_large(UnitLine* line) noexcept;

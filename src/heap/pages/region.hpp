@@ -67,7 +67,7 @@ enum SlabFlag : std::uint8_t {
 enum RunFlag : std::uint8_t { is_dirty = 1 };
 enum LargeFlag : std::uint8_t {
   is_moved_large = 1,      // its pages came by mremap
-  is_forbidden_large = 2,  // freed in hardened mode: its pages cannot be reached
+  is_forbidden_large = 2,  // freed, and waits: its pages cannot be reached
   is_guarded_large = 4,    // the units before and behind are its, and out of reach
   is_at_end_large = 8,     // a short block, at the end of its pages
 };
@@ -101,7 +101,7 @@ struct BlockList {
 struct alignas(64) UnitLine : BlockList {
   std::atomic<ThreadCache*> owner;
   // Slab: blocks freed by others, see remote_word.hpp. Large, in hardened mode: the
-  // size it was asked for with, and whether it was freed.
+  // size it was asked for with, and whether it was freed; sampled: whether it was freed.
   std::atomic<std::uint64_t> remote;
   union {
     struct {

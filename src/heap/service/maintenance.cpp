@@ -118,8 +118,10 @@ std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept {
   std::size_t done = 0;
   for (; done < budget; ++done) {
     // Not longer than a piece, so that a fork need not wait for more.
-    const LockGuard locked = guard_pieces();
-    if (!do_piece(current_tick(), least_age, of_thread)) break;
+    maintenance.lock.lock(counters_page->heap.heap_lock);
+    const bool is_done = do_piece(current_tick(), least_age, of_thread);
+    maintenance.lock.unlock_for_others();
+    if (!is_done) break;
   }
   return done;
 }

@@ -28,14 +28,14 @@ void run() noexcept {
   constexpr std::size_t slice = 64;
   // At first, let the call go on that started the thread.
   sleep_until_rung(thread_bell(), tick_ns / 16);
-  std::uint32_t last_bell = thread_bell() - 1;
+  std::uint32_t idle_bell = thread_bell() - 1;  // as it was when nothing waited
   while (!is_thread_to_end()) {
     const std::uint32_t bell = thread_bell();
     const MaintenanceResult result = run_due_maintenance(slice);
     if (settings.publishes_counters) publish_counters();
     const bool is_idle = result.pieces == 0 && !result.is_waiting && !settings.publishes_counters;
-    if (is_idle && bell == last_bell && leave_thread()) return;
-    last_bell = bell;
+    if (is_idle && bell == idle_bell && leave_thread()) return;
+    idle_bell = is_idle ? bell : bell - 1;
     if (!is_thread_to_end()) sleep_until_rung(bell, pause_after(result, slice));
   }
 }

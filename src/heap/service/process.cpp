@@ -29,10 +29,8 @@ bool initialize_process() noexcept {
   find_clock();
   if (!place_region()) return false;
   read_settings();
-  if (settings.is_hardened) {
-    draw_seal_key();
-    draw_word_key();
-  }
+  draw_word_key();
+  if (settings.is_hardened) draw_seal_key();
   if (settings.has_maintenance_thread) allow_maintenance_thread();
   open_counters();
   is_started.store(true, std::memory_order_release);

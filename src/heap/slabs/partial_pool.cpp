@@ -6,6 +6,7 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
 #include "heap/base/own_thread.hpp"
+#include "heap/slabs/leave_watched.hpp"
 
 namespace heapwright::heap {
 
@@ -52,15 +53,23 @@ SlabList& list_of(const UnitLine* slab) noexcept {
   return has_flag(slab, is_purged) ? lists.purged : lists.unpurged;
 }
 
+// For leave_watched().
+struct LeftSlab {
+  UnitLine* line;
+
+  ThreadCache* take_owner() const noexcept {
+    return line->owner.exchange(nullptr, std::memory_order_acq_rel);
+  }
+  void return_owner(ThreadCache* owner) const noexcept {
+    line->owner.store(owner, std::memory_order_release);
+  }
+  bool watch() const noexcept { return heap::watch(line, unlisted_count(line)); }
+};
+
 // False: the slab's last block came back meanwhile.
 bool insert(UnitLine* slab) noexcept {
-  // Without an owner before it is watched: whoever then has to tell comes here,
-  // and waits for the lock (tests/heap/pool_model.cpp).
-  ThreadCache* before = slab->owner.exchange(nullptr, std::memory_order_acq_rel);
-  if (!watch(slab, unlisted_count(slab))) {
-    slab->owner.store(before, std::memory_order_release);
-    return false;
-  }
+  const LeftSlab left{slab};
+  if (!leave_watched(left)) return false;
   set_flag(slab, is_pooled);
   // First of all a write: a page that is read first costs two page faults.
   pool.classes[slab->size_class].slabs.fetch_add(1, std::memory_order_relaxed);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "heap/pages/sampled_large.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+#include "heap/base/random.hpp"
+#include "heap/pages/free_runs.hpp"
+#include "heap/pages/guards.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+// Each program has those that it begins with, and they often live long. It is also what a program finds
+// in a test that makes few. Their cost is bounded: some system calls and new pages for each of so few.
+constexpr std::uint32_t always_sampled = 8;
+// Of the others one in so many, on average, drawn at random.
+constexpr std::uint32_t blocks_per_sample = 5000;
+// A longer one costs a fault for each of its many pages, and realloc would copy it.
+constexpr std::size_t most_sampled_bytes = std::size_t{1} << 20;
+constexpr std::uint32_t most_waiting = 8;
+
+struct SampledLarge {
+  Relaxed<std::uint32_t> made;  // of any large blocks up to the longest; not each of two at once counts
+  std::atomic<std::uint32_t> next;
+  std::atomic<std::uint32_t> freed;
+  std::atomic<std::uint32_t> waiting[most_waiting];  // units of those that were freed last
+};
+constinit SampledLarge sampled{{}, always_sampled - 1, 0, {}};
+
+bool is_next() noexcept {
+  const std::uint32_t number = sampled.made;
+  sampled.made = number + 1;
+  if (number < always_sampled - 1) return true;
+  std::uint32_t next = sampled.next.load(std::memory_order_relaxed);
+  if (static_cast<std::int32_t>(number - next) < 0) return false;
+  const auto gap = static_cast<std::uint32_t>(next_word() % (2 * blocks_per_sample));
+  return sampled.next.compare_exchange_strong(next, number + 1 + gap, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+LargeBlock allocate_sampled(std::size_t bytes) noexcept {
+  // Under a limit of the address space every unit counts that a guard takes.
+  if (bytes > most_sampled_bytes || source.limit_bytes != 0 || !is_next()) return {nullptr, false};
+  if (guarded_runs.load(std::memory_order_relaxed) >= most_sampled) return {nullptr, false};
+  const LargeBlock block = allocate_guarded(bytes, 1, nullptr);
+  if (block.memory != nullptr) line_at(block.memory)->remote.store(0, std::memory_order_relaxed);
+  return block;
+}
+
+bool free_sampled(UnitLine* line) noexcept {
+  // Of two threads that free the block at once, one learns that it is free.
+  if (line->remote.exchange(1, std::memory_order_acq_rel) != 0) return false;
+  withdraw_large(line);
+  const std::uint32_t place = sampled.freed.fetch_add(1, std::memory_order_relaxed) % most_waiting;
+  const std::uint32_t oldest = sampled.waiting[place].exchange(unit_of(line), std::memory_order_acq_rel);
+  if (oldest != 0) free_guarded(line_of(oldest));
+  return true;
+}
+
+}  // namespace heapwright::heap

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The place of a freed block is not given to the next one of its size, which a second free would free.
+// expected: double free of BLOCK, a block of 300000 bytes
+// by default: free of BLOCK, which is no block of this heap
+#include "misused_block.hpp"
+
+int main() {
+  void* block = tell(std::malloc(300000));
+  std::free(block);
+  void* other = keep(std::malloc(300000));
+  std::free(block);
+  std::free(other);
+  return 0;
+}
