@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import collector, command, programs, project
+from conftest import Record, collector, command, programs, project
 from heapwright.cli import run_command
 
 THREADS = [str(programs / "pairs"), "2000", "5", "4"]
@@ -66,6 +67,50 @@ def test_a_phase_has_limits(tmp_path: Path) -> None:
     assert gate(budget, [str(programs / "annotates")]) == 0
     budget.write_text("[[phase]]\nname = 'sixteen letters!'\ncalls_per_run = 0\n")
     assert gate(budget, [str(programs / "annotates")]) == 1
+
+
+def test_named_budgets_are_scopes_of_the_file(
+    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What heap_budget counts and what the recording says of it are the same; each limit holds an opening."""
+    pytest.importorskip("duckdb")
+    recording = record("budget_scopes")
+    path, budget = str(recording.paths()[0]), tmp_path / "heap.toml"
+    said = {
+        name: {"calls": recording.note(f"{name}_calls"), "bytes": recording.note(f"{name}_bytes")}
+        for name in ("parse", "inner", "threads")
+    }
+    said["parse"] |= {"live_at_end_bytes": 3011, "live_at_end_blocks": 1}
+    said["inner"] |= {"live_at_end_bytes": 0, "peak_live_bytes": 3001}
+
+    def gated(less: int) -> tuple[int, dict[str, dict[str, int]]]:
+        rules = (
+            f"[[scope]]\nname = '{name}'\n"
+            + "".join(f"{key} = {max(0, value - less)}\n" for key, value in figures.items())
+            for name, figures in said.items()
+        )
+        budget.write_text("".join(rules))
+        code = run_command(["gate", str(budget), path, "--json"])
+        checks = json.loads(capsys.readouterr().out)["checks"]
+        found: dict[str, dict[str, int]] = {name: {} for name in said}
+        for check in checks:
+            assert check["verdict"] == ("over" if less and check["limit"] < check["value"] else "within")
+            found[check["name"]][check["figure"]] = check["value"]
+        return code, found
+
+    assert gated(0) == (0, said)
+    assert gated(1) == (1, said)
+    assert run_command(["gate", str(budget), path, "--accept", "--reason", "a field more"]) == 0
+    for scope in tomllib.loads(budget.read_text())["scope"]:
+        own = said[scope["name"]]
+        assert (scope["calls"], scope["bytes"], scope["reason"]) == (
+            own["calls"],
+            own["bytes"],
+            "a field more",
+        )
+    budget.write_text("[[scope]]\nname = 'parze'\ncalls = 1\n")
+    assert run_command(["gate", str(budget), path]) == 2
+    assert "no scope is called parze; there are inner, parse, threads" in capsys.readouterr().err
 
 
 # The first test of a framework has allocations of its own, and a name above 15 letters is a block.

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-PROGRAM, SITE, THREAD, PHASE = "program", "site", "thread", "phase"
-KINDS = (PROGRAM, SITE, THREAD, PHASE)
+PROGRAM, SITE, THREAD, PHASE, SCOPE = "program", "site", "thread", "phase", "scope"
+KINDS = (PROGRAM, SITE, THREAD, PHASE, SCOPE)
 
 # How sure a figure of one run is.
 EXACT = "exact"  # a program that does the same has the same
