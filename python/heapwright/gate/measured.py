@@ -54,7 +54,8 @@ class _Reading:
         _check_loaded(trace, budget.only)
         self._chosen = Filter(library=_counted(budget.ignore, budget.only))
         self._whole = self._facts(self._chosen)
-        suppressed = stacks_suppressed(trace, budget.suppressions) if self._wants("live_at_end") else b""
+        wants_stacks = self._wants("live_at_end") or self._wants("growth")
+        suppressed = stacks_suppressed(trace, budget.suppressions) if wants_stacks else b""
         self._is_suppressed = suppressed or bytes(len(trace.stack_columns["frame"]))
         self._growth = self._grows(self._whole, self._chosen) if self._wants("growth") else None
         self._sites = trace.sites()

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from heapwright.explain import phase_blocks, phases
+from heapwright.explain import phase_blocks, phase_growth, phases
+from heapwright.explain.growing_sites import least_growth_bytes
 from heapwright.explain.phase_blocks import Held
 from heapwright.explain.phases import Phase
 from heapwright.gate import scopes
@@ -80,7 +82,13 @@ class RunFigures:
         if any(key in rule.limits for key in TIMES):
             times = phase_blocks.times_of(self._trace, [run for run, _ in own], self._chosen)
             figures |= times._asdict()
+        if "growth_bytes_per_s" in rule.limits:
+            figures["growth_bytes_per_s"] = self._growth_of([run for run, _ in own])
         return figures
+
+    def _growth_of(self, runs: Sequence[Phase]) -> float:
+        least_bytes = least_growth_bytes(self._whole)
+        return math.ceil(phase_growth.growth_of(self._trace, runs, least_bytes, self._chosen, self._may_stay))
 
 
 def wildcard(pattern: str) -> str:
