@@ -38,6 +38,34 @@ def test_ten_runs_of_a_threaded_program_give_one_verdict(tmp_path: Path) -> None
     assert [gate(budget, THREADS) for _ in range(10)] == [1] * 10
 
 
+def test_ten_runs_give_one_verdict_on_the_peak_of_threads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In each of 20 rounds, four threads hold 100 blocks each at the same time."""
+    threads, budget = [str(programs / "threads_meet"), "4", "20"], tmp_path / "heap.toml"
+    held = 100 * (4 * 3001 + 16 * (0 + 1 + 2 + 3))
+    budget.write_text("[program]\npeak_live_bytes = 0\n")
+    assert gate(budget, threads, "--json") == 1
+    peak = json.loads(capsys.readouterr().out)["checks"][0]["value"]
+    assert held < peak < held + 100_000  # beside them, what the C++ library has and threads are made of
+
+    def limits(less: int) -> None:
+        budget.write_text(
+            f"[program]\npeak_live_bytes = {peak - less}\n"
+            f"[[site]]\nname = 'hold'\ncalls = 8000\npeak_live_bytes = {held - less}\nlive_at_end_bytes = 0\n"
+        )
+
+    limits(0)
+    assert [gate(budget, threads) for _ in range(10)] == [0] * 10
+    limits(1)
+    capsys.readouterr()
+    for _ in range(10):
+        assert gate(budget, threads, "--json") == 1
+        checks = json.loads(capsys.readouterr().out)["checks"]
+        assert [check["value"] for check in checks] == [peak, 8000, held, 0]
+        assert [check["verdict"] for check in checks] == ["over", "within", "over", "within"]
+
+
 def test_one_allocation_per_row_of_sqlite3_is_caught_and_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
