@@ -19,6 +19,7 @@
 
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/heap_events.hpp"
+#include "heapwright/detail/told_scope.hpp"
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
@@ -31,7 +32,9 @@ using budget_reporter = void (*)(const char* file, int line, const std::string& 
 // assertions, logging, lazy initialization. Budgets opened inside do count.
 class heap_allowance {
  public:
-  heap_allowance() noexcept : scopes_(std::exchange(hook::heap_of_thread.scopes, nullptr)) {
+  heap_allowance() noexcept : is_told_(hook::has_heap_scopes(hook::heap_of_thread)) {
+    if (is_told_) heapwright_phase_begins(detail::scope_allowance);
+    scopes_ = std::exchange(hook::heap_of_thread.scopes, nullptr);
     ++hook::heap_of_thread.process_scopes_paused;
   }
   heap_allowance(const heap_allowance&) = delete;
@@ -39,10 +42,12 @@ class heap_allowance {
   ~heap_allowance() {
     hook::heap_of_thread.scopes = scopes_;
     --hook::heap_of_thread.process_scopes_paused;
+    if (is_told_) heapwright_phase_ends(detail::scope_allowance);
   }
 
  private:
-  hook::heap_scope* scopes_;
+  bool is_told_;
+  hook::heap_scope* scopes_ = nullptr;
 };
 
 // Whether heap calls are seen: a test that counts nothing proves nothing.
@@ -94,17 +99,8 @@ class heap_budget {
   // Ends the counting before the scope ends.
   void close() noexcept {
     if (!std::exchange(is_open_, false)) return;
-    if (scope_ == budget_scope::this_thread) {
-      HEAPWRIGHT_CHECK(hook::heap_of_thread.scopes == &counts_, "heap_budget",
-                       "budgets must end in reverse order, on their thread");
-      hook::heap_of_thread.scopes = counts_.outer;
-      return;
-    }
-    const hook::process_lock lock;
-    hook::heap_scope* first = hook::process_scopes.load();
-    if (first == &counts_) return hook::process_scopes.store(counts_.outer);
-    while (first->outer != &counts_) first = first->outer;
-    first->outer = counts_.outer;
+    stop_counting();
+    detail::tell_scope_ends(told_as(), counts_.limits.name);
   }
 
   bool is_kept() const noexcept {
@@ -122,8 +118,13 @@ class heap_budget {
   }
 
  private:
+  const char* told_as() const noexcept {
+    return scope_ == budget_scope::this_thread ? detail::scope_of_thread : detail::scope_of_process;
+  }
+
   void open() noexcept {
     is_open_ = true;
+    detail::tell_scope_begins(told_as(), counts_.limits.name);
     if (scope_ == budget_scope::this_thread) {
       counts_.outer = std::exchange(hook::heap_of_thread.scopes, &counts_);
       return;
@@ -131,6 +132,20 @@ class heap_budget {
     const hook::process_lock lock;
     counts_.outer = hook::process_scopes.load();
     hook::process_scopes.store(&counts_);
+  }
+
+  void stop_counting() noexcept {
+    if (scope_ == budget_scope::this_thread) {
+      HEAPWRIGHT_CHECK(hook::heap_of_thread.scopes == &counts_, "heap_budget",
+                       "budgets must end in reverse order, on their thread");
+      hook::heap_of_thread.scopes = counts_.outer;
+      return;
+    }
+    const hook::process_lock lock;
+    hook::heap_scope* first = hook::process_scopes.load();
+    if (first == &counts_) return hook::process_scopes.store(counts_.outer);
+    while (first->outer != &counts_) first = first->outer;
+    first->outer = counts_.outer;
   }
 
   std::string describe() const {

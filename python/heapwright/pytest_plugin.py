@@ -26,6 +26,7 @@ _KEYS = {
     "peak": "peak_live_bytes",
     "kept": "live_at_end_bytes",
     "kept_blocks": "live_at_end_blocks",
+    "growth": "growth_bytes_per_s",
     "p99_ns": "p99_ns",
 }
 _LONGEST_NAME = 120  # of a phase, in bytes; the recorder keeps 128

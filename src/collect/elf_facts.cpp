@@ -57,6 +57,7 @@ void inspect_symbol(std::string_view name, const GElf_Sym& symbol, ElfFacts& fac
   if (facts.sanitizer.empty()) facts.sanitizer = meaning_of(sanitizer_symbols, name);
   if (symbol.st_shndx == SHN_UNDEF) return;
   if (name == "malloc" && GELF_ST_TYPE(symbol.st_info) == STT_FUNC) facts.defines_malloc = true;
+  if (name == "heapwright_thread_heap_calls") facts.passes_malloc_on = true;  // detail/heap_hook.hpp
   if (facts.own_allocator.empty()) facts.own_allocator = meaning_of(allocator_symbols, name);
 }
 

@@ -16,7 +16,8 @@ struct ElfFacts {
   std::string interpreter;  // PT_INTERP; empty: static
   std::string sanitizer;    // "AddressSanitizer", ...; empty: none
   bool defines_malloc = false;
-  std::string own_allocator;  // "jemalloc", ...: linked into the executable; empty: none seen
+  bool passes_malloc_on = false;  // it is heap_budget's: it counts, and calls the next one
+  std::string own_allocator;      // "jemalloc", ...: linked into the executable; empty: none seen
 };
 
 ElfFacts inspect_elf(int file);

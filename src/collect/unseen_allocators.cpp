@@ -28,7 +28,7 @@ bool is_library_of(const std::string& path, const std::string& allocator) {
 std::string unseen_in(const std::string& path, const ElfFacts& facts, bool is_program) {
   const std::string remedy = "; link it as a shared library or preload it to record them";
   const std::string allocator = facts.own_allocator.empty() ? "an allocator" : facts.own_allocator;
-  if (is_program && facts.defines_malloc) {
+  if (is_program && facts.defines_malloc && !facts.passes_malloc_on) {
     return "'" + path + "' has " + allocator +
            " linked in statically and calls it directly: its heap calls are not seen" + remedy;
   }

@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import collector, command, programs, project
+from conftest import Record, collector, command, programs, project
 from heapwright.cli import run_command
 
 THREADS = [str(programs / "pairs"), "2000", "5", "4"]
@@ -35,6 +36,34 @@ def test_ten_runs_of_a_threaded_program_give_one_verdict(tmp_path: Path) -> None
     assert [gate(budget, THREADS) for _ in range(10)] == [0] * 10
     budget.write_text(text.replace("calls = 9000\n", "calls = 8999\n"))
     assert [gate(budget, THREADS) for _ in range(10)] == [1] * 10
+
+
+def test_ten_runs_give_one_verdict_on_the_peak_of_threads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In each of 20 rounds, four threads hold 100 blocks each at the same time."""
+    threads, budget = [str(programs / "threads_meet"), "4", "20"], tmp_path / "heap.toml"
+    held = 100 * (4 * 3001 + 16 * (0 + 1 + 2 + 3))
+    budget.write_text("[program]\npeak_live_bytes = 0\n")
+    assert gate(budget, threads, "--json") == 1
+    peak = json.loads(capsys.readouterr().out)["checks"][0]["value"]
+    assert held < peak < held + 100_000  # beside them, what the C++ library has and threads are made of
+
+    def limits(less: int) -> None:
+        budget.write_text(
+            f"[program]\npeak_live_bytes = {peak - less}\n"
+            f"[[site]]\nname = 'hold'\ncalls = 8000\npeak_live_bytes = {held - less}\nlive_at_end_bytes = 0\n"
+        )
+
+    limits(0)
+    assert [gate(budget, threads) for _ in range(10)] == [0] * 10
+    limits(1)
+    capsys.readouterr()
+    for _ in range(10):
+        assert gate(budget, threads, "--json") == 1
+        checks = json.loads(capsys.readouterr().out)["checks"]
+        assert [check["value"] for check in checks] == [peak, 8000, held, 0]
+        assert [check["verdict"] for check in checks] == ["over", "within", "over", "within"]
 
 
 def test_one_allocation_per_row_of_sqlite3_is_caught_and_named(
@@ -68,42 +97,84 @@ def test_a_phase_has_limits(tmp_path: Path) -> None:
     assert gate(budget, [str(programs / "annotates")]) == 1
 
 
+def test_named_budgets_are_scopes_of_the_file(
+    record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What heap_budget counts and what the recording says of it are the same; each limit holds an opening."""
+    pytest.importorskip("duckdb")
+    recording = record("budget_scopes")
+    path, budget = str(recording.paths()[0]), tmp_path / "heap.toml"
+    said = {
+        name: {"calls": recording.note(f"{name}_calls"), "bytes": recording.note(f"{name}_bytes")}
+        for name in ("parse", "inner", "threads")
+    }
+    said["parse"] |= {"live_at_end_bytes": 3011, "live_at_end_blocks": 1}
+    said["inner"] |= {"live_at_end_bytes": 0, "peak_live_bytes": 3001}
+
+    def gated(less: int) -> tuple[int, dict[str, dict[str, int]]]:
+        rules = (
+            f"[[scope]]\nname = '{name}'\n"
+            + "".join(f"{key} = {max(0, value - less)}\n" for key, value in figures.items())
+            for name, figures in said.items()
+        )
+        budget.write_text("".join(rules))
+        code = run_command(["gate", str(budget), path, "--json"])
+        checks = json.loads(capsys.readouterr().out)["checks"]
+        found: dict[str, dict[str, int]] = {name: {} for name in said}
+        for check in checks:
+            assert check["verdict"] == ("over" if less and check["limit"] < check["value"] else "within")
+            found[check["name"]][check["figure"]] = check["value"]
+        return code, found
+
+    assert gated(0) == (0, said)
+    assert gated(1) == (1, said)
+    assert run_command(["gate", str(budget), path, "--accept", "--reason", "a field more"]) == 0
+    for scope in tomllib.loads(budget.read_text())["scope"]:
+        own = said[scope["name"]]
+        assert (scope["calls"], scope["bytes"], scope["reason"]) == (
+            own["calls"],
+            own["bytes"],
+            "a field more",
+        )
+    budget.write_text("[[scope]]\nname = 'parze'\ncalls = 1\n")
+    assert run_command(["gate", str(budget), path]) == 2
+    assert "no scope is called parze; there are inner, parse, threads" in capsys.readouterr().err
+
+
 # The first test of a framework has allocations of its own, and a name above 15 letters is a block.
+CATCH2 = (
+    'TEST_CASE("First.test") {}\nTEST_CASE("Parser.none") {}\n'
+    'TEST_CASE("Parser.one") { void* volatile block = std::malloc(10); std::free(block); }\n'
+)
 LISTENED = {
     "gtest/gtest.h": (
         "TEST(First, test) {}\nTEST(Parser, none) {}\n"
         "TEST(Parser, one) { void* volatile block = std::malloc(10); std::free(block); }\n",
         ["-lgtest", "-lpthread"],
     ),
-    "catch2/catch.hpp": (
-        'TEST_CASE("First.test") {}\nTEST_CASE("Parser.none") {}\n'
-        'TEST_CASE("Parser.one") { void* volatile block = std::malloc(10); std::free(block); }\n',
-        [],
-    ),
+    "catch2/catch.hpp": (CATCH2, []),
+    "catch2/catch_all.hpp": (CATCH2, ["-lCatch2Main", "-lCatch2"]),
 }
+
+
+def has_header(name: str) -> bool:
+    asks = f"#if !__has_include(<{name}>)\n#error\n#endif\n"
+    line = ["c++", "-x", "c++", "-fsyntax-only", "-"]
+    return subprocess.run(line, input=asks, text=True, capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("framework", LISTENED)
 def test_limits_of_each_test(framework: str, tmp_path: Path) -> None:
     """The listeners that docs/gate.md shows."""
     pytest.importorskip("duckdb")
-    if not Path("/usr/include", framework).exists():
+    if not has_header(framework):
         pytest.skip(f"{framework} is not installed")
     blocks = (project / "docs/gate.md").read_text(encoding="utf-8").split("```cpp\n")[1:]
     listener = next(block.partition("```")[0] for block in blocks if framework in block)
     tests, libraries = LISTENED[framework]
     (tmp_path / "tests.cpp").write_text(f"{listener}{tests}")
-    compiler = [
-        "c++",
-        "-std=c++20",
-        "-fno-builtin",
-        f"-I{project / 'include'}",
-        "tests.cpp",
-        "-o",
-        "tests",
-        *libraries,
-    ]
-    subprocess.run(compiler, cwd=tmp_path, check=True)
+    words = ["-std=c++20", "-fno-builtin", f"-I{project / 'include'}", "tests.cpp", "-o", "tests"]
+    subprocess.run(["c++", *words, *libraries], cwd=tmp_path, check=True)
     budget = tmp_path / "heap.toml"
 
     def calls(test: str, limit: int) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import collector
+from heapwright import pytest_plugin
 
 pytest.importorskip("duckdb")
 
@@ -21,6 +22,7 @@ EXTENSION = """
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdlib.h>
+#include <time.h>
 static PyObject* serve(PyObject* self, PyObject* number) {
   for (long left = PyLong_AsLong(number); left > 0; --left) {
     void* volatile block = malloc(10);
@@ -28,7 +30,35 @@ static PyObject* serve(PyObject* self, PyObject* number) {
   }
   Py_RETURN_NONE;
 }
-static PyMethodDef methods[] = {{"serve", serve, METH_O, ""}, {0}};
+static PyObject* hold(PyObject* self, PyObject* number) {
+  void* blocks[64];
+  long count = PyLong_AsLong(number);
+  for (long i = 0; i < count; ++i) blocks[i] = malloc(10);
+  for (long i = 0; i < count; ++i) free(blocks[i]);
+  Py_RETURN_NONE;
+}
+static void* volatile kept;
+static PyObject* keep(PyObject* self, PyObject* number) {
+  for (long left = PyLong_AsLong(number); left > 0; --left) kept = malloc(10);
+  Py_RETURN_NONE;
+}
+static void pause_ms(long ms) {
+  struct timespec time = {0, 1000000 * ms};
+  nanosleep(&time, NULL);
+}
+static PyObject* grow(PyObject* self, PyObject* number) {
+  for (long left = PyLong_AsLong(number); left > 0; --left, pause_ms(2)) kept = malloc(100);
+  Py_RETURN_NONE;
+}
+static PyObject* stay(PyObject* self, PyObject* number) {
+  for (long left = PyLong_AsLong(number); left > 0; --left, pause_ms(2)) {
+    void* volatile block = malloc(100);
+    free(block);
+  }
+  Py_RETURN_NONE;
+}
+static PyMethodDef methods[] = {{"serve", serve, METH_O, ""}, {"hold", hold, METH_O, ""}, {"keep", keep, METH_O, ""},
+                                {"grow", grow, METH_O, ""}, {"stay", stay, METH_O, ""}, {0}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_shop", 0, -1, methods};
 PyMODINIT_FUNC PyInit__shop(void) { return PyModule_Create(&module); }
 """
@@ -93,6 +123,41 @@ def test_what_is_above_fails_and_is_named(shop: Path, tmp_path: Path) -> None:
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".heapwright"]
 
 
+# Of each key of the marker: its limit in the file, a call that it holds, and the limit that the next call breaks.
+KEYS = {
+    "calls": ("calls_per_run", "serve(3)", 3, "serve(3)", 2),
+    "bytes": ("bytes_per_run", "serve(3)", 30, "serve(3)", 29),
+    "peak": ("peak_live_bytes", "hold(4)", 40, "hold(4)", 39),
+    "kept": ("live_at_end_bytes", "keep(2)", 20, "keep(2)", 19),
+    "kept_blocks": ("live_at_end_blocks", "keep(2)", 2, "keep(2)", 1),
+    "growth": ("growth_bytes_per_s", "stay(600)", 0, "grow(600)", 1000),
+    "p99_ns": ("p99_ns", "serve(3)", 10**12, "serve(3)", 0),
+}
+
+
+def test_each_key_of_the_marker_holds_and_breaks(shop: Path) -> None:
+    test = "@pytest.mark.heap({key}={limit})\ndef test_{way}_{key}(): _shop.{call}\n\n"
+    text = "import _shop, pytest\n\n"
+    for key, (_, call, limit, other, less) in KEYS.items():
+        text += test.format(key=key, way="within", call=call, limit=limit)
+        text += test.format(key=key, way="over", call=other, limit=less)
+    done = run(shop, text, "--heapwright")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Outside of budget: 7 of 14 limits broken." in done.stdout
+    row = re.compile(r"^(ok|OVER) .* phase test_shop\.py::(test_\w+): (\w+)$", re.MULTILINE)
+    verdicts = {
+        test: (verdict, figure) for verdict, test, figure in row.findall(done.stdout.replace("  ", " "))
+    }
+    expected = {}
+    for key, (figure, *_) in KEYS.items():
+        expected |= {f"test_within_{key}": ("ok", figure), f"test_over_{key}": ("OVER", figure)}
+    assert verdicts == expected
+
+
+def test_no_key_is_forgotten() -> None:
+    assert {key: figure for key, (figure, *_) in KEYS.items()} == pytest_plugin._KEYS
+
+
 def test_calls_of_the_extension_alone_count(shop: Path) -> None:
     text = "import _shop, pytest\n@pytest.mark.heap(calls=2)\ndef test_one(): _shop.serve(3); [{} for _ in range(999)]\n"
     done = run(shop, text, "--heapwright")
@@ -117,7 +182,7 @@ def test_without_the_option_nothing_is_recorded(shop: Path) -> None:
 def test_a_marker_that_says_nothing_is_a_mistake(shop: Path, marker: str) -> None:
     done = run(shop, f"import pytest\n@pytest.mark.{marker}\ndef test_one(): pass\n")
     assert done.returncode == 4
-    assert "takes calls=N, bytes=N, peak=N, kept=N" in done.stderr
+    assert "takes calls=N, bytes=N, peak=N, kept=N, kept_blocks=N, growth=N" in done.stderr
 
 
 @pytest.mark.parametrize(

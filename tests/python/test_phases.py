@@ -85,3 +85,15 @@ def test_ends_close_the_innermost_phase_of_their_thread() -> None:
         100,
     )
     assert [(run.begin_ns, run.end_ns, run.name) for run in runs] == [(10, 100, ""), (20, 30, "")]
+
+
+def test_an_end_is_that_of_its_name() -> None:
+    def mark(at: int, kind: str, name: str) -> Mark:
+        found = Mark(0, at, kind)
+        found.spelling = name.encode()
+        return found
+
+    begins = [mark(10, "phase_begin", "first"), mark(20, "phase_begin", "second")]
+    ends = [mark(30, "phase_end", "first"), mark(40, "phase_end", "none"), mark(50, "phase_end", "second")]
+    runs = phases_of(begins + ends, 100)
+    assert [(run.name, run.begin_ns, run.end_ns) for run in runs] == [("first", 10, 30), ("second", 20, 50)]

@@ -15,6 +15,7 @@
 namespace heapwright {
 
 struct heap_limits {
+  const char* name = nullptr;              // a literal: a recorder is told of the scope, for heapwright gate
   std::uint64_t allocations = UINT64_MAX;  // at most
   std::uint64_t bytes = UINT64_MAX;        // requested, in sum
   std::uint64_t peak_bytes = UINT64_MAX;   // above the start, at any moment

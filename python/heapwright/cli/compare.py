@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,17 +11,17 @@ from typing import Annotated, Any
 
 import typer
 
-from heapwright.cli import compared_replays, options, output, repeated_runs, runs_progress
+from heapwright.cli import caveats, compared_replays, options, output, repeated_runs, runs_progress
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
 from heapwright.cli.replayed_advice import advised
+from heapwright.cli.result_forms import Forms
 from heapwright.compare import document as documents
 from heapwright.compare import load, page, show
 from heapwright.compare.recorded import calls_at
 from heapwright.model import Facts, Trace
 from heapwright.model.selectors import selected, why_none
-from heapwright.model.wholeness import how_it_failed, why_not_whole
 
 Files = Annotated[
     list[Path] | None,
@@ -106,11 +105,12 @@ def compare(
     named = [] if run else _sides(files or [], a or [], b or [])
     if html is not None:
         output.check_is_no_input(html, [file for side in named for file in side])
-    output.check_forms(json, md, html, force)
+    forms = Forms(json, md, wide, html, force)
+    forms.check()
     if compared_replays.are_meant([file for side in named for file in side]):
         unfit = {"--per": per, "--per-second": per_second, "--a-root": a_root, "--b-root": b_root}
         unfit |= {"--anyway": anyway, "--advice": advice}
-        compared_replays.compare(named, unfit, json=json, md=md, html=html, force=force, wide=wide)
+        compared_replays.compare(named, unfit, forms)
         return
     with ExitStack() as stack:
         if run:
@@ -121,16 +121,18 @@ def compare(
         else:
             found = named
         sides = _recordings(found, (a_root, b_root), run or ["", ""])
-        caveats = _caveats(sides, anyway)
+        notes = _notes(sides, anyway)
         loads = _per(per, per_second, sides)
         said = advised(sides[0].traces[0], replayed) if advice else ()
         with progress("reading calls") as step:
-            compared = load.compare(sides, loads, caveats, step, html is not None, said)
+            compared = load.compare(sides, loads, notes, step, html is not None, said)
             made = documents.make(compared)
-    if html is not None:
-        output.write_text(html, force, page.render(made, top, compared))
-    if html is None or not output.is_stdout(html):
-        _print(made, top, json, md, wide)
+    forms.show(
+        made,
+        lambda console: show.on_console(made, top, console),
+        lambda: show.as_markdown(made, top),
+        lambda: page.render(made, top, compared),
+    )
     _say_next(made, bool(run) and keep is None)
 
 
@@ -143,10 +145,7 @@ def _check(
     keep: Path | None,
     run: Sequence[str],
 ) -> None:
-    if not 1 <= runs <= 100:
-        raise InputError("--runs takes 1 to 100")
-    if not 0 < limit <= 86400:
-        raise InputError("--limit takes seconds, above 0 and up to 86400")
+    repeated_runs.check(runs, limit)
     if top < 1:
         raise InputError("--top takes a number from 1 on")
     if per and per_second:
@@ -216,22 +215,11 @@ def _process_of(trace: Trace) -> tuple[str, int, int] | None:
     return (known.host, known.process_id, known.start_unix_ns) if known.start_unix_ns else None
 
 
-def _caveats(sides: Sequence[load.Recordings], anyway: bool) -> list[str]:
+def _notes(sides: Sequence[load.Recordings], anyway: bool) -> list[str]:
     found = []
     for trace in (trace for side in sides for trace in side.traces):
-        reasons = why_not_whole(trace)
-        if reasons and not anyway:
-            raise InputError(
-                f"{trace.path} cannot be compared: {reasons[0]} (--anyway compares what there is)"
-            )
-        found += [
-            f"{Path(trace.path).name} is not whole, differences may be of that: {reason}"
-            for reason in reasons
-        ]
-        if how_it_failed(trace):
-            found.append(
-                f"{Path(trace.path).name}: {how_it_failed(trace)}; figures are of what it did until then"
-            )
+        reasons = caveats.reasons_taken(trace, anyway, "cannot be compared", "compares what there is")
+        found += caveats.notes_on(trace, reasons, "differences may be of that")
     of_a, of_b = ({_process_of(trace) for trace in side.traces} - {None} for side in sides)
     if of_a & of_b:
         found.append("A and B have a recording in common: the same run does not differ from itself")
@@ -275,15 +263,6 @@ def _per_site(selector: str, sides: Sequence[load.Recordings]) -> load.Per:
 
 def _seconds(trace: Trace, _facts: Facts) -> float:
     return max(trace.end.time_ns, 1) / 1e9
-
-
-def _print(document: dict[str, Any], top: int, json: bool, md: bool, wide: bool) -> None:
-    if json:
-        output.print_json(document)
-    elif md:
-        sys.stdout.write(show.as_markdown(document, top))
-    else:
-        show.on_console(document, top, output.make_console(wide))
 
 
 def _say_next(document: dict[str, Any], is_gone: bool) -> None:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heapwright.cli import output
 from heapwright.cli.errors import InputError
+from heapwright.cli.result_forms import Forms
 from heapwright.compare.replays import document as documents
 from heapwright.compare.replays import page, show
 from heapwright.compare.replays.reading import ReplayFileError, is_document, read
@@ -19,16 +19,7 @@ def are_meant(files: Sequence[Path]) -> bool:
     return any(map(is_document, files))
 
 
-def compare(
-    sides: Sequence[Sequence[Path]],
-    unfit: Mapping[str, object],
-    *,
-    json: bool,
-    md: bool,
-    html: Path | None,
-    force: bool,
-    wide: bool,
-) -> None:
+def compare(sides: Sequence[Sequence[Path]], unfit: Mapping[str, object], forms: Forms) -> None:
     """unfit: options that only recordings have, by name, as they were given."""
     if any(len(side) != 1 for side in sides):
         raise InputError("two replays are compared, one document a side")
@@ -47,12 +38,10 @@ def compare(
     except ReplayFileError as error:
         raise InputError(str(error)) from None
     made = documents.make(documents.Pair(a, b))
-    if html is not None:
-        output.write_text(html, force, page.render(made))
-    if json:
-        output.print_json(made)
-    elif md:
-        sys.stdout.write(show.as_markdown(made))
-    elif html is None or not output.is_stdout(html):
-        show.on_console(made, output.make_console(wide))
+    forms.show(
+        made,
+        lambda console: show.on_console(made, console),
+        lambda: show.as_markdown(made),
+        lambda: page.render(made),
+    )
     output.hint(show.next_command(made))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,17 +10,17 @@ from typing import Annotated
 
 import typer
 
-from heapwright.cli import budget_file, options, output, repeated_runs
+from heapwright.cli import budget_file, caveats, options, output, repeated_runs
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
+from heapwright.cli.result_forms import Forms
 from heapwright.gate import budget as budgets
 from heapwright.gate import document as documents
 from heapwright.gate import reports, show
 from heapwright.gate.measured import measure
 from heapwright.model import Trace
 from heapwright.model.session import name_of
-from heapwright.model.wholeness import how_it_failed, why_not_whole
 
 OUTSIDE = 1
 Recording = Annotated[
@@ -65,7 +64,8 @@ def gate(
 ) -> int:
     """Fail when a program's heap is outside of its budget."""
     program: list[str] = context.obj or []
-    output.check_forms(json, md, None, force)
+    forms = Forms(json, md, wide)
+    forms.check()
     _check(recording, program, runs, limit, keep, accept, reason)
     _check_outputs(junit, sarif, force, [file] if recording is None else [file, recording])
     text = budget_file.read(file, accept)
@@ -88,12 +88,9 @@ def gate(
         output.write_text(junit, force, reports.junit(document))
     if sarif is not None:
         output.write_text(sarif, force, reports.sarif(document))
-    if json:
-        output.print_json(document)
-    elif md:
-        sys.stdout.write(show.as_markdown(document))
-    else:
-        show.on_console(document, output.make_console(wide))
+    forms.show(
+        document, lambda console: show.on_console(document, console), lambda: show.as_markdown(document)
+    )
     output.hint(_next(document, program, keep))
     return 0 if document["is_within"] else OUTSIDE
 
@@ -111,10 +108,7 @@ def _check(
         raise InputError(
             "gate takes a recording or a program: heapwright gate heap.toml -- PROGRAM [ARGUMENTS]"
         )
-    if not 1 <= runs <= 100:
-        raise InputError("--runs takes 1 to 100")
-    if not 0 < limit <= 86400:
-        raise InputError("--limit takes seconds, above 0 and up to 86400")
+    repeated_runs.check(runs, limit)
     if recording is not None and (runs != 1 or keep is not None):
         raise InputError("--runs and --keep go with a program, not with a recording")
     if accept != bool(reason.strip()):
@@ -154,17 +148,8 @@ def _notes(traces: Sequence[Trace], anyway: bool, accept: bool) -> list[str]:
     for trace in traces:
         if accept and trace.metadata.sample_mean_bytes:
             raise InputError(f"{trace.path} is a sample and gives no limits; record without --sample")
-        reasons = why_not_whole(trace)
-        if reasons and not anyway:
-            raise InputError(f"{trace.path} proves nothing: {reasons[0]} (--anyway checks what there is)")
-        found += [
-            f"{Path(trace.path).name} is not whole, its figures may be too low: {reason}"
-            for reason in reasons
-        ]
-        if how_it_failed(trace):
-            found.append(
-                f"{Path(trace.path).name}: {how_it_failed(trace)}; figures are of what it did until then"
-            )
+        reasons = caveats.reasons_taken(trace, anyway, "proves nothing", "checks what there is")
+        found += caveats.notes_on(trace, reasons, "its figures may be too low")
     return found
 
 

@@ -99,17 +99,6 @@ def is_written_through(path: Path) -> bool:
         return False
 
 
-def check_forms(json: bool, md: bool, page: Path | None, force: bool) -> None:
-    """Refuses two results on standard output, and a page where none can be written."""
-    if json and md:
-        raise InputError("--json and --md both mean standard output; choose one")
-    if page is None:
-        return
-    check_output(page, force, "--html")
-    if (json or md) and is_stdout(page):
-        raise InputError("--html - means standard output as --json and --md do; name a file with --html")
-
-
 def write_text(path: Path, force: bool, text: str) -> None:
     """As write_file, for a text that is whole."""
 

@@ -18,6 +18,14 @@ from heapwright.measure.program import RunFailedError, run_program
 from heapwright.measure.turns import turns
 
 
+def check(runs: int, limit_s: float) -> None:
+    """What --runs and --limit take."""
+    if not 1 <= runs <= 100:
+        raise InputError("--runs takes 1 to 100")
+    if not 0 < limit_s <= 86400:
+        raise InputError("--limit takes seconds, above 0 and up to 86400")
+
+
 def record_in_turns(
     commands: Sequence[str], runs: int, folder: Path, limit_s: float, anyway: bool, progress: Report
 ) -> list[list[Path]]:

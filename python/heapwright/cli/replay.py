@@ -3,23 +3,22 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from heapwright.cli import native_programs, options, output
+from heapwright.cli import caveats, native_programs, options, output, repeated_runs
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.replayed_advice import advised_changes
+from heapwright.cli.result_forms import Forms
 from heapwright.cli.runs_progress import progress
 from heapwright.cli.streams import say
 from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Trace
-from heapwright.model.wholeness import why_not_whole
 from heapwright.replay import candidates, changes, page, plans, show
 from heapwright.replay.session import Session, Settings
 
@@ -117,9 +116,10 @@ def replay(
     settings = replace(_settings(runs, quick, idle, limit), is_timed=_is_timed(sites, latency))
     settings = _paced(settings, pace, speed)
     shown = show.Shown(5 if sites is None else sites, latency, kernel)
-    output.check_forms(json, md, html, force)
+    forms = Forms(json, md, wide, html, force)
+    forms.check()
     trace = open_trace(file)
-    caveats = _check(trace, anyway)
+    notes = _check(trace, anyway)
     program = native_programs.find(PROGRAM)
     texts = [*(change or []), *(advised_changes(trace) if advice else [])]
     try:
@@ -127,19 +127,17 @@ def replay(
         wanted = [part for part in on.split(",") if part]
         asked = [changes.parse(text, trace) for text in dict.fromkeys(texts)]
         chosen = _chosen(shelf, trace, wanted, set_ or [], search, asked)
-        chosen.notes.extend(caveats)
+        chosen.notes.extend(notes)
         with progress() as report:
             document = Session(program, trace, chosen, settings, asked).run(report)
     except MeasureError as error:
         raise InputError(str(error)) from None
-    if html is not None:
-        output.write_text(html, force, page.render(document, shown))
-    if json:
-        output.print_json(document)
-    elif md:
-        sys.stdout.write(show.as_markdown(document, shown))
-    elif html is None or not output.is_stdout(html):
-        show.on_console(document, shown, output.make_console(wide))
+    forms.show(
+        document,
+        lambda console: show.on_console(document, shown, console),
+        lambda: show.as_markdown(document, shown),
+        lambda: page.render(document, shown),
+    )
     output.hint(show.next_command(document))
     lines = [*shelf.unusable, *show.failures(document)]
     for line in lines:
@@ -169,12 +167,9 @@ def _paced(settings: Settings, pace: bool | None, speed: float | None) -> Settin
 
 
 def _settings(runs: int, quick: bool, idle: float, limit: float) -> Settings:
-    if not 1 <= runs <= 100:
-        raise InputError("--runs takes 1 to 100")
+    repeated_runs.check(runs, limit)
     if not 0 <= idle <= 600:
         raise InputError("--idle takes seconds, up to 600")
-    if not 0 < limit <= 86400:
-        raise InputError("--limit takes seconds, above 0 and up to 86400")
     if quick:
         return Settings(1, limit, 0, is_paced=False, calls=QUICK_CALLS)
     return Settings(runs, limit, int(idle * 1000))
@@ -189,11 +184,7 @@ def _is_timed(sites: int | None, latency: bool) -> bool | None:
 
 
 def _check(trace: Trace, anyway: bool) -> list[str]:
-    reasons = why_not_whole(trace)
-    if reasons and not anyway:
-        raise InputError(
-            f"{trace.path} cannot be replayed truly: {reasons[0]} (--anyway replays what there is)"
-        )
+    reasons = caveats.reasons_taken(trace, anyway, "cannot be replayed truly", "replays what there is")
     notes = [f"not a whole recording, figures may be far off: {reason}" for reason in reasons]
     page_bytes = trace.metadata.page_bytes
     if page_bytes == plans.PAGE_BYTES:

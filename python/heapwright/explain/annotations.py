@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heapwright.model import extras
@@ -88,9 +88,8 @@ class Annotations:
             f"create table {table} as select unnest(?::ubigint[]) as {column}", [list(numbers)]
         )
 
-    def add_table(self, name: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """`columns` as in SQL's create table."""
-        self._connection.execute(f"create table {name} ({columns})")
-        if rows:
-            places = ", ".join("?" * len(rows[0]))
-            self._connection.executemany(f"insert into {name} values ({places})", rows)
+    def add_table(self, name: str, columns: Mapping[str, str], rows: Sequence[tuple[int, ...]]) -> None:
+        """columns: their types by name. At once, too."""
+        values = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in columns]
+        selected = ", ".join(f"unnest(?::{kind}[]) as {column}" for column, kind in columns.items())
+        self._connection.execute(f"create table {name} as select {selected}", values)

@@ -10,13 +10,18 @@ from typing import NamedTuple
 from heapwright.explain import growth_kinds, leak_signs
 from heapwright.explain.growth_kinds import LEAK, UNKNOWN, Verdict
 from heapwright.explain.report import Report
-from heapwright.model import Site
+from heapwright.model import Facts, Site
 from heapwright.model.site_series import SiteCourse, courses_of
 
 _LEAST_SHARE = 0.002  # of the peak: sites that never held more, and growth below it, are left out
 _EARLY = 0.25  # of the growth by the middle of a short run: it is not its last step alone
 _TOO_SHORT = "in so short a run, work that is not done yet looks the same"
 NO_SIGN = ""
+
+
+def least_growth_bytes(facts: Facts) -> float:
+    """What is worth telling, beside the peak."""
+    return max(1, _LEAST_SHARE * facts.peak.live_bytes)
 
 
 class Held(NamedTuple):
@@ -54,7 +59,7 @@ class Growth:
     def __init__(self, report: Report) -> None:
         self._report = report
         end_ns = report.facts.series_end_ns
-        self._least_bytes = least = max(1, _LEAST_SHARE * report.facts.peak.live_bytes)
+        self._least_bytes = least = least_growth_bytes(report.facts)
         signs = leak_signs.confidence(report, leak_signs.staying(report))
         self._courses = {course.site: course for course in courses_of(report.facts)}
         self._rows = {

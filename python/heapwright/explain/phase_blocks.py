@@ -13,9 +13,10 @@ from heapwright.model.trace import Trace
 # A block that is gone and one that is made at the same moment do not both count.
 _HELD = """
 with own as (
-  select phase.number, block.size, block.begin_ns, block.stack, block.is_freed and block.end_ns < phase.end_ns
-  as is_gone, block.end_ns from block join phase on block.thread = phase.thread
-  and block.begin_ns >= phase.begin_ns and block.begin_ns < phase.end_ns where {counted}
+  select phase.number, block.size, block.begin_ns, block.stack, block.end_ns,
+  block.is_freed and block.end_ns < phase.whole_end_ns as is_gone
+  from block join phase on block.thread = phase.thread and block.begin_ns >= phase.begin_ns
+  and block.begin_ns < phase.end_ns where {counted}
 ),
 steps as (
   select number, begin_ns as at_ns, size::bigint as step from own

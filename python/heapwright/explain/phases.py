@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
+from typing import NamedTuple
 
 from heapwright.explain.annotations import Annotations, Mark, has_any, named
 from heapwright.explain.question import Question
@@ -21,8 +22,24 @@ on event.thread = phase.thread and event.begin_ns >= phase.begin_ns and event.be
 where event.address <> 0 and event.kind in {ALLOCATIONS!r}
 """
 COUNTED = "{}.stack in (select stack from counted)"
+# whole_end_ns: of the run that the span is a part of.
+_SPAN = {
+    "number": "bigint",
+    "thread": "ubigint",
+    "begin_ns": "ubigint",
+    "end_ns": "ubigint",
+    "whole_end_ns": "ubigint",
+}
 
 _MOST_RUNS = 400  # that are told one by one
+
+
+class Span(NamedTuple):
+    """A part of a thread's time."""
+
+    thread: int
+    begin_ns: int
+    end_ns: int
 
 
 class Phase:
@@ -36,6 +53,10 @@ class Phase:
         self.allocations = 0
         self.requested_bytes = 0
         self.allocator_ns = 0
+
+    def spans(self) -> Sequence[Span]:
+        """What it counts."""
+        return (Span(self.thread, self.begin_ns, self.end_ns),)
 
 
 class _Sums:
@@ -74,44 +95,47 @@ def runs_of(trace: Trace, chosen: Filter | None = None) -> list[Phase]:
 
     chosen: by its sites and libraries.
     """
-    annotations = Annotations(trace)
-    phases = phases_of(annotations.marks(), trace.end.time_ns)
-    is_chosen = _add_tables(annotations, trace, phases, chosen)
-    counted = f"and {COUNTED.format('event')}" if is_chosen else ""
-    query = f"{_COSTS} {counted} group by phase.number"
-    for number, allocations, requested_bytes, allocator_ns in annotations.ask(query):
-        phase = phases[number]
-        phase.allocations, phase.requested_bytes = allocations, int(requested_bytes)
-        phase.allocator_ns = int(allocator_ns)
+    phases = phases_of(Annotations(trace).marks(), trace.end.time_ns)
+    add_costs(trace, phases, chosen)
     return phases
 
 
-def _add_tables(annotations: Annotations, trace: Trace, runs: Sequence[Phase], chosen: Filter | None) -> bool:
-    """phase: the runs by number; counted: the stacks that are chosen. Whether some are not."""
-    rows = [(number, run.thread, run.begin_ns, run.end_ns) for number, run in enumerate(runs)]
-    annotations.add_table("phase", "number bigint, thread ubigint, begin_ns ubigint, end_ns ubigint", rows)
-    passes = trace.stacks_chosen(chosen) if chosen is not None else b""
-    annotations.add_column("counted", "stack", [stack for stack, counts in enumerate(passes) if counts])
-    return bool(passes)
+def add_costs(trace: Trace, runs: Sequence[Phase], chosen: Filter | None = None) -> None:
+    """What each run cost. Reads the trace once."""
+    annotations, is_chosen = annotations_with(trace, runs, chosen)
+    counted = f"and {COUNTED.format('event')}" if is_chosen else ""
+    query = f"{_COSTS} {counted} group by phase.number"
+    for number, allocations, requested_bytes, allocator_ns in annotations.ask(query):
+        run = runs[number]
+        run.allocations, run.requested_bytes = allocations, int(requested_bytes)
+        run.allocator_ns = int(allocator_ns)
 
 
 def annotations_with(trace: Trace, runs: Sequence[Phase], chosen: Filter | None) -> tuple[Annotations, bool]:
-    """SQL with the tables phase and counted; whether the latter leaves some out."""
+    """SQL with the tables phase: each span of the runs, by the run's number, and counted: the stacks that are
+    chosen. Whether some are not."""
     annotations = Annotations(trace)
-    return annotations, _add_tables(annotations, trace, runs, chosen)
+    rows = [(number, *span, run.end_ns) for number, run in enumerate(runs) for span in run.spans()]
+    annotations.add_table("phase", _SPAN, rows)
+    passes = trace.stacks_chosen(chosen) if chosen is not None else b""
+    annotations.add_column("counted", "stack", [stack for stack, counts in enumerate(passes) if counts])
+    return annotations, bool(passes)
 
 
 def phases_of(marks: Iterable[Mark], end_ns: int) -> list[Phase]:
-    """Phases from marks in order within each thread. An end belongs to the innermost open phase."""
+    """Phases from marks in order within each thread. An end is the innermost open phase's of its name."""
     phases: list[Phase] = []
     open_phases: dict[int, list[Phase]] = {}
     for mark in marks:
+        around = open_phases.setdefault(mark.thread, [])
         if mark.kind == "phase_begin":
-            phase = Phase(mark.name, mark.thread, mark.begin_ns, max(end_ns, mark.begin_ns))
-            phases.append(phase)
-            open_phases.setdefault(mark.thread, []).append(phase)
-        elif mark.kind == "phase_end" and open_phases.get(mark.thread):
-            open_phases[mark.thread].pop().end_ns = mark.begin_ns
+            around.append(Phase(mark.name, mark.thread, mark.begin_ns, max(end_ns, mark.begin_ns)))
+            phases.append(around[-1])
+        elif mark.kind == "phase_end":
+            ended = next((phase for phase in reversed(around) if phase.name == mark.name), None)
+            if ended is not None:
+                ended.end_ns = mark.begin_ns
+                around.remove(ended)
     return phases
 
 

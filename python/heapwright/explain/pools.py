@@ -120,7 +120,7 @@ def regions_of(marks: Iterable[Mark]) -> list[Region]:
 def _fill(pools: list[Pool], annotations: Annotations) -> None:
     """Adds what each pool handed out; pools of before the recording join the list, without a name."""
     rows = [(number, pool.address, pool.begin_ns) for number, pool in enumerate(pools)]
-    annotations.add_table("pool", "number bigint, address ubigint, begin_ns ubigint", rows)
+    annotations.add_table("pool", {"number": "bigint", "address": "ubigint", "begin_ns": "ubigint"}, rows)
     for number, allocations, requested_bytes, peak_bytes, blocks, live_bytes in annotations.ask(_CONTENTS):
         if number < 0:
             pools.append(Pool("", 0, 0))

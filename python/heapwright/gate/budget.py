@@ -32,7 +32,7 @@ class NoToolchainError(BudgetError):
 class Rule(NamedTuple):
     """Limits of one thing. band: how far below its limit a figure may be, a share; None: as far as it likes.
 
-    is_optional: a site, thread or phase of that name need not be there.
+    is_optional: a site, thread, phase or scope of that name need not be there.
     """
 
     kind: str

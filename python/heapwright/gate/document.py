@@ -53,7 +53,9 @@ _SITE = (
 )
 CHECK = (
     Column("kind", Choice(KINDS), value="rule.kind"),
-    Column("name", "text", value="rule.name", about="Of the site, thread or phase; empty of the program."),
+    Column(
+        "name", "text", value="rule.name", about="Of the site, thread, phase or scope; empty of the program."
+    ),
     Column("figure", Choice(tuple(FIGURES)), value="key"),
     Column("label", "text", value=lambda check, _: FIGURES[check.key].label),
     Column(

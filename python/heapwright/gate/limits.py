@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-PROGRAM, SITE, THREAD, PHASE = "program", "site", "thread", "phase"
-KINDS = (PROGRAM, SITE, THREAD, PHASE)
+PROGRAM, SITE, THREAD, PHASE, SCOPE = "program", "site", "thread", "phase", "scope"
+KINDS = (PROGRAM, SITE, THREAD, PHASE, SCOPE)
 
 # How sure a figure of one run is.
 EXACT = "exact"  # a program that does the same has the same
@@ -33,7 +33,7 @@ FIGURES: Mapping[str, Limited] = {
     "live_at_end_bytes": Limited("live at the end", "bytes", LIVE, KINDS),
     "live_at_end_blocks": Limited("blocks at the end", "count", LIVE, KINDS),
     "resident_peak_bytes": Limited("resident at the most", "bytes", NOISY, (PROGRAM,)),
-    "growth_bytes_per_s": Limited("growth", "bytes_per_s", NOISY),
+    "growth_bytes_per_s": Limited("growth", "bytes_per_s", NOISY, KINDS),
     "p50_ns": Limited("median time of an allocation", "ns", NOISY, KINDS),
     "p99_ns": Limited("99th percentile of allocations", "ns", NOISY, KINDS),
     "p999_ns": Limited("99.9th percentile of allocations", "ns", NOISY, KINDS),

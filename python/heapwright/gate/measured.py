@@ -13,8 +13,8 @@ from heapwright.explain.growing_sites import Growth
 from heapwright.explain.growth_kinds import CREEP, LEAK
 from heapwright.explain.report import Report
 from heapwright.gate.budget import Budget, BudgetError, Rule
-from heapwright.gate.limits import PROGRAM, SITE, THREAD, TIMES
-from heapwright.gate.phase_figures import PhaseFigures, wildcard
+from heapwright.gate.limits import PHASE, PROGRAM, SCOPE, SITE, THREAD, TIMES
+from heapwright.gate.run_figures import RunFigures, wildcard
 from heapwright.model import Facts, Filter, Latency, Site, SiteFacts, Trace
 from heapwright.model.names import short_name
 from heapwright.model.selectors import matching, why_none
@@ -54,7 +54,8 @@ class _Reading:
         _check_loaded(trace, budget.only)
         self._chosen = Filter(library=_counted(budget.ignore, budget.only))
         self._whole = self._facts(self._chosen)
-        suppressed = stacks_suppressed(trace, budget.suppressions) if self._wants("live_at_end") else b""
+        wants_stacks = self._wants("live_at_end") or self._wants("growth")
+        suppressed = stacks_suppressed(trace, budget.suppressions) if wants_stacks else b""
         self._is_suppressed = suppressed or bytes(len(trace.stack_columns["frame"]))
         self._growth = self._grows(self._whole, self._chosen) if self._wants("growth") else None
         self._sites = trace.sites()
@@ -65,7 +66,10 @@ class _Reading:
         rules = self._budget.rules
         places = [self._places[rule.name] if rule.kind == SITE else [] for rule in rules]
         of_sites = self._of_sites()
-        of_phases = PhaseFigures(self._trace, self._whole, self._chosen, self._is_suppressed, rules)
+        of_runs = {
+            kind: RunFigures(kind, self._trace, self._whole, self._chosen, self._is_suppressed, rules)
+            for kind in (PHASE, SCOPE)
+        }
         figures = []
         for rule in rules:
             if rule.kind == PROGRAM:
@@ -75,7 +79,7 @@ class _Reading:
             elif rule.kind == THREAD:
                 figures.append(self._of_thread(rule))
             else:
-                figures.append(of_phases.of(rule))
+                figures.append(of_runs[rule.kind].of(rule))
         return Measured(figures, places, self._costs())
 
     def _facts(self, chosen: Filter, groups: array[int] | None = None) -> Facts:

@@ -38,6 +38,7 @@ def file(tmp_path: Path) -> str:
         (["--run", "true"], "--run takes two commands, A's and B's: --run './old' --run './new'"),
         (["--run", "true", "--run", "'"], "--run ''': no closing quotation"),
         (["--run", "true", "--run", "true", "--runs", "0"], "--runs takes 1 to 100"),
+        (["--run", "true", "--run", "true", "--runs", "101"], "--runs takes 1 to 100"),
         (["--run", "true", "--run", "true", "--limit", "0"], "--limit takes seconds, above 0 and up to 86400"),
         (["--run", "true", "--run", "true", "--keep", "{folder}"],
          "--keep {folder} is there and not an empty folder; name another one"),

@@ -189,7 +189,9 @@ def test_a_page_for_a_browser(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert run_command(["compare", str(a), str(b), "--html", str(file)]) == 2
     assert "page.html exists; use --force" in capsys.readouterr().err
     assert run_command(["compare", str(a), str(b), "--html", "-"]) == 0
-    assert capsys.readouterr().out.startswith("<!doctype html>")
+    out = capsys.readouterr().out
+    assert out.startswith("<!doctype html>")
+    assert out.rstrip().endswith("</html>")  # and no tables after it
 
 
 def test_the_schema_is_kept() -> None:

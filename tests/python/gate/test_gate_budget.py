@@ -30,9 +30,9 @@ from written_traces import PROJECT
         ("[[site]]\nname = 'f'\nresident_peak_bytes = 1",
          "site f: resident_peak_bytes is not known of it; there are calls, bytes, peak_live_bytes, live_at_end_bytes, "
          "live_at_end_blocks, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
-        ("[[phase]]\nname = 'p'\ngrowth_bytes_per_s = 1",
-         "phase p: growth_bytes_per_s is not known of it; there are calls, bytes, calls_per_run, bytes_per_run, "
-         "peak_live_bytes, live_at_end_bytes, live_at_end_blocks, p50_ns, p99_ns, p999_ns"),
+        ("[[scope]]\nname = 's'\ncalls_per_run = 1",
+         "scope s: calls_per_run is not known of it; there are calls, bytes, peak_live_bytes, live_at_end_bytes, "
+         "live_at_end_blocks, growth_bytes_per_s, p50_ns, p99_ns, p999_ns"),
         ("ignore = 'libz'", 'ignore is a list of texts: ignore = ["libpython*"]'),
         ("[program]\ncalls = 1\n[program.sites]\nf = 3",
          "program.sites is what --accept writes: name = {calls = …, bytes = …, peak_live_bytes = …}"),
@@ -101,4 +101,5 @@ def test_the_document_shows_a_budget() -> None:
         "site parse_line",
         "thread worker*",
         "phase request",
+        "scope parse",
     ]

@@ -142,23 +142,6 @@ def test_what_a_phase_holds_and_how_long_its_calls_take(
     assert list(values(without, "fill").values())[:3] == [40, 20, 1]
 
 
-def test_growth_of_a_thread(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Thread worker keeps a block of 10 kB each 100 ms, for 30 s; thread server frees what it takes."""
-    made = shop(rows=0, cached=0)
-    for number in range(300):
-        at = 1_000_000 + number * 100_000_000
-        made.event(MALLOC, 0x20000000 + 16384 * number, 10_000, thread=1, at=at, stack=2)
-        made.event(MALLOC, 0x10000000, 10_000, thread=0, at=at + 1000, stack=3)
-        made.event(FREE, 0x10000000, thread=0, at=at + 2000)
-    text = '[[thread]]\nname = "{}"\ngrowth_bytes_per_s = 50_000\n'
-    worker = gated(tmp_path, capsys, text.format("worker"), made)
-    (rate,) = values(worker, "worker").values()
-    assert rate == pytest.approx(100_000, rel=0.05)
-    assert [check["verdict"] for check in worker["checks"]] == ["over"]
-    server = gated(tmp_path, capsys, text.format("server"), made)
-    assert list(values(server, "server").values()) == [0]
-
-
 @pytest.mark.parametrize(
     ("limit", "two_sided", "verdict"),
     [
@@ -216,37 +199,6 @@ def test_what_grew_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         show.answer(found)[1]
         == "site server+0x1000: allocations 10, 2 above the limit of 8: at server+0x1000"
     )
-
-
-def test_growth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = MadeTrace(end="end 1 0 30000000000")
-    made.meta("program", "/opt/shop/server").line("thread", 0, 100, "main", 0, 0)
-    made.line("module", 0x400000, 0x500000, 0x400000, "/opt/shop/server", "aa")
-    made.line("frame", 0x401000, 0).line("stack", 0, 0)
-    for number in range(3000):
-        made.event(MALLOC, 0x10000 + 4096 * number, 1000, at=10_000_000 * number, stack=1)
-    found = gated(tmp_path, capsys, "[program]\ngrowth_bytes_per_s = 0\n", made)
-    assert found["checks"][0]["verdict"] == "over"
-    assert found["checks"][0]["value"] == pytest.approx(100_000, rel=0.02)
-    found = gated(tmp_path, capsys, '[[site]]\nname = "server+0x1000"\ngrowth_bytes_per_s = 110000\n', made)
-    assert found["checks"][0]["value"] == pytest.approx(100_000, rel=0.02)
-    assert found["is_within"]
-
-
-def test_growth_at_the_end_of_a_short_run_is_no_growth(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In 10 ms, work that is not done yet looks the same; in 30 s it does not."""
-    for scale, is_within in ((1, True), (3000, False)):
-        made = shop(0, 0, 1)
-        made.end = f"end 1 0 {10_000_000 * scale}"
-        made.event(MALLOC, 0x800000, 8, at=1600, stack=2)
-        for number in range(3000):
-            made.event(
-                MALLOC, 0x900000 + 4096 * number, 1000, at=(6_000_000 + 1280 * number) * scale, stack=3
-            )
-        found = gated(tmp_path, capsys, "[program]\ngrowth_bytes_per_s = 0\n", made)
-        assert found["is_within"] == is_within
 
 
 def test_the_schema_is_kept() -> None:

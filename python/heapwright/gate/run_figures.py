@@ -1,47 +1,61 @@
 # SPDX-License-Identifier: MIT
-"""What the runs of phases cost, for rules of phases. What takes another reading is read where a rule asks."""
+"""Figures of phases and scopes. What takes another reading is read where a rule asks."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from heapwright.explain import phase_blocks, phases
+from heapwright.explain import phase_blocks, phase_growth, phases
+from heapwright.explain.growing_sites import least_growth_bytes
 from heapwright.explain.phase_blocks import Held
 from heapwright.explain.phases import Phase
+from heapwright.gate import scopes
 from heapwright.gate.budget import BudgetError, Rule
-from heapwright.gate.limits import PHASE, TIMES
+from heapwright.gate.limits import PHASE, SCOPE, TIMES
 from heapwright.model import Facts, Filter, Trace
 
 _HELD = ("peak_live_bytes", "live_at_end_bytes", "live_at_end_blocks")
+_NAMED_BY = {PHASE: "heapwright/annotate.h", SCOPE: "heap_budget: .name"}
 
 
-class PhaseFigures:
+class RunFigures:
     """whole: of what is chosen, the sites that count; is_suppressed: by stack, its blocks may stay."""
 
     def __init__(
-        self, trace: Trace, whole: Facts, chosen: Filter, is_suppressed: bytes, rules: Sequence[Rule]
+        self,
+        kind: str,
+        trace: Trace,
+        whole: Facts,
+        chosen: Filter,
+        is_suppressed: bytes,
+        rules: Sequence[Rule],
     ) -> None:
-        self._trace, self._whole, self._chosen = trace, whole, chosen
+        self._kind, self._trace, self._whole, self._chosen = kind, trace, whole, chosen
         self._may_stay = [stack for stack, may_stay in enumerate(is_suppressed) if may_stay]
-        self._wants_held = any(key in _HELD for rule in rules if rule.kind == PHASE for key in rule.limits)
+        self._wants_held = any(key in _HELD for rule in rules if rule.kind == kind for key in rule.limits)
 
     @cached_property
-    def _runs(self) -> list[Phase]:
+    def _runs(self) -> Sequence[Phase]:
         # Facts of some libraries alone do not tell of marks.
         if self._chosen.is_everything and not phases.has_phases(self._whole):
             return []
-        return phases.runs_of(self._trace, self._chosen)
+        if self._kind == PHASE:
+            return phases.runs_of(self._trace, self._chosen)
+        found = scopes.scopes_in(self._trace)
+        phases.add_costs(self._trace, found, self._chosen)
+        return found
 
     @cached_property
-    def _held(self) -> list[Held]:
+    def _held(self) -> Sequence[Held]:
         if not self._wants_held or not self._runs:
             return [Held() for _ in self._runs]
         return phase_blocks.held_by(self._trace, self._runs, self._chosen, self._may_stay)
 
     def of(self, rule: Rule) -> dict[str, float]:
-        """Sums over all runs of that name, or the run with most."""
+        """Of the run with most; calls and bytes of a phase are sums over its runs."""
         pattern = re.compile(wildcard(rule.name))
         own = [
             (run, held)
@@ -51,13 +65,16 @@ class PhaseFigures:
         if not own and not rule.is_optional and any(rule.limits.values()):
             names = sorted({run.name for run in self._runs})
             there = f"there are {', '.join(names[:5])}"
-            known = there if names else "the program names none (heapwright/annotate.h)"
-            raise BudgetError(f"no phase is called {rule.name}; {known}")
+            known = there if names else f"the program names none ({_NAMED_BY[self._kind]})"
+            raise BudgetError(f"no {self._kind} is called {rule.name}; {known}")
+        calls = [run.allocations for run, _ in own]
+        requested = [run.requested_bytes for run, _ in own]
+        is_phase = self._kind == PHASE
         figures: dict[str, float] = {
-            "calls": sum(run.allocations for run, _ in own),
-            "bytes": sum(run.requested_bytes for run, _ in own),
-            "calls_per_run": max((run.allocations for run, _ in own), default=0),
-            "bytes_per_run": max((run.requested_bytes for run, _ in own), default=0),
+            "calls": sum(calls) if is_phase else max(calls, default=0),
+            "bytes": sum(requested) if is_phase else max(requested, default=0),
+            "calls_per_run": max(calls, default=0),
+            "bytes_per_run": max(requested, default=0),
             "peak_live_bytes": max((held.peak_bytes for _, held in own), default=0),
             "live_at_end_bytes": max((held.end_bytes for _, held in own), default=0),
             "live_at_end_blocks": max((held.end_blocks for _, held in own), default=0),
@@ -65,7 +82,13 @@ class PhaseFigures:
         if any(key in rule.limits for key in TIMES):
             times = phase_blocks.times_of(self._trace, [run for run, _ in own], self._chosen)
             figures |= times._asdict()
+        if "growth_bytes_per_s" in rule.limits:
+            figures["growth_bytes_per_s"] = self._growth_of([run for run, _ in own])
         return figures
+
+    def _growth_of(self, runs: Sequence[Phase]) -> float:
+        least_bytes = least_growth_bytes(self._whole)
+        return math.ceil(phase_growth.growth_of(self._trace, runs, least_bytes, self._chosen, self._may_stay))
 
 
 def wildcard(pattern: str) -> str:

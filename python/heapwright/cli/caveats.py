@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""Recordings that are not whole, or whose program failed: refused, or taken with a note."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heapwright.cli.errors import InputError
+from heapwright.model import Trace
+from heapwright.model.wholeness import how_it_failed, why_not_whole
+
+
+def reasons_taken(trace: Trace, anyway: bool, is_refused: str, is_taken: str) -> list[str]:
+    """Why it is not whole, where --anyway takes it so. is_refused: without; is_taken: what --anyway does."""
+    reasons = why_not_whole(trace)
+    if reasons and not anyway:
+        raise InputError(f"{trace.path} {is_refused}: {reasons[0]} (--anyway {is_taken})")
+    return reasons
+
+
+def notes_on(trace: Trace, reasons: list[str], consequence: str) -> list[str]:
+    """For the reader of the result. reasons: why it is not whole; consequence: of that."""
+    name = Path(trace.path).name
+    found = [f"{name} is not whole, {consequence}: {reason}" for reason in reasons]
+    if failure := how_it_failed(trace):
+        found.append(f"{name}: {failure}; figures are of what it did until then")
+    return found
