@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from heapwright.live.pages import FOLDER
 from heapwright.live.processes import is_alive
-from heapwright.model import native
+from heapwright.model import Trace, native
 
 # For heapwright-collect --output.
 PATTERN = str(FOLDER / "heapwright-%p-%s.profile")
@@ -65,6 +67,15 @@ def copy_profile(process: int) -> bytes:
         except native.TraceError:
             raise NoProfileError(f"process {process} has no samples yet; try again in a second") from None
         return file.read(min(whole_bytes, 2 * MOST_BYTES)) + end_chunk
+
+
+@contextmanager
+def opened(profile: bytes) -> Iterator[Trace]:
+    """What copy_profile() gave. TraceError: it is none."""
+    with tempfile.NamedTemporaryFile(suffix=".heapwright") as file:
+        file.write(profile)
+        file.flush()
+        yield Trace(file.name)
 
 
 def remove_ended() -> None:
