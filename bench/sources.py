@@ -69,7 +69,7 @@ measured = {
         "include/heapwright",
     ),
     "page": ("bench/page", "python/heapwright/page", "src/analyze", "src/order"),
-    "count": ("src/count", "src/counters", "bench/count/pairs.cpp"),
+    "count": ("src/count", "src/counters", "src/record", "bench/count/pairs.cpp"),
     "times": (
         "src/count",
         "src/counters",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables in docs/live.md from bench/results/count.json; no figure there is typed by hand.
+"""Makes the tables in docs/live.md from bench/results/count*.json; no figure there is typed by hand.
 
 They stand between two marks in the document; options as in bench/documents.py.
 """
@@ -9,6 +9,7 @@ import json
 import sys
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from heapwright.report import markdown, units
 
@@ -18,7 +19,9 @@ import documents  # noqa: E402
 import sources  # noqa: E402
 
 document_path = project / "docs/live.md"
-results_path = project / "bench/results/count.json"
+times_path = project / "bench/results/count.json"
+instructions_path = project / "bench/results/count_instructions.json"
+SAMPLED = "count --sample 512k"
 
 
 def more(before: float, after: float) -> str:
@@ -26,39 +29,58 @@ def more(before: float, after: float) -> str:
     return f"{100 * (after - before) / before:+.1f} %".replace("-", "−")
 
 
+def row_of(name: str, found: dict[str, Any], spent: dict[str, Any]) -> list[str]:
+    """Of a program."""
+    counted, calls, times = found["instructions"], found["calls"], spent["cpu_ns"]
+    return [
+        name,
+        units.count(calls),
+        units.count(counted["bare"] / calls) if calls else "–",
+        *(more(counted["bare"], counted[way]) for way in ("count", SAMPLED)),
+        more(min(times["bare"]), min(times["count"])),
+        more(min(times["bare"]), min(times[SAMPLED])) if SAMPLED in times else "not measured",
+    ]
+
+
 def render() -> str:
     """Both tables."""
-    document = json.loads(results_path.read_text(encoding="utf-8"))
-    machine, pair, times = document["machine"], document["instructions_per_pair"], document["pair_ns"]
-    virtual = " (virtual)" if machine["is_virtual"] else ""
-    rows = [
-        [
-            name,
-            units.count(found["calls"]),
-            units.count(found["instructions"]["bare"] / found["calls"]) if found["calls"] else "–",
-            more(found["instructions"]["bare"], found["instructions"]["count"]),
-            more(min(found["cpu_ns"]["bare"]), min(found["cpu_ns"]["count"])),
-            more(median(found["cpu_ns"]["bare"]), median(found["cpu_ns"]["count"])),
-        ]
-        for name, found in document["programs"].items()
+    documents_read = [
+        json.loads(path.read_text(encoding="utf-8")) for path in (instructions_path, times_path)
     ]
+    counted, timed = documents_read
+    machine, pair, times = timed["machine"], counted["instructions_per_pair"], timed["pair_ns"]
+    virtual = " (virtual)" if machine["is_virtual"] else ""
+    rows = [row_of(name, found, timed["programs"][name]) for name, found in counted["programs"].items()]
     pairs = [[name, f"{min(runs):.1f} ns", f"{median(runs):.1f} ns"] for name, runs in times.items()]
+    paths = (path.relative_to(project).as_posix() for path in (instructions_path, times_path))
     lines = [
-        f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
+        *(f"<!-- figures: {path} -->" for path in paths),
         "",
-        f"Measured on {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, load average "
-        f"{machine['load_average']} at the end; {len(times['bare'])} runs in turns.",
+        f"Times: {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, load average "
+        f"{machine['load_average']} at the end; {len(times['bare'])} runs in turns. {sources.said([timed])}",
         "",
-        sources.said([document]),
+        "Instructions are callgrind's and do not change with the machine's load; processor times do, and "
+        f"a few percent between them are noise here. {sources.said([counted])}",
         "",
         f"A malloc and a free of the tight loop take {pair['bare']:.0f} instructions with glibc, "
-        f"{pair['count'] - pair['bare']:.0f} more counted. Instructions are callgrind's and do not change "
-        "with the machine's load; processor times do, and a few percent between them are noise here.",
+        f"{pair['count'] - pair['bare']:.0f} more counted. Where one block in 512 KiB is sampled as well, "
+        f"{pair[SAMPLED] - pair['count']:.0f} more again; in 3 MiB, "
+        f"{pair['count --sample 3M'] - pair['count']:.0f}.",
         "",
         *markdown.table(
-            ["program", "heap calls", "instructions a call", "instructions", "time, least", "time, median"],
+            [
+                "program",
+                "heap calls",
+                "instructions a call",
+                "more, counted",
+                "sampled, 512k",
+                "time, counted",
+                "sampled, 512k",
+            ],
             rows,
         ),
+        "",
+        "Time is the least of the runs; of sampled ones with the collector's.",
         "",
         "The same loop beside the samplers that allocators bring (one sample in 512 KiB), processor time "
         "of a pair:",

@@ -15,7 +15,8 @@ const char help_text[] =
   heapwright-collect [options] -- PROGRAM [ARGUMENTS]
   heapwright-collect [options] --pid PID
 
-  --output PATTERN    file to write: %p process id, %h host, %e program name,
+  --output PATTERN    file to write: %p process id, %s its start in clock ticks
+                      since boot (0: not known), %h host, %e program name,
                       %% a percent sign (default %e.%p.heapwright);
                       - is standard output, the program's own goes to standard error
   --force             replace existing files
@@ -81,14 +82,14 @@ std::string parse_text(const std::string& option, const std::string& text) {
   return text;
 }
 
-// %p %h %e %% only: a typing error would otherwise become a file name.
+// %p %s %h %e %% only: a typing error would otherwise become a file name.
 std::string parse_pattern(const std::string& option, const std::string& text) {
   parse_text(option, text);
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') continue;
     ++i;
-    if (i == text.size() || std::string("phe%").find(text[i]) == std::string::npos) {
-      throw UsageError(option + " knows %p, %h, %e and %% only; write %% for a percent sign in '" + text +
+    if (i == text.size() || std::string("pshe%").find(text[i]) == std::string::npos) {
+      throw UsageError(option + " knows %p, %s, %h, %e and %% only; write %% for a percent sign in '" + text +
                        "'");
     }
   }

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "counters/page_file.hpp"
+
 namespace heapwright::collect {
 namespace {
 
@@ -49,6 +51,10 @@ std::string OutputNames::expand(std::uint64_t process_id, const std::string& pro
     switch (pattern_[++i]) {
       case 'p':
         path += std::to_string(process_id);
+        break;
+      case 's':
+        path += std::to_string(
+            counters::process_start_ticks(("/proc/" + std::to_string(process_id) + "/stat").c_str()));
         break;
       case 'h':
         path += file_name_part(host_);

@@ -13,7 +13,7 @@ class OutputNames {
   OutputNames(std::string pattern, std::string host, bool replaces_existing)
       : pattern_(std::move(pattern)), host_(std::move(host)), replaces_existing_(replaces_existing) {}
 
-  // The pattern with %p, %h, %e and %% filled in.
+  // The pattern with %p, %s, %h, %e and %% filled in.
   std::string expand(std::uint64_t process_id, const std::string& program) const;
 
   // A name that this session has not used yet: "x.heapwright", then

@@ -2,6 +2,7 @@
 #include "collect/report.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -216,27 +217,12 @@ std::vector<std::string> unseen_lines_of(const Report& report) {
 }  // namespace
 
 const char* name_of(trace::EndReason reason) {
-  switch (reason) {
-    case trace::EndReason::missing:
-      return "missing";
-    case trace::EndReason::exited:
-      return "exited";
-    case trace::EndReason::killed:
-      return "killed";
-    case trace::EndReason::replaced:
-      return "replaced";
-    case trace::EndReason::size_limit:
-      return "size_limit";
-    case trace::EndReason::duration_limit:
-      return "duration_limit";
-    case trace::EndReason::write_failed:
-      return "write_failed";
-    case trace::EndReason::recorder_lost:
-      return "recorder_lost";
-    case trace::EndReason::stopped:
-      return "stopped";
-  }
-  return "missing";
+  // By their numbers.
+  static constexpr const char* names[] = {"missing",       "exited",         "killed",       "replaced",
+                                          "size_limit",    "duration_limit", "write_failed", "stopped",
+                                          "recorder_lost", "still_running"};
+  const auto number = static_cast<std::size_t>(reason);
+  return number < std::size(names) ? names[number] : "missing";
 }
 
 std::vector<std::string> lines_of(const Report& report) {

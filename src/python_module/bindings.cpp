@@ -23,6 +23,7 @@
 #include "symbolize/symbolize.hpp"
 #include "trace/event.hpp"
 #include "trace/reader.hpp"
+#include "trace/running_trace.hpp"
 
 namespace heapwright::python_module {
 namespace {
@@ -121,6 +122,16 @@ nb::list kind_names() {
   return names;
 }
 
+nb::tuple end_running(const nb::bytes& name) {
+  const std::string path = string_of(name);
+  trace::RunningTrace running;
+  {
+    const nb::gil_scoped_release no_gil;
+    running = trace::end_running(path);
+  }
+  return nb::make_tuple(running.whole_bytes, packed(running.end_chunk));
+}
+
 void bind_trace(nb::module_& module) {
   nb::class_<ReaderHandle>(module, "Reader")
       .def("metadata", [](const ReaderHandle& of) { return value_of(of->metadata()); })
@@ -143,6 +154,7 @@ void bind_trace(nb::module_& module) {
     const nb::gil_scoped_release no_gil;
     return std::make_shared<const trace::Reader>(trace::Reader::open(path));
   });
+  module.def("end_running", end_running);
 }
 
 // A table whose batches are read from the trace anew by each consumer.

@@ -40,9 +40,9 @@ void* forward_realloc(void* old_block, std::size_t size) noexcept {
   return real.malloc == nullptr ? early_block(size) : real.realloc(old_block, size);
 }
 
-}  // namespace
-
-HEAPWRIGHT_HOOK void* malloc(std::size_t size) {
+// What hooks end with, by a jump: frames here are those of the hooks. So a hook that has nothing to record
+// saves no registers.
+[[gnu::noinline]] void* malloc_recorded(std::size_t size) noexcept {
   const void* frame = __builtin_frame_address(0);
   ThreadRecorder* thread = enter(frame);
   if (thread == nullptr) [[unlikely]] {
@@ -50,6 +50,31 @@ HEAPWRIGHT_HOOK void* malloc(std::size_t size) {
   }
   return observe_allocation(*thread, frame, EventKind::malloc_, size, 0,
                             [=]() noexcept { return real.malloc(size); });
+}
+
+[[gnu::noinline]] void* malloc_sampled(std::size_t size) noexcept {
+  ThreadRecorder* thread = enter_unsampled(__builtin_frame_address(0), size);
+  if (thread == nullptr) [[unlikely]] {
+    return malloc_recorded(size);
+  }
+  void* block = real.malloc(size);
+  leave(*thread);
+  return block;
+}
+
+[[gnu::noinline]] void free_recorded(void* block) noexcept {
+  const void* frame = __builtin_frame_address(0);
+  ThreadRecorder* thread = enter(frame);
+  if (thread == nullptr) [[unlikely]] {
+    return forward_free(block);
+  }
+  observe_release(*thread, frame, EventKind::free_, block, 0, 0, [=]() noexcept { real.free(block); });
+}
+
+}  // namespace
+
+HEAPWRIGHT_HOOK void* malloc(std::size_t size) {
+  return process.sample_mean_bytes != 0 ? malloc_sampled(size) : malloc_recorded(size);
 }
 
 // The hook above under a name that no other library can take over.
@@ -96,12 +121,7 @@ HEAPWRIGHT_HOOK void* reallocarray(void* old_block, std::size_t count, std::size
 }
 
 HEAPWRIGHT_HOOK void free(void* block) {
-  const void* frame = __builtin_frame_address(0);
-  ThreadRecorder* thread = is_early(block) ? nullptr : enter(frame);
-  if (thread == nullptr) [[unlikely]] {
-    return forward_free(block);
-  }
-  observe_release(*thread, frame, EventKind::free_, block, 0, 0, [=]() noexcept { real.free(block); });
+  is_early(block) || is_nothing_to_release(block) ? forward_free(block) : free_recorded(block);
 }
 
 HEAPWRIGHT_HOOK void cfree(void* block) {

@@ -117,12 +117,30 @@ template <typename Usable = UsableOfProcess>
   leave(thread);
 }
 
+// Begins a hook as enter() does, and counts an allocation down that is not sampled. nullptr: there is more to
+// do, or sampling is off.
+[[gnu::always_inline]] inline ThreadRecorder* enter_unsampled(const void* frame, std::size_t size) noexcept {
+  ThreadRecorder* thread = current_thread;
+  const bool is_usual = wiped_on_fork.mode.load(std::memory_order_relaxed) == Mode::active &&
+                        thread != nullptr && thread->activity == Activity::program &&
+                        process.control->is_recording.load(std::memory_order_relaxed) != 0;
+  if (!is_usual || !count_down(*thread, size)) return nullptr;
+  thread->activity = Activity::real_call;
+  thread->hook_frame = reinterpret_cast<std::uintptr_t>(frame);
+  return thread;
+}
+
 // With sampling: whether to record an allocation that will ask for `size`.
 [[gnu::always_inline]] inline bool is_sampled_out(ThreadRecorder& thread, std::size_t size) noexcept {
   if (process.sample_mean_bytes == 0) [[likely]] {
     return false;
   }
   return !take_sample(thread, size);
+}
+
+// With sampling, before the hook begins: whether the block's release is nothing to the recorder, as most are.
+[[gnu::always_inline]] inline bool is_nothing_to_release(const void* block) noexcept {
+  return process.sample_mean_bytes != 0 && !may_be_sampled(block);
 }
 
 // With sampling: whether this block's release is to be recorded.

@@ -20,6 +20,9 @@ template <typename... Arguments>
   if (next == nullptr || is_early(block)) [[unlikely]] {
     __builtin_trap();
   }
+  if (is_nothing_to_release(block)) [[unlikely]] {
+    return next(block, arguments...);
+  }
   ThreadRecorder* thread = enter(frame);
   if (thread == nullptr) [[unlikely]] {
     return next(block, arguments...);

@@ -15,13 +15,17 @@ namespace {
 constexpr std::size_t bucket_slots = 8;
 constexpr std::size_t bucket_count_log2 = 18;
 constexpr std::size_t set_slots = bucket_slots << bucket_count_log2;
+static_assert(bucket_slots << (bucket_count_log2 - alike_log2) < 256);
 
 std::atomic<std::uintptr_t>* sampled_blocks;
 double mean_sample_bytes;
 
 std::atomic<std::uintptr_t>* bucket_of(const void* block) noexcept {
-  const std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(block) >> 4) * 0x9e3779b97f4a7c15ULL;
-  return sampled_blocks + (hash >> (64 - bucket_count_log2)) * bucket_slots;
+  return sampled_blocks + (hash_of(block) >> (64 - bucket_count_log2)) * bucket_slots;
+}
+
+std::atomic<std::uint8_t>& alike_of(const void* block) noexcept {
+  return samples_alike[hash_of(block) >> (64 - alike_log2)];
 }
 
 std::uint64_t next_random(std::uint64_t& state) noexcept {  // splitmix64 (Steele, Lea, Flood 2014)
@@ -57,6 +61,8 @@ std::int64_t draw_interval(std::uint64_t& state) noexcept {
 
 }  // namespace
 
+constinit std::atomic<std::uint8_t> samples_alike[1U << alike_log2]{};
+
 bool prepare_sampling(std::uint64_t mean_bytes) noexcept {
   mean_sample_bytes = static_cast<double>(mean_bytes);
   const long memory =
@@ -67,12 +73,10 @@ bool prepare_sampling(std::uint64_t mean_bytes) noexcept {
   return true;
 }
 
-bool take_sample(ThreadRecorder& thread, std::size_t size) noexcept {
-  if (thread.bytes_to_sample == 0) thread.bytes_to_sample = draw_interval(thread.random_state);
-  const auto bytes = static_cast<std::int64_t>(size == 0 ? 1 : size > (1ULL << 62) ? (1ULL << 62) : size);
-  thread.bytes_to_sample -= bytes;
-  if (thread.bytes_to_sample > 0) [[likely]] {
-    return false;
+bool end_interval(ThreadRecorder& thread, std::size_t size) noexcept {
+  if (thread.bytes_to_sample == 0) {
+    thread.bytes_to_sample = draw_interval(thread.random_state);
+    return take_sample(thread, size);
   }
   // Memoryless: starting afresh after a sample keeps the distribution.
   thread.bytes_to_sample = draw_interval(thread.random_state);
@@ -84,16 +88,20 @@ bool remember_sample(const void* block) noexcept {
   std::atomic<std::uintptr_t>* bucket = bucket_of(block);
   for (std::size_t i = 0; i < bucket_slots; ++i) {
     std::uintptr_t empty = 0;
-    if (bucket[i].compare_exchange_strong(empty, address, std::memory_order_relaxed)) return true;
+    if (!bucket[i].compare_exchange_strong(empty, address, std::memory_order_relaxed)) continue;
+    alike_of(block).fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
   return false;
 }
 
 bool forget_sample(const void* block) noexcept {
+  if (!may_be_sampled(block)) return false;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   std::atomic<std::uintptr_t>* bucket = bucket_of(block);
   for (std::size_t i = 0; i < bucket_slots; ++i) {
     if (bucket[i].load(std::memory_order_relaxed) != address) continue;
+    alike_of(block).fetch_sub(1, std::memory_order_relaxed);
     bucket[i].store(0, std::memory_order_relaxed);
     return true;
   }

@@ -127,7 +127,7 @@ std::vector<Switch> decode_switches(base::ByteSource source, std::uint32_t count
 
 End decode_end(base::ByteSource source, std::uint32_t) {
   const End end = get_fields<End>(source);
-  require(end.reason <= EndReason::recorder_lost, "the end mark holds an unknown reason");
+  require(end.reason <= EndReason::still_running, "the end mark holds an unknown reason");
   return end;
 }
 

@@ -220,6 +220,7 @@ enum class EndReason : std::uint8_t {
   write_failed = 6,   // disk full and the like; status = errno
   stopped = 7,        // by the control file or the API
   recorder_lost = 8,  // heapwright-attach was killed
+  still_running = 9,  // a copy of a trace that goes on: time_ns is when the collector last wrote
 };
 
 struct End {

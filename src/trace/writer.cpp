@@ -30,6 +30,15 @@ bool has_equal_columns(const EventBatch& batch) noexcept {
          batch.usable.size() == count && batch.address.size() == count && batch.old_address.size() == count;
 }
 
+// Completes the header, which the chunk has room for, by its payload.
+void seal(ChunkHeader& header, Bytes& chunk) {
+  const std::span<const std::uint8_t> payload = std::span(chunk).subspan(sizeof header);
+  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  header.payload_crc = base::crc32c(payload.data(), payload.size());
+  header.header_crc = crc_of(header);
+  std::memcpy(chunk.data(), &header, sizeof header);
+}
+
 // What making a chunk takes; nothing of it outlives a call. One
 // per thread, because a collector has a writer for each of many processes.
 struct Workbench {
@@ -90,11 +99,7 @@ bool Writer::State::append(std::span<const std::uint8_t> piece) {
 }
 
 bool Writer::State::write_chunk(ChunkHeader header, Bytes& chunk) {
-  const std::span<const std::uint8_t> payload = std::span(chunk).subspan(sizeof header);
-  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  header.payload_crc = base::crc32c(payload.data(), payload.size());
-  header.header_crc = crc_of(header);
-  std::memcpy(chunk.data(), &header, sizeof header);
+  seal(header, chunk);
   const std::uint64_t offset = file.bytes();
   if (!append(chunk)) return false;
   encode_index_entry({offset, chunk.size(), header}, last_entry_offset, index);
@@ -274,6 +279,19 @@ bool Writer::finish(const End& end) {
   if (state.error == 0) state.error = close_failure;
   if (failure != 0) state.error = failure;
   return state.error == 0;
+}
+
+Bytes end_chunk_of(const End& end) {
+  Bytes& records = workbench().records;
+  records.clear();
+  encode_records(end, records);
+  Bytes chunk(sizeof(ChunkHeader), 0);
+  workbench().packer.pack(records, chunk);
+  ChunkHeader header;
+  header.kind = static_cast<std::uint16_t>(ChunkKind::end);
+  header.count = 1;
+  seal(header, chunk);
+  return chunk;
 }
 
 std::uint64_t Writer::bytes_written() const noexcept { return state_->file.bytes(); }

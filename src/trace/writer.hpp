@@ -66,4 +66,7 @@ class Writer {
   std::unique_ptr<State> state_;
 };
 
+// The whole chunk of an end mark.
+std::vector<std::uint8_t> end_chunk_of(const End& end);
+
 }  // namespace heapwright::trace

@@ -34,6 +34,15 @@ TEST(Completeness, MissingEndMarkIsToldFirst) {
   EXPECT_NE(facts.completeness.reasons[0].find("end mark"), std::string::npos);
 }
 
+TEST(Completeness, OfAProgramThatRunsTheLastEventsAreWrittenLater) {
+  auto trace = whole_trace();
+  trace.end_record.reason = trace::EndReason::still_running;
+  trace.thread_records[0].events = 20;
+  EXPECT_TRUE(analyze(trace, {}, {}).completeness.is_complete);
+  trace.chunks()[2].first_sequence = 14;
+  EXPECT_EQ(analyze(trace, {}, {}).completeness.sequence_gaps, 10U) << "a hole is one all the same";
+}
+
 TEST(Completeness, DropsAreTheLargerOfTheTwoCounts) {
   auto trace = whole_trace();
   trace.end_record.dropped = 3;

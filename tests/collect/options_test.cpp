@@ -68,9 +68,9 @@ TEST(Options, SaysWhatIsWrong) {
   EXPECT_EQ(complaint_about({"--output"}), "--output needs a value; heapwright-collect --help says which");
   EXPECT_EQ(complaint_about({"--output", "", "p"}), "--output must not be empty");
   EXPECT_EQ(complaint_about({"--output", "x%d", "p"}),
-            "--output knows %p, %h, %e and %% only; write %% for a percent sign in 'x%d'");
+            "--output knows %p, %s, %h, %e and %% only; write %% for a percent sign in 'x%d'");
   EXPECT_EQ(complaint_about({"--output", "x%", "p"}),
-            "--output knows %p, %h, %e and %% only; write %% for a percent sign in 'x%'");
+            "--output knows %p, %s, %h, %e and %% only; write %% for a percent sign in 'x%'");
   EXPECT_EQ(complaint_about({"--output", "/tmp/", "p"}),
             "--output must name a file, not a folder: add %e.%p.heapwright to '/tmp/'");
   EXPECT_EQ(complaint_about({"--max-frames", "129", "p"}),

@@ -2,8 +2,11 @@
 #include "collect/output_names.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "collect_run.hpp"
 #include "trace/output_file.hpp"
@@ -15,6 +18,18 @@ TEST(OutputNames, FillsInThePattern) {
   const OutputNames names("/d/%e-%h-%p-%%.x", "box", false);
   EXPECT_EQ(names.expand(42, "/usr/bin/prog"), "/d/prog-box-42-%.x");
   EXPECT_EQ(names.expand(42, "/usr/bin/prog (deleted)"), "/d/prog-box-42-%.x");
+}
+
+TEST(OutputNames, TheStartTellsProcessesOfOneIdApart) {
+  const OutputNames names("%p-%s.x", "box", false);
+  std::ifstream file("/proc/self/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  std::string start;
+  for (int field = 3; field <= 22; ++field) fields >> start;
+  EXPECT_EQ(names.expand(static_cast<std::uint64_t>(getpid()), "a"),
+            std::to_string(getpid()) + "-" + start + ".x");
+  EXPECT_EQ(names.expand(1ULL << 40U, "a"), std::to_string(1ULL << 40U) + "-0.x") << "nobody has this id";
 }
 
 TEST(OutputNames, NameOfTheProgramCannotLeaveTheFolder) {

@@ -20,7 +20,7 @@ collector = build / "bin/heapwright-collect"
 command = Path(os.environ.get("HEAPWRIGHT_COMMAND", project / ".venv/bin/heapwright"))
 
 end_exited, end_killed, end_replaced, end_size, end_duration, end_write_failed = 1, 2, 3, 4, 5, 6
-end_recorder_lost = 8
+end_recorder_lost, end_still_running = 8, 9
 
 
 @dataclass

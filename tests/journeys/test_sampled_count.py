@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import command
+from conftest import command, end_still_running, read_trace
 from counting import ask, checked, environment, folder
 from serving import Served, served, until
 
@@ -58,11 +58,11 @@ class Sampled:
         assert self.run.stdout is not None
         assert self.run.stdout.readline() == "kept\n"
         (path,) = [path for path in folder.glob("heapwright-*.profile") if self._is_of_run(path)]
-        self.process = int(path.name.split("-")[1].split(".")[0])
+        self.process = int(path.name.split("-")[1])
         self.path = path
 
     def _is_of_run(self, path: Path) -> bool:
-        process = path.name.split("-")[1].split(".")[0]
+        process = path.name.split("-")[1]
         status = Path(f"/proc/{process}/stat")
         collector = int(status.read_text().rpartition(")")[2].split()[1]) if status.exists() else 0
         parent = Path(f"/proc/{collector}/stat")
@@ -99,9 +99,15 @@ def test_a_dump_tells_what_lives_while_the_program_runs(tmp_path: Path) -> None:
         return ask("explain", str(target)).returncode == 0 and live_bytes(target) > 0.7 * KEPT_BYTES
 
     is_told = until(tells_all)
+    screen = ask("explain", str(target)).stdout
     (counted,) = checked(ask("count", "--pid", str(sampled.process), "--json").stdout)["processes"]
     said = sampled.end()
     assert is_told
+    assert "taken while the program ran" in screen and "when it was taken" in screen
+    assert "INCOMPLETE" not in screen and "no end mark" not in screen
+    trace = read_trace(target)
+    assert trace.facts["end_reason"] == end_still_running
+    assert trace.facts["damage"] == 0
     assert live_bytes(target) == pytest.approx(counted["live_bytes"], rel=0.25)
     assert "libc.so" in counted["allocator"]
     told = ask("info", str(target)).stdout
@@ -109,6 +115,26 @@ def test_a_dump_tells_what_lives_while_the_program_runs(tmp_path: Path) -> None:
     assert not sampled.path.exists()
     assert "process" in said
     assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_an_earlier_process_with_the_same_id_left_is_not_taken_for_it(tmp_path: Path) -> None:
+    sampled = Sampled(tmp_path)
+    process, start = sampled.path.name.removesuffix(".profile").split("-")[1:]
+    left = sampled.path.with_name(f"heapwright-{process}-{int(start) - 1}.9.profile")
+    left.write_bytes(b"of another")
+    unknown = sampled.path.with_name(f"heapwright-{os.getpid()}-0.profile")
+    unknown.write_bytes(b"no trace")
+    target = tmp_path / "now.heapwright"
+    done = ask("dump", process, "-o", str(target))
+    told = ask("dump", str(os.getpid()))
+    sampled.end()
+    is_kept = unknown.exists()
+    unknown.unlink()
+    assert done.returncode == 0, done.stderr
+    assert read_trace(target).facts["process_id"] == int(process)
+    assert (told.returncode, "no samples yet" in told.stderr) == (2, True)
+    assert not left.exists()
+    assert is_kept, "of a start that is not known the id alone tells"
 
 
 def test_memory_above_the_limit_is_dumped_once(tmp_path: Path) -> None:

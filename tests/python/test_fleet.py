@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import heapwright
+import jsonschema
 import pytest
 from heapwright import explain
+from heapwright.cli import output_schemas
 from heapwright.explain.growing_sites import Growth
 from heapwright.fleet import facts
 from heapwright.fleet.engines import FleetError, open_tables
@@ -188,10 +190,24 @@ def test_the_facts_of_a_recording(tmp_path: Path, command: Command) -> None:
     assert again.code == 2 and "use --force" in again.err
     assert command(*line, "--force").code == 0
     document = json.loads(command("fleet", folder, "--json").out)
+    jsonschema.validate(document, output_schemas.schema("fleet"))
     (service,) = document["answers"]["services"]
     assert (service["service"], service["version"], service["peak_bytes"]) == ("a/b", "1.10", 1300)
     shown = command("fleet", folder, "--question", "services")
     assert "a/b" in shown.out and shown.code == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_answers_are_as_the_schema_says(fleet: Path, engine: str, command: Command) -> None:
+    document = json.loads(command("fleet", fleet, "--json", "--engine", engine).out)
+    schema = output_schemas.schema("fleet")
+    jsonschema.validate(document, schema)
+    assert set(document["answers"]) == set(QUESTIONS)
+    for rows in document["answers"].values():
+        service = rows[0].pop("service")
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document, schema)
+        rows[0]["service"] = service
 
 
 def test_what_shrinks_is_no_growth(tmp_path: Path) -> None:

@@ -56,10 +56,13 @@ TEST_F(Sampling, RemembersAndForgetsEachBlockOnce) {
   }
   EXPECT_GT(blocks.size(), 9'990U);
   EXPECT_FALSE(forget_sample(reinterpret_cast<void*>(0x5500000000)));
+  for (const std::uintptr_t address : blocks) EXPECT_TRUE(may_be_sampled(reinterpret_cast<void*>(address)));
   for (const std::uintptr_t address : blocks) {
     EXPECT_TRUE(forget_sample(reinterpret_cast<void*>(address)));
     EXPECT_FALSE(forget_sample(reinterpret_cast<void*>(address)));
   }
+  // Releases are told by one byte again, a refused block's included.
+  for (const std::uintptr_t address : blocks) EXPECT_FALSE(may_be_sampled(reinterpret_cast<void*>(address)));
 }
 
 }  // namespace

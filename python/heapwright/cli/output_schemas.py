@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schemas of what record, explain of a folder, sql, export and lab print.
+"""The JSON schemas of what record, explain of a folder, sql, export, fleet and lab print.
 
 `python -m heapwright.cli.output_schemas NAME` prints one; schemas/NAME-1.json is that text.
 """
@@ -172,11 +172,46 @@ _LAB = _object(
 )
 _SQL = _object({"columns": _many(_TEXT), "rows": _many(_many(_ANYTHING))}, _SAMPLED)
 _EXPORT = _object({**_all("format file", _TEXT), "bytes": _COUNT}, _SAMPLED)
+_UNKNOWN_TEXT = {**_or_null(_TEXT), "description": "Null: not known."}
+_SUM = {**_or_null({**_NUMBER, "minimum": 0}), "description": "Null: of no process known."}
+_OF_SITE = {"service": _TEXT, **_all("function file library", _UNKNOWN_TEXT)}
+# By heapwright.fleet.questions.QUESTIONS.
+_ANSWERS = {
+    "services": {
+        **_all("service version", _TEXT),
+        **_all("processes began_unix_ns", _COUNT),
+        **_all("resident_bytes peak_bytes slack_bytes free_bytes left_bytes growth_bytes_per_s", _SUM),
+    },
+    "sites": {
+        **_OF_SITE,
+        "processes": _COUNT,
+        **_all("growth_bytes_per_s left_bytes peak_bytes bytes allocations", _SUM),
+    },
+    "regressions": {
+        **_OF_SITE,
+        **_all("version_before version", _TEXT),
+        **_all("bytes_before bytes more_bytes error_bytes", _NUMBER),
+        **_all("processes_before processes", _COUNT),
+    },
+    "savings": {
+        **_all("service rule action", _TEXT),
+        "is_least": {**_FLAG, "description": "The gains are at least so large; otherwise at most."},
+        "processes": _COUNT,
+        **_all("gain_bytes gain_ns", _SUM),
+    },
+}
+_FLEET = _object(
+    {
+        "engine": {"enum": ["duckdb", "spark"]},
+        "answers": _object({}, {name: _many(_object(row)) for name, row in _ANSWERS.items()}),
+    }
+)
 DOCUMENTS: Mapping[str, tuple[str, Schema]] = {
     "recording": ("What heapwright record --json prints, and a session's file", _RECORDING),
     "processes": ("What heapwright explain --json prints of several processes", _PROCESSES),
     "sql": ("What heapwright sql --json prints", _SQL),
     "export": ("What heapwright export --json prints", _EXPORT),
+    "fleet": ("What heapwright fleet --json prints; answers to the questions that were asked", _FLEET),
     "lab": ("What heapwright lab --json prints", _LAB),
 }
 

@@ -13,9 +13,15 @@ if TYPE_CHECKING:
 
 _SHOWN_SPANS = 3
 
-AT_END, AT_STOP, AT_WINDOW_END = "end", "recording_stopped", "window_end"
-MOMENTS = (AT_END, AT_STOP, AT_WINDOW_END)
-_WHEN = {AT_END: "at the end", AT_STOP: "when recording stopped", AT_WINDOW_END: "at the window's end"}
+AT_END, AT_STOP, AT_WINDOW_END, WHEN_TAKEN = "end", "recording_stopped", "window_end", "taken"
+MOMENTS = (AT_END, AT_STOP, AT_WINDOW_END, WHEN_TAKEN)
+_WHEN = {
+    AT_END: "at the end",
+    AT_STOP: "when recording stopped",
+    AT_WINDOW_END: "at the window's end",
+    WHEN_TAKEN: "when it was taken",
+}
+STILL_RUNNING = "still_running"  # of End.reason
 
 
 def record(report: Report) -> Answer:
@@ -36,6 +42,8 @@ def live_at(report: Report) -> str:
     end_ns = report.trace.end.time_ns
     if report.chosen.to_ns < end_ns:
         return AT_WINDOW_END
+    if report.trace.end.reason == STILL_RUNNING:
+        return WHEN_TAKEN
     return AT_END if report.facts.coverage.has_end else AT_STOP
 
 
@@ -48,8 +56,11 @@ def when(moment: str) -> str:
     return _WHEN[moment]
 
 
-def sentence(completeness: Answer, which: str) -> str:
+def sentence(completeness: Answer, end: Answer, which: str) -> str:
     """What the trace covers, and "complete" only of that; which: calls."""
+    if end["reason"] == STILL_RUNNING:
+        covered = spans_in_words(completeness["coverage"])
+        return f"{end['text']}: {covered}; {which} but those of the last second or two is in the trace"
     if completeness["covers_whole_run"]:
         return f"complete: {which} is in the trace"
     spans = completeness["coverage"]
@@ -71,8 +82,10 @@ def spans_in_words(spans: Sequence[Answer]) -> str:
     return f"{', '.join(shown)} ({units.duration(covered)})"
 
 
-def consequence(completeness: Answer) -> str:
+def consequence(completeness: Answer, end: Answer) -> str:
     """What follows for the figures when the run was not recorded as a whole."""
+    if end["reason"] == STILL_RUNNING:
+        return "blocks that were live when it was taken may have been freed since"
     return (
         "blocks allocated at other times are not in the figures; those live when recording stopped or "
         "paused may have been freed since"

@@ -43,14 +43,20 @@ def warnings(answer: Answer) -> list[widgets.Text]:
     completeness = answer["completeness"]
     if completeness["is_complete"]:
         style = "green" if completeness["covers_whole_run"] else "yellow"
-        lines.append(widgets.Text(coverage.sentence(completeness, _which_calls(answer)), style=style))
+        lines.append(
+            widgets.Text(coverage.sentence(completeness, answer["end"], _which_calls(answer)), style=style)
+        )
     else:
         reasons = "; ".join(completeness["reasons"]) or "reason unknown"
         lines.append(widgets.Text(f"INCOMPLETE RECORDING: {reasons}", style="bold red"))
         if not completeness["covers_whole_run"]:
-            lines.append(widgets.Text(coverage.sentence(completeness, _which_calls(answer)), style="yellow"))
+            lines.append(
+                widgets.Text(
+                    coverage.sentence(completeness, answer["end"], _which_calls(answer)), style="yellow"
+                )
+            )
     if not completeness["covers_whole_run"]:
-        lines.append(widgets.Text(coverage.consequence(completeness), style="yellow"))
+        lines.append(widgets.Text(coverage.consequence(completeness, answer["end"]), style="yellow"))
     if answer["is_filtered"]:
         lines.append(widgets.Text("filtered: the figures are about the chosen part only", style="yellow"))
     if answer["sample_mean_bytes"]:

@@ -13,6 +13,7 @@ from heapwright.explain.report import Answer, Finding, Report, heaviest, share
 from heapwright.model import Trace, waiting
 from heapwright.model.facts import Peak, Span, Totals
 from heapwright.model.records import END_REASONS, End, Metadata
+from heapwright.report import units
 from heapwright.report.columns import OPEN, Choice, Column, Many, fields_of, record
 
 _FINDINGS = 6
@@ -187,4 +188,5 @@ def end_in_words(end: End) -> str:
         ),
         "stopped": "recording was stopped on request",
         "recorder_lost": "the recorder was lost: heapwright-attach was killed",
+        "still_running": f"taken while the program ran, {units.duration(end.time_ns)} after its start",
     }.get(end.reason, end.reason)

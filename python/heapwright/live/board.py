@@ -106,6 +106,7 @@ class Board(App[None]):
             return
         if told_of != self._told_of:  # another was chosen meanwhile
             document.pop("process", None)
+            document.pop("growing", None)
         self._history.add(document["processes"])
         self._has_looked = True
         if not self._is_frozen:
@@ -208,6 +209,8 @@ class Board(App[None]):
         parts: list[RenderableType] = [Pairs(lines, style="bold"), Text()]
         if "process" in self._document:
             parts.append(show.process_lines(self._document["process"], self._document["lately"]))
+        if "growing" in self._document:
+            parts += [Text(), show.growing_lines(self._document["growing"])]
         return Group(*parts)
 
     async def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:

@@ -26,7 +26,7 @@ class Help(ModalScreen[None]):
 
 
 _HELP = (
-    ("enter", "one process: its history, calls and sizes; escape: all of them"),
+    ("enter", "one process: history, calls, sizes, growing sites; escape: all"),
     ("s, r", "sort by the next figure; the other way round"),
     ("/", "only programs with this in their name, or the process of this id; empty: all"),
     ("space", "freeze what is shown; what goes on meanwhile is in the history"),

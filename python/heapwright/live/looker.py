@@ -8,6 +8,7 @@ from typing import Any
 from heapwright.live import figures, rates
 from heapwright.live.choice import choose
 from heapwright.live.document import describe_calls
+from heapwright.live.growing import GrowingSites
 from heapwright.live.page import PageError
 from heapwright.live.pages import Found, find_pages
 from heapwright.live.top_document import SCHEMA
@@ -21,6 +22,7 @@ class Looker:
         self.sort = sort
         self.process = choose(wanted).process if wanted else 0
         self._last = rates.take(self._find().pages)
+        self._growing = GrowingSites()
 
     def _find(self) -> Found:
         found = find_pages()
@@ -56,5 +58,7 @@ class Looker:
             lately = calls if difference is None or process in backwards else difference
             document["process"] = describe_calls(calls)
             document["lately"] = {"calls": lately.by_function, "sizes": figures.size_rows(lately.sizes)}
+            if growing := self._growing.of(process):
+                document["growing"] = growing
         self._last = now
         return document

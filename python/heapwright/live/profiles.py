@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Sampled stacks of processes that run under count --sample: the trace that their collector writes meanwhile.
 
-What was written of a trace opens, and the collector keeps no event longer than a second or two, so a copy
-of the file is the process's profile at that moment.
+The collector keeps no event longer than a second or two, so a copy of what it wrote is the process's
+profile at that moment; an end mark behind it says so.
 """
 
 from __future__ import annotations
@@ -10,33 +10,47 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from heapwright.live.pages import FOLDER
 from heapwright.live.processes import is_alive
+from heapwright.model import Trace, native
 
 # For heapwright-collect --output.
-PATTERN = str(FOLDER / "heapwright-%p.profile")
+PATTERN = str(FOLDER / "heapwright-%p-%s.profile")
 # Of one process: sampling ends there, and explain says so.
 MOST_BYTES = 64 << 20
-# An image that an exec began has the next number.
-_NAME = re.compile(r"heapwright-(\d{1,10})(?:\.(\d{1,6}))?\.profile")
+# Process id; start, which tells it from a later process with this id; number of an image after an exec.
+_NAME = re.compile(r"heapwright-(\d{1,10})-(\d{1,20})(?:\.(\d{1,6}))?\.profile")
 
 
 class NoProfileError(Exception):
     """One line that says what to do."""
 
 
+class _File(NamedTuple):
+    process: int
+    start_ticks: int  # 0: not known
+    image: int
+    path: Path
+
+    def is_of_living(self) -> bool:
+        return is_alive(self.process, self.start_ticks)
+
+
 def sampled_processes() -> list[int]:
     """Those that live and have samples."""
-    return sorted({process for process, _, _ in _files() if is_alive(process, 0)})
+    return sorted({file.process for file in _files() if file.is_of_living()})
 
 
 def copy_profile(process: int) -> bytes:
-    """A trace of the process's sampled blocks up to now, without an end mark."""
-    images = [(number, path) for found, number, path in _files() if found == process]
-    if not images or not is_alive(process, 0):
+    """A trace of the process's sampled blocks up to now."""
+    images = [(file.image, file.path) for file in _files() if file.process == process and file.is_of_living()]
+    if not images:
         raise NoProfileError(
             f"process {process} has no samples; heapwright count --sample 512k -- PROGRAM starts one that has"
         )
@@ -48,26 +62,38 @@ def copy_profile(process: int) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         if not _is_ours(os.fstat(descriptor)):
             raise NoProfileError(f"{path} is not read: it is another user's, or no file")
-        return file.read(2 * MOST_BYTES)
+        try:
+            whole_bytes, end_chunk = native.end_running(b"/proc/self/fd/%d" % descriptor)
+        except native.TraceError:
+            raise NoProfileError(f"process {process} has no samples yet; try again in a second") from None
+        return file.read(min(whole_bytes, 2 * MOST_BYTES)) + end_chunk
+
+
+@contextmanager
+def opened(profile: bytes) -> Iterator[Trace]:
+    """What copy_profile() gave. TraceError: it is none."""
+    with tempfile.NamedTemporaryFile(suffix=".heapwright") as file:
+        file.write(profile)
+        file.flush()
+        yield Trace(file.name)
 
 
 def remove_ended() -> None:
     """What processes that are gone left behind, where it is ours."""
-    for process, _, path in _files():
+    for file in _files():
         with suppress(OSError):
-            if not is_alive(process, 0) and _is_ours(path.lstat()):
-                path.unlink()
+            if not file.is_of_living() and _is_ours(file.path.lstat()):
+                file.path.unlink()
 
 
 def _is_ours(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and stat.S_ISREG(status.st_mode)
 
 
-def _files() -> list[tuple[int, int, Path]]:
-    """Process, number of its image, file."""
+def _files() -> list[_File]:
     try:
         paths = list(FOLDER.iterdir())
     except OSError:
         return []
     found = ((_NAME.fullmatch(path.name), path) for path in paths)
-    return [(int(name[1]), int(name[2] or 1), path) for name, path in found if name]
+    return [_File(int(name[1]), int(name[2]), int(name[3] or 1), path) for name, path in found if name]

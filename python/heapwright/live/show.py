@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from heapwright.live.layout import MAKING, RELEASING
@@ -65,6 +66,24 @@ def process_lines(record: _Record, lately: _Record) -> Pairs:
         lines.append(("  sizes", sizes_in_words(lately["sizes"])))
     lines += _lines(record | {"is_running": True, "generation": 0})
     return Pairs([(name, Text(text)) for name, text in lines], style="bold")
+
+
+def growing_lines(growing: _Record) -> RenderableType:
+    """The sites that grow, of a process with samples."""
+    until = f"of its samples up to {units.duration(growing['until_ns'])} after its start"
+    if not growing["sites"]:
+        return Text(f"no site surely grows, {until}")
+    rows = [
+        (
+            units.rate(site["growth_bytes_per_s"]),
+            f"{units.size(site['begin_bytes'])} → {units.size(site['live_bytes'])}",
+            site["kind"],
+            site["name"],
+        )
+        for site in growing["sites"]
+    ]
+    table = Columns(("growth", "live", "kind", "site"), rows, text_columns=(2, 3))
+    return Group(Text(f"Sites that grow, {until}", style="bold"), table)
 
 
 def _lines(record: _Record) -> Iterator[tuple[str, str]]:

@@ -70,4 +70,6 @@ def plain_screen(document: dict[str, Any], width: int) -> RenderableType:
     parts += [Text(problem) for problem in document["problems"]]
     if "process" in document:
         parts += [Text(), show.process_lines(document["process"], document["lately"])]
+    if "growing" in document:
+        parts += [Text(), show.growing_lines(document["growing"])]
     return Group(*parts)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from heapwright.live.document import CALLS, FUNCTION_CALLS, SIZE
+from heapwright.live.growing import GROWING
 from heapwright.report.columns import Column, Many
 
 SCHEMA = "heapwright.top/1"
@@ -36,4 +37,8 @@ DOCUMENT = (
     Column("problems", Many("text"), about="Pages that are left out, and why."),
 )
 # Of the one process that was named.
-OF_ONE = (Column("process", CALLS), Column("lately", LATELY))
+OF_ONE = (
+    Column("process", CALLS),
+    Column("lately", LATELY),
+    Column("growing", GROWING, about="Where stacks are sampled."),
+)

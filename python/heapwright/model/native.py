@@ -27,6 +27,7 @@ from heapwright._native import (
     counters_constants,
     counters_layout,
     coverage_of,
+    end_running,
     kind_names,
 )
 from heapwright._native import open as open_reader
@@ -87,6 +88,7 @@ __all__ = [
     "counters_constants",
     "counters_layout",
     "coverage_of",
+    "end_running",
     "find_funnels",
     "innermost_paths",
     "kind_names",

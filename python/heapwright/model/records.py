@@ -17,6 +17,7 @@ END_REASONS = (
     "write_failed",
     "stopped",
     "recorder_lost",
+    "still_running",
 )
 
 

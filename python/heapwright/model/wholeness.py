@@ -15,6 +15,7 @@ _CUT_BY = {
     "write_failed": "a write that failed",
     "stopped": "a request to stop",
     "recorder_lost": "the recorder's end: heapwright-attach was killed",
+    "still_running": "the moment it was taken, while its program ran",
 }
 
 

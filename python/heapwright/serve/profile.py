@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import io
-import tempfile
 
 from heapwright.export import FORMATS, Source
-from heapwright.model import Trace
+from heapwright.live.profiles import opened
 
 _PPROF = FORMATS["pprof"]
 
@@ -15,11 +14,8 @@ _PPROF = FORMATS["pprof"]
 def as_pprof(trace: bytes) -> bytes:
     """TraceError: there is none in it yet."""
     assert _PPROF.write is not None
-    with tempfile.NamedTemporaryFile(suffix=".heapwright") as file:
-        file.write(trace)
-        file.flush()
-        opened = Trace(file.name)
-        facts = opened.facts(timeline_points=_PPROF.timeline_points, slowest_calls=_PPROF.slowest_calls)
+    with opened(trace) as profile:
+        facts = profile.facts(timeline_points=_PPROF.timeline_points, slowest_calls=_PPROF.slowest_calls)
         out = io.BytesIO()
-        _PPROF.write(Source(opened, facts), out, "leaked")
+        _PPROF.write(Source(profile, facts), out, "leaked")
     return out.getvalue()

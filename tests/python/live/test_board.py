@@ -41,6 +41,19 @@ def row(process: int, program: str, look: int, **figures: Any) -> dict[str, Any]
     } | figures
 
 
+GROWING = {
+    "growth_bytes_per_s": 3.5e6,
+    "begin_bytes": 600_000,
+    "live_bytes": 33_000_000,
+    "kind": "leak",
+    "function": "keep_session",
+    "file": "/src/server.cpp",
+    "line": 30,
+    "library": "server",
+    "name": "keep_session server.cpp:30",
+}
+
+
 class Made:
     """Looks made by hand: redis grows, a counted heap that does not tell, an idle one."""
 
@@ -65,6 +78,7 @@ class Made:
             assert calls is not None
             described = describe_calls(calls)
             document |= {"process": described, "lately": {"calls": described["calls"], "sizes": []}}
+            document |= {"growing": {"until_ns": 12_300_000_000, "sites": [GROWING]}}
         return document
 
 
@@ -220,7 +234,28 @@ def test_a_look_at_another_process_is_not_shown() -> None:
     looks = Slow()
     lines = screen_after(late, looks=looks)
     assert any("42, shop" in line for line in lines)
-    assert not any("malloc 10" in line for line in lines)
+    assert not any("malloc 10" in line or "keep_session" in line for line in lines)
+
+
+def test_the_sites_that_grow_are_below_the_calls() -> None:
+    lines = screen_after(one, 100, height=40)
+    (heading,) = (number for number, line in enumerate(lines) if "Sites that grow" in line)
+    assert "12.3 s" in lines[heading]
+    assert heading > next(number for number, line in enumerate(lines) if "allocator" in line)
+    (site,) = (line for line in lines if "keep_session server.cpp:30" in line)
+    assert "3.34 MiB/s" in site and "586 KiB → 31.5 MiB" in site and "leak" in site
+
+
+def test_that_no_site_grows_is_said() -> None:
+    class Steady(Made):
+        def again(self, told_of: int = 0) -> dict[str, Any]:
+            document = super().again(told_of)
+            if "growing" in document:
+                document["growing"]["sites"] = []
+            return document
+
+    lines = screen_after(one, 100, looks=Steady(), height=40)
+    assert any("no site surely grows" in line for line in lines)
 
 
 def test_the_one_process_that_was_named_is_all_there_is() -> None:

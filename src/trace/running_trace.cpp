@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "trace/running_trace.hpp"
+
+#include <algorithm>
+
+#include "trace/chunk_map.hpp"
+#include "trace/tables.hpp"
+#include "trace/writer.hpp"
+
+namespace heapwright::trace {
+
+RunningTrace end_running(const std::string& path) {
+  const InputFile file(path);
+  require_readable(file, path);
+  std::vector<Damage> damage;
+  Tables tables;
+  TableLoader loader(file, tables, damage);
+  RunningTrace trace{.whole_bytes = sizeof(FileHeader), .end_chunk = {}};
+  End end{.reason = EndReason::still_running};
+  for (const IndexEntry& entry : find_chunks(file, damage)) {
+    trace.whole_bytes = entry.file_offset + entry.chunk_bytes;
+    const auto kind = static_cast<ChunkKind>(entry.header.kind);
+    if (kind == ChunkKind::end) return {.whole_bytes = file.bytes(), .end_chunk = {}};
+    if (kind == ChunkKind::memory_samples) loader.load(entry);
+    if (kind != ChunkKind::events) continue;
+    end.events += entry.header.count;
+    end.time_ns = std::max(end.time_ns, entry.header.last_end_ns);
+  }
+  // A program that makes no calls has none of these either; its memory is looked at all the same.
+  for (const MemorySample& sample : tables.memory_samples) {
+    end.time_ns = std::max(end.time_ns, sample.time_ns);
+    end.recorder_peak_bytes = std::max(end.recorder_peak_bytes, sample.recorder_bytes);
+  }
+  end.time_ns = std::min(end.time_ns, max_time_ns);
+  trace.end_chunk = end_chunk_of(end);
+  return trace;
+}
+
+}  // namespace heapwright::trace
