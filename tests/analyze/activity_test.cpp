@@ -25,9 +25,9 @@ Options with_activity() {
 }
 
 // By stack and bin: allocations, bytes, time, live bytes.
-using Row = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>;
-std::map<std::pair<std::uint32_t, std::uint32_t>, Row> rows_of(const Facts& facts) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Row> rows;
+using BinRow = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>;
+std::map<std::pair<std::uint32_t, std::uint32_t>, BinRow> rows_of(const Facts& facts) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, BinRow> rows;
   for (const auto& of : facts.path_bins) {
     rows[{of.stack, of.bin}] = {of.allocations, of.bytes, of.allocator_ns, of.live_bytes};
   }
@@ -58,11 +58,12 @@ TEST(Activity, APathsCallsAndWhatItHoldsAtABinsEnd) {
   EXPECT_EQ(facts.bin_end_ns[255], 256'000U);
   const auto rows = rows_of(facts);
   EXPECT_EQ(rows.size(), 5U);
-  EXPECT_EQ(rows.at({1, 1}), (Row{1, 20, 16, 20}));
-  EXPECT_EQ(rows.at({2, 2}), (Row{1, 30, 200, 30}));
-  EXPECT_EQ(rows.at({1, 2}), (Row{1, 50, 32, 70}));
-  EXPECT_EQ(rows.at({1, 4}), (Row{0, 0, 0, 50})) << "a free changes what is held, and is no call of the path";
-  EXPECT_EQ(rows.at({2, 256}), (Row{1, 7, 16, 37}));
+  EXPECT_EQ(rows.at({1, 1}), (BinRow{1, 20, 16, 20}));
+  EXPECT_EQ(rows.at({2, 2}), (BinRow{1, 30, 200, 30}));
+  EXPECT_EQ(rows.at({1, 2}), (BinRow{1, 50, 32, 70}));
+  EXPECT_EQ(rows.at({1, 4}), (BinRow{0, 0, 0, 50}))
+      << "a free changes what is held, and is no call of the path";
+  EXPECT_EQ(rows.at({2, 256}), (BinRow{1, 7, 16, 37}));
 }
 
 TEST(Activity, ThreadsAndLatenciesOfABin) {
@@ -100,7 +101,7 @@ TEST(Activity, AWindowBeginsWithWhatWasLive) {
   auto options = with_activity();
   options.from_ns = 40'000;
   const auto rows = rows_of(facts_of(trace, options));
-  EXPECT_EQ(rows.at({1, 0}), (Row{0, 0, 0, 20})) << "bin 0 is the window's begin";
+  EXPECT_EQ(rows.at({1, 0}), (BinRow{0, 0, 0, 20})) << "bin 0 is the window's begin";
   std::uint64_t allocations = 0;
   for (const auto& [key, row] : rows) {
     allocations += std::get<0>(row);

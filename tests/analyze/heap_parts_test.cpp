@@ -11,7 +11,6 @@
 namespace heapwright::analyze {
 namespace {
 
-constexpr std::uint64_t heap = 0x10000000;
 constexpr std::uint64_t arena = 0x7f0004000000;  // 64 MiB
 constexpr std::uint64_t mapped = 0x7f1000001000;
 constexpr std::uint64_t large = std::uint64_t{200} << 10;

@@ -151,7 +151,10 @@ TEST(SiteHistogramsRoom, WhatFindsNoRoomIsCounted) {
   MemoryTrace trace;
   std::uint64_t now = 0;
   const auto allocate = [&](std::uint32_t stack, std::uint64_t size, int calls) {
-    for (int call = 0; call < calls; ++call) trace.malloc(0, now += 100, 0x1000 + now * 64, size, stack, 20);
+    for (int call = 0; call < calls; ++call) {
+      now += 100;
+      trace.malloc(0, now, 0x1000 + now * 64, size, stack, 20);
+    }
   };
   allocate(1, 24, 50);
   allocate(2, 1000, 30);

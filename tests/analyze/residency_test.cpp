@@ -16,10 +16,7 @@
 namespace heapwright::analyze {
 namespace {
 
-constexpr std::uint64_t heap = 0x10000000;
 constexpr std::uint64_t library = 0x7f0000000000;
-
-std::uint64_t at(std::uint64_t pages, std::uint64_t bytes = 0) { return heap + pages * page + bytes; }
 
 std::uint64_t sum_of(const Residency& of) {
   return of.live_bytes - of.untouched_bytes + of.rounding_bytes + of.partly_free_bytes + of.free_page_bytes +

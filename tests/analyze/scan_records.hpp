@@ -11,6 +11,9 @@
 namespace heapwright::analyze {
 
 constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t heap = 0x10000000;
+
+inline std::uint64_t at(std::uint64_t pages, std::uint64_t bytes = 0) { return heap + pages * page + bytes; }
 
 inline trace::Mapping mapping(std::uint64_t begin, std::uint64_t pages, const char* name) {
   return {begin, begin + pages * page, 0, 3, name};

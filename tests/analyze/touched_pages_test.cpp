@@ -10,10 +10,6 @@
 namespace heapwright::analyze {
 namespace {
 
-constexpr std::uint64_t heap = 0x10000000;
-
-std::uint64_t at(std::uint64_t pages) { return heap + pages * page; }
-
 trace::PageRun huge(std::uint64_t begin, std::uint64_t pages) {
   return {begin, begin + pages * page, trace::PageKind::anonymous, true};
 }

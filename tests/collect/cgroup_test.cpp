@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 struct Hierarchy {
   // Tests run side by side, in a process each.
-  std::string path = fs::path(testing::TempDir()) / ("cgroups-" + std::to_string(getpid()));
+  std::string path = fs::path(::testing::TempDir()) / ("cgroups-" + std::to_string(getpid()));
   ~Hierarchy() { fs::remove_all(path); }
   void write(const fs::path& file, const char* text) const {
     fs::create_directories((path / file).parent_path());

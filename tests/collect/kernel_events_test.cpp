@@ -42,7 +42,7 @@ std::size_t faults_until_now() {
   _exit(0);
 }
 
-class KernelEventsOfAChild : public testing::Test {
+class KernelEventsOfAChild : public ::testing::Test {
  protected:
   void SetUp() override {
     int orders[2];

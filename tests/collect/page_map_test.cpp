@@ -16,7 +16,7 @@ using trace::MappingFlag;
 using trace::PageKind;
 using trace::PageRun;
 
-constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t mapped_page_bytes = 4096;
 
 // Without a sanitizer's shadow memory: 16 TiB, of which each window is read.
 std::vector<Mapping> own_mappings() {
@@ -31,14 +31,14 @@ std::vector<Mapping> own_mappings() {
 // Anonymous memory of some pages, none of them there yet.
 class Memory {
  public:
-  explicit Memory(std::size_t pages, int flags = MAP_PRIVATE) : bytes_(pages * page_bytes) {
+  explicit Memory(std::size_t pages, int flags = MAP_PRIVATE) : bytes_(pages * mapped_page_bytes) {
     memory_ = static_cast<char*>(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0));
     madvise(memory_, bytes_, MADV_NOHUGEPAGE);
   }
   ~Memory() { munmap(memory_, bytes_); }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
-  void touch(std::size_t page) { static_cast<volatile char*>(memory_)[page * page_bytes] = 1; }
+  void touch(std::size_t page) { static_cast<volatile char*>(memory_)[page * mapped_page_bytes] = 1; }
   std::uint64_t begin() const { return reinterpret_cast<std::uint64_t>(memory_); }
   std::uint64_t end() const { return begin() + bytes_; }
 
@@ -61,7 +61,7 @@ std::vector<std::uint64_t> pages_of(const Memory& memory, bool may_ask_kernel, P
     for (std::size_t run = first; run < runs.size(); ++run) {
       EXPECT_GE(runs[run].begin, run == first ? from : runs[run - 1].end);
       EXPECT_LE(runs[run].end, end);
-      pages += (runs[run].end - runs[run].begin) / page_bytes;
+      pages += (runs[run].end - runs[run].begin) / mapped_page_bytes;
     }
     // A huge page may lie across the border.
     EXPECT_LE(pages, PageMap::window_pages + 511);
@@ -70,14 +70,14 @@ std::vector<std::uint64_t> pages_of(const Memory& memory, bool may_ask_kernel, P
   std::vector<std::uint64_t> pages;
   for (const PageRun& run : runs) {
     for (std::uint64_t at = std::max(run.begin, memory.begin()); at < std::min(run.end, memory.end());
-         at += page_bytes) {
-      if (run.kind == kind) pages.push_back((at - memory.begin()) / page_bytes);
+         at += mapped_page_bytes) {
+      if (run.kind == kind) pages.push_back((at - memory.begin()) / mapped_page_bytes);
     }
   }
   return pages;
 }
 
-class PageMapTest : public testing::TestWithParam<bool> {};
+class PageMapTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(PageMapTest, SeesThePagesThatWereTouched) {
   Memory memory(5000);
@@ -97,7 +97,7 @@ TEST_P(PageMapTest, SharedMemoryIsOfAFile) {
   EXPECT_TRUE(pages_of(memory, GetParam(), PageKind::anonymous).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, PageMapTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Ways, PageMapTest, ::testing::Bool());
 
 TEST(PageMap, SaysThatItCannotBeOpened) {
   PageMap map("/nowhere/pagemap");

@@ -14,7 +14,7 @@
 namespace heapwright::collect {
 namespace {
 
-class PreloadCheck : public testing::Test {
+class PreloadCheck : public ::testing::Test {
  protected:
   PreloadCheck() : file_(mkstemp(path_)) {}
   ~PreloadCheck() override {

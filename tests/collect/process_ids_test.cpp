@@ -8,19 +8,19 @@
 namespace heapwright::collect {
 namespace {
 
-constexpr std::uint32_t own = 100;
+constexpr std::uint32_t own_id = 100;
 constexpr std::uint32_t nobodys = 1;  // the kernel begins far above
 
 TEST(ProcessIds, OwnAndUnknownNamespacesTellTheIdsThatAreHere) {
-  ProcessIds ids(own);
-  EXPECT_EQ(ids.here(own, 7), 7u);
+  ProcessIds ids(own_id);
+  EXPECT_EQ(ids.here(own_id, 7), 7u);
   EXPECT_EQ(ids.here(0, 7), 7u);
   EXPECT_FALSE(ids.is_elsewhere(0));
   EXPECT_TRUE(ids.is_elsewhere(nobodys));
 }
 
 TEST(ProcessIds, AProcessElsewhereThatIsGoneIsNoOtherOne) {
-  ProcessIds ids(own);
+  ProcessIds ids(own_id);
   const std::uint32_t first = ids.here(nobodys, 1);
   EXPECT_GE(first, ProcessIds::first_stand_in);
   EXPECT_NE(ids.here(nobodys, 2), first);

@@ -19,7 +19,7 @@ std::uint32_t an_ended_process() {
 }
 
 // The claims that a process leaves when it is killed before it tells what became of them.
-class StartedProcessesClaims : public testing::Test {
+class StartedProcessesClaims : public ::testing::Test {
  protected:
   void claim(std::uint32_t kind, const char* program) {
     const std::uint32_t number = control_->next_start_number.fetch_add(1);

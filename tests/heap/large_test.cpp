@@ -23,7 +23,7 @@
 namespace heapwright::heap {
 namespace {
 
-constexpr std::size_t block_bytes = std::size_t{5} << 20;
+constexpr std::size_t large_block_bytes = std::size_t{5} << 20;
 
 std::uint64_t used_units() {
   return committed_bytes() / unit_bytes - source.dirty_units - source.clean_units - source.set_aside_units;
@@ -44,11 +44,11 @@ struct Hemmed {
   UnitLine* neighbour;
 
   Hemmed() {
-    const std::uint32_t units = block_bytes / unit_bytes;
+    const std::uint32_t units = large_block_bytes / unit_bytes;
     const auto run = allocate_run(2 * units);
     free_run(run.unit, 2 * units, true);
-    block = line_at(allocate_large(block_bytes, 1, nullptr).memory);
-    neighbour = line_at(allocate_large(block_bytes, 1, nullptr).memory);
+    block = line_at(allocate_large(large_block_bytes, 1, nullptr).memory);
+    neighbour = line_at(allocate_large(large_block_bytes, 1, nullptr).memory);
   }
 };
 
@@ -59,7 +59,7 @@ bool move_and_free() {
     free_large(hemmed.neighbour);
     return false;
   }
-  void* moved = resize_large(hemmed.block, block_bytes + unit_bytes);
+  void* moved = resize_large(hemmed.block, large_block_bytes + unit_bytes);
   free_large(moved == nullptr ? hemmed.block : line_at(moved));
   free_large(hemmed.neighbour);
   return moved != nullptr;
@@ -79,7 +79,7 @@ TEST_F(Large, AMoveThatTheSystemRefusesLosesNothing) {
   free_run(room.unit, 4096, true);
   const std::uint64_t before = used_units();
   refuse_every = 1;
-  EXPECT_EQ(resize_large(hemmed.block, block_bytes + unit_bytes), nullptr);
+  EXPECT_EQ(resize_large(hemmed.block, large_block_bytes + unit_bytes), nullptr);
   refuse_every = 0;
   EXPECT_EQ(used_units(), before);
   free_large(hemmed.block);

@@ -17,7 +17,7 @@
 namespace heapwright::heap {
 namespace {
 
-ThreadCache owner{};
+ThreadCache slab_owner{};
 
 // All blocks that can be carved, as a set of addresses.
 std::vector<char*> carve_all(UnitLine* slab) {
@@ -47,7 +47,7 @@ class Slab : public testing::TestWithParam<std::size_t> {
     ASSERT_TRUE(initialize_process());
     const std::uint32_t size_class = class_of(GetParam());
     const std::uint32_t units = size_classes[size_class].units;
-    slab_ = open_slab(allocate_run(units), size_class, units, &owner);
+    slab_ = open_slab(allocate_run(units), size_class, units, &slab_owner);
     ASSERT_NE(slab_, nullptr);
   }
   UnitLine* slab_ = nullptr;
@@ -118,8 +118,8 @@ TEST(Slabs, FarApartHaveMapsOfTheirOwn) {
   constexpr std::uint32_t distance = 65536;
   const auto run = allocate_run(distance + 1);
   ASSERT_NE(run.unit, 0U);
-  UnitLine* near = open_slab({run.unit, run.is_zeroed}, class_of(1000), 1, &owner);
-  UnitLine* far = open_slab({run.unit + distance, run.is_zeroed}, class_of(1000), 1, &owner);
+  UnitLine* near = open_slab({run.unit, run.is_zeroed}, class_of(1000), 1, &slab_owner);
+  UnitLine* far = open_slab({run.unit + distance, run.is_zeroed}, class_of(1000), 1, &slab_owner);
   std::vector<DroppedMap*> maps;
   for (DroppedMap* map = take_map(near); map != nullptr; map = take_map(near)) maps.push_back(map);
   EXPECT_GT(maps.size(), 60'000U);
@@ -175,11 +175,11 @@ TEST_P(Slab, AWatchTellsTheOwnerAtTheCount) {
   ASSERT_TRUE(watch(slab_, 3));
   free_remote(slab_, blocks[0]);
   free_remote(slab_, blocks[1]);
-  EXPECT_EQ(owner.notified.load(), 0U);
+  EXPECT_EQ(slab_owner.notified.load(), 0U);
   EXPECT_TRUE(unwatch(slab_));
   ASSERT_TRUE(watch(slab_, 3));
   free_remote(slab_, blocks[2]);
-  EXPECT_EQ(owner.notified.exchange(0), unit_of(slab_));
+  EXPECT_EQ(slab_owner.notified.exchange(0), unit_of(slab_));
   EXPECT_FALSE(unwatch(slab_));  // told, not yet heard
   EXPECT_FALSE(watch(slab_, 3));
   EXPECT_EQ(take_remote(slab_).count, 3U);
@@ -195,7 +195,7 @@ TEST_P(Slab, AWatchIsChangedUnlessANoticeIsUnderWay) {
   EXPECT_EQ(rewatch(slab_, 1), Watch::reached);
   EXPECT_EQ(rewatch(slab_, 2), Watch::armed);
   free_remote(slab_, blocks[1]);
-  EXPECT_EQ(owner.notified.exchange(0), unit_of(slab_));
+  EXPECT_EQ(slab_owner.notified.exchange(0), unit_of(slab_));
   EXPECT_EQ(rewatch(slab_, 3), Watch::notified);
   clear_flag(slab_, is_watched);
   EXPECT_EQ(rewatch(slab_, 2), Watch::reached);

@@ -10,15 +10,15 @@
 namespace heapwright::lab {
 namespace {
 
-constexpr std::uint64_t class_bytes = 100'000;
+constexpr std::uint64_t load_class_bytes = 100'000;
 
 TEST(FragmentingLoad, AboutHalfOfTheSlotsAreLiveAfterAWhile) {
-  FragmentingLoad load(class_bytes, 1);
+  FragmentingLoad load(load_class_bytes, 1);
   Random random(2);
   load.run(100'000, random);
   std::uint64_t all_bytes = 0;
   for (const std::uint32_t size : fragmenting_sizes) {
-    all_bytes += size * std::max<std::uint64_t>(1, class_bytes / size);
+    all_bytes += size * std::max<std::uint64_t>(1, load_class_bytes / size);
   }
   // The two largest blocks alone are two thirds of the bytes.
   EXPECT_GT(load.requested_bytes(), 0u);
@@ -29,7 +29,7 @@ TEST(FragmentingLoad, AboutHalfOfTheSlotsAreLiveAfterAWhile) {
 
 TEST(FragmentingLoad, SameSeedSameLiveBytes) {
   const auto live = [](std::uint64_t seed) {
-    FragmentingLoad load(class_bytes, seed);
+    FragmentingLoad load(load_class_bytes, seed);
     Random random(seed);
     load.run(12'345, random);
     const std::uint64_t bytes = load.requested_bytes();
@@ -55,7 +55,7 @@ TEST(FragmentingLoad, AnEvenNumberOfVisitsFreesASlot) {
 }
 
 TEST(FragmentingLoad, ThreadsShareSlotsWithoutLosingABlock) {
-  FragmentingLoad load(class_bytes, 1);
+  FragmentingLoad load(load_class_bytes, 1);
   const auto work = [&](std::uint64_t seed) {
     Random random(seed);
     load.run_shared(200'000, random);

@@ -41,7 +41,7 @@ double cpu_seconds() {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
 }
 
-std::string run(const Experiment& experiment, std::vector<std::string> arguments) {
+std::string run_unfinished(const Experiment& experiment, std::vector<std::string> arguments) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   const Options options(experiment.parameters, pointers);
@@ -71,7 +71,7 @@ TEST_F(OneCpu, FragmentationsSpansHoldItsWork) {
   for (int i = 0; i < tries; ++i) {
     const double before_s = cpu_seconds();
     const std::string report =
-        run(fragmentation_experiment, {"--iterations", "80000", "--class-bytes", "65536"});
+        run_unfinished(fragmentation_experiment, {"--iterations", "80000", "--class-bytes", "65536"});
     const double used_s = cpu_seconds() - before_s;
     const std::vector<double> iterations = numbers_after(report, "iterations");
     const std::vector<double> rates = numbers_after(report, "operations_per_s_by_iterations");
@@ -89,7 +89,7 @@ TEST_F(OneCpu, ContentionsSpanHoldsItsWork) {
   for (int i = 0; i < tries; ++i) {
     const double before_s = cpu_seconds();
     const std::string report =
-        run(contention_experiment, {"--iterations", "20000", "--class-bytes", "65536"});
+        run_unfinished(contention_experiment, {"--iterations", "20000", "--class-bytes", "65536"});
     const double used_s = cpu_seconds() - before_s;
     EXPECT_GT(numbers_after(report, "seconds").at(0), used_s / 4) << report;
   }
@@ -98,7 +98,7 @@ TEST_F(OneCpu, ContentionsSpanHoldsItsWork) {
 TEST_F(OneCpu, RemotesSpanHoldsItsWork) {
   for (int i = 0; i < tries; ++i) {
     const double before_s = cpu_seconds();
-    const std::string report = run(remote_experiment, {"--blocks", "20000"});
+    const std::string report = run_unfinished(remote_experiment, {"--blocks", "20000"});
     const double used_s = cpu_seconds() - before_s;
     EXPECT_GT(numbers_after(report, "ns_per_block").at(0) * 20000 / 1e9, used_s / 8) << report;
   }

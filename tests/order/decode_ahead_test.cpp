@@ -13,13 +13,13 @@
 namespace heapwright::order {
 namespace {
 
-constexpr std::size_t calls = 200;
+constexpr std::size_t call_count = 200;
 
 class DecodesAhead : public testing::TestWithParam<unsigned> {
  protected:
   DecodesAhead() {
     trace_.chunk_events = 1;
-    for (std::size_t call = 0; call < calls; ++call) {
+    for (std::size_t call = 0; call < call_count; ++call) {
       trace_.malloc(0, 16 * call, 0x1000, call + 1);
     }
     trace_.seal();
@@ -44,7 +44,7 @@ TEST_P(DecodesAhead, GivesPiecesInOrderAndFinishesEachOnce) {
         EXPECT_EQ(piece.count(), 1U);
         ++finished;
       });
-  for (std::size_t call = 0; call < calls; ++call) {
+  for (std::size_t call = 0; call < call_count; ++call) {
     auto piece = ahead.take();
     ASSERT_EQ(piece->sizes, std::vector<std::uint64_t>{call + 1});
     ASSERT_LE(made, call + 1 + 32);  // the window bounds what is held
@@ -52,8 +52,8 @@ TEST_P(DecodesAhead, GivesPiecesInOrderAndFinishesEachOnce) {
     ahead.recycle(std::move(piece));
   }
   ahead.finish();
-  EXPECT_EQ(made, calls);
-  EXPECT_EQ(finished, calls);
+  EXPECT_EQ(made, call_count);
+  EXPECT_EQ(finished, call_count);
 }
 
 TEST_P(DecodesAhead, StopsAheadOfAConsumerThatTakesNothing) {
@@ -83,7 +83,8 @@ TEST_P(DecodesAhead, TheConsumerGetsAWorkersFailure) {
         fill(piece, trace_, first, 1);
       });
   EXPECT_THROW(
-      for (std::size_t call = 0; call < calls; ++call) { ahead.recycle(ahead.take()); }, std::runtime_error);
+      for (std::size_t call = 0; call < call_count; ++call) { ahead.recycle(ahead.take()); },
+      std::runtime_error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, DecodesAhead, testing::Values(0U, 1U, 3U));

@@ -190,23 +190,23 @@ TEST_F(AnnotatedParts, AClassHeapTellsOfObjectsThatItsThreadKeeps) {
   pools.clear();  // this one lasts
 }
 
-struct Request {
+struct AnnotatedRequest {
   std::string path;
-  static constexpr auto pool_members = heapwright::members(&Request::path);
+  static constexpr auto pool_members = heapwright::members(&AnnotatedRequest::path);
 };
 TEST_F(AnnotatedParts, ObjectPoolsTellWhoIsOut) {
-  heapwright::object_pool<Request> pool({.max_idle = 4});
-  heapwright::shared_object_pool<Request> shared({.max_idle = 4, .name = "shared"});
+  heapwright::object_pool<AnnotatedRequest> pool({.max_idle = 4});
+  heapwright::shared_object_pool<AnnotatedRequest> shared({.max_idle = 4, .name = "shared"});
   {
     const auto first = pool.acquire();
     auto second = shared.acquire();
-    EXPECT_EQ(told_of(anonymous + "::Request"), (Told{1, 1, sizeof(Request)}));
-    EXPECT_EQ(told_of("shared"), (Told{1, 1, sizeof(Request)}));
+    EXPECT_EQ(told_of(anonymous + "::AnnotatedRequest"), (Told{1, 1, sizeof(AnnotatedRequest)}));
+    EXPECT_EQ(told_of("shared"), (Told{1, 1, sizeof(AnnotatedRequest)}));
     second.reset();
     second = shared.acquire();
-    EXPECT_EQ(told_of("shared"), (Told{1, 1, sizeof(Request)}));
+    EXPECT_EQ(told_of("shared"), (Told{1, 1, sizeof(AnnotatedRequest)}));
   }
-  EXPECT_EQ(told_of(anonymous + "::Request"), (Told{1, 0, 0}));
+  EXPECT_EQ(told_of(anonymous + "::AnnotatedRequest"), (Told{1, 0, 0}));
   EXPECT_EQ(told_of("shared"), (Told{1, 0, 0}));
 }
 

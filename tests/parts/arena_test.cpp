@@ -41,9 +41,9 @@ class CountingResource : public std::pmr::memory_resource {
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 };
 
-struct Noted {
-  Noted(std::vector<int>& list, int number) : order(&list), own(number) {}
-  ~Noted() { order->push_back(own); }
+struct Ending {
+  Ending(std::vector<int>& list, int number) : order(&list), own(number) {}
+  ~Ending() { order->push_back(own); }
   std::vector<int>* order;
   int own;
 };
@@ -90,15 +90,15 @@ TEST(Arena, DestroysInReverseDownToAMarker) {
   std::vector<int> order;
   {
     arena memory;
-    for (int i = 0; i < 3; ++i) memory.create<Noted>(order, i);
+    for (int i = 0; i < 3; ++i) memory.create<Ending>(order, i);
     const auto here = memory.mark();
-    for (int i = 3; i < 6; ++i) memory.create<Noted>(order, i);
+    for (int i = 3; i < 6; ++i) memory.create<Ending>(order, i);
     memory.rewind(here);
     EXPECT_EQ(order, (std::vector<int>{5, 4, 3}));
-    memory.create<Noted>(order, 9);
+    memory.create<Ending>(order, 9);
     memory.reset();
     EXPECT_EQ(order, (std::vector<int>{5, 4, 3, 9, 2, 1, 0}));
-    memory.create<Noted>(order, 7);
+    memory.create<Ending>(order, 7);
   }
   EXPECT_EQ(order.back(), 7);
 }

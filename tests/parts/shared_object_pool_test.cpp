@@ -15,15 +15,15 @@ namespace {
 
 using heapwright::shared_object_pool;
 
-struct Request {
+struct SharedRequest {
   std::string path;
   std::vector<int> fields;
   int number = 0;
-  static constexpr auto pool_members = heapwright::members(&Request::path, &Request::fields);
+  static constexpr auto pool_members = heapwright::members(&SharedRequest::path, &SharedRequest::fields);
 };
 
 TEST(SharedObjectPool, ServesThreads) {
-  shared_object_pool<Request> pool({.max_idle = 8});
+  shared_object_pool<SharedRequest> pool({.max_idle = 8});
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&pool, t] {
@@ -92,9 +92,9 @@ TEST(SharedObjectPool, ObjectsUseThePoolWhenTheyAreMadeAndEnd) {
 }
 
 TEST(SharedObjectPool, ObjectsComeBackOnOtherThreads) {
-  shared_object_pool<Request> pool({.max_idle = 64});
+  shared_object_pool<SharedRequest> pool({.max_idle = 64});
   for (int round = 0; round < 50; ++round) {
-    std::vector<shared_object_pool<Request>::handle> all;
+    std::vector<shared_object_pool<SharedRequest>::handle> all;
     for (int i = 0; i < 40; ++i) all.push_back(pool.acquire());
     std::thread([&all] { all.clear(); }).join();
   }
@@ -125,8 +125,8 @@ TEST(SharedObjectPool, IsBoundedHoweverManyThreadsUseIt) {
 
 TEST(SharedObjectPool, ForgetsSpikesInDepotAndMagazines) {
   constexpr std::size_t objects = 200;
-  shared_object_pool<Request> pool({.max_idle = objects});
-  std::vector<shared_object_pool<Request>::handle> all;
+  shared_object_pool<SharedRequest> pool({.max_idle = objects});
+  std::vector<shared_object_pool<SharedRequest>::handle> all;
   for (std::size_t i = 0; i < objects; ++i) all.push_back(pool.acquire());
   for (auto& request : all) request->fields.resize(25000);
   all.clear();

@@ -45,7 +45,6 @@ TEST(HeldMemory, IsOfTheBlocksThatLiveThen) {
   EXPECT_EQ(middle[1].blocks, 0u) << "moved by stack 3";
   EXPECT_EQ(middle[2].blocks, 1u);
   EXPECT_EQ(middle[3].blocks, 1u);
-  constexpr double page = 4096;
   EXPECT_NEAR(middle[2].bytes, large, page);
   EXPECT_NEAR(middle[3].bytes, 2 * large, page);
   EXPECT_NEAR(held_at(plan, 2)[1].bytes, large, page);
@@ -90,7 +89,6 @@ TEST(HeldMemory, KnowsWhatChangesMake) {
   trace.malloc(0, 300, 0x700000, 64, chosen);
   trace.free(0, 600, 0x300000);
   trace.free(0, 700, 0x700000);
-  constexpr double page = 4096;
   const auto reserved = held_at(PlanOf(trace, request_of(Change::reserve)), 1);
   EXPECT_NEAR(reserved[chosen].bytes, 4 * large, 2 * page);
   const auto inside = held_at(PlanOf(trace, request_of({Change::small_vector, 64})), 1);

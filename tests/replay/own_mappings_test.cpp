@@ -8,8 +8,6 @@
 namespace heapwright::replay {
 namespace {
 
-constexpr std::uint64_t page = trace::residency_unit_bytes;
-
 trace::ResidencyScan scan_of(std::vector<trace::PageRun> runs) {
   trace::ResidencyScan scan;
   scan.runs = std::move(runs);

@@ -12,8 +12,11 @@
 #include "order/memory_trace.hpp"
 #include "replay/make_plan.hpp"
 #include "replay/plan_file.hpp"
+#include "trace/residency.hpp"
 
 namespace heapwright::replay {
+
+constexpr std::uint64_t page = trace::residency_unit_bytes;
 
 class PlanOf {
  public:

@@ -17,8 +17,6 @@
 namespace heapwright::replay {
 namespace {
 
-constexpr std::size_t page = 4096;
-
 double calls_of(const SystemCalls& calls, const std::string& kind) {
   figures::Report report;
   calls.report(report);

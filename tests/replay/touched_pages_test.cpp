@@ -7,8 +7,6 @@
 namespace heapwright::replay {
 namespace {
 
-constexpr std::uint64_t page = 4096;
-
 // A scan of everything: these pages, from `begin` on, were in memory.
 void scan(order::MemoryTrace& trace, std::uint64_t begin_ns, std::uint64_t begin, std::uint64_t pages) {
   order::MemoryTrace::Scan made;

@@ -55,7 +55,7 @@ std::string refusal_of_windows(const std::vector<std::vector<std::uint64_t>>& wi
       [&] { decode_residency(source_of(bytes), static_cast<std::uint32_t>(all.size()), begin_ns); });
 }
 
-void expect_equal(const ResidencyScan& a, const ResidencyScan& b) {
+void expect_equal_scans(const ResidencyScan& a, const ResidencyScan& b) {
   EXPECT_EQ(a.cause, b.cause);
   EXPECT_EQ(a.is_whole, b.is_whole);
   EXPECT_EQ(a.before, b.before);
@@ -77,7 +77,7 @@ TEST(Residency, AScanComesBackFromAFile) {
   EXPECT_EQ(chunk.begin_ns, begin_ns);
   EXPECT_EQ(chunk.end_ns, 1'200'000U);
   EXPECT_EQ(chunk.resident_bytes, made_scan(begin_ns).before.resident_bytes());
-  expect_equal(reader.decode(chunk), made_scan(begin_ns));
+  expect_equal_scans(reader.decode(chunk), made_scan(begin_ns));
   EXPECT_EQ(reader.mappings_of(chunk), made_mappings());
 }
 
