@@ -52,15 +52,10 @@ run: build ## record a real program (sqlite3) and explain its heap
 # built. T=python/explain is tests/python/test_explain*.py.
 T ?=
 test: setup-test ## run every test: units, sanitizers, Python, checks, journeys; T=python/test_explain.py: only these
-ifeq ($(T),)
-	@start=$$(date +%s); $(MAKE) --no-print-directory build TESTS=ON && \
-	  .venv/bin/python tools/run_tests.py --jobs $(JOBS) --build-seconds $$(($$(date +%s) - start))
-else
 	@$(MAKE) --no-print-directory $(if $(filter python% journeys% tools%,$(T)),.venv/installed,.venv/tools) TESTS=ON
 	@mkdir -p build
 	@cmake --preset release -DHEAPWRIGHT_TESTS=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
-	@.venv/bin/python tools/run_tests.py --jobs $(JOBS) --of $(T)
-endif
+	@.venv/bin/python tools/run_tests.py --jobs $(JOBS) $(if $(T),--of $(T))
 
 check: setup-test ## layers, sizes, symbols, documents, formatting, types
 	@$(MAKE) --no-print-directory build TESTS=ON

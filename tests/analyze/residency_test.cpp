@@ -223,7 +223,8 @@ TEST(Residency, TheScansWithTheMostAndTheLastAreJoined) {
 // A program that rests with survivors on all its pages, and frees these as it ends.
 TEST(Residency, WhatWasFreeBeforeTheLastScanIsKeptBesideIt) {
   MemoryTrace trace;
-  for (std::uint64_t block = 0; block < 1000; ++block) trace.malloc(0, 1000 + block, at(block), 992, block);
+  for (std::uint64_t block = 0; block < 1000; ++block)
+    trace.malloc(0, 1000 + block, at(block), 992, static_cast<std::uint32_t>(block));
   for (std::uint64_t block = 1; block < 1000; ++block) trace.free(0, 20'000 + block, at(block));
   trace.free(0, 90'000, at(0));
   for (const std::uint64_t begin_ns : {10'000, 50'000, 95'000}) {

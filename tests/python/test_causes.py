@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: one case for each rule of what is said
 """What is said of resident memory: scans and heaps worked out by hand, and what would help there.
 
 What the settings and heaps of their own gave back in real programs stands beside each case.

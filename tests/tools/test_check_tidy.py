@@ -58,10 +58,17 @@ int null(std::map<std::string, Node*>& all, const std::string& name) {
 
 def test_faults_along_paths_are_found(run_check, write_tree):
     rules = "Checks: '-*,clang-analyzer-*'\nWarningsAsErrors: '*'\n"
-    root = write_tree({"src/a.cpp": PATHS, ".clang-tidy": rules})
-    command = {"directory": str(root), "file": f"{root}/src/a.cpp", "command": f"g++ -c {root}/src/a.cpp"}
+    root = write_tree({"src/a.cpp": PATHS, "src/b.cpp": "int g();\n", ".clang-tidy": rules})
+    commands = [
+        {
+            "directory": str(root),
+            "file": f"{root}/src/{name}",
+            "command": f"g++ -o {name}.o -c {root}/src/{name}",
+        }
+        for name in ("a.cpp", "b.cpp")
+    ]
     (root / "build/release").mkdir(parents=True)
-    (root / "build/release/compile_commands.json").write_text(json.dumps([command]))
+    (root / "build/release/compile_commands.json").write_text(json.dumps(commands))
     found = run_check("check_tidy.py", "--root", root).stdout
     for name in ("DivideZero", "NewDelete", "uninitialized", "Move", "unix.Malloc", "NullDereference"):
         assert name in found, name
@@ -94,6 +101,20 @@ def test_headers_that_gcc_compiled_ahead_are_read_as_text(run_check, write_tree)
     (root / "build/release/compile_commands.json").write_text(json.dumps([command]))
     result = run_check("check_tidy.py", "--root", root)
     assert result.returncode == 0, result.stdout
+
+
+def test_files_that_do_not_go_together_are_read_alone(run_check, write_tree):
+    text = "namespace { struct A {}; }\nA f() { return {}; }\n"
+    files = {"src/a.cpp": text, "src/b.cpp": text.replace("f()", "g()")}
+    root = write_tree({**files, ".clang-tidy": RULES})
+    commands = [
+        {"directory": str(root), "file": f"{root}/{name}", "command": f"g++ -c {root}/{name}"}
+        for name in files
+    ]
+    (root / "build/release").mkdir(parents=True)
+    (root / "build/release/compile_commands.json").write_text(json.dumps(commands))
+    result = run_check("check_tidy.py", "--root", root)
+    assert result.stdout == "2 files: nothing found\n", result.stdout
 
 
 def test_nothing_to_look_at_fails(run_check, write_tree):

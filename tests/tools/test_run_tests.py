@@ -100,9 +100,10 @@ def test_an_interrupted_run_ends_what_it_started_and_sums_up(tmp_path: Path) -> 
     code = f"""
 import sys; sys.path.insert(0, {str(path.parent)!r})
 import run_tests
-first = run_tests.Stage("first", [["echo", "1 passed"]], 10)
+first = run_tests.Stage("build", [["echo", "1 passed"]], 10)
 second = run_tests.Stage("second", [["sh", "-c", "echo started; (sleep 3; touch {mark}) & sleep 60"]], 100)
-run_tests.stages = lambda jobs: [first, second]
+third = run_tests.Stage("third", [["true"]], 10, ahead=[["sh", "-c", "sleep 1; touch {mark}"]])
+run_tests.stages = lambda jobs: [first, second, third]
 sys.argv = ["run_tests.py"]
 sys.exit(run_tests.main())
 """
@@ -113,7 +114,7 @@ sys.exit(run_tests.main())
         running.send_signal(signal.SIGTERM)
         rest = running.stdout.read()
     assert running.returncode == 130
-    assert "first" in rest and "1 passed, 0 failed, 0 skipped" in rest
+    assert "build" in rest and "1 passed, 0 failed, 0 skipped" in rest
     time.sleep(3)
     assert not mark.exists()
 
@@ -132,3 +133,24 @@ def test_a_name_that_is_no_folder_means_the_files_that_begin_so() -> None:
     assert run_tests.stage_of("python/test_explain.py", 1).commands[-1][-1] == "tests/python/test_explain.py"
     with pytest.raises(SystemExit):
         run_tests.stage_of("python/no_such", 1)
+
+
+def test_what_is_done_ahead_ends_before_its_stage(tmp_path: Path) -> None:
+    """It runs beside the stages between, and no longer: the stage does it again, or what is left."""
+    beats = tmp_path / "beats"
+    beat = ["sh", "-c", f"while :; do echo . >>{beats}; sleep 0.1; done"]
+    wait = ["sh", "-c", f"until [ -s {beats} ]; do sleep 0.1; done; echo 1 passed"]
+    counted = ["sh", "-c", f"a=$(wc -l <{beats}); sleep 1; [ $a = $(wc -l <{beats}) ] && echo 1 passed"]
+    outcomes: dict[str, object] = {}
+    stages = [
+        run_tests.Stage("build", [["make", "--no-print-directory", "--version"]], 10),
+        run_tests.Stage("between", [wait], 60),
+        run_tests.Stage("late", [counted], 60, ahead=[["true"], beat]),
+    ]
+    run_tests.run_stages(stages, outcomes)
+    assert [outcomes[name].failures for name in ("build", "between", "late")] == [[], [], []]
+
+
+def test_quick_units_come_first_and_once() -> None:
+    first, _, units, *_ = run_tests.stages(2)
+    assert first.commands[-1][-2:] == ["-L", "first"] and units.commands[-1][-2:] == ["-LE", "first"]

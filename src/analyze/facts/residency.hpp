@@ -12,9 +12,9 @@ namespace heapwright::analyze {
 struct Residency {
   std::uint64_t time_ns = 0;
   std::uint64_t duration_ns = 0;
-  std::uint8_t is_largest = 0;       // of all scans, by the kernel's count
-  std::uint8_t is_at_live_peak = 0;  // of all scans, by live bytes, within a tenth
-  std::uint8_t is_most_free = 0;     // by what is resident and not live, within a tenth
+  std::uint8_t is_largest = 0;                // of all scans, by the kernel's count
+  std::uint8_t is_at_live_peak = 0;           // of all scans, by live bytes, within a tenth
+  std::uint8_t is_most_free = 0;              // by what is resident and not live, within a tenth
   std::uint8_t is_most_free_before_last = 0;  // the same of the scans before the last
   std::uint8_t is_last = 0;
   std::uint8_t is_before_asked = 0;       // the last one at or before Options::at_ns
