@@ -132,13 +132,6 @@ def test_the_planted_growth_is_named_while_it_goes_on() -> None:
     process = until(process_of)
     sites = until(lambda: found if len(found := grown(server, process)) == 1 else [])
     kept = server.number("grow", 0)
-
-    def screen() -> str:
-        server.ask("grow", 100)
-        text = ask("top", str(process), "--once", "--interval", "0.1").stdout
-        return text if "Sites that grow" in text and "keep_ses" in text else ""
-
-    assert until(screen)
     counts = counted(process)
     server.end()
     (site,) = sites
