@@ -93,5 +93,7 @@ def _say_next(document: dict[str, Any]) -> None:
     processes: Sequence[dict[str, Any]] = document["processes"]
     if processes and "process" not in document:
         hint(f"heapwright top {processes[0]['process']}")
+    elif "growing" in document:
+        hint(f"heapwright dump {processes[0]['process']}")
     elif processes:
         say("next: heapwright record tells which call sites these are of")

@@ -60,7 +60,7 @@ def sentence(completeness: Answer, end: Answer, which: str) -> str:
     """What the trace covers, and "complete" only of that; which: calls."""
     if end["reason"] == STILL_RUNNING:
         covered = spans_in_words(completeness["coverage"])
-        return f"{end['text']}: {covered}; {which} but those of the last second or two is in the trace"
+        return f"covers {covered}: {which} is in the trace, except those of the last second or two"
     if completeness["covers_whole_run"]:
         return f"complete: {which} is in the trace"
     spans = completeness["coverage"]
