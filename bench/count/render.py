@@ -80,7 +80,8 @@ def render() -> str:
             rows,
         ),
         "",
-        "Time is the least of the runs; of sampled ones with the collector's.",
+        "Time is the least of the runs; of sampled ones with the collector's. gzip makes no heap call: "
+        "its row is what starting takes.",
         "",
         "The same loop beside the samplers that allocators bring (one sample in 512 KiB), processor time "
         "of a pair:",
