@@ -110,6 +110,15 @@ OwnerKind PageOwners::kind_of(const Mapping& mapping) const {
   return is_memory ? OwnerKind::shared_memory : OwnerKind::file;
 }
 
+// The file's name as its own mappings have it: the loader's path may be a link of another name.
+std::string_view PageOwners::library_name(const Mapping& anonymous, const Module& module) const {
+  for (auto below = &anonymous; below != mappings_.data() && below->begin > module.start;) {
+    --below;
+    if (!below->name.empty()) return file_name(below->name);
+  }
+  return file_name(module.path);
+}
+
 PageOwner PageOwners::of_anonymous(const Mapping& mapping, std::uint64_t address,
                                    std::uint64_t& until) const {
   const auto module = last_from(modules_, address, [](const Module& m) { return m.start; });
@@ -118,7 +127,8 @@ PageOwner PageOwners::of_anonymous(const Mapping& mapping, std::uint64_t address
     const bool is_program = module->path == program_;
     const auto kind = is_recorder(module->path) ? OwnerKind::recorder
                                                 : (is_program ? OwnerKind::program : OwnerKind::library);
-    return {kind, 0, kind == OwnerKind::library ? file_name(module->path) : "", mapping.begin, mapping.end};
+    const auto name = kind == OwnerKind::library ? library_name(mapping, *module) : std::string_view();
+    return {kind, 0, name, mapping.begin, mapping.end};
   }
   const auto own = last_from(own_, address, [](const OwnRange& range) { return range.begin; });
   if (own != nullptr && address < own->end) {

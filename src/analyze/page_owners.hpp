@@ -65,6 +65,7 @@ class PageOwners {
 
  private:
   OwnerKind kind_of(const trace::Mapping& mapping) const;
+  std::string_view library_name(const trace::Mapping& anonymous, const trace::Module& module) const;
   PageOwner of_anonymous(const trace::Mapping& mapping, std::uint64_t address, std::uint64_t& until) const;
 
   std::vector<trace::Mapping> mappings_;

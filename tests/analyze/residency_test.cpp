@@ -46,7 +46,7 @@ TEST(Residency, LargeBlocksTellBySiteWhatOfThemIsUntouched) {
 TEST(Residency, SortsPagesByWhatLiesOnThem) {
   MemoryTrace trace;
   trace.metadata_record.program = "/bin/made";
-  trace.module_records = {{library, library + 2 * page, library, 0, 0, "/lib/some.so", ""}};
+  trace.module_records = {{library, library + 2 * page, library, 0, 0, "/lib/some.so.6", ""}};
   trace.thread_records = {{0, 7, "made", 0, 0, 0, 0, 0, library + 20 * page}};
   trace.malloc(0, 1000, at(0), 1000, 1);          // usable 1008
   trace.malloc(0, 2000, at(1), page - 8, 2);      // a page for itself
