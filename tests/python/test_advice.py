@@ -10,7 +10,7 @@ from types import SimpleNamespace as Made
 from typing import Any
 
 import pytest
-from heapwright.explain.advice import RULES, heap_steps, small_vector, words
+from heapwright.explain.advice import RULES, heap_steps, reserve, small_vector, words
 from heapwright.explain.advice.evidence import Evidence
 from test_explain import check, explained, made, printed
 from written_traces import DELETE, FREE, MALLOC, NEW, MadeTrace
@@ -155,12 +155,27 @@ def test_room_in_a_vector_is_no_more_than_was_asked_for_and_gains_no_more_than_i
         sizes=lambda _: sizes,
         sizes_in_words=lambda _: "",
         time_of=lambda _: 30_000,
-        copy_ns=lambda _: 300_000,
+        copies_ns=lambda _: 5_000,
     )
     advice = small_vector._advice(of, 0, 100, 0.9, 136)
     assert "never needed more than 128 B" in advice.pattern
     assert advice.change_bytes == 128
-    assert advice.time_ns == int(30_000 * (1 - 100 * (1 - 0.9) / 300))
+    assert advice.time_ns == int((30_000 + 5_000) * (1 - 100 * (1 - 0.9) / 300))
+
+
+def test_reserve_leaves_a_block_for_each_buffer() -> None:
+    grown: Any = Made(
+        site=0, chains=100, steps=200, time_ns=10**9, copied_bytes=5_000, final_p50_bytes=8, final_p90_bytes=8
+    )
+    of: Any = Made(
+        site=lambda _: Made(allocations=300),
+        container=lambda _: ("vector", 1.0),
+        time_of=lambda _: 30_000,
+        copies_ns=lambda _: 5_000,
+        allocation_cost_ns=0,
+        has_times=True,
+    )
+    assert reserve._of_copies(of, grown).time_ns == 20_000 + 5_000
 
 
 def test_page_faults_stay_when_a_heap_grows_in_larger_steps() -> None:

@@ -258,13 +258,10 @@ class Evidence:
         """By site."""
         return {growth.site: growth for growth in self.facts.copied_growths}
 
-    def copy_ns(self, number: int) -> int:
-        """Between the calls when the site's buffers grew by a new block; the recorder's own time is out."""
-        growth, site = self.growths.get(number), self.site(number)
-        if growth is None or not self.has_times:
-            return 0
-        calls_ns = site.allocator_ns / max(1, site.allocations) + site.release_ns / max(1, site.freed)
-        return max(0, growth.time_ns - int(growth.steps * (calls_ns + self.allocation_cost_ns)))
+    def copies_ns(self, number: int) -> int:
+        """At most, of the site's buffers that grew by a new block: a nanosecond a byte, page faults in it."""
+        growth = self.growths.get(number)
+        return growth.copied_bytes if growth is not None and self.has_times else 0
 
     def sizes_in_words(self, number: int) -> str:
         sizes = self.sizes(number)

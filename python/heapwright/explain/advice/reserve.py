@@ -47,6 +47,7 @@ def _of_copies(of: Evidence, growth: CopiedGrowth) -> Advice:
     container, how_many = of.container(growth.site)
     known = container if how_many >= 0.9 and container not in ("", "heapwright") else ""
     cost_ns = int(growth.steps * of.allocation_cost_ns)
+    needless = growth.steps / max(1, of.site(growth.site).allocations)  # one block of each buffer stays
     return Advice(
         (growth.site,),
         f"{units.counted(growth.chains, known or 'buffer')} grew {units.count(growth.steps)} times by "
@@ -64,8 +65,11 @@ def _of_copies(of: Evidence, growth: CopiedGrowth) -> Advice:
         f"the blocks are a {known}'s"
         if known
         else "a larger block and the free of a smaller one, again and again",
-        # What lies between the calls is not all the copy: at most a nanosecond a byte, page faults in it.
-        min(max(0, growth.time_ns - cost_ns), of.time_of(growth.site) + growth.copied_bytes)
+        # What lies between the calls is not all the copy.
+        min(
+            max(0, growth.time_ns - cost_ns),
+            int(of.time_of(growth.site) * needless) + of.copies_ns(growth.site),
+        )
         if of.has_times
         else 0,
     )
