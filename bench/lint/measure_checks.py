@@ -22,6 +22,7 @@ from typing import Any
 
 from heapwright.lint import compile as compiling
 from heapwright.lint import keep, static
+from heapwright.lint.checks import not_released
 from heapwright.lint.checks.kinds import CHECKS
 from heapwright.lint.checks.run import may_have_some
 from heapwright.lint.compile import HEADER_ENDINGS, SOURCE_ENDINGS
@@ -36,7 +37,7 @@ sys.path.append(str(project / "bench"))
 import sources  # noqa: E402
 
 SAMPLED = 30  # findings of each check
-PARSED = 15  # files of each package
+PARSED = 60  # files of each package
 SEED = 11
 TIMED = "cppcheck"
 TIMED_FILES = 8
@@ -45,7 +46,6 @@ _LIKELY = re.compile(
     rb"shared_ptr<[^;=]*>\s*\w*\s*[({]\s*new\b"
     rb"|\w+Ptr\s*\w*\s*[({]\s*new\b"
     rb"|\bvector<[^;(){}=]*>\s+(\w+);(?:(?!\1)[\s\S]){0,400}?\bfor\s*\([\s\S]{0,400}?\b\1\.(?:push|emplace)_back"
-    rb"|\breserve\s*\(\s*0\s*\)"
 )
 RUNS = 2
 
@@ -79,6 +79,10 @@ def _has_words(file: str) -> bool:
     return Path(file).is_file() and may_have_some(Path(file).read_bytes())
 
 
+def _is_likely(text: bytes) -> bool:
+    return any(pattern.search(text) for pattern in (_LIKELY, *not_released.WORDS))
+
+
 def looked(package: Package, target: Path, jobs: int) -> tuple[dict[str, Any], list[Finding]]:
     """The counts, and the findings, of files drawn from those whose text looks like a finding."""
     folder = Sources(target)
@@ -86,7 +90,7 @@ def looked(package: Package, target: Path, jobs: int) -> tuple[dict[str, Any], l
     headers, _ = compiling.resource_arguments()
     files = static.files(folder, database, ())
     with_words = [file for file in files if _has_words(file)]
-    likely = [file for file in with_words if _LIKELY.search(Path(file).read_bytes())]
+    likely = [file for file in with_words if _is_likely(Path(file).read_bytes())]
     drawn = sorted(random.Random(SEED).sample(likely, min(PARSED, len(likely))))
     found = static.look(static.Input(folder, database, headers, tuple(drawn), jobs), lambda *_: None)
     findings = keep.with_fingerprints(found.findings, keep.Lines(folder.folder))

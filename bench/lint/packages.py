@@ -37,4 +37,6 @@ PACKAGES = (
         f"{_CMAKE} -DCMAKE_USE_OPENSSL=OFF -DBUILD_TESTING=OFF -DBUILD_CursesDialog=OFF -DBUILD_QtDialog=OFF",
     ),
     Package("protobuf", "3.21.12-3+deb12u1", f"{_CMAKE} -Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_WITH_ZLIB=OFF"),
+    Package("opencv", "4.6.0+dfsg-12", ""),
+    Package("openscenegraph", "3.6.5+dfsg1-8", ""),
 )
