@@ -27,7 +27,8 @@ BASES = (
         "google/leveldb",
         "78a352f47ed6c1e9d750545e9b242289185b87e1",
         (
-            f"{_CMAKE} -DCMAKE_CXX_STANDARD=17 -DLEVELDB_BUILD_TESTS=OFF -DLEVELDB_BUILD_BENCHMARKS=OFF",
+            f"{_CMAKE} -DCMAKE_CXX_STANDARD=17 -DLEVELDB_BUILD_TESTS=OFF -DLEVELDB_BUILD_BENCHMARKS=OFF "
+            "-DHAVE_SNAPPY=0 -DHAVE_ZSTD=0 -DHAVE_CRC32C=0 -DHAVE_TCMALLOC=0",
             _MAKE,
             "g++ -std=c++17 -g -O2 -fno-rtti -DLEVELDB_PLATFORM_POSIX=1 -I. -Iinclude -Ibuild/include "
             f"{_GMOCK} benchmarks/db_bench.cc util/histogram.cc util/testutil.cc "
