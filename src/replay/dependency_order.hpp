@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A replay in which every thread goes on as fast as it can, or with the gaps that the program had between its
-// calls, and waits only for the block that it needs: made before it is given back, whoever does it, and threads
-// begun and joined where the recording did. Each call is timed: for time, not for memory. CPU time leaves out
-// what the other processes of the machine took, and that of waiting is known; with gaps it is not told, since
-// these are waited for on the processor as well.
+// calls, and waits only for the block that it needs: made before it is given back, whoever does it, and
+// threads begun and joined where the recording did. Each call is timed: for time, not for memory. CPU time
+// leaves out what the other processes of the machine took, and that of waiting is known; with gaps it is not
+// told, since these are waited for on the processor as well.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ namespace heapwright::replay {
 class DependencyOrder {
  public:
   // is_dry: everything but the heap calls and the touching. What such a run takes is the replay's own.
-  // kept: where the times of all operations go as well. due: when operations begin; null: as soon as they can.
-  // Both outlive the order.
+  // kept: where the times of all operations go as well. due: when operations begin; null: as soon as they
+  // can. Both outlive the order.
   DependencyOrder(Stage& stage, bool is_dry, OperationTimes* kept = nullptr, DueTimes* due = nullptr);
 
   void run();

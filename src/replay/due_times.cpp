@@ -52,9 +52,7 @@ void DueTimes::begin_lane() noexcept {
   if (begun_.fetch_add(1, std::memory_order_acq_rel) + 1 == plan_.header().measured_lanes) begin();
 }
 
-void DueTimes::begin() noexcept {
-  begin_ticks_.store(platform::read_ticks(true), std::memory_order_release);
-}
+void DueTimes::begin() noexcept { begin_ticks_.store(platform::read_ticks(true), std::memory_order_release); }
 
 void DueTimes::await_next(std::uint32_t lane, std::uint64_t behind_ticks) noexcept {
   LaneTimes& own = lanes_[lane];
@@ -83,7 +81,8 @@ std::uint64_t DueTimes::late() const noexcept {
 }
 
 void DueTimes::sleep_for(std::uint64_t time_ns) noexcept {
-  const timespec time{static_cast<time_t>(time_ns / 1'000'000'000), static_cast<long>(time_ns % 1'000'000'000)};
+  const timespec time{static_cast<time_t>(time_ns / 1'000'000'000),
+                      static_cast<long>(time_ns % 1'000'000'000)};
   nanosleep(&time, nullptr);
 }
 

@@ -449,8 +449,8 @@ Header make_plan(const order::Source& source, const std::string& path, const Cha
   const auto slice_events = schedule.slice_events(merge_bytes, 2 * sizeof(Row));
   std::vector<std::unique_ptr<RowMaker>> makers;
   for (unsigned worker = 0; worker <= workers; ++worker) {
-    makers.push_back(std::make_unique<RowMaker>(source, slice_events,
-                                                RowMaker::With{change.has_phases(), has_times}));
+    makers.push_back(
+        std::make_unique<RowMaker>(source, slice_events, RowMaker::With{change.has_phases(), has_times}));
   }
   Planner planner(source, schedule, path, change, window, has_times);
   order::DecodeAhead<Piece> ahead(

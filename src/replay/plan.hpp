@@ -5,8 +5,8 @@
 //   Header | Lane × lanes | Mark × marks | operations of lane 0, of lane 1, … | call stacks of the same
 //   | times of the same, where asked for | Turn × turns
 //
-// with gaps, which are holes of the file, behind each lane's operations, stacks and times. A call stack is the
-// number that the trace gives it; a release has that of the call that made the block. A time is when the
+// with gaps, which are holes of the file, behind each lane's operations, stacks and times. A call stack is
+// the number that the trace gives it; a release has that of the call that made the block. A time is when the
 // operation is due (program_time.hpp), in ns; 0: at once.
 //
 // A lane is a thread. Blocks are named by slots, which are used again. A slot's generation rises by one when
@@ -131,9 +131,9 @@ struct Header {
   // Blocks large enough to leave whole pages untouched, and those of which scans tell.
   std::uint64_t large_blocks = 0;
   std::uint64_t seen_blocks = 0;
-  std::uint64_t program_ns = 0;     // when the last operation is due, where the plan has times
-  std::uint32_t has_times = 0;      // 1: it has
-  std::uint32_t measured_lanes = 0;  // with a begin_measuring
+  std::uint64_t program_ns = 0;                // when the last operation is due, where the plan has times
+  std::uint32_t has_times = 0;                 // 1: it has
+  std::uint32_t measured_lanes = 0;            // with a begin_measuring
   std::uint64_t background_lane = UINT64_MAX;  // that frees what others put off; none: none does
   std::uint64_t part_count = 0;
   std::array<ChangePart, most_parts> parts;

@@ -23,9 +23,9 @@ class ProgramTime {
         release_ns_(metadata.self_cost_release_ns),
         spent_(lanes) {}
 
-  // When this call begins, counted from the first call; 1 at least. moment_ns: the begin of a release, the end
-  // of any other call: such moments do not fall, in the order of the merge. duration_ns: what lies between
-  // the begin and the moment.
+  // When this call begins, counted from the first call; 1 at least. moment_ns: the begin of a release, the
+  // end of any other call: such moments do not fall, in the order of the merge. duration_ns: what lies
+  // between the begin and the moment.
   std::uint64_t begin_of(std::uint32_t lane, std::uint64_t moment_ns, std::uint64_t duration_ns) noexcept;
   // The recorder has written this call.
   void spend(std::uint32_t lane, trace::EventKind kind) noexcept;
@@ -45,7 +45,7 @@ class ProgramTime {
   std::uint64_t stretch_ = 0;
   std::uint64_t end_ns_ = 0;  // of the stretch; 0: nothing began
   std::uint64_t first_ns_ = 0;
-  std::uint64_t most_ns_ = 0;  // that was spent on one lane in it
+  std::uint64_t most_ns_ = 0;    // that was spent on one lane in it
   std::uint64_t before_ns_ = 0;  // taken out of the stretches before
 };
 

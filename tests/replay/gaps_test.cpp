@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "replay/due_times.hpp"
-
 #include "replay/dependency_order.hpp"
+#include "replay/due_times.hpp"
 #include "replay/plan_of.hpp"
 #include "replay/report_reading.hpp"
 
@@ -42,8 +41,8 @@ TEST(Gaps, AreThoseOfTheRecordingWithoutTheRecordersCost) {
   trace.free(0, 8'500, 0x1000);
   trace.free(0, 20'000, 0x2000);
   const PlanOf plan(trace, {}, 0, with_times);
-  EXPECT_EQ(due_of(plan, 0), (std::vector<std::uint64_t>{1, 1'000 - cost_ns, 1'500 - 2 * cost_ns,
-                                                         13'000 - 3 * cost_ns}));
+  EXPECT_EQ(due_of(plan, 0),
+            (std::vector<std::uint64_t>{1, 1'000 - cost_ns, 1'500 - 2 * cost_ns, 13'000 - 3 * cost_ns}));
   EXPECT_EQ(plan.header().program_ns, 13'000 - 3 * cost_ns);
 }
 

@@ -192,7 +192,33 @@ KERNEL = (
     ),
 )
 
-RUNS = (Column("memory", Many("raw_figures")), Column("time", Many("raw_figures")))
+RUNS = (
+    Column("memory", Many("raw_figures")),
+    Column("time", Many("raw_figures"), about="With all threads at full speed."),
+    Column("gaps", Many("raw_figures"), about="With the program's gaps; empty without --gaps."),
+)
+
+GAPS_OF = (
+    Column("name", "text"),
+    Column("late_share", "amount_or_null", about="Of the calls: began more than 50 µs late."),
+    Column("p50_ns", "amount_or_null"),
+    Column("p99_ns", "amount_or_null"),
+    Column("p999_ns", "amount_or_null"),
+    Column("max_ns", "amount_or_null"),
+)
+
+GAPS = (
+    Column("rate", "number", about="So many times as fast as the program."),
+    Column("program_ns", "number", about="From its first call to its last, without the recorder's cost."),
+    Column(
+        "recorded_ns",
+        "amount_or_null",
+        about="Of the calls, waiting included; null in a window, on another allocator, and if not recorded.",
+    ),
+    Column("replayed_ns", "amount_or_null", about="The same on the reference, median of its runs."),
+    Column("error_ns", "amount_or_null", about="A smaller difference in gaps_time_ns is none."),
+    Column("candidates", Many(GAPS_OF), about="Medians of the runs; null after a failure."),
+)
 
 CANDIDATE = (
     Column("name", "text"),
@@ -250,6 +276,7 @@ DOCUMENT = (
         "time_fidelity_or_null",
         about="Null where calls were not timed one by one, in a window, or on another allocator.",
     ),
+    Column("gaps", "gaps_or_null", about="Times at the program's load; null without --gaps."),
     Column("dry_cpu_ns", "number", about="What the replay itself takes, left out of time_ns."),
     Column("dry_range_ns", "number", about="How far its runs lie apart."),
     Column("reference", "text", about="The candidate that the others are compared with."),

@@ -40,6 +40,7 @@ class Maker:
         self.paths: dict[str, Path] = {}
         self.records: list[dict[str, Any]] = []
         self.longer: list[str] = []
+        self.has_gaps = False  # the plans say when operations are due
 
     def make(self, asked: Sequence[Change], step: Callable[[str], None]) -> dict[str, Any]:
         """What the program says of the plan without a change. MeasureError."""
@@ -62,7 +63,8 @@ class Maker:
 
     def _plan(self, change: str, *words: str) -> dict[str, Any]:
         path = self.paths[change] = self._folder / f"plan-{len(self.paths)}"
-        command = [str(self._program), "plan", str(self._trace.path), str(path), str(self._calls), *words]
+        step = "plan-gaps" if self.has_gaps else "plan"
+        command = [str(self._program), step, str(self._trace.path), str(path), str(self._calls), *words]
         try:
             plan = run_for_document(command, self._environment, _LIMIT_S)
         except RunFailedError as failure:

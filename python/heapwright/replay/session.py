@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -19,8 +20,9 @@ from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
 from heapwright.replay.decision import LEAST_TIMED_RUNS, Bounds
 from heapwright.replay.document import Document, Measured, assemble
+from heapwright.report import units
 
-MEMORY, TIME, DRY, TIMED, HELD = "recorded", "dependency", "dry", "timed", "held"
+MEMORY, TIME, GAPS, DRY, TIMED, HELD = "recorded", "dependency", "gaps", "dry", "timed", "held"
 _TIME_BYTES = 8
 # The times of each operation are kept up to here without being asked for.
 MOST_TIMED = 20_000_000
@@ -39,6 +41,7 @@ class Settings:
 
     is_paced: whether memory is replayed as slowly as the program ran; None: when that takes seconds.
     speed: how many times as fast as the program then.
+    has_gaps: whether times are measured with the program's gaps as well, at that speed.
     is_timed: whether each operation's time is kept, for sites and functions; None: up to MOST_TIMED of them.
     """
 
@@ -47,6 +50,7 @@ class Settings:
     idle_ms: int = 1000
     is_paced: bool | None = None
     speed: float = 1.0
+    has_gaps: bool = False
     is_timed: bool | None = None
     calls: int = 0
 
@@ -77,6 +81,7 @@ class Session:
         # A window leaves the time to tell what is noise.
         self._runs_of_each = max(settings.runs, LEAST_TIMED_RUNS) if is_long else settings.runs
         self._pace = self._pace_of()
+        self._check_limit()
         self._untimed = self._why_untimed()
         ends = [clocks.ends_of(candidate) for candidate in chosen.candidates]
         # What the recorded allocator has, the recording says; a single run ranks nothing.
@@ -98,6 +103,17 @@ class Session:
         threads = min(len(self._trace.threads), machine.describe()["cpus"]) or 1
         return max(0.1, 1 - cost_ns / threads / max(end.time_ns, 1)) / self._settings.speed
 
+    def _check_limit(self) -> None:
+        """MeasureError where a run as slow as the program would count as hung."""
+        settings, recorded_s = self._settings, self._trace.end.time_ns / 1e9
+        share = max(self._pace, 1 / settings.speed if settings.has_gaps and not self._window_calls else 0.0)
+        if share * recorded_s > settings.limit_s:
+            fast_enough = settings.speed * math.ceil(share * recorded_s / settings.limit_s)
+            raise MeasureError(
+                f"a run in the recording's time takes {units.duration(share * recorded_s * 1e9)}, --limit "
+                f"allows {settings.limit_s:g} s: --speed {fast_enough:g} is fast enough"
+            )
+
     def _why_untimed(self) -> str | None:
         """Why no operation's time is kept, empty where nobody wants them; None: each is."""
         if self._settings.is_timed is False:
@@ -116,7 +132,7 @@ class Session:
     @property
     def planned_runs(self) -> int:
         """The plans and every run."""
-        orders = 3 if self._untimed is None else 2
+        orders = (3 if self._untimed is None else 2) + self._settings.has_gaps
         runs = self._runs_of_each * (len(self._dry_changes) + orders * (len(self._chosen.candidates) + 1))
         holds = 0 if self._settings.is_timed is False else len(self._chosen.candidates) + 1
         return 1 + len(self._changes) + runs + holds + len(self._ends) * (2 if self._pace else 1)
@@ -135,12 +151,14 @@ class Session:
             maker = plans.Maker(
                 self._program, self._trace, self._chosen.candidates[0], Path(folder), self._window_calls
             )
+            maker.has_gaps = self._settings.has_gaps
             plan = maker.make(self._changes, step)
             self._paths, self._records = maker.paths, maker.records
             self._dry_changes += maker.longer
             memory = self._runs(MEMORY, step)
             bounds = self._bounds(memory, step)
             time = self._runs(TIME, step)
+            gaps = self._runs(GAPS, step) if self._settings.has_gaps else []
             dry = {change: self._dry(change, step) for change in self._dry_changes}
             calls = self._calls(Path(folder), step)
             held = self._held(memory, plan["mark_ns"], step)
@@ -150,6 +168,8 @@ class Session:
             memory,
             bounds,
             time,
+            gaps,
+            self._settings.speed,
             dry,
             calls,
             held,
@@ -250,7 +270,10 @@ class Session:
     def _run_once(self, order: str, arm: Arm, words: Sequence[str] = (), idle_ms: int | None = None) -> None:
         path = self._plan_of(arm)
         idle_ms = self._settings.idle_ms if idle_ms is None else idle_ms
-        waits = [str(idle_ms), str(round(1000 * self._pace))] if order == MEMORY else []
+        waits = {
+            MEMORY: [str(idle_ms), str(round(1000 * self._pace))],
+            GAPS: [str(round(1000 * self._settings.speed))],
+        }.get(order, [])
         command = [str(self._program), "run", str(path), order, *waits, *words]
         said = self._output(arm, command)
         if said:

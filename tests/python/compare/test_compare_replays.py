@@ -50,7 +50,7 @@ def candidate(name: str, peak: float, time: float, runs: int = 3, half: float = 
         "change": "",
         "command": "shop",
         "failure": "",
-        "runs": {"memory": [], "time": []},
+        "runs": {"memory": [], "time": [], "gaps": []},
         "resident_bytes": [],
         "figures": {"time_ns": figure(time, 50_000, runs), **memory, "p999_ns": figure(900, 10, runs)},
         "call_sites": None,
@@ -81,6 +81,7 @@ def document(*candidates: dict[str, Any], error: float = 4096.0, runs: int = 3) 
         "changes": [],
         "pace": 1.0,
         "time_fidelity": None,
+        "gaps": None,
         "fidelity": {
             "recorded": curve,
             "replayed": curve,
