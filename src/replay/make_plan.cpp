@@ -267,7 +267,7 @@ class Planner {
         const auto scan_ns = touched_.next_ns();
         mappings_.see(touched_.pass(), scan_ns);
       } else if (due_ns == next_control_ns_) {
-        set_due(lanes_ + 1, due_ns);
+        set_due(static_cast<std::uint32_t>(lanes_ + 1), due_ns);
         free_due(due_ns);
       } else if (mark_ns <= end_ns) {
         writer_.add(current_, control(take_mark, next_mark_++));

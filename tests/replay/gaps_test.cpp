@@ -101,8 +101,8 @@ TEST(Gaps, WhatCannotKeepUpIsLate) {
   EXPECT_GE(figure_of(report, "elapsed_ns"), 109'000'000) << "the calls behind it keep their moments";
 }
 
-// Half of the blocks are made before the window.
-TEST(Gaps, AWindowBeginsWhenWhatLivedBeforeIsMade) {
+// Two threads, of whose blocks half are made before the window.
+order::MemoryTrace half_before() {
   auto trace = trace_of_threads(2);
   for (std::uint64_t i = 0; i < 2000; ++i) {
     trace.malloc(static_cast<std::uint32_t>(i % 2), i * 10'000, 0x10000 + 64 * i, 40);
@@ -110,16 +110,38 @@ TEST(Gaps, AWindowBeginsWhenWhatLivedBeforeIsMade) {
   read_memory_at(trace, 10'000'000);
   trace.samples.back().resident_anonymous_bytes = 1 << 20;
   trace.end_record.time_ns = 20'000'000;
+  return trace;
+}
+
+TEST(Gaps, OfAWindowAreItsOwn) {
+  auto trace = half_before();
   const PlanOf plan(trace, {}, 1000, with_times);
   ASSERT_GT(plan.header().earlier_blocks, 0u);
-  EXPECT_EQ(plan.header().measured_lanes, 2u);
   const auto due = due_of(plan, 0);
-  EXPECT_EQ(due.front(), 0u);
+  EXPECT_EQ(due.front(), 0u) << "made at once";
   EXPECT_NEAR(static_cast<double>(due.back()), 10'000'000, 1'000'000);
   figures::Report report;
   run_with_gaps(plan, 1, report);
   EXPECT_GE(figure_of(report, "elapsed_ns"), 9'000'000);
   EXPECT_NEAR(figure_of(report, "calls"), 1000, 20);
+}
+
+TEST(Gaps, OfAWindowBeginWhenAllThreadsHaveMadeWhatLivedBefore) {
+  auto trace = half_before();
+  const PlanOf plan(trace, {}, 1000, with_times);
+  const PlanFile file(plan.path());
+  DueTimes due(file, 1000);
+  std::atomic<bool> is_over = false;
+  due.begin_whole();
+  std::thread lane([&] {
+    for (auto left = file.lanes()[0].count; left > 0; --left) due.await_next(0, 0);
+    is_over = true;
+  });
+  due.begin_lane();
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_FALSE(is_over);
+  due.begin_lane();
+  lane.join();
 }
 
 TEST(Gaps, APlanWithoutTimesIsRefused) {

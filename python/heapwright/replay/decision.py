@@ -4,9 +4,8 @@
 Memory is a prediction for the recorded process: what was recorded, and how much more or less than the
 reference the candidate's replay takes. There is a difference only where it is larger than the noise of the
 runs and larger than the error: the one that the replay of the reference shows, in memory and in time, and for
-time the range of the dry runs that are subtracted. Times with gaps, at the program's own load, are summed
-from the calls alone. Memory at a moment that a clock decides has to be on the
-same side at both ends of what the clock may do (clocks.py).
+time the range of the dry runs that are subtracted. Memory at a moment that a clock decides has to be on the
+same side at both ends of what the clock may do (clocks.py). Times with gaps: own_load.py.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ class Figure(NamedTuple):
     # What is said of a candidate that has less of it.
     less: str
     is_shown: bool = True  # in the table of all candidates
-    raw_key: str = ""  # of a run, where it has another name there
     has_gaps: bool = False  # of the runs with the program's gaps
 
 
+_AT_LOAD = "at the program's load"
 FIGURES = (
     Figure("time_ns", "CPU time", "ns", False, "less time in the heap at full speed"),
     Figure("peak_bytes", "peak", "bytes", True, "less memory at the peak"),
@@ -51,26 +50,8 @@ FIGURES = (
     Figure("end_bytes", "end", "bytes", True, "less memory at the end"),
     Figure("idle_bytes", "after idle", "bytes", True, "less memory when idle", is_shown=False),
     Figure("p999_ns", "p99.9", "ns", False, "a shorter tail at full speed"),
-    Figure(
-        "gaps_time_ns",
-        "time with gaps",
-        "ns",
-        False,
-        "less time in the heap at the program's load",
-        False,
-        "",
-        True,
-    ),
-    Figure(
-        "gaps_p999_ns",
-        "p99.9 with gaps",
-        "ns",
-        False,
-        "a shorter tail at the program's load",
-        False,
-        "p999_ns",
-        True,
-    ),
+    Figure("gaps_time_ns", "time with gaps", "ns", False, f"less time in the heap {_AT_LOAD}", False, True),
+    Figure("gaps_p999_ns", "p99.9 with gaps", "ns", False, f"a shorter tail {_AT_LOAD}", False, True),
 )
 TAILS = ("p999_ns", "gaps_p999_ns")
 
@@ -185,7 +166,7 @@ class Table:
             return [max(float(run["peak_bytes"]), float(run.get("highest_bytes", 0))) for run in runs]
         if figure.key == "gaps_time_ns":
             return [float(run["calls_ns"]) + float(run["touch_ns"]) for run in runs]
-        return [float(run[figure.raw_key or figure.key]) for run in runs]
+        return [float(run[figure.key.removeprefix("gaps_")]) for run in runs]
 
     def _summary(self, figure: Figure, arms: Sequence[Arm]) -> Summary | None:
         values = [value for arm in arms for value in self._values(figure, arm)]

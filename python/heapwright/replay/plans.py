@@ -29,10 +29,17 @@ class Maker:
     """
 
     def __init__(
-        self, program: Path, trace: Trace, candidate: Candidate, folder: Path, calls: int = 0
+        self,
+        program: Path,
+        trace: Trace,
+        candidate: Candidate,
+        folder: Path,
+        calls: int = 0,
+        has_gaps: bool = False,
     ) -> None:
-        """calls: of the recording, in a window; 0: all."""
+        """calls: of the recording, in a window; 0: all. has_gaps: the plans say when operations are due."""
         self._calls = calls
+        self._step = "plan-gaps" if has_gaps else "plan"
         self._program = program
         self._trace = trace
         self._environment = candidate.environment() | {"LD_PRELOAD": ""}
@@ -40,7 +47,6 @@ class Maker:
         self.paths: dict[str, Path] = {}
         self.records: list[dict[str, Any]] = []
         self.longer: list[str] = []
-        self.has_gaps = False  # the plans say when operations are due
 
     def make(self, asked: Sequence[Change], step: Callable[[str], None]) -> dict[str, Any]:
         """What the program says of the plan without a change. MeasureError."""
@@ -63,8 +69,7 @@ class Maker:
 
     def _plan(self, change: str, *words: str) -> dict[str, Any]:
         path = self.paths[change] = self._folder / f"plan-{len(self.paths)}"
-        step = "plan-gaps" if self.has_gaps else "plan"
-        command = [str(self._program), step, str(self._trace.path), str(path), str(self._calls), *words]
+        command = [str(self._program), self._step, str(self._trace.path), str(path), str(self._calls), *words]
         try:
             plan = run_for_document(command, self._environment, _LIMIT_S)
         except RunFailedError as failure:

@@ -149,9 +149,13 @@ class Session:
         plans.check_room(self._window_calls or self._trace.event_count, 1 + len(self._changes))
         with tempfile.TemporaryDirectory(prefix="heapwright-replay-") as folder:
             maker = plans.Maker(
-                self._program, self._trace, self._chosen.candidates[0], Path(folder), self._window_calls
+                self._program,
+                self._trace,
+                self._chosen.candidates[0],
+                Path(folder),
+                self._window_calls,
+                self._settings.has_gaps,
             )
-            maker.has_gaps = self._settings.has_gaps
             plan = maker.make(self._changes, step)
             self._paths, self._records = maker.paths, maker.records
             self._dry_changes += maker.longer

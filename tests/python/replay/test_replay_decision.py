@@ -212,23 +212,6 @@ def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
     )
 
 
-def test_a_winner_at_the_programs_load_goes_before_one_at_full_speed() -> None:
-    both = document()
-    both["gaps"] = {}
-    figures = both["candidates"][1]["figures"]
-    figures["peak_bytes"]["verdict"] = SAME
-    worse = {"verdict": WORSE, "difference": 1e6, "relative_difference": 0.2, "value": 6e6}
-    better = {"verdict": BETTER, "difference": -2e6, "relative_difference": -0.4, "value": 3e6}
-    figures["time_ns"] |= worse
-    both["gaps"] = {"candidates": []}
-    figures["gaps_time_ns"] = {**figures["time_ns"], **better}
-    assert show.verdict(both)[:2] == [
-        "Nothing here has less time in the heap at full speed than a.",
-        "b has less time in the heap at the program's load: −40 % (2.00 ms); its price: CPU time +20 %.",
-    ]
-    assert show.next_command(both) == "b run"
-
-
 def test_what_is_better_only_behind_the_peak_is_said() -> None:
     later = document()
     figures = later["candidates"][1]["figures"]

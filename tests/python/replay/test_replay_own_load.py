@@ -11,8 +11,9 @@ import pytest
 from heapwright.cli import run_command
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
-from heapwright.replay import own_load
-from heapwright.replay.decision import BETTER, SAME, Table
+from heapwright.replay import own_load, show
+from heapwright.replay.decision import BETTER, SAME, WORSE, Table
+from test_replay_decision import document as decided
 from written_traces import FREE, MALLOC, MadeTrace
 
 QUICK = ["--on", "glibc", "--set", "glibc.arena_max=1", "--idle", "0"]
@@ -94,6 +95,22 @@ def test_a_load_that_is_not_kept_is_said() -> None:
     late = own_load.about(document(late=40))[1]
     assert late.startswith("Calls that began more than 50 µs late")
     assert "processor: b 40.0 %; so far the load is not the program's." in late
+
+
+def test_a_winner_at_the_programs_load_goes_before_one_at_full_speed() -> None:
+    both = decided()
+    figures = both["candidates"][1]["figures"]
+    figures["peak_bytes"]["verdict"] = SAME
+    worse = {"verdict": WORSE, "difference": 1e6, "relative_difference": 0.2, "value": 6e6}
+    better = {"verdict": BETTER, "difference": -2e6, "relative_difference": -0.4, "value": 3e6}
+    figures["time_ns"] |= worse
+    both["gaps"] = {"candidates": []}
+    figures["gaps_time_ns"] = {**figures["time_ns"], **better}
+    assert show.verdict(both)[:2] == [
+        "Nothing here has less time in the heap at full speed than a.",
+        "b has less time in the heap at the program's load: −40 % (2.00 ms); its price: CPU time +20 %.",
+    ]
+    assert show.next_command(both) == "b run"
 
 
 @pytest.fixture
