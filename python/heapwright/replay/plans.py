@@ -18,7 +18,8 @@ from heapwright.replay.changes import Change
 
 # A plan's operations, their call stacks and turns, at most.
 PAGE_BYTES = 4096  # of src/figures/process_figures.hpp
-BYTES_PER_EVENT = 28
+_BYTES_PER_EVENT = 28
+_GAP_BYTES = 8
 _LIMIT_S = 24 * 3600.0
 
 
@@ -77,9 +78,13 @@ class Maker:
         return plan
 
 
-def check_room(calls: int, plans: int) -> None:
-    """Whether so many plans of so many calls fit into the folder for temporary files. MeasureError."""
-    needed = calls * BYTES_PER_EVENT * plans
+def bytes_of(calls: int, plans: int, has_gaps: bool) -> int:
+    """What so many plans of so many calls take, at most."""
+    return calls * plans * (_BYTES_PER_EVENT + (_GAP_BYTES if has_gaps else 0))
+
+
+def check_room(needed: int, plans: int) -> None:
+    """Whether so many plans, of so many bytes in all, fit into the folder for temporary files. MeasureError."""
     free = shutil.disk_usage(tempfile.gettempdir()).free
     if needed > free:
         whole = "the plan takes" if plans == 1 else f"{plans} plans take"

@@ -123,11 +123,14 @@ class Session:
         events = self._window_calls or self._trace.event_count
         if self._settings.is_timed is None and events > MOST_TIMED:
             return f"not measured by itself above {MOST_TIMED:,} calls; --sites 5 does"
-        plan_bytes = plans.BYTES_PER_EVENT * (1 + len(self._changes))
-        needed = events * (plan_bytes + _TIME_BYTES * (len(self._chosen.candidates) + 1))
+        needed = self._plan_bytes() + events * _TIME_BYTES * (len(self._chosen.candidates) + 1)
         if needed > shutil.disk_usage(tempfile.gettempdir()).free:
             return f"they take {needed >> 20} MiB in {tempfile.gettempdir()}; name another folder by TMPDIR"
         return None
+
+    def _plan_bytes(self) -> int:
+        calls = self._window_calls or self._trace.event_count
+        return plans.bytes_of(calls, 1 + len(self._changes), self._settings.has_gaps)
 
     @property
     def planned_runs(self) -> int:
@@ -146,7 +149,7 @@ class Session:
             progress(what, done, self.planned_runs)
             done += 1
 
-        plans.check_room(self._window_calls or self._trace.event_count, 1 + len(self._changes))
+        plans.check_room(self._plan_bytes(), 1 + len(self._changes))
         with tempfile.TemporaryDirectory(prefix="heapwright-replay-") as folder:
             maker = plans.Maker(
                 self._program,
