@@ -69,6 +69,11 @@ void report_plan(const replay::Header& header, figures::Report& report) {
   report.figure("unseen_releases", static_cast<double>(header.unseen_releases));
   report.figure("large_blocks", static_cast<double>(header.large_blocks));
   report.figure("seen_blocks", static_cast<double>(header.seen_blocks));
+  if (header.marks != 0) {
+    report.figure("guessed_touched_bytes", static_cast<double>(header.guessed_touched_bytes));
+    report.figure("guessed_untouched_bytes", static_cast<double>(header.guessed_untouched_bytes));
+    report.figure("small_bytes", static_cast<double>(header.small_bytes));
+  }
   if (header.has_times != 0) report.figure("program_ns", static_cast<double>(header.program_ns));
   report.figure("begin_ns", static_cast<double>(header.begin_ns));
   report.figure("end_ns", static_cast<double>(header.end_ns));

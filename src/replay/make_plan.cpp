@@ -96,6 +96,8 @@ class Planner {
     set_mapped();
     touched_.finish(writer_);
     changes_.finish(header_);
+    header_.guessed_touched_bytes = touched_.guessed().touched_bytes;
+    header_.guessed_untouched_bytes = touched_.guessed().untouched_bytes;
     header_.large_blocks = touched_.blocks();
     header_.seen_blocks = touched_.seen_blocks();
     header_.damaged_chunks = damaged_chunks;
@@ -270,12 +272,24 @@ class Planner {
         set_due(static_cast<std::uint32_t>(lanes_ + 1), due_ns);
         free_due(due_ns);
       } else if (mark_ns <= end_ns) {
-        writer_.add(current_, control(take_mark, next_mark_++));
+        add_mark();
       } else {
         set_due(main_lane_, end_ns);
         end_lane(ends_[next_end_++].lane);
       }
     }
+  }
+
+  void change_live(std::uint64_t before, std::uint64_t now) noexcept {
+    live_bytes_ += now - before;
+    if (before < TouchedPages::least_bytes) small_bytes_ -= before;
+    if (now < TouchedPages::least_bytes) small_bytes_ += now;
+  }
+
+  void add_mark() {
+    touched_.pass_mark();
+    header_.small_bytes = std::max(header_.small_bytes, small_bytes_);
+    writer_.add(current_, control(take_mark, next_mark_++));
   }
 
   // The first thread begins and joins all others: what the C library allocates for a thread then lies where
@@ -318,7 +332,7 @@ class Planner {
     if (row.size >= TouchedPages::least_bytes) set_touch(lane, row, operation);
     writer_.add(lane, operation, row.stack);
     blocks_.put({row.address, row.size, slot, row.stack});
-    live_bytes_ += row.size - old.size;
+    change_live(old.size, row.size);
     header_.peak_live_bytes = std::max(header_.peak_live_bytes, live_bytes_);
   }
 
@@ -359,7 +373,7 @@ class Planner {
     if (!changes_.is_idle()) changes_.release(lane, operation);
     writer_.add(lane, operation, block.stack);
     slots_.give_back(lane, block.slot);
-    live_bytes_ -= block.size;
+    change_live(block.size, 0);
   }
 
   void put_off(std::uint32_t lane, const Operation& release, std::uint32_t stack) {
@@ -381,7 +395,7 @@ class Planner {
     operation.generation = slots_.advance(operation.slot, 1);
     writer_.add(lane, operation, free.stack);
     slots_.give_back(lane, operation.slot);
-    live_bytes_ -= operation.size;
+    change_live(operation.size, 0);
     changes_.freed(free, by_caller);
   }
 
@@ -432,6 +446,7 @@ class Planner {
   std::uint32_t current_ = 0;
   std::uint64_t now_ns_ = 0;  // of the row
   std::uint64_t live_bytes_ = 0;
+  std::uint64_t small_bytes_ = 0;  // of these, in blocks that share their pages
 };
 
 unsigned worker_count(const order::Schedule& schedule) {

@@ -131,6 +131,11 @@ struct Header {
   // Blocks large enough to leave whole pages untouched, and those of which scans tell.
   std::uint64_t large_blocks = 0;
   std::uint64_t seen_blocks = 0;
+  // At one mark at most, without marks 0: of the large blocks of which no scan tells, what counts as touched
+  // and what does not; and what smaller blocks have.
+  std::uint64_t guessed_touched_bytes = 0;
+  std::uint64_t guessed_untouched_bytes = 0;
+  std::uint64_t small_bytes = 0;
   std::uint64_t program_ns = 0;                // when the last operation is due, where the plan has times
   std::uint32_t has_times = 0;                 // 1: it has
   std::uint32_t measured_lanes = 0;            // with a begin_measuring

@@ -18,7 +18,7 @@ from heapwright.replay.fields import PLAN, SCHEMA
 from heapwright.report import units
 
 Document = dict[str, Any]
-_PLAN_KEYS = frozenset(column.key for column in PLAN)
+_PLAN_KEYS = tuple(column.key for column in PLAN if column.key != "threads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         "notes": _notes(trace, chosen, measured, truth),
         "plan": {
             "threads": len(trace.threads),
-            **{key: int(value) for key, value in plan.items() if key in _PLAN_KEYS},
+            **{key: int(plan[key]) if key in plan else None for key in _PLAN_KEYS},
         },
         "changes": list(measured.changes),
         "pace": measured.pace,

@@ -40,6 +40,20 @@ PLAN = (
     Column("earlier_bytes"),
     Column("large_blocks", about="Of at least 16 KiB."),
     Column("seen_blocks", about="Those of them whose pages a scan saw."),
+    Column(
+        "guessed_touched_bytes",
+        "amount_or_null",
+        about="Of the blocks of at least 16 KiB that no scan saw: counted as touched, at one of the moments "
+        "at most. A replay may have so much too much. Null without moments.",
+    ),
+    Column(
+        "guessed_untouched_bytes",
+        "amount_or_null",
+        about="The same: counted as not touched. It may have so much too little.",
+    ),
+    Column(
+        "small_bytes", "amount_or_null", about="Of smaller blocks, which count as touched whole; the same."
+    ),
 )
 
 CHANGE = (

@@ -84,7 +84,7 @@ def bytes_of(calls: int, plans: int, has_gaps: bool) -> int:
 
 
 def check_room(needed: int, plans: int) -> None:
-    """Whether so many plans, of so many bytes in all, fit into the folder for temporary files. MeasureError."""
+    """Whether so many plans, of these bytes in all, fit into the folder of temporary files. MeasureError."""
     free = shutil.disk_usage(tempfile.gettempdir()).free
     if needed > free:
         whole = "the plan takes" if plans == 1 else f"{plans} plans take"

@@ -109,15 +109,30 @@ def about_truth(document: Mapping[str, Any]) -> str:
 
 
 def about_touch(document: Mapping[str, Any]) -> str:
-    """What the replay writes to."""
+    """What the replay writes to, and by how much that may be wrong."""
     plan = document["plan"]
-    large, seen = plan["large_blocks"], plan["seen_blocks"]
+    large, seen, small = plan["large_blocks"], plan["seen_blocks"], plan["small_bytes"]
+    then = f" ({units.size(small)} at most)" if small is not None else ""
+    smaller = f"maller ones count as touched whole{then}."
     if not large:
-        return "No block is large enough to leave whole pages untouched."
-    return (
+        return f"No block has 16 KiB or more; s{smaller}"
+    known = (
         f"What the program wrote to is known of {units.count(seen)} of {units.count(large)} blocks of 16 KiB "
-        "and more; the others count as touched like those of their call site, or whole."
+        "and more"
     )
+    others = "; the others count as touched like those of their call site, or whole" if seen < large else ""
+    return f"{known}{others}{_about_guess(plan) if others else ''}. S{smaller}"
+
+
+def _about_guess(plan: Mapping[str, Any]) -> str:
+    """The error that the others may make."""
+    touched, untouched = plan["guessed_touched_bytes"], plan["guessed_untouched_bytes"]
+    if touched is None:
+        return ""
+    if not touched + untouched:
+        return ", and none of these lived when memory was read"
+    less = f", up to {units.size(untouched)} taken as untouched that it may have" if untouched else ""
+    return f": at one moment up to {units.size(touched)} that the program may not have touched{less}"
 
 
 def about_frees(document: Mapping[str, Any]) -> list[str]:

@@ -67,7 +67,8 @@ def document(*candidates: dict[str, Any], error: float = 4096.0, runs: int = 3) 
     curve = {"peak_bytes": 8e6, "mean_bytes": 8e6, "end_bytes": 8e6}
     counts = (
         "threads operations lanes turns slots peak_live_bytes before_recording failed unseen_releases "
-        "damaged_chunks begin_ns end_ns earlier_blocks earlier_bytes large_blocks seen_blocks"
+        "damaged_chunks begin_ns end_ns earlier_blocks earlier_bytes large_blocks seen_blocks "
+        "guessed_touched_bytes guessed_untouched_bytes small_bytes"
     )
     found = {
         "schema": "heapwright.replay/1",

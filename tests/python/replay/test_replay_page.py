@@ -51,7 +51,7 @@ def document(*candidates: dict[str, Any]) -> dict[str, Any]:
         "time_fidelity": None,
         "gaps": None,
         "notes": [],
-        "plan": {"large_blocks": 0, "seen_blocks": 0},
+        "plan": {"large_blocks": 0, "seen_blocks": 0, "small_bytes": None},
         "moments": {"time_ns": [0, 500, 1000], "recorded_bytes": [0, 4 * MIB, 2 * MIB]},
         "candidates": list(candidates),
     }
