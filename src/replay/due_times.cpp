@@ -21,12 +21,31 @@ constexpr double least_sleep_ns = 100'000;
 constexpr double wakes_before_ns = 60'000;
 constexpr double late_ns = 50'000;
 
+// One moment on both clocks. A thread that loses its processor between two readings reads again.
+struct Moment {
+  std::uint64_t ns = 0;
+  std::uint64_t ticks = 0;
+};
+
+Moment moment_of_both() noexcept {
+  Moment best;
+  auto least_ns = UINT64_MAX;
+  for (int look = 0; look < 100; ++look) {
+    const auto before_ns = figures::now_ns();
+    const auto ticks = platform::read_ticks(true);
+    const auto apart_ns = figures::now_ns() - before_ns;
+    if (apart_ns >= least_ns) continue;
+    least_ns = apart_ns;
+    best = {before_ns + apart_ns / 2, ticks};
+  }
+  return best;
+}
+
 double ticks_per_ns() noexcept {
-  const auto begin_ns = figures::now_ns();
-  const auto begin = platform::read_ticks(true);
-  while (figures::now_ns() - begin_ns < comparing_ns) platform::pause();
-  const auto ticks = platform::read_ticks(true) - begin;
-  return static_cast<double>(ticks) / static_cast<double>(figures::now_ns() - begin_ns);
+  const Moment begin = moment_of_both();
+  while (figures::now_ns() - begin.ns < comparing_ns) platform::pause();
+  const Moment end = moment_of_both();
+  return static_cast<double>(end.ticks - begin.ticks) / static_cast<double>(end.ns - begin.ns);
 }
 
 }  // namespace

@@ -141,9 +141,9 @@ def _time_fidelity(trace: Trace, chosen: Chosen, measured: Measured) -> Document
 def _gaps(trace: Trace, chosen: Chosen, measured: Measured) -> Document | None:
     is_comparable = chosen.is_recorded and not measured.window_calls
     recorded = time_fidelity.recorded_times(trace) if measured.gaps and is_comparable else []
-    return own_load.describe(
-        measured.gaps, measured.speed, float(measured.plan.get("program_ns", 0)), recorded
-    )
+    program_ns = float(measured.plan.get("program_ns", 0))
+    preempted_ns = time_fidelity.preempted_ns(trace) if recorded else 0
+    return own_load.describe(measured.gaps, measured.speed, program_ns, recorded, preempted_ns)
 
 
 def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fidelity | None) -> list[str]:

@@ -27,18 +27,23 @@ _WORTH_LATE = 0.01
 
 
 def describe(
-    arms: Sequence[Arm], rate: float, program_ns: float, recorded: Sequence[Mapping[str, Any]]
+    arms: Sequence[Arm],
+    rate: float,
+    program_ns: float,
+    recorded: Sequence[Mapping[str, Any]],
+    preempted_ns: float = 0.0,
 ) -> Document | None:
     """What the document says of these runs; None where there are none.
 
-    recorded: the calls' times by function, empty where the recording has none. program_ns: the program's own
-    time, the recorder's cost taken out.
+    recorded: the calls' times by function, empty where the recording has none; preempted_ns: of these, what
+    others took. program_ns: the program's own time, the recorder's cost taken out.
     """
     if not arms:
         return None
     reference = [run for arm in arms[:2] for run in arm.runs]
     replayed_ns = median(float(run["calls_ns"]) for run in reference) if reference else None
-    recorded_ns = float(sum(row["sum_ns"] for row in recorded if row["function"] in _HEAP_CALLS)) or None
+    whole_ns = float(sum(row["sum_ns"] for row in recorded if row["function"] in _HEAP_CALLS))
+    recorded_ns = max(whole_ns - preempted_ns, 0.0) or None
     return {
         "rate": rate,
         "program_ns": program_ns,

@@ -46,6 +46,11 @@ def off_processor_ns(trace: Trace) -> int:
     return kernel.waited_ns + kernel.preempted_ns
 
 
+def preempted_ns(trace: Trace) -> int:
+    """Of that, what other processes and threads took; 0 where it is not known."""
+    return facts_of(trace).kernel.preempted_ns
+
+
 def compare(recorded: Sequence[Document], replayed: Sequence[Document], off_ns: int = 0) -> Document | None:
     """None where either is not known; functions that only one of them has are left out.
 
