@@ -227,8 +227,8 @@ GAPS = (
     Column(
         "recorded_ns",
         "amount_or_null",
-        about="Of the calls, waiting included, preemption not; null in a window, on another allocator, and if "
-        "not recorded.",
+        about="Of the calls, waiting included, preemption not; null in a window, on another allocator, and "
+        "if not recorded.",
     ),
     Column("replayed_ns", "amount_or_null", about="The same on the reference, median of its runs."),
     Column("error_ns", "amount_or_null", about="A smaller difference in gaps_time_ns is none."),
