@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: every field of the document has its line
 """The fields of the document heapwright.replay/1: names, units and what they mean.
 
 schema.py makes the JSON schema of them. A unit that report/ does not know is a name in the schema's $defs.
