@@ -25,6 +25,8 @@ VERDICTS = BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 LEAST_DIFFERENCE = 0.01
 # Two runs of a time tell too little of how far a third one may lie.
 LEAST_TIMED_RUNS = 3
+# With more calls that begin late than this share, times with gaps are of another load than the program's.
+MOST_LATE = 0.5
 # The recording knows the memory at its end, and not what it is after a while.
 AT_THE_END = {"idle_bytes": "end_bytes"}
 
@@ -68,6 +70,15 @@ class Dry(NamedTuple):
 
     cpu_ns: float = 0.0
     range_ns: float = 0.0
+
+
+def late_share(run: Mapping[str, Any]) -> float:
+    """Of a run with gaps: the calls that began late."""
+    return min(1.0, float(run["late_calls"]) / max(float(run["calls"]), 1.0))
+
+
+def _keep_the_load(*arms: Arm) -> bool:
+    return all(median(map(late_share, arm.runs)) <= MOST_LATE for arm in arms if arm.runs)
 
 
 def dry_of(runs: Sequence[Mapping[str, Any]]) -> Dry:
@@ -118,6 +129,8 @@ class Table:
             if own is not None:
                 error = self._error(figure, measured[number])
                 record = self._record(figure, own, reference, number == 0, error)
+                if figure.has_gaps and number and not _keep_the_load(measured[0], measured[number]):
+                    record["verdict"] = UNKNOWN
                 found[figure.key] = self._bounded(figure, record, reference, error, number)
         return found
 

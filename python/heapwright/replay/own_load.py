@@ -14,7 +14,7 @@ from typing import Any
 from heapwright.measure.runner import Arm
 from heapwright.model import KIND_NAMES
 from heapwright.replay import figure_words
-from heapwright.replay.decision import FIGURES
+from heapwright.replay.decision import FIGURES, late_share
 from heapwright.report import units
 from heapwright.report.columns import TEXT, WORD, Column, Record
 
@@ -60,10 +60,9 @@ def _of_arm(arm: Arm) -> Document:
     def middle(key: str) -> float | None:
         return median(float(run[key]) for run in runs) if runs else None
 
-    late = [float(run["late_calls"]) / max(float(run["calls"]), 1.0) for run in runs]
     return {
         "name": arm.allocator.name,
-        "late_share": min(1.0, median(late)) if late else None,
+        "late_share": median(map(late_share, runs)) if runs else None,
         **{key: middle(key) for key in _PERCENTILES},
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.replay import clock_words, figure_words, kernel_words, own_load, site_words, time_fidelity
-from heapwright.replay.decision import FIGURES, UNKNOWN, WORSE, Figure, best_of
+from heapwright.replay.decision import FIGURES, LEAST_TIMED_RUNS, UNKNOWN, WORSE, Figure, best_of
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, WORD, Column, Record
 
@@ -78,6 +78,8 @@ def _none_better(document: Mapping[str, Any], figure: Figure) -> str:
     if WORSE in verdicts or not verdicts - {None}:
         return f"Nothing here has {figure.less} than {reference}."
     if UNKNOWN in verdicts:
+        if figure.has_gaps and document["runs"] >= LEAST_TIMED_RUNS:
+            return f"The program's load could not be kept, which ranks nothing in {figure.label}."
         return f"One run of each ranks nothing in {figure.label}."
     return f"No difference in {figure.label} is larger than the replay's noise and error."
 

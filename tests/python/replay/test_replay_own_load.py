@@ -12,7 +12,7 @@ from heapwright.cli import run_command
 from heapwright.measure.allocators import Allocator
 from heapwright.measure.runner import Arm
 from heapwright.replay import own_load, show
-from heapwright.replay.decision import BETTER, SAME, WORSE, Table
+from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WORSE, Table
 from test_replay_decision import document as decided
 from written_traces import FREE, MALLOC, MadeTrace
 
@@ -53,6 +53,19 @@ def test_a_verdict_is_of_the_load_that_it_was_measured_at() -> None:
     assert figures["gaps_time_ns"]["verdict"] == BETTER
     assert figures["gaps_time_ns"]["value"] == 3e6  # writing to fresh pages is in it
     assert figures["gaps_time_ns"]["relative_difference"] == pytest.approx(-0.4)
+
+
+@pytest.mark.parametrize(("late", "found"), [(50, BETTER), (51, UNKNOWN)])
+def test_a_load_that_is_not_kept_ranks_nothing(late: float, found: str) -> None:
+    assert verdict(arms([run(5)] * 3, [run(3, late=late)] * 3))["gaps_time_ns"]["verdict"] == found
+    of_reference = arms([run(5, late=late, p999_ns=300)] * 3, [run(5)] * 3)
+    assert verdict(of_reference)["gaps_p999_ns"]["verdict"] == found
+    both = decided()
+    figures = both["candidates"][1]["figures"]
+    figures["gaps_time_ns"] = {**figures["time_ns"], "verdict": UNKNOWN}
+    assert show.verdict(both | {"gaps": {"candidates": []}, "runs": 3})[1] == (
+        "The program's load could not be kept, which ranks nothing in time with gaps."
+    )
 
 
 def test_less_than_the_replays_error_is_no_difference() -> None:
