@@ -5,6 +5,8 @@
 //     makes the plan of a recording's replay, and says what is in it; of a longer recording a window of about
 //     so many calls, 0: all of them. The first CHANGE (change.hpp) is made to the blocks of the call stacks
 //     for which the file STACKS has a byte of 1, and so on.
+//   heapwright-replay needed PLAN
+//     what is needed at the marks: of live blocks what is touched, and the program's own mappings.
 //   heapwright-replay run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]
 //     replays it on the allocator that this process was started with; dry: in dependency order, without a
 //     heap call.
@@ -145,6 +147,18 @@ std::uint64_t number_of(const char* text) {
   return number;
 }
 
+int say_needed(const char* path) {
+  const replay::PlanFile plan(path);
+  const auto needed = replay::needed_memory(plan);
+  figures::MappedArray<double> bytes(needed.mark_bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<double>(needed.mark_bytes[i] + plan.marks()[i].mapped_bytes);
+  }
+  figures::Report report;
+  report.series("needed_bytes", bytes.first(bytes.size()));
+  return print(report);
+}
+
 // How a replay in recorded order waits.
 struct Waits {
   std::uint64_t idle_ns = 0;
@@ -162,7 +176,7 @@ int run(Order& order) {
 void check_memory(const replay::Stage& stage) {
   const auto available_bytes = figures::available_bytes();
   if (available_bytes == 0 || stage.plan().header().peak_live_bytes <= available_bytes) return;
-  const auto needed_bytes = replay::peak_touched_bytes(stage.plan());
+  const auto needed_bytes = replay::needed_memory(stage.plan()).peak_bytes;
   if (needed_bytes > available_bytes) {
     constexpr double mebi = 1 << 20;
     figures::end(exit_no_memory,
@@ -229,6 +243,7 @@ int main(int argument_count, char** arguments) {
     const auto request = is_changed ? request_of(arguments[5], arguments[6]) : replay::ChangeRequest{};
     return make_plan(arguments[2], arguments[3], number_of(arguments[4]), request);
   }
+  if (step == "needed" && argument_count == 3) return say_needed(arguments[2]);
   const bool is_timed = step == "run" && argument_count == 5 && std::string_view(arguments[3]) == "timed";
   if (is_timed) return run_timed(arguments[2], arguments[4]);
   if (step == "times" && argument_count == 4) return sum_times(arguments[2], arguments[3]);
@@ -242,7 +257,7 @@ int main(int argument_count, char** arguments) {
     return run_plan(arguments[2], arguments[3], waits);
   }
   figures::refuse(
-      "usage: heapwright-replay plan FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | run PLAN "
+      "usage: heapwright-replay plan FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | needed PLAN | run PLAN "
       "recorded|dependency|dry "
       "[IDLE_MS "
       "PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN timed TIMES | times PLAN TIMES");

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from heapwright.measure import machine
@@ -12,7 +12,7 @@ from heapwright.measure.allocators import REFERENCE
 from heapwright.measure.runner import Arm
 from heapwright.model import Trace, waiting
 from heapwright.model.records import Metadata
-from heapwright.replay import changes, decision, fidelity, kernel, other_machine, time_fidelity
+from heapwright.replay import changes, decision, fidelity, kernel, other_machine, spread, time_fidelity
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.fields import SCHEMA
 from heapwright.report import units
@@ -76,6 +76,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         "moments": {
             "time_ns": plan["mark_ns"],
             "recorded_bytes": plan["recorded_bytes"] if truth else None,
+            "needed_bytes": plan["needed_bytes"],
         },
         "candidates": candidates,
         "front": decision.pareto_front({c["name"]: c["figures"] for c in candidates}),
@@ -95,10 +96,32 @@ def _candidates(
             "resident_bytes": _over_time(arm, truth),
             **measured.calls[number],
             "memory_sites": measured.held[number],
-            "kernel": kernel.of_arms(arm, other),
+            "kernel": kernel.of_arms(*_both(measured, number)),
+            "measured": _spread(measured, number),
         }
         for number, (arm, other) in enumerate(both)
     ]
+
+
+def _both(measured: Measured, number: int) -> tuple[Arm, Arm]:
+    """The candidate's runs in both orders; those of the reference with its control's."""
+    return _with_control(measured.memory, number), _with_control(measured.time, number)
+
+
+def _with_control(arms: Sequence[Arm], number: int) -> Arm:
+    arm = _without_control(arms)[number]
+    again = [run for other in arms if other.is_control and not number for run in other.runs]
+    return replace(arm, runs=[*arm.runs, *again])
+
+
+def _spread(measured: Measured, number: int) -> Document:
+    """A window's wall time has that of the blocks before it; with a change blocks need something else."""
+    memory, time = _both(measured, number)
+    change = getattr(memory.allocator, "change", "")
+    dry = measured.dry.get(change, measured.dry[""])
+    plan = measured.plan
+    needed = spread.Needed(plan["mark_ns"], plan["needed_bytes"], plan["end_ns"])
+    return spread.of_arms(memory, time, () if measured.window_calls else dry, None if change else needed)
 
 
 def _fidelity(chosen: Chosen, measured: Measured) -> fidelity.Fidelity | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE
 from heapwright.replay.fidelity import KEYS
+from heapwright.replay.spread import MEASURES
 from heapwright.report.columns import Choice, Column, Many
 
 SCHEMA = "heapwright.replay/1"
@@ -64,6 +65,11 @@ CHANGE = (
 MOMENTS = (
     Column("time_ns", Many("number"), about="Up to 256 moments of the recording."),
     Column("recorded_bytes", "amounts_or_null", about="Resident then; null where unknown."),
+    Column(
+        "needed_bytes",
+        Many("number"),
+        about="What live blocks have touched then, and the program's own mappings: whatever the allocator.",
+    ),
 )
 
 FIGURE = (
@@ -192,6 +198,10 @@ KERNEL = (
     ),
 )
 
+SPREAD = (*COUNTED, Column("runs"))
+
+MEASURED = tuple(Column(figure.key, "spread", about=figure.about) for figure in MEASURES)
+
 RUNS = (Column("memory", Many("raw_figures")), Column("time", Many("raw_figures")))
 
 CANDIDATE = (
@@ -229,6 +239,7 @@ CANDIDATE = (
         "are put off take nothing.",
     ),
     Column("kernel", "kernel_or_null", about="What it asks of the kernel; null after a failure."),
+    Column("measured", "measured", about="What decides nothing; what was not measured is not there."),
 )
 
 DOCUMENT = (

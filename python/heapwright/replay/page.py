@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heapwright.replay import kernel_words, show, site_words
+from heapwright.replay import kernel_words, latency_words, show, site_words, spread
 from heapwright.replay.decision import BETTER, FIGURES, WORSE, best_of
 from heapwright.report import chart, html, units
 from heapwright.report.columns import Column, Record
@@ -36,6 +36,7 @@ def _body(document: Document, shown: show.Shown) -> list[Markup]:
         *_sites(document, shown),
         *_latency(document),
         *_kernel(document),
+        *_spread(document),
         _section("How sure it is", *(tag("p", line, class_="note") for line in show.below(document))),
         _section("Next", tag("p", tag("code", show.next_command(document)))),
         tag("footer", _machine(document)),
@@ -120,10 +121,10 @@ def _sites(document: Document, shown: show.Shown) -> list[Markup]:
 
 
 def _latency(document: Document) -> list[Markup]:
-    rows = show.latency_rows(document)
+    rows = latency_words.rows(document)
     if not rows:
         return []
-    table = html.table(show.LATENCY, rows)
+    table = html.table(latency_words.COLUMNS, rows)
     return [_section("How long calls take", tag("details", tag("summary", "by function and size"), table))]
 
 
@@ -134,6 +135,15 @@ def _kernel(document: Document) -> list[Markup]:
     table = html.table(kernel_words.COLUMNS, rows)
     summary = tag("summary", "faults, switches, system calls by kind")
     return [_section("What they ask of the kernel", tag("details", summary, table))]
+
+
+def _spread(document: Document) -> list[Markup]:
+    detail = spread.detail(document)
+    if not detail.rows:
+        return []
+    summary = tag("summary", "each figure's median, least and most")
+    table = html.table(detail.columns, detail.rows)
+    return [_section("How far runs lie apart", tag("details", summary, tag("p", detail.about), table))]
 
 
 def _machine(document: Document) -> str:

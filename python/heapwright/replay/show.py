@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright.replay import clock_words, kernel_words, site_words, time_fidelity
+from heapwright.replay import clock_words, kernel_words, latency_words, site_words, spread, time_fidelity
 from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE, Figure, best_of
+from heapwright.replay.details import Detail
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, WORD, Column, Record
 
@@ -173,37 +174,7 @@ class Shown(NamedTuple):
     sites: int = 5
     latency: bool = False
     kernel: bool = False
-
-
-def _time_column(key: str, label: str) -> Column:
-    return Column(
-        key,
-        WORD,
-        label,
-        text=lambda record, _: "–" if record[key] is None else units.number(record[key], "ns"),
-    )
-
-
-LATENCY = (
-    Column("candidate", WORD, "allocator"),
-    Column("function", WORD, "function"),
-    Column("largest_bytes", WORD, "size to", text=lambda record, _: units.size(record["largest_bytes"])),
-    Column("calls", WORD, "calls", text=lambda record, _: units.count(record["calls"])),
-    _time_column("p50_ns", "p50"),
-    _time_column("p99_ns", "p99"),
-    _time_column("p999_ns", "p99.9"),
-    _time_column("max_ns", "max"),
-)
-
-
-def latency_rows(document: Mapping[str, Any]) -> list[Record]:
-    """Functions and sizes side by side, for LATENCY."""
-    found = [
-        {**group, "candidate": candidate["name"]}
-        for candidate in document["candidates"]
-        for group in candidate["functions"] or ()
-    ]
-    return sorted(found, key=lambda row: (row["function"], row["largest_bytes"]))
+    spread: bool = False
 
 
 def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> None:
@@ -215,14 +186,17 @@ def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> N
     console.print()
     for line in [*_with_gap(site_words.about(document, shown.sites)), *below(document)]:
         console.print(line, markup=False)
-    for columns, found in _more(document, shown):
-        console.print(terminal.table(columns, found))
+    for detail in _details(document, shown):
+        detail.on_console(console)
 
 
-def _more(document: Mapping[str, Any], shown: Shown) -> list[tuple[Sequence[Column], list[Record]]]:
+def _details(document: Mapping[str, Any], shown: Shown) -> list[Detail]:
     """The tables that were asked for."""
-    latency = [(LATENCY, latency_rows(document))] if shown.latency else []
-    return [*latency, *([(kernel_words.COLUMNS, kernel_words.rows(document))] if shown.kernel else [])]
+    return [
+        *([spread.detail(document)] if shown.spread else []),
+        *([latency_words.detail(document)] if shown.latency else []),
+        *([kernel_words.detail(document)] if shown.kernel else []),
+    ]
 
 
 def _with_gap(lines: list[str]) -> list[str]:
@@ -239,9 +213,8 @@ def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
         *_with_gap(site_words.about(document, shown.sites)),
         *below(document),
     ]
-    for columns, found in _more(document, shown):
-        cells = [[column.written(row, {}) for column in columns] for row in found]
-        lines += ["", *markdown.table([str(c.label) for c in columns], cells)]
+    for detail in _details(document, shown):
+        lines += detail.as_markdown()
     return "\n".join(lines) + "\n"
 
 
