@@ -14,8 +14,8 @@
 //     in recorded order up to this mark: which call stacks hold the memory then.
 //   heapwright-replay run PLAN timed TIMES
 //     in dependency order; each operation's least time is kept in the file TIMES.
-//   heapwright-replay times PLAN TIMES
-//     what these times add up to.
+//   heapwright-replay times PLAN TIMES SITES
+//     what these times add up to; SITES: the site of each call stack, four bytes each.
 //
 // Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
 #include <unistd.h>
@@ -30,6 +30,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "figures/process_figures.hpp"
 #include "figures/refusal.hpp"
@@ -197,10 +198,19 @@ int print(const std::string& json) {
   return std::fwrite(json.data(), 1, json.size(), stdout) == json.size() && std::fflush(stdout) == 0 ? 0 : 1;
 }
 
-int sum_times(const char* path, const char* times_path) {
+std::vector<std::uint32_t> sites_of(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file || bytes.size() % sizeof(std::uint32_t) != 0) figures::refuse("cannot read the sites %s", path);
+  std::vector<std::uint32_t> sites(bytes.size() / sizeof(std::uint32_t));
+  if (!sites.empty()) std::memcpy(sites.data(), bytes.data(), bytes.size());
+  return sites;
+}
+
+int sum_times(const char* path, const char* times_path, const char* sites_path) {
   const replay::PlanFile plan(path);
   replay::OperationTimes times(times_path, plan);
-  return print(replay::TimeSums(plan, times).json());
+  return print(replay::TimeSums(plan, times, sites_of(sites_path)).json());
 }
 
 // The other threads wait for ever: there is no way back.
@@ -246,7 +256,7 @@ int main(int argument_count, char** arguments) {
   if (step == "needed" && argument_count == 3) return say_needed(arguments[2]);
   const bool is_timed = step == "run" && argument_count == 5 && std::string_view(arguments[3]) == "timed";
   if (is_timed) return run_timed(arguments[2], arguments[4]);
-  if (step == "times" && argument_count == 4) return sum_times(arguments[2], arguments[3]);
+  if (step == "times" && argument_count == 5) return sum_times(arguments[2], arguments[3], arguments[4]);
   if (step == "run" && argument_count == 4) return run_plan(arguments[2], arguments[3], {});
   if (step == "run" && argument_count == 6) {
     const auto pace = static_cast<double>(number_of(arguments[5])) / 1000;
@@ -260,5 +270,5 @@ int main(int argument_count, char** arguments) {
       "usage: heapwright-replay plan FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | needed PLAN | run PLAN "
       "recorded|dependency|dry "
       "[IDLE_MS "
-      "PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN timed TIMES | times PLAN TIMES");
+      "PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN timed TIMES | times PLAN TIMES SITES");
 }

@@ -95,19 +95,46 @@ FIGURE = (
     Column("never", "amount_or_null", about="The same if it never did; null at full speed as well."),
 )
 
-CALL_SITE = (
+_PERCENTILE = "Null with fewer than ten slower calls."
+SITE_LATENCY = (
+    Column("function", "text"),
+    Column("largest_bytes", about="Sizes from more than half of it."),
+    *(
+        column
+        for whose in ("", "reference_")
+        for column in (
+            Column(f"{whose}calls"),
+            Column(f"{whose}p50_ns", "amount_or_null", about=_PERCENTILE),
+            Column(f"{whose}p99_ns", "amount_or_null", about=_PERCENTILE),
+            Column(f"{whose}p999_ns", "amount_or_null", about=_PERCENTILE),
+        )
+    ),
+)
+
+_SITE = (
     Column("site"),
     Column("function", "text"),
     Column("file", "text"),
     Column("line"),
     Column("library", "text"),
     Column("name", "text"),
+)
+
+CALL_SITE = (
+    *_SITE,
     Column("calls"),
     Column("ns", "number"),
     Column("reference_ns", "number"),
     Column("difference_ns", "difference"),
     Column("noise_ns", "number"),
     Column("share", "difference", about="Of the whole difference."),
+    Column(
+        "latency",
+        Many(SITE_LATENCY),
+        about="How long its calls, and the releases of its blocks, take by function and size, without "
+        "writing to fresh pages; of 20 calls or more. Empty where a site has less than a thousandth of the "
+        "time.",
+    ),
 )
 
 CALL_SITES = (
@@ -119,7 +146,7 @@ CALL_SITES = (
 )
 
 HELD_SITE = (
-    *CALL_SITE[:6],
+    *_SITE,
     Column("blocks", about="That live then."),
     Column("bytes", "number", about="A page belongs to the blocks on it, by their bytes there."),
     Column("reference_bytes", "number"),
@@ -139,7 +166,6 @@ HELD = (
     Column("sites", Many(HELD_SITE), about="Those whose difference is larger than noise, the largest first."),
 )
 
-_PERCENTILE = "Null with fewer than ten slower calls."
 FUNCTION = (
     Column("function", "text"),
     Column("largest_bytes", about="Sizes from more than half of it."),

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""How long calls take, for people: by function and size, the candidates side by side."""
+"""How long calls take, for people: by function and size, and of the call sites that are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from heapwright.replay import site_words
 from heapwright.replay.details import Detail
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
@@ -46,3 +47,41 @@ def detail(document: Mapping[str, Any]) -> Detail:
 
 def _heading(row: Record) -> str:
     return f"{row['function']} to {units.size(row['largest_bytes'])}"
+
+
+# Of a site, those with most calls; all are in --json.
+MOST_GROUPS = 6
+SITE_COLUMNS = (Column("site", WORD, "call site"), *COLUMNS[:-1])
+_REFERENCE = "reference_"
+
+
+def site_rows(document: Mapping[str, Any], limit: int) -> list[Record]:
+    """Of so many call sites, the reference and the candidate whose sites are shown side by side."""
+    best = site_words.fastest(document)
+    found = best["call_sites"] if best else None
+    if not best or not found:
+        return []
+    return [
+        row
+        for site in found["sites"][:limit]
+        for group in site["latency"][:MOST_GROUPS]
+        for row in _both(site["name"], group, str(document["reference"]), str(best["name"]))
+    ]
+
+
+def _both(site: str, group: Mapping[str, Any], reference: str, best: str) -> list[Record]:
+    own = {key: value for key, value in group.items() if not key.startswith(_REFERENCE)}
+    other = {key.removeprefix(_REFERENCE): group[key] for key in group if key.startswith(_REFERENCE)}
+    shared = {"site": site, "function": group["function"], "largest_bytes": group["largest_bytes"]}
+    return [{**shared, **other, "candidate": reference}, {**own, **shared, "candidate": best}]
+
+
+def site_detail(document: Mapping[str, Any], limit: int) -> Detail:
+    """By call site, function and size."""
+    about = "How long calls of these call sites take, and the releases of their blocks:"
+    grouped = ("site", "function", "largest_bytes")
+    return Detail(about, SITE_COLUMNS, site_rows(document, limit), grouped, _site_heading)
+
+
+def _site_heading(row: Record) -> str:
+    return f"{row['site']}: {_heading(row)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -200,12 +201,15 @@ class Session:
                 self._run_once(TIMED, arm, [str(files[id(arm)])])
 
         take_turns(arms, self._runs_of_each, run_once, self._hung)
+        found = self._trace.sites()
+        sites = folder / "sites"
+        sites.write_bytes(array("I", found.site_of_stack).tobytes())
         said = {
-            place: self._sums(arm, files[id(arm)])
+            place: self._sums(arm, files[id(arm)], sites)
             for place, arm in enumerate(arms)
             if arm.runs and not arm.failure
         }
-        return call_times.of_arms(arms, said, self._trace.sites())
+        return call_times.of_arms(arms, said, found)
 
     def _held(
         self, memory: Sequence[Arm], marks_ns: Sequence[float], step: Callable[[str], None]
@@ -226,9 +230,9 @@ class Session:
                 said[place] = held
         return held_memory.of_arms(arms, said, marks_ns[mark], self._trace.sites())
 
-    def _sums(self, arm: Arm, times: Path) -> Document:
-        """What the operations' times add up to, as the program says it."""
-        command = [str(self._program), "times", str(self._plan_of(arm)), str(times)]
+    def _sums(self, arm: Arm, times: Path, sites: Path) -> Document:
+        """What the operations' times add up to, as the program says it; sites: of the call stacks."""
+        command = [str(self._program), "times", str(self._plan_of(arm)), str(times), str(sites)]
         environment = self._chosen.candidates[0].environment() | {"LD_PRELOAD": ""}
         try:
             return run_for_document(command, environment, self._settings.limit_s)

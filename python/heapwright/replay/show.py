@@ -191,12 +191,17 @@ def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> N
 
 
 def _details(document: Mapping[str, Any], shown: Shown) -> list[Detail]:
-    """The tables that were asked for."""
-    return [
+    """The tables that were asked for, and have rows."""
+    asked = [
         *([spread.detail(document)] if shown.spread else []),
-        *([latency_words.detail(document)] if shown.latency else []),
+        *(
+            [latency_words.detail(document), latency_words.site_detail(document, shown.sites)]
+            if shown.latency
+            else []
+        ),
         *([kernel_words.detail(document)] if shown.kernel else []),
     ]
+    return [detail for detail in asked if detail.rows]
 
 
 def _with_gap(lines: list[str]) -> list[str]:

@@ -10,9 +10,14 @@ from heapwright.replay.decision import FIGURES, best_of
 from heapwright.report import units
 
 
+def fastest(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The candidate beside the reference whose call sites are shown."""
+    return best_of(document, FIGURES[0]) or _least(document, "call_sites", "ns")
+
+
 def about_times(document: Mapping[str, Any], limit: int) -> list[str]:
     """Which call sites make the difference in time between the reference and the fastest other candidate."""
-    best = best_of(document, FIGURES[0]) or _least(document, "call_sites", "ns")
+    best = fastest(document)
     found = best["call_sites"] if best else None
     if not best or not found or not limit:
         return []

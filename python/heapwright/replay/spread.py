@@ -130,12 +130,13 @@ COLUMNS = (
 
 
 def rows(document: Mapping[str, Any]) -> list[Record]:
-    """Figure by figure, the candidates side by side, for COLUMNS; what a run has none of is left out."""
-    shown = [_KNOWN[key] for key in _ORDER]
-    found = [_rows(document, figure.label, figure.unit, partial(_of, figure.key)) for figure in shown]
+    """Figure by figure, the candidates side by side, for COLUMNS; without what one never asks the kernel."""
+    found: list[Record] = []
+    for figure in (_KNOWN[key] for key in _ORDER):
+        found += _rows(document, figure.label, figure.unit, partial(_of, figure.key))
     for label, unit, of in kernel_words.spreads(document):
-        found.append(_rows(document, label, unit, of))
-    return [row for group in found for row in group if row["high"]]
+        found += [row for row in _rows(document, label, unit, of) if row["high"]]
+    return found
 
 
 def _rows(
@@ -162,6 +163,6 @@ def detail(document: Mapping[str, Any]) -> Detail:
     of_each = units.counted(runs, "run")
     about = (
         f"Each figure's median, least and most in {of_each} of each candidate, {2 * runs} of {reference}; "
-        "what one has none of is left out:"
+        "what one never asks the kernel is left out:"
     )
     return Detail(about, COLUMNS, rows(document), ("figure",), lambda row: str(row["figure"]))

@@ -84,6 +84,23 @@ def test_the_spread_of_each_figure_is_a_table() -> None:
     assert cells[at + 5 : at + 7] == ["wall time", "other"]
 
 
+def test_percentiles_stand_by_call_site() -> None:
+    shown = two()
+    group = {"function": "malloc", "largest_bytes": 64}
+    for whose, ns in (("", 2), ("reference_", 3)):
+        group |= {f"{whose}{key}": ns for key in ("calls", "p50_ns", "p99_ns", "p999_ns")}
+    site = {"name": "parse shop.c:7", "latency": [group], "calls": 9, "share": 1.0}
+    site |= {"difference_ns": -5.0, "noise_ns": 1.0}
+    sites = {"ns": 5.0, "difference_ns": -5.0, "noise_ns": 1.0, "sites": [site]}
+    shown["candidates"][1]["call_sites"] = sites
+    html = page.render(shown, show.Shown())
+    assert "at these call sites" in html and "by function and size" not in html
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
+    at = cells.index("parse shop.c:7")
+    row = ["parse shop.c:7", "glibc", "malloc", "64 B", "3", "3 ns", "3 ns", "3 ns"]
+    assert cells[at : at + 9] == [*row, "parse shop.c:7"]
+
+
 def test_each_curve_goes_through_what_was_read() -> None:
     points = {name: text for text, name in curves(page.render(two(), show.Shown()))}
     assert list(points) == ["curve-0", "curve-1", "curve-2"]  # the recording, the reference, the other
