@@ -25,9 +25,10 @@ class Measured:
     """What the runs gave.
 
     plan: what the program said of it; changes: what became of them; dry, bounds: as decision.Table's; calls:
-    of each candidate what is known of its calls; held: and which sites hold its memory;
-    pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None or empty where
-    there is nothing to say; window_calls: about so many, of a window in the recording; 0: all.
+    of each candidate what is known of its calls; held: and which sites hold its memory; recorded: what the
+    calls took then, None where the replayed ones cannot be put beside them; pace: the share of the recorded
+    time, 0: full speed; untimed: why no call was timed, None or empty where there is nothing to say;
+    window_calls: about so many, of a window in the recording; 0: all.
     """
 
     plan: Mapping[str, Any]
@@ -38,6 +39,7 @@ class Measured:
     dry: Mapping[str, Sequence[Document]]
     calls: Sequence[Document]
     held: Sequence[Document | None]
+    recorded: time_fidelity.Recorded | None
     runs: int
     pace: float
     untimed: str | None
@@ -48,7 +50,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
     """The whole document."""
     truth = _fidelity(chosen, measured)
     dry = {change: decision.dry_of(runs) for change, runs in measured.dry.items()}
-    time_truth = _time_fidelity(trace, chosen, measured)
+    time_truth = _time_fidelity(measured)
     table = decision.Table(measured.memory, measured.time, dry, truth, measured.bounds, time_truth)
     candidates = _candidates(trace, measured, table, truth)
     plan = measured.plan
@@ -131,13 +133,11 @@ def _fidelity(chosen: Chosen, measured: Measured) -> fidelity.Fidelity | None:
     return fidelity.compare(measured.plan["mark_ns"], measured.plan["recorded_bytes"], _mean_of_runs(arm))
 
 
-def _time_fidelity(trace: Trace, chosen: Chosen, measured: Measured) -> Document | None:
-    """A window's calls are not those that the recording sums up."""
+def _time_fidelity(measured: Measured) -> Document | None:
     replayed = measured.calls[0]["whole_functions"]
-    if not chosen.is_recorded or measured.window_calls or not replayed:
+    if measured.recorded is None or not replayed:
         return None
-    recorded = time_fidelity.recorded_times(trace)
-    return time_fidelity.compare(recorded, replayed, time_fidelity.off_processor_ns(trace))
+    return time_fidelity.compare(measured.recorded.functions, replayed, measured.recorded.off_ns)
 
 
 def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fidelity | None) -> list[str]:

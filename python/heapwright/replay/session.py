@@ -15,7 +15,7 @@ from heapwright.measure.errors import MeasureError
 from heapwright.measure.program import RunFailedError, run_for_document
 from heapwright.measure.runner import Arm, arms_of, take_turns
 from heapwright.model import Trace
-from heapwright.replay import call_times, clocks, held_memory, plans
+from heapwright.replay import call_times, clocks, held_memory, plans, time_fidelity
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
 from heapwright.replay.decision import LEAST_TIMED_RUNS, Bounds
@@ -114,6 +114,10 @@ class Session:
             return f"they take {needed >> 20} MiB in {tempfile.gettempdir()}; name another folder by TMPDIR"
         return None
 
+    def _compares_times(self) -> bool:
+        """A window's calls are not those that the recording sums up."""
+        return self._untimed is None and self._chosen.is_recorded and not self._window_calls
+
     @property
     def planned_runs(self) -> int:
         """The plans and every run."""
@@ -136,7 +140,9 @@ class Session:
             maker = plans.Maker(
                 self._program, self._trace, self._chosen.candidates[0], Path(folder), self._window_calls
             )
+            reading = time_fidelity.begin(self._trace) if self._compares_times() else None
             plan = maker.make(self._changes, step)
+            recorded = time_fidelity.recorded(reading.take()) if reading else None  # before anything is timed
             self._paths, self._records = maker.paths, maker.records
             self._dry_changes += maker.longer
             memory = self._runs(MEMORY, step)
@@ -154,6 +160,7 @@ class Session:
             dry,
             calls,
             held,
+            recorded,
             self._runs_of_each,
             self._pace,
             self._untimed,
