@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.replay import clock_words, kernel_words, latency_words, site_words, spread, time_fidelity
-from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE, Figure, best_of
+from heapwright.replay.decision import (
+    BETTER,
+    FIGURES,
+    LEAST_TIMED_RUNS,
+    SAME,
+    UNKNOWN,
+    WORSE,
+    Figure,
+    best_of,
+)
 from heapwright.replay.details import Detail
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, WORD, Column, Record
@@ -90,10 +99,13 @@ def _none_better(document: Mapping[str, Any], figure: Figure) -> str:
     }
     if UNKNOWN in verdicts and clock_words.is_open(document, figure):
         return f"Whether one here has {figure.less} than {reference} depends on when it gives memory back."
+    if SAME in verdicts and WORSE in verdicts:
+        return f"Nothing here has {figure.less} than {reference} by more than the replay's noise and error."
     if WORSE in verdicts or not verdicts - {None}:
         return f"Nothing here has {figure.less} than {reference}."
     if UNKNOWN in verdicts:
-        return f"One run of each ranks nothing in {figure.label}."
+        runs = f"{units.counted(document['runs'], 'run')} of each"
+        return f"{runs} cannot rank {figure.label}; {LEAST_TIMED_RUNS} runs can."
     return f"No difference in {figure.label} is larger than the replay's noise and error."
 
 
@@ -162,10 +174,13 @@ def next_command(document: Mapping[str, Any]) -> str:
     order = (_PEAK, FIGURES[0], *reversed(_LATER))
     best = next((best for figure in order if (best := best_of(document, figure))), None)
     if best is None:
-        return f"heapwright replay {document['trace']} --set glibc.arena_max=1 tries a setting"
+        has_settings = any(candidate["variables"] for candidate in document["candidates"])
+        if not has_settings:
+            return f"heapwright replay {document['trace']} --search tries settings of each"
+        return f"heapwright explain {document['trace']} --question advice says what the program can change"
     if best["change"]:
         return f"heapwright explain {document['trace']} --question advice shows code for such changes"
-    return str(best["command"])
+    return f"{best['command']}  # and the program's arguments"
 
 
 class Shown(NamedTuple):
@@ -184,7 +199,10 @@ def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> N
     console.print()
     console.print(terminal.table(COLUMNS, rows(document)))
     console.print()
-    for line in [*_with_gap(site_words.about(document, shown.sites)), *below(document)]:
+    for line in _with_gap(site_words.about(document, shown.sites)):
+        is_site = line.startswith(" ")  # a line of its own, however long its name
+        console.print(line, markup=False, no_wrap=is_site, overflow="ellipsis" if is_site else "fold")
+    for line in below(document):
         console.print(line, markup=False)
     for detail in _details(document, shown):
         detail.on_console(console)

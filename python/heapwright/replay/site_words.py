@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heapwright.replay.decision import FIGURES, best_of
+from heapwright.replay.decision import FIGURES, LEAST_DIFFERENCE, best_of
 from heapwright.report import units
 
 
@@ -33,19 +33,24 @@ def about_times(document: Mapping[str, Any], limit: int) -> list[str]:
 
 
 def about_memory(document: Mapping[str, Any], limit: int) -> list[str]:
-    """The same of memory at the reference's peak, for the candidate that has least then or at its peak."""
+    """The same of memory at the reference's peak, for the candidate that has least then or at its peak.
+
+    A site that differs by less than LEAST_DIFFERENCE of all memory is left out.
+    """
     best = best_of(document, FIGURES[1]) or _least(document, "memory_sites", "bytes")
     found = best["memory_sites"] if best else None
     if not best or not found or not limit:
         return []
-    sites = found["sites"][:limit]
+    least_bytes = LEAST_DIFFERENCE * found["reference_bytes"]
+    sites = [site for site in found["sites"] if abs(site["difference_bytes"]) >= least_bytes][:limit]
     when = f"At {units.duration(found['time_ns'])}, where {document['reference']} has most memory"
     whole = units.signed(found["difference_bytes"], "bytes")
     rest = f"{units.signed(found['unowned_difference_bytes'], 'bytes')} in pages without a block"
-    if not sites and abs(found["difference_bytes"]) <= found["noise_bytes"]:
-        return [f"{when}, {best['name']} has as much; no call site has more or less than noise."]
+    none = "no call site differs by more than noise and 1 %"
+    if not sites and abs(found["difference_bytes"]) <= max(found["noise_bytes"], least_bytes):
+        return [f"{when}, {best['name']} has as much; {none}."]
     if not sites:
-        return [f"{when}, {best['name']} has {whole}, {rest}; no call site has more or less than noise."]
+        return [f"{when}, {best['name']} has {whole}, {rest}; {none}."]
     these = _these(sites, found, "bytes")
     return [
         f"{when}, {best['name']} has {whole}: {rest}, and most at {these}:",

@@ -187,18 +187,19 @@ def document(*, failure: str = "") -> dict[str, Any]:
             "failure": "",
             "change": "",
             "command": f"{name} run",
+            "variables": {},
             "figures": table.figures_of(number),
         }
         for number, name in enumerate(("a", "b"))
     ]
     if failure:
         candidates[1] |= {"failure": failure, "figures": {}}
-    return {"reference": "a", "candidates": candidates, "trace": "x.heapwright", "front": ["b"]}
+    return {"reference": "a", "candidates": candidates, "trace": "x.heapwright", "front": ["b"], "runs": 2}
 
 
 def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
     assert show.verdict(document())[1] == "b has less memory at the peak: −25 % (20.0 MiB)."
-    assert show.next_command(document()) == "b run"
+    assert show.next_command(document()) == "b run  # and the program's arguments"
     changed = document()
     changed["candidates"][1]["change"] = "arena@main"
     assert show.next_command(changed) == (
@@ -219,7 +220,7 @@ def test_what_is_better_only_behind_the_peak_is_said() -> None:
         "No difference in peak is larger than the replay's noise and error.",
         "b has less memory at the end: −99 % (192 MiB).",
     ]
-    assert show.next_command(later) == "b run"
+    assert show.next_command(later).startswith("b run ")
     figures["peak_bytes"]["verdict"] = BETTER
     assert len(show.verdict(later)) == 2
 
@@ -227,8 +228,27 @@ def test_what_is_better_only_behind_the_peak_is_said() -> None:
 def test_without_a_winner_it_says_so() -> None:
     failed = document(failure="crashed: SIGSEGV")
     assert show.verdict(failed) == ["No other candidate finished: there is nothing to compare."]
-    assert "--set" in show.next_command(failed)
+    assert show.next_command(failed) == "heapwright replay x.heapwright --search tries settings of each"
+    failed["candidates"][1]["variables"] = {"MALLOC_ARENA_MAX": "1"}
+    assert show.next_command(failed).startswith("heapwright explain x.heapwright --question advice says")
     assert show.failures(failed) == ["b crashed: SIGSEGV"]
+
+
+def test_what_is_not_better_is_said_with_its_reason() -> None:
+    def said(*verdicts: str, runs: int = 3) -> str:
+        candidates = [
+            {"name": name, "figures": {"time_ns": {"verdict": verdict, "at_once": None}}}
+            for name, verdict in zip("abc", (SAME, *verdicts), strict=True)
+        ]
+        return show.verdict({"reference": "a", "candidates": candidates, "runs": runs})[0]
+
+    assert said(WORSE, WORSE) == "Nothing here has less time in the heap than a."
+    assert said(WORSE, SAME) == (
+        "Nothing here has less time in the heap than a by more than the replay's noise and error."
+    )
+    assert said(SAME, SAME) == "No difference in CPU time is larger than the replay's noise and error."
+    assert said(UNKNOWN, UNKNOWN, runs=2) == "2 runs of each cannot rank CPU time; 3 runs can."
+    assert said(UNKNOWN, UNKNOWN, runs=1) == "1 run of each cannot rank CPU time; 3 runs can."
 
 
 def test_the_front_has_what_none_beats() -> None:

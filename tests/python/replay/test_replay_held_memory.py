@@ -78,11 +78,14 @@ def test_what_is_said() -> None:
     candidate["memory_sites"] = differences(said(32, 4, 5, 8), said(30, 4, 5, 8), said(30, 4, 5, 8))
     assert about_memory(document, 5) == [
         "At 5.00 ms, where glibc has most memory, jemalloc has +2.00 MiB, +2.00 MiB in pages without a block; "
-        "no call site has more or less than noise."
+        "no call site differs by more than noise and 1 %."
     ]
-    candidate["memory_sites"] = differences(said(30, 4, 5, 8), said(30, 4, 5, 8), said(30, 4, 5, 8))
+    # Beyond noise, and nothing to change an allocator for.
+    less = differences(said(30.2, 4.2, 5, 8), said(30, 4, 5, 8), said(30, 4, 5, 8))
+    assert len(less["sites"]) == 1
+    candidate["memory_sites"] = less
     assert about_memory(document, 5) == [
-        "At 5.00 ms, where glibc has most memory, jemalloc has as much; no call site has more or less than noise."
+        "At 5.00 ms, where glibc has most memory, jemalloc has as much; no call site differs by more than noise and 1 %."
     ]
 
 
