@@ -53,7 +53,7 @@ def about_memory(document: Mapping[str, Any], limit: int) -> list[str]:
         return [f"{when}, {best['name']} has {whole}, {rest}; {none}."]
     these = _these(sites, found, "bytes")
     return [
-        f"{when}, {best['name']} has {whole}: {rest}, and most at {these}:",
+        f"{when}, {best['name']} has {whole}: {rest}, and of the rest most at {these}:",
         *(_line(site, "bytes", units.counted(site["blocks"], "block")) for site in sites),
     ]
 

@@ -234,23 +234,6 @@ def test_without_a_winner_it_says_so() -> None:
     assert show.failures(failed) == ["b crashed: SIGSEGV"]
 
 
-def test_what_is_not_better_is_said_with_its_reason() -> None:
-    def said(*verdicts: str, runs: int = 3) -> str:
-        candidates = [
-            {"name": name, "figures": {"time_ns": {"verdict": verdict, "at_once": None}}}
-            for name, verdict in zip("abc", (SAME, *verdicts), strict=True)
-        ]
-        return show.verdict({"reference": "a", "candidates": candidates, "runs": runs})[0]
-
-    assert said(WORSE, WORSE) == "Nothing here has less time in the heap than a."
-    assert said(WORSE, SAME) == (
-        "Nothing here has less time in the heap than a by more than the replay's noise and error."
-    )
-    assert said(SAME, SAME) == "No difference in CPU time is larger than the replay's noise and error."
-    assert said(UNKNOWN, UNKNOWN, runs=2) == "2 runs of each cannot rank CPU time; 3 runs can."
-    assert said(UNKNOWN, UNKNOWN, runs=1) == "1 run of each cannot rank CPU time; 3 runs can."
-
-
 def test_the_front_has_what_none_beats() -> None:
     def figures(*values: float, verdict: str = BETTER) -> dict[str, dict[str, Any]]:
         return {

@@ -71,7 +71,7 @@ def test_what_is_said() -> None:
     document = {"reference": "glibc", "candidates": [plain, candidate]}
     assert about_memory(document, 5) == [
         "At 5.00 ms, where glibc has most memory, jemalloc has −10.0 MiB: −4.00 MiB in pages without a block, and "
-        "most at this call site (60 % of it):",
+        "of the rest most at this call site (60 % of it):",
         "  −6.00 MiB ± 92.2 KiB  9 blocks  work work.c:7",
     ]
     assert about_memory(document, 0) == []

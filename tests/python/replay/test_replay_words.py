@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+"""What the answer says where nothing is better."""
+
+from __future__ import annotations
+
+from heapwright.replay import show
+from heapwright.replay.decision import SAME, UNKNOWN, WORSE
+
+
+def test_what_is_not_better_is_said_with_its_reason() -> None:
+    def said(*verdicts: str, runs: int = 3) -> str:
+        candidates = [
+            {"name": name, "figures": {"time_ns": {"verdict": verdict, "at_once": None}}}
+            for name, verdict in zip("abc", (SAME, *verdicts), strict=True)
+        ]
+        return show.verdict({"reference": "a", "candidates": candidates, "runs": runs})[0]
+
+    assert said(WORSE, WORSE) == "Nothing here has less time in the heap than a."
+    assert said(WORSE, SAME) == (
+        "Nothing here has less time in the heap than a by more than the replay's noise and error."
+    )
+    assert said(SAME, SAME) == "No difference in CPU time is larger than the replay's noise and error."
+    assert said(UNKNOWN, UNKNOWN, runs=2) == "2 runs of each cannot rank CPU time; 3 runs can."
+    assert said(UNKNOWN, UNKNOWN, runs=1) == "1 run of each cannot rank CPU time; 3 runs can."
