@@ -82,7 +82,10 @@ Sites = Annotated[
     ),
 ]
 Latency = Annotated[
-    bool, typer.Option("--latency", help="Show how long calls take, by function and size, for each.")
+    bool,
+    typer.Option(
+        "--latency", help="Show how long calls take, by function and size, and at the call sites shown."
+    ),
 ]
 Kernel = Annotated[
     bool, typer.Option("--kernel", help="Show page faults, switches and system calls by kind, for each.")

@@ -226,6 +226,12 @@ def _with_gap(lines: list[str]) -> list[str]:
     return [*lines, ""] if lines else []
 
 
+def _paragraph(text: str) -> list[str]:
+    """A call site is an item of a list; its name may have what Markdown takes for its own."""
+    escaped = markdown.escaped(text.strip())
+    return [f"- {escaped}"] if text.startswith(" ") else ["", escaped, ""]
+
+
 def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
     """The same for documents."""
     table = [[column.written(row, {}) for column in COLUMNS] for row in rows(document)]
@@ -233,8 +239,9 @@ def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
         *verdict(document),
         "",
         *markdown.table([str(c.label) for c in COLUMNS], table),
-        *_with_gap(site_words.about(document, shown.sites)),
-        *below(document),
+        *(line for text in site_words.about(document, shown.sites) for line in _paragraph(text)),
+        "",
+        *(f"- {markdown.escaped(line)}" for line in below(document)),
     ]
     for detail in _details(document, shown):
         lines += detail.as_markdown()

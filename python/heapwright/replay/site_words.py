@@ -27,7 +27,7 @@ def about_times(document: Mapping[str, Any], limit: int) -> list[str]:
         return [f"No call site's time differs between {names} by more than noise."]
     these = _these(sites, found, "ns")
     return [
-        f"Timed call by call, {_between(names, best)}; most at {these}:",
+        f"Timed call by call, {_between(names, best)} most at {these}:",
         *(_line(site, "ns", units.counted(site["calls"], "call")) for site in sites),
     ]
 
@@ -72,9 +72,9 @@ def _line(site: Mapping[str, Any], unit: str, count: str) -> str:
 def _between(names: str, best: Mapping[str, Any]) -> str:
     found, cpu = best["call_sites"], best["figures"].get(FIGURES[0].key)
     if abs(found["difference_ns"]) <= found["noise_ns"]:
-        return f"{names} take the same time in total"
+        return f"{names} take the same time in total; they differ"
     beside = f" (CPU time: {units.signed(cpu['difference'], 'ns')})" if cpu else ""
-    return f"the difference between {names} is {units.signed(found['difference_ns'], 'ns')}{beside}"
+    return f"the difference between {names} is {units.signed(found['difference_ns'], 'ns')}{beside};"
 
 
 def _these(sites: Sequence[Mapping[str, Any]], found: Mapping[str, Any], unit: str) -> str:

@@ -144,7 +144,7 @@ def test_sites_that_differ_both_ways_have_no_part_of_the_whole() -> None:
     said = "Timed call by call, the difference between jemalloc and glibc is −500 ns; most at this call site:"
     assert about_times(document, 1)[0] == said
     candidate["call_sites"] = differences(times(600, 2000, 3400), same, same, sites(3))
-    said = "Timed call by call, jemalloc and glibc take the same time in total; most at these 2 call sites:"
+    said = "Timed call by call, jemalloc and glibc take the same time in total; they differ most at these 2 call sites:"
     assert about_times(document, 5)[0] == said
 
 

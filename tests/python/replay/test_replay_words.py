@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 from heapwright.replay import show
 from heapwright.replay.decision import SAME, UNKNOWN, WORSE
 
@@ -22,3 +23,21 @@ def test_what_is_not_better_is_said_with_its_reason() -> None:
     assert said(SAME, SAME) == "No difference in CPU time is larger than the replay's noise and error."
     assert said(UNKNOWN, UNKNOWN, runs=2) == "2 runs of each cannot rank CPU time; 3 runs can."
     assert said(UNKNOWN, UNKNOWN, runs=1) == "1 run of each cannot rank CPU time; 3 runs can."
+
+
+def test_in_markdown_call_sites_are_a_list_and_keep_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["Most at these:", "  −5 ns ± 1 ns  9 calls  std::vector<int>::grow(int*)", "At 5 ms:"]
+    monkeypatch.setattr(show.site_words, "about", lambda *_: texts)
+    monkeypatch.setattr(show, "below", lambda _: ["How true it is.", "note: a_b"])
+    lines = show.as_markdown({"reference": "a", "candidates": [], "runs": 3}, show.Shown()).splitlines()
+    at = lines.index("Most at these:")
+    assert lines[at + 1 :] == [
+        "",
+        r"- −5 ns ± 1 ns  9 calls  std::vector\<int\>::grow(int\*)",
+        "",
+        "At 5 ms:",
+        "",
+        "",
+        "- How true it is.",
+        r"- note: a\_b",
+    ]
