@@ -55,6 +55,54 @@ std::string phase_of(const Detail& detail) {
   throw trace::TraceError("arena takes the phase at whose end it is reset, as arena:phase=load");
 }
 
+// 1 and more, with k, M or G behind it where that is meant; 0: it is none up to `most`.
+std::uint64_t bytes_in(std::string_view text, std::uint64_t most) {
+  constexpr std::string_view units = "kKmMgG";
+  const auto unit = text.empty() ? std::string_view::npos : units.find(text.back());
+  const bool has_unit = unit != std::string_view::npos;
+  const auto shift = has_unit ? 10 * (unit / 2 + 1) : 0;
+  const auto number = number_in(text.substr(0, text.size() - (has_unit ? 1 : 0)), UINT32_MAX);
+  const auto bytes = std::uint64_t{number} << shift;
+  return bytes <= most ? bytes : 0;
+}
+
+// Whether it was one of a buffer_cache's, with a value that it can have.
+bool set_in(std::string_view name, std::string_view value, cached_buffers::Settings& settings) {
+  if (name == "total_bytes") {
+    settings.total_bytes = bytes_in(value, most_cached_bytes);
+    return settings.total_bytes != 0;
+  }
+  if (name == "buffers") {
+    settings.buffers = number_in(value, most_cached_buffers);
+    return settings.buffers != 0;
+  }
+  const auto& names = cached_buffers::policy_names;
+  const auto* const found = std::find(names.begin(), names.end(), value);
+  if (name != "policy" || found == names.end()) return false;
+  settings.policy = static_cast<cached_buffers::Policy>(found - names.begin());
+  return true;
+}
+
+cached_buffers::Settings cache_of(const Detail& detail) {
+  cached_buffers::Settings settings;
+  if (!detail.is_given) return settings;
+  for (std::size_t begin = 0; begin <= detail.text.size();) {
+    const auto end = std::min(detail.text.find(',', begin), detail.text.size());
+    const auto words = detail.text.substr(begin, end - begin);
+    const auto equals = std::min(words.find('='), words.size());
+    const auto value = words.substr(std::min(equals + 1, words.size()));
+    if (!set_in(words.substr(0, equals), value, settings)) {
+      std::string policies;
+      for (const auto name : cached_buffers::policy_names) policies += " " + std::string(name);
+      throw trace::TraceError("buffer_cache takes total_bytes=1M, buffers=256 (up to " +
+                              std::to_string(most_cached_buffers) + "), policy=NAME of" + policies +
+                              ", with commas between them; not '" + std::string(words) + "'");
+    }
+    begin = end + 1;
+  }
+  return settings;
+}
+
 void add_part(std::string_view text, ChangeRequest& request) {
   const auto colon = text.find(':');
   const bool has_detail = colon != std::string_view::npos;
@@ -67,6 +115,8 @@ void add_part(std::string_view text, ChangeRequest& request) {
     part.number = wait_of(detail);
   } else if (part.change == Change::arena) {
     phase = phase_of(detail);
+  } else if (part.change == Change::buffer_cache) {
+    part.cache = cache_of(detail);
   } else if (detail.is_given) {
     throw trace::TraceError(std::string(text.substr(0, colon)) + " takes nothing behind a colon");
   }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "replay/cached_buffers.hpp"
+
 namespace heapwright::replay {
 
 enum class Change : std::uint32_t {
@@ -43,6 +45,7 @@ inline constexpr std::array<ChangeName, 8> change_names = {{
 struct ChangePart {
   Change change = Change::none;
   std::uint32_t number = 0;
+  cached_buffers::Settings cache = {};  // of a buffer_cache
 
   // By the parts' code, which gives and takes blocks.
   bool has_server() const noexcept {
@@ -62,6 +65,9 @@ inline constexpr std::uint32_t largest_room = 4096;
 // An idle background thread of heapwright::deferred_free looks so often.
 inline constexpr std::uint32_t usual_wait_ms = 10;
 inline constexpr std::uint32_t longest_wait_ms = 60'000;
+// Of a buffer_cache, for each thread.
+inline constexpr std::uint64_t most_cached_bytes = std::uint64_t{1} << 40U;
+inline constexpr std::uint32_t most_cached_buffers = 65'536;
 
 // What is asked of a plan.
 struct ChangeRequest {
@@ -79,8 +85,8 @@ struct ChangeRequest {
   }
 };
 
-// "arena", or several as "arena:phase=load+small_vector:64": of no stacks yet. Throws trace::TraceError with
-// one line.
+// "arena", or several as "arena:phase=load+buffer_cache:total_bytes=4M,buffers=64": of no stacks yet. Throws
+// trace::TraceError with one line.
 ChangeRequest changes_of(std::string_view text);
 
 // What became of one part.

@@ -45,15 +45,17 @@ std::uint64_t least_clock_ticks() noexcept {
 
 }  // namespace
 
-DependencyOrder::DependencyOrder(Stage& stage, bool is_dry, OperationTimes* kept)
+DependencyOrder::DependencyOrder(Stage& stage, bool is_dry, OperationTimes* kept, DueTimes* due)
     : stage_(stage),
       is_dry_(is_dry),
+      due_(due),
       entries_(stage.lane_count()),
       times_(stage.lane_count()),
       clock_ticks_(least_clock_ticks()) {
   for (std::uint32_t lane = 0; lane < stage.lane_count(); ++lane) {
     entries_[lane] = {this, lane};
-    times_[lane].clocked = {kept != nullptr ? 0 : stage.plan().header().operations, lane};
+    const bool clocks_all = kept != nullptr || due != nullptr;
+    times_[lane].clocked = {clocks_all ? 0 : stage.plan().header().operations, lane};
     if (kept != nullptr) times_[lane].next = kept->of_lane(lane);
   }
 }
@@ -66,11 +68,11 @@ void DependencyOrder::run() {
   main_start_cpu_ns_ = figures::thread_cpu_ns();
   const auto start_ticks = platform::read_ticks(true);
   const auto start_ns = figures::now_ns();
+  if (due_ != nullptr) due_->begin_whole();
   run_lane(main_lane);
   for (std::uint32_t lane = 0; lane < stage_.lane_count(); ++lane) {
     if (lane == main_lane || stage_.lane(lane).thread == pthread_t{}) continue;  // or joined
-    times_[main_lane].waiting_cpu_ns += await_value(stage_.lane(lane).word, has_ended);
-    stage_.join(lane);
+    join(lane, times_[main_lane]);
   }
   elapsed_ns_ = figures::now_ns() - start_ns;
   const auto elapsed_ticks = platform::read_ticks(true) - start_ticks;
@@ -96,6 +98,7 @@ void DependencyOrder::run_lane(std::uint32_t lane) {
   auto& times = times_[lane];
   while (!operations.is_at_end()) {
     const Operation& operation = operations.next();
+    if (due_ != nullptr) due_->await_next(lane, times.behind_ticks);
     if (operation.is_control()) {
       control(operation, times);
     } else {
@@ -111,12 +114,17 @@ void DependencyOrder::control(const Operation& operation, LaneTimes& times) {
   if (operation.kind == start_thread && operation.slot < entries_.size()) {
     stage_.start(operation.slot, enter, &entries_[operation.slot]);
   } else if (operation.slot < entries_.size()) {
-    // Whoever begins it may not have come to that yet.
-    times.waiting_cpu_ns += await_value(stage_.lane(operation.slot).word, has_ended);
-    stage_.join(operation.slot);
+    join(operation.slot, times);
   } else {
     refuse_damaged();
   }
+}
+
+// A thread that waits with gaps sleeps: it would take a processor from the others for as long as the program
+// ran.
+void DependencyOrder::join(std::uint32_t lane, LaneTimes& times) {
+  if (due_ == nullptr) times.waiting_cpu_ns += await_value(stage_.lane(lane).word, has_ended);
+  stage_.join(lane);
 }
 
 void DependencyOrder::begin_measuring_lane(LaneTimes& times) {
@@ -125,6 +133,7 @@ void DependencyOrder::begin_measuring_lane(LaneTimes& times) {
   times.touch_ticks = 0;
   times.waiting_cpu_ns = 0;
   times.earlier_cpu_ns = figures::thread_cpu_ns() - (is_main ? main_start_cpu_ns_ : 0);
+  if (due_ != nullptr) due_->begin_lane();
 }
 
 void DependencyOrder::perform(const Operation& operation, LaneTimes& times) {
@@ -150,10 +159,12 @@ void DependencyOrder::perform_clocked(const Operation& operation, Slot& slot, La
   const bool is_made = operation.made();
   const auto group = operation.moves() ? moving : is_made ? allocating : releasing;
   times.calls[group].add(ticks);
+  times.behind_ticks = end;
   std::uint64_t touch_ticks = 0;
   if (is_made) {
     if (!is_dry_ && operation.makes()) touch(operation, slot);
-    touch_ticks = platform::read_ticks(true) - end;
+    times.behind_ticks = platform::read_ticks(true);
+    touch_ticks = times.behind_ticks - end;
     touch_ticks -= std::min(touch_ticks, clock_ticks_);
     times.touch_ticks += touch_ticks;
   }
@@ -185,9 +196,13 @@ void DependencyOrder::report(figures::Report& report) const {
   report.figure("p999_ns", in_ns(calls.at(0.999)));
   report.figure("max_ns", in_ns(calls.most()));
   report.figure("elapsed_ns", static_cast<double>(elapsed_ns_));
-  const auto left_out_ns = all.waiting_cpu_ns + all.earlier_cpu_ns;
-  report.figure("cpu_ns", static_cast<double>(cpu_ns_ - std::min(cpu_ns_, left_out_ns)));
-  report.figure("waiting_cpu_ns", static_cast<double>(all.waiting_cpu_ns));
+  if (due_ != nullptr) {
+    report.figure("late_calls", static_cast<double>(due_->late()));
+  } else {
+    const auto left_out_ns = all.waiting_cpu_ns + all.earlier_cpu_ns;
+    report.figure("cpu_ns", static_cast<double>(cpu_ns_ - std::min(cpu_ns_, left_out_ns)));
+    report.figure("waiting_cpu_ns", static_cast<double>(all.waiting_cpu_ns));
+  }
   report.figure("ns_per_tick", ns_per_tick_);
   report.figure("faults", static_cast<double>(faults_));
   report.figure("voluntary_switches", static_cast<double>(switches_.voluntary));

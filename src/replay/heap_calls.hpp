@@ -19,9 +19,11 @@ void tell_allocator(const Operation& operation) noexcept;
 void touch_block(void* block, std::uint64_t from_bytes, std::uint64_t touched_bytes) noexcept;
 
 // What the operation says the program wrote to.
+constexpr std::uint64_t touched_bytes(std::uint64_t size, std::uint8_t touch) noexcept {
+  return touch == touch_all ? size : size / 254 * touch;
+}
 constexpr std::uint64_t touched_bytes(const Operation& operation) noexcept {
-  const std::uint64_t size = operation.size;
-  return operation.touch == touch_all ? size : size / 254 * operation.touch;
+  return touched_bytes(operation.size, static_cast<std::uint8_t>(operation.touch));
 }
 
 }  // namespace heapwright::replay

@@ -5,6 +5,8 @@
 //     makes the plan of a recording's replay, and says what is in it; of a longer recording a window of about
 //     so many calls, 0: all of them. The first CHANGE (change.hpp) is made to the blocks of the call stacks
 //     for which the file STACKS has a byte of 1, and so on.
+//   heapwright-replay plan-gaps …
+//     the same, with the times at which operations are due.
 //   heapwright-replay needed PLAN
 //     what is needed at the marks: of live blocks what is touched, and the program's own mappings.
 //   heapwright-replay run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]
@@ -14,6 +16,9 @@
 //     in recorded order up to this mark: which call stacks hold the memory then.
 //   heapwright-replay run PLAN timed TIMES
 //     in dependency order; each operation's least time is kept in the file TIMES.
+//   heapwright-replay run PLAN gaps RATE_PERMILLE
+//     in dependency order, each operation when it is due: with the gaps of the program, this many times as
+//     fast.
 //   heapwright-replay times PLAN TIMES SITES
 //     what these times add up to; SITES: the site of each call stack, four bytes each.
 //
@@ -67,6 +72,12 @@ void report_plan(const replay::Header& header, figures::Report& report) {
   report.figure("unseen_releases", static_cast<double>(header.unseen_releases));
   report.figure("large_blocks", static_cast<double>(header.large_blocks));
   report.figure("seen_blocks", static_cast<double>(header.seen_blocks));
+  if (header.marks != 0) {
+    report.figure("guessed_touched_bytes", static_cast<double>(header.guessed_touched_bytes));
+    report.figure("guessed_untouched_bytes", static_cast<double>(header.guessed_untouched_bytes));
+    report.figure("small_bytes", static_cast<double>(header.small_bytes));
+  }
+  if (header.has_times != 0) report.figure("program_ns", static_cast<double>(header.program_ns));
   report.figure("begin_ns", static_cast<double>(header.begin_ns));
   report.figure("end_ns", static_cast<double>(header.end_ns));
   report.figure("earlier_blocks", static_cast<double>(header.earlier_blocks));
@@ -125,10 +136,11 @@ void report_marks(const char* path, figures::Report& report) {
   report.series("recorded_bytes", recorded_bytes.first(recorded_bytes.size()));
 }
 
-int make_plan(const char* file, const char* path, std::uint64_t calls, const replay::ChangeRequest& change) {
+int make_plan(const char* file, const char* path, std::uint64_t calls, const replay::ChangeRequest& change,
+              bool has_times) {
   try {
     const auto reader = trace::Reader::open(file);
-    const auto header = replay::make_plan(*order::make_source(reader), path, change, calls);
+    const auto header = replay::make_plan(*order::make_source(reader), path, change, calls, has_times);
     figures::Report report;
     report_plan(header, report);
     if (header.part_count != 0) report_changes(header, report);
@@ -194,6 +206,15 @@ int run_timed(const char* path, const char* times_path) {
   return run(order);
 }
 
+int run_with_gaps(const char* path, std::uint64_t rate_permille) {
+  if (rate_permille == 0) figures::refuse("the rate is 1 permille or more");
+  replay::Stage stage(path);
+  check_memory(stage);
+  replay::DueTimes due(stage.plan(), static_cast<double>(rate_permille) / 1000);
+  replay::DependencyOrder order(stage, false, nullptr, &due);
+  return run(order);
+}
+
 int print(const std::string& json) {
   return std::fwrite(json.data(), 1, json.size(), stdout) == json.size() && std::fflush(stdout) == 0 ? 0 : 1;
 }
@@ -249,13 +270,15 @@ int run_plan(const char* path, std::string_view order_name, const Waits& waits) 
 int main(int argument_count, char** arguments) {
   const std::string_view step = argument_count > 1 ? arguments[1] : "";
   const bool is_changed = argument_count == 7;
-  if (step == "plan" && (argument_count == 5 || is_changed)) {
+  const bool has_times = step == "plan-gaps";
+  if ((step == "plan" || has_times) && (argument_count == 5 || is_changed)) {
     const auto request = is_changed ? request_of(arguments[5], arguments[6]) : replay::ChangeRequest{};
-    return make_plan(arguments[2], arguments[3], number_of(arguments[4]), request);
+    return make_plan(arguments[2], arguments[3], number_of(arguments[4]), request, has_times);
   }
   if (step == "needed" && argument_count == 3) return say_needed(arguments[2]);
-  const bool is_timed = step == "run" && argument_count == 5 && std::string_view(arguments[3]) == "timed";
-  if (is_timed) return run_timed(arguments[2], arguments[4]);
+  const std::string_view order = step == "run" && argument_count == 5 ? arguments[3] : "";
+  if (order == "timed") return run_timed(arguments[2], arguments[4]);
+  if (order == "gaps") return run_with_gaps(arguments[2], number_of(arguments[4]));
   if (step == "times" && argument_count == 5) return sum_times(arguments[2], arguments[3], arguments[4]);
   if (step == "run" && argument_count == 4) return run_plan(arguments[2], arguments[3], {});
   if (step == "run" && argument_count == 6) {
@@ -267,8 +290,7 @@ int main(int argument_count, char** arguments) {
     return run_plan(arguments[2], arguments[3], waits);
   }
   figures::refuse(
-      "usage: heapwright-replay plan FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | needed PLAN | run PLAN "
-      "recorded|dependency|dry "
-      "[IDLE_MS "
-      "PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN timed TIMES | times PLAN TIMES SITES");
+      "usage: heapwright-replay plan|plan-gaps FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | needed PLAN | run "
+      "PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN "
+      "timed TIMES | run PLAN gaps RATE_PERMILLE | times PLAN TIMES SITES");
 }

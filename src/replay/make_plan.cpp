@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "replay/own_mappings.hpp"
 #include "replay/phase_ends.hpp"
 #include "replay/plan_writer.hpp"
+#include "replay/program_time.hpp"
 #include "replay/rows.hpp"
 #include "replay/slot_supply.hpp"
 #include "replay/touched_pages.hpp"
@@ -42,7 +44,7 @@ class Planner {
 
  public:
   Planner(const order::Source& source, const order::Schedule& schedule, const std::string& path,
-          const ChangeRequest& change, const Window& window)
+          const ChangeRequest& change, const Window& window, bool has_times)
       : window_(window),
         lanes_(schedule.thread_of_lane.size()),
         puts_off_(change.puts_off()),
@@ -57,7 +59,7 @@ class Planner {
         moved_(lanes_ + 1),
         earlier_(lanes_ + 1),
         begin_bytes_(resident_at_begin(source)),
-        writer_(path, bounds_of(schedule), marks_),
+        writer_(path, bounds_of(schedule), marks_, has_times),
         changes_(change, lanes_ + 1, writer_, touched_),
         phase_ends_(lanes_ + 1),
         is_before_(window.from_ns > 0) {
@@ -66,14 +68,18 @@ class Planner {
     header_.begin_ns = window.from_ns;
     header_.end_ns = std::min(source.end().time_ns, window.to_ns);
     if (puts_off_) header_.background_lane = lanes_ + 1;
+    if (has_times) program_time_.emplace(source.metadata(), lanes_ + 2);
   }
 
-  void add(std::uint32_t lane, const Row& row) {
+  // duration_ns: of the call, where the row is of its end.
+  void add(std::uint32_t lane, const Row& row, std::uint32_t duration_ns) {
     if (row.time_ns >= window_.to_ns) return;
     if (is_before_) {
       if (row.time_ns < window_.from_ns) return pass_by(lane, row);
       begin_window();
     }
+    if (row.time_ns >= next_control_ns_) pass(row.time_ns);
+    if (program_time_) set_due(lane, row, duration_ns);
     add_in_window(lane, row);
   }
 
@@ -90,6 +96,8 @@ class Planner {
     set_mapped();
     touched_.finish(writer_);
     changes_.finish(header_);
+    header_.guessed_touched_bytes = touched_.guessed().touched_bytes;
+    header_.guessed_untouched_bytes = touched_.guessed().untouched_bytes;
     header_.large_blocks = touched_.blocks();
     header_.seen_blocks = touched_.seen_blocks();
     header_.damaged_chunks = damaged_chunks;
@@ -128,7 +136,6 @@ class Planner {
   void begin_window() {
     is_before_ = false;
     if (begin_bytes_.time_ns != UINT64_MAX) leave_heap_out();
-    next_control_ns_ = UINT64_MAX;  // a thread that has ended makes its blocks as well
     if (!marks_.empty()) {
       writer_.set_recorded(next_mark_, begin_bytes_.bytes);
       writer_.add(main_lane_, control(take_mark, next_mark_++));
@@ -145,16 +152,30 @@ class Planner {
       header_.earlier_bytes += row.size;
     }
     for (std::uint32_t lane = 0; lane <= lanes_; ++lane) {
-      if (has_begun_[lane] && lane != main_lane_) writer_.add(lane, control(begin_measuring, 0));
+      if (has_begun_[lane] && lane != main_lane_) begin_measuring_of(lane);
     }
-    writer_.add(main_lane_, control(begin_measuring, 0));
+    begin_measuring_of(main_lane_);
     changes_.begin_window();
     current_ = main_lane_;
     next_control_ns_ = 0;
   }
 
+  void begin_measuring_of(std::uint32_t lane) {
+    writer_.add(lane, control(begin_measuring, 0));
+    ++header_.measured_lanes;
+  }
+
+  void set_due(std::uint32_t lane, const Row& row, std::uint32_t duration_ns) {
+    if (row.step == Step::moves_from || row.step == Step::maps || row.step == Step::unmaps) return;
+    writer_.set_due(program_time_->begin_of(lane, row.time_ns, duration_ns));
+    if (row.step != Step::says) program_time_->spend(lane, row.kind);
+  }
+
+  void set_due(std::uint32_t lane, std::uint64_t time_ns) {
+    if (program_time_) writer_.set_due(program_time_->begin_of(lane, time_ns, 0));
+  }
+
   void add_in_window(std::uint32_t lane, const Row& row) {
-    if (row.time_ns >= next_control_ns_) pass(row.time_ns);
     if (has_phases_ && row.kind != EventKind::annotation_text) end_phase(lane);
     if (row.step == Step::maps || row.step == Step::unmaps) return map(row);
     if (row.step == Step::says) return say(lane, row);
@@ -248,13 +269,27 @@ class Planner {
         const auto scan_ns = touched_.next_ns();
         mappings_.see(touched_.pass(), scan_ns);
       } else if (due_ns == next_control_ns_) {
+        set_due(static_cast<std::uint32_t>(lanes_ + 1), due_ns);
         free_due(due_ns);
       } else if (mark_ns <= end_ns) {
-        writer_.add(current_, control(take_mark, next_mark_++));
+        add_mark();
       } else {
+        set_due(main_lane_, end_ns);
         end_lane(ends_[next_end_++].lane);
       }
     }
+  }
+
+  void change_live(std::uint64_t before, std::uint64_t now) noexcept {
+    live_bytes_ += now - before;
+    if (before < TouchedPages::least_bytes) small_bytes_ -= before;
+    if (now < TouchedPages::least_bytes) small_bytes_ += now;
+  }
+
+  void add_mark() {
+    touched_.pass_mark();
+    header_.small_bytes = std::max(header_.small_bytes, small_bytes_);
+    writer_.add(current_, control(take_mark, next_mark_++));
   }
 
   // The first thread begins and joins all others: what the C library allocates for a thread then lies where
@@ -297,7 +332,7 @@ class Planner {
     if (row.size >= TouchedPages::least_bytes) set_touch(lane, row, operation);
     writer_.add(lane, operation, row.stack);
     blocks_.put({row.address, row.size, slot, row.stack});
-    live_bytes_ += row.size - old.size;
+    change_live(old.size, row.size);
     header_.peak_live_bytes = std::max(header_.peak_live_bytes, live_bytes_);
   }
 
@@ -338,7 +373,7 @@ class Planner {
     if (!changes_.is_idle()) changes_.release(lane, operation);
     writer_.add(lane, operation, block.stack);
     slots_.give_back(lane, block.slot);
-    live_bytes_ -= block.size;
+    change_live(block.size, 0);
   }
 
   void put_off(std::uint32_t lane, const Operation& release, std::uint32_t stack) {
@@ -360,7 +395,7 @@ class Planner {
     operation.generation = slots_.advance(operation.slot, 1);
     writer_.add(lane, operation, free.stack);
     slots_.give_back(lane, operation.slot);
-    live_bytes_ -= operation.size;
+    change_live(operation.size, 0);
     changes_.freed(free, by_caller);
   }
 
@@ -402,6 +437,7 @@ class Planner {
   EarlierBlocks earlier_;
   Reading begin_bytes_;
   PlanWriter writer_;
+  std::optional<ProgramTime> program_time_;  // where the plan has times
   ChangeMarker changes_;
   PhaseEnds phase_ends_;
   bool is_before_;
@@ -410,6 +446,7 @@ class Planner {
   std::uint32_t current_ = 0;
   std::uint64_t now_ns_ = 0;  // of the row
   std::uint64_t live_bytes_ = 0;
+  std::uint64_t small_bytes_ = 0;  // of these, in blocks that share their pages
 };
 
 unsigned worker_count(const order::Schedule& schedule) {
@@ -420,16 +457,17 @@ unsigned worker_count(const order::Schedule& schedule) {
 }  // namespace
 
 Header make_plan(const order::Source& source, const std::string& path, const ChangeRequest& change,
-                 std::uint64_t calls) {
+                 std::uint64_t calls, bool has_times) {
   const Window window = choose_window(source, calls);
   const auto schedule = order::make_schedule(source.event_chunks(), window.to_ns);
   const auto workers = worker_count(schedule);
   const auto slice_events = schedule.slice_events(merge_bytes, 2 * sizeof(Row));
   std::vector<std::unique_ptr<RowMaker>> makers;
   for (unsigned worker = 0; worker <= workers; ++worker) {
-    makers.push_back(std::make_unique<RowMaker>(source, slice_events, change.has_phases()));
+    makers.push_back(
+        std::make_unique<RowMaker>(source, slice_events, RowMaker::With{change.has_phases(), has_times}));
   }
-  Planner planner(source, schedule, path, change, window);
+  Planner planner(source, schedule, path, change, window, has_times);
   order::DecodeAhead<Piece> ahead(
       schedule, workers,
       [&](unsigned worker, const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
@@ -439,9 +477,10 @@ Header make_plan(const order::Source& source, const std::string& path, const Cha
   order::Run<Piece> run;
   while (merge.next(run)) {
     const auto& rows = run.piece->rows;
+    const auto& durations_ns = run.piece->durations_ns;
     for (auto index = run.from; index < run.to; ++index) {
       if (index + rows_ahead < rows.size()) planner.expect(rows[index + rows_ahead]);
-      planner.add(run.lane, rows[index]);
+      planner.add(run.lane, rows[index], index < durations_ns.size() ? durations_ns[index] : 0);
     }
   }
   ahead.finish();

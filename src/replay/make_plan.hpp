@@ -10,9 +10,10 @@
 
 namespace heapwright::replay {
 
-// calls: of a longer recording a window with about so many (window.hpp); 0: all. The header as written.
-// Throws trace::TraceError with one line that says what to do.
+// calls: of a longer recording a window with about so many (window.hpp); 0: all. has_times: the plan says
+// when its operations are due. The header as written. Throws trace::TraceError with one line that says what
+// to do.
 Header make_plan(const order::Source& source, const std::string& path, const ChangeRequest& change = {},
-                 std::uint64_t calls = 0);
+                 std::uint64_t calls = 0, bool has_times = false);
 
 }  // namespace heapwright::replay

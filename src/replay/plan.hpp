@@ -3,10 +3,11 @@
 // order the threads took turns.
 //
 //   Header | Lane × lanes | Mark × marks | operations of lane 0, of lane 1, … | call stacks of the same
-//   | Turn × turns
+//   | times of the same, where asked for | Turn × turns
 //
-// with gaps, which are holes of the file, behind each lane's operations and stacks. A call stack is the
-// number that the trace gives it; a release has that of the call that made the block.
+// with gaps, which are holes of the file, behind each lane's operations, stacks and times. A call stack is
+// the number that the trace gives it; a release has that of the call that made the block. A time is when the
+// operation is due (program_time.hpp), in ns; 0: at once.
 //
 // A lane is a thread. Blocks are named by slots, which are used again. A slot's generation rises by one when
 // a block is made in it and when that block is given back, and by two when a realloc moves it or its release
@@ -94,6 +95,7 @@ struct Turn {
 struct Lane {
   std::uint64_t offset = 0;         // in the file
   std::uint64_t stacks_offset = 0;  // in the file; 4 bytes for each operation
+  std::uint64_t times_offset = 0;   // the same; 8 bytes
   std::uint64_t count = 0;          // operations
   std::uint32_t thread = 0;         // the trace's number
   std::uint32_t ends = 0;           // 1: it ended during the recording, and somebody joins it
@@ -129,6 +131,14 @@ struct Header {
   // Blocks large enough to leave whole pages untouched, and those of which scans tell.
   std::uint64_t large_blocks = 0;
   std::uint64_t seen_blocks = 0;
+  // At one mark at most, without marks 0: of the large blocks of which no scan tells, what counts as touched
+  // and what does not; and what smaller blocks have.
+  std::uint64_t guessed_touched_bytes = 0;
+  std::uint64_t guessed_untouched_bytes = 0;
+  std::uint64_t small_bytes = 0;
+  std::uint64_t program_ns = 0;                // when the last operation is due, where the plan has times
+  std::uint32_t has_times = 0;                 // 1: it has
+  std::uint32_t measured_lanes = 0;            // with a begin_measuring
   std::uint64_t background_lane = UINT64_MAX;  // that frees what others put off; none: none does
   std::uint64_t part_count = 0;
   std::array<ChangePart, most_parts> parts;

@@ -27,7 +27,8 @@ PlanFile::PlanFile(const char* path)
   for (const Lane& lane : lanes_.first(lanes_.size())) {
     const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
     if (!fits(lane.offset, lane.count, sizeof(Operation), file_bytes) ||
-        !fits(lane.stacks_offset, lane.count, sizeof(std::uint32_t), file_bytes)) {
+        !fits(lane.stacks_offset, lane.count, sizeof(std::uint32_t), file_bytes) ||
+        (header_.has_times != 0 && !fits(lane.times_offset, lane.count, sizeof(std::uint64_t), file_bytes))) {
       figures::refuse("%s", damaged);
     }
   }

@@ -20,23 +20,30 @@ constexpr std::size_t turn_buffer = 65536;
 
 }  // namespace
 
-PlanWriter::PlanWriter(const std::string& path, std::span<const LaneBound> lanes, std::span<const Mark> marks)
+PlanWriter::PlanWriter(const std::string& path, std::span<const LaneBound> lanes, std::span<const Mark> marks,
+                       bool has_times)
     : path_(path),
       buffers_(lanes.size()),
       stack_buffers_(lanes.size()),
+      time_buffers_(lanes.size()),
+      has_times_(has_times),
       marks_(marks.begin(), marks.end()),
       buffer_operations_(
           std::clamp(all_buffers_bytes / sizeof(Operation) / std::max<std::size_t>(lanes.size(), 1),
                      least_buffer, most_buffer)) {
   std::uint64_t offset = sizeof(Header) + lanes.size() * sizeof(Lane) + marks.size() * sizeof(Mark);
   for (const auto& bound : lanes) {
-    lanes_.push_back({offset, 0, 0, bound.thread, 0});
+    lanes_.push_back({offset, 0, 0, 0, bound.thread, 0});
     limits_.push_back(bound.operations);
     offset += bound.operations * sizeof(Operation);
   }
   for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
     lanes_[lane].stacks_offset = offset;
     offset += lanes[lane].operations * sizeof(std::uint32_t);
+  }
+  for (std::size_t lane = 0; has_times && lane < lanes.size(); ++lane) {
+    lanes_[lane].times_offset = offset;
+    offset += lanes[lane].operations * sizeof(std::uint64_t);
   }
   turns_offset_ = offset;
   turns_.reserve(turn_buffer);
@@ -58,6 +65,8 @@ void PlanWriter::add(std::uint32_t lane, const Operation& operation, std::uint32
   if (buffer.capacity() == 0) buffer.reserve(buffer_operations_);
   buffer.push_back(operation);
   stack_buffers_[lane].push_back(stack);
+  if (has_times_) time_buffers_[lane].push_back(due_ns_);
+  last_due_ns_ = std::max(last_due_ns_, due_ns_);
   largest_stack_ = std::max(largest_stack_, stack);
   ++lanes_[lane].count;
   if (buffer.size() == buffer_operations_) flush(lane);
@@ -96,6 +105,8 @@ Header PlanWriter::finish(Header header) {
   header.turns = turns_written_;
   header.stacks = std::uint64_t{largest_stack_} + 1;
   header.turns_offset = turns_offset_;
+  header.has_times = has_times_ ? 1 : 0;
+  header.program_ns = last_due_ns_;
   write_at(sizeof(Header), lanes_.data(), lanes_.size() * sizeof(Lane));
   write_at(sizeof(Header) + lanes_.size() * sizeof(Lane), marks_.data(), marks_.size() * sizeof(Mark));
   write_at(0, &header, sizeof(header));
@@ -103,15 +114,17 @@ Header PlanWriter::finish(Header header) {
 }
 
 void PlanWriter::flush(std::uint32_t lane) {
-  auto& buffer = buffers_[lane];
-  if (buffer.empty()) return;
-  const auto first = lanes_[lane].count - buffer.size();
-  write_at(lanes_[lane].offset + first * sizeof(Operation), buffer.data(), buffer.size() * sizeof(Operation));
+  const Lane& own = lanes_[lane];
+  flush(buffers_[lane], own.offset, own.count);
+  flush(stack_buffers_[lane], own.stacks_offset, own.count);
+  flush(time_buffers_[lane], own.times_offset, own.count);
+}
+
+template <typename Entry>
+void PlanWriter::flush(std::vector<Entry>& buffer, std::uint64_t offset, std::uint64_t operations) {
+  const auto first = operations - buffer.size();
+  write_at(offset + first * sizeof(Entry), buffer.data(), buffer.size() * sizeof(Entry));
   buffer.clear();
-  auto& stacks = stack_buffers_[lane];
-  write_at(lanes_[lane].stacks_offset + first * sizeof(std::uint32_t), stacks.data(),
-           stacks.size() * sizeof(std::uint32_t));
-  stacks.clear();
 }
 
 void PlanWriter::end_turn() {

@@ -20,12 +20,15 @@ class PlanWriter {
     std::uint64_t operations = 0;  // at most
   };
 
-  // An existing file is replaced; mode 0600.
-  PlanWriter(const std::string& path, std::span<const LaneBound> lanes, std::span<const Mark> marks);
+  // An existing file is replaced; mode 0600. has_times: with a time for each operation.
+  PlanWriter(const std::string& path, std::span<const LaneBound> lanes, std::span<const Mark> marks,
+             bool has_times = false);
   ~PlanWriter();
   PlanWriter(const PlanWriter&) = delete;
   PlanWriter& operator=(const PlanWriter&) = delete;
 
+  // When the operations that come next are due.
+  void set_due(std::uint64_t due_ns) noexcept { due_ns_ = due_ns; }
   // The lane's next operation, which is also the next of all, and its call stack.
   void add(std::uint32_t lane, const Operation& operation, std::uint32_t stack = 0);
   // The number that the lane's next operation will have.
@@ -52,6 +55,9 @@ class PlanWriter {
   Operation read_back(std::uint32_t lane, std::uint64_t operation) const;
   void write_back(std::uint32_t lane, std::uint64_t operation, const Operation& changed);
   void flush(std::uint32_t lane);
+  // The buffer's entries, which are as many as the lane's last operations, behind those of the file.
+  template <typename Entry>
+  void flush(std::vector<Entry>& buffer, std::uint64_t offset, std::uint64_t operations);
   void end_turn();
   void write_at(std::uint64_t offset, const void* data, std::size_t bytes);
 
@@ -61,6 +67,10 @@ class PlanWriter {
   std::vector<std::uint64_t> limits_;  // of operations, by lane
   std::vector<std::vector<Operation>> buffers_;
   std::vector<std::vector<std::uint32_t>> stack_buffers_;
+  std::vector<std::vector<std::uint64_t>> time_buffers_;  // where there are times
+  bool has_times_;
+  std::uint64_t due_ns_ = 0;
+  std::uint64_t last_due_ns_ = 0;
   std::uint32_t largest_stack_ = 0;
   std::vector<Mark> marks_;
   std::vector<Turn> turns_;  // not yet written

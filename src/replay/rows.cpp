@@ -23,11 +23,12 @@ bool is_own_memory(std::uint64_t usable) noexcept {
 
 }  // namespace
 
-RowMaker::RowMaker(const order::Source& source, std::uint32_t slice_events, bool with_phases)
-    : decoder_(source.make_decoder()), slice_events_(slice_events), with_phases_(with_phases) {}
+RowMaker::RowMaker(const order::Source& source, std::uint32_t slice_events, With with)
+    : decoder_(source.make_decoder()), slice_events_(slice_events), with_(with) {}
 
 void RowMaker::make(const order::ScheduledChunk& job, std::uint32_t first_event, Piece& piece) {
   piece.rows.clear();
+  piece.durations_ns.clear();
   piece.set_next_event(job.chunk->count);
   try {
     decoder_->decode(*job.chunk, batch_);
@@ -38,7 +39,10 @@ void RowMaker::make(const order::ScheduledChunk& job, std::uint32_t first_event,
   const auto count = batch_.count();
   const auto from = std::min<std::size_t>(first_event, count);
   const auto to = count - from > slice_events_ ? from + slice_events_ : count;
-  for (auto index = from; index < to; ++index) add(index, piece.rows);
+  for (auto index = from; index < to; ++index) {
+    add(index, piece.rows);
+    if (with_.durations) add_duration(index, piece);
+  }
   if (to < count) piece.set_next_event(static_cast<std::uint32_t>(to));
 }
 
@@ -58,7 +62,7 @@ void RowMaker::add(std::size_t index, std::vector<Row>& rows) const {
     return;
   }
   if (trace::changes_mappings(kind)) return add_mapping(index, row, rows);
-  if (with_phases_ && trace::is_annotation(kind)) {
+  if (with_.phases && trace::is_annotation(kind)) {
     row.step = Step::says;
     if (kind == EventKind::annotation_text) row.address = batch_.usable[index];
     rows.push_back(row);
@@ -88,6 +92,14 @@ void RowMaker::add(std::size_t index, std::vector<Row>& rows) const {
   }
   row.time_ns = end_ns;
   rows.push_back(row);
+}
+
+void RowMaker::add_duration(std::size_t index, Piece& piece) const {
+  if (piece.rows.size() == piece.durations_ns.size()) return;
+  piece.durations_ns.resize(piece.rows.size(), 0);
+  const auto step = piece.rows.back().step;
+  const bool is_of_end = step == Step::makes || step == Step::moves_to;
+  if (is_of_end) piece.durations_ns.back() = static_cast<std::uint32_t>(batch_.duration_ns[index]);
 }
 
 void RowMaker::add_mapping(std::size_t index, Row row, std::vector<Row>& rows) const {

@@ -42,6 +42,7 @@ class Piece {
  public:
   const order::ScheduledChunk* job = nullptr;
   std::vector<Row> rows;
+  std::vector<std::uint32_t> durations_ns;  // where asked for: of the calls whose row is of their end
 
   std::size_t count() const noexcept { return rows.size(); }
   std::uint32_t next_event() const noexcept { return next_event_; }
@@ -58,8 +59,11 @@ class Piece {
 // One for each decoding thread.
 class RowMaker {
  public:
-  // with_phases: there are rows of phases' ends as well.
-  RowMaker(const order::Source& source, std::uint32_t slice_events, bool with_phases = false);
+  struct With {
+    bool phases = false;     // there are rows of phases' ends as well
+    bool durations = false;  // of calls
+  };
+  RowMaker(const order::Source& source, std::uint32_t slice_events, With with);
 
   // Replaces the piece's rows by those of the job's chunk, from `first_event` on: all, or a slice. A damaged
   // chunk has none.
@@ -68,12 +72,13 @@ class RowMaker {
 
  private:
   void add(std::size_t index, std::vector<Row>& rows) const;
+  void add_duration(std::size_t index, Piece& piece) const;
   void add_mapping(std::size_t index, Row row, std::vector<Row>& rows) const;
 
   std::unique_ptr<order::ChunkDecoder> decoder_;
   trace::EventBatch batch_;
   std::uint32_t slice_events_;
-  bool with_phases_;
+  With with_;
   std::uint64_t damaged_chunks_ = 0;
 };
 

@@ -140,11 +140,12 @@ void take(const Operation& operation, Slot& slot) noexcept {
   slot.touched_pages = 0;
 }
 
-void begin(Servers::Place& place, Change change, heapwright_heap* heap) {
+void begin(Servers::Place& place, const ChangePart& part, heapwright_heap* heap) {
+  const Change change = part.change;
   auto* const memory = static_cast<void*>(&place);
   if (change == Change::arena) ::new (memory) Servers::CountedArena;
   if (change == Change::node_pool) ::new (memory) heapwright::node_pool;
-  if (change == Change::buffer_cache) ::new (memory) cached_buffers::Cache;
+  if (change == Change::buffer_cache) ::new (memory) cached_buffers::Cache(part.cache);
   if (change == Change::segregate) ::new (memory) heapwright_heap*(heap);
 }
 
@@ -167,7 +168,8 @@ Servers::Servers(const PlanFile& plan, figures::MappedArray<Slot>& slots)
     const Change change = header_.parts[part].change;
     heapwright_heap* const heap =
         change == Change::segregate ? found(heapwright_heap_create("segregate")) : nullptr;
-    for (std::size_t lane = 0; lane < header_.lanes; ++lane) begin(place_of(lane, part), change, heap);
+    for (std::size_t lane = 0; lane < header_.lanes; ++lane)
+      begin(place_of(lane, part), header_.parts[part], heap);
   }
 }
 

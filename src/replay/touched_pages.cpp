@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "replay/heap_calls.hpp"
 #include "replay/page_runs.hpp"
 #include "trace/damage.hpp"
 
@@ -43,9 +44,11 @@ std::uint8_t TouchedPages::make(std::uint64_t address, const Large& block) {
   Large& own = live_[address] = block;
   const auto begin = (address + page - 1) / page;
   own.pages = (address + block.size) / page - begin;
+  own.first_mark = static_cast<std::uint32_t>(changes_at_marks_.size() - 1);
   ++blocks_;
   const auto known = of_stack_.find(block.stack);
-  return known == of_stack_.end() ? touch_all : share(known->second.touched, known->second.pages);
+  own.touch = known == of_stack_.end() ? touch_all : share(known->second.touched, known->second.pages);
+  return own.touch;
 }
 
 TouchedPages::Large TouchedPages::take(std::uint64_t address) {
@@ -63,12 +66,33 @@ void TouchedPages::set_maker(std::uint64_t address, std::uint32_t lane, std::uin
   found->second.operation = operation;
 }
 
-void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer) const {
+void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer) {
+  auto touch = block.touch;
   if (block.is_seen) {
-    writer.set_touch(block.lane, block.operation, share(block.touched, block.pages));
+    touch = share(block.touched, block.pages);
   } else if (kept_bytes < block.size) {
-    writer.set_touch(block.lane, block.operation, share(kept_bytes / page + 1, block.size / page + 1));
+    touch = share(kept_bytes / page + 1, block.size / page + 1);
   }
+  if (block.is_seen || kept_bytes < block.size) writer.set_touch(block.lane, block.operation, touch);
+  const auto next_mark = changes_at_marks_.size() - 1;
+  if (block.is_seen || block.first_mark == next_mark) return;
+  const auto touched_of = touched_bytes(block.size, touch);
+  const auto untouched_of = block.size - touched_of;
+  changes_at_marks_[block.first_mark].touched_bytes += touched_of;
+  changes_at_marks_[block.first_mark].untouched_bytes += untouched_of;
+  changes_at_marks_[next_mark].touched_bytes -= touched_of;
+  changes_at_marks_[next_mark].untouched_bytes -= untouched_of;
+}
+
+TouchedPages::Guessed TouchedPages::guessed() const noexcept {
+  Guessed now, most;
+  for (const Guessed& change : changes_at_marks_) {
+    now.touched_bytes += change.touched_bytes;
+    now.untouched_bytes += change.untouched_bytes;
+    most.touched_bytes = std::max(most.touched_bytes, now.touched_bytes);
+    most.untouched_bytes = std::max(most.untouched_bytes, now.untouched_bytes);
+  }
+  return most;
 }
 
 void TouchedPages::finish(PlanWriter& writer) {

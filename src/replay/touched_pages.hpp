@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <vector>
 
 #include "order/source.hpp"
 #include "replay/plan_writer.hpp"
@@ -36,9 +37,17 @@ class TouchedPages {
     std::uint64_t operation = 0;  // its number in the lane
     std::uint32_t lane = 0;
     std::uint32_t stack = 0;
-    std::uint64_t pages = 0;    // that it has for itself
-    std::uint64_t touched = 0;  // of these
+    std::uint64_t pages = 0;         // that it has for itself
+    std::uint64_t touched = 0;       // of these
+    std::uint8_t touch = touch_all;  // as it counts
     bool is_seen = false;
+    std::uint32_t first_mark = 0;  // that comes while it lives
+  };
+  // Of blocks that no scan saw and that lived at one mark, at most: bytes that count as touched, and that do
+  // not. So much may be wrong.
+  struct Guessed {
+    std::uint64_t touched_bytes = 0;
+    std::uint64_t untouched_bytes = 0;
   };
   // Blocks of at least least_bytes. The Operation::touch that a block counts with for the time being.
   std::uint8_t make(std::uint64_t address, const Large& block);
@@ -47,12 +56,15 @@ class TouchedPages {
   // The block there counts as made by another operation; nothing where it is none of these.
   void set_maker(std::uint64_t address, std::uint32_t lane, std::uint64_t operation);
   // What was seen of it, or is kept of it, is written to the operation that made it.
-  void settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer) const;
+  void settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer);
+  void pass_mark() { changes_at_marks_.emplace_back(); }
   // All that still live.
   void finish(PlanWriter& writer);
 
   std::uint64_t blocks() const noexcept { return blocks_; }
   std::uint64_t seen_blocks() const noexcept { return seen_blocks_; }
+  // Precondition: all blocks are settled.
+  Guessed guessed() const noexcept;
 
  private:
   struct Sum {
@@ -68,6 +80,9 @@ class TouchedPages {
   std::unordered_map<std::uint32_t, Sum> of_stack_;
   std::uint64_t blocks_ = 0;
   std::uint64_t seen_blocks_ = 0;
+  // By mark, and one behind the last: what more of the unseen blocks live there than at the one before;
+  // modulo 2^64 where it is less.
+  std::vector<Guessed> changes_at_marks_ = std::vector<Guessed>(1);
 };
 
 }  // namespace heapwright::replay

@@ -44,6 +44,23 @@ TEST(Changes, AreReadFromOneWord) {
     EXPECT_NE(refusal_of(wrong).find("milliseconds that a block waits, 1 to 60000"), std::string::npos)
         << wrong;
   }
+  const auto usual = changes_of("buffer_cache").parts[0].cache;
+  EXPECT_EQ(usual.total_bytes, 1u << 20U);
+  EXPECT_EQ(usual.buffers, 256u);
+  EXPECT_EQ(usual.policy, cached_buffers::Policy::learnt_cutoff);
+  const auto several = changes_of("reserve+buffer_cache:buffers=64,total_bytes=4M,policy=fixed_cutoff_4096");
+  const auto cache = several.parts[1].cache;
+  EXPECT_EQ(cache.total_bytes, 4u << 20U);
+  EXPECT_EQ(cache.buffers, 64u);
+  EXPECT_EQ(cache.policy, cached_buffers::Policy::fixed_cutoff_4096);
+  EXPECT_EQ(changes_of("buffer_cache:total_bytes=500").parts[0].cache.total_bytes, 500u);
+  EXPECT_EQ(changes_of("buffer_cache:total_bytes=2k").parts[0].cache.total_bytes, 2048u);
+  for (const char* wrong : {"", "64", "buffers", "buffers=0", "buffers=70000", "total_bytes=2000G",
+                            "total_bytes=M", "policy=lru", "buffers=2,", "max_bytes=4M"}) {
+    EXPECT_NE(refusal_of(("buffer_cache:" + std::string(wrong)).c_str()).find("policy=NAME of learnt_cutoff"),
+              std::string::npos)
+        << wrong;
+  }
   EXPECT_NE(refusal_of("arena+arena+arena+arena+arena").find("at most 4"), std::string::npos);
   for (const char* wrong : {"small_vector", "small_vector:", "small_vector:0", "small_vector:5000",
                             "small_vector:8x", "small_vector:99999999999"}) {

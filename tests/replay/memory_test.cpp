@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What a replay makes resident. Not under a sanitizer, whose heap keeps what is freed.
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 
+#include "replay/changed_plans.hpp"
+#include "replay/dependency_order.hpp"
 #include "replay/plan_of.hpp"
 #include "replay/recorded_order.hpp"
 #include "replay/report_reading.hpp"
@@ -81,6 +84,32 @@ TEST(Touch, OnlyTheSharesOfABlockThatAreTouchedBecomeResident) {
   touch(operation, slot);
   EXPECT_EQ(resident_pages(), static_cast<long>(pages - 100));
   munmap(memory, pages * 4096);
+}
+
+// The allocator gives back what is freed: fresh pages tell which buffers the cache did not keep.
+TEST(CachedBuffers, KeepsWhatItsSettingsAllow) {
+  const auto faults_with = [&](cached_buffers::Settings settings) {
+    auto trace = trace_of_threads(1);
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      for (const std::uint64_t address : {0x100000000ULL, 0x200000000ULL}) {
+        trace.malloc(0, 1000 + i * 1000, address, 2 * mebi, chosen);
+        trace.free(0, 1500 + i * 1000, address);
+      }
+    }
+    const PlanOf plan(trace, request_of(ChangePart{Change::buffer_cache, 0, settings}));
+    Stage stage(plan.path());
+    const auto before = figures::minor_faults();
+    DependencyOrder(stage, false).run();
+    return figures::minor_faults() - before;
+  };
+  using cached_buffers::Policy;
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  const std::uint64_t block_pages = 2 * mebi / page;
+  EXPECT_GT(faults_with({1 * mebi, 256, Policy::learnt_cutoff}), 70 * block_pages) << "too large for it";
+  EXPECT_LT(faults_with({8 * mebi, 256, Policy::learnt_cutoff}), 10 * block_pages);
+  EXPECT_LT(faults_with({8 * mebi, 256, Policy::calibrated_pool}), 10 * block_pages);
+  EXPECT_LT(faults_with({8 * mebi, 256, Policy::keep_the_larger}), 10 * block_pages);
+  EXPECT_GT(faults_with({8 * mebi, 256, Policy::fixed_cutoff_65536}), 70 * block_pages) << "above its cutoff";
 }
 
 }  // namespace

@@ -98,15 +98,15 @@ order::Call mapping(trace::EventKind kind, std::uint64_t begin_ns, std::uint64_t
 TEST(OwnMappings, AreInEachMarkOfAPlan) {
   auto trace = trace_of_threads(1);
   constexpr std::uint64_t own = 3 | 0x22 << 8;
-  constexpr std::uint64_t large = 1000;  // no heap of one block has so much
+  constexpr std::uint64_t thousand = 1000;  // no heap of one block has so much
   using enum trace::EventKind;
   trace.malloc(0, 100, 0x1000, 40);
-  trace.add(0, mapping(mmap_, 110, 0x10000000, 16 * large, own));
-  trace.add(0, mapping(mmap_, 120, 0x20000000, 16 * large, 3 | 0x21 << 8));
-  trace.add(0, mapping(mmap_, 130, 0x30000000, 16 * large, 3 | 0x02 << 8));
-  trace.add(0, mapping(mremap_, 140, 0x40000000, 32 * large, 16 * large * page, 0x10000000));
-  trace.add(0, mapping(mremap_, 150, 0x50000000, 32 * large, 16 * large * page, 0x30000000));
-  trace.add(0, mapping(munmap_, 160, 0x40000000, 4 * large));
+  trace.add(0, mapping(mmap_, 110, 0x10000000, 16 * thousand, own));
+  trace.add(0, mapping(mmap_, 120, 0x20000000, 16 * thousand, 3 | 0x21 << 8));
+  trace.add(0, mapping(mmap_, 130, 0x30000000, 16 * thousand, 3 | 0x02 << 8));
+  trace.add(0, mapping(mremap_, 140, 0x40000000, 32 * thousand, 16 * thousand * page, 0x10000000));
+  trace.add(0, mapping(mremap_, 150, 0x50000000, 32 * thousand, 16 * thousand * page, 0x30000000));
+  trace.add(0, mapping(munmap_, 160, 0x40000000, 4 * thousand));
   trace.free(0, 900, 0x1000);
   for (const std::uint64_t time_ns : {50U, 300U, 900U}) read_memory_at(trace, time_ns);
   order::MemoryTrace::Scan scan;
@@ -117,17 +117,17 @@ TEST(OwnMappings, AreInEachMarkOfAPlan) {
   const PlanOf plan(trace);
   const PlanFile file(plan.path());
   ASSERT_EQ(file.marks().size(), 3u);
-  EXPECT_EQ(file.marks()[0].mapped_bytes, 7 * large * page);
-  EXPECT_EQ(file.marks()[1].mapped_bytes, 28 * large * page);
-  EXPECT_EQ(file.marks()[2].mapped_bytes, 28 * large * page);
+  EXPECT_EQ(file.marks()[0].mapped_bytes, 7 * thousand * page);
+  EXPECT_EQ(file.marks()[1].mapped_bytes, 28 * thousand * page);
+  EXPECT_EQ(file.marks()[2].mapped_bytes, 28 * thousand * page);
   Stage stage(plan.path());
   RecordedOrder order(stage, 0, 0);
   order.run();
   figures::Report report;
   order.report(report);
   const auto bytes = series_of(report, "mark_bytes");
-  EXPECT_GE(bytes[1], 28 * large * page);
-  EXPECT_GE(figure_of(report, "end_bytes"), 28 * large * page);
+  EXPECT_GE(bytes[1], 28 * thousand * page);
+  EXPECT_GE(figure_of(report, "end_bytes"), 28 * thousand * page);
 }
 
 }  // namespace

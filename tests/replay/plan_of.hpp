@@ -20,12 +20,13 @@ constexpr std::uint64_t page = trace::residency_unit_bytes;
 
 class PlanOf {
  public:
-  explicit PlanOf(order::MemoryTrace& trace, const ChangeRequest& change = {}, std::uint64_t calls = 0)
+  explicit PlanOf(order::MemoryTrace& trace, const ChangeRequest& change = {}, std::uint64_t calls = 0,
+                  bool has_times = false)
       : path_(::testing::TempDir() + "plan-XXXXXX") {
     const int descriptor = mkstemp(path_.data());
     if (descriptor >= 0) close(descriptor);
     trace.seal();
-    header_ = make_plan(trace, path_, change, calls);
+    header_ = make_plan(trace, path_, change, calls, has_times);
   }
   ~PlanOf() { std::remove(path_.c_str()); }
   PlanOf(const PlanOf&) = delete;

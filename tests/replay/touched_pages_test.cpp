@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "replay/touched_pages.hpp"
 
+#include <initializer_list>
+
 #include "replay/needed_memory.hpp"
 #include "replay/plan_of.hpp"
 #include "replay/report_reading.hpp"
@@ -129,6 +131,46 @@ TEST(TouchedPages, AnOperationThatIsInTheFileAlreadyIsChangedThere) {
   EXPECT_EQ(operations[0].touch, 0);
   EXPECT_EQ(operations[0].size, 1000 * page);
   EXPECT_EQ(operations.size(), 100'001u);
+}
+
+order::MemoryTrace read_at(std::initializer_list<std::uint64_t> times_ns) {
+  auto trace = trace_of_threads(1);
+  for (const auto time_ns : times_ns) read_memory_at(trace, time_ns);
+  return trace;
+}
+
+TEST(TouchedPages, WhatNoScanSawMayBeWrongAtTheMomentsOfReadings) {
+  auto trace = read_at({500, 40'000, 90'000});
+  trace.malloc(0, 1'000, 0x100000, 254 * page, 1);
+  trace.malloc(0, 2'000, 0x900000, 100 * page, 2);
+  scan(trace, 10'000, 0x100000, 127);
+  trace.free(0, 20'000, 0x900000);                   // before the next reading
+  trace.malloc(0, 30'000, 0x900000, 254 * page, 1);  // as half of the first one was
+  trace.malloc(0, 31'000, 0xb00000, 50 * page, 3);
+  trace.malloc(0, 32'000, 0xf000, 3000, 3);
+  trace.free(0, 60'000, 0x900000);
+  trace.malloc(0, 70'000, 0xd00000, 70 * page, 4);
+  const PlanOf plan(trace);
+  EXPECT_EQ(plan.header().guessed_touched_bytes, (127 + 50) * page);
+  EXPECT_EQ(plan.header().guessed_untouched_bytes, 127 * page);
+  EXPECT_EQ(plan.header().small_bytes, 3000u);
+}
+
+TEST(TouchedPages, WhatLivesOnMayBeWrongAtTheEnd) {
+  auto trace = read_at({500, 40'000, 90'000});
+  trace.malloc(0, 1'000, 0xb00000, 50 * page, 3);
+  trace.malloc(0, 50'000, 0xd00000, 70 * page, 4);
+  const PlanOf plan(trace);
+  EXPECT_EQ(plan.header().guessed_touched_bytes, 120 * page);
+}
+
+TEST(TouchedPages, WhatIsSeenLaterIsKnown) {
+  auto trace = read_at({500, 40'000, 90'000});
+  trace.malloc(0, 30'000, 0x900000, 100 * page, 1);
+  scan(trace, 50'000, 0x900000, 10);
+  const PlanOf plan(trace);
+  EXPECT_EQ(plan.header().guessed_touched_bytes, 0u);
+  EXPECT_EQ(plan.header().guessed_untouched_bytes, 0u);
 }
 
 }  // namespace

@@ -72,7 +72,15 @@ Pace = Annotated[
 ]
 Speed = Annotated[
     float | None,
-    typer.Option(metavar="TIMES", help="Replay memory so many times as fast as the program ran: 10, 0.5."),
+    typer.Option(
+        metavar="TIMES", help="Replay memory, and --gaps, so many times as fast as the program ran: 10, 0.5."
+    ),
+]
+Gaps = Annotated[
+    bool,
+    typer.Option(
+        "--gaps", help="Measure times at the program's own load as well: with the gaps between its calls."
+    ),
 ]
 Sites = Annotated[
     int | None,
@@ -107,6 +115,7 @@ def replay(
     idle: Idle = 1.0,
     pace: Pace = None,
     speed: Speed = None,
+    gaps: Gaps = False,
     limit: Limit = 600.0,
     sites: Sites = None,
     latency: Latency = False,
@@ -121,7 +130,7 @@ def replay(
 ) -> int:
     """Replay a recording's heap calls on every allocator that is here."""
     settings = replace(_settings(runs, quick, idle, limit), is_timed=_is_timed(sites, latency))
-    settings = _paced(settings, pace, speed)
+    settings = _paced(settings, pace, speed, gaps)
     shown = show.Shown(5 if sites is None else sites, latency, kernel, spread)
     forms = Forms(json, md, wide, html, force)
     forms.check()
@@ -163,14 +172,15 @@ def _chosen(
     return candidates.with_changes(chosen, [change.text for change in asked])
 
 
-def _paced(settings: Settings, pace: bool | None, speed: float | None) -> Settings:
+def _paced(settings: Settings, pace: bool | None, speed: float | None, gaps: bool) -> Settings:
+    settings = replace(settings, has_gaps=gaps)
     if speed is None:
         return settings if pace is None else replace(settings, is_paced=pace)
-    if pace is False:
+    if pace is False and not gaps:
         raise InputError("--speed says how fast to replay, --no-pace as fast as it goes: give one of them")
     if not 0.001 <= speed <= 1000:
         raise InputError("--speed takes 0.001 to 1000")
-    return replace(settings, is_paced=True, speed=speed)
+    return replace(settings, is_paced=pace is not False, speed=speed)
 
 
 def _settings(runs: int, quick: bool, idle: float, limit: float) -> Settings:

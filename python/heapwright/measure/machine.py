@@ -40,10 +40,19 @@ def first_line(command: Sequence[str]) -> str:
     return (said.stdout or said.stderr).strip().split("\n")[0]
 
 
+def transparent_huge_pages() -> str:
+    """Their mode: always, madvise, never; unknown where the kernel has none."""
+    return _first(r"\[(\w+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled")) or "unknown"
+
+
+def reserved_huge_pages() -> int:
+    """How many the kernel keeps for those who ask."""
+    return int(_first(r"^HugePages_Total:\s+(\d+)", _read("/proc/meminfo")) or 0)
+
+
 def describe() -> dict[str, Any]:
     """What a reader needs to judge the figures; no names of host or user."""
     memory_kb = _first(r"^MemTotal:\s+(\d+)", _read("/proc/meminfo"))
-    pages = _first(r"\[(\w+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled"))
     return {
         "cpu": cpu(),
         "cpus": len(os.sched_getaffinity(0)),
@@ -51,7 +60,7 @@ def describe() -> dict[str, Any]:
         "kernel": platform.release().split("-")[0],
         "system": _first(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release")),
         "libc": libc(),
-        "transparent_huge_pages": pages or "unknown",
+        "transparent_huge_pages": transparent_huge_pages(),
         "is_virtual": "hypervisor" in _first(r"^flags\s*:\s*(.+)$", _read("/proc/cpuinfo")).split(),
         "load_average": round(os.getloadavg()[0], 2),
     }

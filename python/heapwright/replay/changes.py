@@ -18,7 +18,7 @@ from heapwright.model.sites import Site
 from heapwright.report import units
 
 # Behind it comes another change: names of functions and libraries have a + as well.
-_NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|phase=[^@+]*))?@)")
+_NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@)")
 
 _MOST_PARTS = 4  # as most_parts in src/replay/change.hpp
 
@@ -27,7 +27,7 @@ _MOST_PARTS = 4  # as most_parts in src/replay/change.hpp
 class Part:
     """What is done to the blocks of some sites.
 
-    words: as the replay's program takes it (arena, small_vector:64, arena:phase=load).
+    words: as the replay's program takes it (arena, small_vector:64, buffer_cache:buffers=9).
     """
 
     words: str

@@ -5,7 +5,7 @@ Memory is a prediction for the recorded process: what was recorded, and how much
 reference the candidate's replay takes. There is a difference only where it is larger than the noise of the
 runs and larger than the error: the one that the replay of the reference shows, in memory and in time, and for
 time the range of the dry runs that are subtracted. Memory at a moment that a clock decides has to be on the
-same side at both ends of what the clock may do (clocks.py).
+same side at both ends of what the clock may do (clocks.py). Times with gaps: own_load.py.
 """
 
 from __future__ import annotations
@@ -38,17 +38,22 @@ class Figure(NamedTuple):
     is_memory: bool
     # What is said of a candidate that has less of it.
     less: str
-    is_shown: bool = True
+    is_shown: bool = True  # in the table of all candidates
+    has_gaps: bool = False  # of the runs with the program's gaps
 
 
+_AT_LOAD = "at the program's load"
 FIGURES = (
-    Figure("time_ns", "CPU time", "ns", False, "less time in the heap"),
+    Figure("time_ns", "CPU time", "ns", False, "less time in the heap at full speed"),
     Figure("peak_bytes", "peak", "bytes", True, "less memory at the peak"),
     Figure("mean_bytes", "mean", "bytes", True, "less memory on average"),
     Figure("end_bytes", "end", "bytes", True, "less memory at the end"),
     Figure("idle_bytes", "after idle", "bytes", True, "less memory when idle", is_shown=False),
-    Figure("p999_ns", "p99.9", "ns", False, "a shorter tail"),
+    Figure("p999_ns", "p99.9", "ns", False, "a shorter tail at full speed"),
+    Figure("gaps_time_ns", "time with gaps", "ns", False, f"less time in the heap {_AT_LOAD}", False, True),
+    Figure("gaps_p999_ns", "p99.9 with gaps", "ns", False, f"a shorter tail {_AT_LOAD}", False, True),
 )
+TAILS = ("p999_ns", "gaps_p999_ns")
 
 
 class Bounds(NamedTuple):
@@ -81,10 +86,14 @@ class Table:
         truth: Fidelity | None,
         bounds: Mapping[int, Bounds] | None = None,
         time_truth: Mapping[str, Any] | None = None,
+        gaps: Sequence[Arm] = (),
+        gaps_error_ns: float = 0.0,
     ) -> None:
         """dry: by change, where its plan has other operations than the recording's, which is under "".
 
         bounds: by number, of the candidates that go by the clock. time_truth: of time_fidelity.compare().
+
+        gaps: empty where nobody asked for them; gaps_error_ns: by how much their calls' sum is off.
         """
         self.dry = dry.get("", Dry())
         self._dry = dry
@@ -92,13 +101,16 @@ class Table:
         self._bounds = bounds or {}
         self._time_error_ns = float(time_truth["error_ns"]) if time_truth else 0.0
         self._tail_factor = float(time_truth["tail_factor"]) if time_truth else 1.0
-        self._arms = {True: memory, False: time}
+        self._gaps_error_ns = gaps_error_ns
+        self._memory, self._time, self._gaps = memory, time, gaps
 
     def figures_of(self, number: int) -> dict[str, Any]:
         """By key, of the candidate with this number; what was not measured is not there."""
         found = {}
         for figure in FIGURES:
-            arms = self._arms[figure.is_memory]
+            arms = self._arms_of(figure)
+            if not arms:
+                continue
             measured = [arm for arm in arms if not arm.is_control]
             control = [arm for arm in arms if arm.is_control]
             reference = self._summary(figure, [measured[0], *control])
@@ -108,6 +120,11 @@ class Table:
                 record = self._record(figure, own, reference, number == 0, error)
                 found[figure.key] = self._bounded(figure, record, reference, error, number)
         return found
+
+    def _arms_of(self, figure: Figure) -> Sequence[Arm]:
+        if figure.is_memory:
+            return self._memory
+        return self._gaps if figure.has_gaps else self._time
 
     def _bounded(
         self,
@@ -147,7 +164,9 @@ class Table:
     def _of_runs(figure: Figure, runs: Sequence[Mapping[str, Any]]) -> list[float]:
         if figure.key == "peak_bytes":  # marks may miss it; what the program maps by itself only they know
             return [max(float(run["peak_bytes"]), float(run.get("highest_bytes", 0))) for run in runs]
-        return [float(run[figure.key]) for run in runs]
+        if figure.key == "gaps_time_ns":
+            return [float(run["calls_ns"]) + float(run["touch_ns"]) for run in runs]
+        return [float(run[figure.key.removeprefix("gaps_")]) for run in runs]
 
     def _summary(self, figure: Figure, arms: Sequence[Arm]) -> Summary | None:
         values = [value for arm in arms for value in self._values(figure, arm)]
@@ -183,7 +202,7 @@ class Table:
             return UNKNOWN
         if statistics.are_equal(own, reference, reference.noise):
             return SAME
-        if figure.key == "p999_ns" and self._is_within_tail(own.median, reference.median):
+        if figure.key in TAILS and self._is_within_tail(own.median, reference.median):
             return SAME
         return self._side(figure, difference, reference, error)
 
@@ -206,7 +225,7 @@ class Table:
                 self._truth.replayed.end_bytes - self._truth.beside_heap_bytes
             )
         same = next(f for f in FIGURES if f.key == key)
-        arms = self._arms[True]
+        arms = self._memory
         reference = self._summary(same, [arm for arm in arms if arm.is_control or arm is arms[0]])
         return float(getattr(self._truth.recorded, key)) - reference.median if reference else 0.0
 
@@ -218,6 +237,8 @@ class Table:
             own = self._dry_of(arm)
             ranges_ns = self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
             return max(ranges_ns, self._time_error_ns)
+        if figure.key == "gaps_time_ns":
+            return self._gaps_error_ns
         if self._truth is None or not figure.is_memory:
             return 0.0
         return float(getattr(self._truth.errors, AT_THE_END.get(figure.key, figure.key)))

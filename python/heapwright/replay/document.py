@@ -12,23 +12,33 @@ from heapwright.measure.allocators import REFERENCE
 from heapwright.measure.runner import Arm
 from heapwright.model import Trace, waiting
 from heapwright.model.records import Metadata
-from heapwright.replay import changes, decision, fidelity, kernel, other_machine, spread, time_fidelity
+from heapwright.replay import (
+    changes,
+    decision,
+    fidelity,
+    kernel,
+    other_machine,
+    own_load,
+    spread,
+    time_fidelity,
+)
 from heapwright.replay.candidates import Candidate, Chosen
-from heapwright.replay.fields import SCHEMA
+from heapwright.replay.fields import PLAN, SCHEMA
 from heapwright.report import units
 
 Document = dict[str, Any]
+_PLAN_KEYS = tuple(column.key for column in PLAN if column.key != "threads")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """What the runs gave.
 
-    plan: what the program said of it; changes: what became of them; dry, bounds: as decision.Table's; calls:
-    of each candidate what is known of its calls; held: and which sites hold its memory; recorded: what the
-    calls took then, None where the replayed ones cannot be put beside them; pace: the share of the recorded
-    time, 0: full speed; untimed: why no call was timed, None or empty where there is nothing to say;
-    window_calls: about so many, of a window in the recording; 0: all.
+    plan: what the program said of it; gaps: runs with the program's gaps at this speed; changes: what became
+    of them; dry, bounds: as decision.Table's; calls: of each candidate what is known of its calls; held: and
+    which sites hold its memory; recorded: what the calls took then, None where the replayed ones cannot be
+    put beside them; pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None
+    or empty where there is nothing to say; window_calls: about so many, of a window in the recording; 0: all.
     """
 
     plan: Mapping[str, Any]
@@ -36,6 +46,8 @@ class Measured:
     memory: Sequence[Arm]
     bounds: Mapping[int, decision.Bounds]
     time: Sequence[Arm]
+    gaps: Sequence[Arm]
+    speed: float
     dry: Mapping[str, Sequence[Document]]
     calls: Sequence[Document]
     held: Sequence[Document | None]
@@ -51,7 +63,17 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
     truth = _fidelity(chosen, measured)
     dry = {change: decision.dry_of(runs) for change, runs in measured.dry.items()}
     time_truth = _time_fidelity(measured)
-    table = decision.Table(measured.memory, measured.time, dry, truth, measured.bounds, time_truth)
+    gaps = _gaps(measured)
+    table = decision.Table(
+        measured.memory,
+        measured.time,
+        dry,
+        truth,
+        measured.bounds,
+        time_truth,
+        measured.gaps,
+        float((gaps and gaps["error_ns"]) or 0.0),
+    )
     candidates = _candidates(trace, measured, table, truth)
     plan = measured.plan
     return {
@@ -64,12 +86,13 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         "notes": _notes(trace, chosen, measured, truth),
         "plan": {
             "threads": len(trace.threads),
-            **{key: int(value) for key, value in plan.items() if not isinstance(value, list)},
+            **{key: int(plan[key]) if key in plan else None for key in _PLAN_KEYS},
         },
         "changes": list(measured.changes),
         "pace": measured.pace,
         "fidelity": _as_record(truth),
         "time_fidelity": time_truth,
+        "gaps": gaps,
         "dry_cpu_ns": table.dry.cpu_ns,
         "dry_range_ns": table.dry.range_ns,
         "reference": chosen.candidates[0].name,
@@ -88,12 +111,18 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
 def _candidates(
     trace: Trace, measured: Measured, table: decision.Table, truth: fidelity.Fidelity | None
 ) -> list[Document]:
-    both = zip(_without_control(measured.memory), _without_control(measured.time), strict=True)
+    not_run = [Arm(arm.allocator, arm.is_control) for arm in measured.time]
+    orders = (measured.memory, measured.time, measured.gaps or not_run)
+    all_runs = zip(*map(_without_control, orders), strict=True)
     return [
         {
             **_candidate(arm.allocator, trace.metadata),
-            "failure": arm.failure or other.failure,
-            "runs": {"memory": _figures(arm.runs), "time": _figures(other.runs)},
+            "failure": arm.failure or other.failure or gaps.failure,
+            "runs": {
+                "memory": _figures(arm.runs),
+                "time": _figures(other.runs),
+                "gaps": _figures(gaps.runs),
+            },
             "figures": table.figures_of(number),
             "resident_bytes": _over_time(arm, truth),
             **measured.calls[number],
@@ -101,7 +130,7 @@ def _candidates(
             "kernel": kernel.of_arms(*_both(measured, number)),
             "measured": _spread(measured, number),
         }
-        for number, (arm, other) in enumerate(both)
+        for number, (arm, other, gaps) in enumerate(all_runs)
     ]
 
 
@@ -140,6 +169,14 @@ def _time_fidelity(measured: Measured) -> Document | None:
     return time_fidelity.compare(measured.recorded.functions, replayed, measured.recorded.off_ns)
 
 
+def _gaps(measured: Measured) -> Document | None:
+    recorded = measured.recorded or time_fidelity.Recorded([], 0, 0)
+    program_ns = float(measured.plan.get("program_ns", 0))
+    return own_load.describe(
+        measured.gaps, measured.speed, program_ns, recorded.functions, recorded.preempted_ns
+    )
+
+
 def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fidelity | None) -> list[str]:
     """What a reader has to know before the figures."""
     notes, plan = list(chosen.notes), measured.plan
@@ -165,7 +202,7 @@ def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fid
         notes.append(f"times by call site: {measured.untimed}")
     if not measured.pace:
         notes.append(
-            "replayed at full speed: allocators that give memory back by the clock keep more (--pace)"
+            "memory is replayed at full speed: allocators that give it back by the clock keep more (--pace)"
         )
     notes.extend(other_machine.notes(trace.metadata.condition_values, other_machine.here()))
     return notes

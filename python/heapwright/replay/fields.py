@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: every field of the document has its line
 """The fields of the document heapwright.replay/1: names, units and what they mean.
 
 schema.py makes the JSON schema of them. A unit that report/ does not know is a name in the schema's $defs.
@@ -41,6 +42,20 @@ PLAN = (
     Column("earlier_bytes"),
     Column("large_blocks", about="Of at least 16 KiB."),
     Column("seen_blocks", about="Those of them whose pages a scan saw."),
+    Column(
+        "guessed_touched_bytes",
+        "amount_or_null",
+        about="Of the blocks of at least 16 KiB that no scan saw: counted as touched, at one of the moments "
+        "at most. A replay may have so much too much. Null without moments.",
+    ),
+    Column(
+        "guessed_untouched_bytes",
+        "amount_or_null",
+        about="The same: counted as not touched. It may have so much too little.",
+    ),
+    Column(
+        "small_bytes", "amount_or_null", about="Of smaller blocks, which count as touched whole; the same."
+    ),
 )
 
 CHANGE = (
@@ -228,7 +243,34 @@ SPREAD = (*COUNTED, Column("runs"))
 
 MEASURED = tuple(Column(figure.key, "spread", about=figure.about) for figure in MEASURES)
 
-RUNS = (Column("memory", Many("raw_figures")), Column("time", Many("raw_figures")))
+RUNS = (
+    Column("memory", Many("raw_figures")),
+    Column("time", Many("raw_figures"), about="With all threads at full speed."),
+    Column("gaps", Many("raw_figures"), about="With the program's gaps; empty without --gaps."),
+)
+
+GAPS_OF = (
+    Column("name", "text"),
+    Column("late_share", "amount_or_null", about="Of the calls: began more than 50 µs late."),
+    Column("p50_ns", "amount_or_null"),
+    Column("p99_ns", "amount_or_null"),
+    Column("p999_ns", "amount_or_null"),
+    Column("max_ns", "amount_or_null"),
+)
+
+GAPS = (
+    Column("rate", "number", about="So many times as fast as the program."),
+    Column("program_ns", "number", about="From its first call to its last, without the recorder's cost."),
+    Column(
+        "recorded_ns",
+        "amount_or_null",
+        about="Of the calls, waiting included, preemption not; null in a window, on another allocator, and "
+        "if not recorded.",
+    ),
+    Column("replayed_ns", "amount_or_null", about="The same on the reference, median of its runs."),
+    Column("error_ns", "amount_or_null", about="A smaller difference in gaps_time_ns is none."),
+    Column("candidates", Many(GAPS_OF), about="Medians of the runs; null after a failure."),
+)
 
 CANDIDATE = (
     Column("name", "text"),
@@ -287,6 +329,7 @@ DOCUMENT = (
         "time_fidelity_or_null",
         about="Null where calls were not timed one by one, in a window, or on another allocator.",
     ),
+    Column("gaps", "gaps_or_null", about="Times at the program's load; null without --gaps."),
     Column("dry_cpu_ns", "number", about="What the replay itself takes, left out of time_ns."),
     Column("dry_range_ns", "number", about="How far its runs lie apart."),
     Column("reference", "text", about="The candidate that the others are compared with."),

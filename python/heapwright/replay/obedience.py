@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heapwright.measure import machine
 from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.replay import settings
@@ -29,10 +30,22 @@ def check(shelf: Shelf, allocator: Candidate, name: str, chosen: Mapping[str, st
     if name == REFERENCE:
         _check_tunables(chosen, tunables())
         return
+    if name == "tbb" and chosen.get("huge_pages") == "1":
+        _check_huge_pages()
     complaint = next(iter(shelf.said(allocator).strip().splitlines()), "")
     if complaint:
         raise MeasureError(f"{allocator.name}: it does not take that: {complaint}")
     _check_listed(shelf, allocator, name, chosen)
+
+
+def _check_huge_pages() -> None:
+    """Where there are none, tbb maps its memory as before, and says that they were requested."""
+    mode = machine.transparent_huge_pages()
+    if machine.reserved_huge_pages() == 0 and mode != "always":
+        raise MeasureError(
+            "tbb.huge_pages=1 does nothing here: no huge pages are reserved (sysctl vm.nr_hugepages), and "
+            f"transparent ones are '{mode}', where tbb needs 'always'"
+        )
 
 
 def _check_listed(shelf: Shelf, allocator: Candidate, name: str, chosen: Mapping[str, str]) -> None:

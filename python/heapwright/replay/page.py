@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heapwright.replay import kernel_words, latency_words, show, site_words, spread
+from heapwright.replay import kernel_words, latency_words, own_load, show, site_words, spread
 from heapwright.replay.decision import BETTER, FIGURES, WORSE, best_of
 from heapwright.replay.details import Detail
 from heapwright.report import chart, html, units
@@ -33,6 +33,7 @@ def _body(document: Document, shown: show.Shown) -> list[Markup]:
         tag("h1", answer),
         *(tag("p", line, class_="second") for line in others),
         _section("Every candidate", _decision(document)),
+        *_own_load(document),
         *_memory(document),
         *_sites(document, shown),
         *_latency(document, shown),
@@ -59,6 +60,11 @@ def _decision(document: Document) -> Markup:
         html.table(show.COLUMNS, show.rows(document), _verdict_class),
         tag("p", "=: no difference beyond the noise and the error below.", class_="note"),
     )
+
+
+def _own_load(document: Document) -> list[Markup]:
+    found = own_load.rows(document)
+    return [_section("At the program's load", html.table(own_load.COLUMNS, found))] if found else []
 
 
 def _lines(document: Document) -> list[tuple[str, Sequence[float]]]:

@@ -18,7 +18,8 @@ from heapwright.replay.changes import Change
 
 # A plan's operations, their call stacks and turns, at most.
 PAGE_BYTES = 4096  # of src/figures/process_figures.hpp
-BYTES_PER_EVENT = 28
+_BYTES_PER_EVENT = 28
+_GAP_BYTES = 8
 _LIMIT_S = 24 * 3600.0
 
 
@@ -29,10 +30,17 @@ class Maker:
     """
 
     def __init__(
-        self, program: Path, trace: Trace, candidate: Candidate, folder: Path, calls: int = 0
+        self,
+        program: Path,
+        trace: Trace,
+        candidate: Candidate,
+        folder: Path,
+        calls: int = 0,
+        has_gaps: bool = False,
     ) -> None:
-        """calls: of the recording, in a window; 0: all."""
+        """calls: of the recording, in a window; 0: all. has_gaps: the plans say when operations are due."""
         self._calls = calls
+        self._step = "plan-gaps" if has_gaps else "plan"
         self._program = program
         self._trace = trace
         self._environment = candidate.environment() | {"LD_PRELOAD": ""}
@@ -63,7 +71,7 @@ class Maker:
 
     def _plan(self, change: str, *words: str) -> dict[str, Any]:
         path = self.paths[change] = self._folder / f"plan-{len(self.paths)}"
-        return self._said("plan", str(self._trace.path), str(path), str(self._calls), *words)
+        return self._said(self._step, str(self._trace.path), str(path), str(self._calls), *words)
 
     def _said(self, *words: str) -> dict[str, Any]:
         try:
@@ -72,9 +80,13 @@ class Maker:
             raise MeasureError(failure.line or f"making the plan {failure}") from None
 
 
-def check_room(calls: int, plans: int) -> None:
-    """Whether so many plans of so many calls fit into the folder for temporary files. MeasureError."""
-    needed = calls * BYTES_PER_EVENT * plans
+def bytes_of(calls: int, plans: int, has_gaps: bool) -> int:
+    """What so many plans of so many calls take, at most."""
+    return calls * plans * (_BYTES_PER_EVENT + (_GAP_BYTES if has_gaps else 0))
+
+
+def check_room(needed: int, plans: int) -> None:
+    """Whether so many plans, of these bytes in all, fit into the folder of temporary files. MeasureError."""
     free = shutil.disk_usage(tempfile.gettempdir()).free
     if needed > free:
         whole = "the plan takes" if plans == 1 else f"{plans} plans take"

@@ -53,6 +53,7 @@ def _names() -> dict[str, Schema]:
         "fidelity_or_null": _or_null(object_of(fields.FIDELITY)),
         "call_sites_or_null": _or_null(object_of(fields.CALL_SITES)),
         "held_or_null": _or_null(object_of(fields.HELD)),
+        "gaps_or_null": _or_null(object_of(fields.GAPS)),
         "kernel_or_null": _or_null(object_of(fields.KERNEL)),
         "system_calls_or_null": _or_null(_map_of(object_of(fields.SYSTEM_CALL))),
         "functions_or_null": _or_null(type_of(Many(fields.FUNCTION))),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from array import array
@@ -20,8 +21,9 @@ from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
 from heapwright.replay.decision import LEAST_TIMED_RUNS, Bounds
 from heapwright.replay.document import Document, Measured, assemble
+from heapwright.report import units
 
-MEMORY, TIME, DRY, TIMED, HELD = "recorded", "dependency", "dry", "timed", "held"
+MEMORY, TIME, GAPS, DRY, TIMED, HELD = "recorded", "dependency", "gaps", "dry", "timed", "held"
 _TIME_BYTES = 8
 # The times of each operation are kept up to here without being asked for.
 MOST_TIMED = 20_000_000
@@ -40,6 +42,7 @@ class Settings:
 
     is_paced: whether memory is replayed as slowly as the program ran; None: when that takes seconds.
     speed: how many times as fast as the program then.
+    has_gaps: whether times are measured with the program's gaps as well, at that speed.
     is_timed: whether each operation's time is kept, for sites and functions; None: up to MOST_TIMED of them.
     """
 
@@ -48,6 +51,7 @@ class Settings:
     idle_ms: int = 1000
     is_paced: bool | None = None
     speed: float = 1.0
+    has_gaps: bool = False
     is_timed: bool | None = None
     calls: int = 0
 
@@ -78,6 +82,7 @@ class Session:
         # A window leaves the time to tell what is noise.
         self._runs_of_each = max(settings.runs, LEAST_TIMED_RUNS) if is_long else settings.runs
         self._pace = self._pace_of()
+        self._check_limit()
         self._untimed = self._why_untimed()
         ends = [clocks.ends_of(candidate) for candidate in chosen.candidates]
         # What the recorded allocator has, the recording says; a single run ranks nothing.
@@ -99,6 +104,17 @@ class Session:
         threads = min(len(self._trace.threads), machine.describe()["cpus"]) or 1
         return max(0.1, 1 - cost_ns / threads / max(end.time_ns, 1)) / self._settings.speed
 
+    def _check_limit(self) -> None:
+        """MeasureError where a run as slow as the program would count as hung."""
+        settings, recorded_s = self._settings, self._trace.end.time_ns / 1e9
+        share = max(self._pace, 1 / settings.speed if settings.has_gaps and not self._window_calls else 0.0)
+        if share * recorded_s > settings.limit_s:
+            fast_enough = settings.speed * math.ceil(share * recorded_s / settings.limit_s)
+            raise MeasureError(
+                f"a run in the recording's time takes {units.duration(share * recorded_s * 1e9)}, --limit "
+                f"allows {settings.limit_s:g} s: --speed {fast_enough:g} is fast enough"
+            )
+
     def _why_untimed(self) -> str | None:
         """Why no operation's time is kept, empty where nobody wants them; None: each is."""
         if self._settings.is_timed is False:
@@ -108,20 +124,24 @@ class Session:
         events = self._window_calls or self._trace.event_count
         if self._settings.is_timed is None and events > MOST_TIMED:
             return f"not measured by itself above {MOST_TIMED:,} calls; --sites 5 does"
-        plan_bytes = plans.BYTES_PER_EVENT * (1 + len(self._changes))
-        needed = events * (plan_bytes + _TIME_BYTES * (len(self._chosen.candidates) + 1))
+        needed = self._plan_bytes() + events * _TIME_BYTES * (len(self._chosen.candidates) + 1)
         if needed > shutil.disk_usage(tempfile.gettempdir()).free:
             return f"they take {needed >> 20} MiB in {tempfile.gettempdir()}; name another folder by TMPDIR"
         return None
 
     def _compares_times(self) -> bool:
         """A window's calls are not those that the recording sums up."""
-        return self._untimed is None and self._chosen.is_recorded and not self._window_calls
+        has_times = self._untimed is None or self._settings.has_gaps
+        return has_times and self._chosen.is_recorded and not self._window_calls
+
+    def _plan_bytes(self) -> int:
+        calls = self._window_calls or self._trace.event_count
+        return plans.bytes_of(calls, 1 + len(self._changes), self._settings.has_gaps)
 
     @property
     def planned_runs(self) -> int:
         """The plans and every run."""
-        orders = 3 if self._untimed is None else 2
+        orders = (3 if self._untimed is None else 2) + self._settings.has_gaps
         runs = self._runs_of_each * (len(self._dry_changes) + orders * (len(self._chosen.candidates) + 1))
         holds = 0 if self._settings.is_timed is False else len(self._chosen.candidates) + 1
         return 1 + len(self._changes) + runs + holds + len(self._ends) * (2 if self._pace else 1)
@@ -135,10 +155,15 @@ class Session:
             progress(what, done, self.planned_runs)
             done += 1
 
-        plans.check_room(self._window_calls or self._trace.event_count, 1 + len(self._changes))
+        plans.check_room(self._plan_bytes(), 1 + len(self._changes))
         with tempfile.TemporaryDirectory(prefix="heapwright-replay-") as folder:
             maker = plans.Maker(
-                self._program, self._trace, self._chosen.candidates[0], Path(folder), self._window_calls
+                self._program,
+                self._trace,
+                self._chosen.candidates[0],
+                Path(folder),
+                self._window_calls,
+                self._settings.has_gaps,
             )
             reading = time_fidelity.begin(self._trace) if self._compares_times() else None
             plan = maker.make(self._changes, step)
@@ -148,6 +173,7 @@ class Session:
             memory = self._runs(MEMORY, step)
             bounds = self._bounds(memory, step)
             time = self._runs(TIME, step)
+            gaps = self._runs(GAPS, step) if self._settings.has_gaps else []
             dry = {change: self._dry(change, step) for change in self._dry_changes}
             calls = self._calls(Path(folder), step)
             held = self._held(memory, plan["mark_ns"], step)
@@ -157,6 +183,8 @@ class Session:
             memory,
             bounds,
             time,
+            gaps,
+            self._settings.speed,
             dry,
             calls,
             held,
@@ -261,7 +289,10 @@ class Session:
     def _run_once(self, order: str, arm: Arm, words: Sequence[str] = (), idle_ms: int | None = None) -> None:
         path = self._plan_of(arm)
         idle_ms = self._settings.idle_ms if idle_ms is None else idle_ms
-        waits = [str(idle_ms), str(round(1000 * self._pace))] if order == MEMORY else []
+        waits = {
+            MEMORY: [str(idle_ms), str(round(1000 * self._pace))],
+            GAPS: [str(round(1000 * self._settings.speed))],
+        }.get(order, [])
         command = [str(self._program), "run", str(path), order, *waits, *words]
         said = self._output(arm, command)
         if said:

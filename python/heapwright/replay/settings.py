@@ -111,7 +111,10 @@ KNOWN: Mapping[str, Mapping[str, _Way]] = {
         "eager_commit": _Way("MIMALLOC_EAGER_COMMIT", _switch),
         "large_os_pages": _Way("MIMALLOC_LARGE_OS_PAGES", _switch),
     },
-    "tbb": {"huge_pages": _Way("TBB_MALLOC_USE_HUGE_PAGES", _switch)},
+    "tbb": {
+        "huge_pages": _Way("TBB_MALLOC_USE_HUGE_PAGES", _switch),
+        "huge_size_threshold": _Way("TBB_MALLOC_SET_HUGE_SIZE_THRESHOLD", _bytes),
+    },
     "heapwright": {
         "decay_ms": _Way("HEAPWRIGHT_HEAP_DECAY_MS", _count),
         "hardened": _Way("HEAPWRIGHT_HEAP_HARDENED", _switch),
@@ -140,7 +143,7 @@ GRID: Mapping[str, Sequence[str]] = {
     "tcmalloc": ("aggressive_decommit=true", "thread_cache_bytes=1M"),
     # One of the two names of the delay is not tried: of a version that has the other one.
     "mimalloc": ("purge_delay=0", "decommit_delay=0", "reset_delay=0", "eager_commit=0"),
-    "tbb": ("huge_pages=1",),
+    "tbb": ("huge_pages=1", "huge_size_threshold=8M"),
     "heapwright": ("decay_ms=0", "maintenance=calls"),
 }
 

@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright.replay import clock_words, kernel_words, latency_words, site_words, spread, time_fidelity
-from heapwright.replay.decision import (
-    BETTER,
-    FIGURES,
-    LEAST_TIMED_RUNS,
-    SAME,
-    UNKNOWN,
-    WORSE,
-    Figure,
-    best_of,
+from heapwright.replay import (
+    clock_words,
+    figure_words,
+    kernel_words,
+    latency_words,
+    own_load,
+    site_words,
+    spread,
+    time_fidelity,
 )
+from heapwright.replay.decision import FIGURES, LEAST_TIMED_RUNS, SAME, UNKNOWN, WORSE, Figure, best_of
 from heapwright.replay.details import Detail
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, WORD, Column, Record
@@ -26,20 +26,6 @@ if TYPE_CHECKING:
 
 # What a setting that gives memory back changes where it cannot change the peak.
 _PEAK, _LATER = FIGURES[1], FIGURES[2:4]
-_MARKS = {BETTER: "", WORSE: "", SAME: "=", UNKNOWN: "?"}
-
-
-def _written(figure: Figure, record: Record) -> str:
-    """41.2 MiB −12 %; = where there is no difference, ? where nothing tells."""
-    found = record["figures"].get(figure.key)
-    if found is None:
-        return str(record["failure"]).split(":")[0] or "–"
-    text = units.number(found["value"], figure.unit)
-    if record["is_reference"]:
-        return text
-    if found["verdict"] in (BETTER, WORSE):
-        return f"{text} {units.signed_percent(found['relative_difference'])}"
-    return f"{text} {_MARKS[found['verdict']]}"
 
 
 def _titled(record: Record) -> str:
@@ -49,13 +35,9 @@ def _titled(record: Record) -> str:
     return str(record["name"]) if not version or not is_plain else f"{record['name']} {version}"
 
 
-def _column(figure: Figure) -> Column:
-    return Column(figure.key, WORD, figure.label, text=lambda record, _: _written(figure, record))
-
-
 COLUMNS = (
     Column("name", TEXT, "allocator", text=lambda record, _: _titled(record)),
-    *(_column(figure) for figure in FIGURES if figure.is_shown),
+    *(figure_words.column(figure) for figure in FIGURES if figure.is_shown),
 )
 
 
@@ -78,6 +60,10 @@ def verdict(document: Mapping[str, Any]) -> list[str]:
     for figure in FIGURES[:2]:
         best = best_of(document, figure)
         lines.append(_none_better(document, figure) if best is None else _said_of(best, figure))
+    if document["gaps"]:
+        best = best_of(document, own_load.TIME)
+        line = _none_better(document, own_load.TIME) if best is None else _said_of(best, own_load.TIME)
+        lines.insert(1, line)
     if best_of(document, _PEAK) is None:
         lines += [_said_of(best, figure) for figure in _LATER if (best := best_of(document, figure))][-1:]
     return lines
@@ -115,7 +101,7 @@ def _price(candidate: Mapping[str, Any], of: Figure) -> str:
         f"{figure.label} {units.signed_percent(candidate['figures'][figure.key]['relative_difference'])}"
         for figure in FIGURES
         if figure is not of
-        and figure.is_shown
+        and (figure.is_shown or figure.has_gaps)
         and candidate["figures"].get(figure.key, {}).get("verdict") == WORSE
     ]
     return f"; its price: {', '.join(worse)}" if worse else ""
@@ -136,15 +122,30 @@ def about_truth(document: Mapping[str, Any]) -> str:
 
 
 def about_touch(document: Mapping[str, Any]) -> str:
-    """What the replay writes to."""
+    """What the replay writes to, and by how much that may be wrong."""
     plan = document["plan"]
-    large, seen = plan["large_blocks"], plan["seen_blocks"]
+    large, seen, small = plan["large_blocks"], plan["seen_blocks"], plan["small_bytes"]
+    then = f" ({units.size(small)} at most)" if small is not None else ""
+    smaller = f"maller ones count as touched whole{then}."
     if not large:
-        return "No block is large enough to leave whole pages untouched."
-    return (
+        return f"No block has 16 KiB or more; s{smaller}"
+    known = (
         f"What the program wrote to is known of {units.count(seen)} of {units.count(large)} blocks of 16 KiB "
-        "and more; the others count as touched like those of their call site, or whole."
+        "and more"
     )
+    others = "; the others count as touched like those of their call site, or whole" if seen < large else ""
+    return f"{known}{others}{_about_guess(plan) if others else ''}. S{smaller}"
+
+
+def _about_guess(plan: Mapping[str, Any]) -> str:
+    """The error that the others may make."""
+    touched, untouched = plan["guessed_touched_bytes"], plan["guessed_untouched_bytes"]
+    if touched is None:
+        return ""
+    if not touched + untouched:
+        return ", and none of these lived when memory was read"
+    less = f", up to {units.size(untouched)} taken as untouched that it may have" if untouched else ""
+    return f": at one moment up to {units.size(touched)} that the program may not have touched{less}"
 
 
 def about_frees(document: Mapping[str, Any]) -> list[str]:
@@ -171,7 +172,8 @@ def failures(document: Mapping[str, Any]) -> list[str]:
 
 def next_command(document: Mapping[str, Any]) -> str:
     """How to run the program with the winner; what else to try where there is none."""
-    order = (_PEAK, FIGURES[0], *reversed(_LATER))
+    time = own_load.TIME if document["gaps"] else FIGURES[0]
+    order = (_PEAK, time, *reversed(_LATER))
     best = next((best for figure in order if (best := best_of(document, figure))), None)
     if best is None:
         has_settings = any(candidate["variables"] for candidate in document["candidates"])
@@ -199,6 +201,9 @@ def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> N
     console.print()
     console.print(terminal.table(COLUMNS, rows(document)))
     console.print()
+    if own := own_load.rows(document):
+        console.print(terminal.table(own_load.COLUMNS, own))
+        console.print()
     for line in _with_gap(site_words.about(document, shown.sites)):
         is_site = line.startswith(" ")  # a line of its own, however long its name
         console.print(line, markup=False, no_wrap=is_site, overflow="ellipsis" if is_site else "fold")
@@ -239,6 +244,7 @@ def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
         *verdict(document),
         "",
         *markdown.table([str(c.label) for c in COLUMNS], table),
+        *_own_load_in_markdown(document),
         *(line for text in site_words.about(document, shown.sites) for line in _paragraph(text)),
         "",
         *(f"- {markdown.escaped(line)}" for line in below(document)),
@@ -246,6 +252,14 @@ def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
     for detail in _details(document, shown):
         lines += detail.as_markdown()
     return "\n".join(lines) + "\n"
+
+
+def _own_load_in_markdown(document: Mapping[str, Any]) -> list[str]:
+    own = own_load.rows(document)
+    if not own:
+        return []
+    cells = [[column.written(row, {}) for column in own_load.COLUMNS] for row in own]
+    return ["", *markdown.table([str(c.label) for c in own_load.COLUMNS], cells)]
 
 
 def below(document: Mapping[str, Any]) -> Sequence[str]:
@@ -259,7 +273,8 @@ def below(document: Mapping[str, Any]) -> Sequence[str]:
         about_truth(document),
         about_touch(document),
         *time_fidelity.about(document),
-        "Time is CPU time of the calls and of writing to fresh pages, with all threads at full speed; p99.9: "
+        "CPU time is that of the calls and of writing to fresh pages, with all threads at full speed; p99.9: "
         "one call in 1000 takes longer.",
+        *own_load.about(document),
         *(f"note: {note}" for note in document["notes"]),
     ]

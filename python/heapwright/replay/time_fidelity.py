@@ -35,10 +35,13 @@ def begin(trace: Trace) -> FactsReading | None:
 
 
 class Recorded(NamedTuple):
-    """functions: their recorded times; off_ns: of all these, off the processor; 0 where it is not known."""
+    """functions: their recorded times; off_ns: of all these, off the processor; preempted_ns: of that, what
+    other processes and threads took. 0 where it is not known.
+    """
 
     functions: list[Document]
     off_ns: int
+    preempted_ns: int
 
 
 def recorded(facts: Facts) -> Recorded:
@@ -53,7 +56,8 @@ def recorded(facts: Facts) -> Recorded:
         for row in facts.by_kind
         if row.latency.calls
     ]
-    return Recorded(functions, facts.kernel.waited_ns + facts.kernel.preempted_ns)
+    preempted_ns = facts.kernel.preempted_ns
+    return Recorded(functions, facts.kernel.waited_ns + preempted_ns, preempted_ns)
 
 
 def compare(recorded: Sequence[Document], replayed: Sequence[Document], off_ns: int = 0) -> Document | None:

@@ -50,7 +50,7 @@ def candidate(name: str, peak: float, time: float, runs: int = 3, half: float = 
         "change": "",
         "command": "shop",
         "failure": "",
-        "runs": {"memory": [], "time": []},
+        "runs": {"memory": [], "time": [], "gaps": []},
         "resident_bytes": [],
         "figures": {"time_ns": figure(time, 50_000, runs), **memory, "p999_ns": figure(900, 10, runs)},
         "call_sites": None,
@@ -68,7 +68,8 @@ def document(*candidates: dict[str, Any], error: float = 4096.0, runs: int = 3) 
     curve = {"peak_bytes": 8e6, "mean_bytes": 8e6, "end_bytes": 8e6}
     counts = (
         "threads operations lanes turns slots peak_live_bytes before_recording failed unseen_releases "
-        "damaged_chunks begin_ns end_ns earlier_blocks earlier_bytes large_blocks seen_blocks"
+        "damaged_chunks begin_ns end_ns earlier_blocks earlier_bytes large_blocks seen_blocks "
+        "guessed_touched_bytes guessed_untouched_bytes small_bytes"
     )
     found = {
         "schema": "heapwright.replay/1",
@@ -82,6 +83,7 @@ def document(*candidates: dict[str, Any], error: float = 4096.0, runs: int = 3) 
         "changes": [],
         "pace": 1.0,
         "time_fidelity": None,
+        "gaps": None,
         "fidelity": {
             "recorded": curve,
             "replayed": curve,

@@ -66,6 +66,11 @@ def test_sites_are_chosen_as_explain_names_them(text: str, stacks: list[int]) ->
         ("arena@main+reserve@parse_line", "arena+reserve", [1, 2, 2, 0, 2]),
         ("small_vector:64@3+arena@main,2", "small_vector:64+arena", [2, 0, 2, 1, 0]),
         ("arena:phase=a load@3+deferred_free@main", "arena:phase=a load+deferred_free", [2, 0, 0, 1, 0]),
+        (
+            "arena@3+buffer_cache:buffers=64,total_bytes=4M@main,2",
+            "arena+buffer_cache:buffers=64,total_bytes=4M",
+            [2, 0, 2, 1, 0],
+        ),
         # a function's own plus, and a library's place
         ("arena@operator+,lib.so+0x12", "arena", [1, 1, 0, 0, 1]),
     ],
@@ -238,3 +243,23 @@ def test_a_change_that_cannot_be_made_is_one_line(file: str, capsys: pytest.Capt
     ]
     assert run_command(["replay", file, "--change", f"arenas@{site}", *QUICK]) == 2
     assert "no change arenas; there are: arena, node_pool, reserve" in capsys.readouterr().err
+
+
+def test_a_cache_has_limits_and_a_policy_of_ones_choice(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = site_of(file, 1)
+    one = f"buffer_cache:buffers=64,total_bytes=4M,policy=fixed_cutoff_4096@{site}"
+    both = f"{one}+reserve@{site_of(file, 2)}"
+    assert run_command(["replay", file, "--change", one, "--change", both, *QUICK, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [c["change"] for c in document["candidates"]] == ["", one, both]
+    assert [(c["change"], c["changed_blocks"]) for c in document["changes"]] == [
+        ("buffer_cache", 50),
+        ("buffer_cache", 50),
+        ("reserve", 1),
+    ]
+    assert run_command(["replay", file, "--change", f"buffer_cache:policy=lru@{site}", *QUICK]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "policy=NAME of learnt_cutoff fixed_cutoff_256" in line
+    assert line.endswith("not 'policy=lru'")

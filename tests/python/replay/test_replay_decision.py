@@ -194,7 +194,14 @@ def document(*, failure: str = "") -> dict[str, Any]:
     ]
     if failure:
         candidates[1] |= {"failure": failure, "figures": {}}
-    return {"reference": "a", "candidates": candidates, "trace": "x.heapwright", "front": ["b"], "runs": 2}
+    return {
+        "reference": "a",
+        "candidates": candidates,
+        "trace": "x.heapwright",
+        "front": ["b"],
+        "gaps": None,
+        "runs": 2,
+    }
 
 
 def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:

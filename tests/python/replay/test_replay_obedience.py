@@ -42,6 +42,23 @@ def test_an_option_that_is_not_listed_is_refused() -> None:
         check("mimalloc", "purge_delay=7")
 
 
+@pytest.mark.parametrize(
+    ("reserved", "mode", "is_refused"),
+    [(0, "madvise", True), (0, "never", True), (0, "always", False), (3, "never", False)],
+)
+def test_huge_pages_of_tbb_are_refused_where_there_are_none(
+    monkeypatch: pytest.MonkeyPatch, reserved: int, mode: str, is_refused: bool
+) -> None:
+    monkeypatch.setattr("heapwright.measure.machine.reserved_huge_pages", lambda: reserved)
+    monkeypatch.setattr("heapwright.measure.machine.transparent_huge_pages", lambda: mode)
+    check("tbb", "huge_pages=0")
+    if is_refused:
+        with pytest.raises(MeasureError, match=f"does nothing here: .* transparent ones are '{mode}'"):
+            check("tbb", "huge_pages=1")
+    else:
+        check("tbb", "huge_pages=1")
+
+
 def test_tunables_are_those_of_the_glibc_that_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(obedience, "tunables", lambda: {"top_pad": range(100, 201)})
     check("glibc", "top_pad=100")

@@ -51,8 +51,9 @@ def document(*candidates: dict[str, Any]) -> dict[str, Any]:
         "front": ["other"],
         "fidelity": None,
         "time_fidelity": None,
+        "gaps": None,
         "notes": [],
-        "plan": {"large_blocks": 0, "seen_blocks": 0},
+        "plan": {"large_blocks": 0, "seen_blocks": 0, "small_bytes": None},
         "moments": {"time_ns": [0, 500, 1000], "recorded_bytes": [0, 4 * MIB, 2 * MIB]},
         "candidates": list(candidates),
     }
@@ -70,7 +71,7 @@ def curves(html: str) -> list[tuple[str, str]]:
 
 def test_the_verdict_is_the_headline_and_marks_stand_in_the_table() -> None:
     html = page.render(two(), show.Shown())
-    assert "<h1>other has less time in the heap" in html
+    assert "<h1>other has less time in the heap at full speed" in html
     assert html.count('class="num better"') == len(show.COLUMNS) - 1
     assert "LD_PRELOAD=libother.so shop" in html
 

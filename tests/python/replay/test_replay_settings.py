@@ -20,6 +20,10 @@ from heapwright.replay.candidates import Candidate
         ),
         ("jemalloc.narenas=1,dirty_decay_ms=-1", {"MALLOC_CONF": "narenas:1,dirty_decay_ms:-1"}),
         ("mimalloc.purge_delay=0", {"MIMALLOC_PURGE_DELAY": "0"}),
+        (
+            "tbb.huge_pages=1,huge_size_threshold=8M",
+            {"TBB_MALLOC_USE_HUGE_PAGES": "1", "TBB_MALLOC_SET_HUGE_SIZE_THRESHOLD": "8388608"},
+        ),
     ],
 )  # fmt: skip
 def test_names_become_variables(text: str, variables: dict[str, str]) -> None:

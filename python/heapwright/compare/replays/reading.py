@@ -108,6 +108,7 @@ def _replay(path: str, document: Mapping[str, Any]) -> Replay:
     truth, plan, machine = document["fidelity"], document["plan"], document["machine"]
     errors = {key: _amount(truth["errors"][key]) for key in KEYS} if truth else {}
     errors["time_ns"] = _amount(document.get("dry_range_ns", 0.0))  # older documents do not have it
+    errors["gaps_time_ns"] = _amount((document.get("gaps") or {}).get("error_ns") or 0.0)
     return Replay(
         path,
         _word(document["trace"]),

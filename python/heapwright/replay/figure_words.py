@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""A figure of the decision as it stands in a table, with its verdict."""
+
+from __future__ import annotations
+
+from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WORSE, Figure
+from heapwright.report import units
+from heapwright.report.columns import WORD, Column, Record
+
+_MARKS = {BETTER: "", WORSE: "", SAME: "=", UNKNOWN: "?"}
+
+
+def _written(figure: Figure, record: Record) -> str:
+    """41.2 MiB −12 %; = where there is no difference, ? where nothing tells."""
+    found = record["figures"].get(figure.key)
+    if found is None:
+        return str(record["failure"]).split(":")[0] or "–"
+    text = units.number(found["value"], figure.unit)
+    if record["is_reference"]:
+        return text
+    if found["verdict"] in (BETTER, WORSE):
+        return f"{text} {units.signed_percent(found['relative_difference'])}"
+    return f"{text} {_MARKS[found['verdict']]}"
+
+
+def column(figure: Figure, label: str = "") -> Column:
+    """Of a table whose rows are candidates with is_reference."""
+    return Column(figure.key, WORD, label or figure.label, text=lambda record, _: _written(figure, record))

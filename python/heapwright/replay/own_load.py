@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Times with the gaps that the program had between its calls: its own load, instead of full speed.
+
+A time is the calls' own on a clock, with what they waited for in the heap, and that of writing to fresh
+pages. What the program did in the gaps is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from heapwright.measure.runner import Arm
+from heapwright.model import KIND_NAMES
+from heapwright.replay import figure_words
+from heapwright.replay.decision import FIGURES
+from heapwright.report import units
+from heapwright.report.columns import TEXT, WORD, Column, Record
+
+Document = dict[str, Any]
+TIME = next(figure for figure in FIGURES if figure.key == "gaps_time_ns")
+_TAIL = next(figure for figure in FIGURES if figure.key == "gaps_p999_ns")
+_PERCENTILES = ("p50_ns", "p99_ns", "p999_ns", "max_ns")
+_HEAP_CALLS = KIND_NAMES[1:64]  # as src/trace/event_kind.hpp numbers them
+_WORTH_LATE = 0.01
+
+
+def describe(
+    arms: Sequence[Arm],
+    rate: float,
+    program_ns: float,
+    recorded: Sequence[Mapping[str, Any]],
+    preempted_ns: float = 0.0,
+) -> Document | None:
+    """What the document says of these runs; None where there are none.
+
+    recorded: the calls' times by function, empty where the recording has none; preempted_ns: of these, what
+    others took. program_ns: the program's own time, the recorder's cost taken out.
+    """
+    if not arms:
+        return None
+    reference = [run for arm in arms[:2] for run in arm.runs]
+    replayed_ns = median(float(run["calls_ns"]) for run in reference) if reference else None
+    whole_ns = float(sum(row["sum_ns"] for row in recorded if row["function"] in _HEAP_CALLS))
+    recorded_ns = max(whole_ns - preempted_ns, 0.0) or None
+    return {
+        "rate": rate,
+        "program_ns": program_ns,
+        "recorded_ns": recorded_ns,
+        "replayed_ns": replayed_ns,
+        "error_ns": abs(replayed_ns - recorded_ns) if replayed_ns and recorded_ns else None,
+        "candidates": [_of_arm(arm) for arm in arms if not arm.is_control],
+    }
+
+
+def _of_arm(arm: Arm) -> Document:
+    runs = [] if arm.failure else arm.runs
+
+    def middle(key: str) -> float | None:
+        return median(float(run[key]) for run in runs) if runs else None
+
+    late = [float(run["late_calls"]) / max(float(run["calls"]), 1.0) for run in runs]
+    return {
+        "name": arm.allocator.name,
+        "late_share": min(1.0, median(late)) if late else None,
+        **{key: middle(key) for key in _PERCENTILES},
+    }
+
+
+def _percentile(key: str, label: str) -> Column:
+    def text(record: Record, _: Mapping[str, Any]) -> str:
+        return "–" if record[key] is None else str(units.number(record[key], "ns"))
+
+    return Column(key, WORD, label, text=text)
+
+
+COLUMNS = (
+    Column("name", TEXT, "at the program's load"),
+    figure_words.column(TIME, "time"),
+    _percentile("p50_ns", "p50"),
+    _percentile("p99_ns", "p99"),
+    figure_words.column(_TAIL, "p99.9"),
+)
+
+
+def rows(document: Mapping[str, Any]) -> list[Record]:
+    """The candidates, for COLUMNS; none where no such run was asked for."""
+    if document["gaps"] is None:
+        return []
+    both = zip(document["candidates"], document["gaps"]["candidates"], strict=True)
+    return [
+        {**candidate, **own, "is_reference": candidate["name"] == document["reference"]}
+        for candidate, own in both
+    ]
+
+
+def about(document: Mapping[str, Any]) -> list[str]:
+    """What these times are, and how true."""
+    gaps = document["gaps"]
+    if gaps is None:
+        return []
+    speed = "" if gaps["rate"] == 1 else f", {gaps['rate']:g} times as fast"
+    line = (
+        "At the program's load: each call begins when the program's did, the recorder's cost taken "
+        f"out{speed} ({units.duration(gaps['program_ns'] / gaps['rate'])}); time is that of the calls and of "
+        "writing to fresh pages on a clock, waiting for each other in the heap included."
+    )
+    if gaps["error_ns"] is not None:
+        line += (
+            f" On {document['reference']} the calls take {units.duration(gaps['replayed_ns'])}, recorded "
+            f"{units.duration(gaps['recorded_ns'])}: less than {units.duration(gaps['error_ns'])} is no "
+            "difference (=)."
+        )
+    return [line, *_about_late(gaps)]
+
+
+def _about_late(gaps: Mapping[str, Any]) -> list[str]:
+    late = [c for c in gaps["candidates"] if c["late_share"] is not None and c["late_share"] > _WORTH_LATE]
+    if not late:
+        return []
+    named = ", ".join(f"{c['name']} {units.percent(c['late_share'])}" for c in late)
+    return [
+        "Calls that began more than 50 µs late, since their thread was not done or had no processor: "
+        f"{named}; "
+        "so far the load is not the program's."
+    ]
