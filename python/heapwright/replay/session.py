@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: the runs of one answer, in the order in which they have to come
 """Makes the plan and runs it on every candidate, in turns."""
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from heapwright.replay import (
 from heapwright.replay.decision import FIGURES, LEAST_TIMED_RUNS, SAME, UNKNOWN, WORSE, Figure, best_of
 from heapwright.replay.details import Detail
 from heapwright.report import markdown, terminal, units
-from heapwright.report.columns import TEXT, WORD, Column, Record
+from heapwright.report.columns import TEXT, Column, Record
 
 if TYPE_CHECKING:
     from rich.console import Console

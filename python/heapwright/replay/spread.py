@@ -111,7 +111,7 @@ def _summary(values: Sequence[float]) -> Document:
 
 # In the order of the table: times, memory; what is asked of the kernel comes behind.
 _ORDER = (
-    *("time_ns", "wall_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns"),
+    *("time_ns", "wall_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns", "gaps_time_ns", "gaps_p999_ns"),
     *("peak_bytes", "mean_bytes", "end_bytes", "idle_bytes", "overhead_bytes", "peak_overhead_bytes"),
 )
 _KNOWN = {figure.key: figure for figure in (*FIGURES, *MEASURES)}

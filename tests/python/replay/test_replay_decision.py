@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: one table, worked out by hand from every side
 """What counts as a difference, and what memory is predicted: worked out by hand."""
 
 from __future__ import annotations
