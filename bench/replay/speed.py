@@ -31,6 +31,12 @@ program = build / "bin/heapwright-replay"
 heapwright = project / ".venv/bin/heapwright"
 ON = "glibc,jemalloc,tcmalloc,mimalloc,heapwright"
 SITES = "500"
+# What a replay with timed calls reads of the recording beside the plan.
+READ_TIMES = (
+    "import sys; from pathlib import Path; from heapwright.model import Trace; "
+    "from heapwright.replay import time_fidelity; "
+    "time_fidelity.recorded(time_fidelity.begin(Trace(Path(sys.argv[1]))).take())"
+)
 
 
 def compiled(source: Path, into: Path, *more: str) -> Path:
@@ -95,6 +101,10 @@ def large(folder: Path, writer: Path, events: int, runs: int) -> dict[str, Any]:
         found[order] = without_output(run([program, "run", plan, order, *words]))
         print(order, found[order], flush=True)
     plan.unlink()
+    found["recorded_times"] = [
+        without_output(run([sys.executable, "-c", READ_TIMES, trace])) for _ in range(3)
+    ]
+    print("recorded times", found["recorded_times"], flush=True)
     for name, words in (("quick", ["--quick"]), ("answer", ["--runs", str(runs), "--idle", "0"])):
         command = [heapwright, "replay", trace, "--on", ON, "--json", *words]
         figures = run(command)

@@ -40,7 +40,6 @@ class CallTimes {
     return static_cast<double>(most_);
   }
 
- private:
   // Below 16 each value has a step of its own; above, each power of two has 16.
   static constexpr std::size_t per_power = 16;
   static constexpr std::size_t steps = per_power * 45;
@@ -59,6 +58,7 @@ class CallTimes {
     return from + static_cast<double>((std::uint64_t{1} << power) - 1) / 2;
   }
 
+ private:
   std::array<std::uint32_t, steps> counts_{};
   std::uint64_t calls_ = 0;
   std::uint64_t sum_ = 0;

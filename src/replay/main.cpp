@@ -7,6 +7,8 @@
 //     for which the file STACKS has a byte of 1, and so on.
 //   heapwright-replay plan-gaps …
 //     the same, with the times at which operations are due.
+//   heapwright-replay needed PLAN
+//     what is needed at the marks: of live blocks what is touched, and the program's own mappings.
 //   heapwright-replay run PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE]
 //     replays it on the allocator that this process was started with; dry: in dependency order, without a
 //     heap call.
@@ -17,8 +19,8 @@
 //   heapwright-replay run PLAN gaps RATE_PERMILLE
 //     in dependency order, each operation when it is due: with the gaps of the program, this many times as
 //     fast.
-//   heapwright-replay times PLAN TIMES
-//     what these times add up to.
+//   heapwright-replay times PLAN TIMES SITES
+//     what these times add up to; SITES: the site of each call stack, four bytes each.
 //
 // Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
 #include <unistd.h>
@@ -33,6 +35,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "figures/process_figures.hpp"
 #include "figures/refusal.hpp"
@@ -157,6 +160,18 @@ std::uint64_t number_of(const char* text) {
   return number;
 }
 
+int say_needed(const char* path) {
+  const replay::PlanFile plan(path);
+  const auto needed = replay::needed_memory(plan);
+  figures::MappedArray<double> bytes(needed.mark_bytes.size());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<double>(needed.mark_bytes[i] + plan.marks()[i].mapped_bytes);
+  }
+  figures::Report report;
+  report.series("needed_bytes", bytes.first(bytes.size()));
+  return print(report);
+}
+
 // How a replay in recorded order waits.
 struct Waits {
   std::uint64_t idle_ns = 0;
@@ -174,7 +189,7 @@ int run(Order& order) {
 void check_memory(const replay::Stage& stage) {
   const auto available_bytes = figures::available_bytes();
   if (available_bytes == 0 || stage.plan().header().peak_live_bytes <= available_bytes) return;
-  const auto needed_bytes = replay::peak_touched_bytes(stage.plan());
+  const auto needed_bytes = replay::needed_memory(stage.plan()).peak_bytes;
   if (needed_bytes > available_bytes) {
     constexpr double mebi = 1 << 20;
     figures::end(exit_no_memory,
@@ -204,10 +219,19 @@ int print(const std::string& json) {
   return std::fwrite(json.data(), 1, json.size(), stdout) == json.size() && std::fflush(stdout) == 0 ? 0 : 1;
 }
 
-int sum_times(const char* path, const char* times_path) {
+std::vector<std::uint32_t> sites_of(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file || bytes.size() % sizeof(std::uint32_t) != 0) figures::refuse("cannot read the sites %s", path);
+  std::vector<std::uint32_t> sites(bytes.size() / sizeof(std::uint32_t));
+  if (!sites.empty()) std::memcpy(sites.data(), bytes.data(), bytes.size());
+  return sites;
+}
+
+int sum_times(const char* path, const char* times_path, const char* sites_path) {
   const replay::PlanFile plan(path);
   replay::OperationTimes times(times_path, plan);
-  return print(replay::TimeSums(plan, times).json());
+  return print(replay::TimeSums(plan, times, sites_of(sites_path)).json());
 }
 
 // The other threads wait for ever: there is no way back.
@@ -251,10 +275,11 @@ int main(int argument_count, char** arguments) {
     const auto request = is_changed ? request_of(arguments[5], arguments[6]) : replay::ChangeRequest{};
     return make_plan(arguments[2], arguments[3], number_of(arguments[4]), request, has_times);
   }
+  if (step == "needed" && argument_count == 3) return say_needed(arguments[2]);
   const std::string_view order = step == "run" && argument_count == 5 ? arguments[3] : "";
   if (order == "timed") return run_timed(arguments[2], arguments[4]);
   if (order == "gaps") return run_with_gaps(arguments[2], number_of(arguments[4]));
-  if (step == "times" && argument_count == 4) return sum_times(arguments[2], arguments[3]);
+  if (step == "times" && argument_count == 5) return sum_times(arguments[2], arguments[3], arguments[4]);
   if (step == "run" && argument_count == 4) return run_plan(arguments[2], arguments[3], {});
   if (step == "run" && argument_count == 6) {
     const auto pace = static_cast<double>(number_of(arguments[5])) / 1000;
@@ -265,7 +290,7 @@ int main(int argument_count, char** arguments) {
     return run_plan(arguments[2], arguments[3], waits);
   }
   figures::refuse(
-      "usage: heapwright-replay plan|plan-gaps FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | run PLAN "
-      "recorded|dependency|dry [IDLE_MS PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN timed "
-      "TIMES | run PLAN gaps RATE_PERMILLE | times PLAN TIMES");
+      "usage: heapwright-replay plan|plan-gaps FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | needed PLAN | run "
+      "PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN "
+      "timed TIMES | run PLAN gaps RATE_PERMILLE | times PLAN TIMES SITES");
 }

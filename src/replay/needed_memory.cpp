@@ -14,17 +14,22 @@ constexpr std::size_t window = 256;  // entries read at once
 
 class TouchedBytes {
  public:
-  explicit TouchedBytes(std::size_t slots) : of_slot_(slots) {}
+  TouchedBytes(std::size_t slots, std::size_t marks) : of_slot_(slots), found_{0, {}} {
+    found_.mark_bytes.resize(marks);
+  }
 
   void follow(const Operation& operation) {
+    if (operation.kind == take_mark && operation.slot < found_.mark_bytes.size()) {
+      found_.mark_bytes[operation.slot] = live_;
+    }
     if (!(operation.makes() || ends(operation)) || operation.slot >= of_slot_.size()) return;
     std::uint64_t& bytes = of_slot_[operation.slot];
     live_ -= bytes;
     bytes = operation.makes() ? touched_bytes(operation) : 0;
     live_ += bytes;
-    peak_ = std::max(peak_, live_);
+    found_.peak_bytes = std::max(found_.peak_bytes, live_);
   }
-  std::uint64_t peak() const noexcept { return peak_; }
+  const NeededMemory& found() const noexcept { return found_; }
 
  private:
   static bool ends(const Operation& operation) {
@@ -34,7 +39,7 @@ class TouchedBytes {
 
   std::vector<std::uint64_t> of_slot_;
   std::uint64_t live_ = 0;
-  std::uint64_t peak_ = 0;
+  NeededMemory found_;
 };
 
 struct LaneReading {
@@ -44,7 +49,7 @@ struct LaneReading {
 
 }  // namespace
 
-std::uint64_t peak_touched_bytes(const PlanFile& plan) {
+NeededMemory needed_memory(const PlanFile& plan) {
   const Header& header = plan.header();
   std::vector<LaneReading> lanes(header.lanes);
   for (std::uint32_t number = 0; number < header.lanes; ++number) {
@@ -54,7 +59,7 @@ std::uint64_t peak_touched_bytes(const PlanFile& plan) {
   std::array<Turn, window> entries;
   Stretch<Turn> turns;
   turns.open(plan, header.turns_offset, header.turns, entries.data(), window);
-  TouchedBytes bytes(header.slots);
+  TouchedBytes bytes(header.slots, header.marks);
   while (!turns.is_at_end()) {
     const Turn turn = turns.next();
     if (turn.lane >= lanes.size()) break;
@@ -63,7 +68,7 @@ std::uint64_t peak_touched_bytes(const PlanFile& plan) {
       bytes.follow(operations.next());
     }
   }
-  return bytes.peak();
+  return bytes.found();
 }
 
 }  // namespace heapwright::replay

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "replay/json_series.hpp"
 #include "replay/stage.hpp"
@@ -14,11 +15,20 @@ namespace {
 
 constexpr std::size_t window_operations = 16384;
 
-// The function of a group, its its calls, their ticks and percentiles.
-std::string fields_of(std::uint8_t kind, const CallTimes& times) {
+// Ten calls are slower than the median.
+constexpr std::uint64_t least_calls_of_site = 20;
+// A site with less than this part of the time decides nothing, and there may be thousands of them.
+constexpr std::uint64_t least_share_of_site = 1000;
+
+std::string function_field(std::uint8_t kind) {
   const bool is_heap_call = kind < serve_make;
   const auto name = is_heap_call ? trace::name_of(static_cast<trace::EventKind>(kind)) : "changed";
-  std::string json = "\"function\":\"" + std::string(name) + "\"";
+  return "\"function\":\"" + std::string(name) + "\"";
+}
+
+// The function of a group, its calls, their ticks and percentiles.
+std::string fields_of(std::uint8_t kind, const CallTimes& times) {
+  std::string json = function_field(kind);
   json += ",\"calls\":" + std::to_string(times.calls()) + ",\"ticks\":" + std::to_string(times.sum());
   for (const auto& [key, share] : {std::pair{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}}) {
     json += std::string(",\"") + key + "_ticks\":" + std::to_string(std::llround(times.at(share)));
@@ -26,9 +36,18 @@ std::string fields_of(std::uint8_t kind, const CallTimes& times) {
   return json + ",\"most_ticks\":" + std::to_string(times.most());
 }
 
-}  // namespace
+std::string site_fields_of(const SiteTimes::Group& group) {
+  std::string json = "\"site\":" + std::to_string(group.site) + "," + function_field(group.kind);
+  json += ",\"largest_bytes\":" + std::to_string(group.largest_bytes);
+  json += ",\"calls\":" + std::to_string(group.calls);
+  json += ",\"p50_ticks\":" + std::to_string(std::llround(group.p50_ticks));
+  json += ",\"p99_ticks\":" + std::to_string(std::llround(group.p99_ticks));
+  return json + ",\"p999_ticks\":" + std::to_string(std::llround(group.p999_ticks));
+}
 
-TimeSums::TimeSums(const PlanFile& plan, OperationTimes& times) : stacks_(plan.header().stacks) {
+// visit(lane, operation, stack, time) of each operation, lane by lane.
+template <typename Visit>
+void for_each(const PlanFile& plan, OperationTimes& times, Visit visit) {
   std::vector<Operation> operations(window_operations);
   std::vector<std::uint32_t> stacks(window_operations);
   for (std::uint32_t number = 0; number < plan.header().lanes; ++number) {
@@ -38,15 +57,54 @@ TimeSums::TimeSums(const PlanFile& plan, OperationTimes& times) : stacks_(plan.h
     Stretch<std::uint32_t> next_stack;
     next_operation.open(plan, lane.offset, lane.count, operations.data(), window_operations);
     next_stack.open(plan, lane.stacks_offset, lane.count, stacks.data(), window_operations);
-    const bool counts = number != plan.header().background_lane;
-    std::uint64_t row_ticks = 0;
-    while (!next_operation.is_at_end()) {
-      const Operation& operation = next_operation.next();
-      row_ticks = operation.made() ? 0 : row_ticks + (operation.kind == serve_later ? 0 : time->call_ticks());
-      if (counts) longest_row_ticks_ = std::max(longest_row_ticks_, row_ticks);
-      add(operation, next_stack.next(), *time++, counts);
-    }
+    while (!next_operation.is_at_end()) visit(number, next_operation.next(), next_stack.next(), *time++);
   }
+}
+
+}  // namespace
+
+TimeSums::TimeSums(const PlanFile& plan, OperationTimes& times, std::vector<std::uint32_t> site_of_stack)
+    : stacks_(plan.header().stacks) {
+  std::uint64_t row_ticks = 0;
+  std::uint32_t last_lane = 0;
+  for_each(plan, times, [&](std::uint32_t lane, const Operation& operation, std::uint32_t stack, auto time) {
+    const bool counts = lane != plan.header().background_lane;
+    if (lane != last_lane || operation.made()) row_ticks = 0;
+    if (!operation.made() && operation.kind != serve_later) row_ticks += time.call_ticks();
+    if (counts) longest_row_ticks_ = std::max(longest_row_ticks_, row_ticks);
+    last_lane = lane;
+    add(operation, stack, time, counts);
+  });
+  if (site_of_stack.empty() || !leave_out_small(site_of_stack)) return;
+  sites_.emplace(std::move(site_of_stack));
+  for_each(plan, times, [&](std::uint32_t, const Operation& operation, std::uint32_t stack, auto time) {
+    if (!time.is_known()) return;
+    const Group group = group_of(operation);
+    sites_->add(stack, group.kind, group.largest_bytes, time.call_ticks());
+  });
+}
+
+// Whether a site is left.
+bool TimeSums::leave_out_small(std::vector<std::uint32_t>& site_of_stack) const {
+  site_of_stack.resize(stacks_.size());
+  std::map<std::uint32_t, std::uint64_t> ticks;
+  std::uint64_t all_ticks = 0;
+  for (std::size_t stack = 0; stack < stacks_.size(); ++stack) {
+    ticks[site_of_stack[stack]] += stacks_[stack].ticks;
+    all_ticks += stacks_[stack].ticks;
+  }
+  bool is_any_left = false;
+  for (std::uint32_t& site : site_of_stack) {
+    const bool is_small = ticks[site] < all_ticks / least_share_of_site;
+    if (is_small) site = SiteTimes::left_out;
+    is_any_left = is_any_left || !is_small;
+  }
+  return is_any_left;
+}
+
+TimeSums::Group TimeSums::group_of(const Operation& operation) noexcept {
+  const std::uint64_t size = operation.kind == serve_take ? 0 : operation.size;
+  return {static_cast<std::uint8_t>(operation.kind), std::bit_ceil(size)};
 }
 
 void TimeSums::add(const Operation& operation, std::uint32_t stack, const OperationTime& time, bool counts) {
@@ -54,8 +112,7 @@ void TimeSums::add(const Operation& operation, std::uint32_t stack, const Operat
   if (stack >= stacks_.size()) refuse_damaged();
   stacks_[stack].calls += counts ? 1 : 0;
   stacks_[stack].ticks += time.call_ticks() + time.touch_ticks();
-  const std::uint64_t size = operation.kind == serve_take ? 0 : operation.size;
-  groups_[{static_cast<std::uint8_t>(operation.kind), std::bit_ceil(size)}].add(time.call_ticks());
+  groups_[group_of(operation)].add(time.call_ticks());
 }
 
 std::string TimeSums::json() const {
@@ -80,6 +137,12 @@ std::string TimeSums::json() const {
   separator = "";
   for (const auto& [kind, times] : functions) {
     json += std::string(separator) + "{" + fields_of(kind, times) + "}";
+    separator = ",";
+  }
+  json += "],\"site_groups\":[";
+  separator = "";
+  for (const auto& group : sites_ ? sites_->groups(least_calls_of_site) : std::vector<SiteTimes::Group>{}) {
+    json += std::string(separator) + "{" + site_fields_of(group) + "}";
     separator = ",";
   }
   return json + "]}\n";

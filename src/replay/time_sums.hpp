@@ -6,18 +6,22 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "replay/call_times.hpp"
 #include "replay/operation_times.hpp"
+#include "replay/site_times.hpp"
 
 namespace heapwright::replay {
 
 class TimeSums {
  public:
-  // Reads the plan once. Memory: one entry for each call stack.
-  TimeSums(const PlanFile& plan, OperationTimes& times);
+  // Reads the plan once, and again where times by site are asked for, by a site_of_stack that is not empty:
+  // of sites with a thousandth of the time or more. Memory: one entry for each call stack, and 32 bytes or so
+  // for each step of these sites' histograms.
+  TimeSums(const PlanFile& plan, OperationTimes& times, std::vector<std::uint32_t> site_of_stack = {});
 
   struct OfStack {
     std::uint64_t calls = 0;
@@ -38,16 +42,20 @@ class TimeSums {
   std::uint64_t longest_row_ticks() const noexcept { return longest_row_ticks_; }
 
   // One line of JSON: stacks (those with calls), stack_calls, stack_ticks, longest_row_ticks, groups with
-  // function, largest_bytes, calls, ticks and the ticks of percentiles, and functions with these over all
-  // sizes.
+  // function, largest_bytes, calls, ticks and the ticks of percentiles, functions with these over all
+  // sizes, and site_groups with function, largest_bytes and percentiles of a site, of enough calls.
   std::string json() const;
 
  private:
   // counts: it is one of the recorded calls, and not what a change adds.
   void add(const Operation& operation, std::uint32_t stack, const OperationTime& time, bool counts);
 
+  static Group group_of(const Operation& operation) noexcept;
+  bool leave_out_small(std::vector<std::uint32_t>& site_of_stack) const;
+
   std::vector<OfStack> stacks_;
   std::map<Group, CallTimes> groups_;
+  std::optional<SiteTimes> sites_;
   std::uint64_t longest_row_ticks_ = 0;
 };
 

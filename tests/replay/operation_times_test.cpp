@@ -109,6 +109,54 @@ TEST(TimeSums, ASumIsThatOfTheLeastTimes) {
       << json;
 }
 
+// Stacks 3 and 7 are of site 1, which has 22 calls: 20 of them are known by function and size.
+TEST(TimeSums, ASiteHasThePercentilesOfItsStacks) {
+  auto trace = three_stacks();
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    trace.malloc(0, 30'000 + i * 10, 0x50000 + i * 0x1000, 120, 7);
+  }
+  const PlanOf plan(trace);
+  const TimesFile file;
+  const PlanFile read(plan.path());
+  OperationTimes times(file.path(), read);
+  std::uint64_t ticks = 0;
+  for (std::uint32_t lane = 0; lane < read.header().lanes; ++lane) {
+    auto* time = times.of_lane(lane);
+    for (const Operation& operation : plan.operations(lane)) {
+      if (operation.size == 100 || operation.size == 120) ticks += operation.makes() ? 1 : 0;
+      if (!operation.is_control()) time->fold(operation.makes() ? ticks : 9, 5000);
+      ++time;
+    }
+  }
+  ASSERT_EQ(ticks, 20u);
+  const std::string json = TimeSums(read, times, {0, 0, 0, 1, 0, 0, 0, 1}).json();
+  const std::string expected =
+      "\"site_groups\":[{\"site\":1,\"function\":\"malloc\",\"largest_bytes\":128,\"calls\":20,"
+      "\"p50_ticks\":10,\"p99_ticks\":20,\"p999_ticks\":20}]}";
+  EXPECT_NE(json.find(expected), std::string::npos) << json;
+  EXPECT_NE(TimeSums(read, times).json().find("\"site_groups\":[]}"), std::string::npos);
+}
+
+TEST(TimeSums, ASiteWithLessThanAThousandthOfTheTimeHasNoPercentiles) {
+  auto trace = trace_of_threads(1);
+  for (std::uint64_t i = 0; i < 40; ++i) trace.malloc(0, 100 + i, 0x1000 * (i + 1), 40, 1 + i % 2);
+  const PlanOf plan(trace);
+  const PlanFile read(plan.path());
+  for (const auto& [ticks, is_known] : {std::pair{1'010U, true}, {990U, false}}) {
+    const TimesFile file;
+    OperationTimes times(file.path(), read);
+    auto* time = times.of_lane(0);
+    std::uint32_t stack = 0;
+    for (const Operation& operation : plan.operations(0)) {
+      if (!operation.is_control()) time->fold(stack++ % 2 == 0 ? ticks : 1'000'000, 0);
+      ++time;
+    }
+    const std::string json = TimeSums(read, times, {0, 7, 8}).json();
+    EXPECT_EQ(json.find("{\"site\":7,") != std::string::npos, is_known) << json;
+    EXPECT_NE(json.find("{\"site\":8,"), std::string::npos) << json;
+  }
+}
+
 // Of the program's threads, from block to block; what is put off takes them nothing.
 TEST(TimeSums, TheLongestRowOfFrees) {
   auto trace = trace_of_threads(1);

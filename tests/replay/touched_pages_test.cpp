@@ -64,8 +64,28 @@ TEST(TouchedPages, SumUpToWhatAReplayNeeds) {
   const PlanOf plan(trace);
   const PlanFile file(plan.path());
   EXPECT_EQ(plan.header().peak_live_bytes, 1300 * page);
-  EXPECT_NEAR(static_cast<double>(peak_touched_bytes(file)) / page, 650, 20)
+  EXPECT_NEAR(static_cast<double>(needed_memory(file).peak_bytes) / page, 650, 20)
       << "half of 1000, and of 300 as of others of that stack";
+}
+
+TEST(TouchedPages, AreWhatIsNeededAtTheMarks) {
+  auto trace = trace_of_threads(2);
+  read_memory_at(trace, 500);
+  trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
+  trace.malloc(1, 2'000, 0x900000, 40);
+  scan(trace, 10'000, 0x100000, 500);
+  read_memory_at(trace, 15'000);
+  trace.free(1, 20'000, 0x100000);
+  read_memory_at(trace, 25'000);
+  trace.realloc(0, 30'000, 0x900000, 0xa00000, 70);
+  read_memory_at(trace, 35'000);
+  const PlanOf plan(trace);
+  const auto bytes = needed_memory(PlanFile(plan.path())).mark_bytes;
+  ASSERT_EQ(bytes.size(), 4u);
+  EXPECT_EQ(bytes[0], 0u);
+  EXPECT_NEAR(static_cast<double>(bytes[1]), 500 * page, 4 * page);
+  EXPECT_EQ(bytes[2], 40u);
+  EXPECT_EQ(bytes[3], 70u);
 }
 
 TEST(TouchedPages, WhatAReallocGaveBackWasNotTouched) {

@@ -90,10 +90,16 @@ Sites = Annotated[
     ),
 ]
 Latency = Annotated[
-    bool, typer.Option("--latency", help="Show how long calls take, by function and size, for each.")
+    bool,
+    typer.Option(
+        "--latency", help="Show how long calls take, by function and size, and at the call sites shown."
+    ),
 ]
 Kernel = Annotated[
     bool, typer.Option("--kernel", help="Show page faults, switches and system calls by kind, for each.")
+]
+Spread = Annotated[
+    bool, typer.Option("--spread", help="Show each measured figure's median, least and most, for each.")
 ]
 
 
@@ -114,6 +120,7 @@ def replay(
     sites: Sites = None,
     latency: Latency = False,
     kernel: Kernel = False,
+    spread: Spread = False,
     anyway: Anyway = False,
     json: options.Json = False,
     md: options.Markdown = False,
@@ -124,7 +131,7 @@ def replay(
     """Replay a recording's heap calls on every allocator that is here."""
     settings = replace(_settings(runs, quick, idle, limit), is_timed=_is_timed(sites, latency))
     settings = _paced(settings, pace, speed, gaps)
-    shown = show.Shown(5 if sites is None else sites, latency, kernel)
+    shown = show.Shown(5 if sites is None else sites, latency, kernel, spread)
     forms = Forms(json, md, wide, html, force)
     forms.check()
     trace = open_trace(file)

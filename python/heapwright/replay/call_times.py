@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the calls' time goes: by call site beside the reference's, and by function and size.
+"""Where the calls' time goes: by call site beside the reference's, by function and size, and by all three.
 
 A time is the least of an operation over the runs of one candidate, which leaves out most of what other
 processes took. A site's time is that of its allocations, of writing to fresh pages of their blocks, and of
@@ -21,6 +21,8 @@ from heapwright.replay.site_differences import Sum, differing, named, relative_n
 _LEAST_SLOWER = 10
 _PERCENTILES = (("p50", 0.5), ("p99", 0.99), ("p999", 0.999))
 Document = dict[str, Any]
+# Function and largest size.
+_Group = tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -28,6 +30,8 @@ class CallTimes:
     """What one candidate's calls take."""
 
     sites: dict[int, Sum] = field(default_factory=dict)
+    # Of a site by function and size; of fewer than 20 calls nothing is known.
+    percentiles: dict[int, dict[_Group, Document]] = field(default_factory=dict)
     functions: list[Document] = field(default_factory=list)
     whole_functions: list[Document] = field(default_factory=list)
     longest_frees_ns: float = 0.0
@@ -48,6 +52,9 @@ def read(
         number = site_of_stack[stack] if stack < len(site_of_stack) else 0
         before = found.sites.get(number, Sum())
         found.sites[number] = Sum(before.pieces + calls, before.amount + ticks * ns)
+    for group in sums["site_groups"]:
+        of_site = found.percentiles.setdefault(group["site"], {})
+        of_site[group["function"], group["largest_bytes"]] = _percentiles(group, ns)
     found.functions = [
         {**_function(group, ns), "largest_bytes": group["largest_bytes"]} for group in sums["groups"]
     ]
@@ -57,18 +64,23 @@ def read(
 
 
 def _function(group: Mapping[str, Any], ns: float) -> Document:
+    known = _percentiles(group, ns)
+    return {
+        "function": group["function"],
+        "calls": known.pop("calls"),
+        "sum_ns": group["ticks"] * ns,
+        **known,
+        "max_ns": group["most_ticks"] * ns,
+    }
+
+
+def _percentiles(group: Mapping[str, Any], ns: float) -> Document:
     calls = int(group["calls"])
     known = {
         f"{name}_ns": group[f"{name}_ticks"] * ns if calls * (1 - share) >= _LEAST_SLOWER else None
         for name, share in _PERCENTILES
     }
-    return {
-        "function": group["function"],
-        "calls": calls,
-        "sum_ns": group["ticks"] * ns,
-        **known,
-        "max_ns": group["most_ticks"] * ns,
-    }
+    return {"calls": calls, **known}
 
 
 def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites: Sites) -> Document:
@@ -88,10 +100,27 @@ def differences(own: CallTimes, reference: CallTimes, control: CallTimes, sites:
                 "difference_ns": one.difference,
                 "noise_ns": one.noise,
                 "share": one.difference / whole if whole else 0.0,
+                "latency": _latency(
+                    own.percentiles.get(one.number, {}), reference.percentiles.get(one.number, {})
+                ),
             }
             for one in differing(own.sites, reference.sites, control.sites)
         ],
     }
+
+
+def _latency(own: Mapping[_Group, Document], reference: Mapping[_Group, Document]) -> list[Document]:
+    """Of a site, what both have; the largest part of its calls first."""
+    both = sorted((group for group in own if group in reference), key=lambda group: -own[group]["calls"])
+    return [
+        {
+            "function": function,
+            "largest_bytes": largest_bytes,
+            **own[function, largest_bytes],
+            **{f"reference_{key}": value for key, value in reference[function, largest_bytes].items()},
+        }
+        for function, largest_bytes in both
+    ]
 
 
 NOTHING: Document = {"call_sites": None, "functions": None, "whole_functions": None, "longest_frees_ns": None}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from heapwright.measure import machine
@@ -12,7 +12,16 @@ from heapwright.measure.allocators import REFERENCE
 from heapwright.measure.runner import Arm
 from heapwright.model import Trace, waiting
 from heapwright.model.records import Metadata
-from heapwright.replay import changes, decision, fidelity, kernel, other_machine, own_load, time_fidelity
+from heapwright.replay import (
+    changes,
+    decision,
+    fidelity,
+    kernel,
+    other_machine,
+    own_load,
+    spread,
+    time_fidelity,
+)
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.fields import PLAN, SCHEMA
 from heapwright.report import units
@@ -27,9 +36,9 @@ class Measured:
 
     plan: what the program said of it; gaps: runs with the program's gaps at this speed; changes: what became
     of them; dry, bounds: as decision.Table's; calls: of each candidate what is known of its calls; held: and
-    which sites hold its memory;
-    pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None or empty where
-    there is nothing to say; window_calls: about so many, of a window in the recording; 0: all.
+    which sites hold its memory; recorded: what the calls took then, None where the replayed ones cannot be
+    put beside them; pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None
+    or empty where there is nothing to say; window_calls: about so many, of a window in the recording; 0: all.
     """
 
     plan: Mapping[str, Any]
@@ -42,6 +51,7 @@ class Measured:
     dry: Mapping[str, Sequence[Document]]
     calls: Sequence[Document]
     held: Sequence[Document | None]
+    recorded: time_fidelity.Recorded | None
     runs: int
     pace: float
     untimed: str | None
@@ -52,8 +62,8 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
     """The whole document."""
     truth = _fidelity(chosen, measured)
     dry = {change: decision.dry_of(runs) for change, runs in measured.dry.items()}
-    time_truth = _time_fidelity(trace, chosen, measured)
-    gaps = _gaps(trace, chosen, measured)
+    time_truth = _time_fidelity(measured)
+    gaps = _gaps(measured)
     table = decision.Table(
         measured.memory,
         measured.time,
@@ -91,6 +101,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         "moments": {
             "time_ns": plan["mark_ns"],
             "recorded_bytes": plan["recorded_bytes"] if truth else None,
+            "needed_bytes": plan["needed_bytes"],
         },
         "candidates": candidates,
         "front": decision.pareto_front({c["name"]: c["figures"] for c in candidates}),
@@ -116,10 +127,32 @@ def _candidates(
             "resident_bytes": _over_time(arm, truth),
             **measured.calls[number],
             "memory_sites": measured.held[number],
-            "kernel": kernel.of_arms(arm, other),
+            "kernel": kernel.of_arms(*_both(measured, number)),
+            "measured": _spread(measured, number),
         }
         for number, (arm, other, gaps) in enumerate(all_runs)
     ]
+
+
+def _both(measured: Measured, number: int) -> tuple[Arm, Arm]:
+    """The candidate's runs in both orders; those of the reference with its control's."""
+    return _with_control(measured.memory, number), _with_control(measured.time, number)
+
+
+def _with_control(arms: Sequence[Arm], number: int) -> Arm:
+    arm = _without_control(arms)[number]
+    again = [run for other in arms if other.is_control and not number for run in other.runs]
+    return replace(arm, runs=[*arm.runs, *again])
+
+
+def _spread(measured: Measured, number: int) -> Document:
+    """A window's wall time has that of the blocks before it; with a change blocks need something else."""
+    memory, time = _both(measured, number)
+    change = getattr(memory.allocator, "change", "")
+    dry = measured.dry.get(change, measured.dry[""])
+    plan = measured.plan
+    needed = spread.Needed(plan["mark_ns"], plan["needed_bytes"], plan["end_ns"])
+    return spread.of_arms(memory, time, () if measured.window_calls else dry, None if change else needed)
 
 
 def _fidelity(chosen: Chosen, measured: Measured) -> fidelity.Fidelity | None:
@@ -129,21 +162,19 @@ def _fidelity(chosen: Chosen, measured: Measured) -> fidelity.Fidelity | None:
     return fidelity.compare(measured.plan["mark_ns"], measured.plan["recorded_bytes"], _mean_of_runs(arm))
 
 
-def _time_fidelity(trace: Trace, chosen: Chosen, measured: Measured) -> Document | None:
-    """A window's calls are not those that the recording sums up."""
+def _time_fidelity(measured: Measured) -> Document | None:
     replayed = measured.calls[0]["whole_functions"]
-    if not chosen.is_recorded or measured.window_calls or not replayed:
+    if measured.recorded is None or not replayed:
         return None
-    recorded = time_fidelity.recorded_times(trace)
-    return time_fidelity.compare(recorded, replayed, time_fidelity.off_processor_ns(trace))
+    return time_fidelity.compare(measured.recorded.functions, replayed, measured.recorded.off_ns)
 
 
-def _gaps(trace: Trace, chosen: Chosen, measured: Measured) -> Document | None:
-    is_comparable = chosen.is_recorded and not measured.window_calls
-    recorded = time_fidelity.recorded_times(trace) if measured.gaps and is_comparable else []
+def _gaps(measured: Measured) -> Document | None:
+    recorded = measured.recorded or time_fidelity.Recorded([], 0, 0)
     program_ns = float(measured.plan.get("program_ns", 0))
-    preempted_ns = time_fidelity.preempted_ns(trace) if recorded else 0
-    return own_load.describe(measured.gaps, measured.speed, program_ns, recorded, preempted_ns)
+    return own_load.describe(
+        measured.gaps, measured.speed, program_ns, recorded.functions, recorded.preempted_ns
+    )
 
 
 def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fidelity | None) -> list[str]:

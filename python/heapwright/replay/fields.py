@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from heapwright.replay.decision import BETTER, FIGURES, SAME, UNKNOWN, WORSE
 from heapwright.replay.fidelity import KEYS
+from heapwright.replay.spread import MEASURES
 from heapwright.report.columns import Choice, Column, Many
 
 SCHEMA = "heapwright.replay/1"
@@ -79,6 +80,11 @@ CHANGE = (
 MOMENTS = (
     Column("time_ns", Many("number"), about="Up to 256 moments of the recording."),
     Column("recorded_bytes", "amounts_or_null", about="Resident then; null where unknown."),
+    Column(
+        "needed_bytes",
+        Many("number"),
+        about="What live blocks have touched then, and the program's own mappings: whatever the allocator.",
+    ),
 )
 
 FIGURE = (
@@ -104,19 +110,46 @@ FIGURE = (
     Column("never", "amount_or_null", about="The same if it never did; null at full speed as well."),
 )
 
-CALL_SITE = (
+_PERCENTILE = "Null with fewer than ten slower calls."
+SITE_LATENCY = (
+    Column("function", "text"),
+    Column("largest_bytes", about="Sizes from more than half of it."),
+    *(
+        column
+        for whose in ("", "reference_")
+        for column in (
+            Column(f"{whose}calls"),
+            Column(f"{whose}p50_ns", "amount_or_null", about=_PERCENTILE),
+            Column(f"{whose}p99_ns", "amount_or_null", about=_PERCENTILE),
+            Column(f"{whose}p999_ns", "amount_or_null", about=_PERCENTILE),
+        )
+    ),
+)
+
+_SITE = (
     Column("site"),
     Column("function", "text"),
     Column("file", "text"),
     Column("line"),
     Column("library", "text"),
     Column("name", "text"),
+)
+
+CALL_SITE = (
+    *_SITE,
     Column("calls"),
     Column("ns", "number"),
     Column("reference_ns", "number"),
     Column("difference_ns", "difference"),
     Column("noise_ns", "number"),
     Column("share", "difference", about="Of the whole difference."),
+    Column(
+        "latency",
+        Many(SITE_LATENCY),
+        about="How long its calls, and the releases of its blocks, take by function and size, without "
+        "writing to fresh pages; of 20 calls or more. Empty where a site has less than a thousandth of the "
+        "time.",
+    ),
 )
 
 CALL_SITES = (
@@ -128,7 +161,7 @@ CALL_SITES = (
 )
 
 HELD_SITE = (
-    *CALL_SITE[:6],
+    *_SITE,
     Column("blocks", about="That live then."),
     Column("bytes", "number", about="A page belongs to the blocks on it, by their bytes there."),
     Column("reference_bytes", "number"),
@@ -148,7 +181,6 @@ HELD = (
     Column("sites", Many(HELD_SITE), about="Those whose difference is larger than noise, the largest first."),
 )
 
-_PERCENTILE = "Null with fewer than ten slower calls."
 FUNCTION = (
     Column("function", "text"),
     Column("largest_bytes", about="Sizes from more than half of it."),
@@ -206,6 +238,10 @@ KERNEL = (
         "tell (before Linux 5.11).",
     ),
 )
+
+SPREAD = (*COUNTED, Column("runs"))
+
+MEASURED = tuple(Column(figure.key, "spread", about=figure.about) for figure in MEASURES)
 
 RUNS = (
     Column("memory", Many("raw_figures")),
@@ -271,6 +307,7 @@ CANDIDATE = (
         "are put off take nothing.",
     ),
     Column("kernel", "kernel_or_null", about="What it asks of the kernel; null after a failure."),
+    Column("measured", "measured", about="What decides nothing; what was not measured is not there."),
 )
 
 DOCUMENT = (

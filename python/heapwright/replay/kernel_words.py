@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from heapwright.replay import kernel
+from heapwright.replay.details import Detail
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
@@ -34,12 +36,41 @@ def rows(document: Mapping[str, Any]) -> list[Record]:
     return sorted((row for row in found if row["kind"] in asked), key=lambda row: asked.index(row["kind"]))
 
 
+def detail(document: Mapping[str, Any]) -> Detail:
+    """By kind."""
+    about = "What the heap calls ask of the kernel, median of the runs:"
+    return Detail(about, COLUMNS, rows(document), ("kind",), lambda row: str(row["kind"]))
+
+
 def _kinds(asked: Mapping[str, Any]) -> Iterator[tuple[str, float, float | None]]:
     for kind, sums in (asked["system_calls"] or {}).items():
         yield kind, sums["calls"]["median"], sums["ns"]["median"]
     yield "page faults", asked["faults"]["median"], None
     for key, label in _SWITCHES.items():
         yield label, asked[key]["median"], None
+
+
+def spreads(
+    document: Mapping[str, Any],
+) -> Iterator[tuple[str, str, Callable[[Mapping[str, Any]], dict[str, Any] | None]]]:
+    """Label, unit, and how to read it from a candidate: of each figure with its median, least and most."""
+    known = [candidate["kernel"] for candidate in document["candidates"] if candidate["kernel"]]
+    yield "page faults", "count", partial(_figure, "faults")
+    for key, label in _SWITCHES.items():
+        yield label, "count", partial(_figure, key)
+    kinds = dict.fromkeys(kind for asked in known for kind in asked["system_calls"] or ())
+    for kind in kinds:
+        for key, unit, more in (("calls", "count", "calls"), ("ns", "ns", "time")):
+            yield f"{kind} {more}", unit, partial(_of_kind, kind, key)
+
+
+def _figure(key: str, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
+    return dict(candidate["kernel"][key]) if candidate["kernel"] else None
+
+
+def _of_kind(kind: str, key: str, candidate: Mapping[str, Any]) -> dict[str, Any] | None:
+    found = (candidate["kernel"] or {}).get("system_calls") or {}
+    return dict(found[kind][key]) if kind in found else None
 
 
 def about(document: Mapping[str, Any]) -> list[str]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from heapwright.replay import kernel_words, own_load, show, site_words
+from heapwright.replay import kernel_words, latency_words, own_load, show, site_words, spread
 from heapwright.replay.decision import BETTER, FIGURES, WORSE, best_of
+from heapwright.replay.details import Detail
 from heapwright.report import chart, html, units
 from heapwright.report.columns import Column, Record
 from heapwright.report.markup import Child, Markup, joined, tag
@@ -35,8 +36,9 @@ def _body(document: Document, shown: show.Shown) -> list[Markup]:
         *_own_load(document),
         *_memory(document),
         *_sites(document, shown),
-        *_latency(document),
+        *_latency(document, shown),
         *_kernel(document),
+        *_spread(document),
         _section("How sure it is", *(tag("p", line, class_="note") for line in show.below(document))),
         _section("Next", tag("p", tag("code", show.next_command(document)))),
         tag("footer", _machine(document)),
@@ -125,21 +127,34 @@ def _sites(document: Document, shown: show.Shown) -> list[Markup]:
     ]
 
 
-def _latency(document: Document) -> list[Markup]:
-    rows = show.latency_rows(document)
-    if not rows:
-        return []
-    table = html.table(show.LATENCY, rows)
-    return [_section("How long calls take", tag("details", tag("summary", "by function and size"), table))]
+def _latency(document: Document, shown: show.Shown) -> list[Markup]:
+    details = {
+        "by function and size": latency_words.detail(document),
+        "at these call sites": latency_words.site_detail(document, shown.sites),
+    }
+    tables = [_folded(summary, detail) for summary, detail in details.items() if detail.rows]
+    return [_section("How long calls take", *tables)] if tables else []
+
+
+def _folded(summary: str, detail: Detail) -> Markup:
+    about, table = tag("p", detail.about), html.table(detail.columns, detail.rows)
+    return tag("details", tag("summary", summary), about, table)
 
 
 def _kernel(document: Document) -> list[Markup]:
-    rows = kernel_words.rows(document)
-    if not rows:
+    detail = kernel_words.detail(document)
+    if not detail.rows:
         return []
-    table = html.table(kernel_words.COLUMNS, rows)
-    summary = tag("summary", "faults, switches, system calls by kind")
-    return [_section("What they ask of the kernel", tag("details", summary, table))]
+    return [
+        _section("What they ask of the kernel", _folded("faults, switches, system calls by kind", detail))
+    ]
+
+
+def _spread(document: Document) -> list[Markup]:
+    detail = spread.detail(document)
+    if not detail.rows:
+        return []
+    return [_section("How far runs lie apart", _folded("each figure's median, least and most", detail))]
 
 
 def _machine(document: Document) -> str:

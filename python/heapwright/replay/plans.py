@@ -50,11 +50,12 @@ class Maker:
         self.longer: list[str] = []
 
     def make(self, asked: Sequence[Change], step: Callable[[str], None]) -> dict[str, Any]:
-        """What the program says of the plan without a change. MeasureError."""
+        """What the program says of the plan without a change, and of what it needs. MeasureError."""
         step("making the plan")
         plan = self._plan("")
         if not plan["operations"]:
             raise MeasureError(f"{self._trace.path} has no heap call that can be replayed")
+        plan |= self._said("needed", str(self.paths[""]))
         for number, change in enumerate(asked):
             step(f"making the plan: {change.text}")
             stacks = self._folder / f"stacks-{number}"
@@ -70,12 +71,13 @@ class Maker:
 
     def _plan(self, change: str, *words: str) -> dict[str, Any]:
         path = self.paths[change] = self._folder / f"plan-{len(self.paths)}"
-        command = [str(self._program), self._step, str(self._trace.path), str(path), str(self._calls), *words]
+        return self._said(self._step, str(self._trace.path), str(path), str(self._calls), *words)
+
+    def _said(self, *words: str) -> dict[str, Any]:
         try:
-            plan = run_for_document(command, self._environment, _LIMIT_S)
+            return run_for_document([str(self._program), *words], self._environment, _LIMIT_S)
         except RunFailedError as failure:
             raise MeasureError(failure.line or f"making the plan {failure}") from None
-        return plan
 
 
 def bytes_of(calls: int, plans: int, has_gaps: bool) -> int:

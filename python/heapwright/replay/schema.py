@@ -41,6 +41,15 @@ def _names() -> dict[str, Schema]:
             "properties": dict.fromkeys(fields.FIGURE_KEYS, figure),
             "additionalProperties": False,
         },
+        "spread": object_of(fields.SPREAD),
+        "measured": {
+            "type": "object",
+            "properties": {
+                column.key: {"$ref": "#/$defs/spread", "description": column.about}
+                for column in fields.MEASURED
+            },
+            "additionalProperties": False,
+        },
         "fidelity_or_null": _or_null(object_of(fields.FIDELITY)),
         "call_sites_or_null": _or_null(object_of(fields.CALL_SITES)),
         "held_or_null": _or_null(object_of(fields.HELD)),

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: the runs of one answer, in the order in which they have to come
 """Makes the plan and runs it on every candidate, in turns."""
 
 from __future__ import annotations
@@ -6,6 +7,7 @@ from __future__ import annotations
 import math
 import shutil
 import tempfile
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +17,7 @@ from heapwright.measure.errors import MeasureError
 from heapwright.measure.program import RunFailedError, run_for_document
 from heapwright.measure.runner import Arm, arms_of, take_turns
 from heapwright.model import Trace
-from heapwright.replay import call_times, clocks, held_memory, plans
+from heapwright.replay import call_times, clocks, held_memory, plans, time_fidelity
 from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
 from heapwright.replay.decision import LEAST_TIMED_RUNS, Bounds
@@ -128,6 +130,11 @@ class Session:
             return f"they take {needed >> 20} MiB in {tempfile.gettempdir()}; name another folder by TMPDIR"
         return None
 
+    def _compares_times(self) -> bool:
+        """A window's calls are not those that the recording sums up."""
+        has_times = self._untimed is None or self._settings.has_gaps
+        return has_times and self._chosen.is_recorded and not self._window_calls
+
     def _plan_bytes(self) -> int:
         calls = self._window_calls or self._trace.event_count
         return plans.bytes_of(calls, 1 + len(self._changes), self._settings.has_gaps)
@@ -159,7 +166,9 @@ class Session:
                 self._window_calls,
                 self._settings.has_gaps,
             )
+            reading = time_fidelity.begin(self._trace) if self._compares_times() else None
             plan = maker.make(self._changes, step)
+            recorded = time_fidelity.recorded(reading.take()) if reading else None  # before anything is timed
             self._paths, self._records = maker.paths, maker.records
             self._dry_changes += maker.longer
             memory = self._runs(MEMORY, step)
@@ -180,6 +189,7 @@ class Session:
             dry,
             calls,
             held,
+            recorded,
             self._runs_of_each,
             self._pace,
             self._untimed,
@@ -227,12 +237,15 @@ class Session:
                 self._run_once(TIMED, arm, [str(files[id(arm)])])
 
         take_turns(arms, self._runs_of_each, run_once, self._hung)
+        found = self._trace.sites()
+        sites = folder / "sites"
+        sites.write_bytes(array("I", found.site_of_stack).tobytes())
         said = {
-            place: self._sums(arm, files[id(arm)])
+            place: self._sums(arm, files[id(arm)], sites)
             for place, arm in enumerate(arms)
             if arm.runs and not arm.failure
         }
-        return call_times.of_arms(arms, said, self._trace.sites())
+        return call_times.of_arms(arms, said, found)
 
     def _held(
         self, memory: Sequence[Arm], marks_ns: Sequence[float], step: Callable[[str], None]
@@ -253,9 +266,9 @@ class Session:
                 said[place] = held
         return held_memory.of_arms(arms, said, marks_ns[mark], self._trace.sites())
 
-    def _sums(self, arm: Arm, times: Path) -> Document:
-        """What the operations' times add up to, as the program says it."""
-        command = [str(self._program), "times", str(self._plan_of(arm)), str(times)]
+    def _sums(self, arm: Arm, times: Path, sites: Path) -> Document:
+        """What the operations' times add up to, as the program says it; sites: of the call stacks."""
+        command = [str(self._program), "times", str(self._plan_of(arm)), str(times), str(sites)]
         environment = self._chosen.candidates[0].environment() | {"LD_PRELOAD": ""}
         try:
             return run_for_document(command, environment, self._settings.limit_s)

@@ -6,10 +6,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from heapwright.replay import clock_words, figure_words, kernel_words, own_load, site_words, time_fidelity
-from heapwright.replay.decision import FIGURES, LEAST_TIMED_RUNS, UNKNOWN, WORSE, Figure, best_of
+from heapwright.replay import (
+    clock_words,
+    figure_words,
+    kernel_words,
+    latency_words,
+    own_load,
+    site_words,
+    spread,
+    time_fidelity,
+)
+from heapwright.replay.decision import FIGURES, LEAST_TIMED_RUNS, SAME, UNKNOWN, WORSE, Figure, best_of
+from heapwright.replay.details import Detail
 from heapwright.report import markdown, terminal, units
-from heapwright.report.columns import TEXT, WORD, Column, Record
+from heapwright.report.columns import TEXT, Column, Record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,12 +85,15 @@ def _none_better(document: Mapping[str, Any], figure: Figure) -> str:
     }
     if UNKNOWN in verdicts and clock_words.is_open(document, figure):
         return f"Whether one here has {figure.less} than {reference} depends on when it gives memory back."
+    if SAME in verdicts and WORSE in verdicts:
+        return f"Nothing here has {figure.less} than {reference} by more than the replay's noise and error."
     if WORSE in verdicts or not verdicts - {None}:
         return f"Nothing here has {figure.less} than {reference}."
     if UNKNOWN in verdicts:
         if figure.has_gaps and document["runs"] >= LEAST_TIMED_RUNS:
             return f"The program's load could not be kept, which ranks nothing in {figure.label}."
-        return f"One run of each ranks nothing in {figure.label}."
+        runs = f"{units.counted(document['runs'], 'run')} of each"
+        return f"{runs} cannot rank {figure.label}; {LEAST_TIMED_RUNS} runs can."
     return f"No difference in {figure.label} is larger than the replay's noise and error."
 
 
@@ -165,10 +178,13 @@ def next_command(document: Mapping[str, Any]) -> str:
     order = (_PEAK, time, *reversed(_LATER))
     best = next((best for figure in order if (best := best_of(document, figure))), None)
     if best is None:
-        return f"heapwright replay {document['trace']} --set glibc.arena_max=1 tries a setting"
+        has_settings = any(candidate["variables"] for candidate in document["candidates"])
+        if not has_settings:
+            return f"heapwright replay {document['trace']} --search tries settings of each"
+        return f"heapwright explain {document['trace']} --question advice says what the program can change"
     if best["change"]:
         return f"heapwright explain {document['trace']} --question advice shows code for such changes"
-    return str(best["command"])
+    return f"{best['command']}  # and the program's arguments"
 
 
 class Shown(NamedTuple):
@@ -177,37 +193,7 @@ class Shown(NamedTuple):
     sites: int = 5
     latency: bool = False
     kernel: bool = False
-
-
-def _time_column(key: str, label: str) -> Column:
-    return Column(
-        key,
-        WORD,
-        label,
-        text=lambda record, _: "–" if record[key] is None else units.number(record[key], "ns"),
-    )
-
-
-LATENCY = (
-    Column("candidate", WORD, "allocator"),
-    Column("function", WORD, "function"),
-    Column("largest_bytes", WORD, "size to", text=lambda record, _: units.size(record["largest_bytes"])),
-    Column("calls", WORD, "calls", text=lambda record, _: units.count(record["calls"])),
-    _time_column("p50_ns", "p50"),
-    _time_column("p99_ns", "p99"),
-    _time_column("p999_ns", "p99.9"),
-    _time_column("max_ns", "max"),
-)
-
-
-def latency_rows(document: Mapping[str, Any]) -> list[Record]:
-    """Functions and sizes side by side, for LATENCY."""
-    found = [
-        {**group, "candidate": candidate["name"]}
-        for candidate in document["candidates"]
-        for group in candidate["functions"] or ()
-    ]
-    return sorted(found, key=lambda row: (row["function"], row["largest_bytes"]))
+    spread: bool = False
 
 
 def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> None:
@@ -220,20 +206,37 @@ def on_console(document: Mapping[str, Any], shown: Shown, console: Console) -> N
     if own := own_load.rows(document):
         console.print(terminal.table(own_load.COLUMNS, own))
         console.print()
-    for line in [*_with_gap(site_words.about(document, shown.sites)), *below(document)]:
+    for line in _with_gap(site_words.about(document, shown.sites)):
+        is_site = line.startswith(" ")  # a line of its own, however long its name
+        console.print(line, markup=False, no_wrap=is_site, overflow="ellipsis" if is_site else "fold")
+    for line in below(document):
         console.print(line, markup=False)
-    for columns, found in _more(document, shown):
-        console.print(terminal.table(columns, found))
+    for detail in _details(document, shown):
+        detail.on_console(console)
 
 
-def _more(document: Mapping[str, Any], shown: Shown) -> list[tuple[Sequence[Column], list[Record]]]:
-    """The tables that were asked for."""
-    latency = [(LATENCY, latency_rows(document))] if shown.latency else []
-    return [*latency, *([(kernel_words.COLUMNS, kernel_words.rows(document))] if shown.kernel else [])]
+def _details(document: Mapping[str, Any], shown: Shown) -> list[Detail]:
+    """The tables that were asked for, and have rows."""
+    asked = [
+        *([spread.detail(document)] if shown.spread else []),
+        *(
+            [latency_words.detail(document), latency_words.site_detail(document, shown.sites)]
+            if shown.latency
+            else []
+        ),
+        *([kernel_words.detail(document)] if shown.kernel else []),
+    ]
+    return [detail for detail in asked if detail.rows]
 
 
 def _with_gap(lines: list[str]) -> list[str]:
     return [*lines, ""] if lines else []
+
+
+def _paragraph(text: str) -> list[str]:
+    """A call site is an item of a list; its name may have what Markdown takes for its own."""
+    escaped = markdown.escaped(text.strip())
+    return [f"- {escaped}"] if text.startswith(" ") else ["", escaped, ""]
 
 
 def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
@@ -244,12 +247,12 @@ def as_markdown(document: Mapping[str, Any], shown: Shown) -> str:
         "",
         *markdown.table([str(c.label) for c in COLUMNS], table),
         *_own_load_in_markdown(document),
-        *_with_gap(site_words.about(document, shown.sites)),
-        *below(document),
+        *(line for text in site_words.about(document, shown.sites) for line in _paragraph(text)),
+        "",
+        *(f"- {markdown.escaped(line)}" for line in below(document)),
     ]
-    for columns, found in _more(document, shown):
-        cells = [[column.written(row, {}) for column in columns] for row in found]
-        lines += ["", *markdown.table([str(c.label) for c in columns], cells)]
+    for detail in _details(document, shown):
+        lines += detail.as_markdown()
     return "\n".join(lines) + "\n"
 
 

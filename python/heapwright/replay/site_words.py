@@ -6,13 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heapwright.replay.decision import FIGURES, best_of
+from heapwright.replay.decision import FIGURES, LEAST_DIFFERENCE, best_of
 from heapwright.report import units
+
+
+def fastest(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The candidate beside the reference whose call sites are shown."""
+    return best_of(document, FIGURES[0]) or _least(document, "call_sites", "ns")
 
 
 def about_times(document: Mapping[str, Any], limit: int) -> list[str]:
     """Which call sites make the difference in time between the reference and the fastest other candidate."""
-    best = best_of(document, FIGURES[0]) or _least(document, "call_sites", "ns")
+    best = fastest(document)
     found = best["call_sites"] if best else None
     if not best or not found or not limit:
         return []
@@ -22,28 +27,33 @@ def about_times(document: Mapping[str, Any], limit: int) -> list[str]:
         return [f"No call site's time differs between {names} by more than noise."]
     these = _these(sites, found, "ns")
     return [
-        f"Timed call by call, {_between(names, best)}; most at {these}:",
+        f"Timed call by call, {_between(names, best)} most at {these}:",
         *(_line(site, "ns", units.counted(site["calls"], "call")) for site in sites),
     ]
 
 
 def about_memory(document: Mapping[str, Any], limit: int) -> list[str]:
-    """The same of memory at the reference's peak, for the candidate that has least then or at its peak."""
+    """The same of memory at the reference's peak, for the candidate that has least then or at its peak.
+
+    A site that differs by less than LEAST_DIFFERENCE of all memory is left out.
+    """
     best = best_of(document, FIGURES[1]) or _least(document, "memory_sites", "bytes")
     found = best["memory_sites"] if best else None
     if not best or not found or not limit:
         return []
-    sites = found["sites"][:limit]
+    least_bytes = LEAST_DIFFERENCE * found["reference_bytes"]
+    sites = [site for site in found["sites"] if abs(site["difference_bytes"]) >= least_bytes][:limit]
     when = f"At {units.duration(found['time_ns'])}, where {document['reference']} has most memory"
     whole = units.signed(found["difference_bytes"], "bytes")
     rest = f"{units.signed(found['unowned_difference_bytes'], 'bytes')} in pages without a block"
-    if not sites and abs(found["difference_bytes"]) <= found["noise_bytes"]:
-        return [f"{when}, {best['name']} has as much; no call site has more or less than noise."]
+    none = "no call site differs by more than noise and 1 %"
+    if not sites and abs(found["difference_bytes"]) <= max(found["noise_bytes"], least_bytes):
+        return [f"{when}, {best['name']} has as much; {none}."]
     if not sites:
-        return [f"{when}, {best['name']} has {whole}, {rest}; no call site has more or less than noise."]
+        return [f"{when}, {best['name']} has {whole}, {rest}; {none}."]
     these = _these(sites, found, "bytes")
     return [
-        f"{when}, {best['name']} has {whole}: {rest}, and most at {these}:",
+        f"{when}, {best['name']} has {whole}: {rest}, and of the rest most at {these}:",
         *(_line(site, "bytes", units.counted(site["blocks"], "block")) for site in sites),
     ]
 
@@ -62,9 +72,9 @@ def _line(site: Mapping[str, Any], unit: str, count: str) -> str:
 def _between(names: str, best: Mapping[str, Any]) -> str:
     found, cpu = best["call_sites"], best["figures"].get(FIGURES[0].key)
     if abs(found["difference_ns"]) <= found["noise_ns"]:
-        return f"{names} take the same time in total"
+        return f"{names} take the same time in total; they differ"
     beside = f" (CPU time: {units.signed(cpu['difference'], 'ns')})" if cpu else ""
-    return f"the difference between {names} is {units.signed(found['difference_ns'], 'ns')}{beside}"
+    return f"the difference between {names} is {units.signed(found['difference_ns'], 'ns')}{beside};"
 
 
 def _these(sites: Sequence[Mapping[str, Any]], found: Mapping[str, Any], unit: str) -> str:

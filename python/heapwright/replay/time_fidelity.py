@@ -9,11 +9,14 @@ records tell. A replayed time is the least of an operation's runs, the clock's o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.model import KIND_NAMES, Trace
-from heapwright.model.session import facts_of
 from heapwright.report import units
+
+if TYPE_CHECKING:
+    from heapwright.model.facts import Facts
+    from heapwright.model.trace import FactsReading
 
 # A shape agrees where no percentile is further off than by this factor.
 MOST_APART = 1.5
@@ -23,32 +26,38 @@ _PERCENTILES = ("p50_ns", "p99_ns")
 Document = dict[str, Any]
 
 
-def recorded_times(trace: Trace) -> list[Document]:
-    """By function; empty where the recording has not each call's time."""
+def begin(trace: Trace) -> FactsReading | None:
+    """Reads the recorded times, beside the caller; None where the recording has not each call's."""
     metadata = trace.metadata
     if not metadata.durations_recorded or metadata.sample_mean_bytes:
-        return []
-    return [
+        return None
+    return trace.begin_plain_facts()
+
+
+class Recorded(NamedTuple):
+    """functions: their recorded times; off_ns: of all these, off the processor; preempted_ns: of that, what
+    other processes and threads took. 0 where it is not known.
+    """
+
+    functions: list[Document]
+    off_ns: int
+    preempted_ns: int
+
+
+def recorded(facts: Facts) -> Recorded:
+    """What they say of the calls' times."""
+    functions = [
         {
             "function": KIND_NAMES[row.kind],
             "calls": row.latency.calls,
             "sum_ns": row.latency.sum_ns,
             **{key: getattr(row.latency, key) for key in _PERCENTILES},
         }
-        for row in facts_of(trace).by_kind
+        for row in facts.by_kind
         if row.latency.calls
     ]
-
-
-def off_processor_ns(trace: Trace) -> int:
-    """Of the recorded calls' time; 0 where it is not known."""
-    kernel = facts_of(trace).kernel
-    return kernel.waited_ns + kernel.preempted_ns
-
-
-def preempted_ns(trace: Trace) -> int:
-    """Of that, what other processes and threads took; 0 where it is not known."""
-    return facts_of(trace).kernel.preempted_ns
+    preempted_ns = facts.kernel.preempted_ns
+    return Recorded(functions, facts.kernel.waited_ns + preempted_ns, preempted_ns)
 
 
 def compare(recorded: Sequence[Document], replayed: Sequence[Document], off_ns: int = 0) -> Document | None:

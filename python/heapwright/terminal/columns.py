@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -49,7 +49,10 @@ class Columns:
         text_columns: Sequence[int] = (),
         left_columns: Sequence[int] = (),
         centred: bool = False,
+        groups: Mapping[int, str] | None = None,
     ) -> None:
+        """groups: by a row's number the line that stands above it, for the rows until the next one."""
+        self._groups = groups or {}
         self._headers = list(headers)
         self._rows = [list(row) for row in rows]
         self._text = frozenset(text_columns)
@@ -104,7 +107,12 @@ class Columns:
             heading.append(table.headers[part.below], "bold")
             yield heading
         yield _line(("-" if options.ascii_only else "─") * part.rule(options.max_width))
-        for cells, row_styles in zip(table.rows, styles, strict=True):
+        for number, (cells, row_styles) in enumerate(zip(table.rows, styles, strict=True)):
+            if number in self._groups:
+                heading = _line("")
+                text = _spelt(self._groups[number], options.ascii_only)
+                heading.append(cut_middle(text, options.max_width, table.ellipsis), "bold")
+                yield heading
             yield from self._row(table, part, cells, row_styles, options.max_width)
 
     def _row(
@@ -154,7 +162,7 @@ class _Table:
         self.headers = headers
         self.rows = rows
         self._text = text
-        self._ellipsis = ellipsis
+        self.ellipsis = ellipsis
         self._names_rows = names_rows  # the first column does
         self._alike: dict[tuple[int, int], set[str]] = {}
 
@@ -234,10 +242,10 @@ class _Table:
         if column not in self._text or cell_len(text) <= width:
             return [text]
         if text.startswith(CALLERS):
-            return [cut_callers(text, width, self._ellipsis)]
+            return [cut_callers(text, width, self.ellipsis)]
         first, *others = text.split(PATH_MARK)
         return [
-            cut_middle(part, width, self._ellipsis)
+            cut_middle(part, width, self.ellipsis)
             for part in (first, *(PATH_MARK.lstrip() + other for other in others))
         ]
 

@@ -59,6 +59,7 @@ def candidate(name: str, peak: float, time: float, runs: int = 3, half: float = 
         "functions": None,
         "whole_functions": None,
         "kernel": None,
+        "measured": {},
     }
 
 
@@ -95,7 +96,7 @@ def document(*candidates: dict[str, Any], error: float = 4096.0, runs: int = 3) 
         "reference": "glibc",
         "is_recorded": True,
         "runs": runs,
-        "moments": {"time_ns": [], "recorded_bytes": None},
+        "moments": {"time_ns": [], "recorded_bytes": None, "needed_bytes": []},
         "candidates": list(candidates),
         "front": [],
     }

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 from array import array
 from pathlib import Path
+from typing import Any
 
 import pytest
 from heapwright.cli import run_command
 from heapwright.model.sites import Site, Sites
 from heapwright.model.symbols import Location
+from heapwright.replay import latency_words
 from heapwright.replay.call_times import CallTimes, differences, read
 from heapwright.replay.show import Shown
 from heapwright.replay.site_differences import Sum
 from heapwright.replay.site_words import about_times
+from rich.console import Console
 from written_traces import FREE, MALLOC, small_trace
 
 
@@ -29,8 +33,7 @@ def times(*ns: float) -> CallTimes:
 
 def test_stacks_of_one_site_are_added_in_nanoseconds() -> None:
     sums = {"stacks": [1, 2, 3], "stack_calls": [4, 5, 6], "stack_ticks": [100, 200, 400], "groups": []}
-    sums["functions"] = []
-    sums |= {"longest_row_ticks": 30}
+    sums |= {"functions": [], "site_groups": [], "longest_row_ticks": 30}
     found = read(sums, [{"ns_per_tick": 0.5}], [0, 7, 7, 8])
     assert found.sites == {7: (9, 150.0), 8: (6, 200.0)}
     assert found.ns == 350
@@ -38,15 +41,62 @@ def test_stacks_of_one_site_are_added_in_nanoseconds() -> None:
 
 
 def test_a_percentile_needs_ten_slower_calls() -> None:
-    group = {"function": "malloc", "largest_bytes": 64, "ticks": 9, "most_ticks": 8}
-    group |= {"p50_ticks": 2, "p99_ticks": 4, "p999_ticks": 6}
+    one = {"function": "malloc", "largest_bytes": 64, "ticks": 9, "most_ticks": 8}
+    one |= {"p50_ticks": 2, "p99_ticks": 4, "p999_ticks": 6}
     sums = {"stacks": [], "stack_calls": [], "stack_ticks": []}
-    sums |= {"longest_row_ticks": 0, "groups": [group | {"calls": calls} for calls in (19, 20, 1001, 10_000)]}
-    sums["functions"] = []
+    sums |= {"longest_row_ticks": 0, "groups": [one | {"calls": calls} for calls in (19, 20, 1001, 10_000)]}
+    sums |= {"functions": [], "site_groups": []}
     found = read(sums, [{"ns_per_tick": 0.5}], [0]).functions
     known = [[record[key] for key in ("p50_ns", "p99_ns", "p999_ns")] for record in found]
     assert known == [[None, None, None], [1, None, None], [1, 2, None], [1, 2, 3]]
     assert found[0]["sum_ns"] == 4.5
+
+
+def group(site: int, function: str, calls: int, ticks: int) -> dict[str, Any]:
+    known = {f"{name}_ticks": ticks * by for name, by in (("p50", 1), ("p99", 10), ("p999", 100))}
+    return {"site": site, "function": function, "largest_bytes": 64, "calls": calls, **known}
+
+
+def test_a_site_has_its_percentiles_beside_the_references() -> None:
+    """Most calls first; what only one of both made says nothing; a percentile needs ten slower calls."""
+
+    def said(ticks: int, *others: dict[str, Any]) -> CallTimes:
+        stacks = {"stacks": [0, 1], "stack_calls": [10, 10], "stack_ticks": [900, 100 * ticks]}
+        groups = [group(1, "free", 20, ticks), group(1, "malloc", 9_999, ticks + 1), *others]
+        sums = {**stacks, "longest_row_ticks": 0, "groups": [], "functions": [], "site_groups": groups}
+        return read(sums, [{"ns_per_tick": 0.5}], [0, 1])
+
+    reference, own = said(6), said(2, group(1, "realloc", 500, 3))
+    (site,) = differences(own, reference, reference, sites(2))["sites"]
+    malloc, free = site["latency"]
+    assert malloc == {
+        "function": "malloc",
+        "largest_bytes": 64,
+        "calls": 9_999,
+        "p50_ns": 1.5,
+        "p99_ns": 15.0,
+        "p999_ns": None,
+        "reference_calls": 9_999,
+        "reference_p50_ns": 3.5,
+        "reference_p99_ns": 35.0,
+        "reference_p999_ns": None,
+    }
+    assert (free["p50_ns"], free["reference_p50_ns"], free["p99_ns"]) == (1.0, 3.0, None)
+    candidate = {"name": "jemalloc", "figures": {}, "call_sites": {"ns": 1.0, "sites": [site]}}
+    document = {"reference": "glibc", "candidates": [candidate]}
+    rows = latency_words.site_rows(document, 5)
+    assert [(row["function"], row["candidate"], row["p50_ns"]) for row in rows] == [
+        ("malloc", "glibc", 3.5),
+        ("malloc", "jemalloc", 1.5),
+        ("free", "glibc", 3.0),
+        ("free", "jemalloc", 1.0),
+    ]
+    assert latency_words.site_rows(document, 0) == []
+    out = io.StringIO()
+    latency_words.site_detail(document, 5).on_console(Console(file=out, width=60, highlight=False))
+    lines = out.getvalue().splitlines()
+    at = lines.index("work work.c:7: malloc to 64 B")
+    assert lines[at + 1].split() == ["glibc", "9,999", "3.50", "ns", "35", "ns", "–"]
 
 
 def test_sites_beyond_noise_largest_first() -> None:
@@ -94,7 +144,7 @@ def test_sites_that_differ_both_ways_have_no_part_of_the_whole() -> None:
     said = "Timed call by call, the difference between jemalloc and glibc is −500 ns; most at this call site:"
     assert about_times(document, 1)[0] == said
     candidate["call_sites"] = differences(times(600, 2000, 3400), same, same, sites(3))
-    said = "Timed call by call, jemalloc and glibc take the same time in total; most at these 2 call sites:"
+    said = "Timed call by call, jemalloc and glibc take the same time in total; they differ most at these 2 call sites:"
     assert about_times(document, 5)[0] == said
 
 
@@ -117,6 +167,8 @@ def test_json_has_sites_and_functions(file: str, capsys: pytest.CaptureFixture[s
     assert calls["malloc", 128] == 3001
     assert other["call_sites"]["ns"] > 0
     assert other["call_sites"]["reference_ns"] > 0
+    groups = [group for site in other["call_sites"]["sites"] for group in site["latency"]]
+    assert all(group["calls"] == group["reference_calls"] >= 20 for group in groups)
 
 
 def test_latency_is_a_table(file: str, capsys: pytest.CaptureFixture[str]) -> None:

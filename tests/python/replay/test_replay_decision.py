@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: one table, worked out by hand from every side
 """What counts as a difference, and what memory is predicted: worked out by hand."""
 
 from __future__ import annotations
@@ -187,6 +188,7 @@ def document(*, failure: str = "") -> dict[str, Any]:
             "failure": "",
             "change": "",
             "command": f"{name} run",
+            "variables": {},
             "figures": table.figures_of(number),
         }
         for number, name in enumerate(("a", "b"))
@@ -199,12 +201,13 @@ def document(*, failure: str = "") -> dict[str, Any]:
         "trace": "x.heapwright",
         "front": ["b"],
         "gaps": None,
+        "runs": 2,
     }
 
 
 def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
     assert show.verdict(document())[1] == "b has less memory at the peak: −25 % (20.0 MiB)."
-    assert show.next_command(document()) == "b run"
+    assert show.next_command(document()) == "b run  # and the program's arguments"
     changed = document()
     changed["candidates"][1]["change"] = "arena@main"
     assert show.next_command(changed) == (
@@ -225,7 +228,7 @@ def test_what_is_better_only_behind_the_peak_is_said() -> None:
         "No difference in peak is larger than the replay's noise and error.",
         "b has less memory at the end: −99 % (192 MiB).",
     ]
-    assert show.next_command(later) == "b run"
+    assert show.next_command(later).startswith("b run ")
     figures["peak_bytes"]["verdict"] = BETTER
     assert len(show.verdict(later)) == 2
 
@@ -233,7 +236,9 @@ def test_what_is_better_only_behind_the_peak_is_said() -> None:
 def test_without_a_winner_it_says_so() -> None:
     failed = document(failure="crashed: SIGSEGV")
     assert show.verdict(failed) == ["No other candidate finished: there is nothing to compare."]
-    assert "--set" in show.next_command(failed)
+    assert show.next_command(failed) == "heapwright replay x.heapwright --search tries settings of each"
+    failed["candidates"][1]["variables"] = {"MALLOC_ARENA_MAX": "1"}
+    assert show.next_command(failed).startswith("heapwright explain x.heapwright --question advice says")
     assert show.failures(failed) == ["b crashed: SIGSEGV"]
 
 

@@ -17,7 +17,8 @@ MIB = 1 << 20
 
 
 def measured(name: str, verdict: str, resident: list[int]) -> dict[str, Any]:
-    figure = {"value": 2 * MIB, "difference": -MIB, "relative_difference": -0.5, "verdict": verdict}
+    figure = {"value": 2 * MIB, "low": MIB, "high": 3 * MIB, "verdict": verdict}
+    figure |= {"difference": -MIB, "relative_difference": -0.5}
     keys = ("time_ns", "peak_bytes", "mean_bytes", "end_bytes", "p999_ns")
     return {
         "name": name,
@@ -33,6 +34,7 @@ def measured(name: str, verdict: str, resident: list[int]) -> dict[str, Any]:
         "longest_frees_ns": None,
         "functions": None,
         "kernel": None,
+        "measured": {"wall_ns": {"median": 5e6, "low": 4e6, "high": 8e6, "runs": 3}},
     }
 
 
@@ -72,6 +74,32 @@ def test_the_verdict_is_the_headline_and_marks_stand_in_the_table() -> None:
     assert "<h1>other has less time in the heap at full speed" in html
     assert html.count('class="num better"') == len(show.COLUMNS) - 1
     assert "LD_PRELOAD=libother.so shop" in html
+
+
+def test_the_spread_of_each_figure_is_a_table() -> None:
+    html = page.render(two(), show.Shown())
+    assert "<h2>How far runs lie apart</h2>" in html
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
+    at = cells.index("wall time")
+    assert cells[at : at + 5] == ["wall time", "glibc", "5.00 ms", "4.00 ms", "8.00 ms"]
+    assert cells[at + 5 : at + 7] == ["wall time", "other"]
+
+
+def test_percentiles_stand_by_call_site() -> None:
+    shown = two()
+    group = {"function": "malloc", "largest_bytes": 64}
+    for whose, ns in (("", 2), ("reference_", 3)):
+        group |= {f"{whose}{key}": ns for key in ("calls", "p50_ns", "p99_ns", "p999_ns")}
+    site = {"name": "parse shop.c:7", "latency": [group], "calls": 9, "share": 1.0}
+    site |= {"difference_ns": -5.0, "noise_ns": 1.0}
+    sites = {"ns": 5.0, "difference_ns": -5.0, "noise_ns": 1.0, "sites": [site]}
+    shown["candidates"][1]["call_sites"] = sites
+    html = page.render(shown, show.Shown())
+    assert "at these call sites" in html and "by function and size" not in html
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
+    at = cells.index("parse shop.c:7")
+    row = ["parse shop.c:7", "glibc", "malloc", "64 B", "3", "3 ns", "3 ns", "3 ns"]
+    assert cells[at : at + 9] == [*row, "parse shop.c:7"]
 
 
 def test_each_curve_goes_through_what_was_read() -> None:

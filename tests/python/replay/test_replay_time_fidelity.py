@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from heapwright.cli import run_command
+from heapwright.model import Trace
 from heapwright.replay import time_fidelity
 from test_replay_command import made_trace
 from written_traces import FREE, MALLOC
@@ -67,8 +68,11 @@ def test_what_is_not_known_is_not_compared() -> None:
 
 
 def test_recorded_times_stand_beside_replayed_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    readings = []
+    begin = Trace.begin_plain_facts
+    monkeypatch.setattr(Trace, "begin_plain_facts", lambda trace: readings.append(trace) or begin(trace))
     made = made_trace()
     for _ in range(3000):
         made.event(MALLOC, 0x9000, 100).event(FREE, 0x9000)
@@ -78,5 +82,11 @@ def test_recorded_times_stand_beside_replayed_ones(
     found = {row["function"]: row for row in document["time_fidelity"]["functions"]}
     assert found["malloc"]["recorded"]["calls"] == found["malloc"]["replayed"]["calls"] == 3200
     assert found["malloc"]["replayed"]["p99_ns"] > 0
+    assert len(readings) == 1  # of the whole trace
     assert run_command(["replay", file, "--on", "glibc", "--quick", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["time_fidelity"] is None
+    monkeypatch.setattr("heapwright.cli.replay.QUICK_CALLS", 100)  # of a window calls are timed
+    assert run_command(["replay", file, "--on", "glibc", "--quick", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["candidates"][0]["functions"] and document["time_fidelity"] is None
+    assert len(readings) == 1

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""A table below the decision: in a terminal in groups, in Markdown flat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from heapwright.report import markdown, terminal
+from heapwright.report.columns import Column, Record
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Detail(NamedTuple):
+    """about: the line above it. grouped: the keys of the columns that heading() says for a group of rows."""
+
+    about: str
+    columns: Sequence[Column]
+    rows: Sequence[Record]
+    grouped: Sequence[str]
+    heading: Callable[[Record], str]
+
+    def on_console(self, console: Console) -> None:
+        """Groups keep it narrow: what their rows share stands once above them."""
+        console.print()
+        console.print(self.about, markup=False)
+        console.print()
+        own = [column for column in self.columns if column.key not in self.grouped]
+        console.print(terminal.grouped(own, self.rows, self.heading))
+
+    def as_markdown(self) -> list[str]:
+        """Each row with all its columns."""
+        cells = [[column.written(row, {}) for column in self.columns] for row in self.rows]
+        return ["", self.about, "", *markdown.table([str(c.label) for c in self.columns], cells)]

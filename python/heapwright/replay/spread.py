@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""Every measured figure with its spread: those of the decision, and what is only measured.
+
+Of the latter there is no verdict: a median, the least and the most of a candidate's runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from statistics import median
+from typing import Any, NamedTuple
+
+from heapwright.measure.runner import Arm
+from heapwright.replay import kernel_words
+from heapwright.replay.decision import FIGURES
+from heapwright.replay.details import Detail
+from heapwright.report import units
+from heapwright.report.columns import WORD, Column, Record
+
+Document = dict[str, Any]
+Runs = Sequence[Mapping[str, Any]]
+
+
+class Measure(NamedTuple):
+    """A figure that decides nothing."""
+
+    key: str
+    label: str
+    unit: str
+    about: str
+
+
+MEASURES = (
+    Measure(
+        "wall_ns",
+        "wall time",
+        "ns",
+        "Of all threads at full speed, less that of the dry run: others of the machine may have taken some "
+        "of it. Not of a window.",
+    ),
+    Measure("p50_ns", "p50", "ns", "Of all calls that were clocked."),
+    Measure("p99_ns", "p99", "ns", "The same."),
+    Measure("max_ns", "longest call", "ns", "The same."),
+    Measure(
+        "overhead_bytes",
+        "overhead",
+        "bytes",
+        "Resident beside what blocks need, on average over the recorded time: free memory, tables, rounding, "
+        "threads' stacks. Not where a change decides what blocks need.",
+    ),
+    Measure("peak_overhead_bytes", "overhead at peak", "bytes", "The same where the run has most memory."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What blocks and the program's own mappings need at the moments; end_ns: of what is replayed."""
+
+    times_ns: Sequence[float]
+    bytes: Sequence[float]
+    end_ns: float
+
+    def overheads(self, resident: Sequence[float]) -> list[float]:
+        """At the moments."""
+        return [max(0.0, there - needed) for there, needed in zip(resident, self.bytes, strict=True)]
+
+    def mean(self, values: Sequence[float]) -> float:
+        """Over time, from moment to moment and to the end."""
+        steps = [later - earlier for earlier, later in pairwise([*self.times_ns, self.end_ns])]
+        steps = [max(0.0, step) for step in steps]
+        if not sum(steps):
+            return values[-1]
+        return sum(value * step for value, step in zip(values, steps, strict=True)) / sum(steps)
+
+
+def of_arms(memory: Arm, time: Arm, dry: Runs, needed: Needed | None) -> Document:
+    """By key, of one candidate; what was not measured is not there.
+
+    dry: runs without a heap call; empty: wall time is not known. needed: None where it is not known.
+    """
+    found = {} if time.failure else dict(_of_times(time.runs, dry))
+    if needed is not None and needed.times_ns and not memory.failure:
+        found |= _overheads(memory.runs, needed)
+    return {key: _summary(values) for key, values in found.items() if values}
+
+
+def _of_times(runs: Runs, dry: Runs) -> Iterator[tuple[str, list[float]]]:
+    if dry:
+        own_ns = median(run["elapsed_ns"] for run in dry)
+        yield "wall_ns", [max(0.0, run["elapsed_ns"] - own_ns) for run in runs]
+    for key in ("p50_ns", "p99_ns", "max_ns"):
+        yield key, [float(run[key]) for run in runs]
+
+
+def _overheads(runs: Runs, needed: Needed) -> dict[str, list[float]]:
+    means, at_peaks = [], []
+    for run in runs:
+        resident = run["mark_bytes"]
+        overheads = needed.overheads(resident)
+        means.append(needed.mean(overheads))
+        at_peaks.append(overheads[max(range(len(resident)), key=resident.__getitem__)])
+    return {"overhead_bytes": means, "peak_overhead_bytes": at_peaks}
+
+
+def _summary(values: Sequence[float]) -> Document:
+    return {"median": median(values), "low": min(values), "high": max(values), "runs": len(values)}
+
+
+# In the order of the table: times, memory; what is asked of the kernel comes behind.
+_ORDER = (
+    *("time_ns", "wall_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns", "gaps_time_ns", "gaps_p999_ns"),
+    *("peak_bytes", "mean_bytes", "end_bytes", "idle_bytes", "overhead_bytes", "peak_overhead_bytes"),
+)
+_KNOWN = {figure.key: figure for figure in (*FIGURES, *MEASURES)}
+
+
+def _cell(key: str) -> Column:
+    labels = {"median": "median", "low": "least", "high": "most"}
+    return Column(key, WORD, labels[key], text=lambda row, _: units.number(row[key], row["unit"]))
+
+
+COLUMNS = (
+    Column("figure", WORD, "figure"),
+    Column("candidate", WORD, "allocator"),
+    *map(_cell, ("median", "low", "high")),
+)
+
+
+def rows(document: Mapping[str, Any]) -> list[Record]:
+    """Figure by figure, the candidates side by side, for COLUMNS; without what one never asks the kernel."""
+    found: list[Record] = []
+    for figure in (_KNOWN[key] for key in _ORDER):
+        found += _rows(document, figure.label, figure.unit, partial(_of, figure.key))
+    for label, unit, of in kernel_words.spreads(document):
+        found += [row for row in _rows(document, label, unit, of) if row["high"]]
+    return found
+
+
+def _rows(
+    document: Mapping[str, Any], label: str, unit: str, of: Callable[[Mapping[str, Any]], Document | None]
+) -> list[Record]:
+    return [
+        {"figure": label, "candidate": candidate["name"], "unit": unit, **counted}
+        for candidate in document["candidates"]
+        if (counted := of(candidate)) is not None
+    ]
+
+
+def _of(key: str, candidate: Mapping[str, Any]) -> Document | None:
+    figure = candidate["figures"].get(key)
+    if figure is not None:
+        return {"median": figure["value"], "low": figure["low"], "high": figure["high"]}
+    found: Document | None = candidate["measured"].get(key)
+    return found
+
+
+def detail(document: Mapping[str, Any]) -> Detail:
+    """Figure by figure."""
+    runs, reference = document["runs"], document["reference"]
+    of_each = units.counted(runs, "run")
+    about = (
+        f"Each figure's median, least and most in {of_each} of each candidate, {2 * runs} of {reference}; "
+        "what one never asks the kernel is left out:"
+    )
+    return Detail(about, COLUMNS, rows(document), ("figure",), lambda row: str(row["figure"]))

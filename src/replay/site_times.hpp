@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// How long calls took by call site, function and size: histograms as in call_times.hpp of which only the
+// steps that occur are kept, since a program has thousands of sites. One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace heapwright::replay {
+
+class SiteTimes {
+ public:
+  static constexpr std::uint32_t left_out = UINT32_MAX;
+
+  // site_of_stack: the site of each call stack, or left_out.
+  explicit SiteTimes(std::vector<std::uint32_t> site_of_stack) : site_of_stack_(std::move(site_of_stack)) {}
+
+  // kind: the operation's. largest_bytes: the power of two that its size does not exceed. O(1).
+  void add(std::uint32_t stack, std::uint8_t kind, std::uint64_t largest_bytes, std::uint64_t ticks);
+
+  struct Group {
+    std::uint32_t site = 0;
+    std::uint8_t kind = 0;
+    std::uint64_t largest_bytes = 0;
+    std::uint64_t calls = 0;
+    // That these shares of the calls do not exceed: the middle of a step.
+    double p50_ticks = 0;
+    double p99_ticks = 0;
+    double p999_ticks = 0;
+  };
+  // Those with so many calls or more, by site, function and size. O(steps that occur, sorted).
+  std::vector<Group> groups(std::uint64_t least_calls) const;
+
+ private:
+  // A step of a group's histogram; no calls: the place is free.
+  struct Entry {
+    std::uint64_t key = 0;
+    std::uint64_t calls = 0;
+  };
+  static Entry& find(std::vector<Entry>& entries, std::uint64_t key) noexcept;
+  void grow();
+
+  std::vector<std::uint32_t> site_of_stack_;
+  std::vector<Entry> entries_ = std::vector<Entry>(4096);  // a power of two, half of them free at least
+  std::size_t used_ = 0;
+};
+
+}  // namespace heapwright::replay
