@@ -29,6 +29,7 @@ from heapwright._native import (
     coverage_of,
     end_running,
     kind_names,
+    mapped_memory_of,
 )
 from heapwright._native import open as open_reader
 
