@@ -7,12 +7,14 @@ import os
 import subprocess
 import time
 import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import command, end_still_running, read_trace
 from counting import ask, checked, environment, folder
+from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 from serving import Served, served, until
 
 __all__ = ["served"]
@@ -157,7 +159,7 @@ def test_memory_above_the_limit_is_dumped_once(tmp_path: Path) -> None:
     assert ask("explain", str(dumped[0])).returncode == 0
 
 
-def test_serve_gives_pprof(served: Served, tmp_path: Path) -> None:
+def test_serve_gives_pprof_and_otlp(served: Served, tmp_path: Path) -> None:
     sampled = Sampled(tmp_path)
     address = served.address.replace("/metrics", f"/debug/pprof/heap?pid={sampled.process}")
 
@@ -166,8 +168,19 @@ def test_serve_gives_pprof(served: Served, tmp_path: Path) -> None:
         return done.stdout
 
     text = until(lambda: (got := profile()) and gzip.decompress(got))
-    sampled.end()
     assert b"inuse_space" in text
+    otlp = ProfilesData()
+    with urllib.request.urlopen(address.replace("pprof", "otlp"), timeout=60) as answer:
+        assert answer.headers["Content-Type"] == "application/x-protobuf"
+        otlp.ParseFromString(answer.read())
+    sampled.end()
+    texts = otlp.dictionary.string_table
+    (scope,) = otlp.resource_profiles[0].scope_profiles
+    held = {
+        texts[one.sample_type.type_strindex]: sum(sample.values[0] for sample in one.samples)
+        for one in scope.profiles
+    }
+    assert held["inuse_space"] == pytest.approx(KEPT_BYTES, rel=0.4)
     with pytest.raises(urllib.error.HTTPError, match="404"):
         served.get(f"/debug/pprof/heap?pid={os.getpid()}")
 

@@ -89,7 +89,7 @@ def _counters(source: Source) -> Iterator[bytes]:
             yield number(_TIME, time_ns) + message(_EVENT, event)
         if point.resident_bytes:
             sizes = (point.resident_bytes, point.resident_file_bytes, point.resident_shared_bytes)
-            memory = number(1, process) + number(2, sum(sizes) >> 10)
+            memory = number(1, process) + number(3, sum(sizes) >> 10)
             for field, size in enumerate((*sizes, point.swapped_bytes), 4):
                 memory += number(field, size >> 10)
             yield number(_TIME, point.time_ns) + message(_PROCESS_STATS, message(1, memory))
