@@ -97,6 +97,7 @@ def _counters(source: Source) -> Iterator[bytes]:
 
 
 def _slow_calls(source: Source) -> Iterator[bytes]:
+    sites = source.trace.sites()
     last_end_ns: dict[int, int] = {}
     for call in sorted(source.facts.slowest, key=lambda call: (call.begin_ns, -call.duration_ns)):
         begin_ns, end_ns = call.begin_ns, call.begin_ns + call.duration_ns
@@ -107,17 +108,16 @@ def _slow_calls(source: Source) -> Iterator[bytes]:
         last_end_ns[call.thread] = max(before_ns, end_ns)
         track = number(11, _FIRST_THREAD + call.thread)
         begin = number(9, _SLICE_BEGIN) + text(23, KIND_NAMES[call.kind]) + text(22, "allocator")
-        yield number(_TIME, begin_ns) + message(_EVENT, track + begin + _arguments(source, call))
+        yield number(_TIME, begin_ns) + message(_EVENT, track + begin + _arguments(source, call, str(sites[sites.site_of_stack[call.stack]])))
         yield number(_TIME, end_ns) + message(_EVENT, track + number(9, _SLICE_END))
 
 
-def _arguments(source: Source, call: SlowCall) -> bytes:
-    sites = source.trace.sites()
+def _arguments(source: Source, call: SlowCall, site: str) -> bytes:
     stack = [location.function for location in source.trace.stack(call.stack)][:16]
     lines = b"".join(message(12, text(6, function)) for function in stack)
     return (
         message(4, text(10, "bytes") + number(3, call.size_bytes))
-        + message(4, text(10, "site") + text(6, str(sites[sites.site_of_stack[call.stack]])))
+        + message(4, text(10, "site") + text(6, site))
         + message(4, text(10, "stack") + lines)
     )
 
