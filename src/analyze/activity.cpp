@@ -26,7 +26,9 @@ void Activity::set_border() noexcept {
 }
 
 void Activity::pass(const SiteLives& lives) {
-  paths_.close(bin_, [&](std::uint32_t stack) { return Held{lives.live_bytes_of(stack), lives.live_blocks_of(stack)}; });
+  paths_.close(bin_, [&](std::uint32_t stack) {
+    return Held{lives.live_bytes_of(stack), lives.live_blocks_of(stack)};
+  });
   threads_.close(bin_);
   if (paths_.rows().size() + threads_.rows().size() > rows_limit_ && bin_ % 2 == 0 && bin_ != 0 &&
       steps_per_bin_ < most_bins / 2) {
@@ -109,7 +111,9 @@ void Activity::finish(const SiteLives& lives, Facts& facts) {
   while (bin_ < bins()) {
     pass(lives);
   }
-  paths_.close(bin_, [&](std::uint32_t stack) { return Held{lives.live_bytes_of(stack), lives.live_blocks_of(stack)}; });
+  paths_.close(bin_, [&](std::uint32_t stack) {
+    return Held{lives.live_bytes_of(stack), lives.live_blocks_of(stack)};
+  });
   threads_.close(bin_);
   for (std::uint32_t bin = 1; bin <= bins(); ++bin) {
     facts.bin_end_ns.push_back(steps_.end_of(bin * steps_per_bin_ - 1));

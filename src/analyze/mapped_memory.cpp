@@ -28,7 +28,8 @@ void add_pages(const trace::PageRun& run, std::uint64_t bytes, MappedMemory& mem
 }
 
 // A mapping that came after the list was read leaves its pages without a name.
-void add_runs(const trace::ResidencyScan& scan, const std::vector<trace::Mapping>& mappings, ByName& by_name) {
+void add_runs(const trace::ResidencyScan& scan, const std::vector<trace::Mapping>& mappings,
+              ByName& by_name) {
   auto mapping = mappings.begin();
   for (const auto& run : scan.runs) {
     auto left = run.end - run.begin;

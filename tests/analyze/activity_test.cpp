@@ -231,7 +231,8 @@ TEST(Activity, BinsSumUpToWhatIsCountedElsewhere) {
       EXPECT_EQ(sums[stack].bytes, facts.stacks[stack].bytes) << seed << " " << stack;
       EXPECT_EQ(sums[stack].allocator_ns, facts.stacks[stack].allocator_ns) << seed << " " << stack;
       EXPECT_EQ(sums[stack].live_at_end_bytes, facts.stacks[stack].live_at_end_bytes) << seed << " " << stack;
-      EXPECT_EQ(sums[stack].live_at_end_blocks, facts.stacks[stack].live_at_end_blocks) << seed << " " << stack;
+      EXPECT_EQ(sums[stack].live_at_end_blocks, facts.stacks[stack].live_at_end_blocks)
+          << seed << " " << stack;
     }
     std::uint64_t allocations = 0;
     for (const auto& of : facts.latency_bins) {

@@ -33,12 +33,13 @@ MemoryTrace trace_with_scans(std::size_t scans) {
 
 TEST(MappedMemory, SumsRunsOfTheMappingsOfAName) {
   MemoryTrace trace;
-  add_scan(trace, {{0, file_at + 100 * page, 1000, 1010, 0, 0}},
-           {anonymous(at(0), 4), pages_of(at(6), 1, trace::PageKind::swapped),
-            pages_of(file_at, 2, trace::PageKind::file), anonymous(file_at + 3 * page, 1),
-            anonymous(file_at + 90 * page, 1)},
-           // Out of order, as no file has them; the run over both of [heap] lies in the first two pages of each.
-           {mapping(file_at, 4, "/lib/x.so"), mapping(at(0), 2, "[heap]"), mapping(at(2), 6, "[heap]")});
+  add_scan(
+      trace, {{0, file_at + 100 * page, 1000, 1010, 0, 0}},
+      {anonymous(at(0), 4), pages_of(at(6), 1, trace::PageKind::swapped),
+       pages_of(file_at, 2, trace::PageKind::file), anonymous(file_at + 3 * page, 1),
+       anonymous(file_at + 90 * page, 1)},
+      // Out of order, as no file has them; the run over both of [heap] lies in the first two pages of each.
+      {mapping(file_at, 4, "/lib/x.so"), mapping(at(0), 2, "[heap]"), mapping(at(2), 6, "[heap]")});
   trace.seal();
   const auto rows = mapped_memory_of(trace, 0, UINT64_MAX, 8);
   ASSERT_EQ(rows.size(), 3U);

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +15,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from heapwright.model.facts.mapped_memory import MappedMemory
 from heapwright.model.trace import Trace as HeapTrace
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket, TrackEvent
-from written_traces import FREE, MALLOC, REALLOC, Command, MadeTrace, small_trace
+from written_traces import FREE, MALLOC, PROJECT, REALLOC, Command, MadeTrace, small_trace
 
 Stack = tuple[str, ...]
 # A row of the table heap_profile_allocation: time, callstack, blocks, bytes.
@@ -125,6 +127,34 @@ def test_the_heap_at_its_peak_and_at_the_end(command: Command, trace_file: Path)
         made[stack] += max(0, size)
     libc = (*parse, "libc.so.6+0x1000")
     assert made == {parse: 100, serve: 4000, libc: 550, ("server+0x1000",): 64}
+
+
+def database_of(packets: list[TracePacket]) -> sqlite3.Connection:
+    """The tables of the trace processor that the question in docs/export.md asks."""
+    base = sqlite3.connect(":memory:")
+    base.execute("create table stack_profile_frame (id integer primary key, name text)")
+    base.execute("create table stack_profile_callsite (id integer primary key, parent_id, frame_id)")
+    base.execute("create table heap_profile_allocation (ts, callsite_id, count, size)")
+    callsites: dict[Stack, int] = {}
+
+    def callsite(stack: Stack) -> int:
+        if stack not in callsites:
+            parent = callsite(stack[:-1]) if stack[:-1] else None
+            number = callsites[stack] = len(callsites)
+            base.execute("insert into stack_profile_frame values (?, ?)", (number, stack[-1]))
+            base.execute("insert into stack_profile_callsite values (?, ?, ?)", (number, parent, number))
+        return callsites[stack]
+
+    for time_ns, stack, blocks, size in allocations(packets):
+        row = (time_ns, callsite(stack), blocks, size)
+        base.execute("insert into heap_profile_allocation values (?, ?, ?, ?)", row)
+    return base
+
+
+def test_the_question_in_the_document(command: Command, trace_file: Path) -> None:
+    (sql,) = re.findall("```sql\n(.*?)```", (PROJECT / "docs/export.md").read_text(), re.DOTALL)
+    rows = database_of(packets_of(command, trace_file)).execute(sql).fetchall()
+    assert rows == [("server+0x3000", 4000), ("server+0x2000", 100)]
 
 
 def test_dumps_follow_each_other_without_a_gap(command: Command, trace_file: Path) -> None:
