@@ -97,17 +97,18 @@ def test_the_kernel_hears_what_the_trace_has(tracefs: Path, group: str, tmp_path
         event = re.search(r" perl-\d+ .* (alloc|free): \(0x\w+\)(.*)$", text)
         if event:
             heard[event[1]].append([int(number) for number in re.findall(r"a\d=(\d+)", event[2])])
-    event = heapwright.open(target).table("event")  # noqa: F841  # of the questions
-    recorded = duckdb.sql("select address, size from event where address <> 0 and size <> 0").fetchall()
+    asked = duckdb.connect()
+    asked.register("event", heapwright.open(target).table("event"))
+    recorded = asked.execute("select address, size from event where address <> 0 and size <> 0").fetchall()
     assert sorted((address, size) for address, size, _ in heard["alloc"]) == sorted(recorded)
-    ((released,),) = duckdb.sql(
+    ((released,),) = asked.execute(
         "select count(*) from event where kind like '%free%' or old_address <> 0"
     ).fetchall()
     assert len(heard["free"]) == released > 100
     assert {address for (address,) in heard["free"]} <= {address for address, *_ in heard["alloc"]}
     # Both are unbiased estimates of what was allocated.
     assert all(MEAN_BYTES <= weight <= MEAN_BYTES + size for _, size, weight in heard["alloc"])
-    ((estimate,),) = duckdb.sql(
+    ((estimate,),) = asked.execute(
         "select sum(size * weight) from event where address <> 0 and size <> 0"
     ).fetchall()
     assert sum(weight for *_, weight in heard["alloc"]) == pytest.approx(float(estimate), rel=0.15)

@@ -108,7 +108,9 @@ def _slow_calls(source: Source) -> Iterator[bytes]:
         last_end_ns[call.thread] = max(before_ns, end_ns)
         track = number(11, _FIRST_THREAD + call.thread)
         begin = number(9, _SLICE_BEGIN) + text(23, KIND_NAMES[call.kind]) + text(22, "allocator")
-        yield number(_TIME, begin_ns) + message(_EVENT, track + begin + _arguments(source, call, str(sites[sites.site_of_stack[call.stack]])))
+        yield number(_TIME, begin_ns) + message(
+            _EVENT, track + begin + _arguments(source, call, str(sites[sites.site_of_stack[call.stack]]))
+        )
         yield number(_TIME, end_ns) + message(_EVENT, track + number(9, _SLICE_END))
 
 

@@ -93,6 +93,7 @@ __all__ = [
     "find_funnels",
     "innermost_paths",
     "kind_names",
+    "mapped_memory_of",
     "number_sites",
     "open_reader",
 ]
