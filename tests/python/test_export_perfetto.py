@@ -94,13 +94,23 @@ def test_a_course_by_hand(command: Command, tmp_path: Path) -> None:
     assert sum(size for _, stack, _, size in rows if stack == one and size > 0) == 1107
 
 
-def test_what_lived_before_the_chosen_time_is_there_from_its_begin(
-    command: Command, trace_file: Path
-) -> None:
-    packets = packets_of(command, trace_file, "--from", "4us")
-    assert min(packet.timestamp for packet in packets if packet.HasField("profile_packet")) > 4000
+def test_what_lived_before_the_chosen_time_is_there_from_its_begin(command: Command, tmp_path: Path) -> None:
+    made = MadeTrace()
+    made.meta("program", "/opt/x").line("module", 0x400000, 0x500000, 0x400000, "/opt/x", "aa")
+    made.line("frame", 0x401000, 0).line("stack", 0, 0)
+    made.event(MALLOC, 0x1000, 100, stack=1, at=0)
+    # Between the same two dumps.
+    made.event(FREE, 0x1000, at=600_000)
+    made.event(MALLOC, 0x2000, 50, stack=1, at=600_160)
+    made.end = "end 1 0 1000000"
+    packets = packets_of(command, made.write(tmp_path / "x.heapwright"), "--from", "400us")
+    dumps = of_kind(packets, "profile_packet")
+    assert dumps[0].process_dumps[0].start_timestamp == 400_000
     rows = allocations(packets)
-    assert live_at(rows, 10**9) == {("server+0x1000", "server+0x2000"): (1, 100)}
+    (stack,) = {stack for _, stack, _, _ in rows}
+    assert live_at(rows, 500_000) == {stack: (1, 100)}
+    assert live_at(rows, 10**9) == {stack: (1, 50)}
+    assert sum(size for *_, size in rows if size > 0) == 150
 
 
 def test_stacks_that_read_the_same_are_one(command: Command, tmp_path: Path) -> None:
