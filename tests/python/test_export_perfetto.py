@@ -108,7 +108,7 @@ def test_what_lived_before_the_chosen_time_is_there_from_its_begin(command: Comm
     assert dumps[0].process_dumps[0].start_timestamp == 400_000
     rows = allocations(packets)
     (stack,) = {stack for _, stack, _, _ in rows}
-    assert live_at(rows, 500_000) == {stack: (1, 100)}
+    assert live_at(rows, 400_000) == {stack: (1, 100)}, "it was never more"
     assert live_at(rows, 10**9) == {stack: (1, 50)}
     assert sum(size for *_, size in rows if size > 0) == 150
 

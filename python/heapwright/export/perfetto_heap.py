@@ -157,6 +157,6 @@ class _Courses:
         samples = bytearray()
         for callstack, course in self._courses.items():
             size, blocks = held.get(callstack, (0, 0))
-            if (size, blocks) != (course.sizes.live, course.blocks.live):
+            if course.has_changed or (size, blocks) != (course.sizes.live, course.blocks.live):
                 samples += message(2, course.sample(callstack, size, blocks))
         return bytes(samples)
