@@ -26,7 +26,9 @@ void Activity::set_border() noexcept {
 }
 
 void Activity::pass(const SiteLives& lives) {
-  paths_.close(bin_, [&](std::uint32_t stack) { return lives.live_bytes_of(stack); });
+  paths_.close(bin_, [&](std::uint32_t stack) {
+    return Held{lives.live_bytes_of(stack), lives.live_blocks_of(stack)};
+  });
   threads_.close(bin_);
   if (paths_.rows().size() + threads_.rows().size() > rows_limit_ && bin_ % 2 == 0 && bin_ != 0 &&
       steps_per_bin_ < most_bins / 2) {
@@ -76,7 +78,7 @@ void Activity::add_row(const Row& row, const Piece& piece, BinnedSum& thread) {
     const bool is_wide = (row.flags & row_is_wide) != 0;
     const auto size = is_wide ? piece.wide[row.size].size : row.size;
     const auto weight = is_wide ? piece.wide[row.size].weight : 1;
-    const BinnedSum sum{row.stack, 0, weight, 0, size * weight, row.duration_ns * weight, 0};
+    const BinnedSum sum{row.stack, 0, weight, 0, size * weight, row.duration_ns * weight, 0, 0};
     paths_.add(sum);
     thread.add(sum);
     latencies_[bin_].allocations[bucket] += weight;
@@ -109,14 +111,16 @@ void Activity::finish(const SiteLives& lives, Facts& facts) {
   while (bin_ < bins()) {
     pass(lives);
   }
-  paths_.close(bin_, [&](std::uint32_t stack) { return lives.live_bytes_of(stack); });
+  paths_.close(bin_, [&](std::uint32_t stack) {
+    return Held{lives.live_bytes_of(stack), lives.live_blocks_of(stack)};
+  });
   threads_.close(bin_);
   for (std::uint32_t bin = 1; bin <= bins(); ++bin) {
     facts.bin_end_ns.push_back(steps_.end_of(bin * steps_per_bin_ - 1));
   }
   for (const auto& row : paths_.rows()) {
     facts.path_bins.push_back(
-        {row.key, row.bin, row.allocations, row.bytes, row.allocator_ns, row.live_bytes});
+        {row.key, row.bin, row.allocations, row.bytes, row.allocator_ns, row.live_bytes, row.live_blocks});
   }
   for (const auto& row : threads_.rows()) {
     facts.thread_bins.push_back({scope_.thread_of_lane[row.key], row.bin, row.allocations, row.releases,

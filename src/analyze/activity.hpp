@@ -20,7 +20,7 @@ namespace heapwright::analyze {
 struct Facts;
 
 // Not thread-safe. A call counts where its row stands: an allocation at its end.
-// Memory: most_rows x 48 bytes, 48 bytes a stack, and 1 MiB. When the rows run out, bins are
+// Memory: most_rows x 56 bytes, 56 bytes a stack, and 1 MiB. When the rows run out, bins are
 // joined two by two.
 class Activity {
  public:

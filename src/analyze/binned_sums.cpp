@@ -23,6 +23,7 @@ void BinnedSums::put(std::uint32_t key, std::uint32_t bin) {
   rows_.push_back(row);
   sum = {};
   sum.live_bytes = row.live_bytes;
+  sum.live_blocks = row.live_blocks;
 }
 
 void BinnedSums::fold() {
@@ -42,6 +43,7 @@ void BinnedSums::fold() {
       auto& earlier = rows_[place->second];
       earlier.add(row);
       earlier.live_bytes = row.live_bytes;
+      earlier.live_blocks = row.live_blocks;
     }
   }
   rows_.resize(end);

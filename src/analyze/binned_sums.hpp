@@ -17,6 +17,7 @@ struct BinnedSum {
   std::uint64_t bytes = 0;
   std::uint64_t allocator_ns = 0;
   std::uint64_t live_bytes = 0;
+  std::uint64_t live_blocks = 0;
 
   void add(const BinnedSum& other) noexcept {
     allocations += other.allocations;
@@ -26,7 +27,13 @@ struct BinnedSum {
   }
 };
 
-// Not thread-safe. Memory: 48 bytes a row and a key.
+// What a key holds.
+struct Held {
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
+// Not thread-safe. Memory: 56 bytes a row and a key.
 class BinnedSums {
  public:
   // keys: none is as large.
@@ -43,15 +50,16 @@ class BinnedSums {
   }
   // Ends the open bin: a row for each key with calls.
   void close(std::uint32_t bin);
-  // The same, and a row for each key that holds something else than before. live_bytes_of(key).
+  // The same, and a row for each key that holds something else than before. held_by(key): Held.
   // Complexity: O(keys).
-  template <typename LiveBytesOf>
-  void close(std::uint32_t bin, const LiveBytesOf& live_bytes_of) {
+  template <typename HeldBy>
+  void close(std::uint32_t bin, const HeldBy& held_by) {
     for (std::uint32_t key = 0; key < open_.size(); ++key) {
       auto& sum = open_[key];
-      const std::uint64_t live_bytes = live_bytes_of(key);
-      if (sum.bin != 0 || sum.live_bytes != live_bytes) {
-        sum.live_bytes = live_bytes;
+      const Held held = held_by(key);
+      if (sum.bin != 0 || sum.live_bytes != held.bytes || sum.live_blocks != held.blocks) {
+        sum.live_bytes = held.bytes;
+        sum.live_blocks = held.blocks;
         put(key, bin);
       }
     }

@@ -72,7 +72,7 @@ void divide_rows(const Divide& divide, Facts& facts) {
            of.releases, of.allocator_ns);
   }
   for (auto& of : facts.path_bins) {
-    divide(of.allocations, of.bytes, of.allocator_ns, of.live_bytes);
+    divide(of.allocations, of.bytes, of.allocator_ns, of.live_bytes, of.live_blocks);
   }
   for (auto& of : facts.thread_bins) {
     divide(of.allocations, of.releases, of.bytes, of.allocator_ns);

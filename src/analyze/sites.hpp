@@ -180,6 +180,7 @@ class SiteLives {
     return {live.bytes, live.bytes + live.excess_bytes, live.blocks};
   }
   std::uint64_t live_bytes_of(std::uint32_t stack) const noexcept { return stacks_[stack].live.bytes; }
+  std::uint64_t live_blocks_of(std::uint32_t stack) const noexcept { return stacks_[stack].live.blocks; }
   void add_temporary(std::uint32_t stack, std::uint64_t weight) noexcept {
     stacks_[stack].temporaries += weight;
   }

@@ -6,6 +6,7 @@
 #include "analyze/coverage.hpp"
 #include "analyze/facts_fields.hpp"
 #include "analyze/funnels.hpp"
+#include "analyze/mapped_memory.hpp"
 #include "analyze/options.hpp"
 #include "analyze/stack_sites.hpp"
 #include "python_module/values.hpp"
@@ -61,6 +62,10 @@ void bind_facts(nanobind::module_& module) {
   // Of the whole run, without its calls.
   module.def("coverage_of",
              [](const ReaderHandle& reader) { return value_of(analyze::coverage_of(*reader)); });
+  module.def("mapped_memory_of", [](const ReaderHandle& reader, std::uint64_t from_ns, std::uint64_t to_ns,
+                                    std::size_t most_scans) {
+    return value_of(analyze::mapped_memory_of(*reader, from_ns, to_ns, most_scans));
+  });
   module.def("find_funnels", [](const nb::bytes& parents, const nb::bytes& frames, const nb::bytes& kinds) {
     return analyze::find_funnels(unpacked<std::uint32_t>(parents), unpacked<std::uint32_t>(frames),
                                  unpacked<analyze::FrameKind>(kinds));

@@ -31,6 +31,7 @@ struct ThreadRecorder {
   std::uintptr_t hook_frame;
   std::int64_t bytes_to_sample;
   std::uint64_t random_state;
+  std::uint64_t sample_weight_bytes;  // of the allocation that take_sample() took last
   // The operator new in progress (EventKind::none: none is), for the record
   // of its failure. It alone may call the program back: its new handler.
   std::uint64_t pending_size;

@@ -148,18 +148,20 @@ template <typename Usable = UsableOfProcess>
   if (process.sample_mean_bytes == 0) [[likely]] {
     return false;
   }
-  return block == nullptr || !forget_sample(block);
+  if (block == nullptr || !forget_sample(block)) return true;
+  end_sample(block);
+  return false;
 }
 
 // A sampled block whose release could not be recognized is not recorded, but
 // counted: the estimates lack it.
-[[gnu::always_inline]] inline bool is_unrecordable_sample(ThreadRecorder& thread,
-                                                          const void* block) noexcept {
+[[gnu::always_inline]] inline bool is_unrecordable_sample(ThreadRecorder& thread, const void* block,
+                                                          std::size_t size) noexcept {
   if (process.sample_mean_bytes == 0) [[likely]] {
     return false;
   }
   if (block == nullptr) return true;
-  if (remember_sample(block)) [[likely]] {
+  if (begin_sample(thread, block, size)) [[likely]] {
     return false;
   }
   thread.lane->dropped_full.fetch_add(1, std::memory_order_relaxed);
@@ -179,7 +181,7 @@ template <typename RealCall, typename Usable = UsableOfProcess>
   }
   const std::uint64_t begin_ticks = begin_if_timed();
   void* block = call();
-  if (is_unrecordable_sample(thread, block)) [[unlikely]] {
+  if (is_unrecordable_sample(thread, block, size)) [[unlikely]] {
     leave(thread);
     return block;
   }
@@ -199,7 +201,8 @@ template <typename RealCall, typename Usable>
   void* block = call();
   const bool has_failed = block == nullptr && size != 0;
   if (has_failed && is_old_sampled) remember_sample(old_block);
-  const bool is_new_sampled = block != nullptr && is_new_wanted && remember_sample(block);
+  if (is_old_sampled && !has_failed) end_sample(old_block);
+  const bool is_new_sampled = block != nullptr && is_new_wanted && begin_sample(thread, block, size);
   if (is_new_sampled) {
     finish_allocation<Usable>(thread, frame, kind, begin_ticks, block, size, 0,
                               is_old_sampled ? old_block : nullptr);

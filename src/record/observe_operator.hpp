@@ -48,7 +48,7 @@ template <typename RealCall, typename Usable = UsableOfProcess>
   }
   void* block = call();
   const std::uint64_t begin_ticks = end_operator(*thread);
-  if (is_unrecordable_sample(*thread, block)) [[unlikely]] {
+  if (is_unrecordable_sample(*thread, block, size)) [[unlikely]] {
     leave(*thread);
     return block;
   }

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "platform/raw_syscall.hpp"
+#include "platform/static_probe.hpp"
 
 namespace heapwright::record {
 namespace {
@@ -78,6 +79,12 @@ bool end_interval(ThreadRecorder& thread, std::size_t size) noexcept {
     thread.bytes_to_sample = draw_interval(thread.random_state);
     return take_sample(thread, size);
   }
+  // The interval, and one byte for each of the block's that are behind its end: between two ends lie
+  // `mean` bytes, so many more of these bytes are expected to be ends. Over all blocks the sum is that of
+  // their sizes.
+  const std::uint64_t behind_end =
+      size + (size == 0 ? 1 : 0) - static_cast<std::uint64_t>(thread.bytes_to_sample);
+  thread.sample_weight_bytes = static_cast<std::uint64_t>(mean_sample_bytes) + behind_end;
   // Memoryless: starting afresh after a sample keeps the distribution.
   thread.bytes_to_sample = draw_interval(thread.random_state);
   return true;
@@ -93,6 +100,18 @@ bool remember_sample(const void* block) noexcept {
     return true;
   }
   return false;
+}
+
+// Both stay functions: one place to probe, whose caller is the hook.
+[[gnu::noinline]] bool begin_sample(const ThreadRecorder& thread, const void* block,
+                                    std::size_t size) noexcept {
+  if (!remember_sample(block)) return false;
+  HEAPWRIGHT_PROBE3("otel_memory", "alloc", block, size, thread.sample_weight_bytes);
+  return true;
+}
+
+[[gnu::noinline]] void end_sample(const void* block) noexcept {
+  HEAPWRIGHT_PROBE1("otel_memory", "free", block);
 }
 
 bool forget_sample(const void* block) noexcept {

@@ -39,6 +39,13 @@ bool end_interval(ThreadRecorder& thread, std::size_t size) noexcept;
 // recorded, for its release would be missed.
 bool remember_sample(const void* block) noexcept;
 
+// The same of the allocation that take_sample() took last, told to who listens at the probe
+// otel_memory:alloc(address, size, weight in bytes).
+bool begin_sample(const ThreadRecorder& thread, const void* block, std::size_t size) noexcept;
+
+// Tells at otel_memory:free(address) that a sampled block, forgotten by now, is released.
+void end_sample(const void* block) noexcept;
+
 // How many sampled blocks have a hash that begins like this. Beside the set, whose lines are too many for a
 // cache: nearly all releases are told by one byte here. A byte holds a few buckets of the set, and never
 // overflows.

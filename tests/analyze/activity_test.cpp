@@ -224,12 +224,15 @@ TEST(Activity, BinsSumUpToWhatIsCountedElsewhere) {
       sum.bytes += of.bytes;
       sum.allocator_ns += of.allocator_ns;
       sum.live_at_end_bytes = of.live_bytes;
+      sum.live_at_end_blocks = of.live_blocks;
     }
     for (std::size_t stack = 0; stack < sums.size(); ++stack) {
       EXPECT_EQ(sums[stack].allocations, facts.stacks[stack].allocations) << seed << " " << stack;
       EXPECT_EQ(sums[stack].bytes, facts.stacks[stack].bytes) << seed << " " << stack;
       EXPECT_EQ(sums[stack].allocator_ns, facts.stacks[stack].allocator_ns) << seed << " " << stack;
       EXPECT_EQ(sums[stack].live_at_end_bytes, facts.stacks[stack].live_at_end_bytes) << seed << " " << stack;
+      EXPECT_EQ(sums[stack].live_at_end_blocks, facts.stacks[stack].live_at_end_blocks)
+          << seed << " " << stack;
     }
     std::uint64_t allocations = 0;
     for (const auto& of : facts.latency_bins) {
@@ -242,14 +245,14 @@ TEST(Activity, BinsSumUpToWhatIsCountedElsewhere) {
 TEST(BinnedSums, TwoBinsBecomeOne) {
   BinnedSums sums(8);
   std::uint64_t live = 0;
-  const auto live_of = [&](std::uint32_t key) { return key == 3 ? live : 0; };
+  const auto held_by = [&](std::uint32_t key) { return key == 3 ? Held{live, live / 10} : Held{}; };
   for (std::uint32_t bin = 1; bin <= 4; ++bin) {
     live = bin * 10;
-    sums.add({3, 0, 1, 0, 10, 5, 0});
+    sums.add({3, 0, 1, 0, 10, 5, 0, 0});
     if (bin == 4) {
-      sums.add({1, 0, 2, 1, 0, 0, 0});
+      sums.add({1, 0, 2, 1, 0, 0, 0, 0});
     }
-    sums.close(bin, live_of);
+    sums.close(bin, held_by);
   }
   sums.fold();
   const auto& rows = sums.rows();
@@ -262,6 +265,7 @@ TEST(BinnedSums, TwoBinsBecomeOne) {
     EXPECT_LE(row.bin, 2U);
     if (row.key == 3 && row.bin == 2) {
       EXPECT_EQ(row.live_bytes, 40U) << "the later bin's";
+      EXPECT_EQ(row.live_blocks, 4U);
     }
   }
   EXPECT_EQ(allocations, 6U);

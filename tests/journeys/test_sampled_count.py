@@ -7,12 +7,14 @@ import os
 import subprocess
 import time
 import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import command, end_still_running, read_trace
 from counting import ask, checked, environment, folder
+from opentelemetry.proto.profiles.v1development.profiles_pb2 import ProfilesData
 from serving import Served, served, until
 
 __all__ = ["served"]
@@ -157,7 +159,18 @@ def test_memory_above_the_limit_is_dumped_once(tmp_path: Path) -> None:
     assert ask("explain", str(dumped[0])).returncode == 0
 
 
-def test_serve_gives_pprof(served: Served, tmp_path: Path) -> None:
+def live_by_otlp(address: str) -> int:
+    data = ProfilesData()
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        assert answer.headers["Content-Type"] == "application/x-protobuf"
+        data.ParseFromString(answer.read())
+    (scope,) = data.resource_profiles[0].scope_profiles
+    names = [data.dictionary.string_table[one.sample_type.type_strindex] for one in scope.profiles]
+    profile = scope.profiles[names.index("inuse_space")]
+    return sum(sample.values[0] for sample in profile.samples)
+
+
+def test_serve_gives_pprof_and_otlp(served: Served, tmp_path: Path) -> None:
     sampled = Sampled(tmp_path)
     address = served.address.replace("/metrics", f"/debug/pprof/heap?pid={sampled.process}")
 
@@ -166,8 +179,11 @@ def test_serve_gives_pprof(served: Served, tmp_path: Path) -> None:
         return done.stdout
 
     text = until(lambda: (got := profile()) and gzip.decompress(got))
-    sampled.end()
     assert b"inuse_space" in text
+    otlp = address.replace("pprof", "otlp")
+    held = until(lambda: (found := live_by_otlp(otlp)) > 0.5 * KEPT_BYTES and found)
+    sampled.end()
+    assert held == pytest.approx(KEPT_BYTES, rel=0.4)
     with pytest.raises(urllib.error.HTTPError, match="404"):
         served.get(f"/debug/pprof/heap?pid={os.getpid()}")
 

@@ -80,17 +80,6 @@ def test_speedscope(command: Command, trace_file: Path) -> None:
     assert [names[frame] for frame in largest] == ["server+0x1000", "server+0x3000"]
 
 
-def test_perfetto(command: Command, trace_file: Path) -> None:
-    document = json.loads(export(command, trace_file, "perfetto").read_text())
-    events = document["traceEvents"]
-    assert {event["ph"] for event in events} == {"M", "C", "X"}
-    heap = [event for event in events if event["name"] == "heap bytes"]
-    assert [event["ts"] for event in heap] == sorted(event["ts"] for event in heap)
-    slowest = max((event for event in events if event["ph"] == "X"), key=lambda event: float(event["dur"]))
-    assert (slowest["name"], slowest["dur"], slowest["tid"]) == ("realloc", 5000.0, 100)
-    assert slowest["args"]["stack"][-1] == "server+0x1000"
-
-
 @pytest.mark.parametrize(("table", "rows"), [("event", 8), ("block", 5), ("thread", 2), ("stack", 5)])
 def test_parquet(command: Command, trace_file: Path, table: str, rows: int) -> None:
     target = export(command, trace_file, "parquet", "--table", table)

@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections import Counter
 from pathlib import Path
+from unittest import mock
 
 import duckdb
 import pytest
 from heapwright.export import FORMATS
-from heapwright.model.anonymous import Names
+from heapwright.model.anonymous import AnonymousTrace, Names
+from heapwright.model.facts.mapped_memory import MappedMemory
 from heapwright.model.symbols import Location
 from heapwright.model.tables import TABLES
-from written_traces import Command, small_trace
+from heapwright.model.trace import Trace as HeapTrace
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+from written_traces import PROJECT, Command, small_trace
 
 SECRETS = (
     b"server",
@@ -29,6 +32,8 @@ SECRETS = (
     b"hunter2",
     b"opt/",
 )
+# What its format calls the native heap, whatever library that is.
+PERFETTOS_WORD = b"libc.malloc"
 
 
 @pytest.fixture
@@ -49,7 +54,7 @@ def export(command: Command, trace_file: Path, form: str, *options: str) -> byte
 def test_no_name_is_left(command: Command, trace_file: Path, form: str) -> None:
     named = export(command, trace_file, form)
     assert b"server" in named
-    unnamed = export(command, trace_file, form, "--anonymize")
+    unnamed = export(command, trace_file, form, "--anonymize").replace(PERFETTOS_WORD, b"")
     assert [secret for secret in SECRETS if secret in unnamed] == []
     assert abs(len(unnamed) - len(named)) < len(named)
 
@@ -96,9 +101,28 @@ def test_filters_go_by_the_names(command: Command, trace_file: Path) -> None:
 
 
 def test_process_and_host_are_not_told(command: Command, trace_file: Path) -> None:
-    events = json.loads(export(command, trace_file, "perfetto", "--anonymize"))["traceEvents"]
-    assert {event["pid"] for event in events} == {1}
-    assert {event["tid"] for event in events} <= {0, 1, 2}
+    trace = Trace()
+    trace.ParseFromString(export(command, trace_file, "perfetto", "--anonymize"))
+    tracks = [packet.track_descriptor for packet in trace.packet if packet.HasField("track_descriptor")]
+    assert {track.process.pid for track in tracks if track.HasField("process")} == {1}
+    assert {track.thread.tid for track in tracks if track.HasField("thread")} == {1, 2}
+    dumps = [dump for packet in trace.packet for dump in packet.profile_packet.process_dumps]
+    assert {dump.pid for dump in dumps} == {1}
+    (clocks,) = [packet.clock_snapshot.clocks for packet in trace.packet if packet.HasField("clock_snapshot")]
+    assert {clock.timestamp for clock in clocks} == {0}
+
+
+def test_names_of_mappings_are_hashed_but_the_kernels() -> None:
+    rows = [
+        MappedMemory(1, name, 1, 4096, 4096, 0, 0)
+        for name in ("", "[heap]", "[stack]", "[anon:secret cache]", "/opt/secret/lib.so (deleted)")
+    ]
+    with mock.patch.object(HeapTrace, "mapped_memory", lambda *_: tuple(rows)):
+        trace = HeapTrace(PROJECT / "tests/traces/version-1-made.heapwright")
+        unnamed = AnonymousTrace(trace).mapped_memory(0, 10, 5)
+    assert [row.name for row in unnamed[:3]] == ["", "[heap]", "[stack]"]
+    assert all(re.fullmatch("mapping_[0-9a-f]{10}", row.name) for row in unnamed[3:])
+    assert [row._replace(name="") for row in unnamed] == [row._replace(name="") for row in rows]
 
 
 def test_the_files_own_name_is_not_the_programs(command: Command, trace_file: Path) -> None:

@@ -36,6 +36,26 @@ TEST_F(Sampling, TakesBlocksWithTheDocumentedProbability) {
   }
 }
 
+// The probe's weight: over all blocks, those not taken included, it adds up to their bytes.
+TEST_F(Sampling, WeighsWhatItTakesWithoutBias) {
+  constexpr int trials = 400'000;
+  for (const std::size_t size : {16U, 500U, 4096U, 20'000U}) {
+    double sum = 0;
+    double squares = 0;
+    for (int i = 0; i < trials; ++i) {
+      if (!take_sample(thread_, size)) continue;
+      const auto weight = static_cast<double>(thread_.sample_weight_bytes);
+      EXPECT_GE(thread_.sample_weight_bytes, mean_bytes);
+      EXPECT_LE(thread_.sample_weight_bytes, mean_bytes + size);
+      sum += weight;
+      squares += weight * weight;
+    }
+    const double mean = sum / trials;
+    const double deviation = std::sqrt((squares / trials - mean * mean) / trials);
+    EXPECT_NEAR(mean, static_cast<double>(size), 5.0 * deviation + 1.0) << "size " << size;
+  }
+}
+
 TEST_F(Sampling, TakesEveryBlockFarAboveTheMean) {
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(take_sample(thread_, std::size_t{1} << 40));
   EXPECT_TRUE(take_sample(thread_, SIZE_MAX));

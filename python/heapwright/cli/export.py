@@ -178,10 +178,13 @@ def _write_profile(
     trace: Trace, chosen: Filter, form: Format, target: Path, force: bool, measure: str
 ) -> int:
     with progress("reading calls") as report:
-        facts = trace.facts(
-            chosen, timeline_points=form.timeline_points, slowest_calls=form.slowest_calls, progress=report
-        )
-    source = Source(trace, facts)
+        facts = trace.begin_facts(
+            chosen,
+            timeline_points=form.timeline_points,
+            slowest_calls=form.slowest_calls,
+            wants_activity=form.wants_activity,
+        ).take(report)
+    source = Source(trace, facts, chosen.from_ns, chosen.to_ns)
     write = form.write
     assert write is not None
     return write_file(target, force, lambda out: write(source, out, measure or form.default_measure))

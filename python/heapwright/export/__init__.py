@@ -18,7 +18,7 @@ Write = Callable[[Source, BinaryIO, str], None]
 class Format:
     """A format: how to write it, its measures ("" = all), and what opens it.
 
-    unsampled: why it cannot be written of samples; "" = it can.
+    unsampled: why it cannot be written of samples; "" = it can. wants_activity: facts bin by bin as well.
     """
 
     suffix: str
@@ -29,6 +29,7 @@ class Format:
     timeline_points: int = 512
     slowest_calls: int = 32
     unsampled: str = ""
+    wants_activity: bool = False
 
 
 FORMATS: dict[str, Format] = {
@@ -53,13 +54,14 @@ FORMATS: dict[str, Format] = {
     "folded": Format(".folded", folded.write, tuple(MEASURES), "bytes", "flamegraph.pl {} > flames.svg"),
     "speedscope": Format(".speedscope.json", speedscope.write, tuple(MEASURES), "", "speedscope {}"),
     "perfetto": Format(
-        ".perfetto.json",
+        ".pftrace",
         perfetto.write,
         (),
         "",
         "open {} in https://ui.perfetto.dev",
         perfetto.TIMELINE_POINTS,
         perfetto.SLOWEST_CALLS,
+        wants_activity=True,
     ),
 }
 

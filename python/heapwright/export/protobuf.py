@@ -58,6 +58,11 @@ def message(field: int, payload: bytes | Iterable[int]) -> bytes:
     return varint(field << 3 | 2) + varint(len(whole)) + whole
 
 
+def text(field: int, value: str) -> bytes:
+    """A field with a text; what is no character of Unicode's is replaced."""
+    return message(field, value.encode(errors="replace"))
+
+
 def packed(field: int, values: Iterable[int]) -> bytes:
     """A repeated field of unsigned numbers."""
     return message(field, b"".join(map(varint, values)))

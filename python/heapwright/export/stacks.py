@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from heapwright.model import Facts, Location, Trace
+from heapwright.model import NO_LIMIT, Facts, Location, Trace
 from heapwright.model.sites import MARKS
 
 
@@ -35,10 +35,12 @@ MEASURES: dict[str, Measure] = {
 
 @dataclass(frozen=True)
 class Source:
-    """What is exported: a trace and the facts of what was chosen of it."""
+    """What is exported: a trace, the facts of what was chosen of it, and the time that was chosen."""
 
     trace: Trace
     facts: Facts
+    from_ns: int = 0
+    to_ns: int = NO_LIMIT
 
     def weights(self, measure: str) -> Iterator[tuple[int, int]]:
         """(stack, value) of every stack that has some."""

@@ -8,6 +8,7 @@ from array import array
 from functools import cached_property
 from hashlib import blake2b
 
+from heapwright.model.facts.mapped_memory import MappedMemory
 from heapwright.model.records import Metadata, Module, Thread
 from heapwright.model.sites import MARKS, NO_STACK, Site, SiteOptions, Sites
 from heapwright.model.symbols import Location, Symbols
@@ -15,6 +16,8 @@ from heapwright.model.trace import Filter, Progress, Trace
 
 _LETTERS = 10
 _KEPT = frozenset((NO_STACK, *MARKS.values()))
+# Names of mappings that the kernel gives in every program.
+_KERNELS_OWN = frozenset(("[heap]", "[stack]", "[vdso]", "[vvar]", "[vsyscall]"))
 _ADDRESS_BITS = 32  # a module's, all of one size
 
 
@@ -107,6 +110,12 @@ class AnonymousTrace(Trace):
             ],
         )
         return {**named, "pc": memoryview(places)}
+
+    def mapped_memory(self, from_ns: int, to_ns: int, most_scans: int) -> tuple[MappedMemory, ...]:
+        return tuple(
+            row if row.name in _KERNELS_OWN else row._replace(name=self._names.hashed("mapping", row.name))
+            for row in self._named.mapped_memory(from_ns, to_ns, most_scans)
+        )
 
     def symbols(self, progress: Progress | None = None) -> Symbols:
         return _AnonymousSymbols(self._named.symbols(progress), self._names)

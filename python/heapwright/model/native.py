@@ -29,6 +29,7 @@ from heapwright._native import (
     coverage_of,
     end_running,
     kind_names,
+    mapped_memory_of,
 )
 from heapwright._native import open as open_reader
 
@@ -92,6 +93,7 @@ __all__ = [
     "find_funnels",
     "innermost_paths",
     "kind_names",
+    "mapped_memory_of",
     "number_sites",
     "open_reader",
 ]

@@ -29,6 +29,7 @@ from heapwright.model.values import clean, read_fields, value_of
 
 if TYPE_CHECKING:
     from heapwright.model.facts import Coverage, Facts
+    from heapwright.model.facts.mapped_memory import MappedMemory
 
 TraceError = native.TraceError
 Progress = Callable[[int, int], object]
@@ -181,6 +182,13 @@ class Trace:
             tree = self.stack_columns
             self._sites[options] = site_groups.group(tree["parent"], tree["frame"], self.symbols(), options)
         return self._sites[options]
+
+    def mapped_memory(self, from_ns: int, to_ns: int, most_scans: int) -> tuple[MappedMemory, ...]:
+        """What lay in memory by the names of mappings: of at most so many scans within the time."""
+        from heapwright.model.facts.mapped_memory import MappedMemory  # hardly anybody asks
+
+        rows = native.mapped_memory_of(self._reader, from_ns, to_ns, most_scans)
+        return value_of(tuple[MappedMemory, ...], rows)  # type: ignore[no-any-return]
 
     def stack(self, stack: int) -> list[Location]:
         """All locations of a stack, innermost first, plumbing included."""

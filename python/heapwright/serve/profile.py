@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a process's samples are in pprof's format: inuse is what lives now."""
+"""What a process's samples are in the formats of export: what lives at the end is what lives now."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import io
 from heapwright.export import FORMATS, Source
 from heapwright.live.profiles import opened
 
-_PPROF = FORMATS["pprof"]
+_SHOWN_FIRST = "leaked"
 
 
-def as_pprof(trace: bytes) -> bytes:
-    """TraceError: there is none in it yet."""
-    assert _PPROF.write is not None
+def written(trace: bytes, form: str) -> bytes:
+    """The samples in a format of export that knows them (pprof, otlp). TraceError: there are none yet."""
+    format_ = FORMATS[form]
+    assert format_.write is not None
     with opened(trace) as profile:
-        facts = profile.facts(timeline_points=_PPROF.timeline_points, slowest_calls=_PPROF.slowest_calls)
+        facts = profile.facts(timeline_points=format_.timeline_points, slowest_calls=format_.slowest_calls)
         out = io.BytesIO()
-        _PPROF.write(Source(profile, facts), out, "leaked")
+        format_.write(Source(profile, facts), out, _SHOWN_FIRST)
     return out.getvalue()

@@ -16,11 +16,18 @@ from prometheus_client.exposition import ThreadingWSGIServer
 
 from heapwright.live.profiles import NoProfileError, copy_profile, sampled_processes
 from heapwright.model.trace import TraceError
-from heapwright.serve.profile import as_pprof
+from heapwright.serve.profile import written
 
 PATH = "/metrics"
-PROFILE_PATH = "/debug/pprof/heap"
-_START = "heapwright serve: the metrics are at /metrics, profiles at /debug/pprof/heap?pid=PID\n"
+# The format of the profile and its content type; OTLP's is what its collectors take as a request's body.
+PROFILES = {
+    "/debug/pprof/heap": ("pprof", "application/octet-stream"),
+    "/debug/otlp/heap": ("otlp", "application/x-protobuf"),
+}
+_START = (
+    "heapwright serve: the metrics are at /metrics, "
+    "profiles at /debug/pprof/heap?pid=PID and /debug/otlp/heap?pid=PID\n"
+)
 _STRANGE_NAME = "heapwright serve is asked by a name that is not its own; allow it by --name\n"
 # A reader that says nothing for so long is left.
 _MOST_SILENCE_S = 5.0
@@ -92,14 +99,16 @@ def _application(names: Collection[str], registry: CollectorRegistry, say: Calla
             except Exception as error:  # one reader's request must not be the end of the others'
                 say(f"a request was not answered: {type(error).__name__}: {error}")
                 return _text(start, "500 Internal Server Error", "not to be read now\n")
-        if path == PROFILE_PATH:
-            return _profile(environ, start)
+        if path in PROFILES:
+            return _profile(environ, start, *PROFILES[path])
         return _text(start, "200 OK", _START) if path == "/" else _text(start, "404 Not Found", _START)
 
     return answer
 
 
-def _profile(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+def _profile(
+    environ: dict[str, Any], start: Callable[..., Any], form: str, content_type: str
+) -> Iterable[bytes]:
     """Of the process that is named, or of the only one."""
     wanted = parse_qs(environ.get("QUERY_STRING", "")).get("pid", [""])[0]
     sampled = sampled_processes()
@@ -109,12 +118,12 @@ def _profile(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[byt
         having = ", ".join(map(str, sampled)) or "none; heapwright count --sample 512k starts one"
         return _text(start, "400 Bad Request", f"name a process by ?pid=PID; with samples: {having}\n")
     try:
-        profile = as_pprof(copy_profile(int(wanted)))
+        profile = written(copy_profile(int(wanted)), form)
     except NoProfileError as error:
         return _text(start, "404 Not Found", f"{error}\n")
     except TraceError:
         return _text(start, "503 Service Unavailable", "nothing is written yet; ask again in a second\n")
-    start("200 OK", [("Content-Type", "application/octet-stream")])
+    start("200 OK", [("Content-Type", content_type)])
     return [profile]
 
 

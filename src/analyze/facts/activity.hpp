@@ -17,6 +17,7 @@ struct PathBin {
   std::uint64_t bytes = 0;
   std::uint64_t allocator_ns = 0;  // of the allocations
   std::uint64_t live_bytes = 0;
+  std::uint64_t live_blocks = 0;
 };
 
 // What one thread called within a bin.

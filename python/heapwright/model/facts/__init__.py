@@ -14,6 +14,7 @@ from heapwright.model.facts.coverage import Completeness, Coverage, Span
 from heapwright.model.facts.heap_parts import HeapPart, PartHolder, ThresholdRaise
 from heapwright.model.facts.latency import Latency
 from heapwright.model.facts.lifetimes import LifetimeMap
+from heapwright.model.facts.mapped_memory import MappedMemory
 from heapwright.model.facts.mappings import MappingSite
 from heapwright.model.facts.patterns import CopiedGrowth, EmptiedSite, ReleaseRun
 from heapwright.model.facts.realloc_chains import ReallocChains
@@ -45,6 +46,7 @@ __all__ = [
     "Latency",
     "LifetimeMap",
     "LiveSpread",
+    "MappedMemory",
     "MappingSite",
     "PartHolder",
     "Peak",
