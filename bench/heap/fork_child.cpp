@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // How much a fork's child grows that allocates as much as the parent's threads had freed:
 //   fork_child THREADS MEGABYTES
-// The threads make so many megabytes of blocks of 16 to 1024 bytes together, and each frees 3 of 4 of its own at
-// random. Prints KiB: of the parent when the blocks are made and when they are freed; of the child at its begin, and when it
-// has made as many bytes as were freed, of the same sizes. The last figures are the parent's fork in us, the fastest of 20.
+// The threads make so many megabytes of blocks of 16 to 1024 bytes together, and each frees 3 of 4 of its own
+// at random. Prints KiB: of the parent when the blocks are made and when they are freed; of the child at its
+// begin, and when it has made as many bytes as were freed, of the same sizes. The last figures are the
+// parent's fork in us, the fastest of 20.
 #include <sys/wait.h>
 #include <unistd.h>
 
