@@ -21,6 +21,7 @@
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/cache_check.hpp"
 #include "heap/threads/caches.hpp"
+#include "heap/threads/detached_blocks.hpp"
 
 namespace heapwright::heap {
 namespace {
@@ -115,17 +116,38 @@ TEST_P(LeftBehind, BlocksThatTheChildFreesAreHandedOutThere) {
   });
 }
 
+// As a fork may find it: a block is out of the list, and not counted yet.
+struct HalfTaken {
+  explicit HalfTaken(BlockList* from) : list(from), block(from->free_list) {
+    list->free_list = block->next();
+  }
+  ~HalfTaken() { list->free_list = block; }
+  HalfTaken(const HalfTaken&) = delete;
+  HalfTaken& operator=(const HalfTaken&) = delete;
+
+  BlockList* list;
+  Block* block;
+};
+
 // What others freed of the first slab is in a list of its thread's cache.
 TEST_P(LeftBehind, BlocksOfADetachedListAreHandedOutOnce) {
   const std::size_t bytes = GetParam();
   Blocks blocks;
+  UnitLine* slab = nullptr;
+  const auto is_detached = [](void* block) {
+    const BlockList* list = detached_list(current_cache, head_line_of(block));
+    return list != nullptr && list->free_list != nullptr;
+  };
   std::atomic<int> step{0};
   std::thread maker([&] {
     blocks = make_blocks_of(bytes, count);
     step = 1;
     while (step != 2) std::this_thread::yield();
-    for (std::size_t i = 0; i < 50; ++i) blocks[i * 2] = allocate(bytes);
-    for (std::size_t i = 0; i < 20; ++i) release(std::exchange(blocks[i * 2], nullptr));
+    // Until they come from such a list; one of them goes into the slab's own.
+    std::size_t i = 0;
+    for (; i < count && !(i >= 4 && is_detached(blocks[i - 2])); i += 2) blocks[i] = allocate(bytes);
+    slab = head_line_of(blocks[i - 2]);
+    release(std::exchange(blocks[i - 2], nullptr));
     step = 3;
     while (step != 4) std::this_thread::yield();
   });
@@ -134,8 +156,13 @@ TEST_P(LeftBehind, BlocksOfADetachedListAreHandedOutOnce) {
   for (std::size_t i = 0; i < count; i += 2) release(freed.emplace_back(std::exchange(blocks[i], nullptr)));
   step = 2;
   while (step != 3) std::this_thread::yield();
-  const UnitLine* slab = head_line_of(blocks[98]);
-  std::erase_if(freed, [&](void* block) { return head_line_of(block) != slab; });
+  BlockList* detached = detached_list(slab->owner, slab);
+  ASSERT_NE(detached, nullptr);
+  const HalfTaken first(detached);
+  const HalfTaken second(slab);
+  std::erase_if(freed, [&](void* block) {
+    return head_line_of(block) != slab || block == first.block || block == second.block;
+  });
   std::erase(blocks, nullptr);
   expect_child([&] {
     Blocks made = make_blocks_of(bytes, count);
