@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one test for each way in which a thread is left behind
 // What the other threads of a process held when it was forked, in the child.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
