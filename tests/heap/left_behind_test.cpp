@@ -282,8 +282,8 @@ class Storm {
   std::vector<std::thread> threads_;
 };
 
-// ThreadSanitizer stops a child that starts one where its parent had several.
-#if defined(__SANITIZE_THREAD__)
+// ThreadSanitizer and qemu stop a child that starts one where its parent had several.
+#if defined(__SANITIZE_THREAD__) || defined(HEAPWRIGHT_EMULATED)
 constexpr bool can_start_threads = false;
 #else
 constexpr bool can_start_threads = true;
