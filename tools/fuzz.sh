@@ -15,6 +15,7 @@ for fuzzer in build/fuzz/bin/*_fuzz; do
   mkdir -p "$corpus"
   seeds=()
   [[ $name == trace_decoder_fuzz ]] && seeds=(fuzz/trace_decoder_corpus tests/traces)
+  [[ $name == heap_api_fuzz ]] && seeds=(fuzz/heap_api_corpus)
   echo "fuzz: $name for $seconds s"
   "$fuzzer" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
     -artifact_prefix=build/fuzz/found/ "$corpus" "${seeds[@]}" 2>&1 | tail -n 12

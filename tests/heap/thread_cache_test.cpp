@@ -11,6 +11,8 @@
 
 #include "heap/front/allocate.hpp"
 #include "heap/service/maintenance.hpp"
+#include "heap/service/process.hpp"
+#include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/cache_check.hpp"
 #include "heap/threads/slab_events.hpp"
 #include "heapwright/heap.h"
@@ -126,6 +128,27 @@ TEST_F(DetachedBlocks, OfAThreadThatEndedServeOthers) {
   for (void* block : claimed) release(block);
   release(taken);
   release(blocks[0]);
+}
+
+// Each of so many sizes leaves sparse slabs, which the next one cannot use: most come from the coarser class.
+TEST(Classes, FewSizesThatComeAndGoLeaveSlabsOfTheirOwn) {
+  ASSERT_TRUE(initialize_process());
+  constexpr std::size_t least_bytes = 1040;
+  constexpr std::size_t most_bytes = 2048;
+  constexpr std::size_t bytes_of_each = 8'000'000;
+  std::vector<void*> blocks;
+  std::vector<void*> kept;
+  const std::size_t before = unpurged_bytes();
+  for (std::size_t bytes = least_bytes; bytes <= most_bytes; bytes += 16) {
+    for (std::size_t made = 0; made < bytes_of_each; made += bytes) blocks.push_back(allocate(bytes));
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      i % 25 == 0 ? kept.push_back(blocks[i]) : release(blocks[i]);
+    blocks.clear();
+  }
+  const std::size_t left = (unpurged_bytes() - before) / bytes_of_each;
+  EXPECT_LE(left, 10U);
+  EXPECT_GE(left, 5U);
+  for (void* block : kept) release(block);
 }
 
 }  // namespace

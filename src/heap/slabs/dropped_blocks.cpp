@@ -151,8 +151,21 @@ std::uint32_t dropped_count(const UnitLine* slab) noexcept {
 }
 
 void free_dropped_map(UnitLine* slab) noexcept {
-  give_map(slab, map_of(slab));
-  slab->dropped = 0;
+  DroppedMap* map = map_of(slab);
+  slab->dropped = 0;  // first: no fork's child finds the number of a map that is free
+  give_map(slab, map);
+}
+
+void recount_dropped(UnitLine* slab) noexcept {
+  if (slab->dropped == 0) return;
+  DroppedMap* map = map_of(slab);
+  std::uint32_t count = 0;
+  for (const std::uint64_t word : map->words) {
+    count_steps();
+    count += static_cast<std::uint32_t>(std::popcount(word));
+  }
+  map->count = count;
+  if (count == 0) free_dropped_map(slab);
 }
 
 Lock& dropped_maps_lock() noexcept { return parts.lock; }

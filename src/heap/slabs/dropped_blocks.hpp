@@ -28,6 +28,8 @@ void give_map(const UnitLine* slab, DroppedMap* map) noexcept;
 Chain carve_dropped(UnitLine* slab) noexcept;
 
 std::uint32_t dropped_count(const UnitLine* slab) noexcept;
+// After a fork in the middle of carve_dropped(): the count is that of the marks again.
+void recount_dropped(UnitLine* slab) noexcept;
 void free_dropped_map(UnitLine* slab) noexcept;
 
 Lock& dropped_maps_lock() noexcept;

@@ -84,6 +84,8 @@ struct Chain {
 // A block in front of `last`, the first one. True: on_event() has to look.
 [[gnu::always_inline]] inline bool push(UnitLine* slab, Block* block, Block* last) noexcept {
   block->set_next(last);  // NOLINT(clang-analyzer-core.NullDereference): null is in no region
+  // The child of a fork may find what was stored up to here, and no more (left_behind.hpp).
+  std::atomic_signal_fence(std::memory_order_release);
   slab->free_list = block;
   return slab->count_freed();
 }

@@ -33,6 +33,7 @@ struct Caches {
   ThreadCache* idle;
   pthread_key_t key;
   bool has_key;
+  std::uint32_t forks;  // up to this process, of those with a handler
 };
 constinit Caches caches{};
 
@@ -43,13 +44,15 @@ counters::LockCounters& lock_counters() noexcept { return counters_page->heap.po
 ThreadCache* take_idle() noexcept {
   const LockGuard locked(caches.lock, lock_counters());
   ThreadCache* cache = caches.idle;
-  if (cache != nullptr) caches.idle = cache->next_idle;
+  if (cache == nullptr) return nullptr;
+  caches.idle = cache->next_idle;
   return cache;
 }
 
 void put_idle(ThreadCache* cache) noexcept {
   const LockGuard locked(caches.lock, lock_counters());
   cache->next_idle = caches.idle;
+  cache->attached_at = 0;
   caches.idle = cache;
 }
 
@@ -101,6 +104,7 @@ ThreadCache* cache_of_thread() noexcept {
     cache = make_cache();
   }
   if (cache == nullptr) return nullptr;
+  cache->attached_at = 1 + caches.forks;
   cache->exit_rounds = 0;
   cache->count(counters::Reason::thread_attached);
   counters::add(counters_page->heap.threads, 1);
@@ -165,12 +169,22 @@ Lock& caches_lock() noexcept { return caches.lock; }
 
 Lock& own_lists_lock() noexcept { return own_cache()->lists; }
 
+constinit bool has_left_behind = false;
+
+bool is_left_behind(const ThreadCache* cache) noexcept {
+  return cache->attached_at != 0 && cache->attached_at != 1 + caches.forks;
+}
+
 void forget_other_threads() noexcept {
   counters_page->heap.threads.store(1, std::memory_order_relaxed);
+  ++caches.forks;
+  ThreadCache* const own = own_cache();
+  if (own != &no_cache_yet && own != &cache_given_up) own->attached_at = 1 + caches.forks;
   // A thread that is gone may have been looking at one of these: nobody opens its lists again.
   ThreadCache* cache = caches.registry.load(std::memory_order_relaxed);
   for (; cache != nullptr; cache = cache->next_in_registry) {
-    if (cache->lists.is_open() || cache == own_cache()) continue;
+    has_left_behind = has_left_behind || is_left_behind(cache);
+    if (cache->lists.is_open() || cache == own) continue;
     cache->has_returned.store(0, std::memory_order_relaxed);
     cache->is_looked_through = false;
   }

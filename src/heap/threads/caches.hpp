@@ -41,8 +41,12 @@ ThreadCache* next_cache(const ThreadCache* before) noexcept;
 Lock& caches_lock() noexcept;
 // Of the calling thread's cache.
 Lock& own_lists_lock() noexcept;
-// In the child of a fork: caches of threads that are gone may have been in the
-// middle of a call, so they are left alone for good.
+// In the child of a fork. Caches that others were changing the lists of are left alone for good;
+// of the others, slabs are taken over (left_behind.hpp). A look at each cache.
 void forget_other_threads() noexcept;
+// The cache's thread is in a process that this one was forked from.
+bool is_left_behind(const ThreadCache* cache) noexcept;
+// There may be such a cache. Written in a fork's child only, while it has one thread.
+extern bool has_left_behind;
 
 }  // namespace heapwright::heap

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/thread_cache.hpp"
 
 namespace heapwright::heap {
@@ -14,12 +15,16 @@ namespace heapwright::heap {
 inline constexpr std::uint32_t units_before_promotion = 64;
 inline constexpr std::uint32_t units_before_favourite = 4;
 inline constexpr std::uint32_t votes_of_favourite = 8;
+// And of the memory in sparse slabs that have no owner, so much. Where that is a lot, sizes come and go, and
+// each would leave slabs that none of the others can use.
+inline constexpr std::uint32_t share_of_sparse = 4;
 
 // Whether `size_class` is to get a slab of its own, now that its coarser one
 // would need another.
 inline bool is_promoted(const ThreadCache* cache, std::uint32_t size_class) noexcept {
   const std::uint32_t coarse_class = size_classes[size_class].coarse;
   const ClassSlot& coarse = cache->slots[coarse_class];
+  if (coarse.held_units < unpurged_bytes() / unit_bytes / share_of_sparse) return false;
   if (coarse.held_units >= units_before_promotion) return true;
   return coarse.held_units >= units_before_favourite && coarse.votes >= votes_of_favourite &&
          coarse.favourite == coarse_class - size_class;

@@ -10,7 +10,9 @@
 #include "heap/slabs/misuse.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/slabs/slab.hpp"
+#include "heap/threads/caches.hpp"
 #include "heap/threads/detached_blocks.hpp"
+#include "heap/threads/left_behind.hpp"
 #include "heap/threads/promotion.hpp"
 #include "heap/threads/slab_events.hpp"
 #include "heap/threads/slab_queue.hpp"
@@ -186,6 +188,15 @@ UnitLine* find_coarser(ThreadCache* cache, std::uint32_t size_class) noexcept {
   return slab == nullptr || is_to_be_carved(cache, slab) ? nullptr : slab;
 }
 
+// In a fork's child, before fresh memory is touched: the class that a slab was got for, this
+// one or its coarser one; 0: none was.
+std::uint32_t claim_left_behind(ThreadCache* cache, std::uint32_t size_class) noexcept {
+  const std::uint32_t coarse = size_classes[size_class].coarse;
+  if (cache->is_private || !settle_left_behind(size_class, coarse)) return 0;
+  if (claim_for(cache, size_class) != nullptr) return size_class;
+  return claim_for(cache, coarse) != nullptr ? coarse : 0;
+}
+
 // A block of `serving`, whose first slab has none ready, for a request of `size_class`.
 Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size_class) noexcept {
   count_steps();
@@ -193,6 +204,13 @@ Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size
   cache->visits = cache->visits + 1;
   if (has_notices(cache)) collect_notices(cache, 4);
   UnitLine* slab = first_slab(cache, serving);
+  if (has_left_behind && (slab == nullptr || is_to_be_carved(cache, slab))) {
+    const std::uint32_t claimed = claim_left_behind(cache, size_class);
+    if (claimed != 0) {
+      serving = claimed;
+      slab = first_slab(cache, serving);
+    }
+  }
   if (slab == nullptr) {
     if (serving != size_class && is_promoted(cache, size_class)) serving = size_class;
     slab = claim_for(cache, serving);

@@ -85,15 +85,6 @@ void consider(ThreadCache* cache, UnitLine* slab) noexcept {
   schedule_event(slab, detached);
 }
 
-// The first slab of a queue leaves it.
-void give_up(ThreadCache* cache, UnitLine* slab) noexcept {
-  const std::uint32_t detached = detached_count(cache, slab);
-  if (!has_blocks(slab) && detached == 0) return retire(cache, slab);
-  unkeep(cache, slab);
-  if (is_empty(slab, detached) && unwatch(slab)) return release(cache, slab);
-  give_to_pool(cache, slab);
-}
-
 }  // namespace
 
 Watch watch_rest(UnitLine* slab) noexcept {
@@ -141,6 +132,14 @@ bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept {
     consider(cache, slab);
   }
   return true;
+}
+
+void give_up(ThreadCache* cache, UnitLine* slab) noexcept {
+  const std::uint32_t detached = detached_count(cache, slab);
+  if (!has_blocks(slab) && detached == 0) return retire(cache, slab);
+  unkeep(cache, slab);
+  if (is_empty(slab, detached) && unwatch(slab)) return release(cache, slab);
+  give_to_pool(cache, slab);
 }
 
 bool give_up_slab(ThreadCache* cache) noexcept {

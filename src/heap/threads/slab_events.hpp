@@ -41,6 +41,10 @@ void retire(ThreadCache* cache, UnitLine* slab) noexcept;
 // and a locked instruction waits for all that the program wrote before it.
 Watch watch_rest(UnitLine* slab) noexcept;
 
+// The first slab of a queue leaves it, for the pool if it has blocks. One that a notice is under way about
+// stays. Under the cache's lists.
+void give_up(ThreadCache* cache, UnitLine* slab) noexcept;
+
 // Of a cache whose thread has ended: one slab with a free block goes to the
 // pool. False: there was none.
 bool give_up_slab(ThreadCache* cache) noexcept;

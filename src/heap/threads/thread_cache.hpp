@@ -27,6 +27,14 @@ namespace heapwright::heap {
 
 struct Quarantine;
 
+// How far the list of the first slab of a queue was walked along (left_behind.hpp).
+struct Recount {
+  UnitLine* slab;  // null: none is
+  Block* last;     // null: the walk has not begun
+  Block* behind;   // of a second list, which follows the first
+  std::uint32_t count;
+};
+
 struct ClassSlot {
   Relaxed<std::uint32_t> first;  // queue of slabs that have blocks, linked by UnitLine::next
   Relaxed<std::uint32_t> last;
@@ -109,6 +117,9 @@ struct ThreadCache {
   // Distances of lists from this cache, so that zeroed memory means `nothing`.
   alignas(64) std::uintptr_t current[step_count];
   ClassSlot slots[class_count];
+  // 1 + number of forks up to when its thread got it (is_left_behind); 0: no thread has it.
+  Relaxed<std::uint32_t> attached_at;
+  Recount recount;
   Quarantine* quarantine;    // hardened mode: of blocks that the thread freed
   std::uint32_t next_empty;  // where a place for a block of 0 bytes is looked for; 0: not yet
 
