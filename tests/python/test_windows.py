@@ -106,7 +106,6 @@ def test_an_analysis_window_ends_where_it_ends(command: Command, tmp_path: Path)
 def test_a_begin_before_the_end(command: Command, tmp_path: Path) -> None:
     """Of 10 ms the last 9 begin at 1."""
     path = made().write(tmp_path / "x.heapwright")
-    assert made().end.split()[2] == "10000000"
     last = explained(command, path, "--from", "-9ms")
     assert last["questions"] == explained(command, path, "--from", "1ms")["questions"]
     assert last["summary"]["completeness"]["coverage"][0]["from_ns"] == 1_000_000

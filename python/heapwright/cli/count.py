@@ -56,8 +56,8 @@ DumpWhen = Annotated[
     list[str] | None,
     typer.Option(
         metavar="WHAT",
-        help="With --sample: write the samples to PROGRAM.PID.WHAT.heapwright once at cgroup=90%, pressure=20%, "
-        "growth=100M/1min (of live bytes) or oom. Repeatable.",
+        help="With --sample: write the samples to PROGRAM.PID.WHAT.heapwright once at cgroup=90%, "
+        "pressure=20%, growth=100M/1min (of live bytes) or oom. Repeatable.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; the program's own output moves to stderr.")]

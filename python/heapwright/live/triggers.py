@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""When samples are written by themselves: what is looked at from outside of the process, ten times a second."""
+"""When samples are written by themselves: what is looked at, from outside, ten times a second."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Oom:
     keeps_killed = True
 
     def why(self, sight: Sight) -> str:
-        """The next look may come too late: the dumper keeps the samples of a process that was killed as well."""
+        """The next look may come too late: so samples of a process that was killed are kept as well."""
         room = memory_limits.cgroup_room(sight.process, is_of_kills=True)
         if room and room.share >= _NEAR_KILL:
             return f"is near its end: its cgroup has {_used(room)}"
@@ -104,8 +104,9 @@ class _Window(NamedTuple):
 class Growth:
     """Live bytes grow by so much in such a time.
 
-    Time is cut into windows. The least live bytes of a window are compared with the least of the one before, so that
-    what comes and goes within a window is no growth. The first window is the start, and is compared with nothing.
+    Time is cut into windows. The least live bytes of a window are compared with the least of the one
+    before, so that what comes and goes within a window is no growth. The first window is the start, and is
+    compared with nothing.
     """
 
     name = "growth"

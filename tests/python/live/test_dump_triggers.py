@@ -93,7 +93,7 @@ def test_processes_grow_each_for_itself_and_unknown_levels_are_none() -> None:
         assert not growth.why(Sight(1, second, 5)) and not growth.why(Sight(2, second, 5 + 9 * second))
         assert not growth.why(sight(None, second))
     assert growth.why(Sight(1, 4, 500)) == "", "the window that begins now"
-    assert growth.why(Sight(1, 5, 500)) == "grew by 495 B in 1 s"
+    assert growth.why(Sight(1, 5, 500)) == "grew by 495 B in 1.00 s"
 
 
 def test_a_cgroup_of_version_2_with_those_above_it(kernel: Kernel) -> None:
@@ -102,7 +102,7 @@ def test_a_cgroup_of_version_2_with_those_above_it(kernel: Kernel) -> None:
     kernel.version_2("shop", 900 * MIB, str(1000 * MIB), files=200 * MIB)
     assert memory_limits.cgroup_room(PROCESS) == Room(700 * MIB, 1000 * MIB)
     assert Cgroup(71).why(sight()) == ""
-    assert Cgroup(70).why(sight()) == "has a cgroup with 70 % of 1000 MiB used"
+    assert Cgroup(70).why(sight()) == "has a cgroup with 70 % of 1,000 MiB used"
     kernel.version_2("shop/web", 300 * MIB, "max", high=str(210 * MIB), files=100 * MIB)
     assert memory_limits.cgroup_room(PROCESS) == Room(200 * MIB, 210 * MIB)
     assert memory_limits.cgroup_room(PROCESS, is_of_kills=True) == Room(700 * MIB, 1000 * MIB)
@@ -124,7 +124,7 @@ def test_the_machine_itself_nears_its_end(kernel: Kernel) -> None:
     kernel.machine(1000 * MIB, 51 * MIB)
     assert Oom().why(sight()) == ""
     kernel.machine(1000 * MIB, 50 * MIB)
-    assert Oom().why(sight()) == "is near its end: the machine has 95 % of 1000 MiB used"
+    assert Oom().why(sight()) == "is near its end: the machine has 95 % of 1,000 MiB used"
 
 
 def test_pressure_is_of_the_cgroup_where_the_kernel_tells(kernel: Kernel) -> None:

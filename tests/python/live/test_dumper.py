@@ -43,7 +43,7 @@ class Looked:
 
     def _page(self, folder: Path) -> Page:
         path = folder / f"heapwright-{os.getpid()}.calls"
-        write(path, make_page(1, os.getpid()))
+        write(path, bytes(make_page(1, os.getpid())))
         return read_page(str(path))
 
     @contextmanager
