@@ -193,7 +193,7 @@ def test_serve_gives_pprof_and_otlp(served: Served, tmp_path: Path) -> None:
     [
         (("count", "--dump-above", "1G", "--", "true"), "--dump-above needs --sample"),
         (("count", "--sample", "0", "--", "true"), "above 0"),
-        (("count", "--sample", "1M", "--pid", "1"), "leave --pid away"),
+        (("count", "--sample", "1M", "--pid", "1"), "need a program that is started"),
         (("dump", "1"), "process 1 has no samples"),
     ],
 )

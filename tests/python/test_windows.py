@@ -103,6 +103,16 @@ def test_an_analysis_window_ends_where_it_ends(command: Command, tmp_path: Path)
     assert "live at the window's end" in said
 
 
+def test_a_begin_before_the_end(command: Command, tmp_path: Path) -> None:
+    """Of 10 ms the last 9 begin at 1."""
+    path = made().write(tmp_path / "x.heapwright")
+    last = explained(command, path, "--from", "-9ms")
+    assert last["questions"] == explained(command, path, "--from", "1ms")["questions"]
+    assert last["summary"]["completeness"]["coverage"][0]["from_ns"] == 1_000_000
+    whole = explained(command, path, "--from=-1min")
+    assert whole["questions"] == explained(command, path)["questions"]
+
+
 def test_time_that_was_not_recorded_is_no_thread_time(command: Command, tmp_path: Path) -> None:
     """Two calls of 1 ms in 2 ms of recording are half of the time, though the run took 10."""
     trace = small_trace()

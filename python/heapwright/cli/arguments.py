@@ -85,6 +85,13 @@ def find_threads(trace: Trace, wanted: Sequence[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _begin_of(trace: Trace, text: str) -> int:
+    """-30s is so long before the recording's end."""
+    if text.startswith("-"):
+        return max(0, trace.end.time_ns - parse_time("--from", text[1:]))
+    return parse_time("--from", text) if text else 0
+
+
 def make_filter(
     trace: Trace,
     from_: str = "",
@@ -98,7 +105,7 @@ def make_filter(
 ) -> Filter:
     """A filter from the options' texts; "" = not given."""
     chosen = Filter(
-        from_ns=parse_time("--from", from_) if from_ else 0,
+        from_ns=_begin_of(trace, from_),
         to_ns=parse_time("--until", until) if until else NO_LIMIT,
         min_size_bytes=parse_size("--min-block", min_block) if min_block else 0,
         max_size_bytes=parse_size("--max-block", max_block) if max_block else NO_LIMIT,

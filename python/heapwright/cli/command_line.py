@@ -98,7 +98,7 @@ EXAMPLES = {
         "heapwright count -- python3 -c 'print(1)'",
         "heapwright count --interval 1s --json -- ./server",
         "heapwright count --pid 1234",
-        "heapwright count --sample 512k --dump-above 2G -- ./server",
+        "heapwright count --sample 512k --dump-when oom -- ./server",
     ),
     "dump": ("heapwright dump 1234", "heapwright dump server -o now.heapwright"),
     "top": ("heapwright top", "heapwright top --once --json", "heapwright top 1234"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from heapwright.cli import native_programs
 from heapwright.cli.arguments import parse_size, parse_time
 from heapwright.cli.attached_count import attached_only, count_attached
 from heapwright.cli.counted import Intervals
+from heapwright.cli.dump_triggers import make_triggers
 from heapwright.cli.errors import InputError
 from heapwright.cli.options import Wide
 from heapwright.cli.output import hint, make_console, print_json
@@ -50,6 +52,14 @@ DumpAbove = Annotated[
         help="With --sample: write the samples to PROGRAM.PID.heapwright once more than this is resident.",
     ),
 ]
+DumpWhen = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHAT",
+        help="With --sample: write the samples to PROGRAM.PID.WHAT.heapwright once at cgroup=90%, "
+        "pressure=20%, growth=100M/1min (of live bytes) or oom. Repeatable.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; the program's own output moves to stderr.")]
 
 
@@ -61,6 +71,7 @@ def count(
     force: Force = False,
     sample: Sample = "",
     dump_above: DumpAbove = "",
+    dump_when: DumpWhen = None,
     json: AsJson = False,
     wide: Wide = False,
 ) -> None:
@@ -76,10 +87,13 @@ def count(
             )
         if not context.args:
             raise InputError("name a program: heapwright count -- PROGRAM [ARGUMENTS]; or a process by --pid")
-        sampling = _sampling(sample, dump_above)
+        sampling = _sampling(sample, dump_above, dump_when or [])
         raise typer.Exit(_run(list(context.args), sampling, interval_ns / 1e9, json, wide))
-    if sample or dump_above:
-        raise InputError("--sample and --dump-above need a program that is started: leave --pid away")
+    if sample or dump_above or dump_when:
+        raise InputError(
+            "--sample, --dump-above and --dump-when need a program that is started; "
+            "heapwright record --pid PID --duration 10 has the stacks of one that runs"
+        )
     if context.args:
         raise InputError("--pid counts in a process that runs: leave the program away")
     try:
@@ -93,16 +107,17 @@ def count(
     _show_running(found, json, wide)
 
 
-def _sampling(sample: str, dump_above: str) -> Sampling | None:
+def _sampling(sample: str, dump_above: str, dump_when: Sequence[str]) -> Sampling | None:
     if not sample:
-        if dump_above:
-            raise InputError("--dump-above needs --sample BYTES, whose samples it writes")
+        if dump_above or dump_when:
+            option = "--dump-above" if dump_above else "--dump-when"
+            raise InputError(f"{option} needs --sample BYTES, whose samples it writes")
         return None
     mean_bytes = parse_size("--sample", sample)
     if mean_bytes == 0:
         raise InputError("--sample takes a number of bytes above 0")
-    above = parse_size("--dump-above", dump_above) if dump_above else 0
-    return Sampling(native_programs.find(), mean_bytes, Dumper(above, say) if above else None)
+    triggers = make_triggers(dump_above, dump_when)
+    return Sampling(native_programs.find(), mean_bytes, Dumper(triggers, say) if triggers else None)
 
 
 def _run(command: list[str], sampling: Sampling | None, interval_s: float, as_json: bool, wide: bool) -> int:

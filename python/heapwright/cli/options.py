@@ -26,7 +26,10 @@ DebugRoot = Annotated[
     typer.Option(metavar="DIR", help="Folder with the recorded machine's programs, libraries, debug files."),
 ]
 From = Annotated[
-    str, typer.Option("--from", metavar="TIME", help="Only what was called from here on (2.5s).")
+    str,
+    typer.Option(
+        "--from", metavar="TIME", help="Only what was called from here on (2.5s; -30s: of the end)."
+    ),
 ]
 Until = Annotated[
     str, typer.Option("--until", metavar="TIME", help="Only what was called up to here (300ms).")

@@ -25,9 +25,11 @@ from heapwright.live.sampling import Sampling
 
 # Pages of processes that have ended are collected as often: a long build must not fill /dev/shm.
 _COLLECT_S = 1.0
-# How often resident memory is looked at where a dump waits for it.
+# How often processes are looked at where a dump waits for something.
 _LOOK_S = 0.1
 _LEAST_FREE_BYTES = 64 << 10
+# The exit code of a collector whose program was ended by SIGKILL.
+_KILLED = 128 + signal.SIGKILL
 
 
 class Counted(NamedTuple):
@@ -66,6 +68,8 @@ class CountedRun:
             with self._passing_signals_on():
                 self._watch(descriptor, interval_s, at_interval)
                 code = self._program.wait()
+            if self._sampling and self._sampling.dumper and code == _KILLED:
+                self._sampling.dumper.look_at_ended()
         finally:
             os.close(descriptor)
             profiles.remove_ended()
@@ -79,7 +83,7 @@ class CountedRun:
         while not select.select([descriptor], [], [], step_s)[0]:
             living = self._collect()
             if dumper:
-                dumper.look([page.process for page in living])
+                dumper.look(living)
             if interval_s and time.monotonic() >= due_s:
                 due_s += interval_s
                 at_interval(self)

@@ -7,6 +7,7 @@ profile at that moment; an end mark behind it says so.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
@@ -14,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from heapwright.live.pages import FOLDER
 from heapwright.live.processes import is_alive
@@ -24,12 +25,17 @@ from heapwright.model import Trace, native
 PATTERN = str(FOLDER / "heapwright-%p-%s.profile")
 # Of one process: sampling ends there, and explain says so.
 MOST_BYTES = 64 << 20
+_PIECE_BYTES = 1 << 20
 # Process id; start, which tells it from a later process with this id; number of an image after an exec.
 _NAME = re.compile(r"heapwright-(\d{1,10})-(\d{1,20})(?:\.(\d{1,6}))?\.profile")
 
 
 class NoProfileError(Exception):
     """One line that says what to do."""
+
+
+class NoSamplesYetError(NoProfileError):
+    """A moment later it has some."""
 
 
 class _File(NamedTuple):
@@ -47,14 +53,62 @@ def sampled_processes() -> list[int]:
     return sorted({file.process for file in _files() if file.is_of_living()})
 
 
-def copy_profile(process: int) -> bytes:
-    """A trace of the process's sampled blocks up to now."""
+class Profile(NamedTuple):
+    """A trace of sampled blocks, in pieces: near the end of memory a whole one may have no room."""
+
+    file: BinaryIO
+    whole_bytes: int
+    end_chunk: bytes
+
+    def copy_to(self, out: BinaryIO) -> None:
+        """OSError: it cannot be written."""
+        left = min(self.whole_bytes, 2 * MOST_BYTES)
+        while left and (piece := self.file.read(min(left, _PIECE_BYTES))):
+            out.write(piece)
+            left -= len(piece)
+        out.write(self.end_chunk)
+
+
+@contextmanager
+def profile_of(process: int) -> Iterator[Profile]:
+    """The process's sampled blocks up to now, with an end mark; NoProfileError: it has none."""
     images = [(file.image, file.path) for file in _files() if file.process == process and file.is_of_living()]
     if not images:
         raise NoProfileError(
             f"process {process} has no samples; heapwright count --sample 512k -- PROGRAM starts one that has"
         )
-    path = max(images)[1]
+    with _opened_file(max(images)[1]) as file:
+        try:
+            whole_bytes, end_chunk = native.end_running(b"/proc/self/fd/%d" % file.fileno())
+        except native.TraceError:
+            raise NoSamplesYetError(f"process {process} has no samples yet; try again in a second") from None
+        yield Profile(file, whole_bytes, end_chunk)
+
+
+@contextmanager
+def ended_profile(process: int, start_ticks: int) -> Iterator[Profile]:
+    """Of one that has ended, before remove_ended(): its collector has put the end mark."""
+    images = [
+        (file.image, file.path)
+        for file in _files()
+        if file.process == process and file.start_ticks in (0, start_ticks) and not file.is_of_living()
+    ]
+    if not images:
+        raise NoProfileError(f"process {process} left no samples")
+    with _opened_file(max(images)[1]) as file:
+        yield Profile(file, os.fstat(file.fileno()).st_size, b"")
+
+
+def copy_profile(process: int) -> bytes:
+    """The same as profile_of(), whole."""
+    text = io.BytesIO()
+    with profile_of(process) as profile:
+        profile.copy_to(text)
+    return text.getvalue()
+
+
+@contextmanager
+def _opened_file(path: Path) -> Iterator[BinaryIO]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -62,11 +116,7 @@ def copy_profile(process: int) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         if not _is_ours(os.fstat(descriptor)):
             raise NoProfileError(f"{path} is not read: it is another user's, or no file")
-        try:
-            whole_bytes, end_chunk = native.end_running(b"/proc/self/fd/%d" % descriptor)
-        except native.TraceError:
-            raise NoProfileError(f"process {process} has no samples yet; try again in a second") from None
-        return file.read(min(whole_bytes, 2 * MOST_BYTES)) + end_chunk
+        yield file
 
 
 @contextmanager

@@ -4,43 +4,85 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from heapwright.live.processes import find_process
-from heapwright.live.profiles import MOST_BYTES, PATTERN, NoProfileError, copy_profile
+from heapwright.live.figures import live_bytes
+from heapwright.live.memory_limits import oom_kills
+from heapwright.live.page import Page
+from heapwright.live.profiles import (
+    MOST_BYTES,
+    PATTERN,
+    NoProfileError,
+    NoSamplesYetError,
+    Profile,
+    ended_profile,
+    profile_of,
+)
+from heapwright.live.triggers import Sight, Trigger
 
 
 class Dumper:
-    """Writes each process's samples once, when more than above_bytes of it are resident."""
+    """Writes each process's samples, once for each trigger that says so."""
 
-    def __init__(self, above_bytes: int, say: Callable[[str], None]) -> None:
-        self._above_bytes = above_bytes
+    def __init__(self, triggers: Sequence[Trigger], say: Callable[[str], None]) -> None:
+        self._triggers = triggers
         self._say = say
-        self._done: set[int] = set()
+        self._done: set[tuple[int, str]] = set()
+        self._seen: dict[int, Page] = {}
+        self._kills = oom_kills()
 
-    def look(self, processes: Iterable[int]) -> None:
-        """At those that were not written yet."""
-        for number in set(processes) - self._done:
-            process = find_process(number)
-            if process is None or process.resident_bytes <= self._above_bytes:
+    def look(self, pages: Iterable[Page]) -> None:
+        """At processes that live, a few times a second."""
+        for page in pages:
+            if page.calls is None:
                 continue
-            self._done.add(number)
-            self._write(number, Path(f"{process.name.replace('/', '_')}.{number}.heapwright"))
+            self._seen[page.process] = page
+            sight = Sight(page.process, time.monotonic(), live_bytes(page.calls))
+            for trigger in self._triggers:
+                is_done = (page.process, trigger.name) in self._done
+                if not is_done and (why := trigger.why(sight)):
+                    self._dump(page, trigger.name, why)
 
-    def _write(self, number: int, target: Path) -> None:
+    def look_at_ended(self) -> None:
+        """Where the kernel killed for want of memory, all samples up to the end are kept as well.
+
+        Asked when the program was killed, before its samples are removed.
+        """
+        if not any(trigger.keeps_killed for trigger in self._triggers) or oom_kills() == self._kills:
+            return
+        for page in self._seen.values():
+            with suppress(NoProfileError), ended_profile(page.process, page.process_start_ticks) as profile:
+                self._write(page, "killed", "was killed when memory had run out", profile)
+
+    def _dump(self, page: Page, kind: str, why: str) -> None:
         try:
-            samples = copy_profile(number)
-            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(samples)
+            with profile_of(page.process) as profile:
+                self._write(page, kind, why, profile)
+        except NoSamplesYetError:
+            return  # at the next look
         except NoProfileError:
-            return  # a child: it is counted, not sampled
+            pass  # a child: it is counted, not sampled
+        self._done.add((page.process, kind))
+
+    def _write(self, page: Page, kind: str, why: str, profile: Profile) -> None:
+        name = page.calls.program.replace("/", "_") if page.calls else ""
+        target = Path(".".join(filter(None, (name, str(page.process), kind, "heapwright"))))
+        is_made = False
+        try:
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            is_made = True
+            with os.fdopen(descriptor, "wb") as file:
+                profile.copy_to(file)
         except OSError as error:
+            if is_made:
+                target.unlink(missing_ok=True)
             self._say(f"heapwright: {target} is not written: {(error.strerror or str(error)).lower()}")
             return
-        self._say(f"heapwright: process {number} passed --dump-above: heapwright explain {target}")
+        self._say(f"heapwright: process {page.process} {why}: heapwright explain {target}")
 
 
 class Sampling(NamedTuple):

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""--dump-above and --dump-when of heapwright count: what is typed, as triggers."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from heapwright.cli.arguments import parse_size, parse_time
+from heapwright.cli.errors import InputError
+from heapwright.live import memory_limits
+from heapwright.live.triggers import Cgroup, Growth, Oom, Pressure, Resident, Trigger
+
+_LEAST_GROWTH_NS = 10**9
+
+
+def make_triggers(above: str, when: Sequence[str]) -> list[Trigger]:
+    """The same kind twice is refused: their files would have one name."""
+    triggers: list[Trigger] = []
+    if above and (above_bytes := parse_size("--dump-above", above)):
+        triggers.append(Resident(above_bytes))
+    for text in when:
+        trigger = _trigger(text)
+        if any(trigger.name == other.name for other in triggers):
+            raise InputError(f"--dump-when has {trigger.name} twice; each writes once")
+        triggers.append(trigger)
+    return triggers
+
+
+def _trigger(text: str) -> Trigger:
+    kind, _, value = text.partition("=")
+    if kind == "cgroup" and (percent := _percent(value)):
+        if memory_limits.cgroup_room(os.getpid()) is None:
+            raise InputError("--dump-when cgroup: no cgroup of this process limits memory; oom needs none")
+        return Cgroup(percent)
+    if kind == "pressure" and (percent := _percent(value)):
+        if memory_limits.pressure_percent(os.getpid()) is None:
+            raise InputError("--dump-when pressure: this kernel does not tell it (/proc/pressure/memory)")
+        return Pressure(percent)
+    if kind == "growth" and value.count("/") == 1:
+        size, _, time = value.partition("/")
+        return _growth(parse_size("--dump-when growth", size), parse_time("--dump-when growth", time))
+    if text == "oom":
+        return Oom()
+    raise InputError(f"--dump-when takes cgroup=90%, pressure=20%, growth=100M/1min or oom, not '{text}'")
+
+
+def _growth(by_bytes: int, within_ns: int) -> Growth:
+    if by_bytes == 0 or within_ns < _LEAST_GROWTH_NS:
+        raise InputError("--dump-when growth takes bytes above 0 and a time of a second or more")
+    return Growth(by_bytes, within_ns / 1e9)
+
+
+def _percent(text: str) -> float:
+    """0: it is none."""
+    found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)%", text)
+    return float(found[1]) if found and 0 < float(found[1]) <= 100 else 0.0
