@@ -44,15 +44,17 @@ _PER_OWNER = {
         RETURNED: "let the caller give the buffer, or keep it with its capacity where it is used again",
         GIVEN: "keep the buffer with its capacity where it is used again; inline room where it is small",
         LOCAL: "a local array or small_vector where it is small; otherwise one buffer that is kept",
-        MEMBER: "keep the buffer and grow it only where it is too small",
+        MEMBER: "an array in the object where its size is fixed; else grow it only where it is too small",
     },
     "vector-growth": {
         MEMBER: "keep and clear it where its owner is made again; reserve where the count is known",
+        PARAMETER: "let the caller keep it: clear() leaves its room; reserve where the count is known",
     },
     "string-growth": {
         RETURNED: "append to a string that the caller keeps",
     },
     "string-made": {
+        ELEMENT: "one buffer for the characters of all elements, and std::string_view into it",
         ARGUMENT: "std::string_view where the callee only reads it; where it keeps it, move it in",
         RETURNED: "write into a string that the caller keeps, or to where it goes in the end",
     },
@@ -67,6 +69,7 @@ _PER_OWNER = {
 _KEPT = "its blocks stay to the end: fewer or larger ones, or an arena"
 _FEW = 32  # blocks: their number is no cost
 _FEW_LARGE = "the blocks are few: only their size counts, and how long they are kept"
+_KEPT_OWNERS = (MEMBER, PARAMETER)  # filled by call after call, where reserve() makes it grow one by one
 _KEPT_KINDS = ("new-object", "new-array", "c-allocation", "make-unique")
 
 
@@ -77,6 +80,7 @@ def choose(
     own = set(groups)
     for proposal in proposals:
         fits = proposal.rule.name in BY_NAME[kind].rules and proposal.advice.confidence != LOW
+        fits &= proposal.rule.name != "reserve" or owner.kind not in _KEPT_OWNERS
         if fits and proposal.advice.sites[0] in own:
             return _of_proposal(proposal)
     return _general(kind, owner, costs, own, of)

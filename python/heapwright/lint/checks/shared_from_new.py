@@ -37,7 +37,7 @@ def find(seen: Seen) -> Iterator[Problem]:
     constructor = next((one for one in made.get_children() if clang.is_kind(one, "CALL_EXPR")), None)
     called = constructor.referenced if constructor is not None else None
     if called is not None and not str(called.access_specifier).endswith(("PUBLIC", "INVALID", "NONE")):
-        action = f"heapwright::make_shared_private<{pointee}>(…): the constructor is not public"
+        action = f"heapwright::make_shared_private<{pointee}>(…): the constructor is not public; C++20"
         yield problem(seen, SHARED_FROM_NEW, pointee, "", action)
         return
     text = _NEW.fullmatch(_source(seen, made))
