@@ -12,12 +12,16 @@ namespace {
 constexpr std::uint64_t quantum_ns = 64;
 constexpr std::uint64_t longest_unmeasured_call_ns = 1'000'000;
 
-TimeSteps make_steps(const Options& options, const order::Schedule& schedule) {
+// Up to the end of the process: a program that only waits after its last call holds what it held.
+TimeSteps make_steps(const Options& options, const order::Source& source, const order::Schedule& schedule) {
   std::uint64_t from_ns = UINT64_MAX;
   std::uint64_t to_ns = 0;
   for (const auto& job : schedule.jobs) {
     from_ns = std::min(from_ns, job.chunk->first_begin_ns);
     to_ns = std::max(to_ns, job.chunk->last_end_ns);
+  }
+  if (source.end().reason != trace::EndReason::missing) {
+    to_ns = std::max(to_ns, source.end().time_ns);
   }
   from_ns = schedule.jobs.empty() ? options.from_ns : std::max(from_ns, options.from_ns);
   to_ns = std::max(std::min(to_ns, options.to_ns), from_ns);
@@ -30,7 +34,7 @@ Scope::Scope(const Options& options, const order::Source& source, const order::S
              const PipelineLimits& limits)
     : sites(options, source.stack_count()),
       weight(source.metadata().sample_mean_bytes),
-      steps(make_steps(options, schedule)),
+      steps(make_steps(options, source, schedule)),
       recorded(source),
       from_ns(options.from_ns),
       to_ns(options.to_ns),

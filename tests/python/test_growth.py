@@ -16,7 +16,7 @@ from heapwright import explain
 from heapwright.explain import growth_kinds, trend
 from heapwright.explain.growth_kinds import Course, verdict
 from heapwright.model import Filter
-from test_explain import SCHEMA, printed
+from test_explain import SCHEMA, explained, made, printed
 from written_traces import FREE, MALLOC, PROJECT, Command, MadeTrace
 
 sys.path.append(str(PROJECT / "bench/growth"))
@@ -185,3 +185,15 @@ def test_every_kind_is_explained_or_plain() -> None:
     assert set(growth_kinds.KINDS) == {
         "leak", "creep", "warm-up", "sawtooth", "steady", "shrinking", "unknown",
     }  # fmt: skip
+
+
+def test_what_is_made_at_the_begin_of_a_run_that_waits_does_not_grow(tmp_path: Path) -> None:
+    """The course goes on to the end of the process, not to its last call."""
+    trace = MadeTrace(end=f"end 1 0 {3 * SECOND}")
+    for number in range(2000):
+        trace.event(MALLOC, 0x100000 + number * 0x1000, 500, stack=0, at=(number + 1) * 640)
+    document = explained(made(tmp_path, trace))
+    assert document["summary"]["totals"]["span_ns"] == 3 * SECOND - 640
+    (row,) = document["questions"]["growth"]["sites"]
+    assert row["kind"] == "steady" and not row["is_sure"] and not row["leak_sign"]
+    assert not [one for one in document["summary"]["findings"] if one["question"] == "growth"]
