@@ -26,7 +26,7 @@ struct Totals {
   std::uint64_t unmapped_bytes = 0;
   std::uint64_t zero_size = 0;
   std::uint64_t allocator_ns = 0;     // sum of all durations, all threads, less the time off the processor
-  std::uint64_t span_ns = 0;          // first begin to the end of the process, or to the last call of a trace without one
+  std::uint64_t span_ns = 0;          // first begin to the end of the process, where it is known
   std::uint64_t size_mismatches = 0;  // sized free with another size than allocated
   // Allocations that are in no site's percentiles: more sites and sizes than there is room for.
   std::uint64_t sizes_left_out = 0;
