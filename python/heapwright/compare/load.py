@@ -47,7 +47,8 @@ def compare(
     keys = keys_of(knowns)
     nameless = rebuilt(known for side in knowns for known in side) if wants_paths else None
     a, b = (_side(*args, progress, nameless) for args in zip(sides, keys, per.loads, strict=True))
-    notes = [*caveats, *_about_sides(a, b), *_about_builds(knowns), *_about_time(a, b, per)]
+    is_one_build = not rebuilt(known for side in knowns for known in side)
+    notes = [*caveats, *_about_sides(a, b, is_one_build), *_about_builds(knowns), *_about_time(a, b, per)]
     return Comparison(a, b, per.text, tuple(notes), with_keys(advice, keys[0][0]))
 
 
@@ -67,12 +68,19 @@ def _side(
     return Side(files, side.command, name_of(first), metadata.host, metadata.allocator, runs)
 
 
-def _about_sides(a: Side, b: Side) -> Iterator[str]:
+def _about_sides(a: Side, b: Side, is_one_build: bool) -> Iterator[str]:
     for what in ("program", "host", "allocator"):
         one, other = getattr(a, what), getattr(b, what)
         if one != other:
             yield f"{what}s differ: A {one or 'unknown'}, B {other or 'unknown'}"
-    if min(len(a.runs), len(b.runs)) == 1:
+    if min(len(a.runs), len(b.runs)) > 1:
+        return
+    if is_one_build and not _is_same_work(a, b):
+        yield (
+            "a single recording, and both sides are of one build: it was asked for something else, or its "
+            "calls differ from run to run; several recordings of each side tell"
+        )
+    else:
         yield (
             "a single recording: its calls and bytes are taken for those of every run; if the program is not "
             "that steady, give several"
@@ -98,7 +106,14 @@ def _about_builds(sides: Sequence[Sequence[Known]]) -> Iterator[str]:
             )
 
 
+def _is_same_work(a: Side, b: Side) -> bool:
+    """No more and no other bytes were asked for in any run."""
+    return len({(run.totals["calls"], run.totals["bytes"]) for run in (*a.runs, *b.runs)}) == 1
+
+
 def _about_time(a: Side, b: Side, per: Per) -> Iterator[str]:
+    if _is_same_work(a, b):
+        return
     times = [median(run.duration_ns for run in side.runs) for side in (a, b)]
     if not per.text and max(times) > _MUCH_LONGER * min(times) > 0:
         yield "the runs lasted differently long: --per-second divides by it, --per by the load of each side"

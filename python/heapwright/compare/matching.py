@@ -25,7 +25,7 @@ NO_NAME = ""  # as Key.function
 class Key(NamedTuple):
     """What sites have in common. file is empty and line 0 where they do not count.
 
-    library: without version; function: NO_NAME for all of a rebuilt library that has no symbols.
+    library: without version; function: NO_NAME for all of a rebuilt library of which a side has no symbols.
     """
 
     library: str
@@ -67,6 +67,7 @@ class _Keys:
     def __init__(self, sides: Sequence[Side]) -> None:
         everything = [known for side in sides for known in side]
         self.rebuilt = rebuilt(everything)
+        self._nameless = self.rebuilt & {library for side in sides for library in _nameless(side)}
         found = [_functions(side, self.rebuilt) for side in sides]
         self._spelling = _respelt(found)
         respelt = [self._with_spelling(functions) for functions in found]
@@ -79,7 +80,7 @@ class _Keys:
         if library not in self.rebuilt:
             function = _without_library(location)
             return Key(library, function, location.file, location.line)
-        if is_unnamed(location):
+        if is_unnamed(location) or library in self._nameless:
             return Key(library, NO_NAME)
         function = _plain(location.function)
         name = (library, self._spelling.get((library, function), function))
@@ -105,6 +106,15 @@ def rebuilt(recordings: Iterable[Known]) -> set[str]:
 def is_unnamed(location: Location) -> bool:
     """True where all that is known is a place in a file."""
     return bool(location.library) and location.function.startswith(f"{location.library}+0x")
+
+
+def _nameless(side: Side) -> set[str]:
+    """The libraries of which it names no site: nothing stands beside what the other side names there."""
+    of_names: dict[str, bool] = {}
+    for known, location in _all(side):
+        library = library_of(location.library, known.program)
+        of_names[library] = of_names.get(library, False) or not is_unnamed(location)
+    return {library for library, has_names in of_names.items() if not has_names}
 
 
 def _without_library(location: Location) -> str:

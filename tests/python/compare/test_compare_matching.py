@@ -108,3 +108,11 @@ def test_without_symbols_a_rebuilt_library_is_one_site() -> None:
 def test_a_build_without_an_id_is_matched_by_name() -> None:
     a, b = keys([at("parse(int)", "a.cpp", 1)], [at("parse(int)", "a.cpp", 5)], "", "")
     assert a == b
+
+
+def test_what_a_stripped_build_cannot_name_is_neither_gone_nor_new() -> None:
+    a, b = keys([at("parse", "a.cpp", 1), at("load", "a.cpp", 9)], [at("shop+0x10"), at("shop+0x20")])
+    assert set(a) == set(b) == {Key("", NO_NAME)}
+    a, b = keys([at("parse"), at("load")], [at("shop+0x10"), at("load")])
+    assert a[1] == b[1] == Key("", "load"), "what it does name stands beside its like"
+    assert a[0] == Key("", "parse")
