@@ -21,8 +21,8 @@ def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> d
         "top": f"{units.counted(sum(of.blocks for of in holding.holders), 'block')} of "
         f"{units.counted(len(holding.holders), 'site')} ({units.size(holding.own_bytes)}) lie above"
         if holding is not None
-        else "no few sites hold the end of the heap",
-        "scattered": "on pages with at least one live block: no allocator gives these back"
+        else "no few blocks hold free memory below the end of the heap",
+        "scattered": "on pages with at least one live block, which trimming cannot give back"
         if kinds.allocator.family == "glibc"
         else "on pages with a live block, or less than 64 KiB from block to block, perhaps in a used slab",
         "untrimmed": f"{units.size(kinds.end_bytes)} of it above the last block of the main heap",

@@ -139,7 +139,7 @@ def _moved(case: Case, site: Site, of: Separation) -> Remedy:
 _OF: dict[str, _Remedies] = {
     "glibc": of_glibc,
     "jemalloc": _keeping(
-        "dirty_decay_ms:0,muzzy_decay_ms:0 in MALLOC_CONF (or background_thread:true)",
+        "dirty_decay_ms:0,muzzy_decay_ms:0 in MALLOC_CONF; background_thread:true after its decay, 10 s",
         {"dirty_decay_ms": "0", "muzzy_decay_ms": "0"},
     ),
     "tcmalloc": _keeping(
