@@ -4,6 +4,7 @@
 import os
 import re
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -109,10 +110,38 @@ def test_blocks_that_other_threads_free_are_all_told() -> None:
     assert 5_000 <= told <= 5_100, "what the thread itself took is freed by its end"
 
 
-def grown(server: Server, process: int) -> list[dict[str, Any]]:
-    server.ask("grow", 100)
+class Growing:
+    """A server that keeps some more blocks at even moments, however long the looks at it take.
+
+    Were it asked to between two looks, its growth would be a stair whose steps are as long as these: on a
+    busy machine that is not surely growth for half a minute, and then at one look and not at the next.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._go_on)
+
+    def _go_on(self) -> None:
+        while not self._is_over.wait(0.05):
+            self._server.ask("grow", 10)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+
+def grown(process: int) -> list[dict[str, Any]]:
     document = checked(ask("top", str(process), "--json", "--interval", "0.1").stdout)
     return list(document["growing"]["sites"])
+
+
+def screen(process: int) -> str:
+    text = ask("top", str(process), "--once", "--interval", "0.1").stdout
+    return text if "Sites that grow" in text and "keep_ses" in text else ""
 
 
 def test_the_planted_growth_is_named_while_it_goes_on() -> None:
@@ -130,11 +159,14 @@ def test_the_planted_growth_is_named_while_it_goes_on() -> None:
         return next((one for one in ours if parent_of(parent_of(one)) == server.run.pid), 0)
 
     process = until(process_of)
-    sites = until(lambda: found if len(found := grown(server, process)) == 1 else [])
+    with Growing(server):
+        sites = until(lambda: found if len(found := grown(process)) == 1 else [])
+        text = until(lambda: screen(process))
     kept = server.number("grow", 0)
     counts = counted(process)
     server.end()
     (site,) = sites
+    assert text, "the screen names what the document named"
     assert "keep_session" in site["function"]
     assert site["growth_bytes_per_s"] > 0
     assert 0 < site["live_bytes"] <= 1.5 * kept * SESSION_BYTES
