@@ -75,7 +75,7 @@ def dumped(cwd: Path, kind: str) -> list[Path]:
 def explained(path: Path) -> str:
     result = ask("explain", str(path))
     assert result.returncode == 0, result.stderr
-    return result.stdout
+    return " ".join(result.stdout.split())
 
 
 def test_growth_is_dumped_once_while_it_goes_on(tmp_path: Path) -> None:
