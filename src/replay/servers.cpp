@@ -168,8 +168,9 @@ Servers::Servers(const PlanFile& plan, figures::MappedArray<Slot>& slots)
     const Change change = header_.parts[part].change;
     heapwright_heap* const heap =
         change == Change::segregate ? found(heapwright_heap_create("segregate")) : nullptr;
-    for (std::size_t lane = 0; lane < header_.lanes; ++lane)
+    for (std::size_t lane = 0; lane < header_.lanes; ++lane) {
       begin(place_of(lane, part), header_.parts[part], heap);
+    }
   }
 }
 
