@@ -101,7 +101,7 @@ def main() -> None:
             "does": base.does,
             "coverage": document["coverage"],
             "findings": len(findings),
-            "notes": document["notes"],
+            "notes": [note.replace(f"{project}/", "") for note in document["notes"]],
             "seconds": round(seconds, 2),
         }
         print(base.name, document["coverage"]["explained_share"], flush=True)
