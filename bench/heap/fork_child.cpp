@@ -18,16 +18,9 @@
 #include <thread>
 #include <vector>
 
-namespace {
+#include "resident.hpp"
 
-long resident_kib() {
-  long size = 0;
-  long resident = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%ld %ld", &size, &resident) != 2) std::abort();
-  std::fclose(file);
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
+namespace {
 
 std::size_t any_size(std::minstd_rand& random) { return 16 * (1 + random() % 8 * (1 + random() % 8)); }
 

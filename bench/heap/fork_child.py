@@ -8,18 +8,13 @@ Runs bench/heap/fork_child.cpp with each library preloaded; glibc runs without o
 the time of a fork on an idle one only.
 """
 
-import json
-import os
 import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from heapwright.measure.turns import turns
-from preloaded import built, options_of, printed_by, project
-
-sys.path.append(str(project / "bench"))
-import sources
+from preloaded import options_of, printed_by, written
 
 THREADS = (2, 8, 32)
 MEGABYTES = 100
@@ -49,16 +44,13 @@ def table(runs: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     options = options_of(__doc__, 3, "heap-fork-child.json")
-    load = os.getloadavg()[0]
-    stamp = sources.stamp("heap")
-    with built("fork_child.cpp") as program:
-        runs = measure(program, options.heaps, options.turns)
-    options.output.write_text(
-        json.dumps({"load_before": load, "megabytes": MEGABYTES, "sources": stamp, "runs": runs}, indent=1)
-        + "\n"
+    return written(
+        options.output,
+        "fork_child.cpp",
+        lambda program: measure(program, options.heaps, options.turns),
+        table,
+        megabytes=MEGABYTES,
     )
-    print("\n".join(table(runs)))
-    return 0
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 // Blocks of 1000 bytes, 6 of 64 stay. Then for 10 s: nothing; a call every 20 us; 20,000 calls every 100 ms.
 // A call frees one of 10,000 blocks or makes it anew, of 16 to 1015 bytes. Prints resident KiB before the
 // frees and 0, 2, 5, 10 s after them, then ns of a call: p50, p99.9, p99.99, most.
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,21 +14,14 @@
 #include <thread>
 #include <vector>
 
+#include "resident.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-long resident_kib() {
-  long size = 0;
-  long resident = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%ld %ld", &size, &resident) != 2) std::abort();
-  std::fclose(file);
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
 
 class Calls {
  public:

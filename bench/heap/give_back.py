@@ -8,18 +8,13 @@ Runs bench/heap/give_back.cpp with each library preloaded; glibc's own runs with
 and with its thread. Times are of each call, so a busy machine shows in them: on an idle one only.
 """
 
-import json
-import os
 import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from heapwright.measure.turns import turns
-from preloaded import built, options_of, printed_by, project
-
-sys.path.append(str(project / "bench"))
-import sources
+from preloaded import options_of, printed_by, written
 
 WAYS = ("idle", "paced", "bursts")
 MEGABYTES = (491, 5000)
@@ -55,15 +50,9 @@ def main() -> int:
     options = options_of(__doc__, 3, "heap-give-back.json")
     ours = options.heaps.pop("heapwright")
     heaps = dict.fromkeys(MAINTENANCE, ours) | options.heaps
-    load = os.getloadavg()[0]
-    stamp = sources.stamp("heap")
-    with built("give_back.cpp") as program:
-        runs = measure(program, heaps, options.turns)
-    options.output.write_text(
-        json.dumps({"load_before": load, "sources": stamp, "runs": runs}, indent=1) + "\n"
+    return written(
+        options.output, "give_back.cpp", lambda program: measure(program, heaps, options.turns), table
     )
-    print("\n".join(table(runs)))
-    return 0
 
 
 if __name__ == "__main__":

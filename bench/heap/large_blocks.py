@@ -8,18 +8,13 @@ Runs bench/heap/large_blocks.cpp with each library preloaded; glibc's own runs w
 busy machine; page faults and peaks do not depend on it, but on how often memory was given back meanwhile.
 """
 
-import json
-import os
 import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from heapwright.measure.turns import turns
-from preloaded import built, options_of, printed_by, project
-
-sys.path.append(str(project / "bench"))
-import sources
+from preloaded import options_of, printed_by, written
 
 LIVE = (1, 2, 8, 24)
 
@@ -45,15 +40,12 @@ def table(runs: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     options = options_of(__doc__, 5, "heap-large-blocks.json")
-    load = os.getloadavg()[0]
-    stamp = sources.stamp("heap")
-    with built("large_blocks.cpp") as program:
-        runs = measure(program, options.heaps, options.turns)
-    options.output.write_text(
-        json.dumps({"load_before": load, "sources": stamp, "runs": runs}, indent=1) + "\n"
+    return written(
+        options.output,
+        "large_blocks.cpp",
+        lambda program: measure(program, options.heaps, options.turns),
+        table,
     )
-    print("\n".join(table(runs)))
-    return 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 // size; a third frees these. Prints resident KiB when the first has made its own, when the second has freed
 // them, when it has made its own, and 0, 2, 5 and 10 s after the third freed those; then ms that the
 // second took to free and to make.
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,18 +15,11 @@
 #include <thread>
 #include <vector>
 
+#include "resident.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-long resident_kib() {
-  long size = 0;
-  long resident = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%ld %ld", &size, &resident) != 2) std::abort();
-  std::fclose(file);
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
 
 void make(std::vector<void*>& blocks, std::size_t bytes, std::size_t megabytes) {
   blocks.resize(megabytes * 1'000'000 / bytes);

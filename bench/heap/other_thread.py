@@ -8,18 +8,13 @@ Runs bench/heap/other_thread.cpp with each library preloaded; glibc's own runs w
 alone and with its thread. Memory: on any machine; the milliseconds on an idle one only.
 """
 
-import json
-import os
 import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from heapwright.measure.turns import turns
-from preloaded import built, options_of, printed_by, project
-
-sys.path.append(str(project / "bench"))
-import sources
+from preloaded import options_of, printed_by, written
 
 MEGABYTES = 400
 SIZES = ((1000, 1000), (1000, 200), (64, 64))
@@ -60,16 +55,13 @@ def main() -> int:
     options = options_of(__doc__, 3, "heap-other-thread.json")
     ours = options.heaps.pop("heapwright")
     heaps = dict.fromkeys(MAINTENANCE, ours) | options.heaps
-    load = os.getloadavg()[0]
-    stamp = sources.stamp("heap")
-    with built("other_thread.cpp") as program:
-        runs = measure(program, heaps, options.turns)
-    options.output.write_text(
-        json.dumps({"load_before": load, "megabytes": MEGABYTES, "sources": stamp, "runs": runs}, indent=1)
-        + "\n"
+    return written(
+        options.output,
+        "other_thread.cpp",
+        lambda program: measure(program, heaps, options.turns),
+        table,
+        megabytes=MEGABYTES,
     )
-    print("\n".join(table(runs)))
-    return 0
 
 
 if __name__ == "__main__":

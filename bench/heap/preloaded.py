@@ -4,15 +4,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 here = Path(__file__).resolve().parent
 project = here.parents[1]
+sys.path.append(str(project / "bench"))
+import sources  # noqa: E402
+
+Runs = list[dict[str, Any]]
 
 
 def options_of(description: str | None, turns: int, results: str) -> argparse.Namespace:
@@ -53,3 +60,21 @@ def printed_by(program: Path, library: str, *words: object, **variables: str) ->
     environment = {**os.environ, "LD_PRELOAD": library, **variables}
     line = [str(program), *map(str, words)]
     return subprocess.run(line, env=environment, check=True, capture_output=True, text=True).stdout
+
+
+def written(
+    output: Path,
+    source: str,
+    measure: Callable[[Path], Runs],
+    table: Callable[[Runs], list[str]],
+    **more: object,
+) -> int:
+    """Measures with the program of that file, writes the runs with `more` beside them, prints the table."""
+    load = os.getloadavg()[0]
+    stamp = sources.stamp("heap")
+    with built(source) as program:
+        runs = measure(program)
+    document = {"load_before": load, **more, "sources": stamp, "runs": runs}
+    output.write_text(json.dumps(document, indent=1) + "\n")
+    print("\n".join(table(runs)))
+    return 0

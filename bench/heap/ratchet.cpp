@@ -5,7 +5,6 @@
 // but one of KEEP, at random. Prints KiB: what lives at the end, the largest resident and the last one; then
 // ms of CPU time.
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -13,16 +12,9 @@
 #include <random>
 #include <vector>
 
-namespace {
+#include "resident.hpp"
 
-long resident_kib() {
-  long size = 0;
-  long resident = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%ld %ld", &size, &resident) != 2) std::abort();
-  std::fclose(file);
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
-}
+namespace {
 
 long ms_of(const timeval& time) { return time.tv_sec * 1000 + time.tv_usec / 1000; }
 

@@ -8,18 +8,13 @@ Runs bench/heap/ratchet.cpp with each library preloaded; glibc runs without one.
 CPU time on an idle one only.
 """
 
-import json
-import os
 import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from heapwright.measure.turns import turns
-from preloaded import built, options_of, printed_by, project
-
-sys.path.append(str(project / "bench"))
-import sources
+from preloaded import options_of, printed_by, written
 
 # Sizes, the step between two, megabytes of each, one of how many is kept.
 CASES = ((176, 16, 21, 64), (176, 16, 62, 64), (176, 16, 7, 8), (176, 32, 21, 64))
@@ -50,15 +45,9 @@ def table(runs: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     options = options_of(__doc__, 3, "heap-ratchet.json")
-    load = os.getloadavg()[0]
-    stamp = sources.stamp("heap")
-    with built("ratchet.cpp") as program:
-        runs = measure(program, options.heaps, options.turns)
-    options.output.write_text(
-        json.dumps({"load_before": load, "sources": stamp, "runs": runs}, indent=1) + "\n"
+    return written(
+        options.output, "ratchet.cpp", lambda program: measure(program, options.heaps, options.turns), table
     )
-    print("\n".join(table(runs)))
-    return 0
 
 
 if __name__ == "__main__":
