@@ -127,7 +127,9 @@ def test_before_and_after_a_kill_for_want_of_memory_samples_are_written(
 
 
 def test_a_program_that_somebody_else_kills_leaves_nothing(tmp_path: Path) -> None:
-    killed = run(tmp_path, "oom", "import os; x = bytearray(1 << 24); os.kill(os.getpid(), 9)")
+    killed = run(
+        tmp_path, "oom", "import os, time; x = bytearray(1 << 24); time.sleep(1); os.kill(os.getpid(), 9)"
+    )
     _, said = killed.communicate(timeout=60)
     assert killed.returncode == 137
     assert "memory had run out" not in said

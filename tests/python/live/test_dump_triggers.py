@@ -83,6 +83,8 @@ def test_growth_is_of_the_least_of_a_window_and_never_of_the_start() -> None:
 def test_what_comes_and_goes_within_a_window_is_no_growth() -> None:
     saw = [100 + 100 * (second % 4) for second in range(60)]
     assert told(Growth(20 * MIB, 8), saw) == []
+    higher_waves = [100 + (100 + 30 * (second // 8)) * (second % 4 > 0) for second in range(60)]
+    assert told(Growth(20 * MIB, 8), higher_waves) == []
     risen = [level + 30 * (second // 8) for second, level in enumerate(saw)]
     assert told(Growth(20 * MIB, 8), risen)
 
