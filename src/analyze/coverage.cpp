@@ -19,7 +19,14 @@ std::uint64_t begin_of(const order::Source& source) {
   return begin_ns == UINT64_MAX ? 0 : begin_ns;
 }
 
-std::uint64_t end_of(const order::Source& source) {
+bool ends_with_process(trace::EndReason reason) noexcept {
+  return reason == trace::EndReason::exited || reason == trace::EndReason::killed ||
+         reason == trace::EndReason::replaced;
+}
+
+}  // namespace
+
+std::uint64_t end_ns_of(const order::Source& source) {
   std::uint64_t end_ns = source.end().time_ns;
   if (source.end().reason == trace::EndReason::missing) {
     for (const auto& chunk : source.event_chunks()) {
@@ -29,16 +36,9 @@ std::uint64_t end_of(const order::Source& source) {
   return end_ns;
 }
 
-bool ends_with_process(trace::EndReason reason) noexcept {
-  return reason == trace::EndReason::exited || reason == trace::EndReason::killed ||
-         reason == trace::EndReason::replaced;
-}
-
-}  // namespace
-
 RecordedSpans::RecordedSpans(const order::Source& source) {
   const auto begin_ns = begin_of(source);
-  const auto end_ns = std::max(end_of(source), begin_ns);
+  const auto end_ns = std::max(end_ns_of(source), begin_ns);
   auto switches = source.switches();
   std::stable_sort(switches.begin(), switches.end(),
                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });

@@ -11,6 +11,9 @@
 
 namespace heapwright::analyze {
 
+// When the process or the recording ended; of a trace that does not say, the end of its last call.
+std::uint64_t end_ns_of(const order::Source& source);
+
 class RecordedSpans {
  public:
   explicit RecordedSpans(const order::Source& source);

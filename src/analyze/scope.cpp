@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyze/coverage.hpp"
 #include "analyze/options.hpp"
 #include "analyze/pipeline.hpp"
 
@@ -15,13 +16,10 @@ constexpr std::uint64_t longest_unmeasured_call_ns = 1'000'000;
 // Up to the end of the process: a program that only waits after its last call holds what it held.
 TimeSteps make_steps(const Options& options, const order::Source& source, const order::Schedule& schedule) {
   std::uint64_t from_ns = UINT64_MAX;
-  std::uint64_t to_ns = 0;
+  std::uint64_t to_ns = end_ns_of(source);
   for (const auto& job : schedule.jobs) {
     from_ns = std::min(from_ns, job.chunk->first_begin_ns);
     to_ns = std::max(to_ns, job.chunk->last_end_ns);
-  }
-  if (source.end().reason != trace::EndReason::missing) {
-    to_ns = std::max(to_ns, source.end().time_ns);
   }
   from_ns = schedule.jobs.empty() ? options.from_ns : std::max(from_ns, options.from_ns);
   to_ns = std::max(std::min(to_ns, options.to_ns), from_ns);

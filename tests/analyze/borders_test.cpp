@@ -41,6 +41,24 @@ TEST(Borders, APeakAtTheWindowsBeginHasItsUsableBytes) {
   EXPECT_EQ(facts.peak.live_blocks, 1U);
 }
 
+TEST(Borders, ARunGoesOnToTheEndOfItsProcess) {
+  MemoryTrace trace;
+  trace.malloc(0, 1600, 0x1000, 100);
+  trace.malloc(0, 3200, 0x2000, 100);
+  trace.end_record.time_ns = 64'000;
+  const auto facts = facts_of(trace);
+  EXPECT_EQ(facts.totals.span_ns, 64'000U - 1600U);
+  ASSERT_FALSE(facts.timeline.empty());
+  EXPECT_EQ(facts.timeline.back().time_ns, 64'000U);
+  EXPECT_EQ(facts.timeline.back().live_bytes, 200U);
+
+  Options options;
+  options.to_ns = 16'000;
+  EXPECT_EQ(facts_of(trace, options).totals.span_ns, 16'000U - 1600U);
+  trace.end_record = {trace::EndReason::missing, 0, 0, 0, 0, 0};
+  EXPECT_LT(facts_of(trace).totals.span_ns, 16'000U) << "it is not known when the process ended";
+}
+
 // A thread's own calls are in order, so its free belongs to the block it got
 // last, however close the two blocks are.
 TEST(Borders, AThreadsOwnReleaseIsNeverLate) {
