@@ -122,5 +122,5 @@ def _about_late(gaps: Mapping[str, Any]) -> list[str]:
     return [
         "Calls that began more than 50 µs late, since their thread was not done or had no processor: "
         f"{named}; "
-        "so far the load is not the program's."
+        "to that extent the load is not the program's."
     ]

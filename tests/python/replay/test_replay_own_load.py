@@ -107,7 +107,7 @@ def test_a_load_that_is_not_kept_is_said() -> None:
     assert "late" not in kept
     late = own_load.about(document(late=40))[1]
     assert late.startswith("Calls that began more than 50 µs late")
-    assert "processor: b 40.0 %; so far the load is not the program's." in late
+    assert "processor: b 40.0 %; to that extent the load is not the program's." in late
 
 
 def test_a_winner_at_the_programs_load_goes_before_one_at_full_speed() -> None:
