@@ -240,6 +240,8 @@ class Storm {
     for (std::size_t i = 0; i < threads; ++i) {
       threads_.emplace_back([this, i] { work(static_cast<std::uint32_t>(i)); });
     }
+    // A thread that starts holds locks of AddressSanitizer's own heap, which a fork leaves held.
+    while (working_ < threads) std::this_thread::yield();
   }
   ~Storm() {
     is_over_ = true;
@@ -264,6 +266,7 @@ class Storm {
 
   void work(std::uint32_t seed) {
     std::minstd_rand random(seed + 1);
+    ++working_;
     while (!is_over_) {
       std::atomic<std::uint32_t*>& place = table_[random() % table_.size()];
       if (std::uint32_t* old = place.exchange(nullptr)) {
@@ -278,6 +281,7 @@ class Storm {
   }
 
   std::array<std::atomic<std::uint32_t*>, threads * slots> table_{};
+  std::atomic<std::size_t> working_{0};
   std::atomic<bool> is_over_{false};
   std::vector<std::thread> threads_;
 };

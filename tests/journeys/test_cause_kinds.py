@@ -86,10 +86,13 @@ def test_what_huge_pages_bring_back_is_theirs(record: Record) -> None:
     real = recording.note("resident") - recording.note("trimmed")
     assert answer["by_kind"]["huge_pages"] == pytest.approx(real, rel=0.02)
     assert answer["by_kind"]["arenas"] == 0, "a heap in two mappings is one"
-    fixed = notes_alone("reinflated", **HUGE_PAGES)["resident"] - notes_alone("untrimmed")["trimmed"]
+    alone = notes_alone("reinflated", **HUGE_PAGES)
+    fixed = alone["resident"] - notes_alone("untrimmed")["trimmed"]
     best = answer["remedies"][0]
     assert best["what"] == "unsetting glibc.malloc.hugetlb=1"
-    assert best["bytes"] == pytest.approx(fixed, rel=0.1)
+    # How many pages become huge depends on where the heap starts, which no two runs have in common.
+    each = recording.note("resident_huge") / alone["resident_huge"]
+    assert best["bytes"] == pytest.approx(fixed * each, rel=0.1)
     assert remedy(answer, "malloc_trim")["helps"] == "no"
     assert "unused parts of huge pages" in answer["findings"][0]
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PATH_MARK = " < "
 # Cells that begin so are the callers of the row above: one line, the outermost but one are left out first.
 CALLERS = "  "
+# Of a C++ function's name: half of the cells that a name has in a narrow table.
+_SAYS_NOTHING = "(anonymous namespace)::"
 _GAP = 2
 # A name cut shorter than this says nothing: the last column then gets lines of its own.
 _LEAST_NAME = 32
@@ -251,11 +253,15 @@ class _Table:
 
 
 def cut_middle(text: str, width: int, ellipsis: str = "…") -> str:
-    """The text in at most width cells: its beginning and its end.
+    """The text in at most width cells: its beginning and its end; what says nothing is left out first.
 
     >>> cut_middle("shop::Basket::add  shop/basket.cpp:120", 27)
     'shop::Basket:…asket.cpp:120'
+    >>> cut_middle("(anonymous namespace)::keep_session  shop/server.cpp:31", 40)
+    'keep_session  shop/server.cpp:31'
     """
+    if cell_len(text) > width:
+        text = text.replace(_SAYS_NOTHING, "")
     if cell_len(text) <= width:
         return text
     room = max(0, width - cell_len(ellipsis))

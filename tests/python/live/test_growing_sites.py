@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 from heapwright.live import growing
 from heapwright.live.profiles import NoProfileError
+from heapwright.live.show import growing_lines
+from rich.console import Console
 from written_traces import DELETE, NEW, MadeTrace
 
 SECOND = 10**9
@@ -73,3 +76,17 @@ def test_what_takes_long_is_read_seldom(monkeypatch: pytest.MonkeyPatch) -> None
     now_s = 20.0
     assert sites.of(8) == {"sites": [], "until_ns": 3}
     assert reads == [7, 8, 8]
+
+
+@pytest.mark.parametrize("kind", ["leak", "warm-up"])
+def test_a_function_is_told_from_others_at_eighty_columns(kind: str) -> None:
+    site = {
+        "growth_bytes_per_s": 270_000.0,
+        "begin_bytes": 231 << 10,
+        "live_bytes": 1 << 20,
+        "kind": kind,
+        "name": "(anonymous namespace)::keep_session  servers/planted_server.cpp:31",
+    }
+    out = io.StringIO()
+    Console(file=out, width=80).print(growing_lines({"until_ns": 4_000_000_000, "sites": [site]}))
+    assert "keep_session" in out.getvalue()
