@@ -193,7 +193,9 @@ void Reader::decode(const EventChunk& chunk, DecodeScratch& scratch, EventBatch&
     const auto payload = read_chunk(state_->file, entry, memory.chunk);
     const std::uint64_t last_end_ns = memory.decoder.decode(payload, chunk.count, chunk.first_begin_ns,
                                                             state_->tables.stacks.size(), batch);
-    if (last_end_ns != chunk.last_end_ns) throw TraceError("its times contradict its header");
+    if (batch.begin_ns.front() != chunk.first_begin_ns || last_end_ns != chunk.last_end_ns) {
+      throw TraceError("its times contradict its header");
+    }
   } catch (const TraceError& error) {
     throw TraceError("the events of thread " + std::to_string(chunk.thread) + " from number " +
                      std::to_string(chunk.first_sequence) + " on are unreadable (" + error.what() +

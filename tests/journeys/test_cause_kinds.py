@@ -100,10 +100,10 @@ def test_what_huge_pages_bring_back_is_theirs(record: Record) -> None:
 def test_blocks_that_take_twice_what_was_asked_for(record: Record) -> None:
     answer = cause_in(record("keeps_pages", "rounding").trace().path)
     assert (answer["verdict"], answer["cause"]) == ("rounding", "rounding")
-    # Of 48 bytes each, 25 were asked for.
-    assert answer["by_kind"]["rounding"] == pytest.approx(1_000_000 * 23, rel=0.01)
-    assert notes_alone("rounding")["resident"] - 25_000_000 == pytest.approx(
-        answer["by_kind"]["rounding"], rel=0.1
-    )
+    # Of 48 bytes each, 25 were asked for. A scan may come before the last of the million.
+    rounding, live = (answer["by_kind"][kind] for kind in ("rounding", "live"))
+    assert rounding == pytest.approx(live * 23 / 25, rel=0.01)
+    assert live == pytest.approx(1_000_000 * 25, rel=0.05)
+    assert notes_alone("rounding")["resident"] - 25_000_000 == pytest.approx(rounding, rel=0.1)
     assert answer["remedies"] == []
     assert "smaller blocks cost most" in answer["findings"][0]
