@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: made-up loads one after the other, each a few lines
 """Made-up courses of a site: loads that do not grow, and loads that do. Deterministic by their seed."""
 
 from __future__ import annotations
@@ -167,6 +168,16 @@ def wandering(chance: random.Random) -> Iterator[Event]:
         yield step / steps, size * change, change
 
 
+def large_blocks_beside_small(chance: random.Random) -> Iterator[Event]:
+    """A steady number of small blocks, and a cache of a few large ones that fills once, of one site."""
+    small, large = chance.randint(500, 5000), chance.randint(10, 60)
+    size, large_size, full = size_of(chance), chance.choice((1 << 16, 1 << 20)), chance.uniform(0.1, 0.7)
+    for place in range(small):
+        yield 0.01 * place / small, size(), 1
+    for place in range(large):
+        yield full * place / large, large_size, 1
+
+
 STATIONARY: dict[str, Made] = {
     made.__name__: made
     for made in (
@@ -267,17 +278,20 @@ GROWING: dict[str, tuple[Made, tuple[str, ...]]] = {
     "creep of a pool": (creep, ("creep",)),
     "cache that fills once": (filling_cache, ("warm-up",)),
     "cache that saturates": (saturating_cache, ("warm-up",)),
+    "large blocks beside small": (large_blocks_beside_small, ("warm-up",)),
     "sawtooth": (sawtooth, ("sawtooth",)),
 }
 
 
-def course(events: Iterator[Event]) -> tuple[list[int], list[int]]:
-    """Live bytes and blocks at the ends of the bins."""
+def course(events: Iterator[Event]) -> tuple[list[int], list[int], int]:
+    """Live bytes and blocks at the ends of the bins, and the largest block that was made."""
+    largest = 0
     changes_bytes, changes_blocks = [0] * (BINS + 1), [0] * (BINS + 1)
     for time, size, count in events:
         place = min(BINS, max(0, int(time * BINS)))
         changes_bytes[place] += size
         changes_blocks[place] += count
+        largest = max(largest, 2 * size if count == 0 else size // abs(count))  # a block that doubled
     held_bytes, held_blocks = [], []
     now_bytes = now_blocks = 0
     for place in range(BINS):
@@ -285,4 +299,4 @@ def course(events: Iterator[Event]) -> tuple[list[int], list[int]]:
         now_blocks += changes_blocks[place]
         held_bytes.append(now_bytes)
         held_blocks.append(now_blocks)
-    return held_bytes, held_blocks
+    return held_bytes, held_blocks, largest

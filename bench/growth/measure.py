@@ -50,10 +50,10 @@ def sampled(events: Iterator[loads.Event], chance: random.Random, samples: float
                 yield time, round(size * weight), -round(weight)
 
 
-def kind_of(course: tuple[list[int], list[int]], least_bytes: float | None = None) -> str:
-    live_bytes, blocks = course
+def kind_of(course: tuple[list[int], list[int], int], least_bytes: float | None = None) -> str:
+    live_bytes, blocks, largest = course
     least = LEAST_SHARE * max(live_bytes, default=0) if least_bytes is None else least_bytes
-    return verdict(Course(live_bytes, blocks), max(1.0, least)).kind
+    return verdict(Course(live_bytes, blocks, largest), max(1.0, least)).kind
 
 
 def of_sites(number: int) -> dict[str, dict[str, Counter[str]]]:
@@ -89,7 +89,7 @@ def of_programs(number: int) -> int:
         courses = [
             loads.course(loads.STATIONARY[chance.choice([*loads.STATIONARY])](chance)) for _ in range(SITES)
         ]
-        peak = max(map(sum, zip(*(live_bytes for live_bytes, _ in courses), strict=True)))
+        peak = max(map(sum, zip(*(live_bytes for live_bytes, *_ in courses), strict=True)))
         alarms += any(kind_of(course, LEAST_SHARE * peak) in (LEAK, CREEP) for course in courses)
     return alarms
 

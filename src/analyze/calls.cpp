@@ -86,6 +86,13 @@ void CallFacts::add_mapping(trace::EventKind kind, std::uint64_t bytes) noexcept
   }
 }
 
+void CallFacts::add_option(const AllocatorOption& option) {
+  constexpr std::size_t most_options = 64;  // more than any C library has
+  if (options_.size() == most_options && options_.count(option.parameter) == 0) return;
+  auto& last = options_[option.parameter];
+  if (option.time_ns >= last.time_ns) last = option;
+}
+
 void CallFacts::add_sums(std::uint32_t lane, std::uint64_t begin_ns, const CallSums& sums) {
   add_to(sums_, sums);
   threads_[lane].add({sums.allocations, sums.requested_bytes, sums.allocator_ns});
@@ -104,6 +111,7 @@ void CallFacts::add(const CallFacts& other) {
   slowest_.add(other.slowest_);
   causes_.add(other.causes_);
   add_to(sums_, other.sums_);
+  for (const auto& [parameter, option] : other.options_) add_option(option);
   mapped_bytes_ += other.mapped_bytes_;
   unmapped_bytes_ += other.unmapped_bytes_;
 }
@@ -121,6 +129,7 @@ void CallFacts::finish(Facts& facts) const {
     thread.allocator_ns = threads_[lane].allocator_ns;
   }
   facts.slowest = slowest_.finish();
+  for (const auto& [parameter, option] : options_) facts.allocator_options.push_back(option);
   auto& totals = facts.totals;
   totals.allocations = sums_.allocations;
   totals.failed = sums_.failed;

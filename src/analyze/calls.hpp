@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "analyze/causes.hpp"
+#include "analyze/facts/heap_parts.hpp"
 #include "analyze/latency.hpp"
 #include "analyze/scope.hpp"
 #include "analyze/sites.hpp"
@@ -76,6 +78,8 @@ class CallFacts {
   void add_other(trace::EventKind kind, std::uint32_t duration_ns, std::uint64_t bytes);
   void add_releases(const LatencyTable& releases) { latencies_.add(releases); }
   void add_mapping(trace::EventKind kind, std::uint64_t bytes) noexcept;
+  // A call of mallopt, of any thread, also before the time looked at.
+  void add_option(const AllocatorOption& option);
   void add_sums(std::uint32_t lane, std::uint64_t begin_ns, const CallSums& sums);
   Slowest& slowest() noexcept { return slowest_; }
   // Of calls that are not about blocks.
@@ -115,6 +119,7 @@ class CallFacts {
   Slowest slowest_;
   Causes causes_;
   CallSums sums_;
+  std::map<std::int64_t, AllocatorOption> options_;  // by parameter
   std::uint64_t mapped_bytes_ = 0;
   std::uint64_t unmapped_bytes_ = 0;
 };

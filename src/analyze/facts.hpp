@@ -52,6 +52,7 @@ struct PinAge;
 struct HeapPart;
 struct PartHolder;
 struct ThresholdRaise;
+struct AllocatorOption;
 struct ByThread;
 struct CrossThread;
 struct TimelinePoint;
@@ -93,14 +94,15 @@ struct Facts {
   std::vector<Residency> residency;            // in order of time; empty without scans, or of samples
   std::vector<ResidentOwner> resident_owners;  // of each scan, most bytes first
   std::vector<std::string> resident_names;
-  std::vector<PinSite> pins;                     // of each scan, most held or pinned bytes first
-  std::vector<PinAge> pin_ages;                  // of each of these pins, youngest first
-  std::vector<HeapPart> heap_parts;              // of each scan, most free bytes first
-  std::vector<PartHolder> part_holders;          // of each part, from its end
-  std::vector<ThresholdRaise> threshold_raises;  // of the C library, in order of time
-  std::vector<UntouchedSite> untouched;          // of each scan, most untouched bytes first
-  std::vector<SlowCall> slowest;                 // longest first
-  std::vector<SlowCalls> slow_calls;             // of all calls of at least 20 us
+  std::vector<PinSite> pins;                       // of each scan, most held or pinned bytes first
+  std::vector<PinAge> pin_ages;                    // of each of these pins, youngest first
+  std::vector<HeapPart> heap_parts;                // of each scan, most free bytes first
+  std::vector<PartHolder> part_holders;            // of each part, from its end
+  std::vector<ThresholdRaise> threshold_raises;    // of the C library, in order of time
+  std::vector<AllocatorOption> allocator_options;  // by parameter
+  std::vector<UntouchedSite> untouched;            // of each scan, most untouched bytes first
+  std::vector<SlowCall> slowest;                   // longest first
+  std::vector<SlowCalls> slow_calls;               // of all calls of at least 20 us
   KernelSums kernel;
   std::vector<HeapGrowth> heap_growths;  // longest first
   LargeHeapBlocks large_heap_blocks;

@@ -163,6 +163,14 @@ PageOwner PageOwners::at(std::uint64_t address, std::uint64_t& until) const {
     if (mapping->name.empty() || owner.kind == OwnerKind::program) return owner;
   }
   until = mapping->end;
+  // The kernel's name for anonymous memory that is shared with children: the site says more.
+  if (mapping->name.starts_with("/dev/zero")) {
+    const auto owner = of_anonymous(*mapping, address, until);
+    if (owner.kind == OwnerKind::own_mapping) {
+      return {OwnerKind::shared_memory, owner.stack, "", mapping->begin, mapping->end};
+    }
+    until = mapping->end;
+  }
   const auto kind = kinds_[static_cast<std::size_t>(mapping - mappings_.data())];
   const bool has_name = kind == OwnerKind::library || kind == OwnerKind::file ||
                         kind == OwnerKind::shared_memory || kind == OwnerKind::other;

@@ -42,7 +42,7 @@ const char* name_of(OwnerKind kind) noexcept;
 
 struct PageOwner {
   OwnerKind kind = OwnerKind::anonymous;
-  std::uint32_t stack = 0;  // of own_mapping
+  std::uint32_t stack = 0;  // that mapped it: of own_mapping, and of shared memory without a name
   std::string_view name;    // valid as long as the PageOwners
   std::uint64_t begin = 0;  // of the mapping
   std::uint64_t end = 0;

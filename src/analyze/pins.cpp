@@ -2,6 +2,7 @@
 #include "analyze/pins.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace heapwright::analyze {
 namespace {
@@ -14,6 +15,8 @@ constexpr std::uint64_t age_class_of(std::uint64_t age_ns) noexcept {
   return least_ns;
 }
 
+constexpr unsigned least_alignment_log2 = 6;
+
 }  // namespace
 
 void Pins::add_block(std::uint32_t site, const LiveBlock& block, std::uint64_t now_ns) {
@@ -23,6 +26,11 @@ void Pins::add_block(std::uint32_t site, const LiveBlock& block, std::uint64_t n
   pin.sums.live_bytes += block.size;
   pin.sums.usable_bytes += block.usable;
   pin.sums.age_sum_ns += age_ns;
+  pin.addresses |= block.address;
+  for (unsigned place = 0; place < pin.aligned.size(); ++place) {
+    const auto alignment = std::uint64_t{1} << (least_alignment_log2 + place);
+    pin.aligned[place] += (block.usable + alignment - 1) & ~(alignment - 1);
+  }
   ++pin.ages[age_class_of(age_ns)].blocks;
 }
 
@@ -40,6 +48,11 @@ void Pins::finish(const std::unordered_map<std::uint32_t, std::uint64_t>& held_b
   for (const auto& [site, pin] : pins_) {
     auto row = pin.sums;
     row.site = site;
+    const auto alignment_log2 = static_cast<unsigned>(std::countr_zero(pin.addresses));
+    if (alignment_log2 >= least_alignment_log2) {
+      row.aligned_bytes =
+          pin.aligned[std::min<std::size_t>(alignment_log2 - least_alignment_log2, pin.aligned.size() - 1)];
+    }
     const auto found = held_by.find(site);
     row.held_bytes = found == held_by.end() ? 0 : found->second;
     if (row.pinned_bytes != 0 || row.held_bytes != 0) pins.push_back(row);

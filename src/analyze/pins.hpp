@@ -3,6 +3,7 @@
 // and how old these pages and blocks are.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <unordered_map>
@@ -28,7 +29,9 @@ class Pins {
  private:
   struct Pin {
     PinSite sums;
-    std::map<std::uint64_t, PinAge> ages;  // by at_least_ns
+    std::uint64_t addresses = 0;                // all bits that are set in any
+    std::array<std::uint64_t, 7> aligned = {};  // usable bytes, rounded up to 64 B, 128 B, ... a page
+    std::map<std::uint64_t, PinAge> ages;       // by at_least_ns
   };
 
   std::unordered_map<std::uint32_t, Pin> pins_;  // by site

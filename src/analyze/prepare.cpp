@@ -269,6 +269,7 @@ template <bool is_counted, bool follows_blocks>
   const bool is_chosen =
       !follows_blocks || scope_.is_chosen(job_->lane, columns.size[index], columns.stack[index]);
   row += put_mapping(index, is_chosen, *row) ? 1 : 0;
+  if (kind == EventKind::mallopt_) add_option(index);
   if constexpr (is_counted) {
     if (trace::is_release(kind)) {
       add_null_free(index, sums);
@@ -326,6 +327,12 @@ bool Preparer::put_mapping(std::size_t index, bool is_chosen, Row& row) {
   row.flags = static_cast<std::uint8_t>(row_is_mapping | (is_chosen ? 0 : row_not_chosen));
   piece_->mappings.push_back({address, batch_.size[index], batch_.old_address[index], batch_.usable[index]});
   return true;
+}
+
+void Preparer::add_option(std::size_t index) {
+  // Both are ints, recorded without their sign.
+  const auto as_int = [](std::uint64_t of) { return static_cast<std::int32_t>(of); };
+  calls_.add_option({as_int(batch_.size[index]), as_int(batch_.address[index]), batch_.begin_ns[index]});
 }
 
 void Preparer::add_other(std::size_t index, CallSums& sums) {

@@ -67,6 +67,7 @@ class Preparer {
   bool put_realloc_release(std::size_t index, Row& row);
   bool put_mapping(std::size_t index, bool is_chosen, Row& row);
   void add_null_free(std::size_t index, CallSums& sums);
+  void add_option(std::size_t index);
   void add_other(std::size_t index, CallSums& sums);
   bool add_without_block(std::size_t index, std::uint64_t bytes, CallSums& sums);
   void note_events(std::size_t from);

@@ -196,7 +196,7 @@ void ResidentPages::add_file(const trace::PageRun& run) {
 
 void ResidentPages::add_owned(const PageOwner& owner, std::uint64_t anonymous_bytes,
                               std::uint64_t file_bytes) {
-  const auto site = owner.kind == OwnerKind::own_mapping ? sites_->site_of(owner.stack) : 0;
+  const auto site = sites_->site_of(owner.stack);
   auto& row = rows_.try_emplace({owner.kind, owner.name, site}, Owner{owner.kind, owner.name, site, 0, 0})
                   .first->second;
   row.anonymous_bytes += anonymous_bytes;

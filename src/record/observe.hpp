@@ -46,17 +46,12 @@ struct UsableOfProcess {
   std::size_t operator()(void* block) const noexcept { return real.usable_bytes(block); }
 };
 
-// In one call of self_cost_interval, adds up what the recorder itself took.
 [[gnu::always_inline]] inline void account_self(ThreadRecorder& thread, std::uint64_t since_ticks,
                                                 bool is_release) noexcept {
-  if (thread.head % session::self_cost_interval != 0) [[likely]] {
+  if (!session::is_self_cost_sample(thread.head)) [[likely]] {
     return;
   }
-  session::Lane& lane = *thread.lane;
-  auto& ticks = is_release ? lane.self_release_ticks : lane.self_allocation_ticks;
-  auto& samples = is_release ? lane.self_release_samples : lane.self_allocation_samples;
-  ticks.store(ticks.load(std::memory_order_relaxed) + now_ticks() - since_ticks, std::memory_order_relaxed);
-  samples.store(samples.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  session::add_self_cost(*thread.lane, now_ticks() - since_ticks, is_release);
 }
 
 [[gnu::always_inline]] inline std::uint64_t begin_if_timed() noexcept {

@@ -101,7 +101,14 @@ constexpr std::uint64_t ring_slots_of(std::uint32_t lane_index) noexcept {
 }
 inline constexpr std::size_t lane_state_bytes = 16384 - 256;  // the recorder's own per-thread state
 
+// The recorder's own time is measured in one call of self_cost_interval.
 inline constexpr std::uint64_t self_cost_interval = 1024;
+
+// Whether it is measured in the call that brought the lane's head here. Spread by a multiplicative hash:
+// a program that allocates and frees in turn would have each 1024th call of one kind alone.
+constexpr bool is_self_cost_sample(std::uint64_t head) noexcept {
+  return head * 0x9e3779b97f4a7c15U < UINT64_MAX / self_cost_interval;
+}
 
 struct Lane {
   // written by the thread
@@ -120,8 +127,8 @@ struct Lane {
   std::atomic<std::uint32_t> space_futex;
   std::atomic<std::uint32_t> is_waiting;
   std::atomic<std::uint32_t> generation;  // +1 at every claim, before state = lane_live
-  // written by the thread: the recorder's own time in one of every
-  // self_cost_interval calls, the real call not included
+  // written by the thread: the recorder's own time in the sampled calls, the
+  // real call not included
   alignas(64) std::atomic<std::uint64_t> self_allocation_ticks;
   std::atomic<std::uint64_t> self_allocation_samples;
   std::atomic<std::uint64_t> self_release_ticks;
@@ -130,6 +137,18 @@ struct Lane {
   alignas(4096) RawEvent ring[lane_ring_slots];
 };
 static_assert(sizeof(Lane) % 4096 == 0);
+
+// Adds up what the recorder took of one sampled call. A longer one was off the processor: it says nothing
+// of the others.
+inline void add_self_cost(Lane& lane, std::uint64_t taken_ticks, bool is_release) noexcept {
+  constexpr std::uint64_t most_ticks = std::uint64_t{1} << 16;  // about 20 us of a time stamp counter
+  if (taken_ticks > most_ticks) return;
+  auto& ticks = is_release ? lane.self_release_ticks : lane.self_allocation_ticks;
+  auto& samples = is_release ? lane.self_release_samples : lane.self_allocation_samples;
+  ticks.store(ticks.load(std::memory_order_relaxed) + taken_ticks, std::memory_order_relaxed);
+  samples.store(samples.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
 inline constexpr std::uint32_t max_lanes = 16384;
 
 // ---- one process image -----------------------------------------------------

@@ -65,6 +65,29 @@ TEST(HeapParts, TheMainHeapArenasAndMappedBlocksAreApart) {
   EXPECT_EQ(parts[2].above_last_bytes, 0U) << "unmapped one by one";
 }
 
+TEST(HeapParts, OfEachOptionTheLastCallOfAnyThreadCounts) {
+  auto trace = glibc_trace();
+  const auto call = [&](std::uint32_t thread, std::uint64_t time_ns, std::uint32_t parameter,
+                        std::uint32_t value) {
+    trace.add(thread, {trace::EventKind::mallopt_, time_ns, 16, parameter, 0, value, 0, 1, 0});
+  };
+  const auto minus = [](std::uint32_t number) { return 0U - number; };  // as the recorder writes it
+  call(0, 100, minus(1), 1U << 20);
+  call(1, 300, minus(1), minus(1));
+  call(0, 200, minus(1), 4096);
+  call(1, 50, 1, 0);
+  trace.malloc(0, 400, heap + 16, 100);
+  Options later;
+  later.from_ns = 350;
+  const auto facts = facts_of(trace, later);
+  const auto& options = facts.allocator_options;
+  ASSERT_EQ(options.size(), 2U);
+  EXPECT_EQ(options[0].parameter, -1);
+  EXPECT_EQ(options[0].value, -1);
+  EXPECT_EQ(options[0].time_ns, 300U);
+  EXPECT_EQ(options[1].parameter, 1);
+}
+
 TEST(HeapParts, OfAnotherAllocatorAllIsOne) {
   MemoryTrace trace;
   trace.metadata_record.allocator = "jemalloc 5.3.0 (libjemalloc.so.2)";

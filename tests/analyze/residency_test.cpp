@@ -102,6 +102,26 @@ TEST(Residency, SortsPagesByWhatLiesOnThem) {
                                                           {"file /data", 3 * page}}));
 }
 
+TEST(Residency, MemorySharedWithChildrenIsTheSitesThatMappedIt) {
+  MemoryTrace trace;
+  trace.malloc(0, 1000, at(0), 992, 1);
+  trace.add(0, {trace::EventKind::mmap_, 5000, 16, 4 * page, 0, library, 0, 4, 0});
+  add_scan(trace, {{0, library * 2, 10'000, 11'000, 0, 0}},
+           {anonymous(at(0), 1),
+            {library, library + 3 * page, trace::PageKind::file, false},
+            {library + 8 * page, library + 10 * page, trace::PageKind::file, false}},
+           {mapping(heap, 1, "[heap]"), mapping(library, 4, "/dev/zero (deleted)"),
+            mapping(library + 8 * page, 2, "/dev/zero (deleted)")});
+  const auto facts = facts_of(trace);
+  std::map<std::pair<std::string, std::uint32_t>, std::uint64_t> owners;
+  for (const auto& owner : facts.resident_owners) {
+    EXPECT_EQ(facts.resident_names[owner.kind], "shared memory");
+    owners[{facts.resident_names[owner.name], owner.site}] += owner.file_bytes;
+  }
+  EXPECT_EQ(owners, (std::map<std::pair<std::string, std::uint32_t>, std::uint64_t>{
+                        {{"", 4}, 3 * page}, {{"/dev/zero (deleted)", 0}, 2 * page}}));
+}
+
 TEST(Residency, EachWindowHasItsOwnMoment) {
   MemoryTrace trace;
   trace.malloc(0, 1000, at(0), 992, 1);
@@ -155,8 +175,27 @@ TEST(Residency, SurvivorsPinTheirPagesAndHoldWhatLiesBelowTheTop) {
   EXPECT_EQ(pins[0].usable_bytes, 9 * 2000U);
   // Made at 4000, 8000 ... 36,000 ns and looked at from 200,000 ns on; births are kept to 1 ms.
   EXPECT_EQ(pins[0].age_sum_ns, 9 * 200'000U);
+  EXPECT_EQ(pins[0].aligned_bytes, 9 * page) << "each lies at the begin of a page";
   EXPECT_EQ(pins[1].site, 9U);
   EXPECT_EQ(pins[1].held_bytes, 0U);
+}
+
+TEST(Residency, AlignedBlocksLieApartInAnyHeap) {
+  MemoryTrace trace;
+  for (std::uint64_t block = 0; block < 8; ++block) {
+    trace.malloc(0, 100 + block, at(block), 192, 1);             // 200 usable, each on a page's begin
+    trace.malloc(0, 200 + block, at(block + 8) + 256, 592, 2);   // 600, to 256 B
+    trace.malloc(0, 300 + block, at(block + 16) + 16, 1992, 3);  // as malloc gives them
+  }
+  trace.malloc(0, 500, at(24), 592, 2);
+  add_scan(trace, {{0, at(99), 200'000, 200'100, 0, 0}}, {anonymous(at(0), 25)},
+           {mapping(heap, 64, "[heap]")});
+  auto pins = facts_of(trace).pins;
+  ASSERT_EQ(pins.size(), 3U);
+  std::sort(pins.begin(), pins.end(), [](const PinSite& a, const PinSite& b) { return a.site < b.site; });
+  EXPECT_EQ(pins[0].aligned_bytes, 8 * page);
+  EXPECT_EQ(pins[1].aligned_bytes, 9 * 768U);
+  EXPECT_EQ(pins[2].aligned_bytes, 0U);
 }
 
 TEST(Residency, PinsHaveAnAgeAPageByItsOldestBlock) {

@@ -94,7 +94,7 @@ def test_waiting_for_the_allocators_lock_is_told_from_its_work(record: Record) -
     if answer["kernel"]["waits"] < 1000:
         pytest.skip("the threads hardly met")
     [pattern] = [one for one in answer["patterns"] if one["name"] == "lock"]
-    assert "MALLOC_ARENA_MAX is 1" in pattern["evidence"]
+    assert "MALLOC_ARENA_MAX=1" in pattern["evidence"]
     assert "raise MALLOC_ARENA_MAX" in pattern["remedy"]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from heapwright.explain.advice import RULES, heap_steps, reserve, small_vector, words
 from heapwright.explain.advice.evidence import Evidence
+from heapwright.model import KIND_NAMES
 from test_explain import check, explained, made, printed
 from written_traces import DELETE, FREE, MALLOC, NEW, MadeTrace
 
@@ -184,7 +185,29 @@ def test_page_faults_stay_when_a_heap_grows_in_larger_steps() -> None:
     assert heap_steps._least_fault_ns(of, 275) == 115  # 6 may be of other calls
     assert heap_steps._least_fault_ns(of, 100) == 0
     row = {"gain_ns": 160, "time_share": 0.5, "gain_bytes": 0, "gain_is_least": True}
+    held = {
+        "gain_ns": 0,
+        "gain_bytes": 1 << 20,
+        "bytes_share": 0.5,
+        "gain_is_resident": True,
+        "gain_is_least": False,
+    }
+    assert words.gain(held) == "at most 1.00 MiB (50.0 % of what is resident)"
     assert words.gain(row) == "at most 160 ns (50.0 % of the run) of these calls, elsewhere unknown"
+
+
+@pytest.mark.parametrize(
+    ("calls", "doubt"),
+    [
+        ({"malloc": 60, "calloc": 40}, ""),
+        ({"malloc": 50, "calloc": 50}, "half or more is calloc's"),
+        ({"malloc": 100, "malloc_trim": 0}, "the program calls malloc_trim"),
+    ],
+)
+def test_larger_steps_are_doubted_where_they_may_cost_as_much(calls: dict[str, int], doubt: str) -> None:
+    rows = [Made(kind=KIND_NAMES.index(name), bytes=size) for name, size in calls.items()]
+    of: Any = Made(facts=Made(by_kind=rows, totals=Made(requested_bytes=100)))
+    assert heap_steps._doubt(of).startswith(doubt) and bool(heap_steps._doubt(of)) == bool(doubt)
 
 
 def test_resident_bytes_have_their_floor_in_what_is_resident() -> None:

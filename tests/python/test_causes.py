@@ -13,15 +13,24 @@ from typing import Any
 import pytest
 from heapwright.explain import cause, cause_words
 from heapwright.explain.advice import words
-from heapwright.explain.allocators import Allocator
+from heapwright.explain.allocators import Allocator, allocator_of
 from heapwright.explain.arenas import arenas_at_most
 from heapwright.explain.cause_kinds import NAMES, Kinds, kinds_at
+from heapwright.explain.idle_memory import soon_ns, taken_again_bytes
 from heapwright.explain.remedies import remedies
 from heapwright.explain.remedy import Case, Remedy
 from heapwright.explain.replayed import ReplayedFigure
-from heapwright.explain.separation import Separation, kept
+from heapwright.explain.separation import Separation, kept, most_saved
 from heapwright.explain.telling_scan import most_free
-from heapwright.model.facts import ByThread, HeapPart, Residency, ThresholdRaise
+from heapwright.model.facts import (
+    AllocatorOption,
+    ByThread,
+    HeapPart,
+    PinSite,
+    Residency,
+    ThresholdRaise,
+    TimelinePoint,
+)
 from heapwright.model.sites import Site
 from heapwright.model.symbols import Location
 from heapwright.report.columns import record
@@ -83,6 +92,7 @@ def separation(held: int, pinned: int = 0) -> Separation:
         ({"MALLOC_TRIM_THRESHOLD_": "2000000000"}, "unsetting MALLOC_TRIM_THRESHOLD_=2000000000"),
         ({"trim_threshold": "0x77359400"}, "unsetting glibc.malloc.trim_threshold=0x77359400"),
         ({"MALLOC_TOP_PAD_": "400000000"}, "unsetting MALLOC_TOP_PAD_=400000000"),
+        ({"M_TRIM_THRESHOLD": "-1"}, "taking out mallopt(M_TRIM_THRESHOLD, -1)"),
     ],
 )
 def test_a_setting_that_keeps_the_end_of_the_heap_is_the_cause(settings: dict[str, str], what: str) -> None:
@@ -92,6 +102,23 @@ def test_a_setting_that_keeps_the_end_of_the_heap_is_the_cause(settings: dict[st
     assert (found.kind, found.what, found.helps, found.bytes) == ("unset", what, "yes", free)
     answer = {"cause": "untrimmed", "remedies": [one._asdict() for one in remedies(of)]}
     assert cause_words._best(answer) == f"at most 192 MiB less by {what}"
+
+
+def test_no_setting_from_outside_is_tried_against_the_programs_own() -> None:
+    of = case({"M_ARENA_MAX": "8", "MALLOC_ARENA_MAX": "1"}, *two_arenas(), peak=10, arenas=FREE)
+    found = remedy(of, "arenas")
+    assert (found.helps, found.replay_set) == ("yes", ""), "the replayed program calls mallopt as well"
+    assert found.why.startswith("now mallopt(M_ARENA_MAX, 8); ")
+    glibc = SimpleNamespace(allocator="glibc 2.36", condition_values={"MALLOC_ARENA_MAX": "2"})
+    options = [AllocatorOption(-8, 3, 0), AllocatorOption(-1, 1 << 30, 0), AllocatorOption(99, 1, 0)]
+    found_of = allocator_of(glibc, options)
+    assert found_of.settings == {
+        "MALLOC_ARENA_MAX": "2",
+        "M_ARENA_MAX": "3",
+        "M_TRIM_THRESHOLD": "1073741824",
+    }
+    assert found_of.fixing_settings == ["mallopt(M_TRIM_THRESHOLD)"]
+    assert allocator_of(SimpleNamespace(allocator="jemalloc 5", condition_values={}), options).settings == {}
 
 
 @pytest.mark.parametrize("value", ["131072", "65536", "much"])
@@ -181,7 +208,7 @@ def report_of(
         residency=[zeros(Residency, time_ns=1000 * ms, free_page_bytes=free, resident_bytes=free)],
         heap_parts=parts, part_holders=[], pins=[], threshold_raises=(),
     )  # fmt: skip
-    return SimpleNamespace(trace=trace, facts=facts)
+    return SimpleNamespace(trace=trace, facts=facts, allocator=allocator_of(trace.metadata, ()))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +271,7 @@ def test_what_a_raised_trim_threshold_keeps_is_no_sure_gain() -> None:
     of = of._replace(raises=(ThresholdRaise(0, 31 * MEBIBYTE, 0),))
     found = remedy(of, "move")
     assert found.what.endswith(", together with MALLOC_TRIM_THRESHOLD_=131072")
-    assert "with one of the two alone 0 B" in found.why
+    assert "a heap of their own alone gives 0 B" in found.why
     assert all(one.kind != "end" for one in remedies(of)), "it is half of that remedy, not no help"
     answer = {"cause": "top", "remedies": [one._asdict() for one in remedies(of)]}
     assert cause_words._best(answer).endswith("of their own, together with MALLOC_TRIM_THRESHOLD_=131072")
@@ -267,6 +294,43 @@ def test_of_jemallocs_options_those_count_that_are_advised(conf: str, helps: str
     found = remedy(of, "decay")
     assert found.helps == helps
     assert ("now dirty_decay_ms=-1" in found.why) == (conf == "dirty_decay_ms:-1")
+
+
+def test_what_blocks_take_again_soon_is_not_free_for_good() -> None:
+    """A sawtooth: at the scan 30 MiB were live of 50; 20 come back 400 ms later, in pages that lay free."""
+    ms = 1_000_000
+    points = [
+        zeros(
+            TimelinePoint, time_ns=place * 100 * ms, live_usable_bytes=live * MEBIBYTE,
+            usable_at_highest_bytes=highest * MEBIBYTE, resident_bytes=resident * MEBIBYTE,
+        )
+        for place, (live, highest, resident) in enumerate(
+            [(50, 50, 60), (50, 50, 60), (30, 50, 60), (30, 30, 60), (50, 50, 60), *10 * [(30, 30, 60)], (90, 90, 60)]
+        )
+    ]  # fmt: skip
+    report: Any = SimpleNamespace(
+        facts=SimpleNamespace(timeline=points),
+        trace=SimpleNamespace(end=SimpleNamespace(time_ns=1500 * ms)),
+    )
+    kinds = case({}, part(MAIN_HEAP, FREE)).kinds
+    moment = kinds.moment._replace(time_ns=150 * ms, live_bytes=29 * MEBIBYTE, rounding_bytes=MEBIBYTE)
+    kinds = kinds._replace(moment=moment, bytes_of={**kinds.bytes_of, "untrimmed": 28 * MEBIBYTE})
+    assert taken_again_bytes(report, kinds) == 20 * MEBIBYTE, "not the 60 MiB of 1.35 s later"
+    less = kinds._replace(bytes_of={**kinds.bytes_of, "untrimmed": MEBIBYTE})
+    assert taken_again_bytes(report, less) == MEBIBYTE, "no more than is free"
+    points[4] = points[4]._replace(resident_bytes=75 * MEBIBYTE)
+    assert taken_again_bytes(report, kinds) == 5 * MEBIBYTE, "15 MiB of it came anew"
+    answer = {"taken_again_bytes": 20 * MEBIBYTE, "soon_ns": soon_ns(report)}
+    assert cause_words._taken_again(answer) == ", of which blocks take 20.0 MiB again within 1.00 s"
+    last = kinds._replace(moment=moment._replace(time_ns=1500 * ms))
+    assert taken_again_bytes(report, last) == 0
+
+
+def test_a_heap_of_their_own_does_not_pack_aligned_blocks() -> None:
+    """posix_memalign of 100 bytes to pages: in a heap of their own each takes a page as well."""
+    pin = zeros(PinSite, blocks=100, usable_bytes=10_400, pages=100, pinned_bytes=100 * 4096 - 10_400)
+    assert most_saved(pin, 8) == 100 * 4096 - 3 * 4096
+    assert most_saved(pin._replace(aligned_bytes=100 * 4096), 8) == 0
 
 
 def test_the_teardown_does_not_stand_for_the_run() -> None:

@@ -27,8 +27,8 @@ MAIN, GROWS, WORK, CACHE = 1, 2, 3, 4  # stacks
 
 
 def kind_of(made: loads.Made, seed: str) -> str:
-    live_bytes, blocks = loads.course(made(random.Random(seed)))
-    return verdict(Course(live_bytes, blocks), max(live_bytes) / 500).kind
+    course = Course(*loads.course(made(random.Random(seed))))
+    return verdict(course, max(course.live_bytes) / 500).kind
 
 
 @pytest.mark.parametrize("name", loads.STATIONARY)
@@ -44,6 +44,16 @@ def test_loads_that_grow_are_told(name: str) -> None:
     kinds = [kind_of(made, f"test {name} {seed}") for seed in range(10)]
     assert sum(kind in right for kind in kinds) >= 7, kinds
     assert not set(kinds) & ({"leak", "creep"} - set(right)), kinds
+
+
+def test_a_few_large_blocks_beside_many_small_ones_are_no_creep() -> None:
+    """200 small blocks, and 28 of 64 KiB one by one, of one site: its mean size rises, but no block's does."""
+    live_bytes = [200 * 32 + place // 9 * 65536 for place in range(256)]
+    blocks = [200 + place // 9 for place in range(256)]
+    assert verdict(Course(live_bytes, blocks, 65536), 1000).kind == "leak"
+    assert verdict(Course(live_bytes, [200] * 256, 65536), 1000).kind == "creep", "their number is steady"
+    ratchet = [200 * 32 + place * 7300 for place in range(256)]
+    assert verdict(Course(ratchet, blocks, 65536), 1000).kind == "creep", "and so do the sizes, bin by bin"
 
 
 @pytest.mark.parametrize(("noise", "slope"), [(0, 5), (100, 5), (3000, 100)])

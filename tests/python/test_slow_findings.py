@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from heapwright.explain import slow_calls, slow_causes
+from heapwright.explain.allocators import allocator_of
 
 
 def answer(duration_ns: int, longest_ns: int) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def test_a_long_call_or_a_large_share_is_shown(duration_ns: int, longest_ns: int
 @pytest.mark.parametrize(
     ("arenas", "usable_bytes", "remedy"),
     [
-        ("2", 1000, "raise MALLOC_ARENA_MAX or unset it"),
+        ("2", 1000, "raise MALLOC_ARENA_MAX or take it away"),
         ("8", 1000, "fewer heap calls at the same time"),  # an arena for each thread
         ("2", 4080, "keep blocks instead of freeing them"),  # mapped one by one: in no arena
         ("", 1000, "fewer heap calls at the same time"),
@@ -56,7 +57,7 @@ def test_more_arenas_are_advised_where_these_are_too_few(arenas: str, usable_byt
     )
     settings = {"MALLOC_ARENA_MAX": arenas} if arenas else {}
     metadata = Made(allocator="glibc 2.36", condition_values=settings)
-    report: Any = Made(facts=facts, trace=Made(metadata=metadata))
+    report: Any = Made(facts=facts, allocator=allocator_of(metadata, ()))
     (pattern,) = slow_causes._lock(report)
     assert pattern.remedy == f"{remedy}, or an allocator with a cache for each thread"
-    assert ("MALLOC_ARENA_MAX is 2, for 8 threads" in pattern.evidence) == remedy.startswith("raise")
+    assert ("MALLOC_ARENA_MAX=2, for 8 threads" in pattern.evidence) == remedy.startswith("raise")

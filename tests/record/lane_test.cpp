@@ -118,6 +118,29 @@ TEST_F(Lanes, AReusedLaneForgetsWhatItsLastThreadDropped) {
   }).join();
 }
 
+TEST(SelfCost, CallsThatTakeTurnsHaveSamplesOfEachKind) {
+  std::uint64_t samples[2] = {};
+  constexpr std::uint64_t calls = 1'000'000;
+  for (std::uint64_t head = 1; head <= calls; ++head) {
+    samples[head % 2] += session::is_self_cost_sample(head) ? 1 : 0;
+  }
+  for (const std::uint64_t of_one_kind : samples) {
+    EXPECT_NEAR(static_cast<double>(of_one_kind), calls / 2.0 / session::self_cost_interval, 50);
+  }
+}
+
+TEST_F(Lanes, ASampleOffTheProcessorIsNotTheRecordersCost) {
+  session::Lane& lane = process.block->lanes[0];
+  session::add_self_cost(lane, 300, false);
+  session::add_self_cost(lane, 3'000'000, false);
+  session::add_self_cost(lane, 100, true);
+  session::add_self_cost(lane, 50, true);
+  EXPECT_EQ(lane.self_allocation_samples.load(), 1U);
+  EXPECT_EQ(lane.self_allocation_ticks.load(), 300U);
+  EXPECT_EQ(lane.self_release_samples.load(), 2U);
+  EXPECT_EQ(lane.self_release_ticks.load(), 150U);
+}
+
 TEST_F(Lanes, TheFirstCallOfAThreadKeepsItsErrno) {
   errno = EXDEV;
   EXPECT_NE(claim_lane(), nullptr);

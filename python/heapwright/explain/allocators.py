@@ -3,9 +3,11 @@
 
 # Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from heapwright.explain.settings import FIXES_THRESHOLD
+from heapwright.explain.settings import FIXES_THRESHOLD, OF_MALLOPT
+from heapwright.model.facts import AllocatorOption
 from heapwright.model.records import Metadata
 
 _FAMILIES = ("glibc", "jemalloc", "mimalloc", "gperftools", "tcmalloc", "heapwright")
@@ -16,7 +18,8 @@ class Allocator(NamedTuple):
     """What served the program's heap calls.
 
     family: "glibc", "jemalloc", ..., "other". header_bytes: of each block beside what is usable.
-    settings: of the environment, by name; the C library's tunables by their own names ("arena_max").
+    settings: of the environment, by name; the C library's tunables by their own names ("arena_max"), and what
+    the program gave mallopt by the option's ("M_ARENA_MAX").
     """
 
     family: str
@@ -32,16 +35,11 @@ class Allocator(NamedTuple):
     @property
     def fixing_settings(self) -> list[str]:
         """The settings that do so, as they are named where they were set."""
-        return [
-            name
-            for setting in FIXES_THRESHOLD
-            for name in (setting.variable, setting.tunable)
-            if name in self.settings
-        ]
+        return [name for setting in FIXES_THRESHOLD if (name := setting.name_in(self.settings))]
 
 
-def allocator_of(metadata: Metadata) -> Allocator:
-    """Of a trace."""
+def allocator_of(metadata: Metadata, options: Iterable[AllocatorOption]) -> Allocator:
+    """Of a trace. options: that the program set itself."""
     first = metadata.allocator.partition(" ")[0].lower()
     family = next((name for name in _FAMILIES if first.startswith(name)), "other")
     if family == "gperftools":
@@ -52,5 +50,8 @@ def allocator_of(metadata: Metadata) -> Allocator:
         name, equals, value = tunable.partition("=")
         if equals:
             settings[name.removeprefix("glibc.malloc.")] = value
+    if family == "glibc":
+        values_of = {option.parameter: str(option.value) for option in options}
+        settings |= {of.option: values_of[of.parameter] for of in OF_MALLOPT if of.parameter in values_of}
     short = metadata.allocator.partition(" (")[0]
     return Allocator(family, short or "an unknown allocator", _HEADERS.get(family, 0), settings)

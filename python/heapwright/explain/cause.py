@@ -21,7 +21,7 @@ from heapwright.explain.cause_words import (
     remedies_in_words,
     title,
 )
-from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns
+from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns, soon_ns, taken_again_bytes
 from heapwright.explain.question import Question
 from heapwright.explain.remedies import remedies
 from heapwright.explain.remedy import HELPS, KINDS, Case, Remedy
@@ -51,6 +51,7 @@ class _Source(NamedTuple):
     sites: list[tuple[Site, Separation]]
     owners: list[tuple[str, str, int, int]]
     lasted_ns: int
+    taken_again_bytes: int
     unknown_because: str
     verdict: str
 
@@ -59,11 +60,12 @@ def _source(report: Report) -> _Source:
     found = residency.source_of(report)
     if found.shown is None:
         why = "the recording has no scan of resident memory"
-        return _Source(report, None, None, 0, [], [], 0, why, "unknown")
+        return _Source(report, None, None, 0, [], [], 0, 0, why, "unknown")
     facts = report.facts
     kinds = kinds_at(report, found.number)
     last = next((index for index, of in enumerate(facts.residency) if of.is_last), found.number)
     lasted = lasted_ns(report, kinds, found.number)
+    again = taken_again_bytes(report, kinds)
     why = _why_unknown(report)
     return _Source(
         report,
@@ -73,8 +75,9 @@ def _source(report: Report) -> _Source:
         separations(report, kinds, found.number),
         residency.owners_of(found),
         lasted,
+        again,
         why,
-        "unknown" if why else _verdict(report, kinds, lasted),
+        "unknown" if why else _verdict(report, kinds, lasted, again),
     )
 
 
@@ -97,10 +100,10 @@ def _why_unknown(report: Report) -> str:
     return ""
 
 
-def _verdict(report: Report, kinds: Kinds, lasted: int) -> str:
+def _verdict(report: Report, kinds: Kinds, lasted: int, again: int) -> str:
     resident = kinds.moment.resident_bytes
     is_brief = lasted < BRIEF_SHARE * report.trace.end.time_ns
-    is_worth = kinds.free_bytes >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief
+    is_worth = kinds.free_bytes - again >= max(WORTH_BYTES, WORTH_SHARE * resident) and not is_brief
     if is_worth or private_heap.is_sure(report):
         return "fragmented"
     if kinds.bytes_of["rounding"] >= max(WORTH_BYTES, WORTH_SHARE * resident):
@@ -179,8 +182,9 @@ def _ages(source: _Source) -> list[tuple[Site, PinAge]]:
 def _remedies(source: _Source) -> list[Remedy]:
     if source.kinds is None or source.verdict != "fragmented":
         return []
-    peak = source.report.facts.peak.live_usable_bytes
-    found = remedies(Case(source.kinds, raises_in_force(source.report), source.sites, peak))
+    facts, raises = source.report.facts, raises_in_force(source.report)
+    peak_bytes, large = facts.peak.live_usable_bytes, facts.large_heap_blocks.calls
+    found = remedies(Case(source.kinds, raises, source.sites, peak_bytes, large))
     return [one._replace(replayed=source.report.replayed.get(one.what, ())) for one in found]
 
 
@@ -271,6 +275,12 @@ QUESTION = Question(
         ),
         _from("time_ns", "moment.time_ns", "ns"),
         Column("lasted_ns", "ns", about="For how long at least half as much was free, about."),
+        Column(
+            "taken_again_bytes",
+            "bytes",
+            about="Of free_bytes, what blocks need again within soon_ns; about.",
+        ),
+        Column("soon_ns", "ns", value=lambda of, _: soon_ns(of.report)),
         _from("resident_bytes", "moment.resident_bytes"),
         _from("free_bytes", "free_bytes"),
         _from("trimmable_bytes", "trimmable_bytes"),

@@ -10,7 +10,7 @@ whether huge pages hold them.
 
 from typing import NamedTuple
 
-from heapwright.explain.allocators import Allocator, allocator_of
+from heapwright.explain.allocators import Allocator
 from heapwright.explain.arenas import arenas_at_most
 from heapwright.explain.report import Report
 from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD
@@ -133,7 +133,7 @@ def kinds_at(report: Report, scan: int) -> Kinds:
     """What is resident at this one of the joined scans, by kind."""
     facts = report.facts
     moment = facts.residency[scan]
-    allocator = allocator_of(report.trace.metadata)
+    allocator = report.allocator
     parts = tuple(part for part in facts.heap_parts if part.scan == scan)
     headers = min(moment.partly_free_bytes, sum(part.blocks for part in parts) * allocator.header_bytes)
     bytes_of = dict.fromkeys(NAMES, 0)
@@ -179,7 +179,7 @@ def _without_large(part: HeapPart, threshold_bytes: int) -> int:
 
 def raises_in_force(report: Report) -> tuple[ThresholdRaise, ...]:
     """The frees that raised the size from which blocks are mapped apart; none where a setting fixes it."""
-    allocator = allocator_of(report.trace.metadata)
+    allocator = report.allocator
     return () if allocator.fixes_threshold else report.facts.threshold_raises
 
 

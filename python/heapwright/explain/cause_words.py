@@ -45,13 +45,22 @@ def sentence(answer: Answer) -> str:
         case "unknown":
             return f"{head}: at most {free} are free; which kind is unknown: {answer['unknown_because']}"
         case "fragmented":
-            return f"{head}: {free} are free, {_of_cause(answer, by_kind)}; {_best(answer)}"
+            again = _taken_again(answer)
+            return f"{head}: {free} are free, {_of_cause(answer, by_kind)}{again}; {_best(answer)}"
         case "rounding":
             return f"{head}, {units.size(by_kind['rounding'])} rounding and headers: smaller blocks cost most"
         case "elsewhere":
             return f"{head}, {units.size(by_kind[OTHERS])} are not the heap's: {_evidence_of(answer, OTHERS)}"
     brief = f" for {units.duration(answer['lasted_ns'])}" if answer["free_bytes"] >= WORTH_BYTES else ""
+    brief += _taken_again(answer)
     return f"nothing to fix: {head}, {free} free{brief}, {units.size(by_kind[OTHERS])} not the heap's"
+
+
+def _taken_again(answer: Answer) -> str:
+    again = answer["taken_again_bytes"]
+    if again < WORTH_BYTES:
+        return ""
+    return f", of which blocks take {units.size(again)} again within {units.duration(answer['soon_ns'])}"
 
 
 def _evidence_of(answer: Answer, kind: str) -> str:

@@ -56,6 +56,11 @@ def _now(case: Case, setting: Setting) -> str:
     return f"now {value}; " if value else ""
 
 
+def _replayed(case: Case, setting: Setting, value: int) -> str:
+    """For --set of a replay; "" where the program sets it itself, as the replayed one does."""
+    return "" if setting.is_by_program(case.kinds.allocator.settings) else setting.replayed(value)
+
+
 def _arenas(case: Case) -> Remedy:
     """One heap for all threads: what it keeps follows from what they need at once, and from what stays."""
     kinds, what = case.kinds, ARENA_MAX.to(1)
@@ -72,7 +77,7 @@ def _arenas(case: Case) -> Remedy:
             "that stay would hold its pages as well"
         )
         unknown = Remedy("arenas", what, at_most, "unknown", _now(case, ARENA_MAX) + why)
-        return unknown._replace(replay_set=ARENA_MAX.replayed(1))
+        return unknown._replace(replay_set=_replayed(case, ARENA_MAX, 1))
     found = judged(
         case,
         "arenas",
@@ -83,7 +88,7 @@ def _arenas(case: Case) -> Remedy:
     )
     # If that heap stayed as large as what lived at once, its end as well: small blocks are not merged there.
     least = max(0, min(kinds.resident_bytes - case.peak_bytes, at_most)) if kinds.arenas > 1 else 0
-    return found._replace(least_bytes=least, replay_set=ARENA_MAX.replayed(1))
+    return found._replace(least_bytes=least, replay_set=_replayed(case, ARENA_MAX, 1))
 
 
 def _threshold(case: Case) -> Remedy:
@@ -93,7 +98,7 @@ def _threshold(case: Case) -> Remedy:
     if value is not None and value <= FIRST_MMAP_THRESHOLD:
         return set_already("threshold", what, gain, MMAP_THRESHOLD.set_in(settings))
     if MMAP_THRESHOLD.set_in(settings):
-        unset = f"unsetting {MMAP_THRESHOLD.set_in(settings)}"
+        unset = MMAP_THRESHOLD.without(settings)
         lay = f"{units.size(gain)} lie where blocks of 128 KiB or more lay"
         return judged(case, "unset", unset, gain, f"{lay}: it keeps them from being mapped apart", lay)
     blocks = f"blocks of 128 KiB up to {units.size(max((one.bytes for one in case.raises), default=0))}"
@@ -102,11 +107,12 @@ def _threshold(case: Case) -> Remedy:
         "threshold",
         what,
         gain,
-        f"{blocks} would be mapped apart and unmapped by free; {MMAP_THRESHOLD.price}",
+        f"{blocks} would be mapped apart and unmapped by free; {MMAP_THRESHOLD.price}, "
+        f"{units.count(case.large_blocks)} were made since",
         f"{units.size(gain)} lie where blocks of 128 KiB or more lay"
         if case.raises
         else "no free raised the size from which blocks are mapped apart",
-    )._replace(replay_set=MMAP_THRESHOLD.replayed(FIRST_MMAP_THRESHOLD))
+    )._replace(replay_set=_replayed(case, MMAP_THRESHOLD, FIRST_MMAP_THRESHOLD))
 
 
 def _end(case: Case) -> list[Remedy]:
@@ -122,7 +128,7 @@ def _end(case: Case) -> list[Remedy]:
         return [_fixed(case, what)]
     how = "it keeps the free end of the main heap" if kind == "unset" else "the main heap keeps its free end"
     found = judged(case, kind, what, gain, f"{how}: {above}", f"{above}: it is not the end that is free")
-    tried = TRIM_THRESHOLD.replayed(FIRST_TRIM_THRESHOLD) if kind == "end" else ""
+    tried = _replayed(case, TRIM_THRESHOLD, FIRST_TRIM_THRESHOLD) if kind == "end" else ""
     return [found._replace(replay_set=tried)]
 
 
@@ -139,18 +145,18 @@ def _fixed(case: Case, what: str) -> Remedy:
         f"{lie}; set, it keeps frees from raising it and the size from which blocks are mapped apart",
         lie,
     )
-    return found._replace(replay_set=TRIM_THRESHOLD.replayed(FIRST_TRIM_THRESHOLD))
+    return found._replace(replay_set=_replayed(case, TRIM_THRESHOLD, FIRST_TRIM_THRESHOLD))
 
 
 def given_back_at_end(settings: Mapping[str, str]) -> tuple[str, str]:
     """The remedy's kind and what it is, for free memory that is kept at a heap's end."""
     keeping = [
-        setting.set_in(settings)
+        setting.without(settings)
         for setting, first in ((TRIM_THRESHOLD, FIRST_TRIM_THRESHOLD), (TOP_PAD, FIRST_TOP_PAD))
         if (setting.number_in(settings) or 0) > first
     ]
     if keeping:
-        return "unset", f"unsetting {' and '.join(keeping)}"
+        return "unset", " and ".join(keeping)
     return "end", TRIM_THRESHOLD.to(FIRST_TRIM_THRESHOLD)
 
 

@@ -63,7 +63,9 @@ class Growth:
         signs = leak_signs.confidence(report, leak_signs.staying(report))
         self._courses = {course.site: course for course in courses_of(report.facts)}
         self._rows = {
-            course.site: _row(end_ns, course, _verdict(course, least), signs.get(course.site, NO_SIGN))
+            course.site: _row(
+                end_ns, course, self._verdict(course, [course.site]), signs.get(course.site, NO_SIGN)
+            )
             for course in self._courses.values()
             if course.site in signs or max(course.live_bytes) >= least
         }
@@ -117,21 +119,23 @@ class Growth:
             return self._rows.get(courses[0].site) if courses else None
         held = ([sum(bins) for bins in zip(*columns, strict=True)] for columns in _held_of(courses))
         whole = SiteCourse(courses[0].site, max(course.first_bin for course in courses), *held)
-        return _row(self._report.facts.series_end_ns, whole, _verdict(whole, self._least_bytes), NO_SIGN)
+        return _row(self._report.facts.series_end_ns, whole, self._verdict(whole, sites), NO_SIGN)
+
+    def _verdict(self, course: SiteCourse, sites: Collection[int]) -> Verdict:
+        """Of what is known of the course of these sites, in bins of the whole."""
+        first = course.first_bin
+        largest = max(self._report.facts.site_sizes[site].max_bytes for site in sites)
+        known = growth_kinds.Course(
+            list(course.live_bytes[first:]), list(course.live_blocks[first:]), largest
+        )
+        verdict = growth_kinds.verdict(known, self._least_bytes)
+        return verdict._replace(begin=verdict.begin + first, end=verdict.end + first)
 
 
 def _held_of(courses: Sequence[SiteCourse]) -> Iterator[list[Sequence[int]]]:
     """By figure: that of each."""
     for figure in SiteCourse._fields[2:]:
         yield [getattr(course, figure) for course in courses]
-
-
-def _verdict(course: SiteCourse, least_bytes: float) -> Verdict:
-    """Of what is known of the course, in bins of the whole."""
-    first = course.first_bin
-    known = growth_kinds.Course(list(course.live_bytes[first:]), list(course.live_blocks[first:]))
-    verdict = growth_kinds.verdict(known, least_bytes)
-    return verdict._replace(begin=verdict.begin + first, end=verdict.end + first)
 
 
 def _row(end_ns: Sequence[int], course: SiteCourse, verdict: Verdict, sign: str) -> Row:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ _STILL = 0.25  # of the end's level: less growth, and not sure, is a filled cach
 _FILLED = 0.5  # of the end's level: less at the start is a start
 _STEADY_COUNT = 0.2
 _LARGER = 0.1  # of the mean size
+_IN_PLACE = 0.65  # of the growth: half of it, if the number of small blocks wavers
 _FALLS, _FALLS_FOR_FLOOR = 3, 10
 _DEPTH = 0.5  # of the upper level
 _BINS_A_WAVE = 4
@@ -33,10 +35,11 @@ _WAVERS = 1.35
 
 
 class Course(NamedTuple):
-    """What a site held at the ends of equal bins."""
+    """What a site held at the ends of equal bins. largest_bytes: the largest block that it ever made."""
 
     live_bytes: Sequence[int]
     blocks: Sequence[int]
+    largest_bytes: int = 0
 
 
 class Verdict(NamedTuple):
@@ -206,6 +209,16 @@ def _creep(course: Course, end: int, least_bytes: float) -> Verdict | None:
     first, last = median(sizes[:eighth]), median(sizes[-eighth:])
     change = median(counts[-4:]) - median(counts[-steady:][:4])
     by_size, by_count = level * (last - first), abs(change) * last
+    # A few large blocks more, beside many small ones of the same site, are no sizes that ratchet.
+    if by_size <= abs(change) * course.largest_bytes and not _grows_in_place(course, begin, end):
+        return None
     if not found.is_sure or found.each < 0 or last < (1 + _LARGER) * first:
         return None
     return Verdict(CREEP, begin, end, found) if by_size >= max(least_bytes, by_count) else None
+
+
+def _grows_in_place(course: Course, begin: int, end: int) -> bool:
+    """Whether what it holds grows in bins without more blocks."""
+    steps = zip(pairwise(course.live_bytes[begin:end]), pairwise(course.blocks[begin:end]), strict=True)
+    grown = sum(after - before for (before, after), (fewer, more) in steps if more <= fewer)
+    return grown >= _IN_PLACE * (course.live_bytes[end - 1] - course.live_bytes[begin])

@@ -18,6 +18,25 @@ _SOON_SHARE = 0.1
 BRIEF_SHARE = 0.1
 
 
+def soon_ns(report: Report) -> int:
+    """What is needed again within this time was not idle."""
+    return max(_SOON_NS, round(_SOON_SHARE * report.trace.end.time_ns))
+
+
+def taken_again_bytes(report: Report, kinds: Kinds) -> int:
+    """Of what is free at this scan, what blocks need again soon: giving it back gains nothing for long."""
+    moment, points = kinds.moment, report.facts.timeline
+    first = bisect_right([point.time_ns for point in points], moment.time_ns)
+    soon = [point for point in points[first:] if point.time_ns <= moment.time_ns + soon_ns(report)]
+    if not soon:
+        return 0
+    # Of the step that the scan is in, only the end is known to come after it.
+    needed = max(soon[0].live_usable_bytes, *(point.usable_at_highest_bytes for point in soon[1:]), 0)
+    resident = points[max(0, first - 1)].resident_bytes
+    beside = max(0, max(point.resident_bytes for point in soon) - resident)  # not from what was free
+    return min(kinds.free_bytes, max(0, needed - moment.live_bytes - moment.rounding_bytes - beside))
+
+
 def lasted_ns(report: Report, kinds: Kinds, scan: int) -> int:
     """For how long at least half as much as at this scan was free, by samples of the resident set; about."""
     owners = report.facts.resident_owners
@@ -31,14 +50,18 @@ def lasted_ns(report: Report, kinds: Kinds, scan: int) -> int:
     # Both are known where they changed: samples while the set moves, points while there are calls.
     seen = [sample.time_ns for sample in samples]
     times = [point.time_ns for point in points]
-    live = [point.live_usable_bytes for point in points]
-    soon_ns = max(_SOON_NS, round(_SOON_SHARE * end_ns))
+    highest = [max(point.usable_at_highest_bytes, point.live_usable_bytes) for point in points]
+    soon = soon_ns(report)
     moments = sorted({*seen, *times, end_ns})
     lasted = 0
     for from_ns, to_ns in pairwise(moments):
         resident = samples[max(0, bisect_right(seen, from_ns) - 1)].resident_anonymous_bytes
         first = max(0, bisect_right(times, from_ns) - 1)
-        needed = max(live[first : max(first + 1, bisect_right(times, from_ns + soon_ns))])
+        needed = max(
+            points[first].live_usable_bytes,
+            *highest[first + 1 : max(first + 1, bisect_right(times, from_ns + soon))],
+            0,
+        )
         if resident - needed - beside >= kinds.free_bytes / 2:
             lasted += to_ns - from_ns
     return lasted

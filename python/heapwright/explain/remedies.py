@@ -101,7 +101,7 @@ def _for_any(case: Case) -> list[Remedy]:
 def _without_huge_pages(case: Case) -> str:
     settings = case.kinds.allocator.settings
     if (HUGE_PAGES.number_in(settings) or 0) != 0:
-        return f"unsetting {HUGE_PAGES.set_in(settings)}"
+        return HUGE_PAGES.without(settings)
     if case.kinds.allocator.family == "jemalloc":
         return "thp:never in MALLOC_CONF"
     return "no huge pages (prctl PR_SET_THP_DISABLE)"
@@ -124,7 +124,7 @@ def _moved(case: Case, site: Site, of: Separation) -> Remedy:
     )
     if is_kept_at_end(of):
         what += f", {TOGETHER} {given_back_at_end(case.kinds.allocator.settings)[1]}"
-        trim = f"; with one of the two alone {units.size(least)}, the heap's end keeps the rest"
+        trim = f"; a heap of their own alone gives {units.size(least)}, the heap's end keeps the rest"
         least += of.kept_bytes
     return judged(
         case,

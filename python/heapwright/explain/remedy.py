@@ -53,12 +53,17 @@ class Remedy(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What remedies are judged by. peak_bytes: usable, that were live at once."""
+    """What remedies are judged by.
+
+    peak_bytes: usable, that were live at once.
+    large_blocks: made in the heap since a free raised the threshold.
+    """
 
     kinds: Kinds
     raises: Sequence[ThresholdRaise]
     sites: Sequence[tuple[Site, Separation]]
     peak_bytes: int
+    large_blocks: int = 0
 
 
 def judged(case: Case, kind: str, what: str, gain: int, why: str, why_not: str) -> Remedy:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from heapwright.explain import site_names
+from heapwright.explain.allocators import Allocator, allocator_of
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.model import Facts, Filter, Site, SiteFacts, Sites, Trace
 from heapwright.model.trace import NO_LIMIT
@@ -31,6 +32,11 @@ class Report(NamedTuple):
     replayed: Mapping[
         str, Sequence[ReplayedFigure]
     ] = {}  # by what was replayed: --change, or a setting as NAME=VALUE
+
+    @property
+    def allocator(self) -> Allocator:
+        """What served the heap calls, with the settings in force."""
+        return allocator_of(self.trace.metadata, self.facts.allocator_options)
 
     @property
     def thread_time_ns(self) -> int:

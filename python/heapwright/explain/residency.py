@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from heapwright.explain.allocators import allocator_of
 from heapwright.explain.question import Question
 from heapwright.explain.report import Answer, Report
 from heapwright.explain.residency_at import asked_moment
@@ -82,7 +81,7 @@ def owners_of(source: Source) -> list[tuple[str, str, int, int]]:
     for owner in facts.resident_owners:
         if owner.scan == source.number:
             kind, name = facts.resident_names[owner.kind], facts.resident_names[owner.name]
-            if kind == "own mapping":
+            if kind == "own mapping" or (kind == "shared memory" and not name):
                 name = source.report.sites[owner.site].location.function
             of = stacks if kind == _STACK and name else rows
             if kind == _STACK and not name:
@@ -213,7 +212,7 @@ QUESTION = Question(
             about="Asked for, or of the scan with the most that is free.",
         ),
         Column("is_interpolated", "flag", value="is_between"),
-        Column("allocator", "text", value=lambda of, _: allocator_of(of.report.trace.metadata).name),
+        Column("allocator", "text", value=lambda of, _: of.report.allocator.name),
         *(
             Column(name, "bytes", value=_of_shown(name))
             for name in (

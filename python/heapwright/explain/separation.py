@@ -71,12 +71,23 @@ def _pages(size: float) -> int:
     return -(-int(size) // _PAGE_BYTES) * _PAGE_BYTES
 
 
+def _own_bytes(pin: PinSite, header_bytes: int) -> int:
+    """What its blocks take side by side; aligned ones lie apart in any heap."""
+    return max(pin.usable_bytes + header_bytes * pin.blocks, pin.aligned_bytes)
+
+
+def most_saved(pin: PinSite, header_bytes: int) -> int:
+    """What a heap of its own would give back, with the blocks packed."""
+    lost = _pages(_own_bytes(pin, header_bytes)) - pin.usable_bytes
+    return max(0, max(pin.pinned_bytes, pin.held_bytes) - lost)
+
+
 def _of(report: Report, pin: PinSite, header_bytes: int) -> Separation:
     site = report.facts.sites[pin.site]
-    own = pin.usable_bytes + header_bytes * pin.blocks
+    own = _own_bytes(pin, header_bytes)
     packed = _pages(own)
     room = max(packed, _pages(site.own_peak_bytes * own / max(1, pin.live_bytes)))
-    most = max(0, max(pin.pinned_bytes, pin.held_bytes) - (packed - pin.usable_bytes))
+    most = most_saved(pin, header_bytes)
     least = max(0, most - (room - packed))
     separates = "yes" if least >= _MOSTLY * most else "no" if least < _HARDLY * most else "partly"
     ended = site.freed + site.live_at_end_blocks

@@ -11,11 +11,13 @@ _MOST_DIGITS = 20
 
 class Setting(NamedTuple):
     """variable: of the environment; "" = it is a tunable alone. tunable: of glibc.malloc.
-    price: what it costs, as the end of a sentence."""
+    price: what it costs, as the end of a sentence. option, parameter: of mallopt, by name and number."""
 
     variable: str
     tunable: str
     price: str = ""
+    option: str = ""
+    parameter: int = 0
 
     def to(self, value: int) -> str:
         """As it is written in the environment.
@@ -37,43 +39,78 @@ class Setting(NamedTuple):
         return f"glibc.{self.tunable}={value}"
 
     def value_in(self, settings: Mapping[str, str]) -> str:
-        """Of an allocator's settings; "" = not set."""
-        return settings.get(self.variable, "") or settings.get(self.tunable, "")
+        """Of an allocator's settings; "" = not set. What the program says counts, as it speaks last."""
+        names = (self.option, self.variable, self.tunable)
+        return next((settings[name] for name in names if settings.get(name)), "")
 
     def number_in(self, settings: Mapping[str, str]) -> int | None:
         """Of an allocator's settings, as the C library reads it; None = not set, or no number.
 
         >>> TRIM_THRESHOLD.number_in({"trim_threshold": "0x100"})
         256
+        >>> TRIM_THRESHOLD.number_in({"M_TRIM_THRESHOLD": "-1"}) == 2**64 - 1
+        True
         """
         value = self.value_in(settings)
-        if value.isdecimal() and len(value) < _MOST_DIGITS:
-            return int(value)
+        if value.removeprefix("-").isdecimal() and len(value) < _MOST_DIGITS:
+            return int(value) % (1 << 64)
         try:
             return int(value, 16) if value.lower().startswith("0x") and len(value) < _MOST_DIGITS else None
         except ValueError:
             return None
 
     def set_in(self, settings: Mapping[str, str]) -> str:
-        """NAME=VALUE as it was set; "" = not set."""
+        """NAME=VALUE as it was set, or the program's call; "" = not set."""
+        if self.is_by_program(settings):
+            return f"mallopt({self.option}, {settings[self.option]})"
         if self.variable in settings:
             return f"{self.variable}={settings[self.variable]}"
         return f"glibc.malloc.{self.tunable}={settings[self.tunable]}" if self.tunable in settings else ""
 
+    def is_by_program(self, settings: Mapping[str, str]) -> bool:
+        """Whether the program itself sets it: then no setting from outside has an effect."""
+        return bool(self.option) and self.option in settings
 
-ARENA_MAX = Setting("MALLOC_ARENA_MAX", "arena_max", "threads would then wait for one lock")
+    def name_in(self, settings: Mapping[str, str]) -> str:
+        """By what it was set; "" = it is not set.
+
+        >>> TRIM_THRESHOLD.name_in({"M_TRIM_THRESHOLD": "1"}), TRIM_THRESHOLD.name_in({"trim_threshold": "1"})
+        ('mallopt(M_TRIM_THRESHOLD)', 'trim_threshold')
+        """
+        if self.is_by_program(settings):
+            return f"mallopt({self.option})"
+        return next((name for name in (self.variable, self.tunable) if name in settings), "")
+
+    def without(self, settings: Mapping[str, str]) -> str:
+        """How to take away what was set."""
+        return f"{'taking out' if self.is_by_program(settings) else 'unsetting'} {self.set_in(settings)}"
+
+
+ARENA_MAX = Setting(
+    "MALLOC_ARENA_MAX", "arena_max", "threads would then wait for one lock", "M_ARENA_MAX", -8
+)
 MMAP_THRESHOLD = Setting(
-    "MALLOC_MMAP_THRESHOLD_", "mmap_threshold", "each such block costs system calls and page faults"
+    "MALLOC_MMAP_THRESHOLD_",
+    "mmap_threshold",
+    "each such block costs system calls and page faults",
+    "M_MMAP_THRESHOLD",
+    -3,
 )
 TRIM_THRESHOLD = Setting(
-    "MALLOC_TRIM_THRESHOLD_", "trim_threshold", "so much stays resident at the heap's end"
+    "MALLOC_TRIM_THRESHOLD_",
+    "trim_threshold",
+    "so much stays resident at the heap's end",
+    "M_TRIM_THRESHOLD",
+    -1,
 )
-TOP_PAD = Setting("MALLOC_TOP_PAD_", "top_pad", "so much more may stay at the heap's end")
-MMAP_MAX = Setting("MALLOC_MMAP_MAX_", "mmap_max")
-FAST_BINS = Setting("", "mxfast", "each small free then merges at once")
+TOP_PAD = Setting("MALLOC_TOP_PAD_", "top_pad", "so much more may stay at the heap's end", "M_TOP_PAD", -2)
+MMAP_MAX = Setting("MALLOC_MMAP_MAX_", "mmap_max", option="M_MMAP_MAX", parameter=-4)
+FAST_BINS = Setting("", "mxfast", "each small free then merges at once", "M_MXFAST", 1)
 HUGE_PAGES = Setting("", "hugetlb")
 THREAD_CACHE_COUNT = Setting("", "tcache_count")
 THREAD_CACHE_MAX = Setting("", "tcache_max")
+
+OF_MALLOPT = (ARENA_MAX, MMAP_THRESHOLD, TRIM_THRESHOLD, TOP_PAD, MMAP_MAX, FAST_BINS)
 
 # Any of them, set, keeps the C library from raising the size from which blocks are mapped apart.
 FIXES_THRESHOLD = (MMAP_THRESHOLD, TRIM_THRESHOLD, TOP_PAD, MMAP_MAX)

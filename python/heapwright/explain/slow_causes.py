@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from heapwright.explain.allocators import allocator_of
 from heapwright.explain.mapped_blocks import are_mapped
 from heapwright.explain.report import Report, share
 from heapwright.explain.settings import ARENA_MAX, FAST_BINS, FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD, TOP_PAD
@@ -124,8 +123,8 @@ def _trimming(report: Report) -> Iterator[Pattern]:
             "trim stall",
             time_ns,
             _longest_ns(report, TRIMMING),
-            f"{units.counted(calls, 'call')} of malloc_trim took {units.duration(time_ns)}: it locks each "
-            "arena while it gives its pages back",
+            f"{units.counted(calls, 'call')} of malloc_trim took {units.duration(time_ns)} on a processor: "
+            "it locks each arena while it gives its pages back",
             "call it when nothing waits, or not at all; an allocator that gives back little by little does "
             "without it",
         )
@@ -139,10 +138,10 @@ def _lock(report: Report) -> Iterator[Pattern]:
     sites, threads = report.facts.sites, sum(thread.allocations > 0 for thread in report.facts.threads)
     mapped = sum(site.allocations for site in sites if are_mapped(site))
     is_mapped = 2 * mapped > sum(site.allocations for site in sites)
-    setting = ARENA_MAX.value_in(allocator_of(report.trace.metadata).settings)
-    is_short = setting.isdecimal() and 0 < int(setting) < threads and not is_mapped
+    settings = report.allocator.settings
+    is_short = 0 < (ARENA_MAX.number_in(settings) or 0) < threads and not is_mapped
     remedy = "keep blocks instead of freeing them" if is_mapped else "fewer heap calls at the same time"
-    remedy = f"raise {ARENA_MAX.variable} or unset it" if is_short else remedy
+    remedy = f"raise {ARENA_MAX.name_in(settings)} or take it away" if is_short else remedy
     yield Pattern(
         "lock",
         kernel.waited_ns,
@@ -151,7 +150,7 @@ def _lock(report: Report) -> Iterator[Pattern]:
         f"{units.duration(kernel.waited_ns)} or {units.percent(share(kernel.waited_ns, busy_ns))} of their "
         "time; which lock is not seen, in a heap call it is the allocator's or the kernel's for the "
         "process's mappings"
-        + (f"; {ARENA_MAX.variable} is {setting}, for {units.counted(threads, 'thread')}" if is_short else "")
+        + (f"; {ARENA_MAX.set_in(settings)}, for {units.counted(threads, 'thread')}" if is_short else "")
         + ("; most blocks have a mapping of their own" if is_mapped else ""),
         f"{remedy}, or an allocator with a cache for each thread",
     )
@@ -181,18 +180,16 @@ def _storm(report: Report) -> Iterator[Pattern]:
 def _threshold(report: Report) -> Iterator[Pattern]:
     """A threshold that rose shows in memory more than in time: it saves the mappings."""
     raises, later = report.facts.threshold_raises, report.facts.large_heap_blocks
-    if not raises or later.calls == 0 or allocator_of(report.trace.metadata).fixes_threshold:
+    if not raises or later.calls == 0 or report.allocator.fixes_threshold:
         return
     last = raises[-1]
     site = report.sites[last.site]
-    by_program = any(KIND_NAMES[row.kind] == "mallopt" for row in report.facts.by_kind)
     yield Pattern(
         "mmap threshold",
         0,
         0,
         f"the free at {units.duration(last.time_ns)} of a block from {site_name(site)} raised glibc's mmap "
-        f"threshold from {units.size(FIRST_MMAP_THRESHOLD)} to {units.size(last.bytes)}"
-        f"{', unless the mallopt that the program calls fixes it' if by_program else ''}; since then "
+        f"threshold from {units.size(FIRST_MMAP_THRESHOLD)} to {units.size(last.bytes)}; since then "
         f"{units.counted(later.calls, 'large block')} ({units.size(later.bytes)}) came from the heap, which "
         "shrinks only at its top",
         f"{MMAP_THRESHOLD.to(FIRST_MMAP_THRESHOLD)} keeps it where it was, but {MMAP_THRESHOLD.price}; "

@@ -45,4 +45,11 @@ struct ThresholdRaise {
   std::uint32_t site = 0;   // that had allocated it
 };
 
+// A setting that the program gave its allocator by mallopt: of each parameter the last call, wherever it was.
+struct AllocatorOption {
+  std::int64_t parameter = 0;  // M_TRIM_THRESHOLD, ...: the C library's number
+  std::int64_t value = 0;
+  std::uint64_t time_ns = 0;
+};
+
 }  // namespace heapwright::analyze

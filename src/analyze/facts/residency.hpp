@@ -44,7 +44,7 @@ struct ResidentOwner {
   std::uint32_t scan = 0;  // of Facts::residency
   std::uint32_t kind = 0;  // of Facts::resident_names: program, library, stack, own mapping, ...
   std::uint32_t name = 0;  // the same: a path, or what the kernel calls it; may be empty
-  std::uint32_t site = 0;  // of an own mapping
+  std::uint32_t site = 0;  // of an own mapping, and of shared memory without a name
   std::uint64_t anonymous_bytes = 0;
   std::uint64_t file_bytes = 0;  // of files and shared memory
 };
@@ -61,6 +61,9 @@ struct PinSite {
   // and up to its own last one: that library gives back only at the end.
   std::uint64_t held_bytes = 0;
   std::uint64_t usable_bytes = 0;
+  // The same rounded up to what all of its blocks are aligned to, of 64 B to a page: they lie so far apart
+  // in any heap. 0: they are not.
+  std::uint64_t aligned_bytes = 0;
   std::uint64_t age_sum_ns = 0;  // of its blocks
 };
 

@@ -42,7 +42,7 @@ class Recorded {
     call.old_address = reinterpret_cast<std::uint64_t>(old_block);
     if ((control.flags & session::record_stacks) != 0) call.stack_node = stack();
     write(call);
-    account_self(thread_.lane->self_allocation_ticks, thread_.lane->self_allocation_samples);
+    account_self(false);
     leave();
   }
 
@@ -53,7 +53,7 @@ class Recorded {
     Call call = begun(kind, block, size, alignment);
     if (call.duration_ticks >= control.free_stack_from_ticks) call.stack_node = stack();
     write(call);
-    account_self(thread_.lane->self_release_ticks, thread_.lane->self_release_samples);
+    account_self(true);
     leave();
   }
 
@@ -100,13 +100,11 @@ class Recorded {
     thread_.activity = Activity::program;
   }
 
-  // In one call of self_cost_interval, adds up what recording it took.
-  void account_self(std::atomic<std::uint64_t>& ticks, std::atomic<std::uint64_t>& samples) const noexcept {
-    if (thread_.head % session::self_cost_interval != 0) [[likely]] {
+  void account_self(bool is_release) const noexcept {
+    if (!session::is_self_cost_sample(thread_.head)) [[likely]] {
       return;
     }
-    ticks.store(ticks.load(std::memory_order_relaxed) + now_ticks() - end_ticks_, std::memory_order_relaxed);
-    samples.store(samples.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    session::add_self_cost(*thread_.lane, now_ticks() - end_ticks_, is_release);
   }
 
   Thread& thread_;

@@ -108,7 +108,7 @@ def _proposal(of: evidence.Evidence, rule: Rule, advice: Advice) -> Proposal:
         rule,
         advice,
         share(advice.time_ns, of.time_ns),
-        share(advice.bytes, of.peak_bytes),
+        share(advice.bytes, of.resident_bytes if rule.of_resident else of.peak_bytes),
         of.owner(advice.sites[0]),
         of.is_cpp(advice.sites[0]),
         tuple(map(of.name, advice.sites[1:])),
@@ -174,6 +174,7 @@ _EMPTY = {
     "time_share": 0.0,
     "gain_bytes": 0,
     "bytes_share": 0.0,
+    "gain_is_resident": False,
     "gain_is_least": False,
 }
 
@@ -189,6 +190,7 @@ def _below(source: _Source, _: Answer) -> Answer:
         "time_share": proposal.time_share,
         "gain_bytes": proposal.advice.bytes,
         "bytes_share": proposal.bytes_share,
+        "gain_is_resident": proposal.rule.of_resident,
         "gain_is_least": proposal.rule.is_least,
     }
 
@@ -238,6 +240,7 @@ QUESTION = Question(
                 Column("time_share", "share"),
                 Column("gain_bytes", "bytes"),
                 Column("bytes_share", "share"),
+                Column("gain_is_resident", "flag"),
                 Column("gain_is_least", "flag"),
             ),
             value=_below,
@@ -287,7 +290,13 @@ QUESTION = Question(
                     value=_of_advice("bytes_each"),
                     about="Of gain_bytes, of each block of the site at the peak; 0 = not of single blocks.",
                 ),
-                Column("bytes_share", "share"),
+                Column("bytes_share", "share", about="Of the peak, or of what is resident."),
+                Column(
+                    "gain_is_resident",
+                    "flag",
+                    value=_of_rule("of_resident"),
+                    about="gain_bytes are of resident memory at the scan with most that is free.",
+                ),
                 Column(
                     "gain_is_least",
                     "flag",

@@ -63,38 +63,26 @@ class Evidence:
         self._containers: dict[int, tuple[str, float]] = {}
 
     @property
-    def allocation_cost_ns(self) -> float:
+    def allocation_cost_ns(self) -> int:
         """What the recorder took of each allocation, the real call not counted."""
-        return self.report.trace.metadata.self_cost_allocation_ns * self._cost_scale
+        return self.report.trace.metadata.self_cost_allocation_ns
 
     @property
-    def release_cost_ns(self) -> float:
-        return self.report.trace.metadata.self_cost_release_ns * self._cost_scale
-
-    @cached_property
-    def _cost_scale(self) -> float:
-        """Calibrated by few calls, of which one that was preempted counts for many: not more than half of
-        the time is the recorder's."""
-        cost_ns = self.facts.recorder.calls_ns
-        return min(1.0, self._lived_ns / 2 / cost_ns) if cost_ns else 1.0
+    def release_cost_ns(self) -> int:
+        return self.report.trace.metadata.self_cost_release_ns
 
     @cached_property
     def time_ns(self) -> int:
         """The lives of the threads that make the calls, without what the recorder took of them."""
-        cost = self.facts.recorder
-        own_ns = int(self._lived_ns - cost.calls_ns * self._cost_scale - cost.waited_ns)
-        return max(own_ns, self.facts.totals.allocator_ns, 1)
-
-    @cached_property
-    def _lived_ns(self) -> int:
-        threads = self.facts.threads
+        cost, threads = self.facts.recorder, self.facts.threads
         most = max((thread.allocator_ns for thread in threads), default=0)
         busy = [
             number
             for number, thread in enumerate(threads)
             if thread.allocator_ns >= max(1, most * _LEAST_THREAD_SHARE)
         ]
-        return self.report.time_of_threads(busy)
+        lived_ns = self.report.time_of_threads(busy)
+        return max(lived_ns - cost.calls_ns - cost.waited_ns, self.facts.totals.allocator_ns, 1)
 
     def site(self, number: int) -> SiteFacts:
         return self.facts.sites[number]
@@ -136,10 +124,14 @@ class Evidence:
         is_long = time_ns >= max(LEAST_TIME_NS, LEAST_TIME_SHARE * self.time_ns)
         return is_long or count_bytes >= max(LEAST_BYTES, LEAST_BYTES_SHARE * self.peak_bytes)
 
+    @property
+    def resident_bytes(self) -> int:
+        """At the scan with most that is free; 0 = there is none."""
+        return self.scan_with_most_free[1].resident_bytes if self.scan_with_most_free else 0
+
     def is_worth_resident(self, count_bytes: int) -> bool:
-        """Whether so much shows in what is resident at the scan with most that is free."""
-        resident = self.scan_with_most_free[1].resident_bytes if self.scan_with_most_free else 0
-        return count_bytes >= max(LEAST_BYTES, LEAST_BYTES_SHARE * resident)
+        """Whether so much shows in what is resident then."""
+        return count_bytes >= max(LEAST_BYTES, LEAST_BYTES_SHARE * self.resident_bytes)
 
     def least_of_samples(self, advice: Advice) -> int:
         """The lower end of the interval of what it gains in bytes."""

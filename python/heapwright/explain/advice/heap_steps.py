@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heapwright.explain.advice.evidence import Evidence
-from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
-from heapwright.explain.allocators import allocator_of
+from heapwright.explain.advice.rule import HIGH, LOW, MEDIUM, Advice, Rule
 from heapwright.explain.settings import MMAP_THRESHOLD, TOP_PAD, TRIM_THRESHOLD
+from heapwright.model import KIND_NAMES
 from heapwright.report import units
 
 _LEAST_GROWTHS = 200
@@ -20,7 +20,7 @@ _MOST_SITES = 5
 def _find(of: Evidence) -> Iterator[Advice]:
     growths = of.facts.heap_growths
     calls, time_ns = sum(row.calls for row in growths), sum(row.duration_ns for row in growths)
-    settings = allocator_of(of.report.trace.metadata).settings
+    settings = of.report.allocator.settings
     if not of.has_times or calls < _LEAST_GROWTHS or TOP_PAD.value_in(settings):
         return
     sites = [row.site for row in growths if not of.is_a_pool(row.site)]
@@ -29,6 +29,8 @@ def _find(of: Evidence) -> Iterator[Advice]:
     in_arenas = sum(row.arena_calls for row in growths)
     shrinks = (calls - in_arenas) * _STEP_BYTES >= _TIMES_OVER * max(of.peak_bytes, 1)
     stays_ns = 0 if shrinks else _least_fault_ns(of, time_ns)
+    sure, why = HIGH if shrinks or 2 * in_arenas > calls else MEDIUM, "the kernel's records show each growth"
+    doubt = _doubt(of)
     yield Advice(
         tuple(sites[:_MOST_SITES]),
         f"{units.count(calls)} calls made the heap larger, {units.duration(time_ns / calls)} each",
@@ -45,10 +47,20 @@ def _find(of: Evidence) -> Iterator[Advice]:
             if shrinks
             else f"{units.duration(stays_ns)} of page faults in them, which stay, are left out"
         ),
-        HIGH if shrinks or 2 * in_arenas > calls else MEDIUM,
-        "the kernel's records show each growth",
+        LOW if doubt else sure,
+        f"{why}; but {doubt}" if doubt else why,
         time_ns - stays_ns,
     )
+
+
+def _doubt(of: Evidence) -> str:
+    """What larger steps may cost, or why the heap stays small whatever they are; "" = nothing known."""
+    rows = {KIND_NAMES[row.kind]: row for row in of.facts.by_kind}
+    if "malloc_trim" in rows:
+        return "the program calls malloc_trim, which makes the heap smaller whatever the settings"
+    if "calloc" in rows and 2 * rows["calloc"].bytes >= of.facts.totals.requested_bytes > 0:
+        return "half or more is calloc's: it clears what the heap keeps, and new pages come clear"
+    return ""
 
 
 def _least_fault_ns(of: Evidence, time_ns: int) -> int:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, MEDIUM, Advice, Rule
 from heapwright.explain.cause_kinds import kinds_at
-from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns
+from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns, taken_again_bytes
 from heapwright.explain.report import Report
+from heapwright.explain.separation import most_saved
 from heapwright.report import units
 
 _MOST_FREED = 0.25  # of the site's blocks: above it, the site does not tell what stays from what goes
@@ -21,16 +22,17 @@ def _find(of: Evidence) -> Iterator[Advice]:
     if of.scan_with_most_free is None:
         return
     number, moment = of.scan_with_most_free
-    lasted = lasted_ns(of.report, kinds_at(of.report, number), number)
+    kinds = kinds_at(of.report, number)
+    lasted = lasted_ns(of.report, kinds, number)
     brief = lasted < BRIEF_SHARE * of.report.trace.end.time_ns
-    free_bytes = moment.partly_free_bytes + moment.free_page_bytes
+    free_bytes = moment.partly_free_bytes + moment.free_page_bytes - taken_again_bytes(of.report, kinds)
     for pin in of.facts.pins:
         facts = of.site(pin.site)
         freed = facts.freed / max(1, facts.allocations)
         # A block or two at the heap's top are chance: a buffer of stdio's, a table that just grew.
         if pin.blocks < _LEAST_BLOCKS:
             continue
-        held = min(max(pin.pinned_bytes, pin.held_bytes), free_bytes)
+        held = min(most_saved(pin, kinds.allocator.header_bytes), free_bytes)
         if pin.scan != number or freed > _MOST_FREED or pin.live_bytes > held or of.is_a_pool(pin.site):
             continue
         if not of.is_worth_resident(held):
@@ -80,6 +82,7 @@ Session* make_session() { return new Session(); }""",
     after="""\
 struct Session : heapwright::class_heap<Session> { int id; };
 Session* make_session() { return new Session(); }  // with heapwright's heap linked or preloaded""",
+    of_resident=True,
     change="segregate",
     unsampled="which page holds a block takes every block",
 )

@@ -45,6 +45,7 @@ class Rule(NamedTuple):
     unsampled: why samples do not answer it; "" = they do.
     change: what `heapwright replay --change` calls it; "" = a replay cannot make it.
     is_least: the recording has a part of the gain alone, so it is no bound from above.
+    of_resident: its bytes are of resident memory at a scan, not of the peak.
     stands_beside: told whatever else is said of the site: it is about when blocks end, or a setting.
     """
 
@@ -60,4 +61,5 @@ class Rule(NamedTuple):
     unsampled: str = ""
     stands_beside: bool = False
     is_least: bool = False
+    of_resident: bool = False
     change: str = ""

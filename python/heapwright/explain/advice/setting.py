@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from heapwright.explain.advice.evidence import Evidence
 from heapwright.explain.advice.rule import HIGH, Advice, Rule
-from heapwright.explain.allocators import Allocator, allocator_of
+from heapwright.explain.allocators import Allocator
 from heapwright.explain.mapped_blocks import are_mapped
 from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, HIGHEST_MMAP_THRESHOLD, MMAP_THRESHOLD
 from heapwright.report import units
@@ -18,7 +18,7 @@ _LEAST_CALLS = 100
 def _find(of: Evidence) -> Iterator[Advice]:
     if not of.is_glibc or not of.has_times:
         return
-    allocator = allocator_of(of.report.trace.metadata)
+    allocator = of.report.allocator
     fixed, from_bytes = allocator.fixing_settings, _threshold(allocator)
     sites = [
         site
@@ -52,9 +52,9 @@ def _find(of: Evidence) -> Iterator[Advice]:
 
 def _threshold(allocator: Allocator) -> int:
     """The size from which blocks are mapped, as far as settings tell."""
-    value = MMAP_THRESHOLD.value_in(allocator.settings)
-    if value.isdecimal():
-        return int(value)
+    value = MMAP_THRESHOLD.number_in(allocator.settings)
+    if value is not None:
+        return value
     return FIRST_MMAP_THRESHOLD if allocator.fixes_threshold else HIGHEST_MMAP_THRESHOLD
 
 

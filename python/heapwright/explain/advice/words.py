@@ -21,7 +21,8 @@ def gain(row: Answer) -> str:
         size = units.size(row["gain_bytes"])
         if "gain_bytes" in row.get("intervals", ()):
             size = estimates.shown(row, "gain_bytes", units.size)
-        gains.append(f"{size} ({units.percent(row['bytes_share'])} of the peak)")
+        whole = "what is resident" if row["gain_is_resident"] else "the peak"
+        gains.append(f"{size} ({units.percent(row['bytes_share'])} of {whole})")
     text = " and ".join(gains)
     return f"at most {text}{' of these calls, elsewhere unknown' if row['gain_is_least'] else ''}"
 

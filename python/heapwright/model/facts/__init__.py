@@ -11,7 +11,7 @@ from typing import NamedTuple
 from heapwright.model.facts.calls import ByKind, BySizeClass, CommonSize, SlowCall
 from heapwright.model.facts.causes import HeapGrowth, KernelSums, LargeHeapBlocks, SlowCalls
 from heapwright.model.facts.coverage import Completeness, Coverage, Span
-from heapwright.model.facts.heap_parts import HeapPart, PartHolder, ThresholdRaise
+from heapwright.model.facts.heap_parts import AllocatorOption, HeapPart, PartHolder, ThresholdRaise
 from heapwright.model.facts.latency import Latency
 from heapwright.model.facts.lifetimes import LifetimeMap
 from heapwright.model.facts.mapped_memory import MappedMemory
@@ -28,6 +28,7 @@ from heapwright.model.facts.totals import Peak, RecorderCost, Totals
 from heapwright.model.values import Columns
 
 __all__ = [
+    "AllocatorOption",
     "ByKind",
     "BySizeClass",
     "ByThread",
@@ -105,6 +106,7 @@ class Facts(NamedTuple):
     heap_parts: tuple[HeapPart, ...]
     part_holders: tuple[PartHolder, ...]
     threshold_raises: tuple[ThresholdRaise, ...]
+    allocator_options: tuple[AllocatorOption, ...]
     untouched: tuple[UntouchedSite, ...]
     slowest: tuple[SlowCall, ...]
     slow_calls: tuple[SlowCalls, ...]

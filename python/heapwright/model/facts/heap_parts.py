@@ -51,3 +51,13 @@ class ThresholdRaise(NamedTuple):
     time_ns: int
     bytes: int
     site: int
+
+
+class AllocatorOption(NamedTuple):
+    """A setting that the program gave its allocator by mallopt: of each parameter the last call,
+    wherever it was.
+    """
+
+    parameter: int
+    value: int
+    time_ns: int

@@ -64,6 +64,7 @@ class PinSite(NamedTuple):
     pinned_bytes: int
     held_bytes: int
     usable_bytes: int
+    aligned_bytes: int
     age_sum_ns: int
 
 
