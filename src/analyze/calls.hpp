@@ -119,7 +119,7 @@ class CallFacts {
   Slowest slowest_;
   Causes causes_;
   CallSums sums_;
-  std::map<std::int64_t, AllocatorOption> options_;  // by parameter
+  std::map<std::uint32_t, AllocatorOption> options_;  // by parameter
   std::uint64_t mapped_bytes_ = 0;
   std::uint64_t unmapped_bytes_ = 0;
 };

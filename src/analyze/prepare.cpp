@@ -330,9 +330,8 @@ bool Preparer::put_mapping(std::size_t index, bool is_chosen, Row& row) {
 }
 
 void Preparer::add_option(std::size_t index) {
-  // Both are ints, recorded without their sign.
-  const auto as_int = [](std::uint64_t of) { return static_cast<std::int32_t>(of); };
-  calls_.add_option({as_int(batch_.size[index]), as_int(batch_.address[index]), batch_.begin_ns[index]});
+  calls_.add_option({static_cast<std::uint32_t>(batch_.size[index]),
+                     static_cast<std::uint32_t>(batch_.address[index]), batch_.begin_ns[index]});
 }
 
 void Preparer::add_other(std::size_t index, CallSums& sums) {

@@ -27,7 +27,7 @@ SCALARS = {
     "bool": "bool",
     "std::string": "str",
     "trace::EventKind": "int",
-    **{f"std::{sign}int{bits}_t": "int" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    **{f"std::uint{bits}_t": "int" for bits in (8, 16, 32, 64)},
 }
 # So many rows that Python reads them column by column.
 BY_COLUMN = {
@@ -54,6 +54,8 @@ def structs_of(header: Path) -> list[Struct]:
         fields = {}
         for line in filter(None, COMMENT.sub("", body).split("\n")):
             field = FIELD.match(line)
+            if field and "std::int" in field[1]:
+                raise SystemExit(f"{header}: {name}: columns are unsigned: {line.strip()}")
             if field:
                 fields[field[2]] = field[1]
             elif not NO_FIELD.match(line):

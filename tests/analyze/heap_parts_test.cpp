@@ -82,10 +82,10 @@ TEST(HeapParts, OfEachOptionTheLastCallOfAnyThreadCounts) {
   const auto facts = facts_of(trace, later);
   const auto& options = facts.allocator_options;
   ASSERT_EQ(options.size(), 2U);
-  EXPECT_EQ(options[0].parameter, -1);
-  EXPECT_EQ(options[0].value, -1);
-  EXPECT_EQ(options[0].time_ns, 300U);
-  EXPECT_EQ(options[1].parameter, 1);
+  EXPECT_EQ(options[0].parameter, 1U);
+  EXPECT_EQ(options[1].parameter, minus(1));
+  EXPECT_EQ(options[1].value, minus(1));
+  EXPECT_EQ(options[1].time_ns, 300U);
 }
 
 TEST(HeapParts, OfAnotherAllocatorAllIsOne) {

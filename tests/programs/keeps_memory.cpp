@@ -6,6 +6,9 @@
 //   mixed       one site makes what stays and what goes, at random
 //   threshold   a free of one large block, after which large blocks come from the heap
 //   arenas      threads that each kept one block at the end of their arena
+//   option      mallopt raises the trim threshold, then all is freed
+//   no_option   the same without mallopt
+//   aligned     blocks of 100 bytes, each aligned to a page
 //
 // and prints how much of it is resident: as it is, and after malloc_trim(0).
 #include <malloc.h>
@@ -67,6 +70,8 @@ __attribute__((noinline)) void* buffer() { return touched(std::malloc(4 * mebiby
 
 __attribute__((noinline)) void* entry() { return touched(std::malloc(64), 64); }
 
+__attribute__((noinline)) void* aligned_block() { return touched(std::aligned_alloc(4096, 100), 100); }
+
 __attribute__((noinline)) void* block_of_thread() { return touched(std::malloc(1000), 1000); }
 }
 
@@ -95,6 +100,19 @@ void mix() {
     seed = seed * 1664525U + 1013904223U;
     if ((seed >> 16) % 10 != 0) std::free(block);
   }
+  usleep(300'000);
+}
+
+void fill_and_free(bool sets_option) {
+  if (sets_option) mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  std::vector<void*> blocks(80'000);
+  for (void*& block : blocks) block = record();
+  for (void* block : blocks) std::free(block);
+  usleep(300'000);
+}
+
+void align() {
+  for (int index = 0; index < 2000; ++index) aligned_block();
   usleep(300'000);
 }
 
@@ -139,6 +157,10 @@ int main(int count, char** arguments) {
     raise_threshold();
   } else if (mode == "arenas") {
     use_arenas();
+  } else if (mode == "option" || mode == "no_option") {
+    fill_and_free(mode == "option");
+  } else if (mode == "aligned") {
+    align();
   } else {
     return 2;
   }

@@ -110,7 +110,9 @@ def test_no_setting_from_outside_is_tried_against_the_programs_own() -> None:
     assert (found.helps, found.replay_set) == ("yes", ""), "the replayed program calls mallopt as well"
     assert found.why.startswith("now mallopt(M_ARENA_MAX, 8); ")
     glibc = SimpleNamespace(allocator="glibc 2.36", condition_values={"MALLOC_ARENA_MAX": "2"})
-    options = [AllocatorOption(-8, 3, 0), AllocatorOption(-1, 1 << 30, 0), AllocatorOption(99, 1, 0)]
+    options = [
+        AllocatorOption(2**32 - 8, 3, 0), AllocatorOption(2**32 - 1, 1 << 30, 0), AllocatorOption(99, 1, 0),
+    ]  # fmt: skip
     found_of = allocator_of(glibc, options)
     assert found_of.settings == {
         "MALLOC_ARENA_MAX": "2",

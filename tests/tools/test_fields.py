@@ -62,6 +62,12 @@ def test_a_line_that_is_not_understood_is_an_error(tmp_path: Path) -> None:
         assert not (folder / "rows").exists()
 
 
+def test_a_signed_field_is_refused_since_columns_are_read_unsigned(tmp_path: Path) -> None:
+    said = write(tmp_path, one_struct(tmp_path, "std::int64_t value = 0;"))
+    assert said.returncode == 1
+    assert "One: columns are unsigned: std::int64_t value = 0;" in said.stderr
+
+
 def test_a_file_is_left_alone_when_nothing_changed(tmp_path: Path) -> None:
     write(tmp_path, *HEADERS)
     before = [(tmp_path / name).stat().st_mtime_ns for name in WRITTEN]

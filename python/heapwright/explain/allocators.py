@@ -51,7 +51,16 @@ def allocator_of(metadata: Metadata, options: Iterable[AllocatorOption]) -> Allo
         if equals:
             settings[name.removeprefix("glibc.malloc.")] = value
     if family == "glibc":
-        values_of = {option.parameter: str(option.value) for option in options}
+        values_of = {_as_int(option.parameter): str(_as_int(option.value)) for option in options}
         settings |= {of.option: values_of[of.parameter] for of in OF_MALLOPT if of.parameter in values_of}
     short = metadata.allocator.partition(" (")[0]
     return Allocator(family, short or "an unknown allocator", _HEADERS.get(family, 0), settings)
+
+
+def _as_int(recorded: int) -> int:
+    """An int of C that was recorded without its sign.
+
+    >>> _as_int(2**32 - 1), _as_int(5)
+    (-1, 5)
+    """
+    return recorded - (1 << 32) if recorded >= 1 << 31 else recorded

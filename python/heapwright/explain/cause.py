@@ -137,7 +137,7 @@ def _kinds(source: _Source) -> Iterable[_KindRow]:
     kinds, last = source.kinds, source.last
     if kinds is None or last is None:
         return []
-    owner = next((f"{of[0]} {of[1]}".rstrip() for of in source.owners), "")
+    owner = next((residency.owner_in_words(*of[:2]) for of in source.owners), "")
     evidence = evidence_of(kinds, raises_in_force(source.report), owner)
     rows = [_KindRow(kind, kinds.bytes_of[kind], last.bytes_of[kind], evidence[kind]) for kind in NAMES]
     return sorted(rows, key=lambda row: -row.bytes)
@@ -309,6 +309,11 @@ QUESTION = Question(
             Column("held_bytes", "bytes", "held"),
             Column("blocks", "count", "blocks"),
             Column("usable_bytes", "bytes"),
+            Column(
+                "aligned_bytes",
+                "bytes",
+                about="The same rounded up to what all of its blocks are aligned to, from 64 B on; 0: they are not.",
+            ),
             Column("pages"),
             Column("own_peak_bytes", "bytes"),
             Column(

@@ -14,6 +14,8 @@ WORTH_BYTES = 1 << 20
 WORTH_SHARE = 0.25
 # Of what is resident: a kind beside the cause that is not excluded by its size.
 PART = 0.1
+# Of what a site pins: it is by the alignment of its blocks.
+_APART = 0.5
 
 
 # It leads the first screen: above all shares.
@@ -79,7 +81,9 @@ def _of_cause(answer: Answer, by_kind: dict[str, int]) -> str:
     if cause == "scattered" and answer["sites"]:
         site = answer["sites"][0]
         alone = units.size(min(site["pinned_bytes"], by_kind[cause]))  # headers lie on its pages as well
-        return f"{size} of it beside live blocks, {alone} by {site['name']} alone"
+        apart = site["aligned_bytes"] - site["usable_bytes"] >= _APART * site["pinned_bytes"] > 0
+        why = ", whose blocks are aligned so far apart" if apart else ""
+        return f"{size} of it beside live blocks, {alone} by {site['name']} alone{why}"
     return f"{size} of it {NAMES[cause]}"
 
 

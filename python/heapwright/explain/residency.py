@@ -93,6 +93,12 @@ def owners_of(source: Source) -> list[tuple[str, str, int, int]]:
     return rows[: source.report.top]
 
 
+def owner_in_words(kind: str, name: str) -> str:
+    """Whose memory it is: a name of another kind than a path is that of who made it."""
+    of = "of " if kind in ("own mapping", "shared memory") and name and "/" not in name else ""
+    return f"{kind} {of}{name}".rstrip()
+
+
 def _together(stacks: list[tuple[str, str, int, int]]) -> tuple[str, str, int, int]:
     name = stacks[0][1]
     if len(stacks) > 1:

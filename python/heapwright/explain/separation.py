@@ -29,6 +29,7 @@ class Separation(NamedTuple):
 
     blocks: int
     usable_bytes: int
+    aligned_bytes: int
     pages: int
     pinned_bytes: int
     held_bytes: int
@@ -94,6 +95,7 @@ def _of(report: Report, pin: PinSite, header_bytes: int) -> Separation:
     return Separation(
         pin.blocks,
         pin.usable_bytes,
+        pin.aligned_bytes,
         pin.pages,
         pin.pinned_bytes,
         pin.held_bytes,

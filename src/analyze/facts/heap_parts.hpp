@@ -46,9 +46,10 @@ struct ThresholdRaise {
 };
 
 // A setting that the program gave its allocator by mallopt: of each parameter the last call, wherever it was.
+// Both numbers are ints in two's complement, as they are recorded.
 struct AllocatorOption {
-  std::int64_t parameter = 0;  // M_TRIM_THRESHOLD, ...: the C library's number
-  std::int64_t value = 0;
+  std::uint32_t parameter = 0;  // M_TRIM_THRESHOLD, ...: the C library's number
+  std::uint32_t value = 0;
   std::uint64_t time_ns = 0;
 };
 

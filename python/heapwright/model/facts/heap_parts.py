@@ -55,7 +55,7 @@ class ThresholdRaise(NamedTuple):
 
 class AllocatorOption(NamedTuple):
     """A setting that the program gave its allocator by mallopt: of each parameter the last call,
-    wherever it was.
+    wherever it was. Both numbers are ints in two's complement, as they are recorded.
     """
 
     parameter: int
