@@ -312,7 +312,7 @@ QUESTION = Question(
             Column(
                 "aligned_bytes",
                 "bytes",
-                about="The same rounded up to what all of its blocks are aligned to, from 64 B on; 0: they are not.",
+                about="Rounded up to what all of its blocks are aligned to, from 64 B on; 0: to less.",
             ),
             Column("pages"),
             Column("own_peak_bytes", "bytes"),
