@@ -21,7 +21,7 @@ struct MappingSite;
 
 class Mappings {
  public:
-  // One call of trace::changes_mappings(kind). Lengths are rounded up to pages, as the
+  // One call of trace::changes_mappings(kind), or sbrk. Lengths are rounded up to pages, as the
   // kernel does; ranges that reach beyond the address space end there. What a
   // call does to a range counts for the stack that mapped it. `is_chosen`:
   // whether what is mapped by it is counted.

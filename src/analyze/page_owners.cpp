@@ -157,19 +157,19 @@ PageOwner PageOwners::at(std::uint64_t address, std::uint64_t& until) const {
     return {OwnerKind::anonymous, 0, "", address, until};
   }
   until = mapping->end;
-  // Where [heap] begins right behind the program's data, the kernel calls both so.
+  // Where [heap] begins right behind the program's data, the kernel calls both so. What the program itself
+  // took by sbrk lies in it as well.
   if (mapping->name.empty() || mapping->name == "[heap]") {
     const auto owner = of_anonymous(*mapping, address, until);
-    if (mapping->name.empty() || owner.kind == OwnerKind::program) return owner;
+    const bool is_sure = owner.kind == OwnerKind::program || owner.kind == OwnerKind::own_mapping;
+    if (mapping->name.empty() || is_sure) return owner;
   }
-  until = mapping->end;
   // The kernel's name for anonymous memory that is shared with children: the site says more.
   if (mapping->name.starts_with("/dev/zero")) {
     const auto owner = of_anonymous(*mapping, address, until);
     if (owner.kind == OwnerKind::own_mapping) {
       return {OwnerKind::shared_memory, owner.stack, "", mapping->begin, mapping->end};
     }
-    until = mapping->end;
   }
   const auto kind = kinds_[static_cast<std::size_t>(mapping - mappings_.data())];
   const bool has_name = kind == OwnerKind::library || kind == OwnerKind::file ||

@@ -315,7 +315,7 @@ bool Preparer::put_realloc_release(std::size_t index, Row& row) {
 bool Preparer::put_mapping(std::size_t index, bool is_chosen, Row& row) {
   const auto kind = batch_.kind[index];
   const auto address = batch_.address[index];
-  if (!trace::changes_mappings(kind) || address == 0) {
+  if ((!trace::changes_mappings(kind) && kind != EventKind::sbrk_) || address == 0) {
     return false;
   }
   row = Row{};

@@ -122,6 +122,35 @@ TEST(Residency, MemorySharedWithChildrenIsTheSitesThatMappedIt) {
                         {{"", 4}, 3 * page}, {{"/dev/zero (deleted)", 0}, 2 * page}}));
 }
 
+TEST(Residency, WhatTheProgramTookBySbrkIsItsOwn) {
+  MemoryTrace trace;
+  trace.malloc(0, 1000, at(0), 992, 1);
+  const auto sbrk = [&](std::uint64_t time_ns, std::uint64_t before, std::int64_t increment,
+                        std::uint32_t stack) {
+    const auto bytes = static_cast<std::uint64_t>(increment);
+    trace.add(0, {trace::EventKind::sbrk_, time_ns, 16, bytes, 0, before + bytes, 0, stack, 0});
+  };
+  sbrk(2000, at(4), 6 * 4096, 2);
+  sbrk(3000, at(10), 100, 3);        // the next page is this one's,
+  sbrk(4000, at(10) + 100, 200, 4);  // and not this one's
+  sbrk(5000, at(10) + 300, -300, 4);
+  sbrk(6000, at(10), -4096, 2);
+  sbrk(7000, at(9), 0, 5);
+  add_scan(trace, {{0, library, 10'000, 11'000, 0, 0}}, {anonymous(at(0), 12)},
+           {mapping(heap, 12, "[heap]")});
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.resident_owners.size(), 1U);
+  EXPECT_EQ(facts.resident_names[facts.resident_owners[0].kind], "own mapping");
+  EXPECT_EQ(facts.resident_owners[0].site, 2U);
+  EXPECT_EQ(facts.resident_owners[0].anonymous_bytes, 5 * page);
+  EXPECT_EQ(facts.residency.at(0).allocator_bytes, 6 * page) << "what is left of [heap]";
+  ASSERT_EQ(facts.mappings.size(), 2U);
+  EXPECT_EQ(facts.mappings[0].bytes, 6 * page);
+  EXPECT_EQ(facts.mappings[0].unmapped_bytes, page);
+  EXPECT_EQ(facts.mappings[1].site, 3U);
+  EXPECT_EQ(facts.mappings[1].at_end_bytes, 0U);
+}
+
 TEST(Residency, EachWindowHasItsOwnMoment) {
   MemoryTrace trace;
   trace.malloc(0, 1000, at(0), 992, 1);

@@ -16,7 +16,7 @@ def _sum(field: str) -> Callable[[Report, Answer], Any]:
     return lambda report, _: sum(getattr(row, field) for row in report.facts.mappings)
 
 
-# mmap and mremap by site, in of pages; what stays is what no munmap and no later mapping ended.
+# mmap, mremap and sbrk by site, in whole pages; what stays is what no munmap and no later mapping ended.
 QUESTION = Question(
     "mappings",
     "Mapped by the program itself: address space, not necessarily resident",

@@ -6,7 +6,7 @@
 
 namespace heapwright::analyze {
 
-// Memory that the program mapped itself, by the site of the mmap or mremap.
+// Memory that the program mapped itself, by the site of the mmap, mremap or sbrk.
 // Mapped is not resident. mremap ends the old mapping and makes a new one.
 // Lengths are whole pages. Older traces do not say what is of files or reserved.
 struct MappingSite {
