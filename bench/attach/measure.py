@@ -93,10 +93,18 @@ class Counting:
 class Recording:
     """heapwright-collect --pid, from the attachment on."""
 
-    def __init__(self, build: Path, process: int, folder: Path) -> None:
+    def __init__(self, build: Path, process: int, folder: Path, *options: str) -> None:
         self.summary = folder / "summary.json"
         trace = folder / "trace.heapwright"
-        line = [build / "bin/heapwright-collect", "--pid", str(process), "--force", "--output", trace]
+        line = [
+            build / "bin/heapwright-collect",
+            "--pid",
+            str(process),
+            "--force",
+            "--output",
+            trace,
+            *options,
+        ]
         self.process = subprocess.Popen([*line, "--summary", self.summary], stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         self.process.stderr.readline()
@@ -119,8 +127,7 @@ class Way:
     """A way to attach; each attachment lasts so long."""
 
     name: str
-    state: str  # the process is … meanwhile
-    attach: Callable[[int], Attachment]
+    attach: dict[str, Callable[[int], Attachment]]  # by what the process is meanwhile; the first one's stops
     lasts_s: float
     servers: tuple[tuple[int, bool, int], ...]  # threads, is busy, cycles
     redis_cycles: int
@@ -130,7 +137,7 @@ def cycles(way: Way, process: int, count: int) -> dict[str, list[int]]:
     """So many attachments."""
     found: dict[str, list[int]] = {}
     for _ in range(count):
-        one = way.attach(process)
+        one = next(iter(way.attach.values()))(process)
         time.sleep(way.lasts_s)
         for name, value in one.end().items():
             found.setdefault(name, []).append(value)
@@ -167,14 +174,15 @@ def redis_cycles(way: Way) -> dict[str, Any]:
 
 def pair_times(way: Way, pairs: Path, rounds: int) -> dict[str, list[float]]:
     """A pair's time in one process: before, while it is attached to, and after."""
-    times: dict[str, list[float]] = {"before": [], way.state: [], "after": []}
+    times: dict[str, list[float]] = {name: [] for name in ("before", *way.attach, "after")}
     with Program(pairs) as program:
         for _ in range(rounds):
             times["before"].append(float(program.ask("\n")))
         for _ in range(rounds):
-            one = way.attach(program.pid)
-            times[way.state].append(float(program.ask("\n")))
-            one.end()
+            for state, attach in way.attach.items():
+                one = attach(program.pid)
+                times[state].append(float(program.ask("\n")))
+                one.end()
             times["after"].append(float(program.ask("\n")))
     return times
 
@@ -206,16 +214,17 @@ def ways(build: Path, folder: Path, share: float) -> list[Way]:
     return [
         Way(
             "attach",
-            "attached",
-            lambda process: Counting(build, process),
+            {"attached": lambda process: Counting(build, process)},
             0.01,
             ((8, True, times(500)), (8, False, times(500)), (500, False, times(50))),
             times(500),
         ),
         Way(
             "record_process",
-            "recorded",
-            lambda process: Recording(build, process, folder),
+            {
+                "recorded": lambda process: Recording(build, process, folder),
+                "sampled, 512k": lambda process: Recording(build, process, folder, "--sample", "512k"),
+            },
             0.1,
             ((8, True, times(100)), (8, False, times(100))),
             times(100),

@@ -60,7 +60,7 @@ def render(name: str) -> str:
         *markdown.table(["process", "cycles", *stop_heads, *recorded, "harm"], rows),
         "",
         f"A malloc and a free of one process, processor time, {len(times['before'])} runs each; "
-        "the last two in turns:",
+        "the others in turns:",
         "",
         *markdown.table(["", "least", "median"], pairs),
     ]

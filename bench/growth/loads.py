@@ -283,6 +283,15 @@ GROWING: dict[str, tuple[Made, tuple[str, ...]]] = {
 }
 
 
+RANDOM_LEAK_BYTES = 1000
+
+
+def random_leak(chance: random.Random, blocks: int) -> Iterator[Event]:
+    """So many blocks that stay, each at a random time."""
+    for _ in range(blocks):
+        yield chance.random(), RANDOM_LEAK_BYTES, 1
+
+
 def course(events: Iterator[Event]) -> tuple[list[int], list[int], int]:
     """Live bytes and blocks at the ends of the bins, and the largest block that was made."""
     largest = 0

@@ -94,6 +94,22 @@ def of_programs(number: int) -> int:
     return alarms
 
 
+def of_slopes(number: int) -> dict[str, dict[str, int]]:
+    """By blocks of a leak of one rate: how often its slope's interval holds it, and a later begin is said."""
+    found: dict[str, dict[str, int]] = {}
+    for blocks in (60, 500, 5000):
+        slope = blocks * loads.RANDOM_LEAK_BYTES / loads.BINS
+        verdicts = [
+            verdict(Course(*loads.course(loads.random_leak(random.Random(f"{blocks} {seed}"), blocks))), 1)
+            for seed in range(number)
+        ]
+        found[str(blocks)] = {
+            "held": sum(abs(one.slope.each - slope) <= one.slope.half_width for one in verdicts),
+            "begin_said": sum(one.begin > 0 for one in verdicts),
+        }
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=project / "bench/results")
@@ -118,6 +134,7 @@ def main() -> int:
             name: sum(found["growing"][name][kind] for kind in right)
             for name, (_, right) in loads.GROWING.items()
         },
+        "slopes": of_slopes(options.loads),
         "kinds": found,
     }
     options.output.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,17 @@ def main() -> int:
         f"Growing is a leak or creep. Of the loads that do not grow, {total:,} ({of(total, steady)}) are",
         f"called *{WARM_UP}*: {names}.",
         "They begin empty and fill within a tenth of the run, which is what the word says. A program of ten",
-        f"sites has a false alarm more often than a site has: {of(wrong, programs)}, where 1 % was the aim.",
+        f"sites has a false alarm more often than a site has: {of(wrong, programs)}; the aim is 1 %.",
+        "",
+        "A leak of one rate whose blocks come at random times: how often the slope's 95 % interval holds",
+        "that rate, and how often a time is said since when it grows so, though it always did.",
+        "",
+        "| blocks | leaks | interval holds | begin said |",
+        "|--:|--:|--:|--:|",
+        *(
+            f"| {int(blocks):,} | {each} | {of(one['held'], each)} | {of(one['begin_said'], each)} |"
+            for blocks, one in result["slopes"].items()
+        ),
         "",
         sources.said([result]),
     ]

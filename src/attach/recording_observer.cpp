@@ -76,7 +76,7 @@ void give_size(int file) {
 }
 
 void put_plain_memory(const Scene& scene, std::uint64_t area) {
-  scene.call(SYS_mmap, area, recorder::mapped_bytes, PROT_READ | PROT_WRITE,
+  scene.call(SYS_mmap, area, recorder::area_bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
 
@@ -111,8 +111,12 @@ void RecordingObserver::make_session(const Scene& scene, std::uint64_t area) {
   file_ = open(file_name(process_, file).c_str(), O_RDWR | O_CLOEXEC);
   const int error_number = errno;
   const int fixed = area != 0 ? MAP_FIXED : 0;
-  const long mapped = scene.call(SYS_mmap, area, recorder::mapped_bytes, PROT_READ | PROT_WRITE,
-                                 MAP_SHARED | MAP_NORESERVE | fixed, file, 0);
+  long mapped = scene.call(SYS_mmap, area, recorder::area_bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+  if (mapped > 0) {
+    mapped = scene.call(SYS_mmap, mapped, recorder::mapped_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, 0);
+  }
   // Before anything is refused: the process keeps no descriptor of ours.
   scene.call(SYS_close, file);
   if (file_ < 0) {
@@ -121,7 +125,7 @@ void RecordingObserver::make_session(const Scene& scene, std::uint64_t area) {
   check_call(mapped, "map 1.2 GiB of address space, for which its limit (ulimit -v) may be too low");
   give_size(file_);
   area_ = static_cast<std::uint64_t>(mapped);
-  scene.call(SYS_madvise, area_, recorder::mapped_bytes, MADV_DONTDUMP);
+  scene.call(SYS_madvise, area_, recorder::area_bytes, MADV_DONTDUMP);
 }
 
 // What the process would say of itself.
@@ -170,6 +174,7 @@ void RecordingObserver::begin(const Scene& scene) {
   describe(scene.plan);
   made->control = reinterpret_cast<session::Control*>(area_);
   made->block = reinterpret_cast<ProcessBlock*>(area_ + session::process_offset(0));
+  made->sampled = reinterpret_cast<recorder::SampledMemory*>(area_ + recorder::mapped_bytes);
   // At once: a thread may still stand in a hook of the last recording.
   scene.memory.must_put(agent, *made);
 }

@@ -162,9 +162,6 @@ void check_what_is_recorded(const Options& options) {
   if (options.follow_children) {
     throw UsageError("--pid records one process without its children: leave --children away");
   }
-  if (options.sample_mean_bytes != 0) {
-    throw UsageError("--pid records every call: leave --sample away");
-  }
 }
 
 void check_together(const Options& options) {

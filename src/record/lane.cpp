@@ -29,9 +29,7 @@ constinit ThreadRecorder calling_libc{.lane = nullptr,
                                       .ring_mask = 0,
                                       .activity = Activity::recorder,
                                       .hook_frame = UINTPTR_MAX,
-                                      .bytes_to_sample = 0,
-                                      .random_state = 0,
-                                      .sample_weight_bytes = 0,
+                                      .sampling = {},
                                       .pending_size = 0,
                                       .pending_ticks = 0,
                                       .pending_kind = EventKind::none,
@@ -99,7 +97,7 @@ bool take_new_lane(std::uint32_t& index) noexcept {
   thread->lane = &lane;
   thread->ring_mask = session::ring_slots_of(index) - 1;
   thread->limit = (thread->ring_mask + 1) / 2;
-  thread->random_state = platform::read_ticks(process.ticks_are_tsc) ^ (std::uint64_t{index} << 32);
+  thread->sampling.random_state = platform::read_ticks(process.ticks_are_tsc) ^ (std::uint64_t{index} << 32);
   thread->stack = unwind::begin_thread(lane.recorder_state + stack_offset);
   begin_lane(lane, static_cast<std::uint32_t>(raw_syscall(SYS_gettid)),
              platform::read_ticks(process.ticks_are_tsc), __builtin_frame_address(0));

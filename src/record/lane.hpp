@@ -7,6 +7,7 @@
 
 #include "record/process.hpp"
 #include "record/ring.hpp"
+#include "record/sample_interval.hpp"
 #include "unwind/unwind.hpp"
 
 namespace heapwright::record {
@@ -29,9 +30,7 @@ struct ThreadRecorder {
   // Frame of the hook that set `activity`. A call from above it proves that
   // the hook was left by an exception or longjmp.
   std::uintptr_t hook_frame;
-  std::int64_t bytes_to_sample;
-  std::uint64_t random_state;
-  std::uint64_t sample_weight_bytes;  // of the allocation that take_sample() took last
+  SampleInterval sampling;
   // The operator new in progress (EventKind::none: none is), for the record
   // of its failure. It alone may call the program back: its new handler.
   std::uint64_t pending_size;

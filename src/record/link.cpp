@@ -110,7 +110,7 @@ Mode link() noexcept {
   // Another user's process may not be signalled, but is there.
   process.collector_was_visible = block->pid_namespace == control->pid_namespace &&
                                   raw_syscall(SYS_kill, control->collector_process_id, 0) != -ESRCH;
-  if (process.sample_mean_bytes != 0 && !prepare_sampling(process.sample_mean_bytes)) {
+  if (process.sample_mean_bytes != 0 && !prepare_sampling()) {
     tell_refusal(*control, session::refused_no_memory);
     return Mode::dormant;
   }

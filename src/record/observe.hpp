@@ -119,7 +119,7 @@ template <typename Usable = UsableOfProcess>
   const bool is_usual = wiped_on_fork.mode.load(std::memory_order_relaxed) == Mode::active &&
                         thread != nullptr && thread->activity == Activity::program &&
                         process.control->is_recording.load(std::memory_order_relaxed) != 0;
-  if (!is_usual || !count_down(*thread, size)) return nullptr;
+  if (!is_usual || !count_down(thread->sampling, size)) return nullptr;
   thread->activity = Activity::real_call;
   thread->hook_frame = reinterpret_cast<std::uintptr_t>(frame);
   return thread;
@@ -130,7 +130,7 @@ template <typename Usable = UsableOfProcess>
   if (process.sample_mean_bytes == 0) [[likely]] {
     return false;
   }
-  return !take_sample(thread, size);
+  return !take_sample(thread.sampling, size, process.sample_mean_bytes);
 }
 
 // With sampling, before the hook begins: whether the block's release is nothing to the recorder, as most are.
@@ -191,7 +191,7 @@ template <typename RealCall, typename Usable>
                                            void* old_block, std::size_t size, RealCall call,
                                            Usable) noexcept {
   const bool is_old_sampled = old_block != nullptr && forget_sample(old_block);
-  const bool is_new_wanted = take_sample(thread, size);
+  const bool is_new_wanted = take_sample(thread.sampling, size, process.sample_mean_bytes);
   const std::uint64_t begin_ticks = now_ticks();
   void* block = call();
   const bool has_failed = block == nullptr && size != 0;

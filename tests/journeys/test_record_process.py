@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Recording processes that run: the trace has every call that they made meanwhile, and they never notice."""
 
+import json
 import os
 import signal
 import time
@@ -145,7 +146,6 @@ def test_bad_requests_get_one_line(server: Server) -> None:
         (["--pid", pid, "--", "true"], "leave the program away"),
         (["--pid", "no-such-name"], "no-such-name"),
         (["--pid", pid, "--children"], "leave --children away"),
-        (["--pid", pid, "--sample", "512k"], "leave --sample away"),
         (["--pid", "99999999"], "no such process"),
         (["--despite-seccomp", "--", "true"], "needs --pid"),
     ):
@@ -153,4 +153,30 @@ def test_bad_requests_get_one_line(server: Server) -> None:
         assert result.returncode == 2, line
         assert word in result.stderr, result.stderr
         assert result.stderr.count("\n") == 1
+    assert server.quit() == 0
+
+
+def test_a_running_server_is_sampled(server: Server, tmp_path: Path) -> None:
+    """Its bytes are found again, as exactly as samples say; none of its releases is taken for another block's."""
+    run_for(server, 0.1)
+    before = server.pause()
+    recording = Recording(server.pid, tmp_path / "a.heapwright", "--sample", "16k")
+    after = run_for(server, 0.6)
+    trace = recording.end()
+    assert trace.problems() == []
+    assert trace.facts["unknown_releases"] == 0
+    assert trace.facts["live_blocks"] == 0
+    assert trace.facts["null_frees"] == 0
+    summary = json.loads(ask("explain", str(recording.path), "--json").stdout)["summary"]
+    assert summary["is_attached"]
+    low, high = summary["totals"]["intervals"]["requested_bytes"]
+    truth = after["requested"] - before["requested"]
+    assert low - (high - low) <= truth <= high + (high - low)  # six deviations
+    assert high - low < truth / 10
+    # The set of sampled blocks is new: a whole recording finds none of them.
+    before = server.pause()
+    recording = Recording(server.pid, tmp_path / "b.heapwright")
+    after = run_for(server, 0.2)
+    check_equal(recording.end(), before, after)
+    assert changed_code(server.pid) == []
     assert server.quit() == 0

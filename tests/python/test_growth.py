@@ -156,6 +156,19 @@ def test_leaks_and_growth_say_one_thing(tmp_path: Path) -> None:
     ].count("leaks") == 1
 
 
+@pytest.mark.parametrize("blocks", [60, 500, 5000])
+def test_a_leak_of_one_rate_has_one_slope(blocks: int) -> None:
+    """Blocks that come at random bend its course, as a walk at random does; the rate is what it was."""
+    verdicts = [
+        verdict(Course(*loads.course(loads.random_leak(random.Random(f"test {blocks} {seed}"), blocks))), 1)
+        for seed in range(40)
+    ]
+    rate = blocks * loads.RANDOM_LEAK_BYTES / loads.BINS
+    held = [one for one in verdicts if abs(one.slope.each - rate) <= one.slope.half_width]
+    assert len(held) >= 36
+    assert len([one for one in verdicts if one.begin]) <= 2
+
+
 @pytest.mark.parametrize(("limit", "seconds"), [(2_000_000, 240), (1_000, 0)])
 def test_the_time_to_a_limit(tmp_path: Path, limit: int, seconds: int) -> None:
     """1,040,000 bytes live at the end (240,000 and 800,000), 4,000 more each second."""

@@ -22,6 +22,7 @@ KINDS = (LEAK, CREEP, WARM_UP, SAWTOOTH, STEADY, SHRINKING, UNKNOWN)
 LEAST_BINS = 64  # a quarter of a run: 16 places for a change, four medians an eighth
 _END = 0.1  # a program that gives all back does so in its last tenth
 _LEAST_SHARE = 0.05  # of what the site holds: less growth is not worth a name
+_SAME_SLOPE = 0.2  # of the latest: what comes at random bends as much by chance
 _SLOWED = 0.5  # of the growth of the half before
 _STILL = 0.25  # of the end's level: less growth, and not sure, is a filled cache's wavering
 _FILLED = 0.5  # of the end's level: less at the start is a start
@@ -83,13 +84,15 @@ def verdict(course: Course, least_bytes: float) -> Verdict:
 
 
 def _latest(values: Sequence[int]) -> tuple[int, trend.Slope]:
-    """The slope at the end and from where it is taken: the latest change, or an earlier one where the figures
-    since are too few to be sure and do not speak against it."""
+    """The slope at the end and from where it is taken: the latest change, or an earlier one where it was
+    nearly the same before, or the figures since are too few to be sure and do not speak against it."""
     *earlier, begin = trend.changes(values)
     found = latest = trend.slope(values[begin:])
     for place in reversed(earlier):
         wider = trend.slope(values[place:])
-        if found.is_sure or abs(wider.each - latest.each) > min(latest.half_width, abs(wider.each) / 2):
+        unlike = abs(wider.each - latest.each)
+        is_same = wider.is_sure and unlike <= _SAME_SLOPE * abs(latest.each)
+        if not is_same and (found.is_sure or unlike > min(latest.half_width, abs(wider.each) / 2)):
             break
         begin, found = place, wider
     return begin, found

@@ -85,16 +85,24 @@ def _interval(points: Sequence[float], each: float) -> tuple[float, bool]:
     square = math.fsum(value * value for value in rest)
     if square <= 1e-18 * max(abs(point) for point in points) ** 2:
         return 0.0, each != 0
-    correlation = sum(a * b for a, b in itertools.pairwise(rest)) / square
-    # The estimate is too low in short series (Kendall, "Note on bias in the estimation of
-    # autocorrelation", 1954).
-    correlation = max(0.0, correlation + (1 + 4 * correlation) / number)
-    effective = number * (1 - correlation) / (1 + correlation)
+    effective = _independent(rest)
     freedom = effective - 2
     if freedom < _LEAST_FREEDOM:
         return _INTERVAL * _walk_deviation(points), False
     width = math.sqrt(square / freedom / (number * (number**2 - 1) / 12))
     return width * _student(freedom, _INTERVAL), abs(each) > width * _student(freedom, _SURE)
+
+
+def _independent(rest: Sequence[float], lines: int = 1) -> float:
+    """As many independent figures say as much as these residuals of so many lines, which remember others."""
+    square = math.fsum(value * value for value in rest)
+    if square <= 0:
+        return float(len(rest))
+    correlation = sum(a * b for a, b in itertools.pairwise(rest)) / square
+    # The estimate is too low in short series (Kendall, "Note on bias in the estimation of
+    # autocorrelation", 1954).
+    correlation = max(0.0, correlation + lines * (1 + 4 * correlation) / len(rest))
+    return len(rest) * (1 - correlation) / (1 + correlation)
 
 
 def _walk_deviation(points: Sequence[float]) -> float:
@@ -146,7 +154,6 @@ def changes(values: Sequence[float]) -> list[int]:
 
 def _change(points: Sequence[float], begin: int) -> int:
     """The place where two lines fit best, 0 when one does about as well."""
-    number = len(points) - begin
     places = range(begin + _LEAST_BEFORE, len(points) - _LEAST_AFTER + 1)
     if not places:
         return 0
@@ -156,7 +163,18 @@ def _change(points: Sequence[float], begin: int) -> int:
     parts = _misfit(sums, begin, best) + _misfit(sums, best, len(points))
     if whole <= 1e-9:
         return 0
-    return best if (whole - parts) / 3 > _MUCH_BETTER * parts / max(1, number - 5) else 0
+    rest = [*_off_line(points[begin:best]), *_off_line(points[best:])]
+    freedom = max(1.0, _independent(rest, 2) - 5)
+    return best if (whole - parts) / 3 > _MUCH_BETTER * parts / freedom else 0
+
+
+def _off_line(points: Sequence[float]) -> list[float]:
+    """What the least-squares line leaves of each."""
+    middle = (len(points) - 1) / 2
+    level = math.fsum(points) / len(points)
+    spread = math.fsum((place - middle) ** 2 for place in range(len(points))) or 1.0
+    lean = math.fsum((place - middle) * point for place, point in enumerate(points)) / spread
+    return [point - level - lean * (place - middle) for place, point in enumerate(points)]
 
 
 def _sums(points: Sequence[float]) -> tuple[list[float], list[float], list[float]]:

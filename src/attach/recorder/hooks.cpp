@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "attach/recorder/recorded.hpp"
+#include "attach/recorder/sampled.hpp"
 
 namespace heapwright::attach::recorder {
 
@@ -27,8 +28,17 @@ template <EventKind kind, typename RealCall>
   if (thread == nullptr) [[unlikely]] {
     return call();
   }
+  if (is_sampled_out(*thread, size)) {
+    void* const block = call();
+    leave(*thread);
+    return block;
+  }
   Recorded recorded(*thread, frame);
   void* const block = call();
+  if (is_unrecordable_sample(*thread, block)) [[unlikely]] {
+    leave(*thread);
+    return block;
+  }
   recorded.made(kind, block, size, alignment);
   return block;
 }
@@ -36,9 +46,14 @@ template <EventKind kind, typename RealCall>
 template <EventKind kind, typename RealCall>
 [[gnu::always_inline]] inline void release(const void* frame, void* block, std::size_t size,
                                            std::size_t alignment, RealCall call) noexcept {
+  if (is_nothing_to_release(block)) return call();
   Thread* const thread = enter(frame);
   if (thread == nullptr) [[unlikely]] {
     return call();
+  }
+  if (is_release_sampled_out(block)) {
+    call();
+    return leave(*thread);
   }
   Recorded recorded(*thread, frame);
   call();
@@ -64,6 +79,26 @@ void* hook_calloc(std::size_t count, std::size_t size) noexcept {
       [=]() noexcept { return real<void*(std::size_t, std::size_t)>(Entry::calloc_)(count, size); });
 }
 
+// A release of a sampled block, an allocation that may be sampled, or both; each half stands alone.
+[[gnu::noinline]] void* reallocate_sampled(Thread& thread, const void* frame, void* old_block,
+                                           std::size_t size) noexcept {
+  const record::SampledBlocks sampled = sampled_blocks();
+  const bool was_sampled = old_block != nullptr && sampled.remove(old_block);
+  const bool is_wanted = !is_sampled_out(thread, size);
+  Recorded recorded(thread, frame);
+  void* const block = real<void*(void*, std::size_t)>(Entry::realloc_)(old_block, size);
+  const bool has_failed = block == nullptr && size != 0;
+  if (has_failed && was_sampled) sampled.add(old_block);
+  if (block != nullptr && is_wanted && sampled.add(block)) {
+    recorded.made(EventKind::realloc_, block, size, 0, was_sampled ? old_block : nullptr);
+  } else if (was_sampled && !has_failed) {
+    recorded.released(EventKind::free_, old_block, 0, 0);
+  } else {
+    leave(thread);
+  }
+  return block;
+}
+
 void* hook_realloc(void* old_block, std::size_t size) noexcept {
   const void* const frame = __builtin_frame_address(0);
   auto* const real_realloc = real<void*(void*, std::size_t)>(Entry::realloc_);
@@ -71,6 +106,7 @@ void* hook_realloc(void* old_block, std::size_t size) noexcept {
   if (thread == nullptr) [[unlikely]] {
     return real_realloc(old_block, size);
   }
+  if (sample_mean_bytes() != 0) return reallocate_sampled(*thread, frame, old_block, size);
   Recorded recorded(*thread, frame);
   void* const block = real_realloc(old_block, size);
   recorded.made(EventKind::realloc_, block, size, 0, old_block);
@@ -129,11 +165,16 @@ template <Entry entry, EventKind kind, bool is_failure_recorded>
   if (thread == nullptr) [[unlikely]] {
     return call();
   }
+  if (is_sampled_out(*thread, size)) {
+    void* const block = call();
+    leave(*thread);
+    return block;
+  }
   Recorded recorded(*thread, frame);
   void* const block = call();
-  if (block == nullptr && !is_failure_recorded) {
-    thread->activity = Activity::program;
-    return nullptr;
+  if ((block == nullptr && !is_failure_recorded) || is_unrecordable_sample(*thread, block)) [[unlikely]] {
+    leave(*thread);
+    return block;
   }
   recorded.made(kind, block, size, is_aligned ? a : 0);
   return block;

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "attach/agent/layout.hpp"
+#include "record/sample_interval.hpp"
+#include "record/sampled_blocks.hpp"
 #include "session/layout.hpp"
 #include "unwind/unwind.hpp"
 
@@ -32,6 +34,7 @@ struct alignas(64) Thread {
   std::uint64_t hook_frame;  // of the hook that set `activity`
   Activity activity;
   std::uint32_t generation;  // of the lane
+  record::SampleInterval sampling;
 };
 
 // Zeroed by the kernel in a fork's child, which then only forwards.
@@ -46,11 +49,18 @@ inline constexpr std::uint32_t max_lanes = max_threads;
 inline constexpr std::uint64_t mapped_bytes = session::process_offset(0) +
                                               offsetof(session::ProcessBlock, lanes) +
                                               max_lanes * std::uint64_t{sizeof(session::Lane)};
+// Behind it, memory of the process alone: which blocks were sampled, none at first.
+struct SampledMemory {
+  record::SampleSlots slots;
+  record::SamplesAlike alike;
+};
+inline constexpr std::uint64_t area_bytes = mapped_bytes + sizeof(SampledMemory);
 
 struct RecordingAgent {
   agent::Agent common{};
   session::Control* control{};
   session::ProcessBlock* block{};
+  SampledMemory* sampled{};
   // From the thread pointer, 4 bytes that the threads of one thread pointer differ in, one after the other.
   std::uint64_t identity_offset{};
   // The loader's; nullptr: libc has none.

@@ -24,6 +24,12 @@ inline std::uint64_t now_ticks() noexcept {
   return platform::read_ticks((heapwright_agent.control->flags & session::clock_is_tsc) != 0);
 }
 
+// A signal handler must not see the agent idle before all is written.
+inline void leave(Thread& thread) noexcept {
+  std::atomic_signal_fence(std::memory_order_release);
+  thread.activity = Activity::program;
+}
+
 // A call under way: its begin, and the thread's state until its end.
 class Recorded {
  public:
@@ -43,7 +49,7 @@ class Recorded {
     if ((control.flags & session::record_stacks) != 0) call.stack_node = stack();
     write(call);
     account_self(false);
-    leave();
+    leave(thread_);
   }
 
   void released(EventKind kind, const void* block, std::size_t size, std::size_t alignment) noexcept {
@@ -54,7 +60,7 @@ class Recorded {
     if (call.duration_ticks >= control.free_stack_from_ticks) call.stack_node = stack();
     write(call);
     account_self(true);
-    leave();
+    leave(thread_);
   }
 
  private:
@@ -64,7 +70,7 @@ class Recorded {
     if (is_still_recorded(thread_)) [[likely]] {
       return true;
     }
-    leave();
+    leave(thread_);
     return false;
   }
 
@@ -92,12 +98,6 @@ class Recorded {
     if (thread_.head + slots <= thread_.limit || make_room(thread_, slots)) [[likely]] {
       fits ? record::write_slot(thread_, call) : record::write_two_slots(thread_, call);
     }
-  }
-
-  // A signal handler must not see the agent idle before all is written.
-  void leave() noexcept {
-    std::atomic_signal_fence(std::memory_order_release);
-    thread_.activity = Activity::program;
   }
 
   void account_self(bool is_release) const noexcept {

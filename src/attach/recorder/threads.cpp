@@ -78,6 +78,8 @@ Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
   thread.stack = unwind::begin_thread(memory.bytes);
   thread.lane = nullptr;
   thread.activity = Activity::program;
+  thread.sampling = {};
+  thread.sampling.random_state = platform::read_ticks(ticks_are_tsc()) ^ thread.key << 16;
   std::uint32_t index = 0;
   if (take_lane(index)) {
     Lane& lane = heapwright_agent.block->lanes[index];
