@@ -167,14 +167,15 @@ void Collector::adopt(std::uint32_t block_index) {
   const ProcessName name{ids_.here(block->pid_namespace, block->process_id),
                          ids_.here(block->pid_namespace, block->parent_process_id),
                          ids_.is_elsewhere(block->pid_namespace)};
+  started_.set_recorded(name.process_id, block->start_ticks);
   // The same process with a new image: the old one's memory is gone.
   for (LiveProcess& other : live_) {
     if (other.recording->process_id() == name.process_id) {
+      other.has_next_image = true;
       end_process(other, EndReason::replaced, 0, clock_.now_ns());
     }
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
-  started_.set_recorded(name.process_id, block->start_ticks);
   const std::string path = names_.choose(name.process_id, started_as(*block));
   if (path.empty()) {
     say_error("'" + options_.output_pattern + "' takes one recording, " + started_as(*block) +
@@ -276,6 +277,8 @@ void Collector::end_processes() {
 
 void Collector::end_if_over(LiveProcess& process) {
   ProcessRecording& recording = *process.recording;
+  const bool is_coming = started_.is_between_images(recording.process_id(), clock_.now_ns());
+  if (is_coming && !recording.watch().is_gone()) return;
   if (!process.is_verified) {
     // By now its id is another process's, or it runs an image that is not
     // recorded.
@@ -336,7 +339,8 @@ void Collector::say_waiting() {
 void Collector::end_process(LiveProcess& process, EndReason reason, std::int32_t status,
                             std::uint64_t end_ns) {
   context_.switches.read(session_.control(), clock_);
-  process.recording->set_unrecorded(started_.unrecorded_of(process.recording->process_id()));
+  process.recording->set_unrecorded(
+      started_.unrecorded_of(process.recording->process_id(), process.has_next_image));
   FileSummary summary = process.recording->finish(reason, status, end_ns);
   finished_sizes_.add_finished(summary.bytes, summary.end.events);
   files_.push_back(std::move(summary));

@@ -54,6 +54,7 @@ class Collector {
     // Its process id is known to belong to a process that maps the session.
     bool is_verified = true;
     bool is_over = false;
+    bool has_next_image = false;  // with a trace
   };
 
   DrainResult drain();

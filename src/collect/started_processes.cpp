@@ -160,6 +160,12 @@ bool StartedProcesses::has_left_its_image(std::uint32_t process_id) const {
   return past != past_.end() && past->second.left_ticks > past->second.image_ticks;
 }
 
+bool StartedProcesses::is_between_images(std::uint32_t process_id, std::uint64_t now_ns) const {
+  const auto found = open_.find(process_id);
+  return found != open_.end() && found->second.exec_ticks != 0 &&
+         now_ns - found->second.seen_ns < start_patience_ns;
+}
+
 bool StartedProcesses::look(Control& control, std::uint64_t now_ns) {
   if (now_ns >= next_claims_look_ns_) forget_claims(control, false, now_ns);
   bool any_is_gone = false;
@@ -240,7 +246,8 @@ void StartedProcesses::end(std::uint32_t process_id, const Process& process, boo
   list(std::move(one));
 }
 
-std::vector<std::string> StartedProcesses::unrecorded_of(std::uint32_t process_id) const {
+std::vector<std::string> StartedProcesses::unrecorded_of(std::uint32_t process_id,
+                                                         bool has_next_image) const {
   std::vector<std::string> texts;
   const auto add = [&](std::uint32_t id, const std::string& program, const std::string& reason) {
     texts.push_back(std::to_string(id) + "\t" + program + "\t" + reason);
@@ -251,7 +258,8 @@ std::vector<std::string> StartedProcesses::unrecorded_of(std::uint32_t process_i
     }
   }
   for (const auto& [id, process] : open_) {
-    const bool is_own = id == process_id || process.parent == process_id;
+    // What its next image has become is told in that one's trace.
+    const bool is_own = id == process_id ? !has_next_image : process.parent == process_id;
     if (!is_own || process.exec_ticks == 0) continue;
     const bool is_certain = process.is_gone || process.refusal != 0 || id == process_id;
     const std::string reason =

@@ -41,6 +41,8 @@ class StartedProcesses {
   void end_gone();
   // Whether the process has gone on to an image that has no trace; also known after end_gone().
   bool has_left_its_image(std::uint32_t process_id) const;
+  // And that image may still make its first heap call.
+  bool is_between_images(std::uint32_t process_id, std::uint64_t now_ns) const;
   // Whether one of them lives that may still get a trace.
   bool any_may_be_recorded(session::Control& control, std::uint64_t now_ns);
 
@@ -49,7 +51,7 @@ class StartedProcesses {
   const std::vector<UnrecordedProcess>& unrecorded() const noexcept { return unrecorded_; }
   // What `process_id` has started, or become, and cannot be recorded, up to
   // now; as trace::Metadata holds it.
-  std::vector<std::string> unrecorded_of(std::uint32_t process_id) const;
+  std::vector<std::string> unrecorded_of(std::uint32_t process_id, bool has_next_image) const;
   // Beyond those listed.
   std::uint64_t more_unrecorded() const noexcept { return more_unrecorded_; }
 

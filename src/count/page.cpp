@@ -49,7 +49,7 @@ std::uint64_t read_number(const char*& text) noexcept {
 
 // "PID:TICKS". Anything else: nobody.
 Keeper keeper_of(char* const* environment) noexcept {
-  for (; *environment != nullptr; ++environment) {
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
     if (std::strncmp(*environment, keeper_variable, sizeof keeper_variable - 1) != 0) continue;
     const char* text = *environment + sizeof keeper_variable - 1;
     const std::uint64_t process = read_number(text);
@@ -171,7 +171,7 @@ Mode link() noexcept {
     ++generation;
     if (page != nullptr) raw_syscall(SYS_munmap, raw_argument(page), page_bytes);  // the parent's
   }
-  keeper = keeper_of(environ);
+  if (!is_fork_child) keeper = keeper_of(environ);  // the child may have cleared its environment
   page = map_page();
   if (page == nullptr) return Mode::dormant;
   describe(*page);

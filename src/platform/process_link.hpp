@@ -46,8 +46,10 @@ bool link_once(Wiped& wiped, Link link) noexcept {
       continue;
     }
     // The loader allocates before libc has an environment: not the program's
-    // calls, and too early to look anything up.
-    if (environ == nullptr) return false;
+    // calls, and too early to look anything up. Later the program may have cleared it.
+    static constinit bool has_libc_begun = false;
+    if (environ == nullptr && !has_libc_begun) return false;
+    has_libc_begun = true;
     if (!wiped.mode.compare_exchange_strong(mode, Mode::linking, std::memory_order_acquire)) continue;
     wiped.linking_thread.store(self, std::memory_order_relaxed);
     const int saved_errno = errno;

@@ -174,7 +174,7 @@ const char* session_text() noexcept { return found_session_text; }
 bool find_session_text() noexcept {
   if (found_session_text[0] != '\0') return true;
   // Of a program that has more rights than its caller: what the caller says is not obeyed.
-  if (getauxval(AT_SECURE) != 0) return false;
+  if (getauxval(AT_SECURE) != 0 || environ == nullptr) return false;
   constexpr std::size_t name_length = sizeof session::session_variable - 1;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (!starts_with(*variable, session::session_variable) || (*variable)[name_length] != '=') continue;

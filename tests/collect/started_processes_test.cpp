@@ -80,10 +80,14 @@ TEST(StartedProcesses, AnImageThatWasLeftIsKnownAfterItsProcessIsGone) {
   entry.word.store(std::uint64_t{1} << 32 | process);
   started.take(*control, 1);
   EXPECT_TRUE(started.has_left_its_image(process));
+  constexpr std::uint64_t a_second_ns = 1'000'000'000;
+  EXPECT_TRUE(started.is_between_images(process, a_second_ns));
+  EXPECT_FALSE(started.is_between_images(process, a_second_ns + 1));
   ASSERT_TRUE(started.look(*control, 1));
   started.end_gone();
   EXPECT_EQ(started.unrecorded().size(), 1u);
   EXPECT_TRUE(started.has_left_its_image(process));
+  EXPECT_FALSE(started.is_between_images(process, 1));
   started.set_recorded(process, 30);  // of another process with its id
   EXPECT_FALSE(started.has_left_its_image(process));
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import programs
-from counting import ask, count, folder, library, only
+from counting import ask, checked, count, folder, library, only
 
 
 def build(source: str, target: Path, *options: str, compiler: str = "g++") -> Path:
@@ -43,6 +43,11 @@ int main() {
   return caught;
 }
 """
+
+
+def test_a_child_that_clears_its_environment_is_counted() -> None:
+    document = checked(ask("count", "--json", "--", str(programs / "clears_environment")).stdout)
+    assert sorted(process["allocations"] for process in document["processes"]) == [1, 10]
 
 
 def test_a_call_that_fails_counts_as_one_failure(tmp_path: Path) -> None:

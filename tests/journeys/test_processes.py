@@ -3,6 +3,7 @@
 
 import pytest
 from conftest import Record, differences, end_exited, end_replaced
+from counting import ask
 
 
 def test_a_thousand_forks(record: Record) -> None:
@@ -75,3 +76,13 @@ def test_exec_keeps_every_image(record: Record, options: list[str]) -> None:
     reasons = sorted(t.facts["end_reason"] for t in traces)
     assert reasons == [end_exited, end_replaced, end_replaced, end_replaced]
     assert all(t.problems() == [] for t in traces)
+    for trace in traces:  # the next image is no process without a trace
+        assert "not recorded" not in ask("explain", str(trace.path)).stdout
+
+
+def test_a_child_that_clears_its_environment_is_recorded(record: Record) -> None:
+    recording = record("clears_environment", options=["--children"])
+    assert recording.status == 0, recording.errors
+    traces = recording.traces()
+    assert len(traces) == 2
+    assert differences(recording.said, traces) == []
