@@ -47,7 +47,7 @@ int main() {
 
 def test_a_child_that_clears_its_environment_is_counted() -> None:
     document = checked(ask("count", "--json", "--", str(programs / "clears_environment")).stdout)
-    assert sorted(process["allocations"] for process in document["processes"]) == [1, 10]
+    assert sorted(process["made_blocks"] for process in document["processes"]) == [1, 10]
 
 
 def test_a_call_that_fails_counts_as_one_failure(tmp_path: Path) -> None:
