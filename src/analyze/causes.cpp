@@ -67,7 +67,9 @@ void Causes::add_kernel_work(const NotedCall& noted) {
   kernel_.preemptions += work.preemptions;
   kernel_.preempted_ns += work.preempted_ns;
   kernel_.incomplete_calls += work.is_incomplete ? 1 : 0;
-  const auto off_ns = std::min(work.descheduled_ns(), noted.call.duration_ns);
+  kernel_.doubtful_ns += work.doubtful_ns(noted.call.duration_ns);
+  const auto off_ns = work.off_processor_ns(noted.call.duration_ns);
+  off_processor_ns_ += off_ns;
   if (work.mappings != 0) add_mapping(noted, noted.call.duration_ns - off_ns);
   if (off_ns != 0) {
     auto& stack = descheduled_[noted.call.stack];
@@ -107,7 +109,7 @@ SlowCause Causes::work_of(const NotedCall& noted, const SmallFrees& small) const
     return SlowCause::own_mapping;
   }
   if (ends_mapping(noted.call.kind)) return SlowCause::own_mapping;
-  if (!rules_.has_kernel_records || work.is_incomplete) return SlowCause::unknown;
+  if (!rules_.has_kernel_records) return SlowCause::unknown;
   return rest_ns >= own_work_from_ns ? SlowCause::own_work : SlowCause::unexplained;
 }
 
@@ -116,7 +118,8 @@ SlowCause Causes::add(NotedCall noted, const SmallFrees& small) {
   auto& call = noted.call;
   if (call.duration_ns < slow_from_ns) return SlowCause::unexplained;
   const auto& kernel = noted.work;
-  const auto work = work_of(noted, small);
+  const bool is_in_doubt = 2 * kernel.doubtful_ns(call.duration_ns) > call.duration_ns;
+  const auto work = is_in_doubt ? SlowCause::unknown : work_of(noted, small);
   const auto work_ns = call.duration_ns - std::min(kernel.descheduled_ns(), call.duration_ns);
   auto cause = work;
   if (std::max(kernel.preempted_ns, kernel.waited_ns) > work_ns) {
@@ -125,7 +128,7 @@ SlowCause Causes::add(NotedCall noted, const SmallFrees& small) {
   const auto size_class = noted.is_of_block ? static_cast<std::uint8_t>(size_class_of(call.size_bytes))
                                             : SlowCalls::no_size_class;
   sums_[{call.kind, cause, work, size_class, call.stack}].add(
-      {1, call.duration_ns, call.duration_ns - work_ns});
+      {1, call.duration_ns, call.duration_ns - work_ns, work_ns});
   call.cause = static_cast<std::uint8_t>(cause);
   bins_.add(call);
   call.work = static_cast<std::uint8_t>(work);
@@ -158,6 +161,8 @@ void Causes::add(const Causes& other) {
   kernel_.mapping_ns += other.kernel_.mapping_ns;
   kernel_.arena_growths += other.kernel_.arena_growths;
   kernel_.incomplete_calls += other.kernel_.incomplete_calls;
+  kernel_.doubtful_ns += other.kernel_.doubtful_ns;
+  off_processor_ns_ += other.off_processor_ns_;
   for (const auto& [stack, from] : other.descheduled_) {
     auto& to = descheduled_[stack];
     to.allocator_ns += from.allocator_ns;
@@ -171,6 +176,7 @@ void Causes::add(const Causes& other) {
 void Causes::clear() {
   sums_.clear();
   kernel_ = {};
+  off_processor_ns_ = 0;
   descheduled_.clear();
   growths_.clear();
   slowest_.clear();
@@ -187,7 +193,8 @@ void Causes::finish_slow_calls(const SiteMap& sites, Facts& facts) const {
   for (const auto& [group, sum] : by_site) {
     const auto& [kind, cause, work, size_class, site] = group;
     facts.slow_calls.push_back({kind, static_cast<std::uint8_t>(cause), static_cast<std::uint8_t>(work),
-                                size_class, site, sum.calls, sum.duration_ns, sum.descheduled_ns});
+                                size_class, site, sum.calls, sum.duration_ns, sum.descheduled_ns,
+                                sum.longest_ns});
   }
 }
 
@@ -209,7 +216,7 @@ void Causes::finish(const SiteMap& sites, Facts& facts) const {
   const auto take_off = [](std::uint64_t& total_ns, std::uint64_t off_ns) {
     total_ns -= std::min(total_ns, off_ns);
   };
-  take_off(facts.totals.allocator_ns, kernel_.waited_ns + kernel_.preempted_ns);
+  take_off(facts.totals.allocator_ns, off_processor_ns_);
   for (const auto& [stack, off] : descheduled_) {
     take_off(facts.stacks[stack].allocator_ns, off.allocator_ns);
     take_off(facts.stacks[stack].release_ns, off.release_ns);

@@ -2,6 +2,7 @@
 // Why each slow call was slow, and what the kernel did within the others.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -87,11 +88,13 @@ class Causes {
     std::uint64_t calls = 0;
     std::uint64_t duration_ns = 0;
     std::uint64_t descheduled_ns = 0;
+    std::uint64_t longest_ns = 0;
 
     void add(const Sum& other) noexcept {
       calls += other.calls;
       duration_ns += other.duration_ns;
       descheduled_ns += other.descheduled_ns;
+      longest_ns = std::max(longest_ns, other.longest_ns);
     }
   };
   struct Descheduled {
@@ -118,6 +121,7 @@ class Causes {
   CauseRules rules_;
   std::map<Group, Sum> sums_;
   KernelSums kernel_;
+  std::uint64_t off_processor_ns_ = 0;  // of all calls, or in doubt
   std::unordered_map<std::uint32_t, Descheduled> descheduled_;  // by stack
   std::unordered_map<std::uint32_t, Growth> growths_;           // by stack
   Slowest slowest_;

@@ -31,7 +31,7 @@ std::size_t HeapModel::note(const NotedRow& noted, const Row& row, std::uint32_t
       is_chosen = !scope_.chooses_by_block() && scope_.is_lane_chosen(run.lane);
     }
     if (is_chosen && trace::is_release(row.kind)) {
-      run.thread.release_ns -= std::min<std::uint64_t>(noted.work.descheduled_ns(), row.duration_ns);
+      run.thread.release_ns -= noted.work.off_processor_ns(row.duration_ns);
     }
   }
   if (!is_in_window_ || !is_chosen) {

@@ -110,7 +110,7 @@ template <bool is_counted>
   }
   const bool is_paired_release = has_row && (end[-1].flags & row_acquires) == 0;
   if (!is_paired_release && (!has_row || (end[-1].flags & row_not_chosen) == 0)) {
-    sums.allocator_ns -= std::min<std::uint64_t>(work.descheduled_ns(), duration_ns) * scope_.weight.unit();
+    sums.allocator_ns -= work.off_processor_ns(duration_ns) * scope_.weight.unit();
   }
   if (has_row) {
     piece_->noted.push_back({static_cast<std::size_t>(end - 1 - piece_->rows()), work});

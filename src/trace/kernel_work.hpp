@@ -29,6 +29,17 @@ struct KernelWork {
   bool operator==(const KernelWork&) const = default;
 
   std::uint64_t descheduled_ns() const noexcept { return waited_ns + preempted_ns; }
+  // Of a call of that duration: what records were lost of and others do not tell. It may have run then, or
+  // not.
+  std::uint64_t doubtful_ns(std::uint64_t duration_ns) const noexcept {
+    const std::uint64_t seen_ns = fault_ns + descheduled_ns();
+    return is_incomplete && seen_ns < duration_ns ? duration_ns - seen_ns : 0;
+  }
+  // All of its duration that is not known to have been on a processor.
+  std::uint64_t off_processor_ns(std::uint64_t duration_ns) const noexcept {
+    const std::uint64_t off_ns = descheduled_ns() + doubtful_ns(duration_ns);
+    return off_ns < duration_ns ? off_ns : duration_ns;
+  }
   bool is_nothing() const noexcept { return *this == KernelWork{}; }
 
   // The work of two parts of one call, `later` after this one.

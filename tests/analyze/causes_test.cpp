@@ -69,6 +69,30 @@ TEST(Causes, TheLargestShareIsTheCause) {
   EXPECT_EQ(cause({.is_incomplete = true}), SlowCause::unknown);
 }
 
+// Whether it ran in that time is not known: it is in no sum of the allocator's.
+TEST(Causes, TimeOfLostRecordsIsInDoubt) {
+  auto trace = trace_with_kernel_records();
+  trace.add(0, call(EventKind::malloc_, 1000, 100'000, 500, 0x10000,
+                    {.faults = 1,
+                     .waits = 1,
+                     .mappings = 1,
+                     .fault_ns = 5'000,
+                     .waited_ns = 20'000,
+                     .mapped_address = 0x10000,
+                     .mapped_bytes = 4096,
+                     .is_incomplete = true}));
+  trace.add(0, call(EventKind::malloc_, 200'000, 3'000, 500, 0x20000));
+  const Facts facts = facts_of(trace);
+  EXPECT_EQ(facts.kernel.incomplete_calls, 1U);
+  EXPECT_EQ(facts.kernel.doubtful_ns, 75'000U);
+  EXPECT_EQ(facts.totals.allocator_ns, 8'000U);
+  EXPECT_EQ(facts.stacks[1].allocator_ns, 8'000U);
+  EXPECT_EQ(facts.heap_growths.at(0).duration_ns, 5'000U);
+  ASSERT_EQ(facts.slow_calls.size(), 1U);
+  EXPECT_EQ(static_cast<SlowCause>(facts.slow_calls[0].cause), SlowCause::unknown);
+  EXPECT_EQ(facts.slow_calls[0].longest_ns, 80'000U);
+}
+
 TEST(Causes, WithoutTheKernelsRecordsOnlyWhatTheCallsTellIsSaid) {
   trace::Metadata metadata;
   metadata.allocator = glibc;

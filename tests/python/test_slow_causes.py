@@ -35,9 +35,12 @@ def test_a_call_that_was_preempted_is_not_the_longest_that_merged() -> None:
         zeros(SlowCall, duration_ns=3 * MS, small_frees=2000, **merged),
         zeros(SlowCall, duration_ns=9 * MS, work=slow_causes.TRIMMING),
     ]
-    sums = [zeros(SlowCalls, calls=2, duration_ns=19 * MS, descheduled_ns=15 * MS, **merged)]
+    sums = [
+        zeros(SlowCalls, calls=3, duration_ns=24 * MS, descheduled_ns=15 * MS, longest_ns=5 * MS, **merged)
+    ]
     facts = SimpleNamespace(slowest=calls, slow_calls=sums)
     report: Any = SimpleNamespace(facts=facts, sites=NoSites())
     (found,) = slow_causes._consolidation(report)
-    assert (found.duration_ns, found.longest_ns) == (4 * MS, 3 * MS)
-    assert "that took 3.00 ms, came after some 2,000 frees" in found.evidence
+    assert (found.duration_ns, found.longest_ns) == (9 * MS, 5 * MS)
+    assert "each in up to 5.00 ms" in found.evidence  # by all calls, not by the slowest that are listed
+    assert "in 3.00 ms, came after some 2,000 frees" in found.evidence

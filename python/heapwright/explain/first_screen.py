@@ -179,6 +179,8 @@ def _allocator(answer: Answer) -> str:
         f"{units.duration(answer['totals']['allocator_ns'])}, "
         f"{units.percent(answer['allocator_share'], 1)} of the threads' time"
     )
+    if doubtful_ns := answer["doubtful_ns"]:
+        text = f"at least {text} ({units.duration(doubtful_ns)} more, or waits: the kernel dropped records)"
     for name, key in (("allocate", "allocation_latency"), ("free", "release_latency")):
         latency = answer[key]
         if latency["calls"]:

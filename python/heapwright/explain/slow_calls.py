@@ -126,8 +126,9 @@ def _notes(answer: Answer) -> list[str]:
             f"the kernel dropped at least {units.counted(lost, 'record')}" if lost else "a ring was full"
         )
         lines.append(
-            f"{dropped}: those of {units.counted(incomplete, 'call')} may not be whole; their cause is "
-            "unknown unless the others tell"
+            f"{dropped}: those of {units.counted(incomplete, 'call')} may not be whole; "
+            f"{units.duration(kernel['doubtful_ns'])} of these may be waits, and are not counted as time in the "
+            "allocator"
         )
     return lines
 

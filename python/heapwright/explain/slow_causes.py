@@ -92,13 +92,13 @@ def _own_ns(call: SlowCall) -> int:
 
 
 def _longest_ns(report: Report, cause: int) -> int:
-    longest = _longest(report, cause)
-    return _own_ns(longest) if longest is not None else 0
+    """Of all calls that did this, on a processor."""
+    return max((row.longest_ns for row in report.facts.slow_calls if row.work == cause), default=0)
 
 
 def _consolidation(report: Report) -> Iterator[Pattern]:
     calls, time_ns = _time_of(report, CONSOLIDATION)
-    longest = _longest(report, CONSOLIDATION)
+    longest, longest_ns = _longest(report, CONSOLIDATION), _longest_ns(report, CONSOLIDATION)
     if time_ns < _WORTH_NS or longest is None:
         return
     maker = report.sites[report.sites.site_of_stack[longest.small_frees_stack]]
@@ -106,10 +106,10 @@ def _consolidation(report: Report) -> Iterator[Pattern]:
     yield Pattern(
         "consolidation",
         time_ns,
-        _own_ns(longest),
-        f"{units.counted(calls, 'call')} merged what small frees had left: the longest, a "
-        f"{KIND_NAMES[longest.kind]} of {units.size(longest.size_bytes)} that took "
-        f"{units.duration(_own_ns(longest))}, came after some {units.count(longest.small_frees)} frees of "
+        longest_ns,
+        f"{units.counted(calls, 'call')} merged what small frees had left, each in up to "
+        f"{units.duration(longest_ns)}; one, {KIND_NAMES[longest.kind]} of "
+        f"{units.size(longest.size_bytes)} in {units.duration(_own_ns(longest))}, came after some {units.count(longest.small_frees)} frees of "
         f"blocks up to 120 B{whose}",
         "free in smaller lots, or give these blocks an arena; "
         + f"{FAST_BINS.to(0)}: {FAST_BINS.price}; glibc 2.43 and other allocators do not defer it",
@@ -147,8 +147,8 @@ def _lock(report: Report) -> Iterator[Pattern]:
         kernel.waited_ns,
         max((call.waited_ns for call in report.facts.slowest), default=0),
         f"threads waited {units.count(kernel.waits)} times within heap calls, "
-        f"{units.duration(kernel.waited_ns)} or {units.percent(share(kernel.waited_ns, busy_ns))} of their "
-        "time; which lock is not seen, in a heap call it is the allocator's or the kernel's for the "
+        f"{units.duration(kernel.waited_ns)} or {units.percent(share(kernel.waited_ns, busy_ns))} of the "
+        "calls' time; which lock is not seen, in a heap call it is the allocator's or the kernel's for the "
         "process's mappings"
         + (f"; {ARENA_MAX.set_in(settings)}, for {units.counted(threads, 'thread')}" if is_short else "")
         + ("; most blocks have a mapping of their own" if is_mapped else ""),

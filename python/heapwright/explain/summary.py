@@ -150,6 +150,13 @@ FIGURES = (
         sampled=OPEN,
     ),
     Column(
+        "doubtful_ns",
+        "ns",
+        value="report.facts.kernel.doubtful_ns",
+        about="Of heap calls of which the kernel dropped records: they may have waited. In no other time.",
+        sampled=OPEN,
+    ),
+    Column(
         "findings",
         Many((Column("text", "text"), Column("question", "text"), Column("parts", Many("text")))),
         value=_heaviest,

@@ -34,6 +34,7 @@ struct SlowCalls {
   std::uint64_t calls = 0;
   std::uint64_t duration_ns = 0;
   std::uint64_t descheduled_ns = 0;  // of this, off the processor
+  std::uint64_t longest_ns = 0;      // of one call, on a processor
 
   static constexpr std::uint8_t no_size_class = 65;
 };
@@ -58,7 +59,8 @@ struct KernelSums {
   std::uint64_t mapping_calls = 0;  // heap calls that mapped memory or grew the heap
   std::uint64_t mapping_ns = 0;     // their duration, off the processor apart
   std::uint64_t arena_growths = 0;  // of these, growth of glibc's arenas of 64 MiB by mprotect
-  std::uint64_t incomplete_calls = 0;
+  std::uint64_t incomplete_calls = 0;  // of whose time some of the kernel's records were lost
+  std::uint64_t doubtful_ns = 0;       // of these, neither seen off the processor nor in page faults
 };
 
 // Blocks that were mappings of their own at first, and are no more since the threshold rose.

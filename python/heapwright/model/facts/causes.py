@@ -22,6 +22,7 @@ class SlowCalls(NamedTuple):
     calls: int
     duration_ns: int
     descheduled_ns: int
+    longest_ns: int
 
 
 class HeapGrowth(NamedTuple):
@@ -48,6 +49,7 @@ class KernelSums(NamedTuple):
     mapping_ns: int
     arena_growths: int
     incomplete_calls: int
+    doubtful_ns: int
 
 
 class LargeHeapBlocks(NamedTuple):
