@@ -127,8 +127,8 @@ def _notes(answer: Answer) -> list[str]:
         )
         lines.append(
             f"{dropped}: those of {units.counted(incomplete, 'call')} may not be whole; "
-            f"{units.duration(kernel['doubtful_ns'])} of these may be waits, and are not counted as time in the "
-            "allocator"
+            f"{units.duration(kernel['doubtful_ns'])} of these may be waits, and are not counted as time in "
+            "the allocator"
         )
     return lines
 

@@ -109,8 +109,8 @@ def _consolidation(report: Report) -> Iterator[Pattern]:
         longest_ns,
         f"{units.counted(calls, 'call')} merged what small frees had left, each in up to "
         f"{units.duration(longest_ns)}; one, {KIND_NAMES[longest.kind]} of "
-        f"{units.size(longest.size_bytes)} in {units.duration(_own_ns(longest))}, came after some {units.count(longest.small_frees)} frees of "
-        f"blocks up to 120 B{whose}",
+        f"{units.size(longest.size_bytes)} in {units.duration(_own_ns(longest))}, came after some "
+        f"{units.count(longest.small_frees)} frees of blocks up to 120 B{whose}",
         "free in smaller lots, or give these blocks an arena; "
         + f"{FAST_BINS.to(0)}: {FAST_BINS.price}; glibc 2.43 and other allocators do not defer it",
     )
