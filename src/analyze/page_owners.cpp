@@ -133,7 +133,7 @@ PageOwner PageOwners::of_anonymous(const Mapping& mapping, std::uint64_t address
   const auto own = last_from(own_, address, [](const OwnRange& range) { return range.begin; });
   if (own != nullptr && address < own->end) {
     until = std::min(until, own->end);
-    return {OwnerKind::own_mapping, own->stack, "", mapping.begin, mapping.end};
+    return {OwnerKind::own_mapping, own->stack, "", mapping.begin, mapping.end, own->begin};
   }
   const auto next_own = own == nullptr ? own_.data() : own + 1;
   if (next_own != own_.data() + own_.size()) {
@@ -145,7 +145,7 @@ PageOwner PageOwners::of_anonymous(const Mapping& mapping, std::uint64_t address
   }
   const auto kind = mapping.has(MappingFlag::shared) ? OwnerKind::shared_memory : OwnerKind::anonymous;
   const bool has_guard = &mapping != mappings_.data() && is_guard(*(&mapping - 1), mapping);
-  return {kind, 0, "", mapping.begin, mapping.end, kind == OwnerKind::anonymous && has_guard};
+  return {kind, 0, "", mapping.begin, mapping.end, 0, kind == OwnerKind::anonymous && has_guard};
 }
 
 PageOwner PageOwners::at(std::uint64_t address, std::uint64_t& until) const {

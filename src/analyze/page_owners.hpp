@@ -47,6 +47,8 @@ struct PageOwner {
   std::uint64_t begin = 0;  // of the mapping
   std::uint64_t end = 0;
 
+  std::uint64_t own_begin = 0;  // of own_mapping: of the program's range
+
   // Of anonymous: a guard lies below it, as below a thread's stack.
   bool has_guard = false;
 
@@ -62,6 +64,8 @@ class PageOwners {
   // The owner of the page at `address`, and where the next one may begin.
   PageOwner at(std::uint64_t address, std::uint64_t& until) const;
   const std::vector<trace::Mapping>& mappings() const noexcept { return mappings_; }
+  // By address.
+  const std::vector<OwnRange>& own() const noexcept { return own_; }
 
  private:
   OwnerKind kind_of(const trace::Mapping& mapping) const;

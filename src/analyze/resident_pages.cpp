@@ -73,10 +73,14 @@ void ResidentPages::add_window(const trace::ResidencyScan& scan, const trace::Sc
 
 // Each block in the window in which it begins.
 void ResidentPages::add_blocks(const trace::ScanWindow& window) {
+  auto own = owners_.own().begin();
   for (const auto& block : live_) {
     if (block.address < window.begin) {
       continue;
     }
+    own = std::find_if(own, owners_.own().end(),
+                       [&](const OwnRange& range) { return range.end > block.address; });
+    if (own != owners_.own().end() && own->begin <= block.address) own_with_blocks_.insert(own->begin);
     const auto site = sites_->site_of(block.stack);
     pins_.add_block(site, block, window.begin_ns);
     if (block.size >= large_bytes) {
@@ -215,15 +219,22 @@ bool ResidentPages::is_of_heap(const EmptyRun& run, const HeldPages& held) {
   return found->second;
 }
 
+// What the program mapped where a block of the heap had lain before is the program's. An allocator or a pool
+// in memory of the program's own has blocks there.
+bool ResidentPages::may_be_free(const EmptyRun& run) const {
+  return run.owner.kind != OwnerKind::own_mapping || own_with_blocks_.contains(run.owner.own_begin);
+}
+
 void ResidentPages::settle_empty(const EmptyRun& run, bool is_of_heap, const HeldPages& held,
                                  const HeldPages& large) {
+  const bool is_free = may_be_free(run);
   std::uint64_t free_bytes = 0;
   std::uint64_t large_bytes = 0;
   std::uint64_t untouched_bytes = 0;
   auto range = std::partition_point(untouched_huge.begin(), untouched_huge.end(),
                                     [&](const PageRange& of) { return of.end <= run.begin; });
   for (auto page = run.begin; page < run.end; page += page_bytes) {
-    const bool has_held = held.has(page);
+    const bool has_held = is_free && held.has(page);
     if (has_held) cells.add_free_page(page, page_bytes);
     range += range != untouched_huge.end() && range->end <= page ? 1 : 0;
     if (range != untouched_huge.end() && range->begin <= page) {
@@ -231,7 +242,7 @@ void ResidentPages::settle_empty(const EmptyRun& run, bool is_of_heap, const Hel
       continue;
     }
     free_bytes += has_held ? page_bytes : 0;
-    large_bytes += large.has(page) ? page_bytes : 0;
+    large_bytes += has_held && large.has(page) ? page_bytes : 0;
   }
   facts.free_page_bytes += free_bytes;
   const auto rest = run.end - run.begin - free_bytes;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analyze/blocks_over_time.hpp"
@@ -75,6 +76,8 @@ class ResidentPages {
   void add_owned(const PageOwner& owner, std::uint64_t anonymous_bytes, std::uint64_t file_bytes);
   void settle_empty(const EmptyRun& run, bool is_of_heap, const HeldPages& held, const HeldPages& large);
   bool is_of_heap(const EmptyRun& run, const HeldPages& held);
+  // Whether pages of the run that held a block once are free ones of a heap.
+  bool may_be_free(const EmptyRun& run) const;
   void finish_untouched();
 
   PageOwners owners_;
@@ -88,6 +91,7 @@ class ResidentPages {
   std::unordered_map<std::uint32_t, UntouchedSite> large_;
   HeapParts heap_parts_;
   std::map<std::uint64_t, bool> has_held_;  // by the begin of a mapping; asked once
+  std::unordered_set<std::uint64_t> own_with_blocks_;  // begins of the program's ranges
   std::vector<LiveBlock> live_;             // of the window at hand
   std::vector<PageUse> uses_;               // the same
   std::size_t next_live_ = 0;

@@ -151,6 +151,28 @@ TEST(Residency, WhatTheProgramTookBySbrkIsItsOwn) {
   EXPECT_EQ(facts.mappings[1].at_end_bytes, 0U);
 }
 
+// A large block, given back to the kernel when it was freed; the program maps the same addresses.
+TEST(Residency, WhatTheProgramMapsWhereABlockLayIsItsOwn) {
+  const auto of = [](std::uint64_t live_block) {
+    MemoryTrace trace;
+    trace.malloc(0, 1000, at(0), 16 * page - 16, 1);
+    trace.free(0, 2000, at(0));
+    trace.add(0, {trace::EventKind::mmap_, 3000, 16, 16 * page, 0, at(0), 0, 2, 0});
+    trace.malloc(0, 4000, live_block, 100, 3);
+    add_scan(trace, {{0, library, 10'000, 11'000, 0, 0}}, {anonymous(at(0), 16)}, {mapping(at(0), 16, "")});
+    return facts_of(trace);
+  };
+  const auto own = of(at(100));
+  EXPECT_EQ(own.residency.at(0).free_page_bytes, 0U);
+  EXPECT_EQ(own.residency.at(0).other_bytes, 16 * page);
+  EXPECT_EQ(own.resident_owners.at(0).site, 2U);
+  EXPECT_TRUE(std::none_of(own.heap_parts.begin(), own.heap_parts.end(),
+                           [](const HeapPart& part) { return part.free_page_bytes != 0; }));
+  // An allocator of the program's own, say, in memory that it mapped.
+  const auto pool = of(at(3));
+  EXPECT_EQ(pool.residency.at(0).free_page_bytes, 15 * page);
+}
+
 TEST(Residency, EachWindowHasItsOwnMoment) {
   MemoryTrace trace;
   trace.malloc(0, 1000, at(0), 992, 1);
