@@ -49,7 +49,7 @@ class _Source(NamedTuple):
     last: Kinds | None
     number: int  # of the scan
     sites: list[tuple[Site, Separation]]
-    owners: list[tuple[str, str, int, int]]
+    largest_owner: str  # beside the heap
     lasted_ns: int
     taken_again_bytes: int
     unknown_because: str
@@ -60,7 +60,7 @@ def _source(report: Report) -> _Source:
     found = residency.source_of(report)
     if found.shown is None:
         why = "the recording has no scan of resident memory"
-        return _Source(report, None, None, 0, [], [], 0, 0, why, "unknown")
+        return _Source(report, None, None, 0, [], "", 0, 0, why, "unknown")
     facts = report.facts
     kinds = kinds_at(report, found.number)
     last = next((index for index, of in enumerate(facts.residency) if of.is_last), found.number)
@@ -73,7 +73,7 @@ def _source(report: Report) -> _Source:
         kinds_at(report, last),
         found.number,
         separations(report, kinds, found.number),
-        residency.owners_of(found),
+        residency.largest_in_words(found),
         lasted,
         again,
         why,
@@ -137,8 +137,7 @@ def _kinds(source: _Source) -> Iterable[_KindRow]:
     kinds, last = source.kinds, source.last
     if kinds is None or last is None:
         return []
-    owner = next((residency.owner_in_words(*of[:2]) for of in source.owners), "")
-    evidence = evidence_of(kinds, raises_in_force(source.report), owner)
+    evidence = evidence_of(kinds, raises_in_force(source.report), source.largest_owner)
     rows = [_KindRow(kind, kinds.bytes_of[kind], last.bytes_of[kind], evidence[kind]) for kind in NAMES]
     return sorted(rows, key=lambda row: -row.bytes)
 

@@ -17,6 +17,7 @@ from heapwright.report import units
 from heapwright.report.columns import TEXT, WORD, Column, Table
 
 _PAGE_BYTES = 4096
+_OWN = "own mapping"
 _STACK = "thread stack"
 # So much of what is free makes one site its holder.
 _MOST = 0.5
@@ -81,7 +82,7 @@ def owners_of(source: Source) -> list[tuple[str, str, int, int]]:
     for owner in facts.resident_owners:
         if owner.scan == source.number:
             kind, name = facts.resident_names[owner.kind], facts.resident_names[owner.name]
-            if kind == "own mapping" or (kind == "shared memory" and not name):
+            if kind == _OWN or (kind == "shared memory" and not name):
                 name = source.report.sites[owner.site].location.function
             of = stacks if kind == _STACK and name else rows
             if kind == _STACK and not name:
@@ -93,9 +94,24 @@ def owners_of(source: Source) -> list[tuple[str, str, int, int]]:
     return rows[: source.report.top]
 
 
+def largest_in_words(source: Source) -> str:
+    """Who holds most beside the heap: what the program mapped by itself is one; "" without any."""
+    facts = source.report.facts
+    rows = owners_of(source)
+    own = [
+        owner.anonymous_bytes + owner.file_bytes
+        for owner in facts.resident_owners
+        if owner.scan == source.number and facts.resident_names[owner.kind] == _OWN
+    ]
+    first = next((row for row in rows if row[0] == _OWN), None)
+    if first is None or len(own) == 1 or sum(own) < rows[0][2] + rows[0][3]:
+        return owner_in_words(*rows[0][:2]) if rows else ""
+    return f"{units.size(sum(own))} mapped by the program itself, most by {first[1]}"
+
+
 def owner_in_words(kind: str, name: str) -> str:
     """Whose memory it is: a name of another kind than a path is that of who made it."""
-    of = "of " if kind in ("own mapping", "shared memory") and name and "/" not in name else ""
+    of = "of " if kind in (_OWN, "shared memory") and name and "/" not in name else ""
     return f"{kind} {of}{name}".rstrip()
 
 

@@ -6,21 +6,44 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from heapwright.explain.cause_kinds import kinds_at
+from heapwright.explain.cause_words import WORTH_SHARE
 from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns
 from heapwright.explain.report import Report
 from heapwright.model.facts import Residency
 
-# So much of the most that is free counts as the most.
+# So much of the most counts as the most.
 _NEARLY_AS_MUCH = 0.9
 
 
 def telling_scan(report: Report) -> int:
-    """The number of the one with the most that is free, unless only the teardown's; -1 without any."""
+    """The number of the one with the most that is free, unless only the teardown's; -1 without any.
+
+    Where that is little beside what was resident for long, the last one with about the most that was resident.
+    """
 
     def is_brief(number: int) -> bool:
         return lasted_ns(report, kinds_at(report, number), number) < BRIEF_SHARE * report.trace.end.time_ns
 
-    return most_free(report.facts.residency, is_brief)
+    moments = report.facts.residency
+    number = most_free(moments, is_brief)
+    most = max((moment.resident_bytes for moment in moments), default=0)
+    if number < 0 or free_bytes(moments[number]) >= WORTH_SHARE * most:
+        return number
+    if resident_ns(report, most / 2) < BRIEF_SHARE * report.trace.end.time_ns:
+        return number
+    return max(at for at, moment in enumerate(moments) if moment.resident_bytes >= _NEARLY_AS_MUCH * most)
+
+
+def resident_ns(report: Report, least_bytes: float) -> int:
+    """For how long so much was resident, by samples of the resident set."""
+    samples = report.trace.memory_samples
+    ends = [*(sample.time_ns for sample in samples[1:]), report.trace.end.time_ns]
+    return sum(
+        max(0, end_ns - sample.time_ns)
+        for sample, end_ns in zip(samples, ends, strict=False)
+        if sample.resident_anonymous_bytes + sample.resident_shared_bytes + sample.resident_file_bytes
+        >= least_bytes
+    )
 
 
 def most_free(moments: Sequence[Residency], is_brief: Callable[[int], bool]) -> int:
