@@ -56,7 +56,8 @@ bool HeapParts::is_mapped(const LiveBlock& block) const noexcept {
 HeapParts::Part& HeapParts::part_at(std::uint64_t address, bool is_mapped) {
   auto key = heap_key;
   auto kind = PartKind::heap;
-  if (address >= main_begin_ && address < main_end_) {
+  // Other allocators take memory by brk as well, and give back none of it at its end.
+  if (is_glibc_ && address >= main_begin_ && address < main_end_) {
     key = main_key;
     kind = PartKind::main_heap;
   } else if (is_mapped) {

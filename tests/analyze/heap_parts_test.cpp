@@ -117,6 +117,24 @@ TEST(HeapParts, OfAnotherAllocatorAllIsOne) {
   EXPECT_TRUE(facts.threshold_raises.empty());
 }
 
+// tcmalloc takes [heap] by brk. Its free pages lie there whatever lives above them.
+TEST(HeapParts, AHeapByBrkIsTheCLibrarysOnlyWhereThatIsTheAllocator) {
+  MemoryTrace trace;
+  trace.metadata_record.allocator = "tcmalloc 2.10 (libtcmalloc_minimal.so.4)";
+  trace.malloc(0, 100, heap + 16, 984, 1);
+  trace.malloc(0, 200, heap + page + 16, 984, 2);
+  trace.malloc(0, 300, heap + 2 * page + 16, 984, 1);
+  trace.free(0, 400, heap + page + 16);
+  add_scan(trace, {{0, UINT64_MAX >> 8, 20'000, 20'100, 0, 0}}, {anonymous(heap, 3)},
+           {mapping(heap, 33, "[heap]")});
+  const auto facts = facts_of(trace);
+  ASSERT_EQ(facts.heap_parts.size(), 1U);
+  EXPECT_EQ(kind_of(facts, 0), "heap");
+  EXPECT_TRUE(facts.part_holders.empty());
+  ASSERT_EQ(facts.pins.size(), 1U);
+  EXPECT_EQ(facts.pins[0].held_bytes, 0U) << "what lies above holds nothing";
+}
+
 // Pages of the heap, from its begin:   1  2  .  .  3  .  2  .  .
 TEST(HeapParts, SitesHoldTheEndOneAfterTheOther) {
   auto trace = glibc_trace();

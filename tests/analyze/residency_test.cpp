@@ -204,6 +204,7 @@ TEST(Residency, ACallDuringTheLookIsUncertain) {
 
 TEST(Residency, SurvivorsPinTheirPagesAndHoldWhatLiesBelowTheTop) {
   MemoryTrace trace;
+  trace.metadata_record.allocator = "glibc 2.36 (/lib/libc.so.6)";
   trace.malloc(0, 100, at(0), 992, 9);  // another site's, at the bottom
   for (std::uint64_t block = 1; block < 40; ++block) {
     trace.malloc(0, block * 1000, at(block), 1992, block % 4 == 0 ? 2 : 1);

@@ -21,6 +21,7 @@ from heapwright.explain.remedies import remedies
 from heapwright.explain.remedy import Case, Remedy
 from heapwright.explain.replayed import ReplayedFigure
 from heapwright.explain.separation import Separation, kept, most_saved
+from heapwright.explain.settings import most_end_bytes
 from heapwright.explain.telling_scan import most_free
 from heapwright.model.facts import (
     AllocatorOption,
@@ -261,6 +262,27 @@ def test_malloc_trim_leaves_the_ends_of_arenas() -> None:
     found = remedy(case({}, *parts, scattered=1 << 20), "trim")
     assert (found.helps, found.bytes) == ("no", 0)
     assert found.why == "it leaves the free ends of further arenas, 40.0 MiB; 1.00 MiB lie beside live blocks"
+
+
+def test_an_end_that_is_kept_beyond_the_threshold_is_no_end() -> None:
+    """Blocks in threads' caches lie above it: malloc_trim gave 161 of 172 MiB in 16 arenas back, all 61 of a heap."""
+    free, most = 150 * MEBIBYTE, most_end_bytes({}, 0)
+    threads = case(
+        {}, *(part(ARENA + at * HEAP_BYTES, free, free) for at in range(9)), peak=9 * free, arenas=8 * free
+    )
+    threads = threads._replace(kinds=threads.kinds._replace(most_end_bytes=most))
+    assert remedy(threads, "trim").bytes == 9 * (free - most)
+    assert remedy(threads, "arenas").helps == "unknown", "all lived at once"
+    one = case({}, part(MAIN_HEAP, free, free), untrimmed=free)
+    one = one._replace(kinds=one.kinds._replace(most_end_bytes=most))
+    assert (remedy(one, "trim").bytes, remedy(one, "end").bytes) == (free, most)
+    found = remedy(one, "end")
+    assert found.helps == "no"
+    assert (
+        found.why
+        == "150 MiB lie above the last block, where small blocks in threads' caches or fast bins hold it"
+    )
+    assert most_end_bytes({}, 32 * MEBIBYTE) == most + 64 * MEBIBYTE, "a free raised it"
 
 
 def test_what_a_raised_trim_threshold_keeps_is_no_sure_gain() -> None:

@@ -9,6 +9,9 @@ from heapwright.explain.cause_kinds import LIVE, OTHERS, Kinds
 from heapwright.model.facts import ThresholdRaise
 from heapwright.report import units
 
+# Free memory at a heap's end that the C library would have given back.
+HELD_BY_CACHES = "where small blocks in threads' caches or fast bins hold it"
+
 
 def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> dict[str, str]:
     """By kind. owner: who holds most beside the heap."""
@@ -25,7 +28,8 @@ def evidence_of(kinds: Kinds, raises: Sequence[ThresholdRaise], owner: str) -> d
         "scattered": "on pages with at least one live block, which trimming cannot give back"
         if kinds.allocator.family == "glibc"
         else "on pages with a live block, or less than 64 KiB from block to block, perhaps in a used slab",
-        "untrimmed": f"{units.size(kinds.end_bytes)} of it above the last block of the main heap",
+        "untrimmed": f"{units.size(kinds.above_bytes)} of it above the last block of the main heap"
+        + (f", {HELD_BY_CACHES}" if kinds.above_bytes > kinds.end_bytes else ""),
         "kept": f"by {kinds.allocator.name}" if kinds.bytes_of["kept"] else "of other allocators",
         "arenas": f"{units.counted(kinds.arenas, 'arena')} beside the main heap"
         + (f": {kinds.heaps} heaps of theirs" if kinds.heaps > kinds.arenas else ""),

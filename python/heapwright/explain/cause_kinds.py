@@ -8,12 +8,13 @@ whether huge pages hold them.
 
 # Annotations are values here: from text, every field of a NamedTuple is compiled, half of the import's time.
 
+import sys
 from typing import NamedTuple
 
 from heapwright.explain.allocators import Allocator
 from heapwright.explain.arenas import arenas_at_most
 from heapwright.explain.report import Report
-from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD
+from heapwright.explain.settings import FIRST_MMAP_THRESHOLD, MMAP_THRESHOLD, most_end_bytes
 from heapwright.model.facts import HeapPart, PartHolder, PinSite, Residency, ThresholdRaise
 
 # So many sites at most are "a few" that hold a heap's end.
@@ -62,6 +63,9 @@ class Kinds(NamedTuple):
     holding: Holding | None
     allocator: Allocator
     most_arenas: int  # beside the main heap, as far as threads tell
+    # What the C library keeps at a heap's end at most: with more, a free would have given it back. What lies
+    # above the last block beyond that is held there: by blocks in threads' caches, or in fast bins.
+    most_end_bytes: int = sys.maxsize
 
     @property
     def free_bytes(self) -> int:
@@ -80,6 +84,11 @@ class Kinds(NamedTuple):
 
     @property
     def end_bytes(self) -> int:
+        """Free pages at the end of the main heap."""
+        return min(self.above_bytes, self.most_end_bytes)
+
+    @property
+    def above_bytes(self) -> int:
         """Free pages above the last block of the main heap."""
         return sum(
             min(part.above_last_bytes, part.free_page_bytes)
@@ -121,7 +130,8 @@ class Kinds(NamedTuple):
 
 
 def _end_bytes(kinds: Kinds, part: HeapPart) -> int:
-    return min(part.above_last_bytes, part.free_page_bytes) if is_arena(kinds.allocator, part) else 0
+    end = min(part.above_last_bytes, part.free_page_bytes, kinds.most_end_bytes)
+    return end if is_arena(kinds.allocator, part) else 0
 
 
 def is_arena(allocator: Allocator, part: HeapPart) -> bool:
@@ -165,7 +175,10 @@ def kinds_at(report: Report, scan: int) -> Kinds:
     bytes_of["untrimmed"] = moment.free_page_bytes - sum(
         bytes_of[of] for of in ("threshold", "arenas", "top")
     )
-    return Kinds(moment, parts, bytes_of, holding, allocator, most_arenas)
+    raised = max((one.bytes for one in raises_in_force(report)), default=0)
+    return Kinds(
+        moment, parts, bytes_of, holding, allocator, most_arenas, most_end_bytes(allocator.settings, raised)
+    )
 
 
 def has_high_mmap_threshold(allocator: Allocator) -> bool:

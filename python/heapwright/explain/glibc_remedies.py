@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from heapwright.explain.remedy import PARTLY, Case, Remedy, judged, set_already
+from heapwright.explain.cause_evidence import HELD_BY_CACHES
+from heapwright.explain.remedy import PARTLY, YES, Case, Remedy, judged, set_already
 from heapwright.explain.separation import Separation
 from heapwright.explain.settings import (
     ARENA_MAX,
@@ -71,7 +72,7 @@ def _arenas(case: Case) -> Remedy:
     arenas = units.counted(kinds.arenas, "further arena")
     in_main = sum(part.free_page_bytes for part in kinds.parts) - kinds.arena_free_bytes
     heaps = f"{arenas} of {kinds.heaps} heaps" if kinds.heaps > kinds.arenas else arenas
-    if kinds.arenas > 1 and gain < PARTLY * kinds.free_bytes <= at_most:
+    if kinds.arenas > 1 and gain < YES * kinds.free_bytes and at_most >= PARTLY * kinds.free_bytes:
         why = (
             f"{units.size(case.peak_bytes)} were live at once, so one heap would grow as large, and blocks "
             "that stay would hold its pages as well"
@@ -127,7 +128,10 @@ def _end(case: Case) -> list[Remedy]:
     if kind == "end" and case.raises and not any(one.set_in(settings) for one in FIXES_THRESHOLD):
         return [_fixed(case, what)]
     how = "it keeps the free end of the main heap" if kind == "unset" else "the main heap keeps its free end"
-    found = judged(case, kind, what, gain, f"{how}: {above}", f"{above}: it is not the end that is free")
+    why_not = f"{above}: it is not the end that is free"
+    if case.kinds.above_bytes > gain:
+        why_not = f"{units.size(case.kinds.above_bytes)} lie above the last block, {HELD_BY_CACHES}"
+    found = judged(case, kind, what, gain, f"{how}: {above}", why_not)
     tried = _replayed(case, TRIM_THRESHOLD, FIRST_TRIM_THRESHOLD) if kind == "end" else ""
     return [found._replace(replay_set=tried)]
 
@@ -135,7 +139,10 @@ def _end(case: Case) -> list[Remedy]:
 def _fixed(case: Case, what: str) -> Remedy:
     """Where a free raised the thresholds: set, they stay, so that large blocks are mapped apart as well."""
     kinds = case.kinds
-    gain = sum(min(p.free_page_bytes, p.above_last_bytes + p.large_free_bytes) for p in kinds.parts)
+    gain = sum(
+        min(p.free_page_bytes, min(p.above_last_bytes, kinds.most_end_bytes) + p.large_free_bytes)
+        for p in kinds.parts
+    )
     lie = f"{units.size(gain)} lie above the last blocks of heaps or where blocks of 128 KiB or more lay"
     found = judged(
         case,

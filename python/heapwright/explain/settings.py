@@ -136,6 +136,11 @@ def kept_at_end_bytes(settings: Mapping[str, str], raised_bytes: int) -> int:
     return trim + max(0, (TOP_PAD.number_in(settings) or 0) - FIRST_TOP_PAD)
 
 
+def most_end_bytes(settings: Mapping[str, str], raised_bytes: int) -> int:
+    """What the C library keeps at the end of a heap at most; raised_bytes: as of kept_at_end_bytes()."""
+    return FIRST_TRIM_THRESHOLD + FIRST_TOP_PAD + kept_at_end_bytes(settings, raised_bytes)
+
+
 def thread_cache_bytes(settings: Mapping[str, str]) -> int:
     """What the cache of one thread holds at most, usable bytes: so many blocks of each size.
 

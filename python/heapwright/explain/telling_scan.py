@@ -18,7 +18,7 @@ _NEARLY_AS_MUCH = 0.9
 def telling_scan(report: Report) -> int:
     """The number of the one with the most that is free, unless only the teardown's; -1 without any.
 
-    Where that is little beside what was resident for long, the last one with about the most that was resident.
+    Where that is little beside what was resident for long, the last one with about the most resident.
     """
 
     def is_brief(number: int) -> bool:
