@@ -49,13 +49,15 @@ inline constexpr std::uint8_t extension_kind = 0xff;
 
 // Program counter table: open addressing, append only; the slot index is the
 // frame's number. key == 0: free slot. A slot of an unloaded library is
-// killed by setting pc_key_dead: it keeps its number and never matches again.
+// killed by setting pc_key_dead: it keeps its number and does not match. Where the same library comes back
+// to its place next, its slots live again; where another one does, they are buried, and never match again.
 struct PcEntry {
-  std::atomic<std::uint64_t> key;   // pc | pc_key_exact? | pc_key_dead? ; pc < 2^56
+  std::atomic<std::uint64_t> key;   // pc | pc_key_exact? | pc_key_dead? | pc_key_buried? ; pc < 2^56
   std::atomic<std::uint64_t> rule;  // the unwinder's own; 0 = not evaluated yet
 };
 inline constexpr std::uint64_t pc_key_exact = 1ULL << 62;
 inline constexpr std::uint64_t pc_key_dead = 1ULL << 63;
+inline constexpr std::uint64_t pc_key_buried = 1ULL << 61;  // and dead
 inline constexpr std::uint64_t pc_mask = (1ULL << 56) - 1;
 inline constexpr std::uint32_t pc_table_slots = 1U << 17;
 

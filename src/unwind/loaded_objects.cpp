@@ -136,16 +136,53 @@ bool is_same(const ModuleEntry& entry, const LoadedObject& object, const BuildId
          entry.build_id_bytes == id.size_bytes && std::memcmp(entry.build_id, id.bytes, id.size_bytes) == 0;
 }
 
-// Kills the program counters of [start, end).
-void kill_pcs(session::ProcessBlock& block, std::uint64_t start, std::uint64_t end) {
+// Those of the program counters in [start, end).
+template <typename Change>
+void for_each_pc(session::ProcessBlock& block, std::uint64_t start, std::uint64_t end, Change change) {
   for (session::PcEntry& entry : block.pcs) {
     const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
     if (key == 0) continue;
     // A return address may lie just behind the object's last byte.
     const std::uint64_t pc = key & session::pc_mask;
     const std::uint64_t inside = (key & session::pc_key_exact) != 0 ? pc : pc - 1;
-    if (inside >= start && inside < end) entry.key.fetch_or(session::pc_key_dead, std::memory_order_relaxed);
+    if (inside >= start && inside < end) change(entry, key);
   }
+}
+
+void kill_pcs(session::ProcessBlock& block, std::uint64_t start, std::uint64_t end) {
+  for_each_pc(block, start, end, [](session::PcEntry& entry, std::uint64_t) {
+    entry.key.fetch_or(session::pc_key_dead, std::memory_order_relaxed);
+  });
+}
+
+// What of these addresses was unloaded last. nullptr: nothing lay there.
+const ModuleEntry* last_unloaded(const session::ProcessBlock& block, const LoadedObject& object) {
+  const ModuleEntry* last = nullptr;
+  std::uint64_t last_ticks = 0;
+  for (const ModuleEntry& entry : block.modules) {
+    const std::uint32_t state = entry.state.load(std::memory_order_acquire);
+    if (state == module_free) break;
+    const std::uint64_t ticks = entry.unloaded_ticks.load(std::memory_order_relaxed);
+    const bool overlaps = entry.start < object.tables.end && object.tables.start < entry.end;
+    if (state != module_ready || !overlaps || ticks < last_ticks || ticks == 0) continue;
+    last = &entry;
+    last_ticks = ticks;
+  }
+  return last;
+}
+
+// A program that loads a library again and again would fill the table with one set of slots for each time.
+// Without a build id nobody knows that it is the same one.
+void settle_dead_pcs(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id) {
+  const ModuleEntry* const last = last_unloaded(block, object);
+  if (last == nullptr) return;
+  const bool is_back = id.size_bytes != 0 && is_same(*last, object, id);
+  for_each_pc(block, object.tables.start, object.tables.end,
+              [is_back](session::PcEntry& entry, std::uint64_t key) {
+                if ((key & session::pc_key_dead) == 0 || (key & session::pc_key_buried) != 0) return;
+                is_back ? entry.key.fetch_and(~session::pc_key_dead, std::memory_order_relaxed)
+                        : entry.key.fetch_or(session::pc_key_buried, std::memory_order_relaxed);
+              });
 }
 
 void retire(session::ProcessBlock& block, ModuleEntry& entry, bool ticks_are_tsc) {
@@ -188,6 +225,7 @@ void add_module(session::ProcessBlock& block, const LoadedObject& object, const 
     ModuleEntry& entry = block.modules[index];
     std::uint32_t state = module_free;
     if (entry.state.compare_exchange_strong(state, module_being_written, std::memory_order_acquire)) {
+      settle_dead_pcs(block, object, id);
       write_module(block, index, object, id, ticks_are_tsc);
       hint_for(object.tables.start).store(index, std::memory_order_relaxed);
       return;

@@ -24,9 +24,31 @@ Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, b
   return rule;
 }
 
+// Of a library that was unloaded from there.
+bool has_dead_slot(const session::ProcessBlock& block, std::uint64_t key) {
+  const std::uint32_t home = pc_home_slot(key);
+  for (std::uint32_t probe = 0; probe < max_pc_probes; ++probe) {
+    const std::uint32_t slot = (home + probe) & (session::pc_table_slots - 1);
+    const std::uint64_t found = block.pcs[slot].key.load(std::memory_order_relaxed);
+    if (found == (key | session::pc_key_dead)) return true;
+    if (found == key || found == 0) break;
+  }
+  return false;
+}
+
+// The slots of a library that is back live again with this.
+void note_module_of(session::ProcessBlock& block, std::uint64_t key, bool ticks_are_tsc) {
+  const std::uint64_t pc = key & session::pc_mask;
+  LoadedObject object;
+  if (find_loaded_object((key & session::pc_key_exact) != 0 ? pc : pc - 1, object)) {
+    note_module(block, object, ticks_are_tsc);
+  }
+}
+
 }  // namespace
 
 KnownPc find_new_pc(session::ProcessBlock& block, std::uint64_t key, bool ticks_are_tsc) noexcept {
+  if (has_dead_slot(block, key)) note_module_of(block, key, ticks_are_tsc);
   const std::uint32_t home = pc_home_slot(key);
   for (std::uint32_t probe = 0; probe < max_pc_probes; ++probe) {
     const std::uint32_t slot = (home + probe) & (session::pc_table_slots - 1);

@@ -69,6 +69,7 @@ class StaleStacks : public ::testing::Test {
 // stack is the same, and belongs to another library.
 TEST_F(StaleStacks, ALibraryThatTakesAnothersPlaceBringsNewFrames) {
   std::uint64_t last_address = 0;
+  std::uint32_t node_before = 0;
   std::uint32_t same_place_count = 0;
   for (int round = 0; round < 6; ++round) {
     void* library = dlopen(round % 2 == 0 ? PLUGIN_SMALL : PLUGIN_TWIN, RTLD_NOW);
@@ -76,6 +77,8 @@ TEST_F(StaleStacks, ALibraryThatTakesAnothersPlaceBringsNewFrames) {
     const auto call = reinterpret_cast<void (*)(void (*)(), int)>(dlsym(library, "plugin_call"));
     call(capture_callback, 1);
     EXPECT_FALSE(has_dead_frame(last_node)) << round;
+    EXPECT_NE(last_node, node_before) << round << ": of the other library";
+    node_before = last_node;
     same_place_count += reinterpret_cast<std::uint64_t>(call) == last_address ? 1 : 0;
     last_address = reinterpret_cast<std::uint64_t>(call);
     dlclose(library);

@@ -64,6 +64,44 @@ TEST(Tables, LibrariesThatTakeEachOthersPlace) {
   EXPECT_EQ(find_module(process.block(), "plugin_large.so", true), nullptr);
 }
 
+// Slots are as many as after the first time: else the table is full after some 100.
+TEST(Tables, ALibraryThatComesBackHasItsSlotsAgain) {
+  TestProcess process;
+  const Checks checks;
+  std::uint32_t pcs = 0;
+  std::uint32_t same_place_count = 0;
+  std::uint64_t last_address = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::uint64_t address = call_plugin(PLUGIN_SMALL, 3);
+    forget_unloaded(process.tables());
+    same_place_count += address == last_address ? 1 : 0;
+    last_address = address;
+    if (round == 2) pcs = process.block().pc_count;
+  }
+  EXPECT_EXACT(checks, 900U);
+  EXPECT_GT(same_place_count, 290U);
+  EXPECT_LE(process.block().pc_count.load(), pcs + 20);
+  EXPECT_EQ(process.block().stacks_not_stored.load(), 0U);
+}
+
+// Another library was there meanwhile: the slots say nothing any more.
+TEST(Tables, ALibraryThatComesBackAfterAnotherHasNewSlots) {
+  TestProcess process;
+  const Checks checks;
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_NE(call_plugin(PLUGIN_SMALL, 2), 0U);
+    forget_unloaded(process.tables());
+    ASSERT_NE(call_plugin(PLUGIN_LARGE, 2), 0U);
+    forget_unloaded(process.tables());
+  }
+  EXPECT_EXACT(checks, 18U);
+  std::uint32_t buried = 0;
+  for (const session::PcEntry& entry : process.block().pcs) {
+    buried += (entry.key & session::pc_key_buried) != 0 ? 1 : 0;
+  }
+  EXPECT_GT(buried, 0U);
+}
+
 TEST(Tables, ModuleFacts) {
   TestProcess process;
   checked_capture();
