@@ -265,7 +265,7 @@ void HeapModel::close_chain(const Slot& slot) {
 
 [[gnu::noinline]] void HeapModel::open_realloc(const Row& row, const Slot& slot, std::uint32_t lane) {
   auto& open = reallocs_[lane];
-  open = {{}, row.address, slot.size};
+  open = {{}, row.address, slot.size, false, {}};
   if ((slot.flags & slot_is_wide) != 0) {
     open.chain = blocks_.wide(slot).chain;
     open.old_size = blocks_.wide(slot).size;
@@ -288,6 +288,10 @@ template <bool follows_blocks>
     close_chain(*slot);
   }
   const auto block = take<follows_blocks>(*slot);
+  if ((row.flags & row_in_realloc) != 0 && block.is_chosen) [[unlikely]] {
+    reallocs_[run.lane].has_block = true;
+    reallocs_[run.lane].block = block;
+  }
   const bool is_latest = run.thread.last_address == row.address;
   if (is_latest) [[unlikely]] {
     run.thread.last_address = 0;
@@ -378,7 +382,7 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
     return;
   }
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[run.lane] = {{}, row.address, 0};
+    reallocs_[run.lane] = {{}, row.address, 0, false, {}};
     if (scope_.weight.is_sampled()) {
       return;  // most reallocs' old blocks were not sampled
     }
@@ -440,7 +444,7 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
   // May have been counted before the window.
   reused_live_addresses_ -= reused_live_addresses_ != 0 ? 1 : 0;
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[run.lane] = {{}, row.address, displaced.block.size};
+    reallocs_[run.lane] = {{}, row.address, displaced.block.size, false, {}};
   }
   if (displaced.block.is_chosen) {
     count_release(displaced.block, row, run);

@@ -57,6 +57,8 @@ class HeapModel {
     Chain chain;
     std::uint64_t old_address = 0;
     std::uint64_t old_size = 0;
+    bool has_block = false;  // and it is counted
+    Block block;
   };
   // A block whose address was handed out again before it was released.
   struct Displaced {

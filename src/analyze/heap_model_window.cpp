@@ -23,7 +23,15 @@ void HeapModel::pass_border(std::uint64_t time_ns) {
     begin_window(scope_.from_ns);
   }
   timeline_.close_steps(time_ns, live_);
-  site_series_.close_steps(timeline_.closed(), sites_);
+  SiteTransits transits;
+  for (const auto& open : reallocs_) {
+    if (open.has_block) {
+      const auto& block = open.block;
+      transits.push_back({scope_.sites.site_of(block.stack), block.size * block.weight,
+                          (block.size + block.excess) * block.weight, block.weight});
+    }
+  }
+  site_series_.close_steps(timeline_.closed(), sites_, transits);
   if (spreads_.is_sampled()) {
     spreads_.close_steps(timeline_.closed());
   }

@@ -15,13 +15,13 @@ SiteSeries::SiteSeries(const TimeSteps& steps, std::size_t sites, std::size_t ro
       bins_((steps.points() + steps_per_bin_ - 1) / steps_per_bin_),
       row_of_site_(sites, no_row) {}
 
-void SiteSeries::close_steps(std::size_t closed_steps, const SiteLives& lives) {
+void SiteSeries::close_steps(std::size_t closed_steps, const SiteLives& lives, const SiteTransits& transits) {
   while (closed_ < bins_ && (std::size_t{closed_} + 1) * steps_per_bin_ <= closed_steps) {
-    close_bin(lives);
+    close_bin(lives, transits);
   }
 }
 
-void SiteSeries::close_bin(const SiteLives& lives) {
+void SiteSeries::close_bin(const SiteLives& lives, const SiteTransits& transits) {
   std::vector<Newcomer> newcomers;
   for (std::uint32_t site = 0; site < row_of_site_.size(); ++site) {
     const auto moment = lives.moment_of(site);
@@ -31,8 +31,21 @@ void SiteSeries::close_bin(const SiteLives& lives) {
       newcomers.push_back({site, moment.live_bytes});
     }
   }
+  for (const auto& transit : transits) {
+    const bool is_new = row_of_site_[transit.site] == no_row && lives.moment_of(transit.site).live_blocks == 0;
+    if (is_new) newcomers.push_back({transit.site, transit.bytes});
+  }
   if (!newcomers.empty()) {
     begin_rows(newcomers, lives);
+  }
+  for (const auto& transit : transits) {
+    const auto number = row_of_site_[transit.site];
+    if (number == no_row) continue;
+    auto moment = rows_[number].moments[closed_ - rows_[number].first_bin];
+    moment.live_bytes += transit.bytes;
+    moment.live_usable_bytes += transit.usable_bytes;
+    moment.live_blocks += transit.blocks;
+    put(rows_[number], moment);
   }
   ++closed_;
 }
@@ -86,7 +99,7 @@ void SiteSeries::begin_rows(std::vector<Newcomer>& newcomers, const SiteLives& l
 
 void SiteSeries::finish(const SiteLives& lives, Facts& facts) {
   while (closed_ < bins_) {
-    close_bin(lives);
+    close_bin(lives, {});
   }
   for (std::uint32_t bin = 0; bin < bins_; ++bin) {
     const auto step = std::min((bin + 1) * steps_per_bin_, steps_.points()) - 1;

@@ -19,6 +19,15 @@ namespace heapwright::analyze {
 
 struct Facts;
 
+// A block that is being reallocated as a bin ends: its site holds the old one still.
+struct SiteTransit {
+  std::uint32_t site = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t usable_bytes = 0;
+  std::uint64_t blocks = 0;
+};
+using SiteTransits = std::vector<SiteTransit>;
+
 // Not thread-safe. Memory: at most rows x bins x 24 bytes (6 MiB) and 4 bytes a site.
 class SiteSeries {
  public:
@@ -30,7 +39,7 @@ class SiteSeries {
 
   // Copies what lives now into every bin that ends with one of the first
   // `closed_steps` of the timeline. Complexity: O(sites) for each such bin.
-  void close_steps(std::size_t closed_steps, const SiteLives& lives);
+  void close_steps(std::size_t closed_steps, const SiteLives& lives, const SiteTransits& transits = {});
   // Closes the rest and fills the facts' series.
   void finish(const SiteLives& lives, Facts& facts);
 
@@ -48,7 +57,7 @@ class SiteSeries {
     std::uint64_t bytes;
   };
 
-  void close_bin(const SiteLives& lives);
+  void close_bin(const SiteLives& lives, const SiteTransits& transits);
   std::vector<std::uint32_t> rows_smallest_first() const;
   void begin_rows(std::vector<Newcomer>& newcomers, const SiteLives& lives);
   void begin_row(Row& row, std::uint32_t site);
