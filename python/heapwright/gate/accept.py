@@ -11,7 +11,8 @@ from typing import Any
 
 from heapwright.gate.budget import MOST_SITES, SITE_FIGURES, Budget, BudgetError, Rule
 from heapwright.gate.limits import FIGURES, KINDS, LIVE, NOISY, PROGRAM
-from heapwright.gate.measured import Measured, SiteCost
+from heapwright.gate.measured import Measured
+from heapwright.gate.site_costs import SiteCost
 from heapwright.model.extras import MissingPackageError
 
 _HEADROOM = 0.05  # of figures with noise

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from heapwright.gate.budget import MOST_SITES, Budget, Known, Rule
 from heapwright.gate.limits import FIGURES, KINDS, PROGRAM
-from heapwright.gate.measured import Measured, SiteCost
+from heapwright.gate.measured import Measured
+from heapwright.gate.site_costs import SiteCost
 from heapwright.model.names import short_name, without_namespaces
 from heapwright.report.columns import Choice, Column, Many, Record, Table, record
 
@@ -44,7 +45,8 @@ class _Check(NamedTuple):
 _SITE = (
     Column("name", "text"),
     Column("file", "text"),
-    Column("line", "count"),
+    Column("line", "count", about="The first of lines; 0: none is known."),
+    Column("lines", Many("count"), about="Where the function allocates, the line with most first."),
     Column("value", "number"),
     Column(
         "difference", "maybe", about="To what it was when the limits were accepted; null: that is not known."
@@ -125,6 +127,7 @@ def _places(run: Measured, number: int) -> list[Record]:
             "name": short_name(location.function),
             "file": location.file,
             "line": location.line,
+            "lines": [location.line] if location.line else [],
             "value": 0,
             "difference": None,
             "is_new": False,
@@ -145,7 +148,7 @@ def _changed(key: str, excess: float, run: Measured, known: Known) -> list[Recor
     ]
     least = max(1, _LEAST_SHARE * excess)
     shown = sorted((one for one in rises if one[1] >= least), key=lambda one: -one[1])[:_MOST_SITES]
-    return [_site(site, site.figures[key], rise if is_known else None, known) for site, rise in shown]
+    return [_site(site, key, rise if is_known else None, known) for site, rise in shown]
 
 
 def known_of(site: SiteCost, known: Known) -> Mapping[str, int] | None:
@@ -166,15 +169,17 @@ def _is_ambiguous(site: SiteCost, known: Known) -> bool:
     return bare in same or (bare == site.name and len(same) > 0)
 
 
-def _site(site: SiteCost, value: int, rise: int | None, known: Known) -> Record:
+def _site(site: SiteCost, key: str, rise: int | None, known: Known) -> Record:
     is_listed = known_of(site, known) is not None
     # Of a site that a full list leaves out nobody knows what it was.
     is_told = rise is not None and (is_listed or len(known) < MOST_SITES)
+    file, lines = site.lines_of(key)
     return {
         "name": site.name,
-        "file": site.file,
-        "line": site.line,
-        "value": value,
+        "file": file,
+        "line": lines[0] if lines else 0,
+        "lines": lines,
+        "value": site.figures[key],
         "difference": rise if is_told else None,
         "is_new": is_told and not is_listed,
     }

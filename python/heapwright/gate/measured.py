@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from heapwright.explain.growing_sites import Growth
@@ -15,22 +15,13 @@ from heapwright.explain.report import Report
 from heapwright.gate.budget import Budget, BudgetError, Rule
 from heapwright.gate.limits import PHASE, PROGRAM, SCOPE, SITE, THREAD, TIMES
 from heapwright.gate.run_figures import RunFigures, wildcard
+from heapwright.gate.site_costs import SiteCost, costs_of
 from heapwright.model import Facts, Filter, Latency, Site, SiteFacts, Trace
-from heapwright.model.names import short_name
 from heapwright.model.selectors import matching, why_none
 from heapwright.model.suppressions import stacks_suppressed
 
 Figures = dict[str, float]
 Progress = Callable[[int, int], object]
-
-
-class SiteCost(NamedTuple):
-    """What a function costs, summed over its lines; file and line: of the most of it."""
-
-    name: str
-    file: str
-    line: int
-    figures: Mapping[str, int]
 
 
 class Measured(NamedTuple):
@@ -80,7 +71,7 @@ class _Reading:
                 figures.append(self._of_thread(rule))
             else:
                 figures.append(of_runs[rule.kind].of(rule))
-        return Measured(figures, places, self._costs())
+        return Measured(figures, places, costs_of(self._sites, self._whole, self._stays()))
 
     def _facts(self, chosen: Filter, groups: array[int] | None = None) -> Facts:
         return self._trace.begin_facts(chosen, groups=groups).take(self._progress)
@@ -191,26 +182,16 @@ class _Reading:
             facts, self._grows(facts, chosen) if "growth_bytes_per_s" in rule.limits else None
         )
 
-    def _costs(self) -> list[SiteCost]:
-        """Of functions, as names of sites outlive a change."""
-        by_name: dict[str, list[tuple[Site, SiteFacts]]] = {}
-        for site, facts in zip(self._sites, self._whole.sites, strict=True):
-            if facts.allocations:
-                by_name.setdefault(short_name(site.location.function), []).append((site, facts))
-        costs = [_cost(name, pairs) for name, pairs in by_name.items()]
-        return sorted(costs, key=lambda cost: -cost.figures["calls"])
-
-
-def _cost(name: str, pairs: Iterable[tuple[Site, SiteFacts]]) -> SiteCost:
-    ordered = sorted(pairs, key=lambda pair: -pair[1].allocations)
-    location = ordered[0][0].location
-    figures = {
-        "calls": sum(facts.allocations for _, facts in ordered),
-        "bytes": sum(facts.bytes for _, facts in ordered),
-        "peak_live_bytes": sum(facts.live_at_peak_bytes for _, facts in ordered),
-        "live_at_end_bytes": sum(facts.live_at_end_bytes for _, facts in ordered),
-    }
-    return SiteCost(name, location.file, location.line, figures)
+    def _stays(self) -> dict[int, tuple[int, int]]:
+        """Bytes and blocks that are live at the end, by site; without what is suppressed."""
+        found: dict[int, tuple[int, int]] = {}
+        columns = (self._whole.stacks[name] for name in ("live_at_end_bytes", "live_at_end_blocks"))
+        of_stacks = zip(self._sites.site_of_stack, self._is_suppressed, *columns, strict=False)
+        for site, is_suppressed, size, blocks in of_stacks:
+            if blocks and not is_suppressed:
+                before = found.get(site, (0, 0))
+                found[site] = (before[0] + size, before[1] + blocks)
+        return found
 
 
 def _of_group(facts: SiteFacts, latency: Latency) -> Figures:

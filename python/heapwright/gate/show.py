@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Document = Mapping[str, Any]
+_MOST_LINES = 3
 _VERDICTS = {WITHIN: "ok", OVER: "OVER", UNDER: "tighten"}
 
 
@@ -38,12 +39,20 @@ def sentence(check: Record) -> str:
 
 
 def _place(site: Record, unit: str) -> str:
-    file = site["file"].rpartition("/")[2]
-    place = f"{site['name']} {file}:{site['line']}" if file else site["name"]
+    place = _named(site)
     if site["difference"] is not None:
         rise = f"+{units.number(site['difference'], unit)}"
         return f"{rise} at {place}{' (new)' if site['is_new'] else ''}"
     return f"{units.number(site['value'], unit)} at {place}" if site["value"] else f"at {place}"
+
+
+def _named(site: Record) -> str:
+    """A function with all its lines: which of them grew the budget does not know."""
+    file = site["file"].rpartition("/")[2]
+    if not file:
+        return str(site["name"])
+    lines = ",".join(map(str, sorted(site["lines"])[:_MOST_LINES]))
+    return f"{site['name']} {file}:{lines}{',…' if len(site['lines']) > _MOST_LINES else ''}"
 
 
 def answer(document: Document) -> list[str]:
