@@ -15,18 +15,27 @@ from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
 from heapwright.cli.result_forms import Forms
+from heapwright.cli.streams import say
 from heapwright.gate import budget as budgets
 from heapwright.gate import document as documents
 from heapwright.gate import reports, show
+from heapwright.gate.accept import RUNS_OF_THREADS, wavers_with_threads
 from heapwright.gate.measured import measure
 from heapwright.model import Trace
 from heapwright.model.session import name_of
 
 OUTSIDE = 1
+_ACCEPT_PROGRAM = "--accept … -- PROGRAM makes several"
 Recording = Annotated[
     Path | None, typer.Argument(metavar="RECORDING", help="A trace written by heapwright record.")
 ]
-Runs = Annotated[int, typer.Option(metavar="N", help="With a program: runs; the median of them counts.")]
+Runs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="With a program: runs; the median of them counts. Default 1, to --accept the peak of threads 5.",
+    ),
+]
 Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")]
 Keep = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="With a program: keep its recordings here.")
@@ -47,7 +56,7 @@ def gate(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="BUDGET", help="The budget file: docs/gate.md.")],
     recording: Recording = None,
-    runs: Runs = 1,
+    runs: Runs = None,
     limit: Limit = 600.0,
     keep: Keep = None,
     toolchain: Toolchain = "",
@@ -70,10 +79,11 @@ def gate(
     _check_outputs(junit, sarif, force, [file] if recording is None else [file, recording])
     text = budget_file.read(file, accept)
     with ExitStack() as stack:
-        traces = _traces(recording, program, runs, limit, keep, anyway, debug_root, stack)
-        notes = _notes(traces, anyway, accept)
         try:
             budget = budget_file.parse(text, file, toolchain, accept)
+            wavers = accept and wavers_with_threads(budget)
+            traces = _traces(recording, program, runs, wavers, limit, keep, anyway, debug_root, stack)
+            notes = _notes(traces, anyway, accept)
             with progress("reading calls") as report:
                 measured = [measure(trace, budget, report) for trace in traces]
             if accept:
@@ -98,7 +108,7 @@ def gate(
 def _check(
     recording: Path | None,
     program: Sequence[str],
-    runs: int,
+    runs: int | None,
     limit: float,
     keep: Path | None,
     accept: bool,
@@ -108,8 +118,8 @@ def _check(
         raise InputError(
             "gate takes a recording or a program: heapwright gate heap.toml -- PROGRAM [ARGUMENTS]"
         )
-    repeated_runs.check(runs, limit)
-    if recording is not None and (runs != 1 or keep is not None):
+    repeated_runs.check(1 if runs is None else runs, limit)
+    if recording is not None and (runs is not None or keep is not None):
         raise InputError("--runs and --keep go with a program, not with a recording")
     if accept != bool(reason.strip()):
         raise InputError("--accept and --reason go together: --accept --reason 'a cache for the index'")
@@ -118,20 +128,31 @@ def _check(
 def _traces(
     recording: Path | None,
     program: Sequence[str],
-    runs: int,
+    runs: int | None,
+    wavers: bool,
     limit: float,
     keep: Path | None,
     anyway: bool,
     debug_root: Path | None,
     stack: ExitStack,
 ) -> list[Trace]:
+    """wavers: figures are accepted that several threads do not make the same in each run."""
     if recording is not None:
-        return [open_trace(recording, debug_root)]
+        found = [open_trace(recording, debug_root)]
+        if wavers and len(found[0].threads) > 1:
+            say(f"heapwright: one run does not tell how far the peak wavers; {_ACCEPT_PROGRAM}")
+        return found
     folder = repeated_runs.folder_for(keep, stack)
-    return [
-        open_trace(repeated_runs.record_once(program, folder, f"run-{number + 1}", limit, anyway), debug_root)
-        for number in range(runs)
-    ]
+
+    def run(number: int) -> Trace:
+        file = repeated_runs.record_once(program, folder, f"run-{number + 1}", limit, anyway)
+        return open_trace(file, debug_root)
+
+    found = [run(0)]
+    if runs is None and wavers and len(found[0].threads) > 1:
+        runs = RUNS_OF_THREADS
+        say(f"heapwright: several threads: {runs} runs tell how far the peak wavers (--runs)")
+    return found + [run(number) for number in range(1, runs or 1)]
 
 
 def _check_outputs(junit: Path | None, sarif: Path | None, force: bool, inputs: Sequence[Path]) -> None:
