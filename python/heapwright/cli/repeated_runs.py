@@ -57,7 +57,9 @@ def record_once(program: Sequence[str], folder: Path, name: str, limit_s: float,
     try:
         run_program(command, os.environ, limit_s)
     except RunFailedError as failure:
-        if failure.has_hung or not anyway or not files_of(summary):
+        if failure.has_hung:  # the collector ended with it, within its summary perhaps
+            raise InputError(f"{shlex.join(program)} {failure} (--limit)") from None
+        if not anyway or not files_of(summary):
             why = f"{failure}; --anyway takes what was recorded" if files_of(summary) else str(failure)
             raise InputError(f"{shlex.join(program)} {' '.join(why.split())}") from None
     files = files_of(summary)
