@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +23,7 @@ from heapwright.gate.accept import RUNS_OF_THREADS, wavers_with_threads
 from heapwright.gate.measured import measure
 from heapwright.model import Trace
 from heapwright.model.session import name_of
+from heapwright.model.wholeness import why_not_whole
 
 OUTSIDE = 1
 _ACCEPT_PROGRAM = "--accept … -- PROGRAM makes several"
@@ -87,8 +88,7 @@ def gate(
             with progress("reading calls") as report:
                 measured = [measure(trace, budget, report) for trace in traces]
             if accept:
-                budget_file.accept(file, text, budget, toolchain, reason, measured, traces)
-                return 0
+                budget = budget_file.accept(file, text, budget, toolchain, reason, measured, traces)
         except budgets.BudgetError as error:
             raise InputError(f"{file}: {error}") from None
     recordings = tuple(trace.path for trace in traces)
@@ -101,7 +101,9 @@ def gate(
     forms.show(
         document, lambda console: show.on_console(document, console), lambda: show.as_markdown(document)
     )
-    output.hint(_next(document, program, keep))
+    if accept:
+        return 0
+    output.hint(_next(document, program, keep, traces))
     return 0 if document["is_within"] else OUTSIDE
 
 
@@ -174,10 +176,12 @@ def _notes(traces: Sequence[Trace], anyway: bool, accept: bool) -> list[str]:
     return found
 
 
-def _next(document: dict[str, object], program: Sequence[str], keep: Path | None) -> str:
+def _next(
+    document: dict[str, Any], program: Sequence[str], keep: Path | None, traces: Sequence[Trace]
+) -> str:
     if program and keep is None:
         import shlex  # only here
 
         words = f"{document['budget']} --keep FOLDER -- {shlex.join(program)}"
         return f"heapwright gate {words}   (keeps the recording)"
-    return show.next_command(document)
+    return show.next_command(document, is_whole=not any(map(why_not_whole, traces)))

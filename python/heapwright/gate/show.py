@@ -96,9 +96,9 @@ def as_markdown(document: Document) -> str:
     return "\n".join(lines) + "\n"
 
 
-def next_command(document: Document) -> str:
-    """What to type after it."""
-    if document["is_within"]:
+def next_command(document: Document, is_whole: bool) -> str:
+    """What to type after it. is_whole: of the recordings; others give no limits, or too low ones."""
+    if document["is_within"] or not is_whole:
         return f"heapwright explain {shlex.quote(document['recordings'][0])}"
     words = [document["budget"], document["recordings"][0]]
     words += ["--toolchain", document["toolchain"]] if document["toolchain"] else []

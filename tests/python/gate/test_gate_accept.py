@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -68,3 +69,18 @@ def test_one_recording_of_threads_says_that_it_is_one(
     for threads in (1, 2):
         assert run_command([*words, written(tmp_path, shop(threads=threads))]) == 0
         assert ("one run does not tell" in capsys.readouterr().err) == (threads == 2)
+
+
+def test_what_was_accepted_is_shown_beside_the_new_limits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, junit = budget(tmp_path, "[program]\ncalls = 1\n"), tmp_path / "gate.xml"
+    words = ["gate", text, written(tmp_path), "--accept", "--reason", "x", "--junit", str(junit)]
+    for toolchain in ([], ["--toolchain", "gcc"]):
+        Path(text).write_text("[program]\ncalls = 1\n", encoding="utf-8")
+        assert run_command([*words, *toolchain, "--json", "--force"]) == 0
+        said = capsys.readouterr()
+        document = json.loads(said.out)
+        assert [(check["value"], check["limit"]) for check in document["checks"]] == [(12, 12)]
+        assert (document["is_within"], said.err) == (True, "heapwright: program: calls 1 → 12\n")
+        assert 'failures="0"' in junit.read_text()

@@ -92,6 +92,12 @@ def test_what_is_not_whole_proves_nothing(
     assert " proves nothing: it is " in capsys.readouterr().err
     assert run_command([*words, "--anyway", "--json"]) == 0
     assert "is not whole, its figures may be too low" in json.loads(capsys.readouterr().out)["notes"][0]
+    words[1] = budget(tmp_path, "[program]\ncalls = 1\n")
+    assert run_command([*words, "--anyway"]) == 1
+    assert "\nnext: heapwright explain " in f"\n{capsys.readouterr().err}"  # not --accept
+    assert run_command([*words, "--anyway", "--accept", "--reason", "x"]) == (2 if damage == "sample" else 0)
+    said = "gives no limits" if damage == "sample" else "is not whole, its figures may be too low: it is "
+    assert said in " ".join("".join(capsys.readouterr()).split())
 
 
 def test_the_files_for_build_servers(
