@@ -10,11 +10,13 @@ from heapwright.model import Trace
 from heapwright.model.wholeness import how_it_failed, why_not_whole
 
 
-def reasons_taken(trace: Trace, anyway: bool, is_refused: str, is_taken: str) -> list[str]:
-    """Why it is not whole, where --anyway takes it so. is_refused: without; is_taken: what --anyway does."""
+def reasons_taken(trace: Trace, anyway: bool, is_refused: str, is_taken: str, command: str = "") -> list[str]:
+    """Why it is not whole, where --anyway takes it so. is_refused: without; is_taken: what --anyway does.
+
+    command: that was recorded for this, into a file that may be gone when people read of it."""
     reasons = why_not_whole(trace)
     if reasons and not anyway:
-        raise InputError(f"{trace.path} {is_refused}: {reasons[0]} (--anyway {is_taken})")
+        raise InputError(f"{command or trace.path} {is_refused}: {reasons[0]} (--anyway {is_taken})")
     return reasons
 
 

@@ -217,8 +217,10 @@ def _process_of(trace: Trace) -> tuple[str, int, int] | None:
 
 def _notes(sides: Sequence[load.Recordings], anyway: bool) -> list[str]:
     found = []
-    for trace in (trace for side in sides for trace in side.traces):
-        reasons = caveats.reasons_taken(trace, anyway, "cannot be compared", "compares what there is")
+    for command, trace in ((side.command, trace) for side in sides for trace in side.traces):
+        reasons = caveats.reasons_taken(
+            trace, anyway, "cannot be compared", "compares what there is", command
+        )
         found += caveats.notes_on(trace, reasons, "differences may be of that")
     of_a, of_b = ({_process_of(trace) for trace in side.traces} - {None} for side in sides)
     if of_a & of_b:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -84,7 +85,7 @@ def gate(
             budget = budget_file.parse(text, file, toolchain, accept)
             wavers = accept and wavers_with_threads(budget)
             traces = _traces(recording, program, runs, wavers, limit, keep, anyway, debug_root, stack)
-            notes = _notes(traces, anyway, accept)
+            notes = _notes(traces, program, anyway, accept)
             with progress("reading calls") as report:
                 measured = [measure(trace, budget, report) for trace in traces]
             if accept:
@@ -166,12 +167,13 @@ def _check_outputs(junit: Path | None, sarif: Path | None, force: bool, inputs: 
         raise InputError("--junit and --sarif name the same file; give each its own")
 
 
-def _notes(traces: Sequence[Trace], anyway: bool, accept: bool) -> list[str]:
+def _notes(traces: Sequence[Trace], program: Sequence[str], anyway: bool, accept: bool) -> list[str]:
     found = []
+    command = shlex.join(program)
     for trace in traces:
         if accept and trace.metadata.sample_mean_bytes:
             raise InputError(f"{trace.path} is a sample and gives no limits; record without --sample")
-        reasons = caveats.reasons_taken(trace, anyway, "proves nothing", "checks what there is")
+        reasons = caveats.reasons_taken(trace, anyway, "proves nothing", "checks what there is", command)
         found += caveats.notes_on(trace, reasons, "its figures may be too low")
     return found
 
@@ -180,8 +182,6 @@ def _next(
     document: dict[str, Any], program: Sequence[str], keep: Path | None, traces: Sequence[Trace]
 ) -> str:
     if program and keep is None:
-        import shlex  # only here
-
         words = f"{document['budget']} --keep FOLDER -- {shlex.join(program)}"
         return f"heapwright gate {words}   (keeps the recording)"
     return show.next_command(document, is_whole=not any(map(why_not_whole, traces)))

@@ -229,3 +229,15 @@ def test_a_program_is_recorded_and_checked(tmp_path: Path, capsys: pytest.Captur
     assert len(document["recordings"]) == len(document["checks"][0]["values"]) == 3
     assert len(set(document["checks"][0]["values"])) == 1
     assert len(list((tmp_path / "kept").iterdir())) == 3
+
+
+def test_a_program_whose_allocator_is_not_seen_proves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = str(BUILD / "programs/own_malloc")
+    assert run_command(["gate", budget(tmp_path, WITHIN), "--", program]) == 2
+    assert capsys.readouterr().err == (
+        f"heapwright: {program} proves nothing: '{Path(program).resolve()}' has an allocator linked in statically "
+        "and calls it directly: its heap calls are not seen; link it as a shared library or preload it to record them "
+        "(--anyway checks what there is)\n"
+    )
