@@ -39,6 +39,7 @@ class _Check(NamedTuple):
     value: float
     values: Sequence[float]
     verdict: str
+    run: str
     sites: Sequence[Record]
 
 
@@ -75,6 +76,7 @@ CHECK = (
     ),
     Column("verdict", Choice((WITHIN, OVER, UNDER))),
     Column("reason", "text", value="rule.reason", about="Why the limit is what it is, from the budget."),
+    Column("run", "text", about="Of a phase or scope that is over: the name of the one with most."),
     Column(
         "sites", Many(_SITE), value=lambda check, _: list(check.sites), about="Where it is; of what is over."
     ),
@@ -110,14 +112,22 @@ def _check(rule: Rule, key: str, number: int, budget: Budget, runs: Sequence[Mea
     value, limit = median(values), rule.limits[key]
     lowest = 0.0 if rule.band is None else math.ceil(limit * (1 - rule.band))
     verdict = OVER if value > limit else UNDER if value < lowest else WITHIN
-    found: list[Record] = []
+    run, found = "", list[Record]()
     if verdict == OVER:
-        found = (
-            _changed(key, value - limit, runs[0], budget.known_sites)
-            if rule.kind == PROGRAM
-            else _places(runs[0], number)
-        )
-    return _Check(rule, key, limit, lowest, value, values, verdict, found)
+        run, found = _where(rule, key, number, value - limit, budget, runs[0])
+    return _Check(rule, key, limit, lowest, value, values, verdict, run, found)
+
+
+def _where(
+    rule: Rule, key: str, number: int, excess: float, budget: Budget, run: Measured
+) -> tuple[str, list[Record]]:
+    """The name of the phase or scope with most, and the sites."""
+    if rule.kind == PROGRAM:
+        return "", _changed(key, excess, run.sites, budget.known_sites)
+    if (number, key) in run.most:
+        name, sites = run.most[number, key]
+        return name, _changed(key, excess, sites, {})
+    return "", _places(run, number)
 
 
 def _places(run: Measured, number: int) -> list[Record]:
@@ -136,14 +146,14 @@ def _places(run: Measured, number: int) -> list[Record]:
     ]
 
 
-def _changed(key: str, excess: float, run: Measured, known: Known) -> list[Record]:
+def _changed(key: str, excess: float, sites: Sequence[SiteCost], known: Known) -> list[Record]:
     """The sites that grew most since the limits were accepted; where that is not known, those with most."""
-    if not run.sites or key not in run.sites[0].figures:
+    if not sites or key not in sites[0].figures:
         return []
     is_known = any(key in figures for figures in known.values())
     rises = [
         (site, site.figures[key] - (known_of(site, known) or {}).get(key, 0))
-        for site in run.sites
+        for site in sites
         if not _is_ambiguous(site, known)
     ]
     least = max(1, _LEAST_SHARE * excess)

@@ -7,6 +7,7 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from heapwright.explain.growing_sites import Growth
@@ -14,7 +15,7 @@ from heapwright.explain.growth_kinds import CREEP, LEAK
 from heapwright.explain.report import Report
 from heapwright.gate.budget import Budget, BudgetError, Rule
 from heapwright.gate.limits import PHASE, PROGRAM, SCOPE, SITE, THREAD, TIMES
-from heapwright.gate.run_figures import RunFigures, wildcard
+from heapwright.gate.run_figures import Most, RunFigures, wildcard
 from heapwright.gate.site_costs import SiteCost, costs_of
 from heapwright.model import Facts, Filter, Latency, Site, SiteFacts, Trace
 from heapwright.model.selectors import matching, why_none
@@ -25,11 +26,14 @@ Progress = Callable[[int, int], object]
 
 
 class Measured(NamedTuple):
-    """places: the sites of each rule that names some. sites: of the whole program, most calls first."""
+    """places: the sites of each rule that names some. sites: of the whole program, most calls first.
+
+    most: of a phase or scope above its limit, by the rule's number and the figure."""
 
     figures: Sequence[Figures]
     places: Sequence[Sequence[Site]]
     sites: Sequence[SiteCost]
+    most: Mapping[tuple[int, str], Most] = MappingProxyType({})
 
 
 def measure(trace: Trace, budget: Budget, progress: Progress) -> Measured:
@@ -71,7 +75,15 @@ class _Reading:
                 figures.append(self._of_thread(rule))
             else:
                 figures.append(of_runs[rule.kind].of(rule))
-        return Measured(figures, places, costs_of(self._sites, self._whole, self._stays()))
+        most = {
+            (number, key): found
+            for number, rule in enumerate(rules)
+            for key, limit in rule.limits.items()
+            if rule.kind in of_runs and figures[number].get(key, 0) > limit
+            if (found := of_runs[rule.kind].most_of(rule, key))
+        }
+        costs = costs_of(self._sites, self._whole, self._stays(), self._growth)
+        return Measured(figures, places, costs, most)
 
     def _facts(self, chosen: Filter, groups: array[int] | None = None) -> Facts:
         return self._trace.begin_facts(chosen, groups=groups).take(self._progress)

@@ -28,7 +28,8 @@ def title(check: Record) -> str:
 def sentence(check: Record) -> str:
     """What is wrong, in one line."""
     value, limit = (units.number(check[name], check["unit"]) for name in ("value", "limit"))
-    what = f"{title(check)}: {check['label']} {value}"
+    run = f" in {check['run']}" if check["run"] not in ("", check["name"]) else ""
+    what = f"{title(check)}: {check['label']} {value}{run}"
     if check["verdict"] == UNDER:
         return f"{what}, far below the limit of {limit}: tighten it"
     more = units.number(check["value"] - check["limit"], check["unit"])

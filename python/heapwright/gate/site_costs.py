@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from heapwright.model import Facts, Sites
+from heapwright.model import Facts, Site, Sites
 from heapwright.model.names import short_name
 
 Figures = Mapping[str, int]
@@ -35,11 +36,14 @@ class SiteCost(NamedTuple):
         return file, list(dict.fromkeys(one.line for one in own if one.file == file and one.line))
 
 
-def costs_of(sites: Sites, facts: Facts, live_at_end: Mapping[int, tuple[int, int]]) -> list[SiteCost]:
-    """By function, as names of sites outlive a change; most calls first.
-
-    live_at_end: bytes and blocks, by site."""
-    by_name: dict[str, list[Place]] = {}
+def costs_of(
+    sites: Sites,
+    facts: Facts,
+    live_at_end: Mapping[int, tuple[int, int]],
+    growth: Mapping[int, float] | None,
+) -> list[SiteCost]:
+    """Most calls first. By site: live_at_end has bytes and blocks, growth bytes a second; None: not known."""
+    found = []
     for site, own in zip(sites, facts.sites, strict=True):
         if not own.allocations:
             continue
@@ -51,10 +55,30 @@ def costs_of(sites: Sites, facts: Facts, live_at_end: Mapping[int, tuple[int, in
             "live_at_end_bytes": size,
             "live_at_end_blocks": blocks,
         }
+        if growth is not None:
+            figures["growth_bytes_per_s"] = math.ceil(growth.get(site.number, 0.0))
+        found.append((site, figures))
+    return sorted(_by_function(found), key=lambda cost: -cost.figures["calls"])
+
+
+def costs_of_stacks(sites: Sites, figure: str, values: Iterable[tuple[int, int]]) -> list[SiteCost]:
+    """Of one figure, most first. values: by stack."""
+    found: dict[int, int] = {}
+    for stack, value in values:
+        site = sites.site_of_stack[stack]
+        found[site] = found.get(site, 0) + value
+    costs = _by_function((sites[site], {figure: value}) for site, value in found.items())
+    return sorted(costs, key=lambda cost: -cost.figures[figure])
+
+
+def _by_function(costs: Iterable[tuple[Site, Figures]]) -> Iterator[SiteCost]:
+    """Names of functions outlive a change."""
+    by_name: dict[str, list[Place]] = {}
+    for site, figures in costs:
         place = Place(site.location.file, site.location.line, figures)
         by_name.setdefault(short_name(site.location.function), []).append(place)
-    costs = [SiteCost(name, _sum(places), places) for name, places in by_name.items()]
-    return sorted(costs, key=lambda cost: -cost.figures["calls"])
+    for name, places in by_name.items():
+        yield SiteCost(name, _sum(places), places)
 
 
 def _sum(places: Sequence[Place]) -> Figures:
