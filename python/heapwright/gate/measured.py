@@ -49,6 +49,7 @@ class _Reading:
         _check_loaded(trace, budget.only)
         self._chosen = Filter(library=_counted(budget.ignore, budget.only))
         self._whole = self._facts(self._chosen)
+        _check_stacks(trace, budget)
         wants_stacks = self._wants("live_at_end") or self._wants("growth")
         suppressed = stacks_suppressed(trace, budget.suppressions) if wants_stacks else b""
         self._is_suppressed = suppressed or bytes(len(trace.stack_columns["frame"]))
@@ -225,6 +226,16 @@ def _check_loaded(trace: Trace, libraries: Sequence[str]) -> None:
     for library in libraries:
         if not any(re.fullmatch(wildcard(library), name) for name in names):
             raise BudgetError(f"only: no library {library} was loaded; see heapwright info {trace.path}")
+
+
+def _check_stacks(trace: Trace, budget: Budget) -> None:
+    """Without stacks all calls are of one site, which is in no library."""
+    if len(trace.stack_columns["frame"]) > 1:
+        return
+    if any(rule.kind == SITE for rule in budget.rules) or budget.ignore or budget.only or budget.suppressions:
+        raise BudgetError(
+            "the recording has no stacks (--no-stacks): limits of sites, ignore, only, suppressions need them"
+        )
 
 
 def _counted(ignore: Sequence[str], only: Sequence[str]) -> str:

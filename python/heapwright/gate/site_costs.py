@@ -67,7 +67,7 @@ def costs_of_stacks(sites: Sites, figure: str, values: Iterable[tuple[int, int]]
     for stack, value in values:
         site = sites.site_of_stack[stack]
         found[site] = found.get(site, 0) + value
-    costs = _by_function((sites[site], {figure: value}) for site, value in found.items())
+    costs = _by_function((sites[site], {figure: value}) for site, value in sorted(found.items()))
     return sorted(costs, key=lambda cost: -cost.figures[figure])
 
 
