@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -241,3 +242,28 @@ def test_a_program_whose_allocator_is_not_seen_proves_nothing(
         "and calls it directly: its heap calls are not seen; link it as a shared library or preload it to record them "
         "(--anyway checks what there is)\n"
     )
+
+
+def test_what_a_wrapper_starts_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A shell makes some 50 calls, pairs 1,000 and more; a static program cannot be recorded."""
+    text = budget(tmp_path, "[program]\ncalls = 500\n")
+    pairs, static = (BUILD / "programs" / name for name in ("pairs", "static_program"))
+    assert run_command(["gate", text, "--json", "--", "sh", "-c", f"{pairs} 1000 7 1; true"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["program"], document["notes"]) == ("pairs", [])
+    assert run_command(["gate", text, "--json", "--", "sh", "-c", f"{static} 0; true"]) == 0
+    (note,) = json.loads(capsys.readouterr().out)["notes"]
+    assert (
+        f"it started 1 process that could not be recorded, such as {static}: it is linked statically" in note
+    )
+
+
+def test_children_that_were_not_recorded_are_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "sh.heapwright")
+    command = [str(BUILD / "bin/heapwright-collect"), "--quiet", "--output", file]
+    subprocess.run([*command, "--", "sh", "-c", "true | true"], check=True)
+    assert run_command(["gate", budget(tmp_path, "[program]\ncalls = 500\n"), file, "--json"]) == 0
+    (note,) = json.loads(capsys.readouterr().out)["notes"]
+    assert note == "sh.heapwright: it started 2 child processes without the recorder (record --children)"
