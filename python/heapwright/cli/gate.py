@@ -160,6 +160,8 @@ def _traces(
 
 def _check_outputs(junit: Path | None, sarif: Path | None, force: bool, inputs: Sequence[Path]) -> None:
     for option, path in (("--junit", junit), ("--sarif", sarif)):
+        if path is not None and str(path) == output.STDOUT:
+            raise InputError(f"{option} - means standard output, which has the result; name a file")
         if path is not None:
             output.check_is_no_input(path, inputs)
             output.check_output(path, force, option)

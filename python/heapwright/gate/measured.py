@@ -46,7 +46,7 @@ class _Reading:
         self._trace = trace
         self._budget = budget
         self._progress = progress
-        _check_loaded(trace, budget.only)
+        _check_loaded(trace, budget)
         self._chosen = Filter(library=_counted(budget.ignore, budget.only))
         self._whole = self._facts(self._chosen)
         _check_stacks(trace, budget)
@@ -220,12 +220,15 @@ def _times(latency: Latency) -> Figures:
     return {key: getattr(latency, key) for key in TIMES}
 
 
-def _check_loaded(trace: Trace, libraries: Sequence[str]) -> None:
+def _check_loaded(trace: Trace, budget: Budget) -> None:
     """A typing error counts nothing, and nothing is within all limits."""
     names = {module.name for module in trace.modules}
-    for library in libraries:
+    for library in budget.only:
         if not any(re.fullmatch(wildcard(library), name) for name in names):
             raise BudgetError(f"only: no library {library} was loaded; see heapwright info {trace.path}")
+    counted = _counted(budget.ignore, budget.only)
+    if names and not any(re.search(counted, name) for name in names):
+        raise BudgetError("ignore leaves no library of those that were loaded: nothing would count")
 
 
 def _check_stacks(trace: Trace, budget: Budget) -> None:
