@@ -230,7 +230,7 @@ def _notes(sides: Sequence[load.Recordings], anyway: bool) -> list[str]:
 
 def _per(text: str, per_second: bool, sides: Sequence[load.Recordings]) -> load.Per:
     if per_second:
-        return load.Per("second", (_seconds, _seconds))
+        return load.Per("second", (_seconds, _seconds), is_timed=True)
     if text.startswith("site:"):
         return _per_site(text.removeprefix("site:"), sides)
     loads = _numbers(text) if text else [1.0, 1.0]

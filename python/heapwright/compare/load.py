@@ -38,10 +38,12 @@ class Recordings(NamedTuple):
 
 
 class Per(NamedTuple):
-    """What work is divided by: in words (empty: nothing), and for each side."""
+    """What work is divided by: in words (empty: nothing), and for each side. is_timed: by the clock, so that
+    it differs from run to run."""
 
     text: str
     loads: tuple[Load, Load]
+    is_timed: bool = False
 
 
 def compare(
@@ -60,7 +62,7 @@ def compare(
     a, b = (_side(*args, progress, nameless) for args in zip(sides, keys, per.loads, strict=True))
     is_one_build = not rebuilt(everything)
     notes = [*caveats, *_about_sides(a, b, is_one_build), *_about_builds(knowns), *_about_time(a, b, per)]
-    return Comparison(a, b, per.text, tuple(notes), with_keys(advice, keys[0][0]))
+    return Comparison(a, b, per.text, tuple(notes), with_keys(advice, keys[0][0]), per.is_timed)
 
 
 def _side(
