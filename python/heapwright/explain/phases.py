@@ -108,8 +108,7 @@ def runs_of(trace: Trace, chosen: Filter | None = None) -> list[Phase]:
 def add_costs(trace: Trace, runs: Sequence[Phase], chosen: Filter | None = None) -> None:
     """What each run cost. Reads the trace once."""
     annotations, is_chosen = annotations_with(trace, runs, chosen)
-    counted = f"and {COUNTED.format('event')}" if is_chosen else ""
-    query = f"{_COSTS} {counted} group by phase.number"
+    query = f"{_COSTS} {_and_counted(is_chosen)} group by phase.number"
     for number, allocations, requested_bytes, allocator_ns in annotations.ask(query):
         run = runs[number]
         run.allocations, run.requested_bytes = allocations, int(requested_bytes)
@@ -121,9 +120,12 @@ def costs_by_stack(
 ) -> list[tuple[int, int, int]]:
     """Of all these runs: the stack, its allocations, their bytes. Reads the trace once."""
     annotations, is_chosen = annotations_with(trace, runs, chosen)
-    counted = f"and {COUNTED.format('event')}" if is_chosen else ""
-    found = annotations.ask(f"{_BY_STACK} {counted} group by event.stack")
+    found = annotations.ask(f"{_BY_STACK} {_and_counted(is_chosen)} group by event.stack")
     return [(stack, allocations, int(size)) for stack, allocations, size in found]
+
+
+def _and_counted(is_chosen: bool) -> str:
+    return f"and {COUNTED.format('event')}" if is_chosen else ""
 
 
 def annotations_with(trace: Trace, runs: Sequence[Phase], chosen: Filter | None) -> tuple[Annotations, bool]:
