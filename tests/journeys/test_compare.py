@@ -69,6 +69,20 @@ def test_an_inlined_helper_without_debug_information(
     assert document["same_sites"] >= 2
 
 
+@pytest.mark.parametrize("option", ["--strip-debug", "--strip-all"])
+def test_a_build_beside_its_stripped_copy(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The build ids are equal: no call site of the one is new beside the other."""
+    whole, stripped = programs / "compared_before", tmp_path / "stripped"
+    subprocess.run(["objcopy", option, str(whole), str(stripped)], check=True)
+    document = compared(capsys, "--run", f"{whole} {ROWS}", "--run", f"{stripped} {ROWS}", "--runs", "1")
+    assert sites(document) == {}
+    (note,) = [note for note in document["notes"] if "symbols" in note]
+    assert note.startswith("B's program is of the same build with fewer symbols")
+    assert "--b-root" in note
+
+
 def test_the_same_program_twice_does_not_differ(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
     program = programs / "compared_before"
     document = compared(capsys, "--run", f"{program} 300", "--run", f"{program} 300", "--runs", "3")

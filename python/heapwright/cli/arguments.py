@@ -128,12 +128,12 @@ def make_site_options(depth: int, full_stacks: bool, skip: Sequence[str]) -> Sit
     return SiteOptions(depth, full_stacks, tuple(checked_pattern("--skip", pattern) for pattern in skip))
 
 
-def open_trace(file: Path, debug_root: Path | None = None) -> Trace:
+def open_trace(file: Path, debug_root: Path | None = None, option: str = "--debug-root") -> Trace:
     """Opens a trace; TraceError and InputError say what is wrong with the path."""
     if file.is_dir():
         raise InputError(f"{file} is a folder; name a trace file that heapwright record wrote")
     if not file.exists():
         raise InputError(f"there is no file {file}; heapwright record writes one")
     if debug_root is not None and not debug_root.is_dir():
-        raise InputError(f"--debug-root {debug_root} is no folder")
+        raise InputError(f"{option} {debug_root} is no folder")
     return Trace(file, debug_root or "")

@@ -56,8 +56,8 @@ def accept(
     reason: str,
     measured: Sequence[Measured],
     traces: Sequence[Trace],
-) -> None:
-    """Writes what was measured, and says what changed."""
+) -> budgets.Budget:
+    """Writes what was measured, and says what changed; the budget as it is then."""
     is_single_thread = all(len(trace.threads) == 1 for trace in traces)
     lines = text.replace("\r\n", "\n")
     new, changes = accepting.rewritten(lines, budget, toolchain, reason, measured, is_single_thread)
@@ -70,6 +70,7 @@ def accept(
     file.chmod(mode)
     for change in changes or ["every limit stays as it is"]:
         say(f"heapwright: {change}")
+    return parse(new.removeprefix("\ufeff"), file, toolchain, accept=False)
 
 
 def _has_mark(file: Path) -> bool:

@@ -23,6 +23,7 @@ from heapwright.compare.recorded import calls_at
 from heapwright.model import Facts, Trace
 from heapwright.model.selectors import selected, why_none
 
+_RUNS = 5
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -40,7 +41,10 @@ Run = Annotated[
         "--run", metavar="COMMAND", help="Twice: record A's and B's command, in turns. Split as a shell does."
     ),
 ]
-Runs = Annotated[int, typer.Option(metavar="N", help="With --run: how often each is run.")]
+Runs = Annotated[
+    int | None,
+    typer.Option(metavar="N", help=f"With --run: how often each is run; {_RUNS} times without it."),
+]
 Keep = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="With --run: keep the recordings in this folder.")
 ]
@@ -81,7 +85,7 @@ def compare(
     a: SideFiles = None,
     b: SideFiles = None,
     run: Run = None,
-    runs: Runs = 5,
+    runs: Runs = None,
     keep: Keep = None,
     limit: Limit = 600.0,
     per: PerWhat = "",
@@ -117,7 +121,7 @@ def compare(
             _check_alone(files or [], a, b)
             folder = repeated_runs.folder_for(keep, stack)
             with runs_progress.progress() as report:
-                found = repeated_runs.record_in_turns(run, runs, folder, limit, anyway, report)
+                found = repeated_runs.record_in_turns(run, runs or _RUNS, folder, limit, anyway, report)
         else:
             found = named
         sides = _recordings(found, (a_root, b_root), run or ["", ""])
@@ -137,7 +141,7 @@ def compare(
 
 
 def _check(
-    runs: int,
+    runs: int | None,
     limit: float,
     top: int,
     per: str,
@@ -145,7 +149,7 @@ def _check(
     keep: Path | None,
     run: Sequence[str],
 ) -> None:
-    repeated_runs.check(runs, limit)
+    repeated_runs.check(_RUNS if runs is None else runs, limit)
     if top < 1:
         raise InputError("--top takes a number from 1 on")
     if per and per_second:
@@ -154,6 +158,8 @@ def _check(
         raise InputError("--run takes two commands, A's and B's: --run './old' --run './new'")
     if keep is not None and not run:
         raise InputError("--keep goes with --run, which makes recordings")
+    if runs is not None and not run:
+        raise InputError("--runs goes with --run, which makes recordings")
 
 
 def _check_alone(files: Sequence[Path], a: Sequence[Path] | None, b: Sequence[Path] | None) -> None:
@@ -187,7 +193,7 @@ def _recordings(
 ) -> tuple[load.Recordings, load.Recordings]:
     sides = []
     for label, files, root, command in zip("AB", found, roots, commands, strict=True):
-        traces = [open_trace(file, root) for file in files]
+        traces = [open_trace(file, root, f"--{label.lower()}-root") for file in files]
         programs = {trace.metadata.program for trace in traces}
         if len(programs) > 1:
             raise InputError(
@@ -217,8 +223,10 @@ def _process_of(trace: Trace) -> tuple[str, int, int] | None:
 
 def _notes(sides: Sequence[load.Recordings], anyway: bool) -> list[str]:
     found = []
-    for trace in (trace for side in sides for trace in side.traces):
-        reasons = caveats.reasons_taken(trace, anyway, "cannot be compared", "compares what there is")
+    for command, trace in ((side.command, trace) for side in sides for trace in side.traces):
+        reasons = caveats.reasons_taken(
+            trace, anyway, "cannot be compared", "compares what there is", command
+        )
         found += caveats.notes_on(trace, reasons, "differences may be of that")
     of_a, of_b = ({_process_of(trace) for trace in side.traces} - {None} for side in sides)
     if of_a & of_b:
@@ -228,7 +236,7 @@ def _notes(sides: Sequence[load.Recordings], anyway: bool) -> list[str]:
 
 def _per(text: str, per_second: bool, sides: Sequence[load.Recordings]) -> load.Per:
     if per_second:
-        return load.Per("second", (_seconds, _seconds))
+        return load.Per("second", (_seconds, _seconds), is_timed=True)
     if text.startswith("site:"):
         return _per_site(text.removeprefix("site:"), sides)
     loads = _numbers(text) if text else [1.0, 1.0]

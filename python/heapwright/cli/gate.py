@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,18 +16,28 @@ from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
 from heapwright.cli.result_forms import Forms
+from heapwright.cli.streams import say
 from heapwright.gate import budget as budgets
 from heapwright.gate import document as documents
 from heapwright.gate import reports, show
+from heapwright.gate.accept import RUNS_OF_THREADS, wavers_with_threads
 from heapwright.gate.measured import measure
 from heapwright.model import Trace
 from heapwright.model.session import name_of
+from heapwright.model.wholeness import why_not_whole
 
 OUTSIDE = 1
+_ACCEPT_PROGRAM = "--accept … -- PROGRAM makes several"
 Recording = Annotated[
     Path | None, typer.Argument(metavar="RECORDING", help="A trace written by heapwright record.")
 ]
-Runs = Annotated[int, typer.Option(metavar="N", help="With a program: runs; the median of them counts.")]
+Runs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="With a program: runs; the median of them counts. Default 1, to --accept the peak of threads 5.",
+    ),
+]
 Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")]
 Keep = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="With a program: keep its recordings here.")
@@ -47,7 +58,7 @@ def gate(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="BUDGET", help="The budget file: docs/gate.md.")],
     recording: Recording = None,
-    runs: Runs = 1,
+    runs: Runs = None,
     limit: Limit = 600.0,
     keep: Keep = None,
     toolchain: Toolchain = "",
@@ -70,15 +81,15 @@ def gate(
     _check_outputs(junit, sarif, force, [file] if recording is None else [file, recording])
     text = budget_file.read(file, accept)
     with ExitStack() as stack:
-        traces = _traces(recording, program, runs, limit, keep, anyway, debug_root, stack)
-        notes = _notes(traces, anyway, accept)
         try:
             budget = budget_file.parse(text, file, toolchain, accept)
+            wavers = accept and wavers_with_threads(budget)
+            traces = _traces(recording, program, runs, wavers, limit, keep, anyway, debug_root, stack)
+            notes = _notes(traces, program, anyway, accept)
             with progress("reading calls") as report:
                 measured = [measure(trace, budget, report) for trace in traces]
             if accept:
-                budget_file.accept(file, text, budget, toolchain, reason, measured, traces)
-                return 0
+                budget = budget_file.accept(file, text, budget, toolchain, reason, measured, traces)
         except budgets.BudgetError as error:
             raise InputError(f"{file}: {error}") from None
     recordings = tuple(trace.path for trace in traces)
@@ -91,14 +102,16 @@ def gate(
     forms.show(
         document, lambda console: show.on_console(document, console), lambda: show.as_markdown(document)
     )
-    output.hint(_next(document, program, keep))
+    if accept:
+        return 0
+    output.hint(_next(document, program, keep, traces))
     return 0 if document["is_within"] else OUTSIDE
 
 
 def _check(
     recording: Path | None,
     program: Sequence[str],
-    runs: int,
+    runs: int | None,
     limit: float,
     keep: Path | None,
     accept: bool,
@@ -108,8 +121,8 @@ def _check(
         raise InputError(
             "gate takes a recording or a program: heapwright gate heap.toml -- PROGRAM [ARGUMENTS]"
         )
-    repeated_runs.check(runs, limit)
-    if recording is not None and (runs != 1 or keep is not None):
+    repeated_runs.check(1 if runs is None else runs, limit)
+    if recording is not None and (runs is not None or keep is not None):
         raise InputError("--runs and --keep go with a program, not with a recording")
     if accept != bool(reason.strip()):
         raise InputError("--accept and --reason go together: --accept --reason 'a cache for the index'")
@@ -118,24 +131,37 @@ def _check(
 def _traces(
     recording: Path | None,
     program: Sequence[str],
-    runs: int,
+    runs: int | None,
+    wavers: bool,
     limit: float,
     keep: Path | None,
     anyway: bool,
     debug_root: Path | None,
     stack: ExitStack,
 ) -> list[Trace]:
+    """wavers: figures are accepted that several threads do not make the same in each run."""
     if recording is not None:
-        return [open_trace(recording, debug_root)]
+        found = [open_trace(recording, debug_root)]
+        if wavers and len(found[0].threads) > 1:
+            say(f"heapwright: one run does not tell how far the peak wavers; {_ACCEPT_PROGRAM}")
+        return found
     folder = repeated_runs.folder_for(keep, stack)
-    return [
-        open_trace(repeated_runs.record_once(program, folder, f"run-{number + 1}", limit, anyway), debug_root)
-        for number in range(runs)
-    ]
+
+    def run(number: int) -> Trace:
+        file = repeated_runs.record_once(program, folder, f"run-{number + 1}", limit, anyway)
+        return open_trace(file, debug_root)
+
+    found = [run(0)]
+    if runs is None and wavers and len(found[0].threads) > 1:
+        runs = RUNS_OF_THREADS
+        say(f"heapwright: several threads: {runs} runs tell how far the peak wavers (--runs)")
+    return found + [run(number) for number in range(1, runs or 1)]
 
 
 def _check_outputs(junit: Path | None, sarif: Path | None, force: bool, inputs: Sequence[Path]) -> None:
     for option, path in (("--junit", junit), ("--sarif", sarif)):
+        if path is not None and str(path) == output.STDOUT:
+            raise InputError(f"{option} - means standard output, which has the result; name a file")
         if path is not None:
             output.check_is_no_input(path, inputs)
             output.check_output(path, force, option)
@@ -143,20 +169,21 @@ def _check_outputs(junit: Path | None, sarif: Path | None, force: bool, inputs: 
         raise InputError("--junit and --sarif name the same file; give each its own")
 
 
-def _notes(traces: Sequence[Trace], anyway: bool, accept: bool) -> list[str]:
+def _notes(traces: Sequence[Trace], program: Sequence[str], anyway: bool, accept: bool) -> list[str]:
     found = []
+    command = shlex.join(program)
     for trace in traces:
         if accept and trace.metadata.sample_mean_bytes:
             raise InputError(f"{trace.path} is a sample and gives no limits; record without --sample")
-        reasons = caveats.reasons_taken(trace, anyway, "proves nothing", "checks what there is")
+        reasons = caveats.reasons_taken(trace, anyway, "proves nothing", "checks what there is", command)
         found += caveats.notes_on(trace, reasons, "its figures may be too low")
     return found
 
 
-def _next(document: dict[str, object], program: Sequence[str], keep: Path | None) -> str:
+def _next(
+    document: dict[str, Any], program: Sequence[str], keep: Path | None, traces: Sequence[Trace]
+) -> str:
     if program and keep is None:
-        import shlex  # only here
-
         words = f"{document['budget']} --keep FOLDER -- {shlex.join(program)}"
         return f"heapwright gate {words}   (keeps the recording)"
-    return show.next_command(document)
+    return show.next_command(document, is_whole=not any(map(why_not_whole, traces)))

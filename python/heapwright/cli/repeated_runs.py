@@ -16,6 +16,7 @@ from heapwright.cli.recorded_files import files_of, main_file
 from heapwright.cli.runs_progress import Report
 from heapwright.measure.program import RunFailedError, run_program
 from heapwright.measure.turns import turns
+from heapwright.model.session import SUFFIX
 
 
 def check(runs: int, limit_s: float) -> None:
@@ -50,20 +51,26 @@ def folder_for(keep: Path | None, stack: ExitStack) -> Path:
 
 
 def record_once(program: Sequence[str], folder: Path, name: str, limit_s: float, anyway: bool) -> Path:
-    """The recording of one run; of several processes, that with the most calls."""
+    """The recording of one run; of several processes, children among them, that with the most calls."""
     summary = folder / f".{name}.json"
     pattern = str(folder / f"{name}.%e.%p.heapwright")
-    command = collector_command({"output": pattern, "summary": str(summary), "quiet": True}, list(program))
+    places = {"output": pattern, "summary": str(summary)}
+    command = collector_command({**places, "quiet": True, "children": True}, list(program))
     try:
         run_program(command, os.environ, limit_s)
     except RunFailedError as failure:
-        if failure.has_hung or not anyway or not files_of(summary):
+        if failure.has_hung:  # the collector ended with it, within its summary perhaps
+            raise InputError(f"{shlex.join(program)} {failure} (--limit)") from None
+        if not anyway or not files_of(summary):
             why = f"{failure}; --anyway takes what was recorded" if files_of(summary) else str(failure)
             raise InputError(f"{shlex.join(program)} {' '.join(why.split())}") from None
     files = files_of(summary)
     summary.unlink(missing_ok=True)
     if not files:
         raise InputError(f"{shlex.join(program)} made no heap call that could be recorded")
+    if len(files) == 1:
+        for session in folder.glob(f"{name}.*{SUFFIX}"):
+            session.unlink()
     return Path(main_file(files)["path"])
 
 

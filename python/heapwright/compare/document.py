@@ -35,13 +35,14 @@ class Side(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What is compared; per: what the loads are, empty: nothing is divided."""
+    """What is compared; per: what the loads are, empty: nothing is divided; is_timed: by the clock."""
 
     a: Side
     b: Side
     per: str
     notes: tuple[str, ...]
     advice: tuple[Said, ...] = ()
+    is_timed: bool = False
 
     @property
     def is_single_thread(self) -> bool:
@@ -222,7 +223,7 @@ def _together(pairs: Sequence[Pair]) -> tuple[dict[str, list[float]], dict[str, 
 
 
 def _is_exact(comparison: Comparison, figure: Figure) -> bool:
-    if not comparison.is_whole:
+    if not comparison.is_whole or (comparison.is_timed and figure.is_work):
         return False
     return figure.kind == EXACT or (figure.kind == LIVE and comparison.is_single_thread)
 

@@ -4,13 +4,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
 from heapwright.compare.advised import Advised, with_keys
 from heapwright.compare.document import Comparison, Side
-from heapwright.compare.matching import PROGRAM, Key, Known, is_unnamed, keys_of, library_of, rebuilt
+from heapwright.compare.matching import (
+    PROGRAM,
+    Key,
+    Known,
+    by_function,
+    is_unnamed,
+    keys_of,
+    library_of,
+    rebuilt,
+    unlike,
+)
 from heapwright.compare.recorded import Progress, known_of, measure
 from heapwright.model import Facts, Trace
 from heapwright.model.session import name_of
@@ -28,10 +38,12 @@ class Recordings(NamedTuple):
 
 
 class Per(NamedTuple):
-    """What work is divided by: in words (empty: nothing), and for each side."""
+    """What work is divided by: in words (empty: nothing), and for each side. is_timed: by the clock, so that
+    it differs from run to run."""
 
     text: str
     loads: tuple[Load, Load]
+    is_timed: bool = False
 
 
 def compare(
@@ -45,11 +57,12 @@ def compare(
     """Reads all calls. caveats: what is to be known before the figures. advice: on A's first recording."""
     knowns = [[known_of(trace) for trace in side.traces] for side in sides]
     keys = keys_of(knowns)
-    nameless = rebuilt(known for side in knowns for known in side) if wants_paths else None
+    everything = [known for side in knowns for known in side]
+    nameless = by_function(everything) if wants_paths else None
     a, b = (_side(*args, progress, nameless) for args in zip(sides, keys, per.loads, strict=True))
-    is_one_build = not rebuilt(known for side in knowns for known in side)
+    is_one_build = not rebuilt(everything)
     notes = [*caveats, *_about_sides(a, b, is_one_build), *_about_builds(knowns), *_about_time(a, b, per)]
-    return Comparison(a, b, per.text, tuple(notes), with_keys(advice, keys[0][0]))
+    return Comparison(a, b, per.text, tuple(notes), with_keys(advice, keys[0][0]), per.is_timed)
 
 
 def _side(
@@ -89,7 +102,8 @@ def _about_sides(a: Side, b: Side, is_one_build: bool) -> Iterator[str]:
 
 def _about_builds(sides: Sequence[Sequence[Known]]) -> Iterator[str]:
     """Which sites are matched by name, and which cannot be."""
-    changed = rebuilt(known for side in sides for known in side)
+    everything = [known for side in sides for known in side]
+    changed = rebuilt(everything)
     if PROGRAM in changed:
         yield "the program was built anew: its call sites are matched by function"
     for name, side in zip("AB", sides, strict=True):
@@ -104,6 +118,27 @@ def _about_builds(sides: Sequence[Sequence[Known]]) -> Iterator[str]:
                 f"{name}'s {library or 'program'} was built anew and has no symbols here, so its call sites "
                 f"are one row; --{name.lower()}-root FOLDER says where that build is"
             )
+        yield from _about_symbols(name, side, everything)
+
+
+def _about_symbols(name: str, side: Sequence[Known], everything: Sequence[Known]) -> Iterator[str]:
+    """Of which libraries the other side has more, though they are of one build."""
+    for library in sorted(unlike(everything) - rebuilt(everything)):
+        most = max(_symbols_of(library, everything))
+        if min(_symbols_of(library, side), default=most) < most:
+            yield (
+                f"{name}'s {library or 'program'} is of the same build with fewer symbols, so call sites are "
+                f"matched by function, or are one row; --{name.lower()}-root FOLDER says where it has them"
+            )
+
+
+def _symbols_of(library: str, recordings: Iterable[Known]) -> list[int]:
+    return [
+        source
+        for known in recordings
+        for file, source in known.symbols.items()
+        if library_of(file, known.program) == library
+    ]
 
 
 def _is_same_work(a: Side, b: Side) -> bool:

@@ -2,22 +2,26 @@
 """Which call sites of several recordings are the same.
 
 Of the same build (equal build ids), it is the same place: address or function, file and line. Of different
-builds it is the same function of the same library: lines move, files are renamed, whether a call is inlined
-does not show. The file counts only where both sides have functions of that name in the same files.
+builds, or where one side has fewer symbols, it is the same function of the same library: lines move, files
+are renamed, whether a call is inlined does not show. The file counts only where both sides have functions of
+that name in the same files.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from heapwright.model import Location
 from heapwright.model.names import short_name, without_namespaces
+from heapwright.model.symbols import SOURCES
 
 _VERSION = re.compile(r"(?:-\d[\w.]*)?\.so(?:\.[\w.]+)?$")
 # What a compiler adds to the name of a part or a copy of a function.
 _CLONE = re.compile(r" \[clone [^\]]*\]|\.(?:isra|constprop|part|cold|lto_priv|llvm)(?:\.\d+)*\b")
+_OF_ALL_FUNCTIONS = SOURCES.index("symbol_table")
 PROGRAM = ""  # as Key.library
 NO_NAME = ""  # as Key.function
 
@@ -35,11 +39,15 @@ class Key(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What matching needs of one recording: its sites, build ids by library file, and the program's file."""
+    """What matching needs of one recording: its sites, build ids by library file, and the program's file.
+
+    symbols: by library file, the number in SOURCES of what names its functions.
+    """
 
     locations: Sequence[Location]
     builds: Mapping[str, frozenset[str]]
     program: str
+    symbols: Mapping[str, int] = MappingProxyType({})
 
 
 Side = Sequence[Known]
@@ -66,9 +74,10 @@ def library_of(file: str, program: str) -> str:
 class _Keys:
     def __init__(self, sides: Sequence[Side]) -> None:
         everything = [known for side in sides for known in side]
-        self.rebuilt = rebuilt(everything)
-        self._nameless = self.rebuilt & {library for side in sides for library in _nameless(side)}
-        found = [_functions(side, self.rebuilt) for side in sides]
+        self._by_function = by_function(everything)
+        self._nameless = _exporting(everything) & unlike(everything)
+        self._nameless |= self._by_function & {library for side in sides for library in _nameless(side)}
+        found = [_functions(side, self._by_function) for side in sides]
         self._spelling = _respelt(found)
         respelt = [self._with_spelling(functions) for functions in found]
         self._with_file = {
@@ -77,7 +86,7 @@ class _Keys:
 
     def of(self, known: Known, location: Location) -> Key:
         library = library_of(location.library, known.program)
-        if library not in self.rebuilt:
+        if library not in self._by_function:
             function = _without_library(location)
             return Key(library, function, location.file, location.line)
         if is_unnamed(location) or library in self._nameless:
@@ -101,6 +110,30 @@ def rebuilt(recordings: Iterable[Known]) -> set[str]:
         for file, builds in known.builds.items():
             found.setdefault(library_of(file, known.program), set()).add(builds)
     return {name for name, builds in found.items() if len(builds) > 1 or "" in next(iter(builds))}
+
+
+def unlike(recordings: Iterable[Known]) -> set[str]:
+    """The libraries of which some recordings have fewer symbols: one build, stripped for one of them."""
+    found: dict[str, set[int]] = {}
+    for known in recordings:
+        for file, source in known.symbols.items():
+            found.setdefault(library_of(file, known.program), set()).add(source)
+    return {name for name, sources in found.items() if len(sources) > 1}
+
+
+def _exporting(recordings: Iterable[Known]) -> set[str]:
+    """The libraries of which a recording names exported functions alone, or none."""
+    return {
+        library_of(file, known.program)
+        for known in recordings
+        for file, source in known.symbols.items()
+        if source < _OF_ALL_FUNCTIONS
+    }
+
+
+def by_function(recordings: Sequence[Known]) -> set[str]:
+    """The libraries of which a site is a function: places are others, or are named otherwise."""
+    return rebuilt(recordings) | unlike(recordings)
 
 
 def is_unnamed(location: Location) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from heapwright.model import Facts, Latency, Location, Trace
 from heapwright.model.names import short_name
 from heapwright.model.plumbing import is_plumbing
 from heapwright.model.selectors import selected
+from heapwright.model.symbols import SOURCES
 from heapwright.model.wholeness import why_not_whole
 
 _LEAST_CALLS = 1000  # of a 99th percentile: ten calls are slower
@@ -54,7 +56,8 @@ def known_of(trace: Trace) -> Known:
     for module in trace.modules:
         builds[module.name] = builds.get(module.name, frozenset()) | {module.build_id}
     program = trace.metadata.program.rpartition("/")[2]
-    return Known([site.location for site in trace.sites()], builds, program)
+    symbols = {Path(found.path).name: SOURCES.index(found.source) for found in trace.symbols().objects}
+    return Known([site.location for site in trace.sites()], builds, program, symbols)
 
 
 def measure(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -67,7 +67,7 @@ def pairs_of(a: Runs, b: Runs) -> list[Pair]:
     """All sites of either side."""
     keys = dict.fromkeys(key for run in (*b, *a) for key in run.sites)
     pairs = [_pair(key, a, b) for key in keys]
-    return _join(_rename(_rename(pairs, _in_library), _of_name))
+    return _join(_renamed(pairs))
 
 
 class _Work(NamedTuple):
@@ -91,14 +91,23 @@ def _sums(pair: Pair) -> tuple[float, float]:
     return median(side["calls"]), median(side["bytes"])
 
 
+def _renamed(pairs: list[Pair]) -> list[Pair]:
+    """Again, while there are any: who called a site may have another name as well."""
+    found = _rename(_rename(pairs, _in_library), _of_name)
+    return found if len(found) == len(pairs) else _renamed(found)
+
+
 def _rename(pairs: list[Pair], work_of: Callable[[Pair], _Work]) -> list[Pair]:
     """One that is gone and one that was added are the same where both make the same calls, of the same bytes,
     no third one does, and either the same function called them, or one called the other, or only the library
     has another name."""
+    new_names = {pair.was: _name(pair) for pair in pairs if pair.state == RENAMED}
     gone = _unique((pair for pair in pairs if pair.state == GONE), work_of)
     added = _unique((pair for pair in pairs if pair.state == ADDED), work_of)
     old_of = {
-        added[work].key: gone[work] for work in gone.keys() & added.keys() if _is_one(gone[work], added[work])
+        added[work].key: gone[work]
+        for work in gone.keys() & added.keys()
+        if _is_one(gone[work], added[work], new_names)
     }
     renamed = {old.key for old in old_of.values()}
     return [
@@ -110,10 +119,11 @@ def _rename(pairs: list[Pair], work_of: Callable[[Pair], _Work]) -> list[Pair]:
     ]
 
 
-def _is_one(old: Pair, new: Pair) -> bool:
+def _is_one(old: Pair, new: Pair, new_names: Mapping[str, str]) -> bool:
     if old.key.function == new.key.function:
         return True
-    return bool(old.caller) and (old.caller in (new.caller, _name(new)) or new.caller == _name(old))
+    caller = new_names.get(old.caller, old.caller)
+    return bool(caller) and (caller in (new.caller, _name(new)) or new.caller == _name(old))
 
 
 def _unique(pairs: Iterable[Pair], work_of: Callable[[Pair], _Work]) -> dict[_Work, Pair]:

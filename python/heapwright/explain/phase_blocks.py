@@ -11,13 +11,17 @@ from heapwright.model import Filter
 from heapwright.model.trace import Trace
 
 # A block that is gone and one that is made at the same moment do not both count.
-_HELD = """
+_OWN = """
 with own as (
   select phase.number, block.size, block.begin_ns, block.stack, block.end_ns,
   block.is_freed and block.end_ns < phase.whole_end_ns as is_gone
   from block join phase on block.thread = phase.thread and block.begin_ns >= phase.begin_ns
   and block.begin_ns < phase.end_ns where {counted}
-),
+)
+"""
+
+_HELD = f"""
+{_OWN},
 steps as (
   select number, begin_ns as at_ns, size::bigint as step from own
   union all select number, end_ns, -size::bigint from own where is_gone
@@ -33,6 +37,12 @@ ends as (
 )
 select peaks.number, peaks.held, coalesce(ends.held, 0), coalesce(ends.blocks, 0)
 from peaks left join ends on peaks.number = ends.number
+"""
+
+_KEPT = f"""
+{_OWN}
+select stack, count(*), sum(size) from own
+where not is_gone and stack not in (select stack from may_stay) group by stack
 """
 
 _TIMES = """
@@ -71,6 +81,17 @@ def held_by(
     for number, peak, end, blocks in annotations.ask(query, "block"):
         found[number] = Held(int(peak), int(end), blocks)
     return found
+
+
+def kept_by_stack(
+    trace: Trace, run: Phase, chosen: Filter | None = None, may_stay: Sequence[int] = ()
+) -> list[tuple[int, int, int]]:
+    """What is there at the run's end: the stack, its blocks, their bytes. Reads the trace once."""
+    annotations, is_chosen = annotations_with(trace, [run], chosen)
+    annotations.add_column("may_stay", "stack", may_stay)
+    query = _KEPT.format(counted=COUNTED.format("block") if is_chosen else "true")
+    found = annotations.ask(query, "block")
+    return [(stack, blocks, int(size)) for stack, blocks, size in found]
 
 
 def times_of(trace: Trace, runs: Sequence[Phase], chosen: Filter | None = None) -> Times:

@@ -21,6 +21,11 @@ select phase.number, count(*), sum(event.size), coalesce(sum(event.duration_ns),
 on event.thread = phase.thread and event.begin_ns >= phase.begin_ns and event.begin_ns < phase.end_ns
 where event.address <> 0 and event.kind in {ALLOCATIONS!r}
 """
+_BY_STACK = f"""
+select event.stack, count(*), sum(event.size) from event join phase
+on event.thread = phase.thread and event.begin_ns >= phase.begin_ns and event.begin_ns < phase.end_ns
+where event.address <> 0 and event.kind in {ALLOCATIONS!r}
+"""
 COUNTED = "{}.stack in (select stack from counted)"
 # whole_end_ns: of the run that the span is a part of.
 _SPAN = {
@@ -103,12 +108,24 @@ def runs_of(trace: Trace, chosen: Filter | None = None) -> list[Phase]:
 def add_costs(trace: Trace, runs: Sequence[Phase], chosen: Filter | None = None) -> None:
     """What each run cost. Reads the trace once."""
     annotations, is_chosen = annotations_with(trace, runs, chosen)
-    counted = f"and {COUNTED.format('event')}" if is_chosen else ""
-    query = f"{_COSTS} {counted} group by phase.number"
+    query = f"{_COSTS} {_and_counted(is_chosen)} group by phase.number"
     for number, allocations, requested_bytes, allocator_ns in annotations.ask(query):
         run = runs[number]
         run.allocations, run.requested_bytes = allocations, int(requested_bytes)
         run.allocator_ns = int(allocator_ns)
+
+
+def costs_by_stack(
+    trace: Trace, runs: Sequence[Phase], chosen: Filter | None = None
+) -> list[tuple[int, int, int]]:
+    """Of all these runs: the stack, its allocations, their bytes. Reads the trace once."""
+    annotations, is_chosen = annotations_with(trace, runs, chosen)
+    found = annotations.ask(f"{_BY_STACK} {_and_counted(is_chosen)} group by event.stack")
+    return [(stack, allocations, int(size)) for stack, allocations, size in found]
+
+
+def _and_counted(is_chosen: bool) -> str:
+    return f"and {COUNTED.format('event')}" if is_chosen else ""
 
 
 def annotations_with(trace: Trace, runs: Sequence[Phase], chosen: Filter | None) -> tuple[Annotations, bool]:

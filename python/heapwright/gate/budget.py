@@ -188,6 +188,8 @@ def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> N
             continue
         if key in FIGURES:
             limits = ", ".join(name for name in known if name in FIGURES)
+            if not limits:
+                raise BudgetError(f"{where}: {key} belongs below {_headings(FIGURES[key].kinds)}")
             raise BudgetError(f"{where}: {key} is not known of it; there are {limits}")
         if not key.isprintable():
             raise BudgetError(f"{where}: unknown key {key!a}")
@@ -196,3 +198,9 @@ def _check_keys(table: Mapping[str, Any], known: Sequence[str], where: str) -> N
         near = get_close_matches(key, known, 1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
         raise BudgetError(f"{where}: unknown key {key}; {hint}")
+
+
+def _headings(kinds: Sequence[str]) -> str:
+    """The tables of these kinds, as they are written."""
+    *others, last = (f"[{kind}]" if kind == PROGRAM else f"[[{kind}]]" for kind in kinds)
+    return f"{', '.join(others)} or {last}" if others else last

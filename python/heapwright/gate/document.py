@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from heapwright.gate.budget import MOST_SITES, Budget, Known, Rule
 from heapwright.gate.limits import FIGURES, KINDS, PROGRAM
-from heapwright.gate.measured import Measured, SiteCost
+from heapwright.gate.measured import Measured
+from heapwright.gate.site_costs import SiteCost
 from heapwright.model.names import short_name, without_namespaces
 from heapwright.report.columns import Choice, Column, Many, Record, Table, record
 
@@ -38,13 +39,15 @@ class _Check(NamedTuple):
     value: float
     values: Sequence[float]
     verdict: str
+    run: str
     sites: Sequence[Record]
 
 
 _SITE = (
     Column("name", "text"),
     Column("file", "text"),
-    Column("line", "count"),
+    Column("line", "count", about="The first of lines; 0: none is known."),
+    Column("lines", Many("count"), about="Where the function allocates, the line with most first."),
     Column("value", "number"),
     Column(
         "difference", "maybe", about="To what it was when the limits were accepted; null: that is not known."
@@ -73,6 +76,7 @@ CHECK = (
     ),
     Column("verdict", Choice((WITHIN, OVER, UNDER))),
     Column("reason", "text", value="rule.reason", about="Why the limit is what it is, from the budget."),
+    Column("run", "text", about="Of a phase or scope that is over: the name of the one with most."),
     Column(
         "sites", Many(_SITE), value=lambda check, _: list(check.sites), about="Where it is; of what is over."
     ),
@@ -108,14 +112,22 @@ def _check(rule: Rule, key: str, number: int, budget: Budget, runs: Sequence[Mea
     value, limit = median(values), rule.limits[key]
     lowest = 0.0 if rule.band is None else math.ceil(limit * (1 - rule.band))
     verdict = OVER if value > limit else UNDER if value < lowest else WITHIN
-    found: list[Record] = []
+    run, found = "", list[Record]()
     if verdict == OVER:
-        found = (
-            _changed(key, value - limit, runs[0], budget.known_sites)
-            if rule.kind == PROGRAM
-            else _places(runs[0], number)
-        )
-    return _Check(rule, key, limit, lowest, value, values, verdict, found)
+        run, found = _where(rule, key, number, value - limit, budget, runs[0])
+    return _Check(rule, key, limit, lowest, value, values, verdict, run, found)
+
+
+def _where(
+    rule: Rule, key: str, number: int, excess: float, budget: Budget, run: Measured
+) -> tuple[str, list[Record]]:
+    """The name of the phase or scope with most, and the sites."""
+    if rule.kind == PROGRAM:
+        return "", _changed(key, excess, run.sites, budget.known_sites)
+    if (number, key) in run.most:
+        name, sites = run.most[number, key]
+        return name, _changed(key, excess, sites, {})
+    return "", _places(run, number)
 
 
 def _places(run: Measured, number: int) -> list[Record]:
@@ -125,6 +137,7 @@ def _places(run: Measured, number: int) -> list[Record]:
             "name": short_name(location.function),
             "file": location.file,
             "line": location.line,
+            "lines": [location.line] if location.line else [],
             "value": 0,
             "difference": None,
             "is_new": False,
@@ -133,19 +146,19 @@ def _places(run: Measured, number: int) -> list[Record]:
     ]
 
 
-def _changed(key: str, excess: float, run: Measured, known: Known) -> list[Record]:
+def _changed(key: str, excess: float, sites: Sequence[SiteCost], known: Known) -> list[Record]:
     """The sites that grew most since the limits were accepted; where that is not known, those with most."""
-    if not run.sites or key not in run.sites[0].figures:
+    if not sites or key not in sites[0].figures:
         return []
     is_known = any(key in figures for figures in known.values())
     rises = [
         (site, site.figures[key] - (known_of(site, known) or {}).get(key, 0))
-        for site in run.sites
+        for site in sites
         if not _is_ambiguous(site, known)
     ]
     least = max(1, _LEAST_SHARE * excess)
     shown = sorted((one for one in rises if one[1] >= least), key=lambda one: -one[1])[:_MOST_SITES]
-    return [_site(site, site.figures[key], rise if is_known else None, known) for site, rise in shown]
+    return [_site(site, key, rise if is_known else None, known) for site, rise in shown]
 
 
 def known_of(site: SiteCost, known: Known) -> Mapping[str, int] | None:
@@ -166,15 +179,17 @@ def _is_ambiguous(site: SiteCost, known: Known) -> bool:
     return bare in same or (bare == site.name and len(same) > 0)
 
 
-def _site(site: SiteCost, value: int, rise: int | None, known: Known) -> Record:
+def _site(site: SiteCost, key: str, rise: int | None, known: Known) -> Record:
     is_listed = known_of(site, known) is not None
     # Of a site that a full list leaves out nobody knows what it was.
     is_told = rise is not None and (is_listed or len(known) < MOST_SITES)
+    file, lines = site.lines_of(key)
     return {
         "name": site.name,
-        "file": site.file,
-        "line": site.line,
-        "value": value,
+        "file": file,
+        "line": lines[0] if lines else 0,
+        "lines": lines,
+        "value": site.figures[key],
         "difference": rise if is_told else None,
         "is_new": is_told and not is_listed,
     }

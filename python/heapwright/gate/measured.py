@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from heapwright.explain.growing_sites import Growth
@@ -14,9 +15,9 @@ from heapwright.explain.growth_kinds import CREEP, LEAK
 from heapwright.explain.report import Report
 from heapwright.gate.budget import Budget, BudgetError, Rule
 from heapwright.gate.limits import PHASE, PROGRAM, SCOPE, SITE, THREAD, TIMES
-from heapwright.gate.run_figures import RunFigures, wildcard
+from heapwright.gate.run_figures import Most, RunFigures, wildcard
+from heapwright.gate.site_costs import SiteCost, costs_of
 from heapwright.model import Facts, Filter, Latency, Site, SiteFacts, Trace
-from heapwright.model.names import short_name
 from heapwright.model.selectors import matching, why_none
 from heapwright.model.suppressions import stacks_suppressed
 
@@ -24,21 +25,15 @@ Figures = dict[str, float]
 Progress = Callable[[int, int], object]
 
 
-class SiteCost(NamedTuple):
-    """What a function costs, summed over its lines; file and line: of the most of it."""
-
-    name: str
-    file: str
-    line: int
-    figures: Mapping[str, int]
-
-
 class Measured(NamedTuple):
-    """places: the sites of each rule that names some. sites: of the whole program, most calls first."""
+    """places: the sites of each rule that names some. sites: of the whole program, most calls first.
+
+    most: of a phase or scope above its limit, by the rule's number and the figure."""
 
     figures: Sequence[Figures]
     places: Sequence[Sequence[Site]]
     sites: Sequence[SiteCost]
+    most: Mapping[tuple[int, str], Most] = MappingProxyType({})
 
 
 def measure(trace: Trace, budget: Budget, progress: Progress) -> Measured:
@@ -51,9 +46,10 @@ class _Reading:
         self._trace = trace
         self._budget = budget
         self._progress = progress
-        _check_loaded(trace, budget.only)
+        _check_loaded(trace, budget)
         self._chosen = Filter(library=_counted(budget.ignore, budget.only))
         self._whole = self._facts(self._chosen)
+        _check_stacks(trace, budget)
         wants_stacks = self._wants("live_at_end") or self._wants("growth")
         suppressed = stacks_suppressed(trace, budget.suppressions) if wants_stacks else b""
         self._is_suppressed = suppressed or bytes(len(trace.stack_columns["frame"]))
@@ -80,7 +76,15 @@ class _Reading:
                 figures.append(self._of_thread(rule))
             else:
                 figures.append(of_runs[rule.kind].of(rule))
-        return Measured(figures, places, self._costs())
+        most = {
+            (number, key): found
+            for number, rule in enumerate(rules)
+            for key, limit in rule.limits.items()
+            if rule.kind in of_runs and figures[number].get(key, 0) > limit
+            if (found := of_runs[rule.kind].most_of(rule, key))
+        }
+        costs = costs_of(self._sites, self._whole, self._stays(), self._growth)
+        return Measured(figures, places, costs, most)
 
     def _facts(self, chosen: Filter, groups: array[int] | None = None) -> Facts:
         return self._trace.begin_facts(chosen, groups=groups).take(self._progress)
@@ -191,26 +195,16 @@ class _Reading:
             facts, self._grows(facts, chosen) if "growth_bytes_per_s" in rule.limits else None
         )
 
-    def _costs(self) -> list[SiteCost]:
-        """Of functions, as names of sites outlive a change."""
-        by_name: dict[str, list[tuple[Site, SiteFacts]]] = {}
-        for site, facts in zip(self._sites, self._whole.sites, strict=True):
-            if facts.allocations:
-                by_name.setdefault(short_name(site.location.function), []).append((site, facts))
-        costs = [_cost(name, pairs) for name, pairs in by_name.items()]
-        return sorted(costs, key=lambda cost: -cost.figures["calls"])
-
-
-def _cost(name: str, pairs: Iterable[tuple[Site, SiteFacts]]) -> SiteCost:
-    ordered = sorted(pairs, key=lambda pair: -pair[1].allocations)
-    location = ordered[0][0].location
-    figures = {
-        "calls": sum(facts.allocations for _, facts in ordered),
-        "bytes": sum(facts.bytes for _, facts in ordered),
-        "peak_live_bytes": sum(facts.live_at_peak_bytes for _, facts in ordered),
-        "live_at_end_bytes": sum(facts.live_at_end_bytes for _, facts in ordered),
-    }
-    return SiteCost(name, location.file, location.line, figures)
+    def _stays(self) -> dict[int, tuple[int, int]]:
+        """Bytes and blocks that are live at the end, by site; without what is suppressed."""
+        found: dict[int, tuple[int, int]] = {}
+        columns = (self._whole.stacks[name] for name in ("live_at_end_bytes", "live_at_end_blocks"))
+        of_stacks = zip(self._sites.site_of_stack, self._is_suppressed, *columns, strict=False)
+        for site, is_suppressed, size, blocks in of_stacks:
+            if blocks and not is_suppressed:
+                before = found.get(site, (0, 0))
+                found[site] = (before[0] + size, before[1] + blocks)
+        return found
 
 
 def _of_group(facts: SiteFacts, latency: Latency) -> Figures:
@@ -226,12 +220,25 @@ def _times(latency: Latency) -> Figures:
     return {key: getattr(latency, key) for key in TIMES}
 
 
-def _check_loaded(trace: Trace, libraries: Sequence[str]) -> None:
+def _check_loaded(trace: Trace, budget: Budget) -> None:
     """A typing error counts nothing, and nothing is within all limits."""
     names = {module.name for module in trace.modules}
-    for library in libraries:
+    for library in budget.only:
         if not any(re.fullmatch(wildcard(library), name) for name in names):
             raise BudgetError(f"only: no library {library} was loaded; see heapwright info {trace.path}")
+    counted = _counted(budget.ignore, budget.only)
+    if names and not any(re.search(counted, name) for name in names):
+        raise BudgetError("ignore leaves no library of those that were loaded: nothing would count")
+
+
+def _check_stacks(trace: Trace, budget: Budget) -> None:
+    """Without stacks all calls are of one site, which is in no library."""
+    if len(trace.stack_columns["frame"]) > 1:
+        return
+    if any(rule.kind == SITE for rule in budget.rules) or budget.ignore or budget.only or budget.suppressions:
+        raise BudgetError(
+            "the recording has no stacks (--no-stacks): limits of sites, ignore, only, suppressions need them"
+        )
 
 
 def _counted(ignore: Sequence[str], only: Sequence[str]) -> str:

@@ -50,7 +50,8 @@ def _is_of_xml(letter: str) -> bool:
 
 
 def sarif(document: Document) -> str:
-    """A result for each broken limit: at the call site's line where it is known, else at the budget file."""
+    """A result for each broken limit: at the lines of the call site where they are known, else at the budget
+    file."""
     broken = [check for check in document["checks"] if check["verdict"] != WITHIN]
     used = sorted({check["figure"] for check in broken})
     rules = [
@@ -65,12 +66,13 @@ def _rule(figure: str) -> str:
 
 def _result(check: Record, budget: str) -> sarif_file.Result:
     place = next((site for site in check["sites"] if site["file"] and site["line"]), None)
-    file, line = (place["file"], place["line"]) if place else (budget, 1)
+    file, lines = (place["file"], place["lines"]) if place else (budget, [1])
     return sarif_file.Result(
         _rule(check["figure"]),
         sarif_file.WARNING if check["verdict"] == UNDER else sarif_file.ERROR,
         show.sentence(check),
         file,
-        line,
+        min(lines),
         ("limit/v1", f"{show.title(check)}: {check['figure']}"),
+        end_line=max(lines),
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from heapwright.explain import phase_blocks, phase_growth, phases
 from heapwright.explain.growing_sites import least_growth_bytes
@@ -14,11 +15,31 @@ from heapwright.explain.phase_blocks import Held
 from heapwright.explain.phases import Phase
 from heapwright.gate import scopes
 from heapwright.gate.budget import BudgetError, Rule
-from heapwright.gate.limits import PHASE, SCOPE, TIMES
+from heapwright.gate.limits import FIGURES, PHASE, SCOPE, TIMES
+from heapwright.gate.site_costs import SiteCost, costs_of_stacks
 from heapwright.model import Facts, Filter, Trace
 
 _HELD = ("peak_live_bytes", "live_at_end_bytes", "live_at_end_blocks")
 _NAMED_BY = {PHASE: "heapwright/annotate.h", SCOPE: "heap_budget: .name"}
+
+
+# What the run with most has most of.
+_MOST: Mapping[str, Callable[[Phase, Held], int]] = {
+    "calls": lambda run, _: run.allocations,
+    "bytes": lambda run, _: run.requested_bytes,
+    "calls_per_run": lambda run, _: run.allocations,
+    "bytes_per_run": lambda run, _: run.requested_bytes,
+    "peak_live_bytes": lambda _, held: held.peak_bytes,
+    "live_at_end_bytes": lambda _, held: held.end_bytes,
+    "live_at_end_blocks": lambda _, held: held.end_blocks,
+}
+
+
+class Most(NamedTuple):
+    """name: of the run with most, whose sites these are; empty where the figure is the sum of all runs."""
+
+    name: str
+    sites: Sequence[SiteCost]
 
 
 class RunFigures:
@@ -56,12 +77,7 @@ class RunFigures:
 
     def of(self, rule: Rule) -> dict[str, float]:
         """Of the run with most; calls and bytes of a phase are sums over its runs."""
-        pattern = re.compile(wildcard(rule.name))
-        own = [
-            (run, held)
-            for run, held in zip(self._runs, self._held, strict=True)
-            if pattern.fullmatch(run.name)
-        ]
+        own = self._own(rule)
         if not own and not rule.is_optional and any(rule.limits.values()):
             names = sorted({run.name for run in self._runs})
             there = f"there are {', '.join(names[:5])}"
@@ -85,6 +101,32 @@ class RunFigures:
         if "growth_bytes_per_s" in rule.limits:
             figures["growth_bytes_per_s"] = self._growth_of([run for run, _ in own])
         return figures
+
+    def _own(self, rule: Rule) -> list[tuple[Phase, Held]]:
+        pattern = re.compile(wildcard(rule.name))
+        pairs = zip(self._runs, self._held, strict=True)
+        return [(run, held) for run, held in pairs if pattern.fullmatch(run.name)]
+
+    def most_of(self, rule: Rule, key: str) -> Most | None:
+        """Where most of a figure is; None: that is not known."""
+        own = self._own(rule)
+        if key not in _MOST or not own:
+            return None
+        is_sum = self._kind == PHASE and key in ("calls", "bytes")
+        most, _ = max(own, key=lambda pair: _MOST[key](*pair))
+        runs = [run for run, _ in own] if is_sum else [most]
+        sites = costs_of_stacks(self._trace.sites(), key, self._by_stack(runs, key))
+        return Most("" if is_sum else most.name, sites)
+
+    def _by_stack(self, runs: Sequence[Phase], key: str) -> list[tuple[int, int]]:
+        if key == "peak_live_bytes":  # which blocks make it nobody keeps
+            return []
+        if key in _HELD:
+            rows = phase_blocks.kept_by_stack(self._trace, runs[0], self._chosen, self._may_stay)
+        else:
+            rows = phases.costs_by_stack(self._trace, runs, self._chosen)
+        is_count = FIGURES[key].unit == "count"
+        return [(stack, count if is_count else size) for stack, count, size in rows]
 
     def _growth_of(self, runs: Sequence[Phase]) -> float:
         least_bytes = least_growth_bytes(self._whole)

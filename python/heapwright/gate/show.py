@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Document = Mapping[str, Any]
+_MOST_LINES = 3
 _VERDICTS = {WITHIN: "ok", OVER: "OVER", UNDER: "tighten"}
 
 
@@ -27,7 +28,8 @@ def title(check: Record) -> str:
 def sentence(check: Record) -> str:
     """What is wrong, in one line."""
     value, limit = (units.number(check[name], check["unit"]) for name in ("value", "limit"))
-    what = f"{title(check)}: {check['label']} {value}"
+    run = f" in {check['run']}" if check["run"] not in ("", check["name"]) else ""
+    what = f"{title(check)}: {check['label']} {value}{run}"
     if check["verdict"] == UNDER:
         return f"{what}, far below the limit of {limit}: tighten it"
     more = units.number(check["value"] - check["limit"], check["unit"])
@@ -38,12 +40,20 @@ def sentence(check: Record) -> str:
 
 
 def _place(site: Record, unit: str) -> str:
-    file = site["file"].rpartition("/")[2]
-    place = f"{site['name']} {file}:{site['line']}" if file else site["name"]
+    place = _named(site)
     if site["difference"] is not None:
         rise = f"+{units.number(site['difference'], unit)}"
         return f"{rise} at {place}{' (new)' if site['is_new'] else ''}"
     return f"{units.number(site['value'], unit)} at {place}" if site["value"] else f"at {place}"
+
+
+def _named(site: Record) -> str:
+    """A function with all its lines: which of them grew the budget does not know."""
+    file = site["file"].rpartition("/")[2]
+    if not file:
+        return str(site["name"])
+    lines = ",".join(map(str, sorted(site["lines"])[:_MOST_LINES]))
+    return f"{site['name']} {file}:{lines}{',…' if len(site['lines']) > _MOST_LINES else ''}"
 
 
 def answer(document: Document) -> list[str]:
@@ -87,9 +97,9 @@ def as_markdown(document: Document) -> str:
     return "\n".join(lines) + "\n"
 
 
-def next_command(document: Document) -> str:
-    """What to type after it."""
-    if document["is_within"]:
+def next_command(document: Document, is_whole: bool) -> str:
+    """What to type after it. is_whole: of the recordings; others give no limits, or too low ones."""
+    if document["is_within"] or not is_whole:
         return f"heapwright explain {shlex.quote(document['recordings'][0])}"
     words = [document["budget"], document["recordings"][0]]
     words += ["--toolchain", document["toolchain"]] if document["toolchain"] else []

@@ -32,8 +32,7 @@ def why_not_whole(trace: Trace) -> list[str]:
         reasons.append("it is cut or damaged: calls are missing; record it again")
     if end.dropped:
         reasons.append(f"{end.dropped} calls were not written; record it again")
-    if metadata.unseen:
-        reasons.append(f"calls of {', '.join(metadata.unseen)} are not in it")
+    reasons += metadata.unseen
     if metadata.is_fork_child:
         reasons.append("it is a fork's: the blocks from before the fork are not in it")
     if end.reason in _CUT_BY:

@@ -41,6 +41,7 @@ class Result(NamedTuple):
     fingerprint: tuple[str, str]
     column: int = 0  # 0 = not known
     edit: Edit | None = None
+    end_line: int = 0  # 0 = the same as line
 
 
 def written(rules: Sequence[Rule], results: Sequence[Result]) -> str:
@@ -64,6 +65,8 @@ def _result(result: Result) -> dict[str, object]:
     region = {"startLine": max(1, result.line)}
     if result.column:
         region["startColumn"] = result.column
+    if result.end_line > result.line:
+        region["endLine"] = result.end_line
     place = {"artifactLocation": {"uri": _relative(result.file)}, "region": region}
     name, value = result.fingerprint
     whole: dict[str, object] = {

@@ -136,7 +136,7 @@ def test_samples_are_never_exact(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["--per", "10,12"], (2, 2), "same"),
         (["--per", "4"], (5, 6), "more"),
         (["--per", "site:server+0x1000"], (1, 1), "same"),
-        (["--per-second"], (2000, 2400), "more"),  # of 10 ms
+        (["--per-second"], (2000, 2400), "unknown"),  # of 10 ms, and how steady these are nobody knows
     ],
 )
 def test_work_by_load(

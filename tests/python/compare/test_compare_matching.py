@@ -116,3 +116,19 @@ def test_what_a_stripped_build_cannot_name_is_neither_gone_nor_new() -> None:
     a, b = keys([at("parse"), at("load")], [at("shop+0x10"), at("load")])
     assert a[1] == b[1] == Key("", "load"), "what it does name stands beside its like"
     assert a[0] == Key("", "parse")
+
+
+def test_of_one_build_a_side_with_fewer_symbols_is_matched_by_function() -> None:
+    def known(locations: list[Location], source: int) -> Known:
+        return Known(locations, {"shop": frozenset({"same"})}, "shop", {"shop": source})
+
+    places = [at("parse(char*)", "a.cpp", 1), at("parse(char*)", "a.cpp", 2), at("load", "a.cpp", 9)]
+    (a,), (b,) = keys_of([[known(places, 3)], [known([at("parse(char*)"), at("load")], 2)]])
+    assert a == [Key("", "parse(char*)"), Key("", "parse(char*)"), Key("", "load")]
+    assert b == [Key("", "parse(char*)"), Key("", "load")]
+    (a,), (b,) = keys_of([[known(places, 3)], [known([at("shop+0x10"), at("shop+0x20")], 0)]])
+    assert {*a, *b} == {Key("", NO_NAME)}
+    (a,), (b,) = keys_of([[known(places, 3)], [known([at("load"), at("shop+0x20")], 1)]])
+    assert {*a, *b} == {Key("", NO_NAME)}, "it names what is exported alone"
+    (a,), (b,) = keys_of([[known(places, 3)], [known(places[:1], 3)]])
+    assert len({*a, *b}) == 3

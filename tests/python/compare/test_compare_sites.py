@@ -49,6 +49,13 @@ def test_equal_work_for_another_caller_is_no_new_name() -> None:
     assert {pair.state for pair in found.values()} == {GONE, ADDED}
 
 
+def test_a_caller_with_a_new_name_is_followed() -> None:
+    a = run(request=(9, 99, "main"), make=(3, 30, "request"), add=(4, 50, "make"), other=(7, 70, "make"))
+    b = run(serve=(9, 99, "main"), build=(3, 30, "serve"), push=(4, 50, "build"), far=(7, 70, "main"))
+    was = {name: pair.was for name, pair in rows(a, b).items()}
+    assert was == {"serve": "request", "build": "make", "push": "add", "other": "", "far": ""}
+
+
 def test_a_library_with_another_name() -> None:
     found = rows(run("old", start=(1, 8, "main")), run("new", start=(1, 8, "main")))
     assert [pair.state for pair in found.values()] == [RENAMED]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -32,6 +33,12 @@ WITHIN = "[program]\ncalls = 12\n"
          "--accept and --reason go together: --accept --reason 'a cache for the index'"),
         (WITHIN, ["{file}", "--reason", "x"],
          "--accept and --reason go together: --accept --reason 'a cache for the index'"),
+        (WITHIN, ["{file}", "--sarif", "-"],
+         "--sarif - means standard output, which has the result; name a file"),
+        (f"ignore = ['*']\n{WITHIN}", ["{file}"],
+         "{budget}: ignore leaves no library of those that were loaded: nothing would count"),
+        (f"only = ['libcache*']\nignore = ['lib*']\n{WITHIN}", ["{file}"],
+         "{budget}: ignore leaves no library of those that were loaded: nothing would count"),
         (WITHIN, ["{file}", "--junit", "{file}"],
          "{file} is what this command reads; name another file to write"),
         (WITHIN, ["{file}", "--toolchain", "gcc"],
@@ -45,6 +52,7 @@ WITHIN = "[program]\ncalls = 12\n"
         ("[[phase]]\nname = 'query'\ncalls = 1", ["{file}"],
          "{budget}: no phase is called query; the program names none (heapwright/annotate.h)"),
         (WITHIN, ["--", "false"], "false failed: "),
+        (WITHIN, ["--limit", "0.5", "--", "sleep", "5"], "sleep 5 hung: no end after 0.5 s (--limit)\n"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_line(
@@ -91,6 +99,12 @@ def test_what_is_not_whole_proves_nothing(
     assert " proves nothing: it is " in capsys.readouterr().err
     assert run_command([*words, "--anyway", "--json"]) == 0
     assert "is not whole, its figures may be too low" in json.loads(capsys.readouterr().out)["notes"][0]
+    words[1] = budget(tmp_path, "[program]\ncalls = 1\n")
+    assert run_command([*words, "--anyway"]) == 1
+    assert "\nnext: heapwright explain " in f"\n{capsys.readouterr().err}"  # not --accept
+    assert run_command([*words, "--anyway", "--accept", "--reason", "x"]) == (2 if damage == "sample" else 0)
+    said = "gives no limits" if damage == "sample" else "is not whole, its figures may be too low: it is "
+    assert said in " ".join("".join(capsys.readouterr()).split())
 
 
 def test_the_files_for_build_servers(
@@ -222,3 +236,40 @@ def test_a_program_is_recorded_and_checked(tmp_path: Path, capsys: pytest.Captur
     assert len(document["recordings"]) == len(document["checks"][0]["values"]) == 3
     assert len(set(document["checks"][0]["values"])) == 1
     assert len(list((tmp_path / "kept").iterdir())) == 3
+
+
+def test_a_program_whose_allocator_is_not_seen_proves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = str(BUILD / "programs/own_malloc")
+    assert run_command(["gate", budget(tmp_path, WITHIN), "--", program]) == 2
+    assert capsys.readouterr().err == (
+        f"heapwright: {program} proves nothing: '{Path(program).resolve()}' has an allocator linked in statically "
+        "and calls it directly: its heap calls are not seen; link it as a shared library or preload it to record them "
+        "(--anyway checks what there is)\n"
+    )
+
+
+def test_what_a_wrapper_starts_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A shell makes some 50 calls, pairs 1,000 and more; a static program cannot be recorded."""
+    text = budget(tmp_path, "[program]\ncalls = 500\n")
+    pairs, static = (BUILD / "programs" / name for name in ("pairs", "static_program"))
+    assert run_command(["gate", text, "--json", "--", "sh", "-c", f"{pairs} 1000 7 1; true"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["program"], document["notes"]) == ("pairs", [])
+    assert run_command(["gate", text, "--json", "--", "sh", "-c", f"{static} 0; true"]) == 0
+    (note,) = json.loads(capsys.readouterr().out)["notes"]
+    assert (
+        f"it started 1 process that could not be recorded, such as {static}: it is linked statically" in note
+    )
+
+
+def test_children_that_were_not_recorded_are_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "sh.heapwright")
+    command = [str(BUILD / "bin/heapwright-collect"), "--quiet", "--output", file]
+    subprocess.run([*command, "--", "sh", "-c", "true | true"], check=True)
+    assert run_command(["gate", budget(tmp_path, "[program]\ncalls = 500\n"), file, "--json"]) == 0
+    (note,) = json.loads(capsys.readouterr().out)["notes"]
+    assert note == "sh.heapwright: it started 2 child processes without the recorder (record --children)"

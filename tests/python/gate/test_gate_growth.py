@@ -22,6 +22,7 @@ def test_growth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = gated(tmp_path, capsys, "[program]\ngrowth_bytes_per_s = 0\n", made)
     assert found["checks"][0]["verdict"] == "over"
     assert found["checks"][0]["value"] == pytest.approx(100_000, rel=0.02)
+    assert [site["name"] for site in found["checks"][0]["sites"]] == ["server+0x1000"]
     found = gated(tmp_path, capsys, '[[site]]\nname = "server+0x1000"\ngrowth_bytes_per_s = 110000\n', made)
     assert found["checks"][0]["value"] == pytest.approx(100_000, rel=0.02)
     assert found["is_within"]

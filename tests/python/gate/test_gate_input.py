@@ -13,7 +13,7 @@ import pytest
 from heapwright.cli import run_command
 from heapwright.gate.budget import BudgetError, parse
 from shop import budget, shop, written
-from written_traces import Command
+from written_traces import MALLOC, Command
 
 WITHIN = "[program]\ncalls = 12\n"
 LARGEST = 2**63 - 1
@@ -211,3 +211,20 @@ def test_names_are_no_links_in_markdown(tmp_path: Path, capsys: pytest.CaptureFi
     text = budget(tmp_path, '[[site]]\nname = "[x](y) | z"\ncalls = 0\n')
     assert run_command(["gate", text, written(tmp_path), "--md"]) == 0
     assert "| site \\[x\\](y) \\| z: calls |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["ignore = ['libx*']", "only = ['server']", "suppressions = ['x']", "[[site]]\nname = 'x'\ncalls = 0"],
+)
+def test_what_needs_stacks_is_refused_without(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = shop(rows=0, cached=0)
+    made.lines = [line for line in made.lines if not line.startswith(("stack", "frame"))]
+    made.event(MALLOC, 0x10000, 100)
+    limits = "\n[program]\ncalls = 1\nlive_at_end_bytes = 1000\n"
+    assert run_command(["gate", budget(tmp_path, text + limits), written(tmp_path, made)]) == 2
+    assert "the recording has no stacks (--no-stacks): limits of sites" in capsys.readouterr().err
+    assert run_command(["gate", budget(tmp_path, limits), written(tmp_path, made)]) == 0
+    capsys.readouterr()

@@ -12,7 +12,7 @@ import pytest
 from heapwright.cli import run_command
 from heapwright.gate import schema, show
 from heapwright.gate.document import known_of
-from heapwright.gate.measured import SiteCost
+from heapwright.gate.site_costs import SiteCost
 from shop import budget, shop, written
 from test_phases import BEGIN, END, say
 from written_traces import FREE, MALLOC, MadeTrace
@@ -164,7 +164,7 @@ def test_limits(
 
 def test_of_an_inlined_function_the_namespace_may_be_missing() -> None:
     then = {"calls": 8}
-    site = SiteCost("(anonymous namespace)::total", "shop.cpp", 3, {"calls": 9})
+    site = SiteCost("(anonymous namespace)::total", {"calls": 9}, ())
     assert known_of(site, {"total": then}) == then
     assert known_of(site._replace(name="total"), {"(anonymous namespace)::total": then}) == then
     assert known_of(site._replace(name="one::total"), {"other::total": then}) is None
