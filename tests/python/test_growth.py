@@ -156,14 +156,6 @@ def test_leaks_and_growth_say_one_thing(tmp_path: Path) -> None:
     ].count("leaks") == 1
 
 
-def test_steps_are_no_sawtooth() -> None:
-    """One buffer that grows in four steps, level between them: beside the trend each level falls."""
-    values = [(place // 64 + 1) * 1_000_000 + place % 64 * 100 for place in range(256)]
-    assert verdict(Course(values, [1] * 256, 4_000_000), 1).kind != "sawtooth"
-    waves = [place % 64 * 1000 + 1000 for place in range(256)]
-    assert verdict(Course(waves, waves, 1), 1).kind == "sawtooth"
-
-
 @pytest.mark.parametrize("blocks", [60, 500, 5000])
 def test_a_leak_of_one_rate_has_one_slope(blocks: int) -> None:
     """Blocks that come at random bend its course, as a walk at random does; the rate is what it was."""

@@ -31,7 +31,6 @@ _LARGER = 0.1  # of the mean size
 _IN_PLACE = 0.65  # of the growth: half of it, if the number of small blocks wavers
 _FALLS, _FALLS_FOR_FLOOR = 3, 10
 _DEPTH = 0.5  # of the upper level
-_GIVEN_BACK = 0.5  # of the depth
 _BINS_A_WAVE = 4
 _WAVERS = 1.35
 
@@ -169,13 +168,6 @@ def _falls(values: Sequence[int]) -> list[int]:
     order = sorted(rest)
     depth = order[-1 - len(order) // 20] - order[len(order) // 20]
     if trend.winding(rest, len(falls)) > _WAVERS:
-        return []
-    # What stays level while the trend rises falls beside it, but gives nothing back.
-    begins = [0, *falls]
-    if any(
-        max(values[begin:end]) - values[end] < _GIVEN_BACK * depth
-        for begin, end in zip(begins, falls, strict=False)
-    ):
         return []
     return falls if depth >= _DEPTH * sorted(values)[-1 - len(values) // 20] else []
 
