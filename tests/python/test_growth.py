@@ -156,6 +156,16 @@ def test_leaks_and_growth_say_one_thing(tmp_path: Path) -> None:
     ].count("leaks") == 1
 
 
+def test_a_jump_before_a_leak_is_no_doubt_of_its_slope() -> None:
+    """node: 200 buffers at once, then one after the other."""
+    chance = random.Random("jump")
+    held = [(20_000_000 if place > 20 else 0) + place * 80_000 + chance.randrange(20_000) for place in range(256)]
+    found = verdict(Course(held, [1 + byte // 20_000 for byte in held], 100_000), 1)
+    assert (found.kind, found.slope.is_sure) == ("leak", True)
+    assert found.slope.half_width < 1000
+    assert abs(found.slope.each - 80_000) <= 2 * found.slope.half_width
+
+
 @pytest.mark.parametrize("blocks", [60, 500, 5000])
 def test_a_leak_of_one_rate_has_one_slope(blocks: int) -> None:
     """Blocks that come at random bend its course, as a walk at random does; the rate is what it was."""

@@ -91,7 +91,9 @@ def _latest(values: Sequence[int]) -> tuple[int, trend.Slope]:
     for place in reversed(earlier):
         wider = trend.slope(values[place:])
         unlike = abs(wider.each - latest.each)
-        is_same = wider.is_sure and unlike <= _SAME_SLOPE * abs(latest.each)
+        # A jump of level leaves the slope, but not its interval.
+        is_known = wider.is_sure and wider.half_width <= abs(wider.each) / 2
+        is_same = is_known and unlike <= _SAME_SLOPE * abs(latest.each)
         if not is_same and (found.is_sure or unlike > min(latest.half_width, abs(wider.each) / 2)):
             break
         begin, found = place, wider
