@@ -179,7 +179,9 @@ template <bool follows_blocks>
   if ((row.flags & row_in_realloc) != 0) {
     auto& open = reallocs_[block.lane];
     wide.chain = open.chain;
-    wide.chain.add_step(open.old_address, row.address, open.old_size, wide.size, row.duration_ns);
+    const bool is_mapped = scope_.is_glibc && open.old_usable >= MmapThreshold::first_bytes / 2 &&
+                           is_mapped_chunk(open.old_usable);
+    wide.chain.add_step(open.old_address, row.address, open.old_size, wide.size, row.duration_ns, is_mapped);
     open = {};
   }
   slot.size = blocks_.add_wide(wide);
@@ -265,10 +267,11 @@ void HeapModel::close_chain(const Slot& slot) {
 
 [[gnu::noinline]] void HeapModel::open_realloc(const Row& row, const Slot& slot, std::uint32_t lane) {
   auto& open = reallocs_[lane];
-  open = {{}, row.address, slot.size, false, {}};
+  open = {{}, row.address, slot.size, slot.size + slot.excess, false, {}};
   if ((slot.flags & slot_is_wide) != 0) {
     open.chain = blocks_.wide(slot).chain;
     open.old_size = blocks_.wide(slot).size;
+    open.old_usable = open.old_size + blocks_.wide(slot).excess;
   }
 }
 
@@ -382,7 +385,7 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
     return;
   }
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[run.lane] = {{}, row.address, 0, false, {}};
+    reallocs_[run.lane] = {{}, row.address, 0, 0, false, {}};
     if (scope_.weight.is_sampled()) {
       return;  // most reallocs' old blocks were not sampled
     }
@@ -444,7 +447,7 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
   // May have been counted before the window.
   reused_live_addresses_ -= reused_live_addresses_ != 0 ? 1 : 0;
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[run.lane] = {{}, row.address, displaced.block.size, false, {}};
+    reallocs_[run.lane] = {{}, row.address, displaced.block.size, 0, false, {}};
   }
   if (displaced.block.is_chosen) {
     count_release(displaced.block, row, run);

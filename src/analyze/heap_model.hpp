@@ -57,6 +57,7 @@ class HeapModel {
     Chain chain;
     std::uint64_t old_address = 0;
     std::uint64_t old_size = 0;
+    std::uint64_t old_usable = 0;  // 0: not known
     bool has_block = false;  // and it is counted
     Block block;
   };

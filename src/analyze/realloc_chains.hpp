@@ -17,13 +17,14 @@ struct Chain {
   std::uint64_t copied_bytes = 0;
   std::uint64_t steps_ns = 0;
 
+  // is_mapped: the old block has a mapping of its own, which the kernel moves (mremap): nothing is copied.
   void add_step(std::uint64_t old_address, std::uint64_t new_address, std::uint64_t old_bytes,
-                std::uint64_t new_bytes, std::uint32_t duration_ns) noexcept {
+                std::uint64_t new_bytes, std::uint32_t duration_ns, bool is_mapped = false) noexcept {
     ++steps;
     steps_ns += duration_ns;
     if (old_address != new_address) {
       ++moved;
-      copied_bytes += old_bytes < new_bytes ? old_bytes : new_bytes;
+      if (!is_mapped) copied_bytes += old_bytes < new_bytes ? old_bytes : new_bytes;
     }
   }
 };

@@ -137,6 +137,22 @@ TEST(ReallocChains, FollowABufferFromFirstAllocationToRelease) {
   EXPECT_EQ(facts.peak.live_bytes, 300U);
 }
 
+// The C library has the kernel move a block that has a mapping of its own.
+TEST(ReallocChains, NothingOfAMappedBlockIsCopied) {
+  for (const bool is_glibc : {true, false}) {
+    MemoryTrace trace;
+    trace.metadata_record.allocator = is_glibc ? "glibc 2.36 (/lib/libc.so.6)" : "jemalloc 5.3.0";
+    constexpr std::uint64_t large = 1 << 20;
+    trace.malloc(0, 1600, 0x100010, large - 8, 1);              // usable a multiple of 16: a mapping
+    trace.realloc(0, 3200, 0x100010, 0x800010, 2 * large, 1);   // moves
+    trace.realloc(0, 4800, 0x800010, 0x2000010, 4 * large, 1);  // 8 more: a block of the heap, copied
+    const auto facts = facts_of(trace);
+    ASSERT_EQ(facts.realloc_chains.size(), 1U);
+    EXPECT_EQ(facts.realloc_chains[0].moved, 2U);
+    EXPECT_EQ(facts.realloc_chains[0].copied_bytes, is_glibc ? 2 * large : 3 * large - 8);
+  }
+}
+
 TEST(ReallocChains, FailedReallocLeavesItsBlock) {
   MemoryTrace trace;
   trace.malloc(0, 1600, 0x1000, 100, 1);

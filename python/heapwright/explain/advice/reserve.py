@@ -32,8 +32,8 @@ def _of_reallocs(of: Evidence, chains: ReallocChains) -> Advice:
         f"{units.counted(chains.chains, 'buffer')} grew by {units.count(chains.steps)} reallocs "
         f"to {units.size(final)} on average",
         (
-            f"{units.count(chains.moved)} of the reallocs moved the buffer and copied "
-            f"{units.size(chains.copied_bytes)}; {each:.1f} steps a buffer, {chains.longest_steps} "
+            f"{units.count(chains.moved)} of the reallocs moved the buffer, "
+            f"{units.size(chains.copied_bytes)} were copied; {each:.1f} steps a buffer, {chains.longest_steps} "
             "the longest",
         ),
         "the time of these reallocs, their copying in it",
