@@ -37,6 +37,9 @@ from heapwright.report.columns import TEXT, WORD, Choice, Column, Many, Table
 # Memory beside the heap, more than half of all, is worth naming from here on.
 _WORTH_OTHERS_BYTES = 32 << 20
 
+# OTHERS of a fork's child, to which its parent's heap is one that it knows nothing of.
+_INHERITED = "not the heap, or inherited at the fork"
+
 # Of so many sites, those that pin most, the ages are shown.
 _AGED_SITES = 3
 
@@ -128,6 +131,7 @@ def _cause(source: _Source, _: Answer) -> str:
 
 class _KindRow(NamedTuple):
     kind: str
+    name: str
     bytes: int
     at_end_bytes: int
     evidence: str
@@ -138,7 +142,11 @@ def _kinds(source: _Source) -> Iterable[_KindRow]:
     if kinds is None or last is None:
         return []
     evidence = evidence_of(kinds, raises_in_force(source.report), source.largest_owner)
-    rows = [_KindRow(kind, kinds.bytes_of[kind], last.bytes_of[kind], evidence[kind]) for kind in NAMES]
+    names = {**NAMES, OTHERS: _INHERITED} if source.report.trace.metadata.is_fork_child else NAMES
+    rows = [
+        _KindRow(kind, name, kinds.bytes_of[kind], last.bytes_of[kind], evidence[kind])
+        for kind, name in names.items()
+    ]
     return sorted(rows, key=lambda row: -row.bytes)
 
 
@@ -209,7 +217,7 @@ _KIND_COLUMNS = (
     Column("bytes", "bytes", "bytes"),
     Column("at_end_bytes", "bytes", "at the end"),
     Column("kind", Choice(tuple(NAMES))),
-    Column("name", "text", value=lambda row, _: NAMES[row.kind]),
+    Column("name", "text"),
     Column("evidence", "text"),
     Column("", TEXT, "what is resident", text=lambda row, _: row["name"]),
 )

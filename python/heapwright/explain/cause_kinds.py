@@ -30,7 +30,7 @@ _WORTH_ARENA_BYTES = 64 << 10
 LIVE, OTHERS = "live", "others"
 NAMES = {
     LIVE: "live",
-    "top": "held below a few blocks",
+    "top": "held below blocks of few sites",
     "scattered": "beside live blocks",
     "untrimmed": "whole pages, not given back",
     "kept": "whole pages, kept by the allocator",

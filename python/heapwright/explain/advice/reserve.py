@@ -33,8 +33,8 @@ def _of_reallocs(of: Evidence, chains: ReallocChains) -> Advice:
         f"to {units.size(final)} on average",
         (
             f"{units.count(chains.moved)} of the reallocs moved the buffer, "
-            f"{units.size(chains.copied_bytes)} were copied; {each:.1f} steps a buffer, {chains.longest_steps} "
-            "the longest",
+            f"{units.size(chains.copied_bytes)} were copied; {each:.1f} steps a buffer, "
+            f"{chains.longest_steps} the longest",
         ),
         "the time of these reallocs, their copying in it",
         HIGH,
