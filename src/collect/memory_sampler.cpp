@@ -20,21 +20,24 @@ bool is_same_memory(const trace::MemorySample& a, const trace::MemorySample& b) 
 
 }  // namespace
 
-void MemorySampler::sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t now_ns,
-                           std::uint64_t interval_ns) {
+void MemorySampler::sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t private_bytes,
+                           std::uint64_t now_ns, std::uint64_t interval_ns) {
   if (now_ns < next_ns_) return;
   next_ns_ = now_ns + (interval_ns << std::min<std::uint64_t>(count_ / samples_per_doubling, 16));
   MemoryReading reading;
   if (!watch.read_memory(reading)) return;
   trace::MemorySample sample;
   sample.time_ns = now_ns;
-  sample.resident_anonymous_bytes = reading.anonymous_bytes;
+  // The program may have scribbled over the figure.
+  private_bytes = std::min(private_bytes, reading.anonymous_bytes);
+  sample.resident_anonymous_bytes = reading.anonymous_bytes - private_bytes;
   sample.resident_file_bytes = reading.file_bytes;
   sample.swapped_bytes = reading.swapped_bytes;
   sample.recorder_bytes = std::min(reading.shared_bytes, table_bytes);
   sample.resident_shared_bytes = reading.shared_bytes - sample.recorder_bytes;
   sample.page_table_bytes = reading.page_table_bytes;
   sample.cgroup_charge_bytes = reading.cgroup_charge_bytes;
+  sample.recorder_bytes += private_bytes;
   recorder_peak_bytes_ = std::max(recorder_peak_bytes_, sample.recorder_bytes);
   if (count_ != 0 && is_same_memory(sample, last_) && now_ns - last_.time_ns < unchanged_interval_ns) return;
   last_ = sample;

@@ -16,8 +16,9 @@ class MemorySampler {
   // Takes a reading when one is due. `table_bytes` is the most that the
   // recorder can occupy in the process: the kernel counts shared pages of
   // all kinds in one sum, the program's own too.
-  void sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t now_ns,
-              std::uint64_t interval_ns);
+  // private_bytes: what the recorder has there of anonymous memory.
+  void sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t private_bytes,
+              std::uint64_t now_ns, std::uint64_t interval_ns);
 
   // The next reading is due at once.
   void hurry() noexcept { next_ns_ = 0; }

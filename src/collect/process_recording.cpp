@@ -257,7 +257,8 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
   const std::uint64_t now_ns = context_.clock.now_ns();
   // The last reading is that of the end: one of a period ago may show what the program has freed since.
   if (scanner_.is_exit_asked()) memory_.hurry();
-  memory_.sample(watch_, table_bytes(), now_ns, memory_interval_ns);
+  memory_.sample(watch_, table_bytes(), block_.recorder_private_bytes.load(std::memory_order_relaxed), now_ns,
+                 memory_interval_ns);
   scanner_.begin_if_due(watch_, file_, file_.events() + waiting_events(), live_processes);
   if (now_ns < next_write_ns_) return;
   next_write_ns_ = now_ns + write_interval_ns;

@@ -24,9 +24,15 @@ using SampleSlots = std::atomic<std::uintptr_t>[sample_slots];
 // overflows.
 using SamplesAlike = std::atomic<std::uint8_t>[1U << samples_alike_log2];
 
+// Which pages of the slots were ever written to, a bit each: they stay resident.
+using SamplePages = std::atomic<std::uint64_t>[sizeof(SampleSlots) / 4096 / 64];
+
 class SampledBlocks {
  public:
-  SampledBlocks(SampleSlots& slots, SamplesAlike& alike) noexcept : slots_(slots), alike_(alike) {}
+  // resident_bytes: of the slots, counted up.
+  SampledBlocks(SampleSlots& slots, SamplesAlike& alike, SamplePages& pages,
+                std::atomic<std::uint64_t>& resident_bytes) noexcept
+      : slots_(slots), alike_(alike), pages_(pages), resident_bytes_(resident_bytes) {}
 
   // False when there is no room: then the block must not be recorded, for its release would be missed.
   bool add(const void* block) const noexcept {
@@ -38,6 +44,7 @@ class SampledBlocks {
         continue;
       }
       alike_of(block).fetch_add(1, std::memory_order_relaxed);
+      note_page_of(bucket);
       return true;
     }
     return false;
@@ -72,8 +79,19 @@ class SampledBlocks {
     return slots_ + (hash_of(block) >> (64 - sample_buckets_log2)) * sample_bucket_slots;
   }
 
+  void note_page_of(const std::atomic<std::uintptr_t>* bucket) const noexcept {
+    constexpr std::uint64_t page_bytes = 4096;
+    const auto page = static_cast<std::uint64_t>(bucket - slots_) * sizeof *bucket / page_bytes;
+    const std::uint64_t bit = std::uint64_t{1} << (page % 64);
+    if ((pages_[page / 64].load(std::memory_order_relaxed) & bit) != 0) return;
+    if ((pages_[page / 64].fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+    resident_bytes_.fetch_add(page_bytes, std::memory_order_relaxed);
+  }
+
   std::atomic<std::uintptr_t>* slots_;
   std::atomic<std::uint8_t>* alike_;
+  std::atomic<std::uint64_t>* pages_;
+  std::atomic<std::uint64_t>& resident_bytes_;
 };
 
 }  // namespace heapwright::record

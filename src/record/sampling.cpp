@@ -10,12 +10,15 @@ namespace heapwright::record {
 
 constinit SampleSlots* sample_slots_memory;
 constinit SamplesAlike samples_alike{};
+constinit SamplePages sample_pages{};
 
 bool prepare_sampling() noexcept {
   const long memory = platform::raw_syscall(SYS_mmap, 0, sizeof(SampleSlots), PROT_READ | PROT_WRITE,
                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (memory < 0 && memory > -4096) return false;
   sample_slots_memory = reinterpret_cast<SampleSlots*>(memory);
+  for (auto& pages : sample_pages)
+    pages.store(0, std::memory_order_relaxed);  // the parent's, in a fork's child
   return true;
 }
 

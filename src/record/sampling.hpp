@@ -27,8 +27,11 @@ void end_sample(const void* block) noexcept;
 
 [[gnu::visibility("hidden")]] extern constinit SampleSlots* sample_slots_memory;
 [[gnu::visibility("hidden")]] extern constinit SamplesAlike samples_alike;
+[[gnu::visibility("hidden")]] extern constinit SamplePages sample_pages;
 
-inline SampledBlocks sampled_blocks() noexcept { return {*sample_slots_memory, samples_alike}; }
+inline SampledBlocks sampled_blocks() noexcept {
+  return {*sample_slots_memory, samples_alike, sample_pages, process.block->recorder_private_bytes};
+}
 
 // False: the block was not sampled.
 [[gnu::always_inline]] inline bool may_be_sampled(const void* block) noexcept {

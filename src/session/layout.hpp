@@ -186,6 +186,7 @@ struct ProcessBlock {
   // collector answers with the number, a futex word.
   std::atomic<std::uint32_t> scan_request;
   std::atomic<std::uint32_t> scans_served;
+  std::atomic<std::uint64_t> recorder_private_bytes;  // in the process, of no memory shared with the collector
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];

@@ -53,6 +53,7 @@ inline constexpr std::uint64_t mapped_bytes = session::process_offset(0) +
 struct SampledMemory {
   record::SampleSlots slots;
   record::SamplesAlike alike;
+  record::SamplePages pages;
 };
 inline constexpr std::uint64_t area_bytes = mapped_bytes + sizeof(SampledMemory);
 

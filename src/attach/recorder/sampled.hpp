@@ -13,7 +13,8 @@ namespace heapwright::attach::recorder {
 inline std::uint64_t sample_mean_bytes() noexcept { return heapwright_agent.control->sample_mean_bytes; }
 
 inline record::SampledBlocks sampled_blocks() noexcept {
-  return {heapwright_agent.sampled->slots, heapwright_agent.sampled->alike};
+  SampledMemory& sampled = *heapwright_agent.sampled;
+  return {sampled.slots, sampled.alike, sampled.pages, heapwright_agent.block->recorder_private_bytes};
 }
 
 [[gnu::always_inline]] inline bool is_sampled_out(Thread& thread, std::size_t size) noexcept {
