@@ -50,10 +50,19 @@ bool ends_mapping(trace::EventKind kind) {
 
 }  // namespace
 
-CauseRules::CauseRules(const trace::Metadata& metadata)
-    : has_kernel_records(says(metadata, "kernel_events\trecorded")),
-      is_glibc(metadata.allocator.starts_with("glibc")),
-      has_fastbins(glibc_version(metadata.allocator) != 0 && glibc_version(metadata.allocator) < 2043) {}
+CauseRules::CauseRules(const order::Source& source)
+    : has_kernel_records(says(source.metadata(), "kernel_events\trecorded")),
+      is_glibc(source.metadata().allocator.starts_with("glibc")),
+      has_fastbins(glibc_version(source.metadata().allocator) != 0 &&
+                   glibc_version(source.metadata().allocator) < 2043) {
+  for (const auto& scan : source.scans()) scans.emplace_back(scan.begin_ns, scan.end_ns);
+}
+
+bool CauseRules::is_in_scan(std::uint64_t begin_ns, std::uint64_t end_ns) const noexcept {
+  const auto next = std::partition_point(scans.begin(), scans.end(),
+                                         [&](const auto& scan) { return scan.second < begin_ns; });
+  return next != scans.end() && next->first <= end_ns;
+}
 
 Causes::Causes(const CauseRules& rules, std::uint32_t slowest_calls, SlowBins bins)
     : rules_(rules), slowest_(slowest_calls), bins_(std::move(bins)) {}
@@ -64,6 +73,10 @@ void Causes::add_kernel_work(const NotedCall& noted) {
   kernel_.fault_ns += work.fault_ns;
   kernel_.waits += work.waits;
   kernel_.waited_ns += work.waited_ns;
+  const auto& call = noted.call;
+  if (work.waits != 0 && rules_.is_in_scan(call.begin_ns, call.begin_ns + call.duration_ns)) {
+    kernel_.waited_in_scans_ns += work.waited_ns;
+  }
   kernel_.preemptions += work.preemptions;
   kernel_.preempted_ns += work.preempted_ns;
   kernel_.incomplete_calls += work.is_incomplete ? 1 : 0;
@@ -155,6 +168,7 @@ void Causes::add(const Causes& other) {
   kernel_.fault_ns += other.kernel_.fault_ns;
   kernel_.waits += other.kernel_.waits;
   kernel_.waited_ns += other.kernel_.waited_ns;
+  kernel_.waited_in_scans_ns += other.kernel_.waited_in_scans_ns;
   kernel_.preemptions += other.kernel_.preemptions;
   kernel_.preempted_ns += other.kernel_.preempted_ns;
   kernel_.mapping_calls += other.kernel_.mapping_calls;

@@ -7,11 +7,14 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "analyze/facts/calls.hpp"
 #include "analyze/facts/causes.hpp"
 #include "analyze/slow_bins.hpp"
 #include "analyze/slowest.hpp"
+#include "order/source.hpp"
 #include "trace/kernel_work.hpp"
 #include "trace/records.hpp"
 
@@ -33,11 +36,13 @@ inline constexpr std::uint64_t least_merging_bytes = 1009;
 
 // What the analysis has to know of a trace's allocator and kernel records.
 struct CauseRules {
-  explicit CauseRules(const trace::Metadata& metadata);
+  explicit CauseRules(const order::Source& source);
+  bool is_in_scan(std::uint64_t begin_ns, std::uint64_t end_ns) const noexcept;
 
   bool has_kernel_records;
   bool is_glibc;
-  bool has_fastbins;  // glibc before 2.43
+  bool has_fastbins;                                           // glibc before 2.43
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> scans;  // begins and ends, by time
 };
 
 // A call that was slow, or in which the kernel did something. `call` without its cause.
@@ -121,7 +126,7 @@ class Causes {
   CauseRules rules_;
   std::map<Group, Sum> sums_;
   KernelSums kernel_;
-  std::uint64_t off_processor_ns_ = 0;  // of all calls, or in doubt
+  std::uint64_t off_processor_ns_ = 0;                          // of all calls, or in doubt
   std::unordered_map<std::uint32_t, Descheduled> descheduled_;  // by stack
   std::unordered_map<std::uint32_t, Growth> growths_;           // by stack
   Slowest slowest_;

@@ -43,7 +43,7 @@ Scope::Scope(const Options& options, const order::Source& source, const order::S
       is_fork_child(source.metadata().is_fork_child),
       is_glibc(source.metadata().allocator.starts_with("glibc ")),
       at_ns(options.at_ns),
-      cause_rules(source.metadata()),
+      cause_rules(source),
       thread_of_lane(schedule.thread_of_lane),
       inversion_ns(source.metadata().durations_recorded ? quantum_ns : longest_unmeasured_call_ns),
       min_size_bytes_(options.min_size_bytes),

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "memory_trace.hpp"
+#include "scan_records.hpp"
 
 namespace heapwright::analyze {
 namespace {
@@ -67,6 +68,18 @@ TEST(Causes, TheLargestShareIsTheCause) {
   EXPECT_EQ(cause({}), SlowCause::own_work);
   EXPECT_EQ(cause({}, 40'000), SlowCause::unexplained) << "an interrupt takes as long";
   EXPECT_EQ(cause({.is_incomplete = true}), SlowCause::unknown);
+}
+
+TEST(Causes, WaitsWhileTheRecorderLooksAtPagesAreApart) {
+  auto trace = trace_with_kernel_records();
+  add_scan(trace, {{0, UINT64_MAX >> 8, 20'000, 20'100, 0, 0}}, {}, {});
+  for (const std::uint64_t begin_ns : {10'000, 19'990, 20'090, 30'000}) {
+    trace.add(0,
+              call(EventKind::malloc_, begin_ns, 50, 500, 0x10000 + begin_ns, {.waits = 1, .waited_ns = 20}));
+  }
+  const Facts facts = facts_of(trace);
+  EXPECT_EQ(facts.kernel.waited_ns, 80U);
+  EXPECT_EQ(facts.kernel.waited_in_scans_ns, 40U);
 }
 
 // Whether it ran in that time is not known: it is in no sum of the allocator's.

@@ -116,7 +116,7 @@ def _notes(answer: Answer) -> list[str]:
     lines.append(
         f"within all heap calls: {'at least ' if kernel['incomplete_calls'] else ''}"
         f"{units.counted(kernel['faults'], 'page fault')} "
-        f"({units.duration(kernel['fault_ns'])}), {units.duration(kernel['waited_ns'])} waiting, "
+        f"({units.duration(kernel['fault_ns'])}), {units.duration(kernel['waited_ns'])} waiting{_in_scans(kernel)}, "
         f"{units.duration(kernel['preempted_ns'])} preempted; the last two are not counted as time in the "
         "allocator"
     )
@@ -131,6 +131,13 @@ def _notes(answer: Answer) -> list[str]:
             "the allocator"
         )
     return lines
+
+
+def _in_scans(kernel: Answer) -> str:
+    waited_ns = kernel["waited_in_scans_ns"]
+    if not waited_ns:
+        return ""
+    return f" ({units.duration(waited_ns)} of it while the recorder looked at pages, perhaps for that)"
 
 
 def _findings(answer: Answer) -> list[Finding]:

@@ -133,7 +133,9 @@ def _trimming(report: Report) -> Iterator[Pattern]:
 def _lock(report: Report) -> Iterator[Pattern]:
     kernel = report.facts.kernel
     busy_ns = report.facts.totals.allocator_ns + kernel.waited_ns
-    if kernel.waits < _FEW or kernel.waited_ns < max(_WORTH_NS, _WORTH_SHARE * busy_ns):
+    # A wait while the recorder looks at pages may be for that.
+    own_ns = kernel.waited_ns - kernel.waited_in_scans_ns
+    if kernel.waits < _FEW or own_ns < max(_WORTH_NS, _WORTH_SHARE * busy_ns):
         return
     sites, threads = report.facts.sites, sum(thread.allocations > 0 for thread in report.facts.threads)
     mapped = sum(site.allocations for site in sites if are_mapped(site))

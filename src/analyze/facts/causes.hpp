@@ -54,6 +54,7 @@ struct KernelSums {
   std::uint64_t fault_ns = 0;
   std::uint64_t waits = 0;
   std::uint64_t waited_ns = 0;
+  std::uint64_t waited_in_scans_ns = 0;  // of these, in calls while the recorder looked at pages
   std::uint64_t preemptions = 0;
   std::uint64_t preempted_ns = 0;
   std::uint64_t mapping_calls = 0;  // heap calls that mapped memory or grew the heap

@@ -43,6 +43,7 @@ class KernelSums(NamedTuple):
     fault_ns: int
     waits: int
     waited_ns: int
+    waited_in_scans_ns: int
     preemptions: int
     preempted_ns: int
     mapping_calls: int
