@@ -49,7 +49,7 @@ def test_a_long_call_or_a_large_share_is_shown(duration_ns: int, longest_ns: int
 def test_more_arenas_are_advised_where_these_are_too_few(arenas: str, usable_bytes: int, remedy: str) -> None:
     site = Made(allocations=1000, overhead_bytes=1000 * (usable_bytes - 1000))
     facts = Made(
-        kernel=Made(waits=500, waited_ns=10**9),
+        kernel=Made(waits=500, waited_ns=10**9, waited_in_scans_ns=0),
         totals=Made(allocator_ns=10**9),
         sites=[site],
         threads=[Made(allocations=100)] * 8 + [Made(allocations=0)],

@@ -116,7 +116,8 @@ def _notes(answer: Answer) -> list[str]:
     lines.append(
         f"within all heap calls: {'at least ' if kernel['incomplete_calls'] else ''}"
         f"{units.counted(kernel['faults'], 'page fault')} "
-        f"({units.duration(kernel['fault_ns'])}), {units.duration(kernel['waited_ns'])} waiting{_in_scans(kernel)}, "
+        f"({units.duration(kernel['fault_ns'])}), {units.duration(kernel['waited_ns'])} waiting"
+        f"{_in_scans(kernel)}, "
         f"{units.duration(kernel['preempted_ns'])} preempted; the last two are not counted as time in the "
         "allocator"
     )
