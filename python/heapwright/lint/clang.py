@@ -70,7 +70,8 @@ def parse(unit: Unit, resource: Sequence[str]) -> Any:
 @lru_cache(maxsize=1)
 def _kinds() -> dict[str, Any]:
     module = cindex()
-    return {name: getattr(module.CursorKind, name) for name in dir(module.CursorKind) if name.isupper()}
+    found = {name: getattr(module.CursorKind, name) for name in dir(module.CursorKind)}
+    return {name: kind for name, kind in found.items() if isinstance(kind, module.CursorKind)}
 
 
 @lru_cache(maxsize=64)

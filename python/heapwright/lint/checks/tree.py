@@ -143,8 +143,10 @@ def indent_at(text: bytes, offset: int) -> str:
 
 
 def is_statement(seen: Seen) -> bool:
-    """Whether it stands between braces on its own, so that another one may stand beside it."""
-    return clang.is_kind(parent(seen), "COMPOUND_STMT")
+    """Whether it stands between braces on its own, so that another one may stand beside it. Not where the
+    last one's value is that of the braces."""
+    around = [one for one in seen.above if not clang.is_wrapper(one)]
+    return clang.is_kind(around[-1], "COMPOUND_STMT") and not clang.is_kind(around[-2], "StmtExpr")
 
 
 def parent(seen: Seen) -> Cursor:
