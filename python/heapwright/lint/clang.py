@@ -149,6 +149,12 @@ def class_of(called: Cursor) -> str:
     return str(above.spelling) if above is not None and is_class(above) else ""
 
 
+def shown_class(declared: Cursor) -> Cursor:
+    """With what is in it: of a class that is made from a template, the template."""
+    template = cindex().conf.lib.clang_getSpecializedCursorTemplate(declared)
+    return declared if template is None or children(declared) else template
+
+
 def is_plain(of: Any) -> bool:
     """Whether a type is a number, a pointer or a reference: a value of it holds no memory."""
     name = str(of.get_canonical().spelling)
