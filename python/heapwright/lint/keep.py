@@ -14,7 +14,7 @@ from pathlib import Path
 from heapwright.lint.finding import Finding
 from heapwright.lint.kinds import rule_id
 
-_NOLINT = re.compile(r"\bNOLINT(NEXTLINE|BEGIN|END)?(?:\(([^)]*)\))?")
+_NOLINT = re.compile(r"\bNOLINT(NEXTLINE|BEGIN|END)?\b(?:\(([^)]*)\))?")
 _BASELINE = "heapwright.lint-baseline/1"
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 

@@ -81,6 +81,7 @@ NEW = "  std::shared_ptr<T> p(new T);"
     [
         (NEW, True),
         (f"{NEW}  // NOLINT", False),
+        (f"{NEW}  // NOLINTER", True),
         (f"{NEW}  // NOLINT(heapwright-shared-from-new)", False),
         (f"{NEW}  // NOLINT(heapwright-*)", False),
         (f"{NEW}  // NOLINT(heapwright-no-reserve, other)", True),
