@@ -43,8 +43,7 @@ struct Buffers {
     OTHER.clear();
     OTHER.shrink_to_fit();
     EMPTY;
-    (void)text.clear();
-    text.shrink_to_fit();
+    (void)text.clear(); text.shrink_to_fit();
     fixed.clear();
     (given).own.clear();
     (given).own.shrink_to_fit();

@@ -37,7 +37,7 @@ def compiled(source: Path) -> str:
     return subprocess.run([program], check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.parametrize("name", ["fixes", "fixes_released", "fixes_shared"])
+@pytest.mark.parametrize("name", ["fixes", "fixes_released", "fixes_shared", "fixes_reserve"])
 def test_the_edits_are_those_that_a_reader_wrote_by_hand(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

@@ -18,7 +18,7 @@ from heapwright.lint.checks.objects import is_fixed, moves
 from heapwright.lint.checks.tree import (
     Problem,
     Seen,
-    indent_at,
+    break_at,
     is_statement,
     method_call,
     problem,
@@ -93,7 +93,7 @@ def _fix(seen: Seen, steps: list[str]) -> Fix | None:
     begin, end = seen.cursor.extent.start.offset, seen.cursor.extent.end.offset
     if not is_statement(seen) or seen.text[end:].lstrip()[:1] != b";":
         return None
-    return replacing(seen.text, begin, end, f";\n{indent_at(seen.text, begin)}".join(steps))
+    return replacing(seen.text, begin, end, f";{break_at(seen.text, begin)}".join(steps))
 
 
 def _attempt(seen: Seen) -> tuple[str, Cursor, bool] | None:

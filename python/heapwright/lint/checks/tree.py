@@ -144,10 +144,11 @@ def replacing(text: bytes, begin: int, end: int, by: str) -> Fix | None:
     )
 
 
-def indent_at(text: bytes, offset: int) -> str:
-    """The white space that the line of this place begins with."""
+def break_at(text: bytes, offset: int) -> str:
+    """What stands between two statements, of which the first begins at this place: a line of its own for
+    each, where that one has its own."""
     line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
-    return line[: len(line) - len(line.lstrip())].decode()
+    return f"\n{line.decode()}" if not line.strip() else " "
 
 
 def is_discarded(seen: Seen) -> bool:
