@@ -86,6 +86,8 @@ def lint(
         if path is not None:
             output.check_is_no_input(path, inputs)
             output.check_output(path, force, option)
+    if fix and with_ is not None:
+        raise InputError("--fix is of lint without --with: what a recording shows has no edits")
     trace = open_trace(with_, debug_root) if with_ is not None else None
     folder = Sources(sources)
     wanted = tuple(str(path.resolve()) for path in paths or [])
@@ -110,7 +112,8 @@ def lint(
     else:
         show.on_console(document, top, output.make_console(wide))
     output.hint(show.next_command(document))
-    return FOUND if fail and len(kept) > len(linted.fixed) else 0
+    is_unknown = trace is None and linted.has_errors
+    return FOUND if fail and (is_unknown or len(kept) > len(linted.fixed)) else 0
 
 
 class _Asked(NamedTuple):
@@ -155,8 +158,8 @@ def _look(asked: _Asked) -> documents.Linted:
             given = static.Input(folder, database, resource, asked.paths, asked.jobs)
             own = static.look(given, step)
             found, problems = own.findings, own.problems
-            if not own.files:
-                raise InputError(f"there is no C++ source in {folder.folder}; give --sources DIR or PATHS")
+            _check_read(own, database, folder)
+            notes += _left(own.left)
         else:
             looked = recorded.look(
                 parsed_lines.Input(trace, folder, database, resource, asked.paths, asked.jobs), step
@@ -164,6 +167,7 @@ def _look(asked: _Asked) -> documents.Linted:
             found, problems = list(looked.findings), list(looked.problems)
             if not looked.findings:
                 notes.append(_nothing(looked, folder))
+            notes += _newer(looked, trace, folder)
         if problems:
             notes.append(
                 f"{len(problems)} of the parsed files have errors, the first: {problems[0]} "
@@ -181,7 +185,33 @@ def _look(asked: _Asked) -> documents.Linted:
         {},
         notes,
         bool(trace and trace.metadata.sample_mean_bytes),
+        has_errors=bool(problems),
     )
+
+
+def _check_read(own: static.Looked, database: compiling.Database, folder: Sources) -> None:
+    """That there was something to look at, and that libclang could read some of it."""
+    if not own.files and database.units:
+        raise InputError(
+            f"none of the files that {database.path} names is below {folder.folder}; give the folder that it "
+            f"was made for as --sources, or write it anew"
+        )
+    if not own.files:
+        raise InputError(f"there is no C++ source in {folder.folder}; give --sources DIR or PATHS")
+    if own.parsed and own.unread == own.parsed:
+        raise InputError(
+            f"no file could be read, the first is {own.problems[0]}; give its flags in "
+            f"{database.path or 'a compile_commands.json'}"
+        )
+
+
+def _left(headers: Sequence[str]) -> list[str]:
+    if not headers:
+        return []
+    return [
+        f"{units.counted(len(headers), 'header')} not looked at: no source includes them; named as PATHS "
+        f"they are parsed alone ({', '.join(headers[:3])})"
+    ]
 
 
 def _with_stock(
@@ -224,6 +254,19 @@ def _fixed(linted: documents.Linted, folder: Sources) -> documents.Linted:
 
 def _notes(trace: Trace) -> list[str]:
     return [f"the recording is not whole: {reason}" for reason in why_not_whole(trace)]
+
+
+def _newer(looked: recorded.Looked, trace: Trace, folder: Sources) -> list[str]:
+    """On sources that are not as they were when the recording began, and so not as they were compiled."""
+    begin = trace.metadata.start_unix_ns
+    files = sorted({one.file for one in looked.findings})
+    newer = [file for file in files if begin and (folder.folder / file).stat().st_mtime_ns > begin]
+    if not newer:
+        return []
+    return [
+        f"{units.counted(len(newer), 'file')} changed since the recording began: lines there may be named "
+        f"wrongly ({', '.join(newer[:3])}); build and record anew"
+    ]
 
 
 def _nothing(looked: recorded.Looked, folder: Sources) -> str:
