@@ -257,15 +257,15 @@ def _notes(trace: Trace) -> list[str]:
 
 
 def _newer(looked: recorded.Looked, trace: Trace, folder: Sources) -> list[str]:
-    """On sources that are not as they were when the recording began, and so not as they were compiled."""
+    """On sources that may not be as they were compiled."""
     begin = trace.metadata.start_unix_ns
     files = sorted({one.file for one in looked.findings})
     newer = [file for file in files if begin and (folder.folder / file).stat().st_mtime_ns > begin]
     if not newer:
         return []
     return [
-        f"{units.counted(len(newer), 'file')} changed since the recording began: lines there may be named "
-        f"wrongly ({', '.join(newer[:3])}); build and record anew"
+        f"newer than the recording: {', '.join(newer[:3])}{' …' if len(newer) > 3 else ''}; where the text "
+        f"changed, lines are named wrongly: build and record anew"
     ]
 
 

@@ -162,8 +162,13 @@ static std::size_t kept(const Ints& in) {
 more:
   for (int one : in) again.push_back(one);
   if (++round < 3) goto more;
+  Ints between;
+before:
+  ++round;
+  for (int one : in) between.push_back(one);
+  if (round < 6) goto before;
   return always.size() + thread.size() + macro.size() + full.size() + list.size() + copied.size() + braces.size() +
-         again.size();
+         again.size() + between.size();
 }
 
 struct Base {
@@ -273,6 +278,9 @@ static Ints ranges(Ints in, std::list<int> list, const std::map<int, Ints>& look
   std::atomic<int> shared{3};
   Ints nine;
   for (int i = 0; i < shared; ++i) { nine.push_back(i); }
+  for (int i = 0; i < shared.load(); ++i) { out.push_back(i); }
+  Ints loaded;
+  for (int i = 0; i < shared.load(); ++i) { loaded.push_back(i); }
   volatile int waits = 3;
   Ints ten;
   for (int i = 0; i < waits; ++i) { ten.push_back(i); }
@@ -282,7 +290,7 @@ static Ints ranges(Ints in, std::list<int> list, const std::map<int, Ints>& look
   const int size = static_cast<int>(in.size());
   for (int i = 0; i < size; ++i) { twelve.push_back(in.at(i)); twelve.push_back(in.front()); }  // finds no-reserve
   out.insert(out.end(), {(int)two.size(), (int)three.size(), (int)four.size(), (int)five.size(), (int)six.size()});
-  out.insert(out.end(), {(int)nine.size(), (int)ten.size(), (int)eleven.size(), (int)twelve.size()});
+  out.insert(out.end(), {(int)(nine.size() + loaded.size()), (int)ten.size(), (int)eleven.size(), (int)twelve.size()});
   return out;
 }
 

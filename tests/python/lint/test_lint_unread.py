@@ -96,4 +96,4 @@ def test_sources_newer_than_the_recording_are_named(tmp_path: Path) -> None:
     looked: Any = SimpleNamespace(findings=findings)
     trace: Any = SimpleNamespace(metadata=SimpleNamespace(start_unix_ns=100 * 10**9))
     (note,) = command._newer(looked, trace, Sources(tmp_path))
-    assert "(new.cpp)" in note
+    assert note.startswith("newer than the recording: new.cpp;")

@@ -115,7 +115,7 @@ def _is_readable(seen: Seen, bound: Cursor) -> bool:
     loop's head makes."""
     begin, end = seen.cursor.extent.start.offset, seen.cursor.extent.end.offset
     for one in bound.walk_preorder():
-        if not clang.is_kind(one, *_PARTS) or one.type.is_volatile_qualified():
+        if not clang.is_kind(one, *_PARTS):
             return False
         named = one.referenced if clang.is_kind(one, *_NAMES) else None
         if named is None:
