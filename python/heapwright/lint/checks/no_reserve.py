@@ -62,7 +62,7 @@ def _is_filled(seen: Seen, of: Cursor, body: Cursor, each: int) -> bool:
 
 def _is_known(seen: Seen, bound: Bound, body: Cursor, of: Cursor) -> bool:
     """Whether the body leaves the loop's count as it is."""
-    if of.referenced in bound.of or not all(only_read(body, one) for one in bound.of):
+    if not all(only_read(body, one) for one in bound.of):
         return False
     if bound.is_fixed:
         return True
