@@ -138,6 +138,19 @@ def named_children(cursor: Cursor) -> Iterator[Cursor]:
             yield child
 
 
+def is_name_of(cursor: Cursor, declared: Cursor) -> bool:
+    """Whether it names this declaration; names that depend on a template name none."""
+    named = cursor.referenced
+    return named is not None and bool(named == declared)
+
+
+def is_expression(cursor: Cursor) -> bool:
+    try:
+        return bool(cursor.kind.is_expression())
+    except ValueError:  # a kind that the bindings do not know: of C++20
+        return True
+
+
 def is_method_name(first: Cursor, name: str) -> bool:
     """Whether a call's first child names a method of something, and is no operand that is a member."""
     return is_kind(first, "MEMBER_REF_EXPR") and str(first.spelling) == name

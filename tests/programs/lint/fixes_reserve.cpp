@@ -262,6 +262,14 @@ static Ints ranges(Ints in, std::list<int> list, const std::map<int, Ints>& look
   }
   Ints eight;
   for (int one : eight) { eight.push_back(one); }
+  const Ints& alias = rows[0];
+  Ints aliased;
+  for (std::size_t i = 0; i < alias.size(); ++i) { aliased.push_back(1); rows[0].pop_back(); }
+  Work work;
+  auto close = [&work] { work.todo.clear(); };
+  Ints closed;
+  for (std::size_t i = 0; i < work.todo.size(); ++i) { closed.push_back(1); close(); }
+  out.insert(out.end(), {(int)aliased.size(), (int)closed.size()});
   std::atomic<int> shared{3};
   Ints nine;
   for (int i = 0; i < shared; ++i) { nine.push_back(i); }
@@ -302,6 +310,8 @@ static Ints leaves(const Ints& in, int count) {
   for (int one : in) four.push_back(one);  // finds no-reserve
   Ints other; for (int one : in) other.push_back(one);  // finds no-reserve
   Ints five;
+  auto size_of = [](const auto& any) { return static_cast<int>(any.size()); };
+  out.push_back(size_of(in));
   auto inner = [&] { Ints own; for (int i = 0; i < count; ++i) own.push_back(i); return own; };  // finds no-reserve
   for (int i = 0; i < count; ++i) { five.push_back([&] { if (i > 2) return 1; return 2; }()); }  // finds no-reserve
   out.insert(out.end(), {(int)two.size(), (int)three.size(), (int)four.size(), (int)five.size(), (int)inner().size()});

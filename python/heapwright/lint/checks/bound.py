@@ -71,7 +71,7 @@ def _of_counter(seen: Seen) -> Bound | None:
 
 def _of_range(seen: Seen) -> Bound | None:
     parts = clang.children(seen.cursor)
-    ranges = [one for one in parts[:-1] if one.kind.is_expression()]
+    ranges = [one for one in parts[:-1] if clang.is_expression(one)]
     if len(ranges) != 1 or std_class(ranges[0]) not in _SIZED or _is_small(ranges[0]):
         return None
     name = seen.text_of(ranges[0])
@@ -142,7 +142,7 @@ def _value(bound: Cursor) -> int | None:
     literal = bound
     named = bound.referenced if clang.is_kind(bound, "DECL_REF_EXPR") else None
     if named is not None and named.type.is_const_qualified():
-        inner = [one for one in named.get_children() if one.kind.is_expression()]
+        inner = [one for one in named.get_children() if clang.is_expression(one)]
         literal = clang.bare(inner[-1]) if inner else bound
     words = [token.spelling for token in literal.get_tokens()]
     is_written = clang.is_kind(literal, "INTEGER_LITERAL") and len(words) == 1 and words[0].isdecimal()
@@ -183,4 +183,7 @@ def _is_own(read: Cursor) -> bool:
     named = read.referenced if clang.is_kind(read, "DECL_REF_EXPR") else None
     if named is None or is_pointer(read.type):
         return clang.is_kind(read, "INTEGER_LITERAL")
-    return read.type.is_const_qualified() or is_own_variable(named) or _is_enumerator(read)
+    # Of what a parameter refers to the caller takes care, of a local reference this function.
+    is_alias = is_reference(named.type) and not clang.is_kind(named, "PARM_DECL")
+    is_constant = read.type.is_const_qualified() and not is_alias
+    return is_constant or is_own_variable(named) or _is_enumerator(read)

@@ -40,7 +40,7 @@ def _is_new_local(seen: Seen, before: Sequence[Cursor], declared: Cursor) -> boo
 
 def _is_made_empty(seen: Seen, declared: Cursor) -> bool:
     """Both by what clang says and by the text: what a macro spells is not known."""
-    made = [one for one in declared.get_children() if one.kind.is_expression()]
+    made = [one for one in declared.get_children() if clang.is_expression(one)]
     has_no_argument = len(made) == 1 and not list(clang.named_children(made[0]))
     spelled = rf"[^=&]*\b{re.escape(declared.spelling)} ?(?:\{{\}})?"
     return has_no_argument and re.fullmatch(spelled, seen.text_of(declared)) is not None
@@ -64,7 +64,7 @@ def _is_new_member(seen: Seen, before: Sequence[Cursor], of: Cursor) -> bool:
     if not clang.is_kind(member, "FIELD_DECL") or member.semantic_parent != function.semantic_parent:
         return False
     is_outermost = len(seen.above) > 1 and seen.above[-2] == function
-    has_initializer = any(one.kind.is_expression() for one in member.get_children())
+    has_initializer = any(clang.is_expression(one) for one in member.get_children())
     if not is_outermost or has_initializer or any(map(_is_entered, before)):
         return False
     earlier = [*_initializers(function), *before]
@@ -80,8 +80,8 @@ def _initializers(constructor: Cursor) -> Iterator[Cursor]:
 
 def _is_delegating(constructor: Cursor) -> bool:
     """Whether another constructor of the class is called first."""
-    calls = (one for one in _initializers(constructor) if clang.is_kind(one, "TYPE_REF"))
-    return any(one.referenced == constructor.semantic_parent for one in calls)
+    named = (one for one in _initializers(constructor) if clang.is_kind(one, "TYPE_REF"))
+    return any(clang.is_name_of(one, constructor.semantic_parent) for one in named)
 
 
 def may_change_this(cursor: Cursor) -> bool:

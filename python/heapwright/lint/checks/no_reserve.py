@@ -15,7 +15,7 @@ from heapwright.lint.checks.bound import Bound, of_loop
 from heapwright.lint.checks.fresh import begins_empty, may_change_this
 from heapwright.lint.checks.kinds import NO_RESERVE
 from heapwright.lint.checks.tree import Problem, Seen, break_at, method_call, problem, replacing, std_class
-from heapwright.lint.checks.uses import ADDS, has_alias, is_calm, is_own_variable, mentions, only_read, reads
+from heapwright.lint.checks.uses import ADDS, has_alias, is_calm, mentions, only_read, reads
 from heapwright.lint.clang import Cursor
 from heapwright.lint.finding import Fix
 
@@ -42,7 +42,7 @@ def find(seen: Seen) -> Iterator[Problem]:
     if bound is None:
         return
     for of in vectors:
-        each = sum(call[1].referenced == of.referenced for call in calls)
+        each = sum(clang.is_name_of(call[1], of.referenced) for call in calls)
         if _is_filled(seen, of, body, each) and _is_known(seen, bound, body, of) and begins_empty(seen, of):
             name = str(of.spelling)
             action, fix = _reserve(seen, name, bound, each)
@@ -69,8 +69,7 @@ def _is_known(seen: Seen, bound: Bound, body: Cursor, of: Cursor) -> bool:
     if not bound.is_own:
         return is_calm(body, of.referenced)
     function = seen.function
-    own = [one for one in bound.of if is_own_variable(one) and not one.type.is_const_qualified()]
-    return function is not None and not any(has_alias(function, one, seen.cursor) for one in own)
+    return function is not None and not any(has_alias(function, one, seen.cursor) for one in bound.of)
 
 
 def _reserve(seen: Seen, name: str, bound: Bound, each: int) -> tuple[str, Fix | None]:

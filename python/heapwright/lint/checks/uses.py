@@ -26,10 +26,8 @@ Path = Sequence[Cursor]  # the cursors down to a mention, which is the last
 def mentions(cursor: Cursor, declared: Cursor, above: tuple[Cursor, ...] = ()) -> Iterator[Path]:
     """Wherever this declaration is named below the cursor."""
     path = (*above, cursor)
-    if (
-        clang.is_kind(cursor, "DECL_REF_EXPR", "MEMBER_REF_EXPR", "MEMBER_REF")
-        and cursor.referenced == declared
-    ):
+    is_name = clang.is_kind(cursor, "DECL_REF_EXPR", "MEMBER_REF_EXPR", "MEMBER_REF")
+    if is_name and clang.is_name_of(cursor, declared):
         yield path
     for child in cursor.get_children():
         yield from mentions(child, declared, path)
