@@ -55,6 +55,14 @@ struct Freed {
   static void operator delete(Freed* one, std::destroying_delete_t);
 };
 
+template <typename Root>
+struct OnRoot : Root {};
+
+template <int Depth>
+struct Nested : Nested<Depth - 1> {};
+template <>
+struct Nested<0> {};
+
 using Four = int[4];
 
 class Factory {
@@ -89,6 +97,8 @@ void shared() {
   std::shared_ptr<Cell<int>> cell(new Cell<int>);
   std::shared_ptr<Node<int>> node(new Node<int>);  // finds shared-from-new
   std::shared_ptr<Freed> freed(new Freed);
+  std::shared_ptr<OnRoot<Pooled>> on_root(new OnRoot<Pooled>);
+  std::shared_ptr<Nested<3>> nested(new Nested<3>);  // finds shared-from-new
   std::shared_ptr<int[]> four(new Four);
   MAKE_PLAIN(hidden);
   std::shared_ptr<Plain> moved(std::move(unique));

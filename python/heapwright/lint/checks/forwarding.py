@@ -8,11 +8,10 @@ a list in braces has no type, bit-fields cannot be referred to, and only what is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from heapwright.lint import clang
-from heapwright.lint.checks.objects import is_public, is_reference, moves
+from heapwright.lint.checks.objects import bases, is_public, is_reference, lineage, moves
 from heapwright.lint.checks.tree import Seen
 from heapwright.lint.clang import Cursor
 
@@ -114,15 +113,9 @@ def _class_of(of: Any) -> Cursor | None:
     return declared if clang.is_class(declared) else None
 
 
-def _bases(declared: Cursor) -> Iterator[Cursor]:
-    return (one for one in declared.get_children() if clang.is_kind(one, "CXX_BASE_SPECIFIER"))
-
-
 def _has_hidden_base(declared: Cursor) -> bool:
-    return any(
-        not is_public(base) or _has_hidden_base(base.type.get_canonical().get_declaration())
-        for base in _bases(clang.shown_class(declared))
-    )
+    named = [base for one in lineage(declared) for base in bases(one)]
+    return not all(map(clang.is_class, lineage(declared))) or not all(map(is_public, named))
 
 
 def _is_not_captured(seen: Seen, argument: Cursor) -> bool:

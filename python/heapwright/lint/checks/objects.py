@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from heapwright.lint import clang
@@ -43,6 +44,23 @@ def is_reference(of: Any) -> bool:
 
 def is_pointer(of: Any) -> bool:
     return of.get_canonical().get_pointee().spelling != "" and not is_reference(of)
+
+
+def bases(declared: Cursor) -> list[Cursor]:
+    """As they are named, without those that they have themselves."""
+    return [one for one in declared.get_children() if clang.is_kind(one, "CXX_BASE_SPECIFIER")]
+
+
+def lineage(declared: Cursor) -> Iterator[Cursor]:
+    """The class and all that it inherits from, each once: a template may inherit from itself. Of a class that
+    is made from a template, the template; a base that depends on its parameters is no class."""
+    waiting, known = [declared], set()
+    while waiting:
+        one = clang.shown_class(waiting.pop())
+        if one.hash not in known:
+            known.add(one.hash)
+            yield one
+            waiting += [base.type.get_canonical().get_declaration() for base in bases(one)]
 
 
 def moves(of: Any) -> bool:

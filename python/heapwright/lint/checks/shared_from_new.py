@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from heapwright.lint import clang
 from heapwright.lint.checks.forwarding import makes_the_same
 from heapwright.lint.checks.kinds import SHARED_FROM_NEW
-from heapwright.lint.checks.objects import is_fixed, is_public
+from heapwright.lint.checks.objects import is_fixed, is_public, lineage
 from heapwright.lint.checks.tree import (
     Problem,
     Seen,
@@ -116,14 +116,11 @@ def _is_cast(cursor: Cursor, made: Cursor) -> bool:
 
 def _has_own_new(declared: Cursor) -> bool:
     """The class or one that it inherits from, or may inherit from."""
-    for one in clang.shown_class(declared).get_children():
-        if one.spelling in ("operator new", "operator delete"):
-            return True
-        if clang.is_kind(one, "CXX_BASE_SPECIFIER"):
-            base = one.type.get_canonical().get_declaration()
-            if not clang.is_class(base) or _has_own_new(base):
-                return True
-    return False
+    if not clang.is_class(declared):
+        return False
+    names = (member.spelling for one in lineage(declared) for member in one.get_children())
+    is_unknown = any(not clang.is_class(one) for one in lineage(declared))
+    return is_unknown or any(name in ("operator new", "operator delete") for name in names)
 
 
 def _fix(seen: Seen, made: Cursor, constructor: Cursor | None, text: re.Match[str]) -> Fix | None:
