@@ -15,7 +15,7 @@ from heapwright.cli import options, output
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
-from heapwright.lint import clang, keep, recorded, show, static
+from heapwright.lint import clang, keep, recorded, show, static, unseen
 from heapwright.lint import compile as compiling
 from heapwright.lint import document as documents
 from heapwright.lint import fix as fixing
@@ -158,16 +158,17 @@ def _look(asked: _Asked) -> documents.Linted:
             given = static.Input(folder, database, resource, asked.paths, asked.jobs)
             own = static.look(given, step)
             found, problems = own.findings, own.problems
-            _check_read(own, database, folder)
-            notes += _left(own.left)
+            if refused := unseen.refusal(own, database, folder):
+                raise InputError(refused)
+            notes += unseen.left(own.left)
         else:
             looked = recorded.look(
                 parsed_lines.Input(trace, folder, database, resource, asked.paths, asked.jobs), step
             )
             found, problems = list(looked.findings), list(looked.problems)
             if not looked.findings:
-                notes.append(_nothing(looked, folder))
-            notes += _newer(looked, trace, folder)
+                notes.append(unseen.nothing(looked, folder))
+            notes += unseen.newer(looked, trace, folder)
         if problems:
             notes.append(
                 f"{len(problems)} of the parsed files have errors, the first: {problems[0]} "
@@ -187,31 +188,6 @@ def _look(asked: _Asked) -> documents.Linted:
         bool(trace and trace.metadata.sample_mean_bytes),
         has_errors=bool(problems),
     )
-
-
-def _check_read(own: static.Looked, database: compiling.Database, folder: Sources) -> None:
-    """That there was something to look at, and that libclang could read some of it."""
-    if not own.files and database.units:
-        raise InputError(
-            f"none of the files that {database.path} names is below {folder.folder}; give the folder that it "
-            f"was made for as --sources, or write it anew"
-        )
-    if not own.files:
-        raise InputError(f"there is no C++ source in {folder.folder}; give --sources DIR or PATHS")
-    if own.parsed and own.unread == own.parsed:
-        raise InputError(
-            f"no file could be read, the first is {own.problems[0]}; give its flags in "
-            f"{database.path or 'a compile_commands.json'}"
-        )
-
-
-def _left(headers: Sequence[str]) -> list[str]:
-    if not headers:
-        return []
-    return [
-        f"{units.counted(len(headers), 'header')} not looked at: no source includes them; named as PATHS "
-        f"they are parsed alone ({', '.join(headers[:3])})"
-    ]
 
 
 def _with_stock(
@@ -254,31 +230,6 @@ def _fixed(linted: documents.Linted, folder: Sources) -> documents.Linted:
 
 def _notes(trace: Trace) -> list[str]:
     return [f"the recording is not whole: {reason}" for reason in why_not_whole(trace)]
-
-
-def _newer(looked: recorded.Looked, trace: Trace, folder: Sources) -> list[str]:
-    """On sources that may not be as they were compiled."""
-    begin = trace.metadata.start_unix_ns
-    files = sorted({one.file for one in looked.findings})
-    newer = [file for file in files if begin and (folder.folder / file).stat().st_mtime_ns > begin]
-    if not newer:
-        return []
-    return [
-        f"newer than the recording: {', '.join(newer[:3])}{' …' if len(newer) > 3 else ''}; where the text "
-        f"changed, lines are named wrongly: build and record anew"
-    ]
-
-
-def _nothing(looked: recorded.Looked, folder: Sources) -> str:
-    if not looked.reasons:
-        return "the recording has no allocation"
-    first = looked.reasons[0]
-    where = ", ".join(first.where)
-    if first.reason == recorded.ELSEWHERE:
-        return f"the recorded lines are in {where}, not in {folder.folder}; give --sources DIR"
-    if first.reason == recorded.NO_LINES:
-        return f"most allocations have no line ({where}); compile with -g"
-    return f"most allocations: {first.reason} ({where})"
 
 
 def _kept(

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from heapwright.cli import lint as command
 from heapwright.cli import run_command
+from heapwright.lint import unseen
 from heapwright.lint.compile import open_database
 from heapwright.lint.finding import Finding
 from heapwright.lint.sources import Sources
@@ -95,5 +95,5 @@ def test_sources_newer_than_the_recording_are_named(tmp_path: Path) -> None:
     findings = tuple(Finding("call", name, 1, 1, "", "") for name in ("old.cpp", "new.cpp"))
     looked: Any = SimpleNamespace(findings=findings)
     trace: Any = SimpleNamespace(metadata=SimpleNamespace(start_unix_ns=100 * 10**9))
-    (note,) = command._newer(looked, trace, Sources(tmp_path))
+    (note,) = unseen.newer(looked, trace, Sources(tmp_path))
     assert note.startswith("newer than the recording: new.cpp;")
