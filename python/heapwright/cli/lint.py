@@ -15,7 +15,7 @@ from heapwright.cli import options, output
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.progress import progress
-from heapwright.lint import clang, keep, recorded, show, static
+from heapwright.lint import clang, keep, recorded, show, static, unseen
 from heapwright.lint import compile as compiling
 from heapwright.lint import document as documents
 from heapwright.lint import fix as fixing
@@ -86,6 +86,8 @@ def lint(
         if path is not None:
             output.check_is_no_input(path, inputs)
             output.check_output(path, force, option)
+    if fix and with_ is not None:
+        raise InputError("--fix is of lint without --with: what a recording shows has no edits")
     trace = open_trace(with_, debug_root) if with_ is not None else None
     folder = Sources(sources)
     wanted = tuple(str(path.resolve()) for path in paths or [])
@@ -110,7 +112,8 @@ def lint(
     else:
         show.on_console(document, top, output.make_console(wide))
     output.hint(show.next_command(document))
-    return FOUND if fail and len(kept) > len(linted.fixed) else 0
+    is_unknown = trace is None and linted.has_errors
+    return FOUND if fail and (is_unknown or len(kept) > len(linted.fixed)) else 0
 
 
 class _Asked(NamedTuple):
@@ -155,15 +158,17 @@ def _look(asked: _Asked) -> documents.Linted:
             given = static.Input(folder, database, resource, asked.paths, asked.jobs)
             own = static.look(given, step)
             found, problems = own.findings, own.problems
-            if not own.files:
-                raise InputError(f"there is no C++ source in {folder.folder}; give --sources DIR or PATHS")
+            if refused := unseen.refusal(own, database, folder):
+                raise InputError(refused)
+            notes += unseen.left(own.left)
         else:
             looked = recorded.look(
                 parsed_lines.Input(trace, folder, database, resource, asked.paths, asked.jobs), step
             )
             found, problems = list(looked.findings), list(looked.problems)
             if not looked.findings:
-                notes.append(_nothing(looked, folder))
+                notes.append(unseen.nothing(looked, folder))
+            notes += unseen.newer(looked, trace, folder)
         if problems:
             notes.append(
                 f"{len(problems)} of the parsed files have errors, the first: {problems[0]} "
@@ -181,6 +186,7 @@ def _look(asked: _Asked) -> documents.Linted:
         {},
         notes,
         bool(trace and trace.metadata.sample_mean_bytes),
+        has_errors=bool(problems),
     )
 
 
@@ -224,18 +230,6 @@ def _fixed(linted: documents.Linted, folder: Sources) -> documents.Linted:
 
 def _notes(trace: Trace) -> list[str]:
     return [f"the recording is not whole: {reason}" for reason in why_not_whole(trace)]
-
-
-def _nothing(looked: recorded.Looked, folder: Sources) -> str:
-    if not looked.reasons:
-        return "the recording has no allocation"
-    first = looked.reasons[0]
-    where = ", ".join(first.where)
-    if first.reason == recorded.ELSEWHERE:
-        return f"the recorded lines are in {where}, not in {folder.folder}; give --sources DIR"
-    if first.reason == recorded.NO_LINES:
-        return f"most allocations have no line ({where}); compile with -g"
-    return f"most allocations: {first.reason} ({where})"
 
 
 def _kept(

@@ -70,7 +70,8 @@ def parse(unit: Unit, resource: Sequence[str]) -> Any:
 @lru_cache(maxsize=1)
 def _kinds() -> dict[str, Any]:
     module = cindex()
-    return {name: getattr(module.CursorKind, name) for name in dir(module.CursorKind) if name.isupper()}
+    found = {name: getattr(module.CursorKind, name) for name in dir(module.CursorKind)}
+    return {name: kind for name, kind in found.items() if isinstance(kind, module.CursorKind)}
 
 
 @lru_cache(maxsize=64)
@@ -137,6 +138,19 @@ def named_children(cursor: Cursor) -> Iterator[Cursor]:
             yield child
 
 
+def is_name_of(cursor: Cursor, declared: Cursor) -> bool:
+    """Whether it names this declaration; names that depend on a template name none."""
+    named = cursor.referenced
+    return named is not None and bool(named == declared)
+
+
+def is_expression(cursor: Cursor) -> bool:
+    try:
+        return bool(cursor.kind.is_expression())
+    except ValueError:  # a kind that the bindings do not know: of C++20
+        return True
+
+
 def is_method_name(first: Cursor, name: str) -> bool:
     """Whether a call's first child names a method of something, and is no operand that is a member."""
     return is_kind(first, "MEMBER_REF_EXPR") and str(first.spelling) == name
@@ -146,6 +160,12 @@ def class_of(called: Cursor) -> str:
     """Of a method: its class, without namespaces."""
     above = called.semantic_parent
     return str(above.spelling) if above is not None and is_class(above) else ""
+
+
+def shown_class(declared: Cursor) -> Cursor:
+    """With what is in it: of a class that is made from a template, the template."""
+    template = cindex().conf.lib.clang_getSpecializedCursorTemplate(declared)
+    return declared if template is None or children(declared) else template
 
 
 def is_plain(of: Any) -> bool:

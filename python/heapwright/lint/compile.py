@@ -64,9 +64,10 @@ class Database:
         return Unit(file, ("-x", "c++", *self._arguments_near(file)), str(self._folder))
 
     def _arguments_near(self, file: str) -> tuple[str, ...]:
-        """Those of the unit with most of its path in common."""
+        """Those of the unit of its language with most of its path in common."""
+        is_c = file.endswith(".c")
+        alike = [unit for unit in self.units.values() if unit.file.endswith(".c") == is_c]
         if not self.units:
-            is_c = file.endswith(".c")
             guess = [word for word in self.guess if not (is_c and word.startswith("-std="))]
             return (*guess, f"-I{Path(file).parent}")
         parts = Path(file).parts
@@ -75,7 +76,9 @@ class Database:
             pairs = zip(parts, Path(unit.file).parts, strict=False)
             return next((depth for depth, (a, b) in enumerate(pairs) if a != b), len(parts))
 
-        return max(self.units.values(), key=common).arguments
+        near = max(alike or self.units.values(), key=common).arguments
+        # What is said of the one language is wrong of the other.
+        return near if alike else tuple(word for word in near if not word.startswith(("-std=", "-x")))
 
     def _includers(self, header: str) -> list[str]:
         """Units that name the header, those of its own name first."""

@@ -27,7 +27,7 @@ _PAGES = {
 
 class Linted(NamedTuple):
     """What was looked at, and what is told of it. looked: None without a recording. fixed: fingerprints of
-    the findings whose edits are in the sources now."""
+    the findings whose edits are in the sources now. has_errors: some files could not be parsed rightly."""
 
     recording: str
     program: str
@@ -38,6 +38,7 @@ class Linted(NamedTuple):
     notes: Sequence[str]
     is_sampled: bool
     fixed: frozenset[str] = frozenset()
+    has_errors: bool = False
 
 
 def page(kind: str) -> str:

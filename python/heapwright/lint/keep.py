@@ -14,7 +14,7 @@ from pathlib import Path
 from heapwright.lint.finding import Finding
 from heapwright.lint.kinds import rule_id
 
-_NOLINT = re.compile(r"\bNOLINT(NEXTLINE|BEGIN|END)?(?:\(([^)]*)\))?")
+_NOLINT = re.compile(r"\bNOLINT(NEXTLINE|BEGIN|END)?\b(?:\(([^)]*)\))?")
 _BASELINE = "heapwright.lint-baseline/1"
 _HUNK = re.compile(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@")
 
@@ -116,6 +116,8 @@ def changed_lines(folder: Path, revision: str) -> Mapping[str, frozenset[int]]:
     """By file below the folder: the lines that are not as in that revision; new files whole."""
     if revision.startswith("-"):
         raise KeepError(f"--since takes a revision, not '{revision}'")
+    # git compares files outside of a repository too, and says something else then.
+    _git(["git", "-C", str(folder), "rev-parse", "--git-dir"])
     command = ["git", "-C", str(folder), "diff", "--relative", "--no-color", "--no-ext-diff", "-U0"]
     found: dict[str, set[int]] = {}
     file = ""

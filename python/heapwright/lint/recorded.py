@@ -98,7 +98,7 @@ class _Findings:
         groups = reading.groups
         self._named: dict[int, Named] = {}
         for number, group in enumerate(groups.groups):
-            if group.place in hot and group.place is not None:
+            if group.place in hot and group.place is not None and self._has_blocks(number):
                 named = join.name_it(group, parsed.at(group.place), group.place[1])
                 if named is not None:
                     self._named[number] = named
@@ -110,6 +110,11 @@ class _Findings:
         for stack, number in enumerate(groups.of_stack):
             if number in wanted:
                 self._stacks.setdefault(number, []).append(stack)
+
+    def _has_blocks(self, number: int) -> bool:
+        """Some groups only release."""
+        site = self._facts.sites[number]
+        return bool(site.allocations or site.live_at_peak_bytes or self._reading.pinned_bytes[number])
 
     def looked(self) -> Looked:
         joined = members.join(self._named, self._groups.groups, self._reading.growth)

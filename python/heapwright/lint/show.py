@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -238,7 +239,11 @@ def sentence(row: Record) -> str:
     if row["allocations"]:
         parts.append(costs(row))
     bound = f" ({gain(row)})" if gain(row) else ""
-    return f"{': '.join(parts)}. {row['action'][:1].upper()}{row['action'][1:]}{bound}."
+    action = row["action"]
+    # Code keeps its letters.
+    if re.match(r"[a-z]+\b(?![:.(<_])", action):
+        action = f"{action[:1].upper()}{action[1:]}"
+    return f"{': '.join(parts)}. {action}{bound}."
 
 
 def next_command(document: Document) -> str:

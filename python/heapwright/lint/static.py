@@ -32,12 +32,15 @@ class Input(NamedTuple):
 
 class Looked(NamedTuple):
     """problems: what files have wrong with them. files: sources that were looked at; parsed: of these, those
-    with words that a check looks for."""
+    with words that a check looks for; unread: of these, those that libclang could not read at all. left:
+    headers with such words that no source includes."""
 
     findings: list[Finding]
     problems: list[str]
     files: int
     parsed: int
+    unread: int
+    left: tuple[str, ...]
 
 
 def look(given: Input, progress: Progress) -> Looked:
@@ -49,9 +52,11 @@ def look(given: Input, progress: Progress) -> Looked:
     checked.add([given.database.unit_of(file) for file in sources if _may_have_some(file)])
     left = [file for file in headers if file not in checked.seen and _may_have_some(file)]
     checked.add(_units_with(given, left))
+    still = tuple(given.sources.shown(file) for file in left if file not in checked.seen)
     ordered = sorted(checked.found, key=lambda one: (one[0], one[1].line, one[1].column))
     findings = [_finding(given.sources.shown(file), one) for file, one in ordered]
-    return Looked(findings, checked.problems, len({*sources, *headers}), checked.parsed)
+    files_looked_at = len({*sources, *headers})
+    return Looked(findings, checked.problems, files_looked_at, checked.parsed, checked.unread, still)
 
 
 def _units_with(given: Input, headers: Sequence[str]) -> list[Unit]:
@@ -95,6 +100,7 @@ class _Checked:
         self.problems: list[str] = []
         self.seen: set[str] = set()
         self.parsed = 0
+        self.unread = 0
 
     def add(self, units: Sequence[Unit]) -> None:
         own = list({unit.file: unit for unit in units}.values())
@@ -105,6 +111,7 @@ class _Checked:
         self.parsed += len(jobs)
         for job, answer in zip(jobs, answers, strict=True):
             self.seen |= answer.files
+            self.unread += bool(answer.error) and not answer.files
             self.found.update(((file, one), None) for file, of in answer.problems.items() for one in of)
             if answer.error:
                 self.problems.append(f"{self._given.sources.shown(job.unit.file)}: {answer.error}")

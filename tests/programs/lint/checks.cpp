@@ -35,6 +35,36 @@ struct FromPool : Pooled {
   int value = 0;
 };
 
+template <typename Object>
+struct PoolOf {
+  static void* operator new(std::size_t size) { return std::malloc(size); }
+  static void operator delete(void* pointer) { std::free(pointer); }
+};
+
+template <typename Object>
+struct Cell : PoolOf<Cell<Object>> {
+  Object value{};
+};
+
+template <typename Object>
+struct Node {
+  Object value{};
+};
+
+struct Freed {
+  static void operator delete(Freed* one, std::destroying_delete_t);
+};
+
+template <typename Root>
+struct OnRoot : Root {};
+
+template <int Depth>
+struct Nested : Nested<Depth - 1> {};
+template <>
+struct Nested<0> {};
+
+using Four = int[4];
+
 class Factory {
  public:
   explicit Factory(int value) : value_(value) {}
@@ -64,6 +94,12 @@ void shared() {
   std::shared_ptr<int[]> array(new int[10]);
   std::shared_ptr<Pooled> pooled(new Pooled);
   std::shared_ptr<FromPool> inherited(new FromPool);
+  std::shared_ptr<Cell<int>> cell(new Cell<int>);
+  std::shared_ptr<Node<int>> node(new Node<int>);  // finds shared-from-new
+  std::shared_ptr<Freed> freed(new Freed);
+  std::shared_ptr<OnRoot<Pooled>> on_root(new OnRoot<Pooled>);
+  std::shared_ptr<Nested<3>> nested(new Nested<3>);  // finds shared-from-new
+  std::shared_ptr<int[]> four(new Four);
   MAKE_PLAIN(hidden);
   std::shared_ptr<Plain> moved(std::move(unique));
   Plain* raw = new Plain;
@@ -102,6 +138,10 @@ class Buffers {
     lookup_.clear();
   }
   void release() { name_ = ""; }
+  void next_round() {
+    name_ = "";
+    bytes_.reserve(0);  // finds not-released
+  }
 
  private:
   std::vector<char> bytes_;

@@ -107,8 +107,7 @@ static std::size_t loops(const Rows& table, int count, unsigned many, const std:
                     value] : lookup) {
     e.push_back(key + value);
   }
-  std::vector<int> f; f.reserve(10);
-  for (int i = 0; i != 10; ++i) { f.emplace_back(i); }
+  std::vector<int> f; f.reserve(10); for (int i = 0; i != 10; ++i) { f.emplace_back(i); }
   return a.size() + b.size() + c.size() + d.size() + e.size() + f.size();
 }
 

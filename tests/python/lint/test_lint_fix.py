@@ -37,15 +37,16 @@ def compiled(source: Path) -> str:
     return subprocess.run([program], check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.parametrize("name", ["fixes", "fixes_released", "fixes_shared", "fixes_reserve"])
 def test_the_edits_are_those_that_a_reader_wrote_by_hand(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     file = tmp_path / "fixes.cpp"
-    shutil.copyfile(CORPUS / "fixes.cpp", file)
+    shutil.copyfile(CORPUS / f"{name}.cpp", file)
     file.chmod(0o640)
     before = compiled(file)
     document = lint(capsys, "--sources", str(tmp_path), "--fix")
-    wanted = (CORPUS / "fixes_after.cpp").read_text(encoding="utf-8").split("#include", 1)[1]
+    wanted = (CORPUS / f"{name}_after.cpp").read_text(encoding="utf-8").split("#include", 1)[1]
     assert file.read_text(encoding="utf-8").split("#include", 1)[1] == wanted
     assert compiled(file) == before
     assert file.stat().st_mode & 0o777 == 0o640

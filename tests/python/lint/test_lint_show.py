@@ -87,3 +87,21 @@ def test_the_answer_comes_first() -> None:
     assert first == "75.0 % of 1,000,000 recorded allocations are explained by 1 line."
     assert second == "Not explained: 25.0 % source not in the folder (/usr/src/other)."
     assert "not shown: 2 by NOLINT, 1 in lines that did not change" in show.foot(document(), 10)
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ("std::make_shared<Point>(1)", ". std::make_shared<Point>(1)."),
+        ("found.reserve(5); before the loop", ". found.reserve(5); before the loop."),
+        ("append the parts to one string", ". Append the parts to one string."),
+        ("share one object, or", ". Share one object, or."),
+    ],
+)
+def test_a_sentence_leaves_code_as_it_is(action: str, said: str) -> None:
+    row = documents.make(
+        documents.Linted(
+            "", "", "/home/me", None, (FOUND._replace(remedy=Remedy(action)),), HIDDEN, (), False
+        )
+    )["findings"][0]
+    assert show.sentence(row).endswith(said)

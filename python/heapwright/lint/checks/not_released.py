@@ -14,10 +14,11 @@ from collections.abc import Iterator
 
 from heapwright.lint import clang, owners
 from heapwright.lint.checks.kinds import NOT_RELEASED
+from heapwright.lint.checks.objects import is_fixed, moves
 from heapwright.lint.checks.tree import (
     Problem,
     Seen,
-    indent_at,
+    break_at,
     is_statement,
     method_call,
     problem,
@@ -37,6 +38,10 @@ _RELEASES = re.compile(_NAMES, re.IGNORECASE)
 _DEFINED = _NAMES.replace("^", r"\b").replace("$", r"\s*\([^;{}]*\{")
 WORDS = (re.compile(rf"\breserve\s*\(\s*0\s*\)|(?i:{_DEFINED})".encode()),)
 _CLASSES = {"vector": "vector", "basic_string": "string"}
+# As the source spells them: no macro and no comment is in them.
+_OBJECT = re.compile(r"[\w:.>()\[\]+*-]+")
+_CALLED = re.compile(r" ?(?:\. ?(?:reserve|resize|clear) ?\(|=)")
+_FILLS = "push_back|emplace_back|insert|emplace|append|assign|resize|reserve"
 _GIVES_BACK = ("shrink_to_fit", "swap")
 
 
@@ -54,24 +59,41 @@ def find(seen: Seen) -> Iterator[Problem]:
         return
     if _is_given_back(seen, seen.text_of(of)) or (not is_sure and _is_reserved(seen, seen.text_of(of))):
         return
+    if not is_sure and _is_filled_again(seen, seen.text_of(of)):
+        return
     message = f"{what} keeps the {_CLASSES[std_class(of)]}'s memory"
-    steps = _steps(seen.text_of(of), what)
+    steps = _steps(seen, of, what)
     action = "".join(f"{step}; " for step in steps).rstrip()
-    fix = _fix(seen, steps)
+    fix = _fix(seen, steps) if steps else None
     yield problem(seen, NOT_RELEASED, str(of.type.spelling), owner.name, action, message, fix)
 
 
-def _steps(name: str, what: str) -> list[str]:
-    """What does the same and gives the memory back; reserve(0) leaves the elements."""
+def _steps(seen: Seen, of: Cursor, what: str) -> list[str]:
+    """What does the same and gives the memory back; reserve(0) leaves the elements. None where a macro hides
+    the object, its name may stand for another one then, or shrink_to_fit() cannot move the elements."""
+    name = seen.text_of(of)
+    if not _spells(seen, name):
+        return []
     shrink = f"{name}.shrink_to_fit()"
-    return [shrink] if what == "reserve(0)" else [f"{name}.clear()", shrink]
+    if what == "reserve(0)":
+        return [shrink]
+    return [f"{name}.clear()", shrink] if is_fixed(of) and _moves_elements(of) else []
+
+
+def _spells(seen: Seen, name: str) -> bool:
+    rest = seen.text_of().removeprefix(name)
+    return _OBJECT.fullmatch(name) is not None and _CALLED.match(rest) is not None
+
+
+def _moves_elements(of: Cursor) -> bool:
+    return std_class(of) != "vector" or moves(of.type.get_canonical().get_template_argument_type(0))
 
 
 def _fix(seen: Seen, steps: list[str]) -> Fix | None:
     begin, end = seen.cursor.extent.start.offset, seen.cursor.extent.end.offset
     if not is_statement(seen) or seen.text[end:].lstrip()[:1] != b";":
         return None
-    return replacing(seen.text, begin, end, f";\n{indent_at(seen.text, begin)}".join(steps))
+    return replacing(seen.text, begin, end, f";{break_at(seen.text, begin)}".join(steps))
 
 
 def _attempt(seen: Seen) -> tuple[str, Cursor, bool] | None:
@@ -106,6 +128,16 @@ def _is_reserved(seen: Seen, name: str) -> bool:
     """reserve(0) of the same is told instead."""
     function = seen.function
     return function is not None and f"{name}.reserve(0)" in seen.text_of(function)
+
+
+def _is_filled_again(seen: Seen, name: str) -> bool:
+    """Later in the function: then the memory is meant to stay."""
+    function = seen.function
+    if function is None:
+        return False
+    later = seen.text[seen.cursor.extent.end.offset : function.extent.end.offset].decode(errors="replace")
+    own = re.escape(name)
+    return re.search(rf"\b{own} ?(?:\. ?(?:{_FILLS})\((?! ?0 ?\))|\+=)", later) is not None
 
 
 def _is_given_back(seen: Seen, name: str) -> bool:

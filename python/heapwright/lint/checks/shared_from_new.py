@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 
 from heapwright.lint import clang
+from heapwright.lint.checks.forwarding import makes_the_same
 from heapwright.lint.checks.kinds import SHARED_FROM_NEW
+from heapwright.lint.checks.objects import is_fixed, is_public, lineage
 from heapwright.lint.checks.tree import (
     Problem,
     Seen,
+    is_discarded,
     method_call,
-    parent,
     problem,
     replacing,
     std_class,
@@ -22,10 +24,11 @@ from heapwright.lint.finding import Fix
 
 WORDS = (re.compile(rb"[({]\s*(?:::\s*)?new\b"),)
 _CLASSES = ("shared_ptr", "__shared_ptr")
-_NEW = re.compile(r"(?:::)?new\s+(?P<type>[\w:<>,\s*&]+?)\s*(?:\((?P<arguments>.*)\)|\{\s*\})?", re.DOTALL)
+_NEW = re.compile(
+    r"(?:::)?new\s+(?P<type>[\w:<>,\s*&]+?)\s*(?:\((?P<arguments>.*)\)|(?P<braces>\{\s*\}))?", re.DOTALL
+)
+_CASTS = ("CXX_STATIC_CAST_EXPR", "CSTYLE_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR")
 _SHORT = 40
-# What make_shared's parameters would take for something else: zero for a pointer, a list in braces.
-_NOT_FORWARDED = re.compile(r"(?:^|,)\s*(?:\{|(?:0|NULL)\s*(?:,|$))")
 
 
 def find(seen: Seen) -> Iterator[Problem]:
@@ -34,17 +37,22 @@ def find(seen: Seen) -> Iterator[Problem]:
     if made is None or _is_left_alone(seen, made):
         return
     pointee = str(made.type.get_pointee().spelling)
-    constructor = next((one for one in made.get_children() if clang.is_kind(one, "CALL_EXPR")), None)
-    called = constructor.referenced if constructor is not None else None
-    if called is not None and not str(called.access_specifier).endswith(("PUBLIC", "INVALID", "NONE")):
+    constructor = next((one for one in made.get_children() if _is_constructor(one)), None)
+    if constructor is not None and not is_public(constructor.referenced):
         action = f"heapwright::make_shared_private<{pointee}>(…): the constructor is not public; C++20"
         yield problem(seen, SHARED_FROM_NEW, pointee, "", action)
         return
     text = _NEW.fullmatch(_source(seen, made))
-    arguments = " ".join((text["arguments"] or "").split()) if text else "…"
-    action = f"std::make_shared<{pointee}>({arguments if len(arguments) <= _SHORT else '…'})"
     fix = _fix(seen, made, constructor, text) if text else None
+    arguments = " ".join((text["arguments"] or "").split()) if text else "…"
+    is_shown = fix is not None and len(arguments) <= _SHORT
+    action = f"std::make_shared<{pointee}>({arguments if is_shown or not arguments else '…'})"
     yield problem(seen, SHARED_FROM_NEW, pointee, "", action, fix=fix)
+
+
+def _is_constructor(cursor: Cursor) -> bool:
+    called = cursor.referenced if clang.is_kind(cursor, "CALL_EXPR") else None
+    return called is not None and clang.is_kind(called, "CONSTRUCTOR")
 
 
 def _made(cursor: Cursor) -> Cursor | None:
@@ -80,56 +88,59 @@ def _is_left_alone(seen: Seen, made: Cursor) -> bool:
     text = seen.text_of(made)
     if not text.startswith(("new ", "::new ")) or text.startswith(("new (", "::new (")):
         return True
-    if "[" in text.partition("(")[0].partition("{")[0]:
+    if "[" in text.partition("(")[0].partition("{")[0] or _is_of_array(seen.cursor, made):
         return True
     return _has_own_new(made.type.get_pointee().get_canonical().get_declaration())
 
 
-def _has_own_new(declared: Cursor) -> bool:
-    """The class or one that it inherits from."""
-    for one in declared.get_children():
-        if one.spelling == "operator new":
+def _is_of_array(cursor: Cursor, made: Cursor) -> bool:
+    """By the name of its type, or by the pointer's."""
+    reset = method_call(cursor) if cursor.spelling == "reset" else None
+    pointer = (reset[1] if reset else cursor).type.get_canonical()
+    names = [one.type for one in made.get_children() if clang.is_kind(one, "TYPE_REF")]
+    return any(
+        str(one.get_canonical().spelling).endswith("]")
+        for one in (pointer.get_template_argument_type(0), *names)
+    )
+
+
+def _is_cast(cursor: Cursor, made: Cursor) -> bool:
+    """Whether what new gives is cast before the pointer takes it."""
+    for one in cursor.walk_preorder():
+        if one == made:
+            return False
+        if clang.is_kind(one, *_CASTS):
             return True
-        if clang.is_kind(one, "CXX_BASE_SPECIFIER"):
-            base = one.type.get_canonical().get_declaration()
-            if _has_own_new(base):
-                return True
-    return False
+    return True
+
+
+def _has_own_new(declared: Cursor) -> bool:
+    """The class or one that it inherits from, or may inherit from."""
+    if not clang.is_class(declared):
+        return False
+    names = (member.spelling for one in lineage(declared) for member in one.get_children())
+    is_unknown = any(not clang.is_class(one) for one in lineage(declared))
+    return is_unknown or any(name in ("operator new", "operator delete") for name in names)
 
 
 def _fix(seen: Seen, made: Cursor, constructor: Cursor | None, text: re.Match[str]) -> Fix | None:
     """make_shared in place of new: what it gives is moved into the pointer that is made, whose type stays as
     it is. In place of reset it is assigned."""
-    arguments = text["arguments"] or ""
-    is_deduced = "<" not in text["type"] and any(
-        clang.is_kind(one, "TEMPLATE_REF") for one in made.get_children()
-    )
-    if is_deduced or text["type"] == "auto" or not _is_forwarded(arguments, constructor):
+    pointee = str(made.type.get_pointee().spelling)
+    # Else the type is deduced, or a macro stands for more than a type.
+    is_spelled = "".join(text["type"].split()) == "".join(pointee.split())
+    arguments = "" if text["braces"] else text["arguments"]
+    is_alike = is_spelled and not _is_cast(seen.cursor, made)
+    if not is_alike or not makes_the_same(seen, made, constructor, arguments):
         return None
-    call = f"std::make_shared<{text['type']}>({arguments})"
+    call = f"std::make_shared<{text['type']}>({arguments or ''})"
     own, new = seen.cursor.extent, made.extent
     if seen.cursor.spelling != "reset":
         return replacing(seen.text, new.start.offset, new.end.offset, call)
     reset = method_call(seen.cursor)
-    if reset is None or not parent(seen).kind.is_statement() or std_class(reset[1]) not in _CLASSES:
+    if reset is None or not is_discarded(seen):
+        return None
+    if std_class(reset[1]) not in _CLASSES or not is_fixed(reset[1]):
         return None
     by = f"{_source(seen, reset[1])} = {call}"
     return replacing(seen.text, own.start.offset, own.end.offset, by)
-
-
-def _is_forwarded(arguments: str, constructor: Cursor | None) -> bool:
-    """Whether make_shared passes the arguments on as they are."""
-    if _NOT_FORWARDED.search(arguments):
-        return False
-    for one in clang.named_children(constructor) if constructor is not None else ():
-        bare = clang.bare(one)
-        declared = bare.referenced if clang.is_kind(bare, "DECL_REF_EXPR") else None
-        if declared is None:
-            continue
-        # The name of several functions has no type of its own; a constant of a class may have no address.
-        if clang.is_function(declared):
-            return False
-        above = declared.semantic_parent
-        if clang.is_kind(declared, "VAR_DECL") and above is not None and clang.is_class(above):
-            return False
-    return True

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,10 @@ from heapwright.lint.clang import Cursor
 from heapwright.lint.finding import Fix
 
 _TEMPLATES = ("FUNCTION_TEMPLATE", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION")
+
+_STATEMENTS = (
+    "COMPOUND_STMT IF_STMT FOR_STMT WHILE_STMT DO_STMT CXX_FOR_RANGE_STMT CASE_STMT DEFAULT_STMT LABEL_STMT"
+).split()
 
 
 class Seen(NamedTuple):
@@ -118,11 +123,14 @@ def problem(
 
 
 def replacing(text: bytes, begin: int, end: int, by: str) -> Fix | None:
-    """The edit that puts something in place of these bytes of a file; None where its lines are not ASCII."""
+    """The edit that puts something in place of these bytes of a file; None where its lines are not ASCII, or
+    the preprocessor chooses among them."""
     first = text.rfind(b"\n", 0, begin) + 1
     last = text.rfind(b"\n", 0, end) + 1
     rest = text.find(b"\n", end)
     if not text[first : rest if rest >= 0 else len(text)].isascii():
+        return None
+    if re.search(rb"^[ \t]*#", text[begin:end], re.MULTILINE):
         return None
     if b"\r\n" in text:
         by = by.replace("\n", "\r\n")
@@ -136,15 +144,24 @@ def replacing(text: bytes, begin: int, end: int, by: str) -> Fix | None:
     )
 
 
-def indent_at(text: bytes, offset: int) -> str:
-    """The white space that the line of this place begins with."""
+def break_at(text: bytes, offset: int) -> str:
+    """What stands between two statements, of which the first begins at this place: a line of its own for
+    each, where that one has its own."""
     line = text[text.rfind(b"\n", 0, offset) + 1 : offset]
-    return line[: len(line) - len(line.lstrip())].decode()
+    return f"\n{line.decode()}" if not line.strip() else " "
+
+
+def is_discarded(seen: Seen) -> bool:
+    """Whether it is a statement whose value nothing takes, whatever its type: no cast, no return."""
+    around = [one for one in seen.above if not clang.is_kind(one, "UNEXPOSED_EXPR", "PAREN_EXPR")]
+    return clang.is_kind(around[-1], *_STATEMENTS) and not clang.is_kind(around[-2], "StmtExpr")
 
 
 def is_statement(seen: Seen) -> bool:
-    """Whether it stands between braces on its own, so that another one may stand beside it."""
-    return clang.is_kind(parent(seen), "COMPOUND_STMT")
+    """Whether it stands between braces on its own, so that another one may stand beside it. Not where the
+    last one's value is that of the braces."""
+    around = [one for one in seen.above if not clang.is_wrapper(one)]
+    return clang.is_kind(around[-1], "COMPOUND_STMT") and not clang.is_kind(around[-2], "StmtExpr")
 
 
 def parent(seen: Seen) -> Cursor:
