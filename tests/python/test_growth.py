@@ -159,7 +159,9 @@ def test_leaks_and_growth_say_one_thing(tmp_path: Path) -> None:
 def test_a_jump_before_a_leak_is_no_doubt_of_its_slope() -> None:
     """node: 200 buffers at once, then one after the other."""
     chance = random.Random("jump")
-    held = [(20_000_000 if place > 20 else 0) + place * 80_000 + chance.randrange(20_000) for place in range(256)]
+    held = [
+        (20_000_000 if place > 20 else 0) + place * 80_000 + chance.randrange(20_000) for place in range(256)
+    ]
     found = verdict(Course(held, [1 + byte // 20_000 for byte in held], 100_000), 1)
     assert (found.kind, found.slope.is_sure) == ("leak", True)
     assert found.slope.half_width < 1000
