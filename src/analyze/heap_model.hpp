@@ -58,7 +58,7 @@ class HeapModel {
     std::uint64_t old_address = 0;
     std::uint64_t old_size = 0;
     std::uint64_t old_usable = 0;  // 0: not known
-    bool has_block = false;  // and it is counted
+    bool has_block = false;        // and it is counted
     Block block;
   };
   // A block whose address was handed out again before it was released.

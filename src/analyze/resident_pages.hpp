@@ -90,10 +90,10 @@ class ResidentPages {
   // By site; untouched_bytes: those that are touched.
   std::unordered_map<std::uint32_t, UntouchedSite> large_;
   HeapParts heap_parts_;
-  std::map<std::uint64_t, bool> has_held_;  // by the begin of a mapping; asked once
+  std::map<std::uint64_t, bool> has_held_;             // by the begin of a mapping; asked once
   std::unordered_set<std::uint64_t> own_with_blocks_;  // begins of the program's ranges
-  std::vector<LiveBlock> live_;             // of the window at hand
-  std::vector<PageUse> uses_;               // the same
+  std::vector<LiveBlock> live_;                        // of the window at hand
+  std::vector<PageUse> uses_;                          // the same
   std::size_t next_live_ = 0;
   std::uint64_t resident_requested_ = 0;
   std::uint64_t looked_at_ns_ = 0;  // the window at hand

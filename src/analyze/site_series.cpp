@@ -32,7 +32,8 @@ void SiteSeries::close_bin(const SiteLives& lives, const SiteTransits& transits)
     }
   }
   for (const auto& transit : transits) {
-    const bool is_new = row_of_site_[transit.site] == no_row && lives.moment_of(transit.site).live_blocks == 0;
+    const bool is_new =
+        row_of_site_[transit.site] == no_row && lives.moment_of(transit.site).live_blocks == 0;
     if (is_new) newcomers.push_back({transit.site, transit.bytes});
   }
   if (!newcomers.empty()) {

@@ -17,8 +17,10 @@ bool prepare_sampling() noexcept {
                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (memory < 0 && memory > -4096) return false;
   sample_slots_memory = reinterpret_cast<SampleSlots*>(memory);
-  for (auto& pages : sample_pages)
-    pages.store(0, std::memory_order_relaxed);  // the parent's, in a fork's child
+  // In a fork's child these are the parent's.
+  for (auto& pages : sample_pages) {
+    pages.store(0, std::memory_order_relaxed);
+  }
   return true;
 }
 

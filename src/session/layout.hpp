@@ -47,10 +47,9 @@ inline constexpr std::uint8_t extension_kind = 0xff;
 
 // ---- stacks --------------------------------------------------------------
 
-// Program counter table: open addressing, append only; the slot index is the
-// frame's number. key == 0: free slot. A slot of an unloaded library is
-// killed by setting pc_key_dead: it keeps its number and does not match. Where the same library comes back
-// to its place next, its slots live again; where another one does, they are buried, and never match again.
+// Program counter table: open addressing, append only; the slot index is the frame's number. key == 0: free
+// slot. A slot of an unloaded library is dead: it keeps its number and does not match. It lives again if that
+// library is the next at its place; else it is buried, and never matches again.
 struct PcEntry {
   std::atomic<std::uint64_t> key;   // pc | pc_key_exact? | pc_key_dead? | pc_key_buried? ; pc < 2^56
   std::atomic<std::uint64_t> rule;  // the unwinder's own; 0 = not evaluated yet
@@ -186,7 +185,7 @@ struct ProcessBlock {
   // collector answers with the number, a futex word.
   std::atomic<std::uint32_t> scan_request;
   std::atomic<std::uint32_t> scans_served;
-  std::atomic<std::uint64_t> recorder_private_bytes;  // in the process, of no memory shared with the collector
+  std::atomic<std::uint64_t> recorder_private_bytes;  // not shared with the collector
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];

@@ -57,9 +57,9 @@ struct KernelSums {
   std::uint64_t waited_in_scans_ns = 0;  // of these, in calls while the recorder looked at pages
   std::uint64_t preemptions = 0;
   std::uint64_t preempted_ns = 0;
-  std::uint64_t mapping_calls = 0;  // heap calls that mapped memory or grew the heap
-  std::uint64_t mapping_ns = 0;     // their duration, off the processor apart
-  std::uint64_t arena_growths = 0;  // of these, growth of glibc's arenas of 64 MiB by mprotect
+  std::uint64_t mapping_calls = 0;     // heap calls that mapped memory or grew the heap
+  std::uint64_t mapping_ns = 0;        // their duration, off the processor apart
+  std::uint64_t arena_growths = 0;     // of these, growth of glibc's arenas of 64 MiB by mprotect
   std::uint64_t incomplete_calls = 0;  // of whose time some of the kernel's records were lost
   std::uint64_t doubtful_ns = 0;       // of these, neither seen off the processor nor in page faults
 };
