@@ -60,6 +60,16 @@ _GROWS = (
     "assign",
     "operator=",
 )
+# Members that never allocate, whatever they are of; and functions that make one thing alone.
+_ONLY_LOOKS = frozenset(
+    ("size", "length", "empty", "capacity", "data", "c_str", "begin", "end", "front", "back", "get")
+)
+_MAKES = {
+    "make_unique": "unique_ptr",
+    "make_unique_for_overwrite": "unique_ptr",
+    "make_shared": "shared_ptr",
+    "allocate_shared": "shared_ptr",
+}
 _LEAST_SCORE = 40
 
 
@@ -76,13 +86,12 @@ def name_it(group: Group, at: LineFacts | None, line: int) -> Named | None:
     """None: nothing there is known to allocate so."""
     if at is None:
         return None
-    score, best = max(
-        ((_score(group, one, line), one) for one in at.expressions),
-        key=lambda scored: scored[0],
-        default=(0, None),
-    )
+    scored = [(_score(group, one, line), one) for one in at.expressions]
+    score, best = max(scored, key=lambda each: each[0], default=(0, None))
     if best is not None and score >= _LEAST_SCORE:
-        return Named(_kind(group, best), best, score >= 100)
+        # Of two that fit as well the first is named, and nobody knows how much is its own.
+        is_only = sum(each == score for each, _ in scored) == 1
+        return Named(_kind(group, best), best, score >= 100 and is_only)
     if at.is_class:
         return Named("implicit-copy", None, False)
     if at.is_constructor and group.callee:
@@ -90,7 +99,7 @@ def name_it(group: Group, at: LineFacts | None, line: int) -> Named | None:
     if at.is_template and group.callee:
         return _by_recording(group, at)
     outermost = _outermost(at, line)
-    if outermost is None:
+    if outermost is None or _is_another(group, outermost):
         return None
     is_made = outermost.form == CONSTRUCT and not outermost.is_std
     return Named(_kind(group, outermost) if is_made else "call", outermost, False)
@@ -112,6 +121,13 @@ def _outermost(at: LineFacts, line: int) -> Expression | None:
     if widest is None or any(one.text not in widest.text for one in calls):
         return None
     return widest
+
+
+def _is_another(group: Group, one: Expression) -> bool:
+    """Whether what it makes is not what the recording says the blocks are of: of another part of a list."""
+    if one.is_std and one.name in _ONLY_LOOKS:
+        return True
+    return bool(group.kind and one.is_std and _MAKES.get(one.name, family_of(one)) not in ("", group.kind))
 
 
 def _score(group: Group, one: Expression, line: int) -> int:
@@ -141,11 +157,15 @@ def _score_of_new(group: Group, one: Expression, callee: str) -> int:
     if group.kind == "control block":
         return 60
     made = one.type_name.rpartition("::")[2].partition("<")[0]
+    if callee in ("operator new", "operator new[]"):  # the class has its own
+        return 100 if callee_class(group) == made else 0
     return 90 if callee == made else 0  # in the constructor of what it makes
 
 
 def _makes(one: Expression, group: Group) -> bool:
     """Whether the expression is of the family that the recording says the blocks are of."""
+    if one.is_std and one.name in _ONLY_LOOKS:
+        return False
     if group.kind and family_of(one) == group.kind:
         return True
     if group.kind == "shared_ptr":
