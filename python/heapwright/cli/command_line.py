@@ -54,7 +54,7 @@ EXAMPLES = {
         "heapwright record -- ls -l",
         "heapwright record --children --output 'build.%e.%p.heapwright' -- make",
         "heapwright record --sample 512k --duration 60 -- ./server",
-        "heapwright record --pid 1234 --duration 10",
+        "heapwright record --pid 1234 --sample 512k --duration 600",
     ),
     "explain": (
         "heapwright explain ls.heapwright",

@@ -92,7 +92,7 @@ def count(
     if sample or dump_above or dump_when:
         raise InputError(
             "--sample, --dump-above and --dump-when need a program that is started; "
-            "heapwright record --pid PID --duration 10 has the stacks of one that runs"
+            "heapwright record --pid PID --sample 512k takes samples of one that runs"
         )
     if context.args:
         raise InputError("--pid counts in a process that runs: leave the program away")
