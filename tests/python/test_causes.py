@@ -366,6 +366,24 @@ def test_the_teardown_does_not_stand_for_the_run() -> None:
     assert most_free((), lambda _: True) == -1
 
 
+@pytest.mark.parametrize("is_fork_child", [True, False])
+def test_a_forks_child_has_its_parents_heap_among_the_rest(is_fork_child: bool) -> None:
+    """61 MiB "not the heap" of a server's worker, 59 of them its parent's blocks."""
+    kinds = case({}).kinds
+    source: Any = SimpleNamespace(
+        kinds=kinds,
+        last=kinds,
+        largest_owner="",
+        report=SimpleNamespace(
+            trace=SimpleNamespace(metadata=SimpleNamespace(is_fork_child=is_fork_child)),
+            facts=SimpleNamespace(threshold_raises=()),
+            allocator=kinds.allocator,
+        ),
+    )
+    names = {row.kind: row.name for row in cause._kinds(source)}
+    assert ("inherited" in names["others"]) == is_fork_child
+
+
 def test_calls_that_are_not_seen_make_the_verdict_unknown() -> None:
     unseen = ("1 library was loaded with RTLD_DEEPBIND: its heap calls are not seen",)
     report: Any = report_of([], [])
