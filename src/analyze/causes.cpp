@@ -68,24 +68,24 @@ Causes::Causes(const CauseRules& rules, std::uint32_t slowest_calls, SlowBins bi
     : rules_(rules), slowest_(slowest_calls), bins_(std::move(bins)) {}
 
 void Causes::add_kernel_work(const NotedCall& noted) {
+  const auto& call = noted.call;
   const auto& work = noted.work;
   kernel_.faults += work.faults;
   kernel_.fault_ns += work.fault_ns;
   kernel_.waits += work.waits;
   kernel_.waited_ns += work.waited_ns;
-  const auto& call = noted.call;
   if (work.waits != 0 && rules_.is_in_scan(call.begin_ns, call.begin_ns + call.duration_ns)) {
     kernel_.waited_in_scans_ns += work.waited_ns;
   }
   kernel_.preemptions += work.preemptions;
   kernel_.preempted_ns += work.preempted_ns;
   kernel_.incomplete_calls += work.is_incomplete ? 1 : 0;
-  kernel_.doubtful_ns += work.doubtful_ns(noted.call.duration_ns);
-  const auto off_ns = work.off_processor_ns(noted.call.duration_ns);
+  kernel_.doubtful_ns += work.doubtful_ns(call.duration_ns);
+  const auto off_ns = work.off_processor_ns(call.duration_ns);
   off_processor_ns_ += off_ns;
-  if (work.mappings != 0) add_mapping(noted, noted.call.duration_ns - off_ns);
+  if (work.mappings != 0) add_mapping(noted, call.duration_ns - off_ns);
   if (off_ns != 0) {
-    auto& stack = descheduled_[noted.call.stack];
+    auto& stack = descheduled_[call.stack];
     (noted.is_release ? stack.release_ns : stack.allocator_ns) += off_ns;
   }
 }
@@ -117,12 +117,11 @@ SlowCause Causes::work_of(const NotedCall& noted, const SmallFrees& small) const
     return SlowCause::consolidation;
   }
   const bool ends_or_moves = noted.is_release || trace::is_realloc(noted.call.kind);
-  if (rules_.is_glibc && ends_or_moves && noted.usable_bytes >= MmapThreshold::first_bytes / 2 &&
-      is_mapped_chunk(noted.usable_bytes)) {
+  if (rules_.is_glibc && ends_or_moves && MmapThreshold::is_mapped_apart(noted.usable_bytes)) {
     return SlowCause::own_mapping;
   }
   if (ends_mapping(noted.call.kind)) return SlowCause::own_mapping;
-  if (!rules_.has_kernel_records) return SlowCause::unknown;
+  if (!rules_.has_kernel_records || work.is_incomplete) return SlowCause::unknown;
   return rest_ns >= own_work_from_ns ? SlowCause::own_work : SlowCause::unexplained;
 }
 

@@ -179,9 +179,10 @@ template <bool follows_blocks>
   if ((row.flags & row_in_realloc) != 0) {
     auto& open = reallocs_[block.lane];
     wide.chain = open.chain;
-    const bool is_mapped = scope_.is_glibc && open.old_usable >= MmapThreshold::first_bytes / 2 &&
-                           is_mapped_chunk(open.old_usable);
-    wide.chain.add_step(open.old_address, row.address, open.old_size, wide.size, row.duration_ns, is_mapped);
+    const auto old_size = open.block ? open.block->size : 0;
+    const bool is_mapped =
+        scope_.is_glibc && open.block && MmapThreshold::is_mapped_apart(old_size + open.block->excess);
+    wide.chain.add_step(open.old_address, row.address, old_size, wide.size, row.duration_ns, is_mapped);
     open = {};
   }
   slot.size = blocks_.add_wide(wide);
@@ -267,12 +268,8 @@ void HeapModel::close_chain(const Slot& slot) {
 
 [[gnu::noinline]] void HeapModel::open_realloc(const Row& row, const Slot& slot, std::uint32_t lane) {
   auto& open = reallocs_[lane];
-  open = {{}, row.address, slot.size, slot.size + slot.excess, false, {}};
-  if ((slot.flags & slot_is_wide) != 0) {
-    open.chain = blocks_.wide(slot).chain;
-    open.old_size = blocks_.wide(slot).size;
-    open.old_usable = open.old_size + blocks_.wide(slot).excess;
-  }
+  open = {{}, row.address, {}};
+  if ((slot.flags & slot_is_wide) != 0) open.chain = blocks_.wide(slot).chain;
 }
 
 template <bool follows_blocks>
@@ -291,8 +288,7 @@ template <bool follows_blocks>
     close_chain(*slot);
   }
   const auto block = take<follows_blocks>(*slot);
-  if ((row.flags & row_in_realloc) != 0 && block.is_chosen) [[unlikely]] {
-    reallocs_[run.lane].has_block = true;
+  if ((row.flags & row_in_realloc) != 0) [[unlikely]] {
     reallocs_[run.lane].block = block;
   }
   const bool is_latest = run.thread.last_address == row.address;
@@ -385,7 +381,7 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
     return;
   }
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[run.lane] = {{}, row.address, 0, 0, false, {}};
+    reallocs_[run.lane] = {{}, row.address, {}};
     if (scope_.weight.is_sampled()) {
       return;  // most reallocs' old blocks were not sampled
     }
@@ -447,7 +443,7 @@ void HeapModel::count_unknown_release(const Row& row) noexcept {
   // May have been counted before the window.
   reused_live_addresses_ -= reused_live_addresses_ != 0 ? 1 : 0;
   if ((row.flags & row_in_realloc) != 0) {
-    reallocs_[run.lane] = {{}, row.address, displaced.block.size, 0, false, {}};
+    reallocs_[run.lane] = {{}, row.address, displaced.block};
   }
   if (displaced.block.is_chosen) {
     count_release(displaced.block, row, run);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -56,10 +57,7 @@ class HeapModel {
   struct OpenRealloc {
     Chain chain;
     std::uint64_t old_address = 0;
-    std::uint64_t old_size = 0;
-    std::uint64_t old_usable = 0;  // 0: not known
-    bool has_block = false;        // and it is counted
-    Block block;
+    std::optional<Block> block;  // nullopt: not known
   };
   // A block whose address was handed out again before it was released.
   struct Displaced {

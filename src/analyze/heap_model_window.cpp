@@ -25,8 +25,8 @@ void HeapModel::pass_border(std::uint64_t time_ns) {
   timeline_.close_steps(time_ns, live_);
   SiteTransits transits;
   for (const auto& open : reallocs_) {
-    if (open.has_block) {
-      const auto& block = open.block;
+    if (open.block && open.block->is_chosen) {
+      const auto& block = *open.block;
       transits.push_back({scope_.sites.site_of(block.stack), block.size * block.weight,
                           (block.size + block.excess) * block.weight, block.weight});
     }

@@ -50,7 +50,7 @@ HeapParts::HeapParts(const std::vector<trace::Mapping>& mappings, const SiteMap&
 }
 
 bool HeapParts::is_mapped(const LiveBlock& block) const noexcept {
-  return is_glibc_ && block.usable >= MmapThreshold::first_bytes / 2 && is_mapped_chunk(block.usable);
+  return is_glibc_ && MmapThreshold::is_mapped_apart(block.usable);
 }
 
 HeapParts::Part& HeapParts::part_at(std::uint64_t address, bool is_mapped) {

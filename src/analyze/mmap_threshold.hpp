@@ -20,6 +20,11 @@ class MmapThreshold {
  public:
   static constexpr std::uint64_t first_bytes = std::uint64_t{128} << 10;
 
+  // Of a block of the C library: whether it has a mapping of its own, as far as its usable size tells.
+  static constexpr bool is_mapped_apart(std::uint64_t usable_bytes) noexcept {
+    return usable_bytes >= first_bytes / 2 && is_mapped_chunk(usable_bytes);
+  }
+
   // Of another allocator nothing is followed.
   explicit MmapThreshold(bool is_glibc) : least_size_(is_glibc ? first_bytes - 4096 : UINT64_MAX) {}
 

@@ -73,7 +73,8 @@ void ResidentPages::add_window(const trace::ResidencyScan& scan, const trace::Sc
 
 // Each block in the window in which it begins.
 void ResidentPages::add_blocks(const trace::ScanWindow& window) {
-  auto own = owners_.own().begin();
+  auto own = std::partition_point(owners_.own().begin(), owners_.own().end(),
+                                  [&](const OwnRange& range) { return range.end <= window.begin; });
   for (const auto& block : live_) {
     if (block.address < window.begin) {
       continue;

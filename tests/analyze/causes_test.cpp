@@ -70,6 +70,17 @@ TEST(Causes, TheLargestShareIsTheCause) {
   EXPECT_EQ(cause({.is_incomplete = true}), SlowCause::unknown);
 }
 
+// What it waited for is seen; whether it worked in the rest is not.
+TEST(Causes, OfLostRecordsNoWorkIsInferred) {
+  auto trace = trace_with_kernel_records();
+  trace.add(0, call(EventKind::malloc_, 1000, 200'000, 500, 0x10000,
+                    {.waits = 1, .waited_ns = 120'000, .is_incomplete = true}));
+  const Facts facts = facts_of(trace);
+  ASSERT_EQ(facts.slow_calls.size(), 1U);
+  EXPECT_EQ(static_cast<SlowCause>(facts.slow_calls[0].cause), SlowCause::waited);
+  EXPECT_EQ(static_cast<SlowCause>(facts.slow_calls[0].work), SlowCause::unknown);
+}
+
 TEST(Causes, WaitsWhileTheRecorderLooksAtPagesAreApart) {
   auto trace = trace_with_kernel_records();
   add_scan(trace, {{0, UINT64_MAX >> 8, 20'000, 20'100, 0, 0}}, {}, {});

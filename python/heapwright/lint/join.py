@@ -166,12 +166,10 @@ def _makes(one: Expression, group: Group) -> bool:
     """Whether the expression is of the family that the recording says the blocks are of."""
     if one.is_std and one.name in _ONLY_LOOKS:
         return False
-    if group.kind and family_of(one) == group.kind:
+    if group.kind and group.kind in (_MAKES.get(one.name), family_of(one)):
         return True
     if group.kind == "shared_ptr":
-        return one.name in ("make_shared", "allocate_shared") or family_of(one) == "control block"
-    if group.kind == "unique_ptr":
-        return one.name == "make_unique"
+        return family_of(one) == "control block"
     if group.kind == "string":
         return bool(_MADE_STRING.search(one.type_name)) and one.form in (CALL, CONSTRUCT)
     return False
