@@ -42,3 +42,17 @@ def test_little_that_is_free_hides_no_large_memory(monkeypatch: pytest.MonkeyPat
     assert told([large, later, end], passing) == 2
     assert told([large, later, moment(36, 30, is_last=1)], for_long) == 2, "much of what there ever was"
     assert told([], []) == -1
+
+
+def test_of_equal_scans_the_later_one_counts() -> None:
+    """During the first the program filled the last of its memory: the kernel counted less before it."""
+    first, rest, last = moment(100, 90), moment(100, 90), moment(100, 90, is_last=1)
+    assert telling_scan.most_free([first, rest, last], lambda _: False) == 1
+
+
+def test_a_few_free_bytes_more_do_not_count() -> None:
+    """A program was filling its memory at a scan, with 336 free bytes more than at the next."""
+    rest = moment(118, 90)
+    filling = moment(113, 90)._replace(partly_free_bytes=336)
+    assert telling_scan.most_free([filling, rest, moment(118, 0, is_last=1)], lambda _: False) == 1
+    assert telling_scan.most_free([moment(118, 92), rest], lambda _: False) == 0

@@ -11,8 +11,9 @@ from heapwright.explain.idle_memory import BRIEF_SHARE, lasted_ns
 from heapwright.explain.report import Report
 from heapwright.model.facts import Residency
 
-# So much of the most counts as the most.
+# So much of the most counts as the most; so much is no difference.
 _NEARLY_AS_MUCH = 0.9
+_EQUALLY_MUCH = 0.99
 
 
 def telling_scan(report: Report) -> int:
@@ -52,15 +53,25 @@ def most_free(moments: Sequence[Residency], is_brief: Callable[[int], bool]) -> 
     is_brief: whether what is free at the scan of this number was free for a small part of the run alone.
     """
 
-    def worth(number: int) -> tuple[int, int]:
-        return free_bytes(moments[number]), moments[number].resident_bytes
-
-    most = max(range(len(moments)), key=worth, default=-1)
-    if most < 0 or not moments[most].is_last or len(moments) == 1:
+    if not moments:
+        return -1
+    most = _most_of(moments, range(len(moments)))
+    if not moments[most].is_last or len(moments) == 1:
         return most
-    earlier = max((number for number in range(len(moments)) if number != most), key=worth)
+    earlier = _most_of(moments, [number for number in range(len(moments)) if number != most])
     nearly = free_bytes(moments[earlier]) >= _NEARLY_AS_MUCH * free_bytes(moments[most])
     return earlier if nearly or is_brief(most) else most
+
+
+def _most_of(moments: Sequence[Residency], numbers: Sequence[int]) -> int:
+    """Of these, the one with the most that is free.
+
+    Of scans with equally much the one with the most resident, then the later: during the first the program may
+    have still filled its memory.
+    """
+    most = max(free_bytes(moments[number]) for number in numbers)
+    alike = [number for number in numbers if free_bytes(moments[number]) >= _EQUALLY_MUCH * most]
+    return max(alike, key=lambda number: (moments[number].resident_bytes, number))
 
 
 def free_bytes(moment: Residency) -> int:
