@@ -76,6 +76,7 @@ bench-heap: ## measure the heap beside five others, then write docs/heap-perform
 	@tools/setup.sh bench
 	@$(MAKE) --no-print-directory build
 	@.venv/bin/python bench/heap/measure.py
+	@.venv/bin/python bench/heap/measure.py --programs
 	@.venv/bin/python bench/heap/render.py --write
 
 bench-parts: ## measure the C++ parts beside other libraries, then write docs/parts/performance.md

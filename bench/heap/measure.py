@@ -5,6 +5,7 @@
 Each run is a process of its own with the allocator preloaded; the allocators
 take turns, so that noise meets all of them alike. Takes about twelve minutes
 on a quiet machine; --quick takes one and is good for nothing but a first look.
+--programs measures real programs instead, also beside what `make bench-peers` built.
 """
 
 import argparse
@@ -14,7 +15,6 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import real_programs
 from heapwright.measure import machine
 from heapwright.measure.allocators import KNOWN, OURS, PEERS, REFERENCE, Shelf, version_of
 from heapwright.measure.program import RunFailedError
-from measured_run import Figures, Runner
+from measured_run import Program, Runner
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
@@ -34,15 +34,17 @@ here = Path(__file__).resolve().parent
 c_library = Path("/lib/x86_64-linux-gnu/libc.so.6")
 
 
-def allocators(build: Path, with_releases: bool) -> dict[str, Path]:
-    """By the name in the results; with_releases: ours and what `make bench-peers` built."""
-    found = Shelf(build / "bin/heapwright-lab", [build, project / "build"]).files()
-    if with_releases:
-        releases = {peer.removesuffix("-new"): found[peer] for peer in PEERS if peer in found}
-        named = {f"{name} {version_of(file)}": Path(file) for name, file in releases.items()}
-        return {OURS: Path(found[OURS])} | named
-    found[REFERENCE] = str(c_library)
-    return {name: Path(found[name]) for name in (OURS, REFERENCE, *(k.name for k in KNOWN)) if name in found}
+def allocators(build: Path, kinds: str) -> dict[str, Path]:
+    """By the name in the results; kinds: Debian's, "releases" for what `make bench-peers` built, or "all"."""
+    shelf = Shelf(build / "bin/heapwright-lab", [build, project / "build"]).files()
+    found = {OURS: Path(shelf[OURS])}
+    if kinds != "releases":
+        found[REFERENCE] = c_library
+        found |= {known.name: Path(shelf[known.name]) for known in KNOWN if known.name in shelf}
+    if kinds != "debian":
+        releases = {peer.removesuffix("-new"): shelf[peer] for peer in PEERS if peer in shelf}
+        found |= {f"{name} {version_of(file)}": Path(file) for name, file in releases.items()}
+    return found
 
 
 def build(name: str, folder: Path, *more: str) -> Path:
@@ -97,20 +99,20 @@ class Bench:
         print()
 
     def run_programs(self) -> None:
-        for program, measure in real_programs.measures(self.runner).items():
-            if self.only and program not in self.only:
+        for name, program in real_programs.programs(self.folder).items():
+            if self.only and name not in self.only:
                 continue
-            print(program, end=" ", flush=True)
+            print(name, end=" ", flush=True)
             for repetition in range(1 if self.is_quick else 7):
-                self.run_program(program, measure, repetition)
+                self.run_program(name, program, repetition)
         print()
 
-    def run_program(self, program: str, measure: Callable[[Path], Figures], repetition: int) -> None:
+    def run_program(self, program: str, command: Program, repetition: int) -> None:
         for name, library in self.allocators.items():
             row: dict[str, Any] = {"load": f"program_{program}", "allocator": name}
             row["repetition"] = repetition
             try:
-                row["figures"] = measure(library)
+                row["figures"] = self.runner.measure(library, command)
             except RunFailedError as failure:
                 row["failure"] = str(failure)
             self.runs.append(row)
@@ -126,10 +128,10 @@ def this_machine() -> dict[str, Any]:
     }
 
 
-def head_of(described: dict[str, Any]) -> dict[str, Any]:
-    """Of a results file, after the last run; described: the machine before the first."""
+def head_of(described: dict[str, Any], measured: str = "heap") -> dict[str, Any]:
+    """Of a results file, after the last run; described: the machine before it; measured: in sources."""
     described["load_after"] = round(os.getloadavg()[0], 2)
-    return {"machine": described, "sources": sources.stamp("heap")}
+    return {"machine": described, "sources": sources.stamp(measured)}
 
 
 def write(output: Path, head: dict[str, Any], runs: list[dict[str, Any]]) -> None:
@@ -144,8 +146,9 @@ def write(output: Path, head: dict[str, Any], runs: list[dict[str, Any]]) -> Non
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=project / "build/release")
-    parser.add_argument("--output", type=Path, help="bench/results/heap.json or heap-releases.json")
+    parser.add_argument("--output", type=Path, help="bench/results/heap*.json by default")
     parser.add_argument("--releases", action="store_true", help="beside what make bench-peers built")
+    parser.add_argument("--programs", action="store_true", help="real programs, beside all that is here")
     parser.add_argument("--only", action="append", default=[], help="loads or programs that begin with this")
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
@@ -153,17 +156,21 @@ def main() -> int:
     if not (arguments.build / "lib/libheapwright.so").exists():
         print(f"{arguments.build}/lib/libheapwright.so is missing; type: make build", file=sys.stderr)
         return 2
-    if arguments.releases and len(allocators(arguments.build, True)) == 1:
+    kinds = "all" if arguments.programs else "releases" if arguments.releases else "debian"
+    measured = allocators(arguments.build, kinds)
+    if len(measured) == 1:
         print("build/peers holds no allocator; type: make bench-peers", file=sys.stderr)
         return 2
-    output = arguments.output or project / f"bench/results/heap{'-releases' * arguments.releases}.json"
+    names = {"all": "heap-programs", "releases": "heap-releases", "debian": "heap"}
+    output = arguments.output or project / f"bench/results/{names[kinds]}.json"
     described = this_machine()
     with tempfile.TemporaryDirectory() as folder:
-        measured = allocators(arguments.build, arguments.releases)
         bench = Bench(measured, arguments.build, Path(folder), arguments.quick, arguments.only)
-        bench.run_loads()
-        bench.run_programs()
-    write(output, head_of(described), bench.runs)
+        if arguments.programs:
+            bench.run_programs()
+        else:
+            bench.run_loads()
+    write(output, head_of(described, "heap_programs" if arguments.programs else "heap"), bench.runs)
     failures = [run for run in bench.runs if "failure" in run]
     for run in failures:
         print(f"{run['allocator']} failed in {run['load']}: {run['failure']}", file=sys.stderr)

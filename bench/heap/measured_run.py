@@ -3,12 +3,25 @@
 
 import json
 import os
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from heapwright.measure.program import run_program
+from heapwright.measure.program import RunFailedError, run_program
 
 limit_s = 180
 Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command; meanwhile: what is done while it runs, which also ends it."""
+
+    command: list[str]
+    variables: dict[str, str] = field(default_factory=dict)
+    meanwhile: Callable[[], None] | None = None
 
 
 class Runner:
@@ -24,3 +37,15 @@ class Runner:
         measured = [str(self.program), str(library), str(figures), *command]
         output = run_program(measured, {**os.environ, **(extra or {})}, limit_s, self.folder)
         return output, json.loads(figures.read_text(encoding="utf-8"))
+
+    def measure(self, library: Path, program: Program) -> Figures:
+        """RunFailedError where the program or its load fails."""
+        if program.meanwhile is None:
+            return self.run(library, program.command, program.variables)[1]
+        with ThreadPoolExecutor(1) as pool:
+            run = pool.submit(self.run, library, program.command, program.variables)
+            try:
+                program.meanwhile()
+            except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
+                raise RunFailedError(f"{program.command[0]}: {error}") from None
+            return run.result()[1]

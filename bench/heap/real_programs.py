@@ -2,22 +2,19 @@
 """Real programs of Debian, unchanged, under a preloaded allocator: CPU time and peak resident bytes."""
 
 import shutil
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 
-from heapwright.measure.program import RunFailedError
-from measured_run import Figures, Runner
+import real_servers
+from measured_run import Program
 
 project = Path(__file__).resolve().parents[2]
 sys.path.append(str(project / "bench"))
 from python_load import PYTHON_LOAD  # noqa: E402
 
-lua_load = """
+LUA_LOAD = """
 local live = {}
 for i = 1, 1200000 do
   live[i % 50000] = {id = i, name = "name " .. i, list = {i, i + 1}}
@@ -25,6 +22,33 @@ end
 local joined = {}
 for i = 1, 49999 do joined[i] = live[i].name end
 print(#table.concat(joined))
+"""
+
+# Words counted, cut and sorted.
+PERL_LOAD = r"""
+my (%count, @lines);
+for my $i (1 .. 250_000) { push @lines, join " ", map { "word" . ($i * $_ * 7919 % 5003) } 1 .. 5 }
+for (@lines) { $count{$_}++ for split / / }
+s/word(\d)/$1-/g for @lines;
+my @sorted = sort { $count{$b} <=> $count{$a} || $a cmp $b } keys %count;
+print scalar(@sorted), " ", length(join "", @lines), "\n";
+"""
+
+RUBY_LOAD = """
+rows = Array.new(120_000) do |i|
+  {"id" => i, "name" => "a name that is no inline one #{i}", "tags" => (1..i % 9).map(&:to_s)}
+end
+3.times { rows = rows.map { |row| row.merge("name" => row["name"].sub("one", "two") + "!") } }
+groups = rows.group_by { |row| row["name"][-3, 2] }
+puts groups.size, rows.map { |row| row["tags"].join(",") }.join.size
+"""
+
+PHP_LOAD = """<?php
+$rows = [];
+for ($i = 0; $i < 150000; $i++) $rows[] = ["id" => $i, "name" => "name $i", "tags" => range(0, $i % 9)];
+for ($turn = 0; $turn < 3; $turn++) $rows = json_decode(json_encode($rows), true);
+usort($rows, fn($a, $b) => strcmp($a["name"], $b["name"]));
+echo count($rows), " ", strlen(serialize($rows)), "\\n";
 """
 
 
@@ -38,61 +62,51 @@ def z3_problem() -> str:
     return "\n".join([*lines, f"(assert (= (bvmul x y) (_ bv{product} {bits})))", "(check-sat)", ""])
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def wait_for(port: int) -> None:
-    for _ in range(400):
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.025)
-    raise RuntimeError("redis-server did not start")
-
-
-def measure_redis(runner: Runner, library: Path) -> Figures:
-    port = str(free_port())
-    load = ["redis-benchmark", "-p", port, "-n", "200000", "-c", "20", "-P", "16", "-r", "100000"]
-    load += ["-q", "-t", "set,lpush,lpop,hset,sadd,zadd", "-d", "120"]
-    with ThreadPoolExecutor(1) as pool:
-        options = ["--port", port, "--save", "", "--appendonly", "no"]
-        server = pool.submit(runner.run, library, ["redis-server", *options])
-        try:
-            wait_for(int(port))
-            subprocess.run(load, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        except (RuntimeError, subprocess.CalledProcessError) as error:
-            raise RunFailedError(f"redis: {error}") from None
-        finally:
-            subprocess.run(["redis-cli", "-p", port, "shutdown", "nosave"], check=False, capture_output=True)
-        return server.result()[1]
-
-
-def measures(runner: Runner) -> dict[str, Callable[[Path], Figures]]:
-    """By name, those whose program is installed: library → figures of one run."""
-    folder = runner.folder
-    (folder / "load.py").write_text(PYTHON_LOAD)
-    (folder / "load.lua").write_text(lua_load)
-    (folder / "load.smt2").write_text(z3_problem())
-    (folder / "load.sql").write_text(f".read {project / 'examples/orders.sql'}\n.open :memory:\n" * 4)
-    compile_command = ["g++", "-std=c++20", "-O2", f"-I{project / 'src'}", f"-I{project / 'include'}", "-c"]
-    commands = {
-        "sqlite3": ["sqlite3", ":memory:", f".read {folder / 'load.sql'}"],
-        "python3": ["/usr/bin/python3", str(folder / "load.py")],
-        "g++": [*compile_command, str(project / "src/analyze/analyze.cpp"), "-o", str(folder / "out.o")],
-        "z3": ["z3", str(folder / "load.smt2")],
-        "lua": ["lua5.4", str(folder / "load.lua")],
+def programs(folder: Path) -> dict[str, Program]:
+    """By name, those that are installed; folder: for what they read and write."""
+    loads = {
+        "load.py": PYTHON_LOAD,
+        "load.lua": LUA_LOAD,
+        "load.pl": PERL_LOAD,
+        "load.rb": RUBY_LOAD,
+        "load.php": PHP_LOAD,
+        "load.smt2": z3_problem(),
+        "load.sql": f".read {project / 'examples/orders.sql'}\n.open :memory:\n" * 4,
     }
+    for name, text in loads.items():
+        (folder / name).write_text(text)
+    found = dict(_commands(folder)) | real_servers.servers(folder)
+    return {name: program for name, program in found.items() if shutil.which(program.command[0])}
 
-    def measure_of(name: str) -> Callable[[Path], Figures]:
-        # Python's own small-object allocator would hide the heap.
-        extra = {"PYTHONMALLOC": "malloc"} if name == "python3" else {}
-        return lambda library: runner.run(library, commands[name], extra)[1]
 
-    found = {name: measure_of(name) for name, command in commands.items() if shutil.which(command[0])}
-    if shutil.which("redis-server") and shutil.which("redis-benchmark"):
-        found["redis"] = lambda library: measure_redis(runner, library)
-    return found
+def _commands(folder: Path) -> Iterator[tuple[str, Program]]:
+    def load(name: str) -> str:
+        return str(folder / name)
+
+    includes = [f"-I{project / 'src'}", f"-I{project / 'include'}"]
+    compiled = [*includes, "-c", str(project / "src/analyze/analyze.cpp"), "-o", load("out.o")]
+    yield "sqlite3", Program(["sqlite3", ":memory:", f".read {load('load.sql')}"])
+    # The small-object allocators of Python and PHP would hide the heap.
+    yield "python3", Program(["/usr/bin/python3", load("load.py")], {"PYTHONMALLOC": "malloc"})
+    yield "php", Program(["php", "-d", "memory_limit=-1", load("load.php")], {"USE_ZEND_ALLOC": "0"})
+    yield "perl", Program(["perl", load("load.pl")])
+    yield "ruby", Program(["ruby", load("load.rb")])
+    yield "lua", Program(["lua5.4", load("load.lua")])
+    yield "z3", Program(["z3", load("load.smt2")])
+    yield "g++", Program(["g++", "-std=c++20", "-O2", *compiled])
+    yield "clang", Program(["clang++", "-std=c++20", "-O2", *compiled])
+    yield "git gc", Program(["git", "-C", str(_repository(folder)), *_COLLECT])
+    picture = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25", "-t", "5"]
+    encoded = ["-c:v", "libx264", "-preset", "veryfast", "-f", "null", "-"]
+    yield "ffmpeg, threads", Program(["ffmpeg", "-nostdin", "-loglevel", "error", *picture, *encoded])
+
+
+# Each delta is searched anew, so that each run has the same to do.
+_COLLECT = ["-c", "pack.threads=2", "repack", "-a", "-d", "-f", "-q", "--window=5"]
+
+
+def _repository(folder: Path) -> Path:
+    """A copy of this one, which runs may pack."""
+    copy = folder / "repository"
+    subprocess.run(["git", "clone", "-q", "--bare", "--no-local", str(project), str(copy)], check=True)
+    return copy

@@ -125,39 +125,68 @@ def render_all_allocators(samples: Samples, allocators: list[str]) -> list[str]:
     return markdown.table(["", *allocators], body)
 
 
-def render_programs(samples: Samples, allocators: list[str]) -> tuple[list[str], list[str]]:
-    programs = [load for load in samples if load.startswith("program_")]
-    lines, missed = [], []
-    # What else runs only adds to a CPU time: 0.55 to 0.81 s of the same work were seen.
-    kinds = (
-        ("cpu_s", "CPU time, s", 1.0, min),
-        ("peak_bytes", "peak resident, MiB", 2**-20, statistics.median),
+# What else runs only adds to a CPU time: 0.55 to 0.81 s of the same work were seen.
+PROGRAM_FIGURES = (
+    ("cpu_s", "CPU time, s", 1.0, min),
+    ("peak_bytes", "peak resident, MiB", 2**-20, statistics.median),
+)
+MEAN = "geometric mean, ours = 1"
+
+
+def render_program_figure(
+    samples: Samples, allocators: list[str], kind: tuple[str, str, float, Any]
+) -> tuple[list[str], dict[str, float]]:
+    """A row for each program; and each allocator's geometric mean, ours = 1."""
+    figure, title, scale, choose = kind
+    body = []
+    ratios: dict[str, list[float]] = {name: [] for name in allocators}
+    for program, by_allocator in samples.items():
+        values = {
+            name: choose([float(f[figure]) * scale for f in found]) for name, found in by_allocator.items()
+        }
+        shown = (number(values[a]) if a in values else "failed" for a in allocators)
+        body.append([program.removeprefix("program_"), *shown])
+        for name in values.keys() & ratios.keys() if ours in values else ():
+            ratios[name].append(values[name] / values[ours])
+    means = {name: geometric_mean(found) for name, found in ratios.items() if found}
+    body.append([MEAN, *(f"{means.get(name, math.nan):.3f}" for name in allocators)])
+    return markdown.table([title, *allocators], body), means
+
+
+def render_programs(path: Path) -> tuple[list[str], list[str]]:
+    """The section, and what is to be said of those that are ahead of ours."""
+    if not path.exists():
+        return [], []
+    found = json.loads(path.read_text(encoding="utf-8"))
+    samples, machine = samples_of(found["runs"]), found["machine"]
+    peers = [name for name in found["allocators"] if name != ours]
+    lines = [
+        "## Real programs",
+        "",
+        "CPU time of the process and its children, the least of the runs, because other work only adds to",
+        "it; and the median of the peak of its largest process. Unchanged programs of Debian",
+        "(`bench/heap/real_programs.py`), servers under a load of clients (`bench/heap/real_servers.py`).",
+        "Python runs with `PYTHONMALLOC=malloc`, PHP with `USE_ZEND_ALLOC=0`. Beside Debian's allocators,",
+        "in the same run, beside the newest releases, which `make bench-peers` builds.",
+        "",
+        f"{sources.said([found])} Load average {machine['load_before']} before, "
+        f"{machine['load_after']} after.",
+        "",
+    ]
+    missed = []
+    for kind in PROGRAM_FIGURES:
+        for named in (lambda name: " " not in name, lambda name: " " in name):  # releases have their version
+            some = [ours, *filter(named, peers)]
+            table, means = render_program_figure(samples, some, kind)
+            lines += table
+            missed += [
+                f"real programs, {kind[1].split(',')[0]}: {name} is at {mean:.3f} of ours"
+                for name, mean in means.items()
+                if mean < 1
+            ]
+    missed += sorted(
+        {f"{run['allocator']} failed in {run['load']}" for run in found["runs"] if "failure" in run}
     )
-    for figure, title, scale, choose in kinds:
-        body = []
-        ratios: dict[str, list[float]] = {name: [] for name in allocators}
-        for program in programs:
-            values = {
-                name: choose([float(f[figure]) * scale for f in found])
-                for name, found in samples[program].items()
-            }
-            body.append(
-                [
-                    program.removeprefix("program_"),
-                    *(number(values[a]) if a in values else "failed" for a in allocators),
-                ]
-            )
-            for name in values.keys() & ratios.keys() if ours in values else ():
-                ratios[name].append(values[name] / values[ours])
-        means = {name: geometric_mean(found) for name, found in ratios.items() if found}
-        body.append(
-            ["geometric mean, ours = 1", *(f"{means.get(name, math.nan):.3f}" for name in allocators)]
-        )
-        lines += markdown.table([title, *allocators], body)
-        ahead = [name for name, mean in means.items() if name != ours and mean < 1]
-        missed += [
-            f"real programs, {title.split(',')[0]}: {name} is at {means[name]:.3f} of ours" for name in ahead
-        ]
     return lines, missed
 
 
@@ -167,7 +196,6 @@ def render_releases(path: Path) -> list[str]:
         return []
     found = json.loads(path.read_text(encoding="utf-8"))
     samples, allocators = samples_of(found["runs"]), found["allocators"]
-    lines, _ = render_programs(samples, allocators)
     repetitions = max(run["repetition"] for run in found["runs"]) + 1
     return [
         "## Beside current releases",
@@ -179,7 +207,6 @@ def render_releases(path: Path) -> list[str]:
         sources.said([found]),
         "",
         *render_all_allocators(samples, allocators),
-        *lines,
     ]
 
 
@@ -188,7 +215,7 @@ def render(path: Path) -> str:
     machine, allocators = found["machine"], found["allocators"]
     samples = samples_of(found["runs"])
     row_lines, missed = render_rows(samples)
-    program_lines, missed_programs = render_programs(samples, allocators)
+    program_lines, missed_programs = render_programs(path.with_name("heap-programs.json"))
     failures = sorted(
         {f"{run['allocator']} failed in {run['load']}" for run in found["runs"] if "failure" in run}
     )
@@ -214,11 +241,6 @@ def render(path: Path) -> str:
         "## All allocators",
         "",
         *render_all_allocators(samples, allocators),
-        "## Real programs",
-        "",
-        "CPU time of the process, the least of the runs, because other work only adds to it; and the",
-        "median of its peak. Unchanged programs of Debian. Python runs with `PYTHONMALLOC=malloc`.",
-        "",
         *program_lines,
         *render_releases(path.with_name("heap-releases.json")),
         "## Where we lose or miss the goal",

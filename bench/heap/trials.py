@@ -23,6 +23,7 @@ from typing import Any
 import loads
 import measure
 import real_programs
+from measured_run import Program
 
 project = Path(__file__).resolve().parents[2]
 whole = "whole"
@@ -89,8 +90,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         files = {key: file.resolve() for key, file in libraries.items()}
         bench = measure.Bench(files, options.build.resolve(), Path(name), is_quick=False, only=[])
-        programs = real_programs.measures(bench.runner)
-        programs["git"] = lambda library: bench.runner.run(library, packing)[1]
+        programs = real_programs.programs(bench.folder)
+        programs["git"] = Program(packing)
         known = {load.name for load in loads.loads}
         missing += [wanted for wanted in turns if wanted not in programs and wanted not in known]
         if missing:

@@ -133,6 +133,27 @@ TEST_F(PageSource, ARunFreedLastServesTheNextRequestOfItsLengthWhole) {
 
 // Each of 16 threads adds 128 MiB at a time; the lines of a GiB are made writable at once. What one
 // call looks at beside its own range may be another's that is not ready yet.
+TEST_F(PageSource, ACleanRunIsTakenBesideADirtyOneOfItsLength) {
+  const auto used = allocate_run(4);
+  const auto between = allocate_run(1);
+  const auto zeros = allocate_run(4);
+  const auto behind = allocate_run(1);
+  std::memset(memory_of(used.unit), 1, 4 * unit_bytes);
+  EXPECT_TRUE(map_anew(memory_of(zeros.unit), 4 * unit_bytes));
+  free_run(used.unit, 4, true);
+  free_run(zeros.unit, 4, false);
+  const auto clean = allocate_clean_run(4);
+  EXPECT_TRUE(clean.is_zeroed);
+  EXPECT_TRUE(is_zero(clean, 4));
+  EXPECT_TRUE(page_source_is_valid());
+  const auto dirty = allocate_run(4);
+  EXPECT_EQ(dirty.unit, used.unit) << "it is left to who can use it as it is";
+  EXPECT_FALSE(dirty.is_zeroed);
+  for (const Taken run : {Taken{clean.unit, 4}, {dirty.unit, 4}, {between.unit, 1}, {behind.unit, 1}}) {
+    free_run(run.unit, run.units, true);
+  }
+}
+
 TEST_F(PageSource, ThreadsGrowTheRegionAtOnce) {
   constexpr std::uint32_t units = 2048;
   constexpr int rounds = 8;

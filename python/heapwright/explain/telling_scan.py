@@ -66,8 +66,8 @@ def most_free(moments: Sequence[Residency], is_brief: Callable[[int], bool]) -> 
 def _most_of(moments: Sequence[Residency], numbers: Sequence[int]) -> int:
     """Of these, the one with the most that is free.
 
-    Of scans with equally much the one with the most resident, then the later: during the first the program may
-    have still filled its memory.
+    Of scans with equally much the one with the most resident, then the later: during the first the program
+    may have still filled its memory.
     """
     most = max(free_bytes(moments[number]) for number in numbers)
     alike = [number for number in numbers if free_bytes(moments[number]) >= _EQUALLY_MUCH * most]

@@ -125,7 +125,7 @@ LargeBlock allocate_guarded(std::size_t bytes, std::size_t alignment, ThreadCach
     if (block.memory != nullptr && !block.is_zeroed) drop_pages(block.memory, whole_bytes);
     return block;
   }
-  const Run run = allocate_run(units + 2);
+  const Run run = allocate_clean_run(units + 2);
   if (run.unit == 0) return {nullptr, false};
   guarded_runs.fetch_add(1, std::memory_order_relaxed);
   char* const memory = memory_of(run.unit + 1);

@@ -126,6 +126,18 @@ Run allocate_run_with_room(std::uint32_t units) noexcept {
   return run;
 }
 
+Run allocate_clean_run(std::uint32_t units) noexcept {
+  std::uint32_t found = 0;
+  {
+    const LockGuard locked = guard();
+    found = source.clean.find(units);
+    if (found != 0) carve_run(found, found, units);
+  }
+  if (found == 0) return allocate_run(units);
+  hand_out({found, true}, units);
+  return {found, true};
+}
+
 Run take_run(std::uint32_t units) noexcept {
   const Run run = find_free_run(units, 1);
   if (run.unit != 0) raise_reached(run.unit + units);

@@ -22,7 +22,11 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units = 1) noexcep
 // lot, which is filled from a free run when it is used up.
 Run allocate_unit(UnitLot* lot) noexcept;
 
-// The same without asking the system, for those who hold a lock; unit 0: no
+// As allocate_run, where there is one of zeros: what was used before would have to be emptied first, and left
+// between others that are.
+Run allocate_clean_run(std::uint32_t units) noexcept;
+
+// The same as allocate_run without asking the system, for those who hold a lock; unit 0: no
 // free run is that long.
 Run take_run(std::uint32_t units) noexcept;
 

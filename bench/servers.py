@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Servers under a load that also ends them."""
+"""Servers of the tables of real programs: the load of each, which also ends it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def redis_load(port: int) -> Callable[[], None]:
     """Keys are set, nine of ten deleted at random, and others of other sizes set: holes that do not fit."""
 
     def work() -> None:
-        _wait_for(port)
+        wait_for(port)
         random = Random(4)
         keys = list(range(_CHURNED_KEYS))
         random.shuffle(keys)
@@ -68,12 +68,12 @@ def _ask(connection: socket.socket, answers: BufferedIOBase, commands: list[byte
         answers.readline()
 
 
-def memcached_load(port: int) -> Callable[[], None]:
+def memcached_load(port: int, batches: int = _BATCHES) -> Callable[[], None]:
     """Clients side by side: values of 100 bytes to 20 KB are set and read."""
 
     def work() -> None:
-        _wait_for(port)
-        clients = [threading.Thread(target=_talk, args=(port, number)) for number in range(_CLIENTS)]
+        wait_for(port)
+        clients = [threading.Thread(target=_talk, args=(port, number, batches)) for number in range(_CLIENTS)]
         for client in clients:
             client.start()
         for client in clients:
@@ -86,9 +86,9 @@ def memcached_load(port: int) -> Callable[[], None]:
     return work
 
 
-def _talk(port: int, number: int) -> None:
+def _talk(port: int, number: int, batches: int) -> None:
     with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rb") as answers:
-        for batch in range(_BATCHES):
+        for batch in range(batches):
             size = 100 + (number * 7919 + batch * 104_729) % 20_000
             keys = [b"%d-%d" % (number, (batch * 31 + key) % 1000) for key in range(_KEYS)]
             value = b"x" * size
@@ -100,7 +100,8 @@ def _talk(port: int, number: int) -> None:
                 pass
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
+    """Until something listens there; RuntimeError after 20 s."""
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline:
         with suppress(OSError):
