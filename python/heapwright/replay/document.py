@@ -74,7 +74,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         measured.bounds,
         time_truth,
         measured.gaps,
-        gaps and gaps["error_ns"],
+        gaps["error_ns"] if gaps else None,
     )
     candidates = _candidates(trace, measured, table, truth)
     plan = measured.plan
