@@ -30,13 +30,14 @@ def test_good_settings_say_nothing() -> None:
         "DECAY_MS": ("0", "600000"),
         "HARDENED": ("0", "1"),
         "COUNTERS": ("0", "1"),
+        "HUGE_PAGES": ("0", "1"),
     }.items():
         for value in values:
             assert errors_of({f"HEAPWRIGHT_HEAP_{name}": value}) == []
 
 
 @pytest.mark.parametrize("value", ["", " ", "2", "yes", "-1", "01", "1 ", "1e3", "9" * 400])
-@pytest.mark.parametrize("name", ["HARDENED", "COUNTERS", "MAINTENANCE"])
+@pytest.mark.parametrize("name", ["HARDENED", "COUNTERS", "HUGE_PAGES", "MAINTENANCE"])
 def test_a_bad_value_is_named(name: str, value: str) -> None:
     (line,) = errors_of({f"HEAPWRIGHT_HEAP_{name}": value})
     assert line.startswith(f"heapwright: HEAPWRIGHT_HEAP_{name}={value}"[:240])
@@ -82,3 +83,28 @@ def test_a_setuid_program_ignores_the_environment(tmp_path: Path) -> None:
         pytest.skip("the temporary folder does not let programs be setuid")
     assert done.stdout == "elevated 1 file 0\n"
     assert done.stderr == ""
+
+
+FILLED = """
+blocks = [bytes(1000) for _ in range(64_000)]
+huge = size = 0
+for line in open("/proc/self/smaps"):
+    if line.startswith("Size:"):
+        size = int(line.split()[1]) << 10
+    elif line.startswith("VmFlags:") and " hg" in line:
+        huge += size
+print(huge)
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_asked"),
+    [({}, False), ({"HUGE_PAGES": "1"}, True), ({"HUGE_PAGES": "1", "HARDENED": "1"}, False)],
+)
+def test_huge_pages_are_asked_for_all_that_holds_blocks(settings: Mapping[str, str], is_asked: bool) -> None:
+    named = {f"HEAPWRIGHT_HEAP_{name}": value for name, value in settings.items()}
+    environment = {**os.environ, **named, "LD_PRELOAD": str(library), "PYTHONMALLOC": "malloc"}
+    line = ["/usr/bin/python3", "-c", FILLED]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    asked_bytes = int(done.stdout)
+    assert asked_bytes > 60 << 20 if is_asked else asked_bytes == 0

@@ -118,6 +118,7 @@ KNOWN: Mapping[str, Mapping[str, _Way]] = {
     "heapwright": {
         "decay_ms": _Way("HEAPWRIGHT_HEAP_DECAY_MS", _count),
         "hardened": _Way("HEAPWRIGHT_HEAP_HARDENED", _switch),
+        "huge_pages": _Way("HEAPWRIGHT_HEAP_HUGE_PAGES", _switch),
         "maintenance": _Way("HEAPWRIGHT_HEAP_MAINTENANCE", _word),
     },
 }
@@ -144,7 +145,7 @@ GRID: Mapping[str, Sequence[str]] = {
     # One of the two names of the delay is not tried: of a version that has the other one.
     "mimalloc": ("purge_delay=0", "decommit_delay=0", "reset_delay=0", "eager_commit=0"),
     "tbb": ("huge_pages=1", "huge_size_threshold=8M"),
-    "heapwright": ("decay_ms=0", "maintenance=calls"),
+    "heapwright": ("decay_ms=0", "maintenance=calls", "huge_pages=1"),
 }
 
 

@@ -23,7 +23,7 @@ constexpr bool can_have_thread = true;
 
 }  // namespace
 
-constinit Settings settings{can_have_thread, false, false, 1000, false, true};
+constinit Settings settings{can_have_thread, false, false, 1000, false, true, false};
 
 namespace {
 
@@ -72,6 +72,9 @@ const char* apply(const char* name, std::size_t length, const char* value) noexc
   }
   if (equal(name, length, "DECAY_MS")) return read_decay(value) ? nullptr : "0 to 600000";
   if (equal(name, length, "HARDENED")) return read_switch(value, &settings.is_hardened) ? nullptr : "0 or 1";
+  if (equal(name, length, "HUGE_PAGES")) {
+    return read_switch(value, &settings.has_huge_pages) ? nullptr : "0 or 1";
+  }
   if (equal(name, length, "COUNTERS")) {
     return read_switch(value, &settings.publishes_counters) ? nullptr : "0 or 1";
   }
@@ -96,7 +99,7 @@ void read_environment() noexcept {
     Line line;
     line.text(text, static_cast<std::size_t>(equals - text));
     if (*wanted == '\0') {
-      line.text(" is no setting; there are MAINTENANCE, DECAY_MS, HARDENED, COUNTERS").write();
+      line.text(" is no setting; there are MAINTENANCE, DECAY_MS, HARDENED, COUNTERS, HUGE_PAGES").write();
     } else {
       line.text("=").text(equals + 1).text(" is not ").text(wanted).text("; the default is used").write();
     }
@@ -109,6 +112,7 @@ void read_settings() noexcept {
   read_environment();
   const bool is_allowed = is_thread_wanted || settings.publishes_counters || is_thread_harmless();
   settings.has_maintenance_thread = settings.has_maintenance_thread && is_allowed;
+  settings.has_huge_pages = settings.has_huge_pages && !settings.is_hardened;
 }
 
 }  // namespace heapwright::heap

@@ -13,6 +13,7 @@ struct Settings {
   std::uint32_t decay_ms;
   bool starts_thread_early;  // with the process, not when the heap has grown
   bool gives_back_on_calls;
+  bool has_huge_pages;  // asked for; not in hardened mode, whose growths are short
 };
 extern Settings settings;
 

@@ -114,6 +114,10 @@ void drop_pages(void* begin, std::size_t bytes) noexcept {
   platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes), MADV_DONTNEED);
 }
 
+void ask_for_huge_pages(void* begin, std::size_t bytes) noexcept {
+  platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes), MADV_HUGEPAGE);
+}
+
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept {
   if (is_refused()) return false;
   const TimedCall timed(counters_page->heap.mapping);

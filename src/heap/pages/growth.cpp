@@ -50,7 +50,10 @@ bool map_lines(std::uint32_t unit) noexcept {
 
 Mapping map_range(std::uint32_t unit, std::uint32_t units) noexcept {
   if (!map_lines(unit + units)) return Mapping::refused;
-  return map_at(memory_of(unit), std::size_t{units} * unit_bytes);
+  const std::size_t bytes = std::size_t{units} * unit_bytes;
+  const Mapping result = map_at(memory_of(unit), bytes);
+  if (settings.has_huge_pages && result == Mapping::done) ask_for_huge_pages(memory_of(unit), bytes);
+  return result;
 }
 
 // Under a limit of the address space an eighth of it is left to stacks and
