@@ -11,7 +11,6 @@ namespace heapwright::replay {
 namespace {
 
 constexpr std::uint64_t page = trace::residency_unit_bytes;
-constexpr std::uint64_t whole = 254;
 
 }  // namespace
 
@@ -73,7 +72,12 @@ void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, PlanWrit
   } else if (kept_bytes < block.size) {
     touch = share(kept_bytes / page + 1, block.size / page + 1);
   }
-  if (block.is_seen || kept_bytes < block.size) writer.set_touch(block.lane, block.operation, touch);
+  const auto most_bytes = most_read(block);
+  const bool is_bounded = !block.is_seen && most_bytes < touched_bytes(block.size, touch);
+  if (is_bounded) touch = share(most_bytes / page + 1, block.size / page + 1);
+  if (block.is_seen || is_bounded || kept_bytes < block.size) {
+    writer.set_touch(block.lane, block.operation, touch);
+  }
   const auto next_mark = changes_at_marks_.size() - 1;
   if (block.is_seen || block.first_mark == next_mark) return;
   const auto touched_of = touched_bytes(block.size, touch);
@@ -95,6 +99,15 @@ TouchedPages::Guessed TouchedPages::guessed() const noexcept {
   return most;
 }
 
+// The process had no more than that in memory while the block lived, at some mark.
+std::uint64_t TouchedPages::most_read(const Large& block) const noexcept {
+  std::uint64_t least = UINT64_MAX;
+  for (std::size_t mark = block.first_mark; mark < marks_bytes_.size(); ++mark) {
+    if (marks_bytes_[mark] != 0) least = std::min(least, marks_bytes_[mark]);
+  }
+  return least;
+}
+
 void TouchedPages::finish(PlanWriter& writer) {
   for (const auto& [address, block] : live_) settle(block, block.size, writer);
   live_.clear();
@@ -102,7 +115,19 @@ void TouchedPages::finish(PlanWriter& writer) {
 
 std::uint8_t TouchedPages::share(std::uint64_t touched, std::uint64_t pages) noexcept {
   if (pages == 0 || touched >= pages) return touch_all;
-  return static_cast<std::uint8_t>((touched * whole + pages - 1) / pages);
+  if (touched == 0) return 0;
+  // The least that is as much.
+  unsigned low = 1;
+  unsigned high = touch_all - 1;
+  while (low < high) {
+    const auto middle = (low + high) / 2;
+    if (touched_bytes(pages * page, static_cast<std::uint8_t>(middle)) < touched * page) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return static_cast<std::uint8_t>(low);
 }
 
 void TouchedPages::see(std::uint64_t touched, Large& block) {
