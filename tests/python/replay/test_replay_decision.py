@@ -46,7 +46,10 @@ def truth(error_mib: float) -> Fidelity:
     """80 MiB recorded where the reference's replay has 50."""
     error = error_mib * MIB
     return Fidelity(
-        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 0, 0), 0.0, Curve(error, error, error)
+        Curve(80 * MIB, 80 * MIB, 80 * MIB),
+        Curve(80 * MIB, 80 * MIB, 80 * MIB),
+        30.0 * MIB,
+        Curve(error, error, error),
     )
 
 
@@ -88,7 +91,22 @@ def test_a_peak_between_two_readings_counts() -> None:
     times = (("a", time(5, 5)), ("b", time(5, 5)))
     table = Table(arms(("a", runs[0]), ("b", runs[1])), arms(*times), {"": Dry()}, truth(1))
     found = figure(table, 1, "peak_bytes")
-    assert (found["value"], found["difference"], found["verdict"]) == (95 * MIB, 15 * MIB, WORSE)
+    assert (found["value"], found["difference"], found["verdict"]) == (105 * MIB, 15 * MIB, WORSE)
+    assert figure(table, 0, "peak_bytes")["value"] == 90 * MIB, "the recording read 80 where a had 50"
+
+
+def test_no_end_is_above_the_peak() -> None:
+    """The replay has 10 MiB too little at the end, which the prediction of the end makes good."""
+    off = Fidelity(
+        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 80 * MIB, 70 * MIB), 30.0 * MIB, Curve(0, 0, 0)
+    )
+    runs = [[{**run, "end_bytes": left * MIB} for run in memory(50)] for left in (40, 50)]
+    times = (("a", time(5, 5)), ("b", time(5, 5)))
+    table = Table(arms(("a", runs[0]), ("b", runs[1])), arms(*times), {"": Dry()}, off)
+    assert [figure(table, 0, key)["value"] for key in ("peak_bytes", "end_bytes")] == [80 * MIB, 80 * MIB]
+    peak, end = (figure(table, 1, key) for key in ("peak_bytes", "end_bytes"))
+    assert (peak["value"], end["value"]) == (90 * MIB, 90 * MIB)
+    assert (peak["difference"], peak["verdict"], peak["low"]) == (10 * MIB, WORSE, 90 * MIB)
 
 
 def test_memory_is_what_was_recorded_and_the_difference() -> None:
@@ -161,8 +179,17 @@ def test_what_the_dry_runs_differ_by_is_no_difference() -> None:
     for apart_ns, verdict in ((5e6, SAME), (3e6, BETTER)):
         table = Table(both, arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5))), {"": Dry(6e6, apart_ns)}, None)
         found = figure(table, 1, "time_ns")
-        assert (found["verdict"], found["difference"]) == (verdict, -4e6), "below 0 as well"
-        assert found["value"] == 0
+        assert found["verdict"] == verdict
+        assert (found["value"], found["difference"], found["relative_difference"]) == (0, -3e6, -1)
+
+
+def test_microseconds_of_a_whole_run_are_no_difference() -> None:
+    both = arms(("a", memory(1)), ("b", memory(1)))
+    for own_ms, verdict in ((1.009, SAME), (1.011, WORSE)):
+        table = Table(
+            both, arms(("a", time(1, 1, 1)), ("b", time(own_ms, own_ms, own_ms))), {"": Dry(0.999e6)}, None
+        )
+        assert figure(table, 1, "time_ns")["verdict"] == verdict
 
 
 def test_noise_and_single_runs_rank_nothing() -> None:
@@ -215,6 +242,18 @@ def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
     )
 
 
+def test_a_peak_that_no_reading_saw_is_said() -> None:
+    sizes = {"peak_bytes": 60.0 * MIB, "mean_bytes": 50.0 * MIB, "end_bytes": 50.0 * MIB}
+    seen = document() | {
+        "fidelity": {"recorded": sizes, "replayed": sizes, "errors": dict.fromkeys(sizes, 0)}
+    }
+    figure = seen["candidates"][0]["figures"]["peak_bytes"]
+    figure["value"] = 60.5 * MIB
+    assert show.about_truth(seen).endswith("Less is no difference (=).")
+    figure["value"] = 75.0 * MIB
+    assert " Between two readings the replay has 75.0 MiB, which none of them saw" in show.about_truth(seen)
+
+
 def test_what_is_better_only_behind_the_peak_is_said() -> None:
     later = document()
     figures = later["candidates"][1]["figures"]
@@ -256,9 +295,14 @@ def test_the_front_has_what_none_beats() -> None:
         "between": figures(5, 5, 5, 5),
         "the same": figures(5, 5, 5, 5),
         "less by noise": figures(4.5, 4.5, 4.5, 4.5, verdict=SAME),
+        "less by chance": figures(9, 9, 9, 8.5, verdict=UNKNOWN),
         "failed": {},
     }
     assert pareto_front(found) == ["fast", "small", "between", "the same"]
+    nothing = {"a": figures(5, 5, 5, 5, verdict=SAME), "b": figures(4, 4, 4, 4, verdict=SAME)}
+    for found in nothing["a"].values():
+        found["difference"] = 0.0
+    assert pareto_front(nothing) == ["a"], "what differs in nothing is no other choice"
 
 
 @pytest.mark.parametrize(
