@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <cstring>
 
 #include "figures/process_figures.hpp"
 #include "figures/refusal.hpp"
@@ -16,22 +15,29 @@ namespace {
 using figures::page_bytes;
 
 constexpr std::uint64_t begin_bytes = 512;
-using Word = std::uint64_t;
+// Written where blocks of any type lie.
+using Word [[gnu::may_alias]] = std::uint64_t;
 
 // No byte of it is what fresh memory or touching has.
-Word word_of(std::uint32_t slot) noexcept {
-  return (Word{slot} + 1) * 0x9e3779b97f4a7c15ULL | 0x8080808080808080ULL;
+std::uint64_t word_of(std::uint32_t slot) noexcept {
+  return (std::uint64_t{slot} + 1) * 0x9e3779b97f4a7c15ULL | 0x8080808080808080ULL;
 }
 
-// Calls act(place, bytes) for each word of a block whose first `bytes` are marked; the last one may be short.
+// Calls act(place, value) for each word of a block whose first `bytes` are marked, or for each byte where
+// there is room for none. Blocks with room for one are aligned for it.
 template <typename Act>
-void for_each_word(std::uintptr_t block, std::uint64_t bytes, const Act& act) {
-  const auto in_begin = std::min(bytes, begin_bytes);
-  for (std::uint64_t at = 0; at < in_begin; at += sizeof(Word)) {
-    act(block + at, std::min<std::uint64_t>(sizeof(Word), in_begin - at));
+void for_each_place(void* block, std::uint64_t bytes, std::uint64_t word, const Act& act) {
+  auto* const begin = static_cast<unsigned char*>(block);
+  if (bytes < sizeof(Word)) {
+    for (std::uint64_t at = 0; at < bytes; ++at) act(begin + at, static_cast<unsigned char>(word >> 8 * at));
+    return;
   }
-  for (std::uint64_t at = page_bytes; at < bytes; at += page_bytes) {
-    act(block + at, std::min<std::uint64_t>(sizeof(Word), bytes - at));
+  const auto in_begin = std::min(bytes, begin_bytes);
+  for (std::uint64_t at = 0; at + sizeof(Word) <= in_begin; at += sizeof(Word)) {
+    act(reinterpret_cast<Word*>(begin + at), word);
+  }
+  for (std::uint64_t at = page_bytes; at + sizeof(Word) <= bytes; at += page_bytes) {
+    act(reinterpret_cast<Word*>(begin + at), word);
   }
 }
 
@@ -81,16 +87,13 @@ void BlockMarks::after(const Operation& operation, const Slot& slot) noexcept {
   } else if (operation.event_kind() == trace::EventKind::calloc_) {
     check_zeroed(operation, slot, bytes);
   }
-  const auto word = word_of(operation.slot);
-  for_each_word(reinterpret_cast<std::uintptr_t>(slot.block), bytes,
-                [&](auto place, auto size) { std::memcpy(reinterpret_cast<void*>(place), &word, size); });
+  for_each_place(slot.block, bytes, word_of(operation.slot), [](auto* place, auto value) { *place = value; });
   marked_bytes = bytes;
 }
 
-void BlockMarks::check(std::uint32_t slot, const void* block, std::uint64_t bytes) const noexcept {
-  const auto word = word_of(slot);
-  for_each_word(reinterpret_cast<std::uintptr_t>(block), bytes, [&](auto place, auto size) {
-    if (std::memcmp(reinterpret_cast<const void*>(place), &word, size) == 0) return;
+void BlockMarks::check(std::uint32_t slot, void* block, std::uint64_t bytes) const noexcept {
+  for_each_place(block, bytes, word_of(slot), [](const auto* place, auto value) {
+    if (*place == value) return;
     figures::give_up("a block changed while it lived: blocks overlap, or a call wrote to another one");
   });
 }

@@ -23,7 +23,7 @@ class BlockMarks {
   void after(const Operation& operation, const Slot& slot) noexcept;
 
  private:
-  void check(std::uint32_t slot, const void* block, std::uint64_t bytes) const noexcept;
+  void check(std::uint32_t slot, void* block, std::uint64_t bytes) const noexcept;
 
   figures::MappedArray<std::uint64_t> marked_bytes_;  // by slot, from the block's begin; 0: it is not marked
 };

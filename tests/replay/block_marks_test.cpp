@@ -54,6 +54,9 @@ TEST_F(MarkedBlocks, BesideEachOtherAreRight) {
   make(3, 4096, 20'000);
   std::copy_n(&memory_[0], 40, &memory_[32768]);
   move(0, 32768, 9'000);
+  move(0, 32768, 5);
+  move(0, 32768, 3);
+  move(0, 32768, 9'000);
   free(3, 20'000);
   free(1, 0);
   free(2, 3);
@@ -90,7 +93,7 @@ TEST_F(MarkedBlocks, InALargerOneAreNoticed) {
 
 TEST_F(MarkedBlocks, KeepWhatIsInThemWhenTheyMove) {
   make(0, 0, 100);
-  std::copy_n(&memory_[0], 96, &memory_[4096]);
+  std::copy_n(&memory_[0], 90, &memory_[4096]);
   EXPECT_EXIT(move(0, 4096, 200), ::testing::ExitedWithCode(1), "a block changed while it lived");
 }
 

@@ -127,28 +127,6 @@ def test_crashing_and_hanging_allocators_are_rows(tmp_path: Path, capsys: pytest
     assert "heapwright: crashing crashed" in said.err
 
 
-def test_an_allocator_whose_blocks_overlap_has_failed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = made_trace()
-    for number in range(6000):
-        made.event(MALLOC, 0x100_0000 + 4096 * number, 100)
-    for number in range(6000):
-        made.event(FREE, 0x100_0000 + 4096 * number)
-    file = str(made.write(tmp_path / "many.heapwright"))
-    assert run_command(["replay", file, "--on", f"{faulty}/overlapping.so", *QUICK, "--json"]) == 2
-    said = capsys.readouterr()
-    assert json.loads(said.out)["candidates"][1]["figures"] == {}
-    assert "overlapping failed: a block changed while it lived: blocks overlap, or a call wrote" in said.err
-
-
-def test_a_block_of_no_bytes_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = made_trace()
-    made.event(MALLOC, 0x7000, 0).event(FREE, 0x7000)
-    file = str(made.write(tmp_path / "nothing.heapwright"))
-    assert run_command(["replay", file, "--on", "heapwright", *QUICK, "--json"]) == 0, capsys.readouterr().err
-
-
 def test_a_crash_in_the_runs_for_call_sites_is_a_failure(
     file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
