@@ -237,16 +237,15 @@ class Table:
         if self._truth is None or not figure.is_memory:
             return 0.0
         key = AT_THE_END.get(figure.key, figure.key)
-        recorded, replayed = (float(getattr(c, key)) for c in (self._truth.recorded, self._truth.replayed))
-        if key != "mean_bytes":
-            # The recording's is that of its readings; a peak between two, or calls behind the last one, it
-            # does not know.
-            return recorded - (replayed - self._truth.beside_heap_bytes)
-        reference = self._summary(figure, self._reference_arms())
-        return recorded - reference.median if reference else 0.0
-
-    def _reference_arms(self) -> list[Arm]:
-        return [arm for arm in self._memory if arm.is_control or arm is self._memory[0]]
+        recorded = float(getattr(self._truth.recorded, key))
+        arms = [arm for arm in self._memory if arm.is_control or arm is self._memory[0]]
+        if key == "mean_bytes":
+            reference = self._summary(figure, arms)
+            return recorded - reference.median if reference else 0.0
+        # The recording's is that of its readings; calls may have come between two, and behind the last one.
+        marks = [run["mark_bytes"] for arm in arms if not arm.failure for run in arm.runs]
+        values = [max(own) if key == "peak_bytes" else own[-1] for own in marks]
+        return recorded - median(values) if values else 0.0
 
     def _lifted(self, figure: Figure, own: Summary, arms: Sequence[Arm]) -> Summary:
         """A peak is not below the mean or the end, whose predictions have errors of their own."""
