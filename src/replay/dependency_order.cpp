@@ -56,7 +56,7 @@ DependencyOrder::DependencyOrder(Stage& stage, bool is_dry, OperationTimes* kept
     entries_[lane] = {this, lane};
     const bool clocks_all = kept != nullptr || due != nullptr;
     times_[lane].clocked = {clocks_all ? 0 : stage.plan().header().operations, lane};
-    if (kept != nullptr) times_[lane].next = kept->of_lane(lane);
+    if (kept != nullptr) times_[lane].first = times_[lane].next = kept->of_lane(lane);
   }
 }
 
@@ -130,6 +130,7 @@ void DependencyOrder::join(std::uint32_t lane, LaneTimes& times) {
 void DependencyOrder::begin_measuring_lane(LaneTimes& times) {
   const bool is_main = &times == &times_[stage_.plan().header().main_lane];
   times.calls = {};
+  std::fill(times.first, times.next, OperationTime{});  // of blocks from before a window
   times.touch_ticks = 0;
   times.waiting_cpu_ns = 0;
   times.earlier_cpu_ns = figures::thread_cpu_ns() - (is_main ? main_start_cpu_ns_ : 0);

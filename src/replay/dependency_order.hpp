@@ -39,7 +39,8 @@ class DependencyOrder {
     std::uint64_t touch_ticks = 0;
     std::uint64_t waiting_cpu_ns = 0;
     std::uint64_t earlier_cpu_ns = 0;  // of the lane's thread before it is measured
-    OperationTime* next = nullptr;     // of the lane's operations, when times are kept
+    OperationTime* first = nullptr;    // of the lane's operations, when times are kept
+    OperationTime* next = nullptr;     // of them, the one that is due
     std::uint64_t behind_ticks = 0;    // the end of its last call
     ClockedCalls clocked;
   };

@@ -295,7 +295,7 @@ class Planner {
   }
 
   void add_mark() {
-    touched_.pass_mark(marks_[next_mark_].recorded_bytes);
+    touched_.pass_mark();
     header_.small_bytes = std::max(header_.small_bytes, small_bytes_);
     writer_.add(current_, control(take_mark, next_mark_++));
   }

@@ -72,12 +72,7 @@ void TouchedPages::settle(const Large& block, std::uint64_t kept_bytes, PlanWrit
   } else if (kept_bytes < block.size) {
     touch = share(kept_bytes / page + 1, block.size / page + 1);
   }
-  const auto most_bytes = most_read(block);
-  const bool is_bounded = !block.is_seen && most_bytes < touched_bytes(block.size, touch);
-  if (is_bounded) touch = share(most_bytes / page + 1, block.size / page + 1);
-  if (block.is_seen || is_bounded || kept_bytes < block.size) {
-    writer.set_touch(block.lane, block.operation, touch);
-  }
+  if (block.is_seen || kept_bytes < block.size) writer.set_touch(block.lane, block.operation, touch);
   const auto next_mark = changes_at_marks_.size() - 1;
   if (block.is_seen || block.first_mark == next_mark) return;
   const auto touched_of = touched_bytes(block.size, touch);
@@ -97,15 +92,6 @@ TouchedPages::Guessed TouchedPages::guessed() const noexcept {
     most.untouched_bytes = std::max(most.untouched_bytes, now.untouched_bytes);
   }
   return most;
-}
-
-// The process had no more than that in memory while the block lived, at some mark.
-std::uint64_t TouchedPages::most_read(const Large& block) const noexcept {
-  std::uint64_t least = UINT64_MAX;
-  for (std::size_t mark = block.first_mark; mark < marks_bytes_.size(); ++mark) {
-    if (marks_bytes_[mark] != 0) least = std::min(least, marks_bytes_[mark]);
-  }
-  return least;
 }
 
 void TouchedPages::finish(PlanWriter& writer) {

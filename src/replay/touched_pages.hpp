@@ -57,11 +57,7 @@ class TouchedPages {
   void set_maker(std::uint64_t address, std::uint32_t lane, std::uint64_t operation);
   // What was seen of it, or is kept of it, is written to the operation that made it.
   void settle(const Large& block, std::uint64_t kept_bytes, PlanWriter& writer);
-  // recorded_bytes: what all of the process had then; 0: it is not known.
-  void pass_mark(std::uint64_t recorded_bytes) {
-    changes_at_marks_.emplace_back();
-    marks_bytes_.push_back(recorded_bytes);
-  }
+  void pass_mark() { changes_at_marks_.emplace_back(); }
   // All that still live.
   void finish(PlanWriter& writer);
 
@@ -77,7 +73,6 @@ class TouchedPages {
   };
   static std::uint8_t share(std::uint64_t touched, std::uint64_t pages) noexcept;
   void see(std::uint64_t touched, Large& block);
-  std::uint64_t most_read(const Large& block) const noexcept;
 
   const order::Source& source_;
   std::size_t next_scan_ = 0;
@@ -88,7 +83,6 @@ class TouchedPages {
   // By mark, and one behind the last: what more of the unseen blocks live there than at the one before;
   // modulo 2^64 where it is less.
   std::vector<Guessed> changes_at_marks_ = std::vector<Guessed>(1);
-  std::vector<std::uint64_t> marks_bytes_;  // of the process, by mark
 };
 
 }  // namespace heapwright::replay

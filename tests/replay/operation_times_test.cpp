@@ -82,6 +82,33 @@ TEST(TimeSums, AReleaseBelongsToTheStackThatMadeTheBlock) {
   EXPECT_EQ(calls, expected);
 }
 
+// Its second half, in which nothing is made: 20 blocks are freed that lived at its begin.
+TEST(TimeSums, BlocksFromBeforeAWindowAreNotInItsTimes) {
+  auto trace = trace_of_threads(1);
+  for (std::uint64_t i = 1; i <= 20; ++i) trace.malloc(0, i * 1000, 0x1000 * i, 100, 3);
+  for (std::uint64_t i = 1; i <= 20; ++i) trace.free(0, (20 + i) * 1000, 0x1000 * i);
+  trace.end_record.time_ns = 50'000;
+  trace::MemorySample most;
+  most.time_ns = 40'000;
+  most.resident_anonymous_bytes = 1'000'000;
+  trace.samples.push_back(most);
+  const PlanOf plan(trace, {}, 20);
+  ASSERT_EQ(plan.header().earlier_blocks, 20u);
+  const TimesFile file;
+  for (int run = 0; run < 2; ++run) {
+    Stage stage(plan.path());
+    OperationTimes times(file.path(), stage.plan());
+    DependencyOrder order(stage, false, &times);
+    order.run();
+  }
+  const PlanFile read(plan.path());
+  OperationTimes times(file.path(), read);
+  const TimeSums sums(read, times);
+  EXPECT_EQ(sums.stacks()[3].calls, 20u) << "their releases";
+  ASSERT_EQ(sums.groups().size(), 1u);
+  EXPECT_EQ(sums.groups().begin()->first.kind, static_cast<unsigned>(trace::EventKind::free_));
+}
+
 TEST(TimeSums, ASumIsThatOfTheLeastTimes) {
   auto trace = three_stacks();
   const PlanOf plan(trace);

@@ -63,20 +63,6 @@ TEST(TouchedPages, RiseWithTheShareThatSaysHowMany) {
   }
 }
 
-TEST(TouchedPages, OfABlockThatNoScanSawAreNoMoreThanTheProcessHad) {
-  auto trace = trace_of_threads(1);
-  read_memory_at(trace, 500);
-  trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);
-  read_memory_at(trace, 2'000);
-  trace.samples.back().resident_anonymous_bytes = 100 * page;
-  read_memory_at(trace, 3'000);
-  trace.samples.back().resident_anonymous_bytes = 20 * page;
-  trace.free(0, 4'000, 0x100000);
-  const PlanOf plan(trace);
-  EXPECT_NEAR(static_cast<double>(touched_pages(plan.operations(0)[1])), 21, 5);
-  EXPECT_EQ(plan.header().seen_blocks, 0u);
-}
-
 TEST(TouchedPages, WhatNoScanSawIsAsItsCallStackWasBefore) {
   auto trace = trace_of_threads(1);
   trace.malloc(0, 1'000, 0x100000, 1000 * page, 1);

@@ -128,12 +128,32 @@ def make_site_options(depth: int, full_stacks: bool, skip: Sequence[str]) -> Sit
     return SiteOptions(depth, full_stacks, tuple(checked_pattern("--skip", pattern) for pattern in skip))
 
 
+_MOST_NAMED = 3
+
+
+def _about_session(path: Path) -> str:
+    """Which of its traces to name instead: those with the most calls."""
+    from heapwright.model import session  # hardly anybody gets here
+
+    try:
+        traces = session.open_session(path).traces
+    except session.SessionError as error:
+        if path.is_dir():
+            return f"{path} is a folder; name a trace file that heapwright record wrote"
+        return str(error)
+    traces.sort(key=lambda trace: -trace.event_count)
+    named = ", ".join(f"{trace.path} ({session.name_of(trace)})" for trace in traces[:_MOST_NAMED])
+    more = f" or one of {len(traces) - _MOST_NAMED} more" if len(traces) > _MOST_NAMED else ""
+    has = f"{len(traces)} trace{'s' * (len(traces) > 1)}"
+    return f"{path} has {has}, this command takes one: {named}{more}"
+
+
 def open_trace(file: Path, debug_root: Path | None = None, option: str = "--debug-root") -> Trace:
     """Opens a trace; TraceError and InputError say what is wrong with the path."""
-    if file.is_dir():
-        raise InputError(f"{file} is a folder; name a trace file that heapwright record wrote")
     if not file.exists():
         raise InputError(f"there is no file {file}; heapwright record writes one")
+    if file.is_dir() or file.suffix == ".json":
+        raise InputError(_about_session(file))
     if debug_root is not None and not debug_root.is_dir():
         raise InputError(f"{option} {debug_root} is no folder")
     return Trace(file, debug_root or "")

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,27 @@ def transparent_huge_pages() -> str:
 def reserved_huge_pages() -> int:
     """How many the kernel keeps for those who ask."""
     return int(_first(r"^HugePages_Total:\s+(\d+)", _read("/proc/meminfo")) or 0)
+
+
+class OtherWork:
+    """What others take of the machine's processors, from its making on."""
+
+    def __init__(self) -> None:
+        self._begin = self._taken()
+
+    def share(self) -> float:
+        """Of all processors until now, 0 to 1; this process and its ended children are left out."""
+        passed_s, all_s, own_s = (now - then for now, then in zip(self._taken(), self._begin, strict=True))
+        whole_s = passed_s * (os.cpu_count() or 1)
+        return min(max(all_s - own_s, 0.0) / whole_s, 1.0) if whole_s > 0 else 0.0
+
+    @staticmethod
+    def _taken() -> tuple[float, float, float]:
+        """Seconds: the clock's, of all processors that were busy (0: unknown), and our own."""
+        ticks = [int(text) for text in _first(r"^cpu\s+([\d ]+)$", _read("/proc/stat")).split()]
+        # user, nice, system, idle, iowait, irq, softirq, steal
+        busy = sum(ticks[:3]) + sum(ticks[5:8])
+        return time.monotonic(), busy / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
 
 
 def describe() -> dict[str, Any]:

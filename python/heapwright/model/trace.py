@@ -244,9 +244,10 @@ class Trace:
         }
         return FactsReading(native.FactsReading(self._reader, options))
 
-    def begin_plain_facts(self) -> FactsReading:
-        """Facts of everything with every stack its own site: no symbols are read."""
-        return FactsReading(native.FactsReading(self._reader, _PLAIN_OPTIONS))
+    def begin_plain_facts(self, from_ns: int = 0, to_ns: int = NO_LIMIT) -> FactsReading:
+        """Facts of everything in this time with every stack its own site: no symbols are read."""
+        options = _PLAIN_OPTIONS | {"from_ns": from_ns, "to_ns": to_ns}
+        return FactsReading(native.FactsReading(self._reader, options))
 
     def table(self, name: str) -> Any:
         """A table ("event", "site", ...) for anything that reads Arrow streams."""

@@ -20,6 +20,11 @@ from heapwright.report import units
 # Behind it comes another change: names of functions and libraries have a + as well.
 _NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@)")
 
+# Of a small_vector the larger owners are missing; reserve takes a block's last capacity, where a program asks
+# for what it needs.
+AT_LEAST, AT_MOST = "at least", "at most"
+_BOUNDS = {"small_vector": AT_LEAST, "reserve": AT_MOST}
+
 _MOST_PARTS = 4  # as most_parts in src/replay/change.hpp
 
 
@@ -49,6 +54,12 @@ class Change:
     @property
     def words(self) -> str:
         return "+".join(part.words for part in self.parts)
+
+
+def memory_bounds(text: str) -> set[str]:
+    """Whether the program has at least, or at most, a replay's memory with this change; empty: as much."""
+    words = (part.partition("@")[0] for part in _NEXT.split(text))
+    return {_BOUNDS[name] for word in words if (name := word.partition(":")[0]) in _BOUNDS}
 
 
 def parse(text: str, trace: Trace) -> Change:
@@ -144,7 +155,10 @@ def _about_events(record: Mapping[str, Any]) -> str:
             f"{units.counted(count, 'step')} of growth gone; blocks keep their last capacity, which can be "
             "twice what they hold, and the copying is not in it"
         ),
-        "small_vector": f"{units.counted(count, 'call')} gone; that their owners are larger is not in it",
+        "small_vector": (
+            f"{units.counted(count, 'call')} gone; memory is at least this, since that the owners are larger "
+            "is not in it"
+        ),
         "deferred_free": (
             f"{units.counted(count, 'row')} of frees handed to another thread, at most "
             f"{units.size(record['most_waiting_bytes'])} waited"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-# length: each figure is computed, bounded and ranked by the same few rules
+# length: one table, from the runs to the verdicts
 """What a candidate would take, beside the reference: figures, differences, and whether there is one.
 
 Memory is a prediction for the recorded process: what was recorded, and how much more or less than the
 reference the candidate's replay takes. There is a difference only where it is larger than the noise of the
 runs and larger than the error: the one that the replay of the reference shows, in memory and in time, and for
-time the range of the dry runs that are subtracted. Memory at a moment that a clock decides has to be on the
+time the range of the dry runs that are subtracted. Where a time's error is not known, which of two is less is
+not either. Memory at a moment that a clock decides has to be on the
 same side at both ends of what the clock may do (clocks.py). Times with gaps: own_load.py.
 """
 
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 from heapwright.measure import statistics
 from heapwright.measure.runner import Arm
 from heapwright.measure.statistics import Summary
+from heapwright.replay import changes
 from heapwright.replay.fidelity import Fidelity
 
 VERDICTS = BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
@@ -80,6 +82,13 @@ def late_share(run: Mapping[str, Any]) -> float:
     return min(1.0, float(run["late_calls"]) / max(float(run["calls"]), 1.0))
 
 
+def _of_bounds(bounds: set[str], verdict: str) -> str:
+    """What is known where the memory is at least, or at most, what was measured."""
+    may_be_more = changes.AT_LEAST in bounds and verdict != WORSE
+    may_be_less = changes.AT_MOST in bounds and verdict != BETTER
+    return UNKNOWN if may_be_more or may_be_less else verdict
+
+
 def _keep_the_load(*arms: Arm) -> bool:
     return all(median(map(late_share, arm.runs)) <= MOST_LATE for arm in arms if arm.runs)
 
@@ -101,19 +110,20 @@ class Table:
         bounds: Mapping[int, Bounds] | None = None,
         time_truth: Mapping[str, Any] | None = None,
         gaps: Sequence[Arm] = (),
-        gaps_error_ns: float = 0.0,
+        gaps_error_ns: float | None = None,
     ) -> None:
         """dry: by change, where its plan has other operations than the recording's, which is under "".
 
         bounds: by number, of the candidates that go by the clock. time_truth: of time_fidelity.compare().
 
-        gaps: empty where nobody asked for them; gaps_error_ns: by how much their calls' sum is off.
+        gaps: empty where nobody asked for them; gaps_error_ns: by how much their calls' sum is off. None: not
+        known.
         """
         self.dry = dry.get("", Dry())
         self._dry = dry
         self._truth = truth
         self._bounds = bounds or {}
-        self._time_error_ns = float(time_truth["error_ns"]) if time_truth else 0.0
+        self._time_error_ns = float(time_truth["error_ns"]) if time_truth else None
         self._tail_factor = float(time_truth["tail_factor"]) if time_truth else 1.0
         self._gaps_error_ns = gaps_error_ns
         self._memory, self._time, self._gaps = memory, time, gaps
@@ -132,6 +142,9 @@ class Table:
             if own is not None:
                 error = self._error(figure, measured[number])
                 record = self._record(figure, own, reference, number == 0, error)
+                if figure.is_memory and number:
+                    change = getattr(measured[number].allocator, "change", "")
+                    record["verdict"] = _of_bounds(changes.memory_bounds(change), record["verdict"])
                 if figure.has_gaps and number and not _keep_the_load(measured[0], measured[number]):
                     record["verdict"] = UNKNOWN
                 found[figure.key] = self._bounded(figure, record, reference, error, number)
@@ -210,8 +223,13 @@ class Table:
             **record,
             "difference": difference,
             "relative_difference": difference / whole if whole > 0 else 0.0,
-            "verdict": self._verdict(figure, own, reference, error),
+            "verdict": self._known(figure, self._verdict(figure, own, reference, error)),
         }
+
+    def _known(self, figure: Figure, verdict: str) -> str:
+        error = self._gaps_error_ns if figure.has_gaps else self._time_error_ns
+        is_known = figure.is_memory or verdict == SAME or error is not None
+        return verdict if is_known else UNKNOWN
 
     def _verdict(self, figure: Figure, own: Summary, reference: Summary, error: float) -> str:
         difference = own.median - reference.median
@@ -266,9 +284,9 @@ class Table:
         if figure.key == "time_ns":
             own = self._dry_of(arm)
             ranges_ns = self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
-            return max(ranges_ns, self._time_error_ns, _LEAST_TIME_NS)
+            return max(ranges_ns, self._time_error_ns or 0.0, _LEAST_TIME_NS)
         if figure.key == "gaps_time_ns":
-            return self._gaps_error_ns
+            return self._gaps_error_ns or 0.0
         if self._truth is None or not figure.is_memory:
             return 0.0
         return float(getattr(self._truth.errors, AT_THE_END.get(figure.key, figure.key)))

@@ -38,7 +38,8 @@ class Measured:
     which sites hold its memory; recorded: what the calls took then, None where the replayed ones cannot be
     put beside them; pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None
     or empty where there is nothing to say; window_calls: about so many, of a window in the recording; 0: all;
-    failures: of the runs for call sites, by candidate.
+    failures: of the runs for call sites, by candidate; other_share: of the machine's processors, taken by
+    other work meanwhile.
     """
 
     plan: Mapping[str, Any]
@@ -57,6 +58,7 @@ class Measured:
     untimed: str | None
     window_calls: int
     failures: Mapping[str, str]
+    other_share: float
 
 
 def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
@@ -73,7 +75,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         measured.bounds,
         time_truth,
         measured.gaps,
-        float((gaps and gaps["error_ns"]) or 0.0),
+        gaps["error_ns"] if gaps else None,
     )
     candidates = _candidates(trace, measured, table, truth)
     plan = measured.plan
@@ -84,7 +86,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         "recording_start_unix_ns": trace.metadata.start_unix_ns,
         "recorded_on": trace.metadata.allocator,
         "machine": machine.describe(),
-        "notes": _notes(trace, chosen, measured, truth),
+        "notes": [*_notes(trace, chosen, measured, truth), *_time_notes(chosen, measured, time_truth)],
         "plan": {
             "threads": len(trace.threads),
             **{key: int(plan[key]) if key in plan else None for key in _PLAN_KEYS},
@@ -206,13 +208,31 @@ def _notes(trace: Trace, chosen: Chosen, measured: Measured, truth: fidelity.Fid
     waited = waiting.note(trace.threads, trace.end.time_ns)
     if waited:
         notes.append(waited)
-    if measured.untimed:
-        notes.append(f"times by call site: {measured.untimed}")
     if not measured.pace:
         notes.append(
             "memory is replayed at full speed: allocators that give it back by the clock keep more (--pace)"
         )
     notes.extend(other_machine.notes(trace.metadata.condition_values, other_machine.here()))
+    return notes
+
+
+# Less than this share of other work is on every machine.
+_BUSY = 0.1
+
+
+def _time_notes(chosen: Chosen, measured: Measured, time_truth: Document | None) -> list[str]:
+    """How far times can be believed."""
+    notes = [f"times by call site: {measured.untimed}"] if measured.untimed else []
+    if time_truth is None and measured.runs >= decision.LEAST_TIMED_RUNS:
+        why = "no call was timed (--sites 5 does)" if chosen.is_recorded else "another allocator was recorded"
+        if measured.recorded is None and chosen.is_recorded and measured.untimed is None:
+            why = "the recording has no times of all calls"
+        notes.append(f"how true times are is not known, so none is ranked (?): {why}")
+    if measured.other_share >= _BUSY:
+        notes.append(
+            f"other work took {units.percent(measured.other_share)} of this machine's processors meanwhile: "
+            "times vary more from replay to replay than their noise here says"
+        )
     return notes
 
 

@@ -136,9 +136,8 @@ class Session:
         return None
 
     def _compares_times(self) -> bool:
-        """A window's calls are not those that the recording sums up."""
         has_times = self._untimed is None or self._settings.has_gaps
-        return has_times and self._chosen.is_recorded and not self._window_calls
+        return has_times and self._chosen.is_recorded
 
     def _plan_bytes(self) -> int:
         calls = self._window_calls or self._trace.event_count
@@ -171,8 +170,12 @@ class Session:
                 self._window_calls,
                 self._settings.has_gaps,
             )
-            reading = time_fidelity.begin(self._trace) if self._compares_times() else None
+            compares = self._compares_times()
+            reading = time_fidelity.begin(self._trace) if compares and not self._window_calls else None
             plan = maker.make(self._changes, step)
+            others = machine.OtherWork()
+            if compares and self._window_calls:  # the plan knows which
+                reading = time_fidelity.begin(self._trace, int(plan["begin_ns"]), int(plan["end_ns"]))
             recorded = time_fidelity.recorded(reading.take()) if reading else None  # before anything is timed
             self._paths, self._records = maker.paths, maker.records
             self._dry_changes += maker.longer
@@ -200,6 +203,7 @@ class Session:
             self._untimed,
             self._window_calls,
             self._failures,
+            others.share(),
         )
         return assemble(self._trace, self._chosen, measured)
 

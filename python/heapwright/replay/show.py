@@ -102,6 +102,8 @@ def _none_better(document: Mapping[str, Any], figure: Figure) -> str:
     if UNKNOWN in verdicts:
         if figure.has_gaps and document["runs"] >= LEAST_TIMED_RUNS:
             return f"The program's load could not be kept, which ranks nothing in {figure.label}."
+        if document["runs"] >= LEAST_TIMED_RUNS:
+            return f"Whether one here has {figure.less} than {reference} is not known; the notes say why."
         runs = f"{units.counted(document['runs'], 'run')} of each"
         return f"{runs} cannot rank {figure.label}; {LEAST_TIMED_RUNS} runs can."
     return f"No difference in {figure.label} is larger than the replay's noise and error."

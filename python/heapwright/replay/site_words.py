@@ -71,9 +71,9 @@ def _line(site: Mapping[str, Any], unit: str, count: str) -> str:
 
 def _between(names: str, best: Mapping[str, Any]) -> str:
     found, cpu = best["call_sites"], best["figures"].get(FIGURES[0].key)
-    if abs(found["difference_ns"]) <= found["noise_ns"]:
-        return f"{names} take the same time in total; they differ"
     beside = f" (CPU time: {units.signed(cpu['difference'], 'ns')})" if cpu else ""
+    if abs(found["difference_ns"]) <= found["noise_ns"]:
+        return f"{names} take the same time in total{beside}; they differ"
     return f"the difference between {names} is {units.signed(found['difference_ns'], 'ns')}{beside};"
 
 

@@ -26,12 +26,15 @@ _PERCENTILES = ("p50_ns", "p99_ns")
 Document = dict[str, Any]
 
 
-def begin(trace: Trace) -> FactsReading | None:
-    """Reads the recorded times, beside the caller; None where the recording has not each call's."""
+def begin(trace: Trace, *window_ns: int) -> FactsReading | None:
+    """Reads the recorded times, beside the caller; None where the recording has not each call's.
+
+    window_ns: from when to when; without: all.
+    """
     metadata = trace.metadata
     if not metadata.durations_recorded or metadata.sample_mean_bytes:
         return None
-    return trace.begin_plain_facts()
+    return trace.begin_plain_facts(*window_ns)
 
 
 class Recorded(NamedTuple):

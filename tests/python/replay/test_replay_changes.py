@@ -122,7 +122,7 @@ def test_a_note_says_what_became_of_the_change() -> None:
     assert "2 blocks left with the heap: reallocated by another thread" in changes.note(moved)
     small = record | {"text": "small_vector:64@main", "change": "small_vector"}
     assert changes.note(small).startswith(
-        "small_vector:64@main: 10 blocks not made, 2 calls gone; that their owners"
+        "small_vector:64@main: 10 blocks not made, 2 calls gone; memory is at least this"
     )
     phase = record | {"text": "arena:phase=load@main", "outlived": 4, "never_freed": 0, "freed_by_others": 0}
     assert changes.note(phase) == (

@@ -72,7 +72,9 @@ def test_recorded_times_stand_beside_replayed_ones(
 ) -> None:
     readings = []
     begin = Trace.begin_plain_facts
-    monkeypatch.setattr(Trace, "begin_plain_facts", lambda trace: readings.append(trace) or begin(trace))
+    monkeypatch.setattr(
+        Trace, "begin_plain_facts", lambda trace, *window: readings.append(window) or begin(trace, *window)
+    )
     made = made_trace()
     for _ in range(3000):
         made.event(MALLOC, 0x9000, 100).event(FREE, 0x9000)
@@ -82,11 +84,15 @@ def test_recorded_times_stand_beside_replayed_ones(
     found = {row["function"]: row for row in document["time_fidelity"]["functions"]}
     assert found["malloc"]["recorded"]["calls"] == found["malloc"]["replayed"]["calls"] == 3200
     assert found["malloc"]["replayed"]["p99_ns"] > 0
-    assert len(readings) == 1  # of the whole trace
+    assert readings == [()]  # of the whole trace
     assert run_command(["replay", file, "--on", "glibc", "--quick", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["time_fidelity"] is None
     monkeypatch.setattr("heapwright.cli.replay.QUICK_CALLS", 100)  # of a window calls are timed
     assert run_command(["replay", file, "--on", "glibc", "--quick", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["candidates"][0]["functions"] and document["time_fidelity"] is None
-    assert len(readings) == 1
+    assert document["candidates"][0]["functions"]
+    plan, times = document["plan"], document["time_fidelity"]
+    assert readings[1:] == [(plan["begin_ns"], plan["end_ns"])]
+    calls = [(row["recorded"]["calls"], row["replayed"]["calls"]) for row in times["functions"]]
+    assert 80 < sum(recorded for recorded, _ in calls) <= 100
+    assert all(abs(recorded - replayed) <= 1 for recorded, replayed in calls), (calls, plan)

@@ -21,6 +21,9 @@ def test_what_is_not_better_is_said_with_its_reason() -> None:
         "Nothing here has less time in the heap at full speed than a by more than the replay's noise and error."
     )
     assert said(SAME, SAME) == "No difference in CPU time is larger than the replay's noise and error."
+    assert said(UNKNOWN, UNKNOWN) == (
+        "Whether one here has less time in the heap at full speed than a is not known; the notes say why."
+    )
     assert said(UNKNOWN, UNKNOWN, runs=2) == "2 runs of each cannot rank CPU time; 3 runs can."
     assert said(UNKNOWN, UNKNOWN, runs=1) == "1 run of each cannot rank CPU time; 3 runs can."
 
