@@ -29,9 +29,9 @@ std::uint64_t await_value(const std::atomic<std::uint32_t>& word, std::uint32_t 
 
 // What a program frees it has read just before: a list's next node, a string's length. Without that the call
 // pays for bringing the block into the cache, which in the program its own code has done. What is left to
-// others, or to the exit, it has not looked at.
-void look_at(const void* block) noexcept {
-  if (block != nullptr) (void)*static_cast<const volatile char*>(block);
+// others, or to the exit, it has not looked at. A block of no bytes nobody may read.
+void look_at(const Operation& release, const void* block) noexcept {
+  if (block != nullptr && release.size != 0) (void)*static_cast<const volatile char*>(block);
 }
 
 std::uint64_t least_clock_ticks() noexcept {
@@ -141,7 +141,7 @@ void DependencyOrder::perform(const Operation& operation, LaneTimes& times) {
   if (tells(operation)) return is_dry_ ? void() : tell(operation);
   Slot& slot = stage_.slot_of(operation);
   times.waiting_cpu_ns += await_value(slot.generation, operation.generation);
-  if (!is_dry_ && !operation.made() && !operation.is_left_out()) look_at(slot.block);
+  if (!is_dry_ && !operation.made() && !operation.is_left_out()) look_at(operation, slot.block);
   if (times.clocked.next()) {
     perform_clocked(operation, slot, times);
   } else if (!is_dry_) {

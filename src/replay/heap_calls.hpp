@@ -18,9 +18,17 @@ void tell_allocator(const Operation& operation) noexcept;
 // Writes to the pages of the block's first `touched_bytes` that lie behind its first `from_bytes`.
 void touch_block(void* block, std::uint64_t from_bytes, std::uint64_t touched_bytes) noexcept;
 
-// What the operation says the program wrote to.
+// What the operation says the program wrote to: from touch_even on in even steps, below in steps of a
+// quarter of a power of two, since a program may write to two pages of a block of gigabytes. It rises with
+// touch.
+inline constexpr std::uint8_t touch_even = 64;
 constexpr std::uint64_t touched_bytes(std::uint64_t size, std::uint8_t touch) noexcept {
-  return touch == touch_all ? size : size / 254 * touch;
+  constexpr std::uint64_t steps = touch_all - 1 - touch_even + 6;
+  constexpr std::uint64_t quarters[] = {1024, 861, 724, 609};  // powers of two, of 1024
+  if (touch == touch_all || touch == 0) return touch == 0 ? 0 : size;
+  if (touch >= touch_even) return size * (touch - touch_even + 6U) / steps;
+  const unsigned below = touch_even - touch;
+  return size * 6 * quarters[below % 4] / (steps * 1024) >> below / 4;
 }
 constexpr std::uint64_t touched_bytes(const Operation& operation) noexcept {
   return touched_bytes(operation.size, static_cast<std::uint8_t>(operation.touch));

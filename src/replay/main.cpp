@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one small function for each step of the program
 // Plans and replays a recording. Each step prints one line of JSON:
 //
 //   heapwright-replay plan FILE PLAN CALLS [CHANGE[+CHANGE…] STACKS]
@@ -23,10 +24,12 @@
 //     what these times add up to; SITES: the site of each call stack, four bytes each.
 //
 // Exit codes: 0 done, 1 the allocator failed, 2 bad input, 3 too little memory.
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -192,9 +195,11 @@ void check_memory(const replay::Stage& stage) {
   const auto needed_bytes = replay::needed_memory(stage.plan()).peak_bytes;
   if (needed_bytes > available_bytes) {
     constexpr double mebi = 1 << 20;
+    const auto unseen = stage.plan().header().large_blocks - stage.plan().header().seen_blocks;
     figures::end(exit_no_memory,
-                 "the recorded blocks take %.0f MiB, %.0f MiB are available; replay it where there is more",
-                 static_cast<double>(needed_bytes) / mebi, static_cast<double>(available_bytes) / mebi);
+                 "the recorded blocks take %.0f MiB, %.0f MiB are available; replay it where there is more%s",
+                 static_cast<double>(needed_bytes) / mebi, static_cast<double>(available_bytes) / mebi,
+                 unseen == 0 ? "" : " (blocks that no scan of resident pages saw count as touched whole)");
   }
 }
 
@@ -268,6 +273,9 @@ int run_plan(const char* path, std::string_view order_name, const Waits& waits) 
 }  // namespace
 
 int main(int argument_count, char** arguments) {
+  // Nobody reads what it says when whoever started it is gone; a file that grows too large is told as such.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::signal(SIGXFSZ, SIG_IGN);
   const std::string_view step = argument_count > 1 ? arguments[1] : "";
   const bool is_changed = argument_count == 7;
   const bool has_times = step == "plan-gaps";

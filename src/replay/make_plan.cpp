@@ -66,7 +66,7 @@ class Planner {
     has_begun_[main_lane_] = true;
     current_ = main_lane_;
     header_.begin_ns = window.from_ns;
-    header_.end_ns = std::min(source.end().time_ns, window.to_ns);
+    header_.end_ns = std::min(last_ns_of(source), window.to_ns);
     if (puts_off_) header_.background_lane = lanes_ + 1;
     if (has_times) program_time_.emplace(source.metadata(), lanes_ + 2);
   }
@@ -112,6 +112,14 @@ class Planner {
     std::uint64_t time_ns = UINT64_MAX;
     std::uint64_t bytes = 0;
   };
+  // Of a recording that was cut no end says it.
+  static std::uint64_t last_ns_of(const order::Source& source) {
+    auto last_ns = source.end().time_ns;
+    for (const auto& chunk : source.event_chunks()) last_ns = std::max(last_ns, chunk.last_end_ns);
+    if (!source.memory_samples().empty()) last_ns = std::max(last_ns, source.memory_samples().back().time_ns);
+    return last_ns;
+  }
+
   static Reading resident_at_begin(const order::Source& source) {
     const auto& samples = source.memory_samples();
     if (samples.empty()) return {};

@@ -54,7 +54,7 @@ inline constexpr std::uint64_t largest_size = (std::uint64_t{1} << 44U) - 1;
 inline constexpr std::uint8_t touch_all = 255;
 
 // 16 bytes. size: bytes asked for; mallopt: the value, malloc_trim: the pad.
-// touch: how much of the block is written to: touch_all, or so many 254ths, from its begin.
+// touch: how much of the block is written to, from its begin: touch_all, or a share (heap_calls.hpp).
 struct Operation {
   std::uint64_t size : 44 = 0;
   std::uint64_t kind : 7 = 0;

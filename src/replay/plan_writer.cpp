@@ -144,7 +144,8 @@ void PlanWriter::write_at(std::uint64_t offset, const void* data, std::size_t by
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       throw trace::TraceError("no room for the plan " + path_ + ": " + std::strerror(errno) +
-                              "; name a folder on a larger disk by TMPDIR");
+                              (errno == EFBIG ? "; raise the limit of file sizes (ulimit -f)"
+                                              : "; name a folder on a larger disk by TMPDIR"));
     }
     at += written;
     bytes -= static_cast<std::size_t>(written);

@@ -54,6 +54,7 @@ RecordedOrder::RecordedOrder(Stage& stage, std::uint64_t idle_ns, double pace)
   const Header& header = stage.plan().header();
   turns_.open(stage.plan(), header.turns_offset, header.turns, turn_window_.begin(), turn_window);
   for (std::uint32_t lane = 0; lane < stage.lane_count(); ++lane) entries_[lane] = {this, lane};
+  if (header.part_count == 0) block_marks_.emplace(header.slots);
   own_bytes_ = stage.grown_bytes();
 }
 
@@ -118,10 +119,12 @@ void RecordedOrder::perform(const Operation& operation) {
   }
   Slot& slot = stage_.slot_of(operation);
   if (slot.generation.load(std::memory_order_relaxed) != operation.generation) refuse_damaged();
+  if (block_marks_) block_marks_->before(operation, slot);
   SystemCalls::begin();
   call_heap(operation, slot);
   SystemCalls::end();
   if (operation.makes()) touch(operation, slot);
+  if (block_marks_) block_marks_->after(operation, slot);
   slot.generation.store(generation_after(operation), std::memory_order_relaxed);
 }
 

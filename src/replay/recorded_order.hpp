@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "figures/mapped_array.hpp"
 #include "figures/report.hpp"
+#include "replay/block_marks.hpp"
 #include "replay/stage.hpp"
 #include "replay/system_calls.hpp"
 
@@ -67,6 +69,7 @@ class RecordedOrder {
   std::uint64_t start_faults_ = 0;
   std::uint64_t faults_ = 0;
   SystemCalls system_calls_;
+  std::optional<BlockMarks> block_marks_;  // not where a change serves blocks
   std::uint64_t elapsed_ns_ = 0;
   figures::AnonymousMemory last_;
   std::uint64_t idle_bytes_ = 0;

@@ -11,7 +11,6 @@ namespace heapwright::replay {
 namespace {
 
 constexpr std::uint64_t page = trace::residency_unit_bytes;
-constexpr std::uint64_t whole = 254;
 
 }  // namespace
 
@@ -102,7 +101,19 @@ void TouchedPages::finish(PlanWriter& writer) {
 
 std::uint8_t TouchedPages::share(std::uint64_t touched, std::uint64_t pages) noexcept {
   if (pages == 0 || touched >= pages) return touch_all;
-  return static_cast<std::uint8_t>((touched * whole + pages - 1) / pages);
+  if (touched == 0) return 0;
+  // The least that is as much.
+  unsigned low = 1;
+  unsigned high = touch_all - 1;
+  while (low < high) {
+    const auto middle = (low + high) / 2;
+    if (touched_bytes(pages * page, static_cast<std::uint8_t>(middle)) < touched * page) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return static_cast<std::uint8_t>(low);
 }
 
 void TouchedPages::see(std::uint64_t touched, Large& block) {

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from conftest import Record, collector
+from conftest import Record, collector, programs
 from heapwright.cli import run_command
 
 MIB = 1 << 20
@@ -41,3 +41,35 @@ def test_what_no_scan_saw_is_told_as_an_error(record: Record, capsys: pytest.Cap
     truth = replayed(record, capsys, "quarter", "--no-residency")
     assert 9 * MIB < truth["recorded"]["peak_bytes"] < 13 * MIB
     assert truth["errors"]["peak_bytes"] > 25 * MIB
+
+
+def test_a_block_of_no_bytes_is_not_read(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    file = record("replayed_loads", "nothing").paths()[0]
+    capsys.readouterr()
+    words = ["replay", str(file), "--on", "glibc,heapwright", "--runs", "1", "--idle", "0", "--sites", "0"]
+    assert run_command(words) == 0, capsys.readouterr().err
+
+
+def test_an_allocator_whose_blocks_overlap_has_failed(
+    record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = record("replayed_loads", "staggered").paths()[0]
+    capsys.readouterr()
+    on = programs / "lab_allocators/overlapping.so"
+    words = [
+        "replay",
+        str(file),
+        "--on",
+        f"glibc,{on}",
+        "--runs",
+        "1",
+        "--idle",
+        "0",
+        "--sites",
+        "0",
+        "--json",
+    ]
+    assert run_command(words) == 2
+    said = capsys.readouterr()
+    assert json.loads(said.out)["candidates"][1]["figures"] == {}
+    assert "overlapping failed: a block changed while it lived: blocks overlap, or a call wrote" in said.err

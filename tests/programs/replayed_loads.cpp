@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// replayed_loads staggered|quarter|chains|server: heaps that a replay gets wrong when it leaves something
-// out. The last state stays for a while, so that its memory is read.
+// replayed_loads staggered|quarter|chains|nothing|server: heaps that a replay gets wrong when it leaves
+// something out. The last state stays for a while, so that its memory is read.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -44,6 +44,11 @@ void hold_in_turn() {
 // 40 blocks of 1 MiB, of which a quarter is written.
 void touch_a_quarter() {
   for (int i = 0; i < 40; ++i) std::memset(std::malloc(mebi), 1, mebi / 4);
+}
+
+// Blocks of no bytes, which nobody may read.
+void ask_for_nothing() {
+  for (int i = 0; i < 1000; ++i) std::free(std::malloc(0));
 }
 
 void grow_by_realloc() {
@@ -129,6 +134,7 @@ int main(int count, char** arguments) {
   if (load == "staggered") hold_in_turn();
   if (load == "quarter") touch_a_quarter();
   if (load == "chains") grow_by_realloc();
+  if (load == "nothing") ask_for_nothing();
   if (load == "server") Server().run();
   stay();
 }

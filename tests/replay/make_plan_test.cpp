@@ -6,6 +6,7 @@
 #include <set>
 
 #include "replay/plan_of.hpp"
+#include "replay/report_reading.hpp"
 
 namespace heapwright::replay {
 namespace {
@@ -34,6 +35,15 @@ TEST(MakePlan, AReallocKeepsItsBlocksSlotAndAddsTwoGenerations) {
   EXPECT_EQ(operations[2].generation, 3u);
   EXPECT_EQ(operations[3].generation, 4u);
   EXPECT_EQ(plan.header().peak_live_bytes, 80u);
+}
+
+TEST(MakePlan, ACutRecordingEndsWithItsLastReading) {
+  auto trace = trace_of_threads(1);
+  trace.end_record = {};
+  read_memory_at(trace, 500);
+  trace.malloc(0, 1'000, 0x1000, 40);
+  read_memory_at(trace, 9'000);
+  EXPECT_EQ(PlanOf(trace).header().end_ns, 9'000u);
 }
 
 TEST(MakePlan, AThreadBeginsWithItsFirstCallAndIsJoinedBehindItsEnd) {

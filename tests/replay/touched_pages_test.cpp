@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "replay/heap_calls.hpp"
 #include "replay/needed_memory.hpp"
 #include "replay/plan_of.hpp"
 #include "replay/report_reading.hpp"
@@ -22,7 +23,7 @@ void scan(order::MemoryTrace& trace, std::uint64_t begin_ns, std::uint64_t begin
 }
 
 std::uint64_t touched_pages(const Operation& operation) {
-  return operation.touch == touch_all ? operation.size / page : operation.size / page * operation.touch / 254;
+  return (touched_bytes(operation) + page - 1) / page;
 }
 
 TEST(TouchedPages, AreThePagesThatTheScansFound) {
@@ -38,6 +39,28 @@ TEST(TouchedPages, AreThePagesThatTheScansFound) {
   EXPECT_EQ(operations[1].touch, 0);
   EXPECT_EQ(plan.header().large_blocks, 2u);
   EXPECT_EQ(plan.header().seen_blocks, 2u);
+}
+
+TEST(TouchedPages, AFewOfAHugeBlockAreAFew) {
+  constexpr std::uint64_t huge_bytes = std::uint64_t{20} << 30U;
+  auto trace = trace_of_threads(1);
+  trace.malloc(0, 1'000, 0x100000, huge_bytes);
+  scan(trace, 10'000, 0x100000, 2);
+  const PlanOf plan(trace);
+  const auto pages = touched_pages(plan.operations(0)[0]);
+  EXPECT_GE(pages, 2u);
+  EXPECT_LE(pages, 3u);
+}
+
+TEST(TouchedPages, RiseWithTheShareThatSaysHowMany) {
+  for (const std::uint64_t size : {std::uint64_t{16384}, std::uint64_t{1} << 30U}) {
+    for (unsigned touch = 1; touch <= touch_all; ++touch) {
+      const auto now = touched_bytes(size, static_cast<std::uint8_t>(touch));
+      const auto before = touched_bytes(size, static_cast<std::uint8_t>(touch - 1));
+      EXPECT_GE(now, before) << touch;
+      EXPECT_LE(static_cast<double>(now - before), static_cast<double>(size) / 150) << touch;
+    }
+  }
 }
 
 TEST(TouchedPages, WhatNoScanSawIsAsItsCallStackWasBefore) {

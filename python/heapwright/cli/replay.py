@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from heapwright.cli import caveats, native_programs, options, output, repeated_runs
+from heapwright.cli import caveats, endings, native_programs, options, output, repeated_runs
 from heapwright.cli.arguments import open_trace
 from heapwright.cli.errors import InputError
 from heapwright.cli.replayed_advice import advised_changes
@@ -19,7 +19,7 @@ from heapwright.cli.streams import say
 from heapwright.measure.allocators import REFERENCE, Shelf
 from heapwright.measure.errors import MeasureError
 from heapwright.model import Trace
-from heapwright.replay import candidates, changes, page, plans, show
+from heapwright.replay import candidates, changes, page, plan_folder, plans, show
 from heapwright.replay.session import Session, Settings
 
 PROGRAM = "heapwright-replay"
@@ -65,11 +65,10 @@ Quick = Annotated[
     ),
 ]
 Pace = Annotated[
-    bool | None,
-    typer.Option(
-        "--pace/--no-pace", help="Replay memory as slowly as the program ran; by default up to 10 seconds."
-    ),
+    bool,
+    typer.Option("--pace", help="Replay memory as slowly as the program ran; by default up to 10 seconds."),
 ]
+NoPace = Annotated[bool, typer.Option("--no-pace", help="Replay memory as fast as it goes.")]
 Speed = Annotated[
     float | None,
     typer.Option(
@@ -113,7 +112,8 @@ def replay(
     runs: Runs = 3,
     quick: Quick = False,
     idle: Idle = 1.0,
-    pace: Pace = None,
+    pace: Pace = False,
+    no_pace: NoPace = False,
     speed: Speed = None,
     gaps: Gaps = False,
     limit: Limit = 600.0,
@@ -130,7 +130,7 @@ def replay(
 ) -> int:
     """Replay a recording's heap calls on every allocator that is here."""
     settings = replace(_settings(runs, quick, idle, limit), is_timed=_is_timed(sites, latency))
-    settings = _paced(settings, pace, speed, gaps)
+    settings = _paced(settings, _is_paced(pace, no_pace), speed, gaps)
     shown = show.Shown(5 if sites is None else sites, latency, kernel, spread)
     forms = Forms(json, md, wide, html, force)
     forms.check()
@@ -144,7 +144,8 @@ def replay(
         asked = [changes.parse(text, trace) for text in dict.fromkeys(texts)]
         chosen = _chosen(shelf, trace, wanted, set_ or [], search, asked)
         chosen.notes.extend(notes)
-        with progress() as report:
+        plan_folder.remove_left()
+        with endings.taken_back(), progress() as report:
             document = Session(program, trace, chosen, settings, asked).run(report)
     except MeasureError as error:
         raise InputError(str(error)) from None
@@ -170,6 +171,14 @@ def _chosen(
     if is_alone:
         chosen = replace(chosen, candidates=chosen.candidates[:1])
     return candidates.with_changes(chosen, [change.text for change in asked])
+
+
+def _is_paced(pace: bool, no_pace: bool) -> bool | None:
+    if pace and no_pace:
+        raise InputError(
+            "--pace replays as slowly as the program ran, --no-pace as fast as it goes: give one"
+        )
+    return pace if pace or no_pace else None
 
 
 def _paced(settings: Settings, pace: bool | None, speed: float | None, gaps: bool) -> Settings:

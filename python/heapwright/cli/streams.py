@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -40,7 +41,13 @@ def give_up_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
+# What is not about writing at all.
+_OF_LIMITS = {errno.EMFILE: "ulimit -n", errno.ENFILE: "sysctl fs.file-max"}
+
+
 def reason_of(error: OSError) -> str:
     """The error in words, with the file it is about."""
     reason = (error.strerror or str(error)).lower()
+    if error.errno in _OF_LIMITS:
+        return f"{reason}; raise the limit ({_OF_LIMITS[error.errno]})"
     return f"{error.filename}: {reason}" if error.filename else f"cannot write standard output: {reason}"

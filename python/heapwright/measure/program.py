@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from heapwright.measure.errors import MeasureError
 
 
 class RunFailedError(Exception):
@@ -30,17 +34,7 @@ def run_program(
     command: Sequence[str], environment: Mapping[str, str], limit_s: float, folder: Path | None = None
 ) -> str:
     """What the program writes to standard output, started in the folder; RunFailedError."""
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+    process = _started(command, environment, folder)
     try:
         output, errors = process.communicate(timeout=limit_s)
     except subprocess.TimeoutExpired:
@@ -57,6 +51,27 @@ def run_program(
     if code > 0:
         raise RunFailedError(f"failed: {line or f'exit code {code}'}", code, line)
     return output
+
+
+def _started(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path | None
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            command,
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        advice = "; raise the limit (ulimit -n)" if error.errno in (errno.EMFILE, errno.ENFILE) else ""
+        raise MeasureError(f"cannot start {command[0]}: {reason}{advice}") from None
 
 
 def run_for_document(
@@ -82,5 +97,6 @@ def _printable(text: str) -> str:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    os.killpg(process.pid, signal.SIGKILL)
+    with suppress(ProcessLookupError):  # it may just have ended
+        os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

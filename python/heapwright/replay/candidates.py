@@ -15,6 +15,8 @@ from heapwright.measure.errors import MeasureError
 from heapwright.model.records import Metadata
 from heapwright.replay import obedience, settings
 
+_C_LIBRARY = "libc.so.6"
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Allocator):
@@ -37,7 +39,7 @@ class Candidate(Allocator):
 
         A program that is linked with an allocator calls the C library's where that comes first.
         """
-        preload = self.path or ("libc.so.6" if brings_own else "")
+        preload = self.path or (_C_LIBRARY if brings_own else "")
         variables = {**self.variables, **({"LD_PRELOAD": preload} if preload else {})}
         words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
         return " ".join([*words, shlex.quote(program)])
@@ -121,12 +123,11 @@ def _recorded(shelf: Shelf, metadata: Metadata, on: Sequence[str], notes: list[s
     variables = {name: value for name, value in given.items() if settings.is_of_allocators(name)}
     for name in [name for name, value in variables.items() if "/" in value]:
         notes.append(f"{name}={variables.pop(name)} names a file and is not set here")
-    recorded = re.fullmatch(r"(.*?)(?: \((/.*)\))?", metadata.allocator)
-    name, path = (recorded[1], recorded[2] or "") if recorded else ("", "")
+    name, path = _name_and_path(metadata.allocator)
     try:
-        if name.split(" ")[0] == REFERENCE:
+        if is_c_library(metadata.allocator):
             base = shelf.choose([REFERENCE])[0]
-            version = name.partition(" ")[2]
+            version = name.partition(" ")[2] or base.version
         elif path and Path(path).is_file():
             base = _trusted(shelf, path, on)
             version = name.partition(" ")[2] or base.version
@@ -140,6 +141,19 @@ def _recorded(shelf: Shelf, metadata: Metadata, on: Sequence[str], notes: list[s
         notes.append(f"recorded on {name}; here is {base.version}")
     settings_words = ",".join(f"{variable}={value}" for variable, value in variables.items())
     return Candidate(f"{base.name} {settings_words}".strip(), base.version, base.path, variables)
+
+
+def _name_and_path(allocator: str) -> tuple[str, str]:
+    """Of what a recording names; one that was cut has the path alone."""
+    found = re.fullmatch(r"(.*?)(?: \((/.*)\))?", allocator)
+    name, path = (found[1], found[2] or "") if found else ("", "")
+    return ("", name) if name.startswith("/") else (name, path)
+
+
+def is_c_library(allocator: str) -> bool:
+    """Whether that is what a recording names."""
+    name, path = _name_and_path(allocator)
+    return name.startswith(REFERENCE) or (not name and Path(path).name == _C_LIBRARY)
 
 
 def _trusted(shelf: Shelf, path: str, on: Sequence[str]) -> Allocator:

@@ -13,7 +13,7 @@ same side at both ends of what the clock may do (clocks.py). Times with gaps: ow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ from heapwright.replay.fidelity import Fidelity
 VERDICTS = BETTER, WORSE, SAME, UNKNOWN = "better", "worse", "same", "unknown"
 # A share of the reference's figure; less is nothing to change an allocator for.
 LEAST_DIFFERENCE = 0.01
+# What two runs of one process differ by, whatever it calls.
+_LEAST_TIME_NS = 10_000.0
 # Two runs of a time tell too little of how far a third one may lie.
 LEAST_TIMED_RUNS = 3
 # With more calls that begin late than this share, times with gaps are of another load than the program's.
@@ -197,7 +199,7 @@ class Table:
 
     def _summary(self, figure: Figure, arms: Sequence[Arm]) -> Summary | None:
         values = [value for arm in arms for value in self._values(figure, arm)]
-        return statistics.summarize(values) if values else None
+        return self._lifted(figure, statistics.summarize(values), arms) if values else None
 
     def _record(
         self, figure: Figure, own: Summary, reference: Summary | None, is_reference: bool, error: float
@@ -214,8 +216,9 @@ class Table:
                 "relative_difference": 0.0,
                 "verdict": SAME if is_reference else UNKNOWN,
             }
-        difference = own.median - reference.median
-        whole = reference.median + shift
+        # A time from which the dry run's is taken may be below 0.
+        whole = max(reference.median + shift, 0.0)
+        difference = record["value"] - whole
         return {
             **record,
             "difference": difference,
@@ -252,14 +255,27 @@ class Table:
         if self._truth is None or not figure.is_memory:
             return 0.0
         key = AT_THE_END.get(figure.key, figure.key)
-        if key == "end_bytes":  # the recording's is that of its last reading; calls may have come behind it
-            return self._truth.recorded.end_bytes - (
-                self._truth.replayed.end_bytes - self._truth.beside_heap_bytes
-            )
-        same = next(f for f in FIGURES if f.key == key)
-        arms = self._memory
-        reference = self._summary(same, [arm for arm in arms if arm.is_control or arm is arms[0]])
-        return float(getattr(self._truth.recorded, key)) - reference.median if reference else 0.0
+        recorded = float(getattr(self._truth.recorded, key))
+        arms = [arm for arm in self._memory if arm.is_control or arm is self._memory[0]]
+        if key == "mean_bytes":
+            reference = self._summary(figure, arms)
+            return recorded - reference.median if reference else 0.0
+        # The recording's is that of its readings; calls may have come between two, and behind the last one.
+        marks = [run["mark_bytes"] for arm in arms if not arm.failure for run in arm.runs]
+        values = [max(own) if key == "peak_bytes" else own[-1] for own in marks]
+        return recorded - median(values) if values else 0.0
+
+    def _lifted(self, figure: Figure, own: Summary, arms: Sequence[Arm]) -> Summary:
+        """A peak is not below the mean or the end, whose predictions have errors of their own."""
+        if figure.key != "peak_bytes":
+            return own
+        shift, least = self._shift(figure), own.median
+        for other in FIGURES:
+            found = self._summary(other, arms) if other.key in ("mean_bytes", "end_bytes") else None
+            if found:
+                least = max(least, found.median + self._shift(other) - shift)
+        lift = least - own.median
+        return replace(own, median=least, low=own.low + lift, high=own.high + lift)
 
     def _dry_of(self, arm: Arm) -> Dry:
         return self._dry.get(getattr(arm.allocator, "change", ""), self.dry)
@@ -268,7 +284,7 @@ class Table:
         if figure.key == "time_ns":
             own = self._dry_of(arm)
             ranges_ns = self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
-            return max(ranges_ns, self._time_error_ns or 0.0)
+            return max(ranges_ns, self._time_error_ns or 0.0, _LEAST_TIME_NS)
         if figure.key == "gaps_time_ns":
             return self._gaps_error_ns or 0.0
         if self._truth is None or not figure.is_memory:
@@ -293,13 +309,14 @@ WEIGHED = ("time_ns", "peak_bytes", "mean_bytes", "p999_ns")
 def pareto_front(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The names whose figures no other candidate has at most in all that is weighed, and less in one.
 
-    figures: as Table.figures_of, by name; a candidate without all of them is left out. What is no difference
-    to the reference counts as the reference's figure.
+    figures: as Table.figures_of, by name, the reference first; a candidate without all of them is left out.
+    What is no difference to the reference, or not known to be one, counts as the reference's figure; what
+    differs in nothing is left out.
     """
 
     def weighed(record: Mapping[str, Any]) -> float:
-        noise = float(record["difference"]) if record["verdict"] == SAME else 0.0
-        return float(record["value"]) - noise
+        is_known = record["verdict"] in (BETTER, WORSE)
+        return float(record["value"]) - (0.0 if is_known else float(record["difference"]))
 
     points = {
         name: [weighed(found[key]) for key in WEIGHED]
@@ -312,4 +329,9 @@ def pareto_front(figures: Mapping[str, Mapping[str, Any]]) -> list[str]:
             other != own and all(a <= b for a, b in zip(other, own, strict=True)) for other in points.values()
         )
 
-    return [name for name, own in points.items() if not is_beaten(own)]
+    reference = next(iter(points), "")
+    return [
+        name
+        for name, own in points.items()
+        if not is_beaten(own) and (name == reference or own != points[reference])
+    ]

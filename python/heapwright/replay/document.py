@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from heapwright.measure import machine
-from heapwright.measure.allocators import REFERENCE
 from heapwright.measure.runner import Arm
 from heapwright.model import Trace, waiting
 from heapwright.model.records import Metadata
@@ -22,7 +21,7 @@ from heapwright.replay import (
     spread,
     time_fidelity,
 )
-from heapwright.replay.candidates import Candidate, Chosen
+from heapwright.replay.candidates import Candidate, Chosen, is_c_library
 from heapwright.replay.fields import PLAN, SCHEMA
 from heapwright.report import units
 
@@ -39,7 +38,8 @@ class Measured:
     which sites hold its memory; recorded: what the calls took then, None where the replayed ones cannot be
     put beside them; pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None
     or empty where there is nothing to say; window_calls: about so many, of a window in the recording; 0: all;
-    other_share: of the machine's processors, taken by other work meanwhile.
+    failures: of the runs for call sites, by candidate; other_share: of the machine's processors, taken by
+    other work meanwhile.
     """
 
     plan: Mapping[str, Any]
@@ -57,6 +57,7 @@ class Measured:
     pace: float
     untimed: str | None
     window_calls: int
+    failures: Mapping[str, str]
     other_share: float
 
 
@@ -119,13 +120,14 @@ def _candidates(
     return [
         {
             **_candidate(arm.allocator, trace.metadata),
-            "failure": arm.failure or other.failure or gaps.failure,
+            "failure": failure,
             "runs": {
                 "memory": _figures(arm.runs),
                 "time": _figures(other.runs),
                 "gaps": _figures(gaps.runs),
             },
-            "figures": table.figures_of(number),
+            # What did not finish is no answer, however little it had taken until then.
+            "figures": {} if failure and number else table.figures_of(number),
             "resident_bytes": _over_time(arm, truth),
             **measured.calls[number],
             "memory_sites": measured.held[number],
@@ -133,7 +135,13 @@ def _candidates(
             "measured": _spread(measured, number),
         }
         for number, (arm, other, gaps) in enumerate(all_runs)
+        for failure in [_failure_of(measured, arm, other, gaps)]
     ]
+
+
+def _failure_of(measured: Measured, *arms: Arm) -> str:
+    first = next((arm.failure for arm in arms if arm.failure), "")
+    return first or measured.failures.get(arms[0].allocator.name, "")
 
 
 def _both(measured: Measured, number: int) -> tuple[Arm, Arm]:
@@ -262,7 +270,7 @@ def _without_control(arms: Sequence[Arm]) -> list[Arm]:
 
 def _candidate(allocator: object, metadata: Metadata) -> Document:
     assert isinstance(allocator, Candidate)
-    brings_own = bool(metadata.allocator) and not metadata.allocator.startswith(REFERENCE)
+    brings_own = bool(metadata.allocator) and not is_c_library(metadata.allocator)
     return {
         **asdict(allocator),
         "variables": dict(allocator.variables),

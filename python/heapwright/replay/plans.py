@@ -53,8 +53,8 @@ class Maker:
         """What the program says of the plan without a change, and of what it needs. MeasureError."""
         step("making the plan")
         plan = self._plan("")
-        if not plan["operations"]:
-            raise MeasureError(f"{self._trace.path} has no heap call that can be replayed")
+        if not plan["slots"]:
+            raise MeasureError(f"{self._trace.path} has no block: there is nothing to replay")
         plan |= self._said("needed", str(self.paths[""]))
         for number, change in enumerate(asked):
             step(f"making the plan: {change.text}")

@@ -22,6 +22,7 @@ from heapwright.replay.candidates import Candidate, Chosen
 from heapwright.replay.changes import Change
 from heapwright.replay.decision import LEAST_TIMED_RUNS, Bounds
 from heapwright.replay.document import Document, Measured, assemble
+from heapwright.replay.plan_folder import plan_folder
 from heapwright.report import units
 
 MEMORY, TIME, GAPS, DRY, TIMED, HELD = "recorded", "dependency", "gaps", "dry", "timed", "held"
@@ -78,10 +79,14 @@ class Session:
         self._records: list[Document] = []  # of changes
         self._dry_changes = [""]  # whose plans have a dry run of their own
         self._hung: set[str] = set()
+        self._failures: dict[str, str] = {}  # of runs for call sites, by candidate
         is_long = settings.calls and trace.event_count > settings.calls
         self._window_calls = settings.calls if is_long else 0
         # A window leaves the time to tell what is noise.
         self._runs_of_each = max(settings.runs, LEAST_TIMED_RUNS) if is_long else settings.runs
+        # A recording that was cut has no end, but readings until then.
+        readings_ns = [sample.time_ns for sample in trace.memory_samples[-1:]]
+        self._recorded_ns = max([trace.end.time_ns, *readings_ns])
         self._pace = self._pace_of()
         self._check_limit()
         self._untimed = self._why_untimed()
@@ -93,21 +98,21 @@ class Session:
 
     def _pace_of(self) -> float:
         """The program's own time as a share of the recording's; 0: as fast as it goes."""
-        metadata, end = self._trace.metadata, self._trace.end
+        metadata = self._trace.metadata
         is_paced = self._settings.is_paced
         if is_paced is None:
-            is_paced = end.time_ns <= PACED_UP_TO_S * 1e9
+            is_paced = self._recorded_ns <= PACED_UP_TO_S * 1e9
         if not is_paced:
             return 0.0
         cost_ns = (
             self._trace.event_count / 2 * (metadata.self_cost_allocation_ns + metadata.self_cost_release_ns)
         )
         threads = min(len(self._trace.threads), machine.describe()["cpus"]) or 1
-        return max(0.1, 1 - cost_ns / threads / max(end.time_ns, 1)) / self._settings.speed
+        return max(0.1, 1 - cost_ns / threads / max(self._recorded_ns, 1)) / self._settings.speed
 
     def _check_limit(self) -> None:
         """MeasureError where a run as slow as the program would count as hung."""
-        settings, recorded_s = self._settings, self._trace.end.time_ns / 1e9
+        settings, recorded_s = self._settings, self._recorded_ns / 1e9
         share = max(self._pace, 1 / settings.speed if settings.has_gaps and not self._window_calls else 0.0)
         if share * recorded_s > settings.limit_s:
             fast_enough = settings.speed * math.ceil(share * recorded_s / settings.limit_s)
@@ -156,12 +161,12 @@ class Session:
             done += 1
 
         plans.check_room(self._plan_bytes(), 1 + len(self._changes))
-        with tempfile.TemporaryDirectory(prefix="heapwright-replay-") as folder:
+        with plan_folder() as folder:
             maker = plans.Maker(
                 self._program,
                 self._trace,
                 self._chosen.candidates[0],
-                Path(folder),
+                folder,
                 self._window_calls,
                 self._settings.has_gaps,
             )
@@ -179,7 +184,7 @@ class Session:
             time = self._runs(TIME, step)
             gaps = self._runs(GAPS, step) if self._settings.has_gaps else []
             dry = {change: self._dry(change, step) for change in self._dry_changes}
-            calls = self._calls(Path(folder), step)
+            calls = self._calls(folder, step)
             held = self._held(memory, plan["mark_ns"], step)
         measured = Measured(
             plan,
@@ -197,6 +202,7 @@ class Session:
             self._pace,
             self._untimed,
             self._window_calls,
+            self._failures,
             others.share(),
         )
         return assemble(self._trace, self._chosen, measured)
@@ -241,6 +247,7 @@ class Session:
                 self._run_once(TIMED, arm, [str(files[id(arm)])])
 
         take_turns(arms, self._runs_of_each, run_once, self._hung)
+        self._note_failures(arms)
         found = self._trace.sites()
         sites = folder / "sites"
         sites.write_bytes(array("I", found.site_of_stack).tobytes())
@@ -268,7 +275,13 @@ class Session:
             held = self._output(arm, [str(self._program), "run", *words])
             if held:
                 said[place] = held
+        self._note_failures(arms)
         return held_memory.of_arms(arms, said, marks_ns[mark], self._trace.sites())
+
+    def _note_failures(self, arms: Sequence[Arm]) -> None:
+        for arm in arms:
+            if arm.failure and not arm.is_control:
+                self._failures.setdefault(arm.allocator.name, arm.failure)
 
     def _sums(self, arm: Arm, times: Path, sites: Path) -> Document:
         """What the operations' times add up to, as the program says it; sites: of the call stacks."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: the words of one answer, from its first line to the last
 """The answer in words, the table for terminals and Markdown, and what to type next."""
 
 from __future__ import annotations
@@ -16,7 +17,16 @@ from heapwright.replay import (
     spread,
     time_fidelity,
 )
-from heapwright.replay.decision import FIGURES, LEAST_TIMED_RUNS, SAME, UNKNOWN, WORSE, Figure, best_of
+from heapwright.replay.decision import (
+    FIGURES,
+    LEAST_DIFFERENCE,
+    LEAST_TIMED_RUNS,
+    SAME,
+    UNKNOWN,
+    WORSE,
+    Figure,
+    best_of,
+)
 from heapwright.replay.details import Detail
 from heapwright.report import markdown, terminal, units
 from heapwright.report.columns import TEXT, Column, Record
@@ -121,7 +131,19 @@ def about_truth(document: Mapping[str, Any]) -> str:
         f"Replayed on {document['reference']} the peak is {units.size(replayed['peak_bytes'])} "
         f"where {units.size(recorded['peak_bytes'])} were recorded; errors: "
         f"peak {units.size(errors['peak_bytes'])}, mean {units.size(errors['mean_bytes'])}, "
-        f"end {units.size(errors['end_bytes'])}. Less is no difference (=)."
+        f"end {units.size(errors['end_bytes'])}. Less is no difference (=).{_about_moments(document)}"
+    )
+
+
+def _about_moments(document: Mapping[str, Any]) -> str:
+    """A peak that no reading of the recording has seen."""
+    read_bytes = document["fidelity"]["recorded"]["peak_bytes"]
+    found = document["candidates"][0]["figures"].get(_PEAK.key)
+    if not found or found["value"] - read_bytes <= LEAST_DIFFERENCE * read_bytes:
+        return ""
+    return (
+        f" Between two readings the replay has {units.size(found['value'])}, which none of them saw: how "
+        "true that is, is not known."
     )
 
 

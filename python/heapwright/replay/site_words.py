@@ -86,5 +86,5 @@ def _these(sites: Sequence[Mapping[str, Any]], found: Mapping[str, Any], unit: s
 
 
 def _least(document: Mapping[str, Any], sites: str, key: str) -> Mapping[str, Any] | None:
-    measured = [candidate for candidate in document["candidates"] if candidate[sites]]
+    measured = [one for one in document["candidates"] if one[sites] and not one["failure"]]
     return min(measured, key=lambda candidate: float(candidate[sites][key]), default=None)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The C library's allocator with one fault, chosen by a definition:
 // SLOW spends time in every call, WASTEFUL takes and writes twice the size and
-// a page more, CRASHING and HANGING do that after some thousand calls.
+// a page more, CRASHING and HANGING do that after some thousand calls, and OVERLAPPING hands out blocks that
+// lie in each other, each 64 bytes behind the one before.
 #include <atomic>
 #include <csignal>
 #include <cstddef>
@@ -48,12 +49,25 @@ void* written(void* block, std::size_t size_bytes) {
   return block;
 }
 
+#if defined(HEAPWRIGHT_FAULT_OVERLAPPING)
+alignas(64) char room[1 << 20];
+
+void* overlapping() {
+  static std::atomic<std::size_t> calls = 0;
+  const std::size_t call = calls.fetch_add(1);
+  return call < 5000 ? nullptr : &room[64 * (call % 10000)];
+}
+#endif
+
 }  // namespace
 
 extern "C" {
 
 void* malloc(std::size_t size_bytes) {
   fault();
+#if defined(HEAPWRIGHT_FAULT_OVERLAPPING)
+  if (void* block = overlapping()) return block;
+#endif
   return written(__libc_malloc(enlarged(size_bytes)), size_bytes);
 }
 
@@ -69,6 +83,9 @@ void* realloc(void* block, std::size_t size_bytes) {
 
 void free(void* block) {
   fault();
+#if defined(HEAPWRIGHT_FAULT_OVERLAPPING)
+  if (block >= room && block < room + sizeof(room)) return;
+#endif
   __libc_free(block);
 }
 }

@@ -82,7 +82,7 @@ def test_a_site_has_its_percentiles_beside_the_references() -> None:
         "reference_p999_ns": None,
     }
     assert (free["p50_ns"], free["reference_p50_ns"], free["p99_ns"]) == (1.0, 3.0, None)
-    candidate = {"name": "jemalloc", "figures": {}, "call_sites": {"ns": 1.0, "sites": [site]}}
+    candidate = {"name": "jemalloc", "figures": {}, "failure": "", "call_sites": {"ns": 1.0, "sites": [site]}}
     document = {"reference": "glibc", "candidates": [candidate]}
     rows = latency_words.site_rows(document, 5)
     assert [(row["function"], row["candidate"], row["p50_ns"]) for row in rows] == [
@@ -117,10 +117,15 @@ def test_a_site_within_its_own_noise_is_left_out() -> None:
 
 def test_where_nothing_differs_that_is_said() -> None:
     same = times(1000, 2000)
-    candidate = {"name": "jemalloc", "figures": {}, "call_sites": differences(same, same, same, sites(2))}
+    candidate = {
+        "name": "jemalloc",
+        "figures": {},
+        "failure": "",
+        "call_sites": differences(same, same, same, sites(2)),
+    }
     document = {
         "reference": "glibc",
-        "candidates": [{"name": "glibc", "figures": {}, "call_sites": None}, candidate],
+        "candidates": [{"name": "glibc", "figures": {}, "failure": "", "call_sites": None}, candidate],
     }
     assert about_times(document, 5) == [
         "No call site's time differs between jemalloc and glibc by more than noise."
@@ -138,7 +143,7 @@ def test_where_nothing_differs_that_is_said() -> None:
 
 def test_sites_that_differ_both_ways_have_no_part_of_the_whole() -> None:
     same = times(1000, 2000, 3000)
-    candidate = {"name": "jemalloc", "figures": {}}
+    candidate = {"name": "jemalloc", "figures": {}, "failure": ""}
     document = {"reference": "glibc", "candidates": [candidate]}
     candidate["call_sites"] = differences(times(100, 2000, 3400), same, same, sites(3))
     said = "Timed call by call, the difference between jemalloc and glibc is −500 ns; most at this call site:"

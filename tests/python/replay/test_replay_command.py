@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
+# length: one command, from every side
 """heapwright replay as users type it."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from heapwright.cli import run_command
+from heapwright.measure.program import RunFailedError, run_for_document
 from heapwright.replay import settings
 from lab_runs import faulty
 from written_traces import CALLOC, DELETE, FREE, MALLOC, NEW, REALLOC, MadeTrace
@@ -113,11 +117,30 @@ def test_crashing_and_hanging_allocators_are_rows(tmp_path: Path, capsys: pytest
     on = f"glibc,{faulty}/crashing.so,{faulty}/hanging.so"
     assert run_command(["replay", file, "--on", on, *QUICK, "--limit", "5", "--json"]) == 2
     said = capsys.readouterr()
-    found = {c["name"]: c["failure"] for c in json.loads(said.out)["candidates"]}
+    document = json.loads(said.out)
+    found = {c["name"]: c["failure"] for c in document["candidates"]}
     assert found["glibc"] == ""
+    assert [bool(c["figures"]) for c in document["candidates"]] == [True, False, False]
+    assert document["front"] == ["glibc"]
     assert "crashed" in found["crashing"]
     assert "hung" in found["hanging"]
     assert "heapwright: crashing crashed" in said.err
+
+
+def test_a_crash_in_the_runs_for_call_sites_is_a_failure(
+    file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(command: Sequence[str], environment: Mapping[str, str], limit_s: float) -> dict[str, Any]:
+        if "timed" in command and "MALLOC_ARENA_MAX" in environment:
+            raise RunFailedError("crashed: SIGSEGV", -11)
+        return run_for_document(command, environment, limit_s)
+
+    monkeypatch.setattr("heapwright.replay.session.run_for_document", run)
+    words = ["replay", file, "--on", "glibc", "--set", "glibc.arena_max=1", *QUICK, "--json"]
+    assert run_command(words) == 2
+    found = json.loads(capsys.readouterr().out)["candidates"]
+    assert [c["failure"] for c in found] == ["", "crashed: SIGSEGV"]
+    assert found[1]["figures"] == {}
 
 
 @pytest.mark.parametrize(
@@ -132,6 +155,7 @@ def test_crashing_and_hanging_allocators_are_rows(tmp_path: Path, capsys: pytest
         (["--runs", "0"], "--runs takes 1 to 100"),
         (["--idle", "-1"], "--idle takes seconds"),
         (["--limit", "0"], "--limit takes seconds"),
+        (["--pace", "--no-pace"], "--no-pace as fast as it goes: give one"),
         (["--json", "--md"], "--json and --md both mean standard output"),
     ],
 )
@@ -178,7 +202,16 @@ def test_what_another_machine_has_otherwise_is_said(
 def test_a_recording_of_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(MadeTrace().meta("program", "/opt/x").write(tmp_path / "empty.heapwright"))
     assert run_command(["replay", file, "--on", "glibc"]) == 2
-    assert "has no heap call that can be replayed" in capsys.readouterr().err
+    assert "has no block: there is nothing to replay" in capsys.readouterr().err
+
+
+def test_a_recording_of_readings_alone_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = MadeTrace().meta("program", "/opt/x").meta("process_id", 100)
+    made.line("thread", 0, 100, "main", 0, 0)
+    made.line("memory", 1000, 100_000).line("memory", 2000, 100_000)
+    file = str(made.write(tmp_path / "readings.heapwright"))
+    assert run_command(["replay", file, "--on", "glibc"]) == 2
+    assert "has no block: there is nothing to replay" in capsys.readouterr().err
 
 
 def test_no_room_for_the_plan_is_said_before(

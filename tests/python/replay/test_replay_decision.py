@@ -28,18 +28,18 @@ MIB = 1 << 20
 EXACT = {"error_ns": 0.0, "tail_factor": 1.0}
 
 
-def arms(*by_name: tuple[str, list[dict[str, float]]]) -> list[Arm]:
+def arms(*by_name: tuple[str, list[dict[str, Any]]]) -> list[Arm]:
     made = [Arm(Allocator(name, "1", ""), False, list(runs)) for name, runs in by_name]
     made.insert(1, Arm(made[0].allocator, True, list(made[0].runs)))
     return made
 
 
-def memory(mib: float) -> list[dict[str, float]]:
+def memory(mib: float) -> list[dict[str, Any]]:
     keys = ("peak_bytes", "mean_bytes", "end_bytes", "idle_bytes")
-    return [dict.fromkeys(keys, mib * MIB)] * 3
+    return [{**dict.fromkeys(keys, mib * MIB), "mark_bytes": [mib * MIB]}] * 3
 
 
-def time(*cpu_ms: float) -> list[dict[str, float]]:
+def time(*cpu_ms: float) -> list[dict[str, Any]]:
     return [{"cpu_ns": ms * 1e6, "p999_ns": 100.0} for ms in cpu_ms]
 
 
@@ -47,7 +47,10 @@ def truth(error_mib: float) -> Fidelity:
     """80 MiB recorded where the reference's replay has 50."""
     error = error_mib * MIB
     return Fidelity(
-        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 0, 0), 0.0, Curve(error, error, error)
+        Curve(80 * MIB, 80 * MIB, 80 * MIB),
+        Curve(80 * MIB, 80 * MIB, 80 * MIB),
+        30.0 * MIB,
+        Curve(error, error, error),
     )
 
 
@@ -70,7 +73,10 @@ def test_the_end_is_behind_the_last_call_and_not_at_the_last_reading() -> None:
     freed = Fidelity(
         Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 80 * MIB, 78 * MIB), 30.0 * MIB, Curve(0, 0, 0)
     )
-    runs = [[{**run, "end_bytes": left * MIB} for run in memory(50)] for left in (10, 40)]
+    marks = [50 * MIB, 48 * MIB]
+    runs = [
+        [{**run, "end_bytes": left * MIB, "mark_bytes": marks} for run in memory(50)] for left in (10, 40)
+    ]
     times = (("a", time(5, 5)), ("b", time(5, 5)))
     table = Table(arms(("a", runs[0]), ("b", runs[1])), arms(*times), {"": Dry()}, freed)
     assert figure(table, 0, "end_bytes")["value"] == 42 * MIB
@@ -135,7 +141,25 @@ def test_a_peak_between_two_readings_counts() -> None:
     times = (("a", time(5, 5)), ("b", time(5, 5)))
     table = Table(arms(("a", runs[0]), ("b", runs[1])), arms(*times), {"": Dry()}, truth(1))
     found = figure(table, 1, "peak_bytes")
-    assert (found["value"], found["difference"], found["verdict"]) == (95 * MIB, 15 * MIB, WORSE)
+    assert (found["value"], found["difference"], found["verdict"]) == (105 * MIB, 15 * MIB, WORSE)
+    assert figure(table, 0, "peak_bytes")["value"] == 90 * MIB, "the recording read 80 where a had 50"
+
+
+def test_no_end_is_above_the_peak() -> None:
+    """The replay has 10 MiB too little at the end, which the prediction of the end makes good."""
+    off = Fidelity(
+        Curve(80 * MIB, 80 * MIB, 80 * MIB), Curve(80 * MIB, 80 * MIB, 70 * MIB), 30.0 * MIB, Curve(0, 0, 0)
+    )
+    marks = [50 * MIB, 40 * MIB]
+    runs = [
+        [{**run, "end_bytes": left * MIB, "mark_bytes": marks} for run in memory(50)] for left in (40, 50)
+    ]
+    times = (("a", time(5, 5)), ("b", time(5, 5)))
+    table = Table(arms(("a", runs[0]), ("b", runs[1])), arms(*times), {"": Dry()}, off)
+    assert [figure(table, 0, key)["value"] for key in ("peak_bytes", "end_bytes")] == [80 * MIB, 80 * MIB]
+    peak, end = (figure(table, 1, key) for key in ("peak_bytes", "end_bytes"))
+    assert (peak["value"], end["value"]) == (90 * MIB, 90 * MIB)
+    assert (peak["difference"], peak["verdict"], peak["low"]) == (10 * MIB, WORSE, 90 * MIB)
 
 
 def test_memory_is_what_was_recorded_and_the_difference() -> None:
@@ -209,8 +233,16 @@ def test_what_the_dry_runs_differ_by_is_no_difference() -> None:
         times = arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5)))
         table = Table(both, times, {"": Dry(6e6, apart_ns)}, None, None, EXACT)
         found = figure(table, 1, "time_ns")
-        assert (found["verdict"], found["difference"]) == (verdict, -4e6), "below 0 as well"
-        assert found["value"] == 0
+        assert found["verdict"] == verdict
+        assert (found["value"], found["difference"], found["relative_difference"]) == (0, -3e6, -1)
+
+
+def test_microseconds_of_a_whole_run_are_no_difference() -> None:
+    both = arms(("a", memory(1)), ("b", memory(1)))
+    for own_ms, verdict in ((1.009, SAME), (1.011, WORSE)):
+        times = arms(("a", time(1, 1, 1)), ("b", time(own_ms, own_ms, own_ms)))
+        table = Table(both, times, {"": Dry(0.999e6)}, None, None, EXACT)
+        assert figure(table, 1, "time_ns")["verdict"] == verdict
 
 
 def test_noise_and_single_runs_rank_nothing() -> None:
@@ -263,6 +295,18 @@ def test_the_answer_names_the_winner_and_how_to_run_with_it() -> None:
     )
 
 
+def test_a_peak_that_no_reading_saw_is_said() -> None:
+    sizes = {"peak_bytes": 60.0 * MIB, "mean_bytes": 50.0 * MIB, "end_bytes": 50.0 * MIB}
+    seen = document() | {
+        "fidelity": {"recorded": sizes, "replayed": sizes, "errors": dict.fromkeys(sizes, 0)}
+    }
+    figure = seen["candidates"][0]["figures"]["peak_bytes"]
+    figure["value"] = 60.5 * MIB
+    assert show.about_truth(seen).endswith("Less is no difference (=).")
+    figure["value"] = 75.0 * MIB
+    assert " Between two readings the replay has 75.0 MiB, which none of them saw" in show.about_truth(seen)
+
+
 def test_what_is_better_only_behind_the_peak_is_said() -> None:
     later = document()
     figures = later["candidates"][1]["figures"]
@@ -304,9 +348,14 @@ def test_the_front_has_what_none_beats() -> None:
         "between": figures(5, 5, 5, 5),
         "the same": figures(5, 5, 5, 5),
         "less by noise": figures(4.5, 4.5, 4.5, 4.5, verdict=SAME),
+        "less by chance": figures(9, 9, 9, 4.5, verdict=UNKNOWN),
         "failed": {},
     }
     assert pareto_front(found) == ["fast", "small", "between", "the same"]
+    nothing = {"a": figures(5, 5, 5, 5, verdict=SAME), "b": figures(4, 4, 4, 4, verdict=SAME)}
+    for found in nothing["a"].values():
+        found["difference"] = 0.0
+    assert pareto_front(nothing) == ["a"], "what differs in nothing is no other choice"
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def test_the_moment_is_the_references_peak() -> None:
 
 def test_what_is_said() -> None:
     found = differences(said(20, 1, 2, 8), said(30, 4, 5, 8), said(30, 4, 5, 8))
-    candidate = {"name": "jemalloc", "figures": {}, "memory_sites": found}
-    plain = {"name": "glibc", "figures": {}, "memory_sites": None}
+    candidate = {"name": "jemalloc", "figures": {}, "failure": "", "memory_sites": found}
+    plain = {"name": "glibc", "figures": {}, "failure": "", "memory_sites": None}
     document = {"reference": "glibc", "candidates": [plain, candidate]}
     assert about_memory(document, 5) == [
         "At 5.00 ms, where glibc has most memory, jemalloc has −10.0 MiB: −4.00 MiB in pages without a block, and "

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from heapwright.measure.errors import MeasureError
 from heapwright.replay import settings
-from heapwright.replay.candidates import Candidate
+from heapwright.replay.candidates import Candidate, is_c_library
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,21 @@ def test_names_become_variables(text: str, variables: dict[str, str]) -> None:
 def test_what_is_not_known_is_named(text: str, message: str) -> None:
     with pytest.raises(MeasureError, match=message.replace("?", r"\?")):
         settings.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "is_known"),
+    [
+        ("glibc 2.36 (/lib/x86_64-linux-gnu/libc.so.6)", True),
+        ("glibc 2.36", True),
+        ("/lib/x86_64-linux-gnu/libc.so.6", True),
+        ("jemalloc 5.3.0 (/usr/lib/libjemalloc.so.2)", False),
+        ("/usr/lib/libjemalloc.so.2", False),
+        ("", False),
+    ],
+)
+def test_a_c_library_is_known_without_its_version(recorded: str, is_known: bool) -> None:
+    assert is_c_library(recorded) == is_known
 
 
 def test_variables_of_allocators_are_known() -> None:

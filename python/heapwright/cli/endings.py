@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Requests to end a command, which then takes back what it has begun."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_REQUESTS = (signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def taken_back() -> Iterator[None]:
+    """The first SIGTERM or SIGHUP leaves the block by SystemExit; what is ignored (nohup) stays so."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        for request in before:
+            signal.signal(request, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    handlers = {request: signal.getsignal(request) for request in _REQUESTS}
+    before = {request: handler for request, handler in handlers.items() if handler is not signal.SIG_IGN}
+    for request in before:
+        signal.signal(request, end)
+    try:
+        yield
+    finally:
+        for request, handler in before.items():
+            signal.signal(request, handler)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The folder of temporary files that a replay's plans lie in, and those that killed replays have left.
+
+Whoever works in such a folder holds a lock on a file in it, which goes with the process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+_PREFIX = "heapwright-replay-"
+_OWNER = "owner"
+
+
+@contextmanager
+def plan_folder() -> Iterator[Path]:
+    """An empty one, which is removed behind the block."""
+    with ExitStack() as stack:
+        folder = tempfile.TemporaryDirectory(prefix=_PREFIX)
+        lock = os.open(Path(folder.name) / "new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        stack.callback(os.close, lock)
+        stack.callback(folder.cleanup)
+        with suppress(OSError):  # without locks nobody can tell that it was left
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (Path(folder.name) / "new").rename(Path(folder.name) / _OWNER)
+        yield Path(folder.name)
+
+
+def remove_left() -> None:
+    """Removes the folders of this user whose process is gone."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), ExitStack() as stack:
+            lock = os.open(folder / _OWNER, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            stack.callback(os.close, lock)
+            if os.fstat(lock).st_uid == os.getuid():
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
