@@ -15,7 +15,6 @@
 #include <thread>
 #include <vector>
 
-#include "heapwright/arena.hpp"
 #include "heapwright/heap_budget.hpp"
 
 namespace {
@@ -242,14 +241,6 @@ TEST(HeapBudget, FindsTheCodeThatSurvivesNoFailure) {
     ASSERT_LT(point, 100U);
   }
   EXPECT_GT(point, 5U);
-}
-
-// The arena's check that objects own nothing outside it stands on this hook.
-TEST(HeapBudget, LetsTheArenaSeeForeignMemory) {
-  heapwright::arena memory;
-  EXPECT_TRUE(memory.forbid_foreign_memory());
-  memory.create<std::pmr::string>("a text longer than the small buffer", &memory);
-  memory.reset();
 }
 
 // realloc(block, 0) frees the block; it may answer with another, empty one.
