@@ -360,7 +360,7 @@ TEST(Arena, ShrinksWithinTheCallersBuffer) {
 }
 
 // Says of which size it was asked, and has no memory.
-class RefusingResource : public std::pmr::memory_resource {
+class MemorylessResource : public std::pmr::memory_resource {
  public:
   std::size_t most = 0;
 
@@ -375,7 +375,7 @@ class RefusingResource : public std::pmr::memory_resource {
 };
 
 TEST(Arena, NeverAsksForLessThanItNeeds) {
-  RefusingResource upstream;
+  MemorylessResource upstream;
   for (int bits = 14; bits < 64; ++bits) {
     for (const std::size_t eighth : {8, 11, 13, 15}) {
       arena memory(arena_options{.upstream = &upstream});
