@@ -339,7 +339,7 @@ class node_allocator {
 // The pool's name is the container's type, unless the options have one.
 template <class Container>
 class pooled {
-  static consteval bool needs_no_destruction() {
+  static constexpr bool needs_no_destruction() noexcept {
     bool answer = std::is_trivially_destructible_v<typename Container::value_type>;
     if constexpr (requires { typename Container::key_compare; }) {
       answer = answer && std::is_trivially_destructible_v<typename Container::key_compare>;
