@@ -15,15 +15,21 @@ own_include = re.compile(r'#include "(heapwright/[^"]+)"')
 
 
 def lines_of(name: str, seen: set[str]) -> list[str]:
-    """The header's lines, with each of our headers in place of its first #include."""
+    """The header's lines, with each of our headers in place of its first #include.
+
+    Within an #if it may be absent: then it stands at the next #include as well, behind its guard.
+    """
     if name in seen:
         return []
     seen.add(name)
     lines: list[str] = []
+    depth = 0
     for line in (include / name).read_text(encoding="utf-8").splitlines():
+        depth += len(re.findall(r"^#if", line)) - len(re.findall(r"^#endif", line))
         found = own_include.match(line)
         if found:
-            lines += lines_of(found.group(1), seen)
+            is_always = depth == 1  # the guard
+            lines += lines_of(found.group(1), seen if is_always else set(seen))
         elif not (lines and line.startswith("// SPDX")):
             lines.append(line)
     return lines

@@ -24,10 +24,10 @@
 #include <utility>
 
 #include "heapwright/detail/arena_blocks.hpp"
+#include "heapwright/detail/arena_checks.hpp"
 #include "heapwright/detail/arena_usage.hpp"
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/decayed_histogram.hpp"
-#include "heapwright/detail/heap_hook.hpp"
 #include "heapwright/detail/pool_annotation.hpp"
 #include "heapwright/detail/thread_owned.hpp"
 
@@ -53,6 +53,7 @@ class arena : public std::pmr::memory_resource {
     std::size_t requested = 0;
     std::uint32_t generation = 0;
     [[no_unique_address]] detail::arena_annotation::position said{};
+    [[no_unique_address]] detail::rewind_check::stamp stamp{};
   };
 
   arena() noexcept : arena(arena_options{}) {}
@@ -82,7 +83,8 @@ class arena : public std::pmr::memory_resource {
     free_all(first_);
   }
 
-  // Raw memory until the next reset or rewind. Throws what upstream throws.
+  // Raw memory until the next reset or rewind. Throws what upstream throws, and
+  // std::bad_alloc above 14 TiB.
   void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) {
     const std::size_t front = detail::arena_annotation::front_bytes(alignment);
     void* memory = take(bytes > most_bytes ? bytes : bytes + front, alignment);
@@ -94,27 +96,29 @@ class arena : public std::pmr::memory_resource {
   // order of creation. Types without a destructor leave no note.
   template <class T, class... Args>
   T* create(Args&&... args) {
-    if constexpr (std::is_trivially_destructible_v<T>) {
-      return detail::construct_in<T>(allocate(sizeof(T), alignof(T)), std::forward<Args>(args)...);
+    detail::destructor_note* note = new_note<T>();
+    void* memory = allocate(sizeof(T), alignof(T));
+    T* object = nullptr;
+    if (watch_.is_on()) [[unlikely]] {
+      const std::uint64_t before = watch_.calls();
+      object = detail::construct_in<T>(memory, std::forward<Args>(args)...);
+      watch_.check(before, detail::name_of_type<T>());
     } else {
-      auto* note = new_note();
-      void* memory = allocate(sizeof(T), alignof(T));
-      const heap_calls before = heap_calls_now();
-      T* object = detail::construct_in<T>(memory, std::forward<Args>(args)...);
-      check_ownership(before, detail::name_of_type<T>());
-      register_note(note, &detail::destructor_kind_of<T>, object, 1);
-      return object;
+      object = detail::construct_in<T>(memory, std::forward<Args>(args)...);
     }
+    if constexpr (leaves_note<T>) register_note<T>(note, object, 1);
+    return object;
   }
   // `count` value-initialized objects.
   template <class T>
   std::span<T> create_array(std::size_t count) {
     if (count > most_bytes / sizeof(T)) detail::throw_length_error("heapwright::arena::create_array");
-    detail::destructor_note* note = nullptr;
-    if constexpr (!std::is_trivially_destructible_v<T>) note = new_note();
+    detail::destructor_note* note = new_note<T>();
     T* first = static_cast<T*>(allocate(count * sizeof(T), alignof(T)));
+    const std::uint64_t before = watch_.calls();
     std::uninitialized_value_construct_n(first, count);
-    if (note != nullptr) register_note(note, &detail::destructor_kind_of<T>, first, count);
+    watch_.check(before, detail::name_of_type<T>());
+    if constexpr (leaves_note<T>) register_note<T>(note, first, count);
     return {first, count};
   }
 
@@ -128,15 +132,19 @@ class arena : public std::pmr::memory_resource {
     here.requested = requested_;
     here.generation = generation_;
     here.said = annotation_.now();
+    here.stamp = rewind_check_.now();
     return here;
   }
 
   // Destroys what was created since `to` and takes its memory back.
   void rewind(const marker& to) noexcept {
+    HEAPWRIGHT_CHECK(rewind_check_.is_own(to.stamp), "arena", "rewind() needs a marker of this arena");
     HEAPWRIGHT_CHECK(to.generation == generation_, "arena",
                      "rewind() needs a marker taken since the last reset()");
-    HEAPWRIGHT_CHECK(to.position <= position() && to.requested <= requested_, "arena",
-                     "rewind() needs a marker that was not rewound below");
+    HEAPWRIGHT_CHECK(to.position <= position() && to.requested <= requested_ &&
+                         !rewind_check_.is_above(to.stamp, to.requested),
+                     "arena", "rewind() needs a marker that was not rewound below");
+    rewind_check_.rewound(to.requested);
     wanted_ = std::max(wanted_, used());
     destroy_down_to(to.notes);
     annotation_.gave_since(to.said);
@@ -165,11 +173,10 @@ class arena : public std::pmr::memory_resource {
     poison_free();
   }
 
-  // Gives all unused memory upstream.
+  // Gives all unused blocks upstream; the current one stays.
   void shrink() noexcept {
     if (large_ != nullptr) drop_spare_large(0);
     free_all(current_ != nullptr ? current_->next : first_);
-    if (current_ == nullptr) begin_first();
   }
 
   // Whether `address` lies in memory of this arena.
@@ -194,23 +201,17 @@ class arena : public std::pmr::memory_resource {
   // One line for logs: where the bytes went.
   std::string report() const { return detail::arena_report(usage()); }
 
-  // From here on, an object that allocates outside the arena in its constructor
+  // From here on, a created object that allocates elsewhere in its constructor
   // or releases such memory in its destructor ends the program with its type's
   // name. Needs a program that implements heap_budget.hpp: false without.
-  bool forbid_foreign_memory() noexcept {
-    forbids_foreign_memory_ = heapwright_thread_heap_calls != nullptr;
-    return forbids_foreign_memory_ != 0;
-  }
+  bool forbid_foreign_memory() noexcept { return watch_.start(); }
 
   // Counts resets; see arena_pointer.
   std::uint32_t generation() const noexcept { return generation_; }
 
  private:
-  struct heap_calls {
-    std::uint64_t allocations = 0;
-    std::uint64_t releases = 0;
-  };
-
+  template <class T>
+  static constexpr bool leaves_note = !std::is_trivially_destructible_v<T>;
   static constexpr std::size_t least_block_bytes = 64;
   static constexpr std::size_t most_bytes = static_cast<std::size_t>(PTRDIFF_MAX) - 4096;
   static constexpr std::size_t red_zone_bytes = HEAPWRIGHT_ASAN ? 16 : 0;
@@ -259,7 +260,9 @@ class arena : public std::pmr::memory_resource {
   }
 
   [[gnu::noinline]] void* allocate_slow(std::size_t bytes, std::size_t alignment) {
-    if (bytes > most_bytes || alignment > most_bytes / 2) detail::throw_bad_alloc();
+    constexpr std::size_t most =
+        detail::large_blocks::most_bytes - sizeof(detail::arena_block) - red_zone_bytes;
+    if (bytes > most || alignment > most - bytes) detail::throw_bad_alloc();
     const std::size_t wanted = bytes + alignment + red_zone_bytes;
     if (wanted > largest_block_bytes_ / 4) return allocate_large(bytes, alignment, wanted);
     do next_block(wanted);
@@ -307,9 +310,7 @@ class arena : public std::pmr::memory_resource {
     large_->add_spare(block);
   }
   void make_large_state() {
-    void* memory = upstream_->allocate(sizeof(detail::large_blocks), alignof(detail::large_blocks));
-    retained_ += sizeof(detail::large_blocks);
-    ++upstream_allocations_;
+    void* memory = ask_upstream(sizeof(detail::large_blocks), alignof(detail::large_blocks));
     large_ = ::new (memory) detail::large_blocks;
   }
   void drop_large_state() noexcept {
@@ -329,10 +330,15 @@ class arena : public std::pmr::memory_resource {
   }
 
   detail::arena_block* new_block(std::size_t bytes) {
-    void* memory = upstream_->allocate(bytes, alignof(std::max_align_t));
+    return ::new (ask_upstream(bytes, alignof(std::max_align_t))) detail::arena_block{nullptr, bytes};
+  }
+  void* ask_upstream(std::size_t bytes, std::size_t alignment) {
+    const std::uint64_t before = watch_.calls();
+    void* memory = upstream_->allocate(bytes, alignment);
+    watch_.were_own(before);
     ++upstream_allocations_;
     retained_ += bytes;
-    return ::new (memory) detail::arena_block{nullptr, bytes};
+    return memory;
   }
   void free_block(detail::arena_block* block) noexcept {
     detail::unpoison(block->begin(), block->bytes - sizeof(detail::arena_block));
@@ -365,33 +371,24 @@ class arena : public std::pmr::memory_resource {
     }
   }
 
+  // Null for types that leave none.
+  template <class T>
   detail::destructor_note* new_note() {
+    if constexpr (!leaves_note<T>) return nullptr;
     void* memory = take(sizeof(detail::destructor_note), alignof(detail::destructor_note));
     return static_cast<detail::destructor_note*>(memory);
   }
-  void register_note(detail::destructor_note* note, const detail::destructor_kind* kind, void* first,
-                     std::size_t count) noexcept {
-    notes_ = ::new (note) detail::destructor_note{notes_, kind, first, count};
+  template <class T>
+  void register_note(detail::destructor_note* note, T* first, std::size_t count) noexcept {
+    notes_ = ::new (note) detail::destructor_note{notes_, &detail::destructor_kind_of<T>, first, count};
   }
   void destroy_down_to(detail::destructor_note* stop) noexcept {
     while (notes_ != stop) {
       const detail::destructor_note note = *std::exchange(notes_, notes_->next);
-      const heap_calls before = heap_calls_now();
+      const std::uint64_t before = watch_.calls();
       note.kind->destroy(note.first, note.count);
-      check_ownership(before, note.kind->function_name);
+      watch_.check(before, note.kind->function_name);
     }
-  }
-
-  heap_calls heap_calls_now() const noexcept {
-    heap_calls calls;
-    if (forbids_foreign_memory_ != 0) heapwright_thread_heap_calls(&calls.allocations, &calls.releases);
-    return calls;
-  }
-  void check_ownership(const heap_calls& before, const char* function_name) const noexcept {
-    if (forbids_foreign_memory_ == 0) return;
-    const heap_calls after = heap_calls_now();
-    if (after.allocations == before.allocations && after.releases == before.releases) return;
-    detail::stop_for_foreign_memory(function_name);
   }
 
   std::byte* cursor_ = nullptr;
@@ -408,8 +405,9 @@ class arena : public std::pmr::memory_resource {
   std::uint32_t first_block_bytes_ = 0;
   std::uint32_t largest_block_bytes_ = 0;
   std::uint32_t generation_ = 0;
-  std::uint32_t upstream_allocations_ : 31 = 0;
-  std::uint32_t forbids_foreign_memory_ : 1 = false;
+  std::uint32_t upstream_allocations_ = 0;
+  detail::foreign_memory_watch watch_;
+  [[no_unique_address]] detail::rewind_check rewind_check_;
   [[no_unique_address]] detail::arena_annotation annotation_;
 };
 

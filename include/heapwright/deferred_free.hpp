@@ -18,6 +18,7 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,7 +39,9 @@ namespace heapwright::inline HEAPWRIGHT_ABI {
 template <class T>
 struct free_cost {
   static std::size_t of(const T& object) noexcept {
-    if constexpr (requires { object.size(); }) {
+    if constexpr (requires {
+                    { object.size() } -> std::convertible_to<std::size_t>;
+                  }) {
       return static_cast<std::size_t>(object.size());
     } else {
       return ~std::size_t{0};
@@ -103,6 +106,12 @@ class deferred_free {
   template <class T>
   void defer(std::unique_ptr<T> object) {
     defer(object.release());
+  }
+  // Counts as dear, as the number of elements is not known.
+  template <class T>
+  void defer(std::unique_ptr<T[]> array) {
+    if (array == nullptr) return;
+    defer(const_cast<std::remove_const_t<T>*>(array.release()), [](void* p) { delete[] static_cast<T*>(p); });
   }
 
   // Frees pending objects in order, until none is left or the budget is spent,
@@ -363,13 +372,15 @@ struct deferred_free::thread_queue {
 inline deferred_free* deferred_free::of_thread() noexcept {
   using owned = detail::thread_owned<thread_queue>;
   if (thread_queue* own = owned::current()) return &own->queue;
+  if (!owned::can_be_made()) return nullptr;
   std::unique_ptr<entry[]> entries(new (std::nothrow) entry[std::bit_ceil(deferred_options{}.entries)]);
   thread_queue* own = entries != nullptr ? owned::make(std::move(entries)) : nullptr;
   return own != nullptr ? &own->queue : nullptr;
 }
 
 // Lets the thread that drops the last reference go on at once: it defers the
-// object to its own queue. Frees at once where there is none.
+// object to its own queue. Frees at once where there is none. For single
+// objects: it cannot tell an array from its first element.
 struct deferring_deleter {
   template <class T>
   void operator()(T* object) const {
@@ -384,6 +395,7 @@ struct deferring_deleter {
 
 template <class T, class... Args>
 std::shared_ptr<T> make_shared_deferred(Args&&... args) {
+  static_assert(!std::is_array_v<T>, "make_shared_deferred makes single objects");
   return std::shared_ptr<T>(new T(std::forward<Args>(args)...), deferring_deleter{});
 }
 

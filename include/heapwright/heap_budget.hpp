@@ -11,6 +11,7 @@
 
 #include <execinfo.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -35,19 +36,21 @@ class heap_allowance {
   heap_allowance() noexcept : is_told_(hook::has_heap_scopes(hook::heap_of_thread)) {
     if (is_told_) heapwright_phase_begins(detail::scope_allowance);
     scopes_ = std::exchange(hook::heap_of_thread.scopes, nullptr);
-    ++hook::heap_of_thread.process_scopes_paused;
+    paused_ = std::exchange(hook::heap_of_thread.process_scopes_paused,
+                            hook::process_scopes_opened.load(std::memory_order_relaxed));
   }
   heap_allowance(const heap_allowance&) = delete;
   heap_allowance& operator=(const heap_allowance&) = delete;
   ~heap_allowance() {
     hook::heap_of_thread.scopes = scopes_;
-    --hook::heap_of_thread.process_scopes_paused;
+    hook::heap_of_thread.process_scopes_paused = paused_;
     if (is_told_) heapwright_phase_ends(detail::scope_allowance);
   }
 
  private:
   bool is_told_;
   hook::heap_scope* scopes_ = nullptr;
+  std::uint64_t paused_ = 0;
 };
 
 // Whether heap calls are seen: a test that counts nothing proves nothing.
@@ -79,6 +82,7 @@ class heap_budget {
     {
       const heap_allowance uncounted;
       backtrace(&frame, 1);  // its first call loads a library, which allocates
+      if (scope == budget_scope::whole_process) hook::free_lock_in_children();
     }
     open();
   }
@@ -130,6 +134,7 @@ class heap_budget {
       return;
     }
     const hook::process_lock lock;
+    counts_.number = hook::process_scopes_opened.fetch_add(1, std::memory_order_relaxed) + 1;
     counts_.outer = hook::process_scopes.load();
     hook::process_scopes.store(&counts_);
   }

@@ -144,12 +144,13 @@ struct pooling_allocator {
 
 }  // namespace detail
 
-// As std::make_shared, in one allocation, for a T that declares
+// As std::make_shared of a single object, in one allocation, for a T that declares
 //   friend class heapwright::private_access;
 // Anyone can then call it: where that is too much, use passkey.
 template <class T, class... Args>
 std::shared_ptr<T> make_shared_private(Args&&... args) {
-  return std::allocate_shared<T>(detail::private_allocator<T>(), std::forward<Args>(args)...);
+  using object = std::remove_cv_t<T>;
+  return std::allocate_shared<object>(detail::private_allocator<object>(), std::forward<Args>(args)...);
 }
 
 // As std::make_shared, with object and control block in one block of a
@@ -157,7 +158,8 @@ std::shared_ptr<T> make_shared_private(Args&&... args) {
 // rate. A thread keeps at most 256 blocks of each type.
 template <class T, class... Args>
 std::shared_ptr<T> make_shared_pooled(Args&&... args) {
-  return std::allocate_shared<T>(detail::pooling_allocator<T>(), std::forward<Args>(args)...);
+  using object = std::remove_cv_t<T>;
+  return std::allocate_shared<object>(detail::pooling_allocator<object>(), std::forward<Args>(args)...);
 }
 
 // The rule of thumb for objects that weak_ptrs watch: a single block stays, as

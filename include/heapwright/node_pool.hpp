@@ -85,6 +85,8 @@ class node_pool final : public std::pmr::memory_resource {
     }
     one_size& size = sizes_[index];
     detail::node_page* page = page_of(first);
+    HEAPWRIGHT_CHECK(page->block_bytes == index * step && spans_.has(page->span), "node_pool",
+                     "deallocate() of a block of another pool or size");
     HEAPWRIGHT_CHECK(page->live != 0 && page->free != first && size.last != first, "node_pool",
                      "deallocate() of a block that is already back");
     if (size.last == nullptr) {
@@ -331,13 +333,23 @@ class node_allocator {
   node_pool* pool_;
 };
 
-// A container with a pool of its own. Where its elements need no destruction,
-// its end and clear() take all nodes back at once instead of one by one.
-// Container is constructible from an allocator over a node_pool. The pool's
-// name is the container's type, unless the options have one.
+// A container with a pool of its own. Where its elements, comparator and hash
+// need no destruction, its end and clear() take all nodes back at once instead
+// of one by one. Container is constructible from an allocator over a node_pool.
+// The pool's name is the container's type, unless the options have one.
 template <class Container>
 class pooled {
-  static constexpr bool is_released = std::is_trivially_destructible_v<typename Container::value_type>;
+  static constexpr bool needs_no_destruction() noexcept {
+    bool answer = std::is_trivially_destructible_v<typename Container::value_type>;
+    if constexpr (requires { typename Container::key_compare; }) {
+      answer = answer && std::is_trivially_destructible_v<typename Container::key_compare>;
+    }
+    if constexpr (requires { typename Container::hasher; }) {
+      answer = answer && std::is_trivially_destructible_v<typename Container::hasher> &&
+               std::is_trivially_destructible_v<typename Container::key_equal>;
+    }
+    return answer;
+  }
 
  public:
   pooled() : pooled(node_pool_options{}) {}
@@ -346,12 +358,16 @@ class pooled {
   pooled& operator=(const pooled&) = delete;
   ~pooled() { end_container(); }
 
-  Container& operator*() noexcept { return container_; }
-  const Container& operator*() const noexcept { return container_; }
-  Container* operator->() noexcept { return &container_; }
-  const Container* operator->() const noexcept { return &container_; }
+  Container& operator*() noexcept { return *operator->(); }
+  const Container& operator*() const noexcept { return *operator->(); }
+  Container* operator->() noexcept { return const_cast<Container*>(std::as_const(*this).operator->()); }
+  const Container* operator->() const noexcept {
+    HEAPWRIGHT_CHECK(has_container_, "node_pool", "a pooled container is used after its clear() threw");
+    return std::addressof(container_);
+  }
 
-  // All elements at once; the container starts anew.
+  // All elements at once; the container starts anew. When its constructor throws
+  // there is none, until a clear() succeeds.
   void clear() {
     end_container();
     pool_.release();
@@ -367,12 +383,17 @@ class pooled {
     if (options.name == nullptr) options.name = detail::type_name<Container>::value;
     return options;
   }
-  void make() { std::construct_at(&container_, typename Container::allocator_type(pool_)); }
+  void make() {
+    std::construct_at(std::addressof(container_), typename Container::allocator_type(pool_));
+    has_container_ = true;
+  }
   void end_container() noexcept {
-    if constexpr (!is_released) std::destroy_at(&container_);
+    if (!std::exchange(has_container_, false)) return;
+    if constexpr (!needs_no_destruction()) std::destroy_at(std::addressof(container_));
   }
 
   node_pool pool_;
+  bool has_container_ = false;
   union {
     Container container_;
   };

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
@@ -213,7 +214,7 @@ TEST(Arena, ReportsWhereBytesWent) {
   EXPECT_NE(memory.report().find(" lost to alignment"), std::string::npos);
 }
 
-static_assert(sizeof(arena) <= 128 || HEAPWRIGHT_ASAN);
+static_assert(sizeof(arena) <= (HEAPWRIGHT_CHECKED ? 144 : 128));
 
 // Counted by hand: three blocks of 256 bytes with headers of 32, each of which
 // takes four requests of 50 bytes in steps of 52 (alignment 4).
@@ -341,6 +342,67 @@ TEST(Arena, ScratchScopesAskTheHeapOnce) {
   const auto before = allocations();
   for (int i = 0; i < 1000; ++i) allocations();
   EXPECT_EQ(allocations(), before);
+}
+
+// What lies in the caller's buffer stays when the unused memory goes.
+TEST(Arena, ShrinksWithinTheCallersBuffer) {
+  CountingResource upstream;
+  alignas(16) std::array<std::byte, 1024> buffer;
+  arena memory(buffer, arena_options{.upstream = &upstream});
+  memory.allocate(5000);
+  memory.reset();
+  auto* first = memory.create<std::string>("too long for the small buffer");
+  memory.shrink();
+  EXPECT_EQ(upstream.live_bytes, 0U);
+  auto* second = memory.create<std::string>("another, too long as well");
+  EXPECT_NE(first, second);
+  EXPECT_EQ(*first, "too long for the small buffer");
+}
+
+// Says of which size it was asked, and has no memory.
+class MemorylessResource : public std::pmr::memory_resource {
+ public:
+  std::size_t most = 0;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t) override {
+    if (bytes < 8192) return std::malloc(bytes);
+    most = std::max(most, bytes);
+    throw std::bad_alloc();
+  }
+  void do_deallocate(void* first, std::size_t, std::size_t) override { std::free(first); }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+};
+
+TEST(Arena, NeverAsksForLessThanItNeeds) {
+  MemorylessResource upstream;
+  for (int bits = 14; bits < 64; ++bits) {
+    for (const std::size_t eighth : {8, 11, 13, 15}) {
+      arena memory(arena_options{.upstream = &upstream});
+      const std::size_t bytes = (std::size_t{1} << bits) / 8 * eighth;
+      upstream.most = 0;
+      EXPECT_THROW(memory.allocate(bytes), std::bad_alloc);
+      EXPECT_TRUE(upstream.most == 0 || upstream.most >= bytes) << bytes;
+    }
+  }
+}
+
+TEST(Arena, TakesMarkersThatWereNotRewoundBelow) {
+  arena memory;
+  const auto lowest = memory.mark();
+  memory.allocate(10);
+  const auto middle = memory.mark();
+  for (int i = 0; i < 3; ++i) {
+    memory.allocate(1000);
+    memory.allocate(50000);
+    const auto high = memory.mark();
+    memory.allocate(10);
+    memory.rewind(high);
+    memory.rewind(high);
+    memory.rewind(middle);
+  }
+  memory.rewind(lowest);
+  EXPECT_EQ(memory.usage().requested_bytes, 0U);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -263,6 +264,32 @@ TEST(DeferredFree, AThrowingDestroyRunsOnce) {
   queue.drain();
   EXPECT_EQ(runs, 2);
   EXPECT_EQ(Noted::live, 0) << "what was being deferred is not lost";
+}
+
+struct Counts {
+  ~Counts() { ++ended; }
+  static inline int ended = 0;
+};
+
+TEST(DeferredFree, FreesEachElementOfAnArray) {
+  deferred_free queue;
+  Counts::ended = 0;
+  queue.defer(std::make_unique<Counts[]>(3));
+  queue.defer(std::make_unique<const int[]>(1000));
+  queue.defer(std::unique_ptr<int[]>());
+  EXPECT_EQ(Counts::ended, 0);
+  EXPECT_EQ(queue.statistics().pending, 2U);
+  queue.drain();
+  EXPECT_EQ(Counts::ended, 3);
+}
+
+TEST(DeferredFree, ASizeThatIsNoNumberCountsAsDear) {
+  struct Image {
+    std::pair<int, int> size() const { return {640, 480}; }
+  };
+  deferred_free queue;
+  queue.defer(std::make_unique<Image>());
+  EXPECT_EQ(queue.statistics().pending, 1U);
 }
 
 }  // namespace

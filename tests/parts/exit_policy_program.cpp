@@ -19,7 +19,9 @@ int main(int, char** arguments) {
   static heapwright::lives_until_exit<Speaks> object(is_quick  ? heapwright::exit_policy::quick
                                                      : is_bury ? heapwright::exit_policy::bury
                                                                : heapwright::exit_policy::destroy);
+  std::ios::sync_with_stdio(false);
   std::printf("unflushed by printf\n");
   std::cout << "unflushed by cout\n";
+  std::wcout << L"unflushed by wcout\n";
   return 7;
 }

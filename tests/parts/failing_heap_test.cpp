@@ -319,6 +319,21 @@ TEST(FailingHeap, AThreadsFirstDeferredObjectIsFreedAtOnce) {
   }).join();
 }
 
+// What is dropped while the thread's queue ends is freed without one.
+TEST(FailingHeap, AThreadsEndMakesNoQueue) {
+  static int ended = 0;
+  struct AsksForAQueue {
+    ~AsksForAQueue() {
+      heap_budget allocations({.allocations = 0});
+      EXPECT_EQ(heapwright::deferred_free::of_thread(), nullptr);
+      EXPECT_EQ(allocations.message(), "");
+      ++ended;
+    }
+  };
+  std::thread([] { heapwright::deferred_free::of_thread()->defer(new AsksForAQueue); }).join();
+  EXPECT_EQ(ended, 1);
+}
+
 TEST(FailingHeap, AThreadsFirstPooledPointerGoesBack) {
   auto made_here = heapwright::make_shared_pooled<std::array<int, 60>>();
   in_a_thread_without_memory([&] {

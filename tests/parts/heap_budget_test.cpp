@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+// length: every way to allocate, and one test for each promise
 // Built as a dynamic and as a static program, and under the sanitizers.
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #define HEAPWRIGHT_HEAP_BUDGET_IMPLEMENTATION
 #include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -15,7 +18,6 @@
 #include <thread>
 #include <vector>
 
-#include "heapwright/arena.hpp"
 #include "heapwright/heap_budget.hpp"
 
 namespace {
@@ -214,6 +216,54 @@ TEST(HeapBudget, CountsThreadsThatRunMeanwhile) {
   EXPECT_GE(all.usage().releases, 4000U);
 }
 
+TEST(HeapBudget, AllowsNoProcessBudgetOpenedInside) {
+  heap_budget outer(heap_limits{}, budget_scope::whole_process);
+  {
+    const heap_allowance logging;
+    delete used(new int);
+    heap_budget inner(heap_limits{}, budget_scope::whole_process);
+    delete used(new int);
+    {
+      const heap_allowance again;
+      delete used(new int);
+    }
+    delete used(new int);
+    EXPECT_EQ(inner.usage().allocations, 2U);
+  }
+  EXPECT_EQ(outer.usage().allocations, 0U);
+  delete used(new int);
+  EXPECT_EQ(outer.usage().allocations, 1U);
+}
+
+// At the fork another thread is counting. ThreadSanitizer sees nothing in such a child.
+#if defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t seen_in_child = 0;
+#else
+constexpr std::uint64_t seen_in_child = 10;
+#endif
+TEST(HeapBudget, AForksChildCounts) {
+  heap_budget all(heap_limits{}, budget_scope::whole_process);
+  std::atomic<int> step{0};
+  std::thread other([&] {
+    const heapwright::hook::process_lock lock;
+    step = 1;
+    while (step != 2) std::this_thread::yield();
+  });
+  while (step != 1) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    const std::uint64_t before = all.usage().allocations;
+    for (int k = 0; k < 10; ++k) delete used_here(new int);
+    _exit(all.usage().allocations >= before + seen_in_child ? 0 : 1);
+  }
+  step = 2;
+  other.join();
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(HeapBudget, InjectsFailures) {
   int failed = 0;
   for (int i = 0; i < 9; ++i) {
@@ -242,14 +292,6 @@ TEST(HeapBudget, FindsTheCodeThatSurvivesNoFailure) {
     ASSERT_LT(point, 100U);
   }
   EXPECT_GT(point, 5U);
-}
-
-// The arena's check that objects own nothing outside it stands on this hook.
-TEST(HeapBudget, LetsTheArenaSeeForeignMemory) {
-  heapwright::arena memory;
-  EXPECT_TRUE(memory.forbid_foreign_memory());
-  memory.create<std::pmr::string>("a text longer than the small buffer", &memory);
-  memory.reset();
 }
 
 // realloc(block, 0) frees the block; it may answer with another, empty one.

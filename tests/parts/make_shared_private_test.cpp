@@ -55,6 +55,13 @@ TEST(MakeSharedPrivate, ReachesPrivateConstructorsInOneBlock) {
   EXPECT_EQ(Keyed::make(3)->number(), 3);
 }
 
+TEST(MakeSharedPrivate, MakesWhatIsConst) {
+  const std::shared_ptr<const Session> session = heapwright::make_shared_private<const Session>("const");
+  EXPECT_EQ(session->name(), "const");
+  EXPECT_EQ(*heapwright::make_shared_pooled<const std::string>("text"), "text");
+  EXPECT_EQ(*heapwright::make_shared_weakly_held<const std::string>("text"), "text");
+}
+
 TEST(MakeSharedPrivate, PooledBlocksAreReusedByTheirThread) {
   const void* first = heapwright::make_shared_pooled<std::string>("text").get();
   for (int i = 0; i < 10; ++i) {

@@ -10,10 +10,12 @@
 #include <cstring>
 #include <list>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "throwing_value.hpp"
@@ -308,6 +310,50 @@ TEST(NodePool, DestroysElementsThatNeedIt) {
     list->emplace_back(1);
   }
   EXPECT_EQ(Value::live, live);
+}
+
+// Compares, hashes, and lives or throws as it is told.
+struct Functor {
+  static inline bool throws = false;
+  std::shared_ptr<int> lives = std::make_shared<int>(1);
+  Functor() {
+    if (throws) throw std::bad_alloc();
+  }
+  bool operator()(int a, int b) const { return a * *lives < b * *lives; }
+  std::size_t operator()(int a) const { return static_cast<std::size_t>(a); }
+};
+
+TEST(NodePool, DestroysComparatorsAndHashes) {
+  std::weak_ptr<int> seen[3];
+  {
+    pooled<std::set<int, Functor, node_allocator<int>>> set;
+    pooled<std::unordered_set<int, Functor, std::equal_to<>, node_allocator<int>>> table;
+    set->insert(1);
+    table->insert(1);
+    seen[0] = set->key_comp().lives;
+    set.clear();
+    EXPECT_TRUE(seen[0].expired());
+    seen[1] = set->key_comp().lives;
+    seen[2] = table->hash_function().lives;
+    EXPECT_FALSE(seen[1].expired());
+  }
+  EXPECT_TRUE(seen[1].expired());
+  EXPECT_TRUE(seen[2].expired());
+}
+
+TEST(NodePool, AClearThatThrowsEndsTheContainerOnce) {
+  pooled<std::map<int, std::string, Functor, node_allocator<std::pair<const int, std::string>>>> map;
+  map->emplace(1, "a text that is longer than any small string");
+  Functor::throws = true;
+  EXPECT_THROW(map.clear(), std::bad_alloc);
+  EXPECT_THROW(map.clear(), std::bad_alloc);
+  Functor::throws = false;
+  EXPECT_EQ(map.statistics().live_blocks, 0U);
+  map.clear();
+  EXPECT_TRUE(map->empty());
+  Functor::throws = true;
+  EXPECT_THROW(map.clear(), std::bad_alloc);
+  Functor::throws = false;
 }
 
 TEST(NodePool, SurvivesAnUpstreamThatThrows) {

@@ -2,7 +2,8 @@
 # on when sanitizers make every policy `destroy`.
 foreach(policy destroy bury quick)
   execute_process(COMMAND ${PROGRAM} ${policy} OUTPUT_VARIABLE out ERROR_VARIABLE err RESULT_VARIABLE status)
-  if(NOT status EQUAL 7 OR NOT out MATCHES "printf\n" OR NOT out MATCHES "cout\n")
+  if(NOT status EQUAL 7 OR NOT out MATCHES "printf\n" OR NOT out MATCHES "by cout\n"
+      OR NOT out MATCHES "by wcout\n")
     message(FATAL_ERROR "${policy}: status ${status}, output lost: ${out}")
   endif()
   set(expected "")

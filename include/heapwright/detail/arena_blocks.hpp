@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -42,6 +40,10 @@ struct large_blocks {
   std::size_t largest_spare = 0;  // no class above it holds one
   std::array<arena_block*, size_class_count> spare{};
 
+  // 14 TiB. The classes above it have no next one, or no bound.
+  static constexpr std::size_t most_bytes = size_class_lower(size_class_count - 2);
+
+  // Requires at most most_bytes.
   static std::size_t class_for(std::size_t bytes) noexcept {
     const std::size_t index = size_class_of(bytes);
     return size_class_lower(index) < bytes ? index + 1 : index;
@@ -99,11 +101,6 @@ constexpr const char* name_of_type() noexcept {
 
 template <class T>
 inline constexpr destructor_kind destructor_kind_of{&destroy_objects<T>, name_of_type<T>()};
-
-[[noreturn]] inline void stop_for_foreign_memory(const char* function_name) noexcept {
-  std::fprintf(stderr, "heapwright::arena: an object owns memory outside the arena: %s\n", function_name);
-  std::abort();
-}
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

@@ -4,8 +4,9 @@
 // and the rule; an unchecked build evaluates nothing.
 //
 // Everything lies in an inline namespace that says which build it is. Files of
-// several kinds may be in one program, but a part that passes between them is an
-// undefined reference for the linker: its layout and its promises differ.
+// several kinds may be in one program, but no part may pass between them: its layout
+// and its promises differ. A function with a part in its signature is an undefined
+// reference then; a class that holds one only if it lies in HEAPWRIGHT_ABI as well.
 #ifndef HEAPWRIGHT_DETAIL_CHECK_HPP
 #define HEAPWRIGHT_DETAIL_CHECK_HPP
 

@@ -26,7 +26,7 @@ namespace heapwright::inline HEAPWRIGHT_ABI {
 enum class exit_policy {
   destroy,  // run the destructor, as ever
   bury,     // leave the object to the end of the process, reachable
-  quick,    // at exit() flush all files and end the process at once
+  quick,    // at exit() flush the standard streams and end the process at once
 };
 
 // True under AddressSanitizer, LeakSanitizer, ThreadSanitizer and valgrind:
@@ -37,12 +37,12 @@ inline bool is_heap_watched() noexcept {
   return preload != nullptr && std::strstr(preload, "vgpreload") != nullptr;
 }
 
-// Flushes what the C and C++ streams hold, then ends the process without
-// destructors and without exit handlers.
+// Flushes C's streams and the standard ones of C++, then ends the process without
+// destructors and without exit handlers. Nothing can name other C++ streams: what
+// a std::ofstream still holds is lost.
 [[noreturn]] inline void exit_without_freeing(int status) noexcept {
-  std::cout.flush();
-  std::cerr.flush();
-  std::clog.flush();
+  for (auto* stream : {&std::cout, &std::cerr, &std::clog}) stream->flush();
+  for (auto* stream : {&std::wcout, &std::wcerr, &std::wclog}) stream->flush();
   std::fflush(nullptr);
   _exit(status);
 }

@@ -6,6 +6,7 @@
 #define HEAPWRIGHT_DETAIL_HEAP_EVENTS_HPP
 
 #include <execinfo.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -52,6 +53,7 @@ struct heap_scope {
   heap_limits limits;
   heap_usage usage;
   heap_scope* outer = nullptr;
+  std::uint64_t number = 0;  // of the process: the how manyth
   std::size_t offender_count = 0;
   heap_offender offenders[most_offenders] = {};
 };
@@ -59,9 +61,9 @@ struct heap_scope {
 struct heap_thread {
   std::uint64_t allocations = 0;
   std::uint64_t releases = 0;
-  heap_scope* scopes = nullptr;  // innermost first
-  unsigned process_scopes_paused = 0;
-  std::uint64_t fail_every = 0;  // 0: no injected failures
+  heap_scope* scopes = nullptr;             // innermost first
+  std::uint64_t process_scopes_paused = 0;  // up to this number
+  std::uint64_t fail_every = 0;             // 0: no injected failures
   std::uint64_t fail_count = 0;
   bool is_busy = false;  // within the bookkeeping below
 };
@@ -69,6 +71,7 @@ inline constinit thread_local heap_thread heap_of_thread{};
 
 // Budgets of the whole process, under a spin lock: they are few and short.
 inline constinit std::atomic<heap_scope*> process_scopes{nullptr};
+inline constinit std::atomic<std::uint64_t> process_scopes_opened{0};
 inline constinit std::atomic_flag process_scopes_lock = ATOMIC_FLAG_INIT;
 
 struct process_lock {
@@ -80,6 +83,18 @@ struct process_lock {
   process_lock& operator=(const process_lock&) = delete;
   ~process_lock() { process_scopes_lock.clear(std::memory_order_release); }
 };
+
+// Another thread may hold the lock at a fork, and is not in the child. Until it is
+// free there, the forking thread does without: what fork handlers allocate is not counted.
+inline void free_lock_in_children() noexcept {
+  static const int registered =
+      pthread_atfork([] { heap_of_thread.is_busy = true; }, [] { heap_of_thread.is_busy = false; },
+                     [] {
+                       process_scopes_lock.clear(std::memory_order_release);
+                       heap_of_thread.is_busy = false;
+                     });
+  static_cast<void>(registered);
+}
 
 inline void count_allocation(heap_scope& scope, std::uint64_t bytes, std::int64_t block_bytes) noexcept {
   heap_usage& usage = scope.usage;
@@ -103,9 +118,12 @@ template <class Visit>
 void for_each_heap_scope(heap_thread& own, Visit visit) noexcept {
   own.is_busy = true;  // a stack walk may allocate
   for (heap_scope* scope = own.scopes; scope != nullptr; scope = scope->outer) visit(*scope);
-  if (own.process_scopes_paused == 0 && process_scopes.load(std::memory_order_relaxed) != nullptr) {
+  if (process_scopes_opened.load(std::memory_order_relaxed) > own.process_scopes_paused &&
+      process_scopes.load(std::memory_order_relaxed) != nullptr) {
     const process_lock lock;
-    for (heap_scope* scope = process_scopes.load(); scope != nullptr; scope = scope->outer) visit(*scope);
+    for (heap_scope* scope = process_scopes.load(); scope != nullptr; scope = scope->outer) {
+      if (scope->number > own.process_scopes_paused) visit(*scope);
+    }
   }
   own.is_busy = false;
 }

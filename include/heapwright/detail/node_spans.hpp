@@ -34,6 +34,7 @@ struct alignas(16) node_span {
   std::uint64_t all;
   std::uint64_t used;
   std::uint64_t idle;  // free, in memory. Other free pages are untouched, or the kernel's again.
+  const void* owner;
 };
 
 class node_spans {
@@ -43,6 +44,8 @@ class node_spans {
       : upstream_(upstream), page_bytes_(page_bytes), purges_(purges) {}
 
   std::pmr::memory_resource* upstream() const noexcept { return upstream_; }
+  // Whether the span is one of these; for checks.
+  bool has(const node_span* span) const noexcept { return span->owner == this; }
   std::size_t retained_bytes() const noexcept { return retained_bytes_; }
   std::size_t idle_pages() const noexcept { return idle_pages_; }
 
@@ -130,7 +133,8 @@ class node_spans {
     next_bytes_ = std::min(next_bytes_ * 2, usual_bytes);
     std::byte* first = memory + sizeof(node_span);
     first += (0 - reinterpret_cast<std::uintptr_t>(first)) & (page_bytes_ - 1);
-    open(::new (memory) node_span{nullptr, nullptr, first, bytes, (std::uint64_t{1} << pages) - 1, 0, 0});
+    open(::new (memory)
+             node_span{nullptr, nullptr, first, bytes, (std::uint64_t{1} << pages) - 1, 0, 0, this});
   }
   void end_span(node_span* span) noexcept {
     close(span);

@@ -120,11 +120,10 @@ struct pool_node {
   T object;
 
   static pool_node* of(T* object) noexcept {
-    // The distance is taken from a node that need not exist: pool_node may not
-    // be of standard layout, for which offsetof is not promised.
-    alignas(pool_node) static constexpr char room[sizeof(pool_node)] = {};
-    const auto* sample = reinterpret_cast<const pool_node*>(&room);
-    const auto distance = reinterpret_cast<const char*>(std::addressof(sample->object)) - room;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // known of each class without virtual bases
+    constexpr std::size_t distance = offsetof(pool_node, object);
+#pragma GCC diagnostic pop
     return reinterpret_cast<pool_node*>(reinterpret_cast<char*>(object) - distance);
   }
 };

@@ -68,6 +68,8 @@ class thread_owned {
   // Null before its first use and after the thread's end.
   static T* current() noexcept { return current_; }
 
+  // False when the thread is about to end, or there is no memory to hear of that.
+  static bool can_be_made() noexcept { return !has_ended_ && thread_end::is_heard(); }
   // Null when the thread is about to end, or there is no memory to hear of that.
   static T* get() noexcept(noexcept(T())) {
     if (current_ != nullptr) [[likely]] {
@@ -78,7 +80,7 @@ class thread_owned {
   // As get(), with arguments for the first use.
   template <class... Args>
   [[gnu::noinline]] static T* make(Args&&... args) noexcept(noexcept(T(std::forward<Args>(args)...))) {
-    if (has_ended_ || !thread_end::is_heard()) return nullptr;
+    if (!can_be_made()) return nullptr;
     current_ = ::new (static_cast<void*>(room_)) T(std::forward<Args>(args)...);
     thread_end::add(listener_);
     return current_;

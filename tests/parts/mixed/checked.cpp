@@ -7,6 +7,13 @@
 int use_parts_unchecked();
 #if defined(SHARES_A_PART)
 void fill(heapwright::arena& memory);
+#elif defined(SHARES_A_HOLDER)
+inline namespace HEAPWRIGHT_ABI {
+struct holder {
+  heapwright::arena memory;
+};
+}  // namespace HEAPWRIGHT_ABI
+void fill(holder& all);
 #endif
 
 int main() {
@@ -17,6 +24,9 @@ int main() {
 #if defined(SHARES_A_PART)
   heapwright::arena memory;
   fill(memory);
+#elif defined(SHARES_A_HOLDER)
+  holder all;
+  fill(all);
 #endif
   return static_cast<int>(sum) + numbers.back() == use_parts_unchecked() ? 0 : 1;
 }

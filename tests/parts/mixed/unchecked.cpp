@@ -16,4 +16,12 @@ int use_parts_unchecked() {
 #if defined(SHARES_A_PART)
 void fill(heapwright::arena& memory);
 void fill(heapwright::arena& memory) { memory.allocate(100); }
+#elif defined(SHARES_A_HOLDER)
+inline namespace HEAPWRIGHT_ABI {
+struct holder {
+  heapwright::arena memory;
+};
+}  // namespace HEAPWRIGHT_ABI
+void fill(holder& all);
+void fill(holder& all) { all.memory.allocate(100); }
 #endif

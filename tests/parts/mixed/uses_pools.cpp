@@ -19,8 +19,8 @@ using Pair = std::pair<const int, int>;
 using Map = std::map<int, int, std::less<>, heapwright::node_allocator<Pair>>;
 
 #if !HEAPWRIGHT_ANNOTATE
-static_assert(sizeof(heapwright::arena) == 120);
-static_assert(sizeof(heapwright::arena::marker) == 56);
+static_assert(sizeof(heapwright::arena) == (HEAPWRIGHT_CHECKED ? 144 : 128));
+static_assert(sizeof(heapwright::arena::marker) == (HEAPWRIGHT_CHECKED ? 72 : 56));
 #endif
 
 }  // namespace

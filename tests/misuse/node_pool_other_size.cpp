@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+// expected: heapwright::node_pool: deallocate() of a block of another pool or size
+#include "heapwright/node_pool.hpp"
+
+int main() {
+  heapwright::node_pool pool;
+  pool.deallocate(pool.allocate(40), 80);
+}
