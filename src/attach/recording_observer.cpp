@@ -157,6 +157,7 @@ void RecordingObserver::begin(const Scene& scene) {
   const auto made = std::make_unique<RecordingAgent>();
   made->common = make_agent(scene.plan);
   made->common.attachment = before->common.attachment + 1;
+  made->threads_unloading = before->threads_unloading;
   made->identity_offset = find_identity(scene);
   made->find_object = reinterpret_cast<decltype(made->find_object)>(scene.plan.find_object);
   made->stack_end = scene.memory.value_at<void*>(scene.plan.stack_end);

@@ -4,13 +4,14 @@
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from attaching import Server, changed_code
-from conftest import end_recorder_lost, read_trace
+from conftest import end_recorder_lost, programs, read_trace
 from counting import ask
 from recorded_processes import Recording, check_equal, run_for
 
@@ -48,6 +49,20 @@ def test_the_stacks_lead_to_the_first_frame(server: Server, tmp_path: Path) -> N
         assert any(path.endswith("steady_server") for path in paths), paths
         assert "(truncated)" not in paths
     assert server.quit() == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--sample", "4k"]])
+def test_libraries_that_take_each_others_place(tmp_path: Path, options: list[str]) -> None:
+    line = ["loads_libraries", "plugin.so", "turns", "100000", "twin_plugin.so"]
+    words = [str(programs / word) if "lib" in word or "so" in word else word for word in line]
+    with subprocess.Popen(words) as program:
+        path = tmp_path / "a.heapwright"
+        Recording(program.pid, path, "--duration", "1", *options).wait()
+        program.kill()
+    for size, name in ((3109, "plugin.so"), (3111, "twin_plugin.so")):
+        trace = read_trace(path, size)
+        assert trace.problems() == []
+        assert {stack[0][0].rsplit("/", 1)[-1] for stack in trace.facts["stacks"]} == {name}
 
 
 def test_a_second_recording_begins_anew(server: Server, tmp_path: Path) -> None:

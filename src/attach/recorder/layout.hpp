@@ -75,6 +75,8 @@ struct RecordingAgent {
   std::uint64_t agent_code_bytes{};
   // Where sessions are mapped, in turns: a thread may still write to the last one. 0: nowhere yet.
   std::uint64_t areas[2]{};
+  // In the agent after a dlclose.
+  std::uint64_t threads_unloading{};
   char session_name[16]{};  // only for the system call that makes it
   // By lane: even where it may be taken once its thread has ended, odd while it is taken or was never.
   std::uint32_t claims[max_lanes]{};
