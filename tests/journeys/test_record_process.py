@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -89,6 +90,46 @@ def test_recordings_of_a_busy_server_lose_no_request(server: Server, tmp_path: P
     assert "memfd:heapwright" not in Path(f"/proc/{server.pid}/maps").read_text()
     server.pause()
     assert server.quit() == 0
+
+
+def address_space_kib(process: int) -> int:
+    line = re.search(r"VmSize:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+    assert line
+    return int(line[1])
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_recording_gives_its_address_space_back(server: Server, tmp_path: Path, is_busy: bool) -> None:
+    """A program with `ulimit -v` needs it. What stays is the agent's code and its table of threads."""
+    most_kib = 600 << 10 if is_busy else 4 << 10  # eight arenas come meanwhile
+    if is_busy:
+        server.go()
+    before = address_space_kib(server.pid)
+    for number in range(4):
+        Recording(server.pid, tmp_path / f"{number}.heapwright", "--duration", "0.05").wait()
+        grown = address_space_kib(server.pid) - before
+        assert grown < most_kib, (number, grown)
+    server.pause()
+    assert server.quit() == 0
+
+
+def test_a_thread_that_stays_in_a_call_keeps_plain_memory(tmp_path: Path) -> None:
+    """A handler runs on top of it for longer than a detach looks, through another recording as well."""
+    with subprocess.Popen([programs / "held_in_calloc"], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "ready\n"
+        recording = Recording(program.pid, tmp_path / "a.heapwright")
+        time.sleep(0.2)
+        before = address_space_kib(program.pid)
+        program.send_signal(signal.SIGUSR1)
+        time.sleep(0.1)
+        recording.end()
+        assert "memfd:heapwright" not in Path(f"/proc/{program.pid}/maps").read_text()
+        assert address_space_kib(program.pid) > before - (1 << 20)
+        for name in "bc":
+            Recording(program.pid, tmp_path / name, "--duration", "0.05").wait()
+        program.send_signal(signal.SIGUSR2)
+        assert program.wait(timeout=60) == 0
 
 
 def test_a_killed_recorder_leaves_no_patch(server: Server, tmp_path: Path) -> None:
