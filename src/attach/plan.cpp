@@ -148,8 +148,8 @@ class Planner {
     const std::string name = agent::entry_names[agent::index_of(entry)];
     if (is_needed(entry)) throw Refusal("its " + name + " cannot be patched: it " + why);
     if (entry == Entry::dlclose_) {
-      plan_.notes.push_back("libraries that are unloaded may be named for those that take their place: " +
-                            name + " " + why);
+      plan_.notes.push_back(
+          "libraries that are unloaded may be named for those that take their place: " + name + " " + why);
       return;
     }
     plan_.notes.push_back(

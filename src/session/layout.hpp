@@ -48,8 +48,7 @@ inline constexpr std::uint8_t extension_kind = 0xff;
 // ---- stacks --------------------------------------------------------------
 
 // Program counter table: open addressing, append only; the slot index is the frame's number. key == 0: free
-// slot. A slot of an unloaded library is dead: it keeps its number and does not match. It lives again when that
-// library is back at its place.
+// slot. A slot of an unloaded library is dead and does not match, until that library is back at its place.
 struct PcEntry {
   std::atomic<std::uint64_t> key;   // pc | pc_key_exact? | pc_key_dead? ; pc < 2^56
   std::atomic<std::uint64_t> rule;  // the unwinder's own; 0 = not evaluated yet
@@ -187,8 +186,7 @@ struct ProcessBlock {
   std::atomic<std::uint64_t> recorder_private_bytes;  // not shared with the collector
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
-  // By frame number: which of `modules` it lay in when it was first seen, + 1. 0: in none. Set before an event
-  // refers to the frame.
+  // By frame number: which of `modules` it lies in, + 1; 0: none. Set before an event refers to the frame.
   alignas(4096) std::atomic<std::uint16_t> pc_modules[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];
   alignas(4096) Lane lanes[max_lanes];

@@ -93,7 +93,8 @@ class FakeRecorder {
   void add_frame(std::uint32_t number, std::uint64_t pc) {
     for (std::uint32_t i = 0; i < block_->module_count.load(); ++i) {
       const session::ModuleEntry& module = block_->modules[i];
-      if (pc >= module.start && pc < module.end) block_->pc_modules[number] = static_cast<std::uint16_t>(i + 1);
+      if (pc >= module.start && pc < module.end)
+        block_->pc_modules[number] = static_cast<std::uint16_t>(i + 1);
     }
     block_->pcs[number].key.store(pc, std::memory_order_release);
   }

@@ -113,23 +113,31 @@ def test_a_recording_gives_its_address_space_back(server: Server, tmp_path: Path
     assert server.quit() == 0
 
 
-def test_a_thread_that_stays_in_a_call_keeps_plain_memory(tmp_path: Path) -> None:
-    """A handler runs on top of it for longer than a detach looks, through another recording as well."""
+@pytest.fixture
+def held() -> "Iterator[subprocess.Popen[str]]":
     with subprocess.Popen([programs / "held_in_calloc"], stdout=subprocess.PIPE, text=True) as program:
-        assert program.stdout is not None
-        assert program.stdout.readline() == "ready\n"
-        recording = Recording(program.pid, tmp_path / "a.heapwright")
-        time.sleep(0.2)
-        before = address_space_kib(program.pid)
-        program.send_signal(signal.SIGUSR1)
-        time.sleep(0.1)
-        recording.end()
-        assert "memfd:heapwright" not in Path(f"/proc/{program.pid}/maps").read_text()
-        assert address_space_kib(program.pid) > before - (1 << 20)
-        for name in "bc":
-            Recording(program.pid, tmp_path / name, "--duration", "0.05").wait()
-        program.send_signal(signal.SIGUSR2)
-        assert program.wait(timeout=60) == 0
+        yield program
+        program.kill()
+
+
+def test_a_thread_that_stays_in_a_call_keeps_plain_memory(
+    held: "subprocess.Popen[str]", tmp_path: Path
+) -> None:
+    """A handler runs on top of it for longer than a detach looks, through other recordings as well."""
+    assert held.stdout is not None
+    assert held.stdout.readline() == "ready\n"
+    recording = Recording(held.pid, tmp_path / "a.heapwright")
+    time.sleep(0.2)
+    before = address_space_kib(held.pid)
+    held.send_signal(signal.SIGUSR1)
+    time.sleep(0.1)
+    recording.end()
+    assert "memfd:heapwright" not in Path(f"/proc/{held.pid}/maps").read_text()
+    assert address_space_kib(held.pid) > before - (1 << 20)
+    for name in "bc":
+        Recording(held.pid, tmp_path / name, "--duration", "0.05").wait()
+    held.send_signal(signal.SIGUSR2)
+    assert held.wait(timeout=60) == 0
 
 
 def test_a_killed_recorder_leaves_no_patch(server: Server, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // loads_libraries LIBRARY MODE COUNT: "again" opens, uses and closes one
-// library COUNT times; "turns OTHER" opens that one and the other in turns, slowly; "many DIR" opens COUNT copies (DIR/0.so ...) and keeps
-// them; "deepbind" and "namespace" open it apart from the hooks; "operators"
+// library COUNT times; "turns OTHER" opens that one and the other in turns, slowly; "many DIR" opens COUNT
+// copies (DIR/0.so ...) and keeps them; "deepbind" and "namespace" open it apart from the hooks; "operators"
 // opens one that allocates by the C++ operators, for itself alone.
 #include <dlfcn.h>
 

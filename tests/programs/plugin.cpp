@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A library for the programs that load one. Its twin differs in this constant alone: the same code at the same
-// place.
+// A library for the programs that load one. Its twin differs in this constant alone: the same code at the
+// same place.
 #include <cstdlib>
 
 #ifndef PLUGIN_BYTES

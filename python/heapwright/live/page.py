@@ -119,12 +119,12 @@ def read_keeper(path: str) -> tuple[int, int] | None:
         head = read(0, CONSTANTS["head_bytes"])
         if len(head) < CONSTANTS["head_bytes"] or number(head, "head", "magic") != CONSTANTS["magic"]:
             raise PageError(f"{path} is no page of counters")
-        for section in _sections_of(head):
-            if section.kind == CONSTANTS["calls_kind"] and section.version == CONSTANTS["calls_version"]:
-                data = read(section.offset, CONSTANTS["calls_bytes"])
-                if len(data) == CONSTANTS["calls_bytes"]:
-                    return number(data, "calls", "keeper"), number(data, "calls", "keeper_start_ticks")
-    return None
+        wanted = (CONSTANTS["calls_kind"], CONSTANTS["calls_version"])
+        section = next((one for one in _sections_of(head) if (one.kind, one.version) == wanted), None)
+        data = read(section.offset, CONSTANTS["calls_bytes"]) if section else b""
+    if len(data) < CONSTANTS["calls_bytes"]:
+        return None
+    return number(data, "calls", "keeper"), number(data, "calls", "keeper_start_ticks")
 
 
 @contextmanager

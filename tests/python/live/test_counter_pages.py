@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: pages, their folder, and what is wrong with either
 """Pages of counters: their layout as documented, sums, and files that are none."""
 
 import mmap
