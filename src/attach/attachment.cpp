@@ -21,6 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds patience{250};
 constexpr int most_stops = 50;
+constexpr int most_detaching_stops = 6;  // the last one 62 ms after the first
 constexpr milliseconds between_stops{2};
 constexpr int most_late_stops = 5;
 constexpr milliseconds after_late_stop{100};
@@ -212,10 +213,10 @@ bool Attachment::detach() {
       if (!stopped_.stop(patience)) break;
       const bool is_done = try_to_detach();
       stopped_.resume();
-      facts_.stopped_ns = stopped_.stopped_ns();
+      facts_.stopped_ns = std::max(tries == 0 ? 0 : facts_.stopped_ns, stopped_.stopped_ns());
       facts_.stops = tries + 1;
-      if (is_done || tries >= most_stops) return true;
-      std::this_thread::sleep_for(between_stops);
+      if (is_done || tries >= most_detaching_stops) return true;
+      std::this_thread::sleep_for(between_stops * (1 << tries));
     } catch (const Refusal& refusal) {
       stopped_.resume();
       if (said != refusal.what()) std::fprintf(stderr, "heapwright: not detached yet: %s\n", refusal.what());
@@ -227,7 +228,7 @@ bool Attachment::detach() {
   return false;
 }
 
-// False: everything is as it was, but the page is still mapped.
+// False: everything is as it was, but memory of ours is still mapped.
 bool Attachment::try_to_detach() {
   facts_.threads = stopped_.threads().size();
   if (!restore(memory_, own_region())) throw Refusal("its code cannot be written to");
@@ -236,8 +237,7 @@ bool Attachment::try_to_detach() {
   StoppedThread* const caller = stopped_.caller();
   if (caller == nullptr) return false;
   RemoteCalls call(*caller, plan_.system_call);
-  observer_.unmap(scene(call));
-  return true;
+  return observer_.unmap(scene(call));
 }
 
 }  // namespace heapwright::attach

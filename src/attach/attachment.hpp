@@ -13,7 +13,7 @@
 namespace heapwright::attach {
 
 struct StopFacts {
-  std::uint64_t stopped_ns = 0;  // of the last stop
+  std::uint64_t stopped_ns = 0;  // of the last stop of an attach, of the longest of a detach
   std::size_t threads = 0;
   int stops = 0;  // until all threads stood well
 };

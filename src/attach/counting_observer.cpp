@@ -72,9 +72,10 @@ void CountingObserver::map_page(const Scene& scene) const {
   check_call(mapped, "map its page");
 }
 
-void CountingObserver::unmap(const Scene& scene) {
+bool CountingObserver::unmap(const Scene& scene) {
   scene.call(SYS_mmap, scene.region.tail(), sizeof(counters::CallsPage), PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  return true;
 }
 
 }  // namespace heapwright::attach

@@ -21,7 +21,7 @@ class CountingObserver : public Observer {
   void prepare(const Plan& plan) override;
   void begin(const Scene& scene) override;
   void end() override { page_->end(); }
-  void unmap(const Scene& scene) override;
+  bool unmap(const Scene& scene) override;
   void discard() noexcept override { page_->discard(); }
   std::string place() const override { return "\"page\": \"" + page_->path() + "\""; }
 

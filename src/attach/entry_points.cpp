@@ -94,7 +94,7 @@ void add_points(const TargetMemory& memory, const std::vector<Module>& modules, 
     }
   }
   if (allocator.operators != Operators::of_allocator) return;
-  for (std::size_t index = index_of(Entry::new_); index < agent::entry_count; ++index) {
+  for (std::size_t index = index_of(Entry::new_); index < index_of(Entry::dlclose_); ++index) {
     points.add(module, static_cast<Entry>(index));
   }
 }

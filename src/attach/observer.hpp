@@ -38,8 +38,9 @@ class Observer {
   virtual void begin(const Scene& scene) = 0;
   // The process is observed no more, or has ended.
   virtual void end() = 0;
-  // Plain memory takes the place of ours: a thread may stand within a hook for as long as it likes.
-  virtual void unmap(const Scene& scene) = 0;
+  // Takes our memory away, or puts plain memory in its place where a thread may stand within a hook, for as
+  // long as it likes. False: there is something to take away that a later stop may find unused.
+  virtual bool unmap(const Scene& scene) = 0;
   // The process was not attached to after all.
   virtual void discard() noexcept = 0;
   // For who started this program: a field of JSON.

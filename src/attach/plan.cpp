@@ -50,6 +50,7 @@ class Planner {
     for (const FoundRegion& region : plan_.regions) refuse_if_in_use(region);
     choose_region();
     for (const EntryPoint& point : plan_.allocator.points) add_patch(point);
+    if (image_.kind() == AgentKind::recording && plan_.find_object != 0) add_unloading(modules);
     return plan_;
   }
 
@@ -98,6 +99,13 @@ class Planner {
 
   std::uint64_t malloc_address() const { return plan_.allocator.points[0].symbol.address; }
 
+  void add_unloading(const std::vector<Module>& modules) {
+    for (const Module& module : modules) {
+      const auto symbol = find_symbol(memory_, module, agent::entry_names[agent::index_of(Entry::dlclose_)]);
+      if (symbol && symbol->is_function) return add_patch({Entry::dlclose_, *symbol});
+    }
+  }
+
   // By somebody who lives.
   void refuse_if_in_use(const FoundRegion& region) const {
     const auto tracer = static_cast<pid_t>(region.head.tracer_process);
@@ -139,6 +147,11 @@ class Planner {
   void leave_out(Entry entry, const std::string& why) {
     const std::string name = agent::entry_names[agent::index_of(entry)];
     if (is_needed(entry)) throw Refusal("its " + name + " cannot be patched: it " + why);
+    if (entry == Entry::dlclose_) {
+      plan_.notes.push_back(
+          "libraries that are unloaded may be named for those that take their place: " + name + " " + why);
+      return;
+    }
     plan_.notes.push_back(
         name + (image_.kind() == AgentKind::counting ? " is not counted: it " : " is not recorded: it ") +
         why);

@@ -18,6 +18,7 @@
 #include "attach/process_status.hpp"
 #include "attach/recorder/layout.hpp"
 #include "attach/refusal.hpp"
+#include "attach/threads_within.hpp"
 
 namespace heapwright::attach {
 
@@ -61,22 +62,20 @@ std::string file_name(pid_t process, long file) {
   return "/proc/" + std::to_string(process) + "/fd/" + std::to_string(file);
 }
 
-// The limit on the size of files is meant for others than this sparse one.
-void give_size(int file) {
+// The limit on the size of files is meant for others than this sparse one. An error's number; 0: none.
+int give_size(int file) {
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit raised{before.rlim_max, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &raised);
   const int result = ftruncate(file, static_cast<off_t>(session::session_bytes));
+  const int error_number = result == 0 ? 0 : errno;
   setrlimit(RLIMIT_FSIZE, &before);
-  if (result != 0) {
-    throw Refusal(std::string("the shared memory for its calls cannot be made (") + std::strerror(errno) +
-                  "); raise the file size limit: ulimit -f unlimited");
-  }
+  return error_number;
 }
 
 void put_plain_memory(const Scene& scene, std::uint64_t area) {
-  scene.call(SYS_mmap, area, recorder::area_bytes, PROT_READ | PROT_WRITE,
+  scene.call(SYS_mmap, area, recorder::replaced_bytes, PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
 
@@ -109,23 +108,37 @@ void RecordingObserver::make_session(const Scene& scene, std::uint64_t area) {
   const long file = scene.call(SYS_memfd_create, name, MFD_CLOEXEC);
   check_call(file, "make shared memory");
   file_ = open(file_name(process_, file).c_str(), O_RDWR | O_CLOEXEC);
-  const int error_number = errno;
-  const int fixed = area != 0 ? MAP_FIXED : 0;
-  long mapped = scene.call(SYS_mmap, area, recorder::area_bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
-  if (mapped > 0) {
-    mapped = scene.call(SYS_mmap, mapped, recorder::mapped_bytes, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, 0);
-  }
+  const int open_error = file_ < 0 ? errno : 0;
+  const int size_error = file_ < 0 ? 0 : give_size(file_);
+  const long mapped = open_error == 0 && size_error == 0 ? map_session(scene, area, file) : 0;
   // Before anything is refused: the process keeps no descriptor of ours.
   scene.call(SYS_close, file);
-  if (file_ < 0) {
-    throw Refusal(std::string("its shared memory cannot be opened: ") + std::strerror(error_number));
+  if (open_error != 0) {
+    throw Refusal(std::string("its shared memory cannot be opened: ") + std::strerror(open_error));
+  }
+  if (size_error != 0) {
+    throw Refusal(std::string("the shared memory for its calls cannot be made (") +
+                  std::strerror(size_error) + "); raise the file size limit: ulimit -f unlimited");
   }
   check_call(mapped, "map 1.2 GiB of address space, for which its limit (ulimit -v) may be too low");
-  give_size(file_);
   area_ = static_cast<std::uint64_t>(mapped);
   scene.call(SYS_madvise, area_, recorder::area_bytes, MADV_DONTDUMP);
+}
+
+// Where it is; nothing is left of it where that fails.
+long RecordingObserver::map_session(const Scene& scene, std::uint64_t area, long file) {
+  const int fixed = area != 0 ? MAP_FIXED : 0;
+  // Where a thread of the recording before the last one may still be, its stack stays.
+  const long begin =
+      scene.call(SYS_mmap, area, area != 0 ? recorder::replaced_bytes : recorder::area_bytes,
+                 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+  long mapped = begin;
+  if (begin > 0) {
+    mapped = scene.call(SYS_mmap, begin, recorder::mapped_bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE | MAP_FIXED, file, 0);
+  }
+  if (mapped < 0 && begin > 0) scene.call(SYS_munmap, begin, recorder::area_bytes);
+  return mapped;
 }
 
 // What the process would say of itself.
@@ -157,6 +170,7 @@ void RecordingObserver::begin(const Scene& scene) {
   const auto made = std::make_unique<RecordingAgent>();
   made->common = make_agent(scene.plan);
   made->common.attachment = before->common.attachment + 1;
+  made->threads_unloading = before->threads_unloading;
   made->identity_offset = find_identity(scene);
   made->find_object = reinterpret_cast<decltype(made->find_object)>(scene.plan.find_object);
   made->stack_end = scene.memory.value_at<void*>(scene.plan.stack_end);
@@ -166,20 +180,37 @@ void RecordingObserver::begin(const Scene& scene) {
   made->agent_code_bytes = scene.region.data() - scene.region.image();
   std::fill_n(made->claims, recorder::max_lanes, 1U);
   const std::size_t turn = made->common.attachment % 2;
+  // Of an attachment that was killed, or that a thread stood within when it ended.
+  if (before->areas[1 - turn] != 0 && !is_thread_within(scene)) {
+    scene.call(SYS_munmap, before->areas[1 - turn], recorder::area_bytes);
+  } else if (before->areas[1 - turn] != 0) {
+    put_plain_memory(scene, before->areas[1 - turn]);
+    made->areas[1 - turn] = before->areas[1 - turn];
+  }
   make_session(scene, before->areas[turn]);
   made->areas[turn] = area_;
-  made->areas[1 - turn] = before->areas[1 - turn];
-  // Of an attachment that was killed.
-  if (made->areas[1 - turn] != 0) put_plain_memory(scene, made->areas[1 - turn]);
   describe(scene.plan);
   made->control = reinterpret_cast<session::Control*>(area_);
   made->block = reinterpret_cast<ProcessBlock*>(area_ + session::process_offset(0));
   made->sampled = reinterpret_cast<recorder::SampledMemory*>(area_ + recorder::mapped_bytes);
+  made->stacks = reinterpret_cast<recorder::StackMemory*>(area_ + recorder::replaced_bytes);
   // At once: a thread may still stand in a hook of the last recording.
   scene.memory.must_put(agent, *made);
 }
 
-void RecordingObserver::unmap(const Scene& scene) { put_plain_memory(scene, area_); }
+bool RecordingObserver::unmap(const Scene& scene) {
+  if (is_thread_within(scene)) {
+    put_plain_memory(scene, area_);
+    return false;
+  }
+  const std::uint64_t agent = scene.region.agent();
+  const auto attachment =
+      scene.memory.value_at<std::uint64_t>(agent + offsetof(RecordingAgent, common.attachment));
+  scene.memory.must_put(agent + offsetof(RecordingAgent, areas) + attachment % 2 * sizeof area_,
+                        std::uint64_t{0});
+  scene.call(SYS_munmap, area_, recorder::area_bytes);
+  return true;
+}
 
 std::string RecordingObserver::place() const { return "\"session\": \"" + file_name(getpid(), file_) + "\""; }
 

@@ -19,7 +19,7 @@ class RecordingObserver : public Observer {
   void prepare(const Plan&) override {}
   void begin(const Scene& scene) override;
   void end() override {}
-  void unmap(const Scene& scene) override;
+  bool unmap(const Scene& scene) override;
   void discard() noexcept override {}
   std::string place() const override;
 
@@ -27,6 +27,7 @@ class RecordingObserver : public Observer {
   void forget_threads(const Scene& scene) const;
   // Maps it at `area`; 0: anywhere.
   void make_session(const Scene& scene, std::uint64_t area);
+  static long map_session(const Scene& scene, std::uint64_t area, long file);
   void describe(const Plan& plan) const;
 
   pid_t process_;

@@ -80,7 +80,7 @@ LaneDrain::StackIds LaneDrain::stacks_of(std::uint64_t position, std::uint64_t e
     const RawEvent& slot = lane_.ring[position & (ring_slots_ - 1)];
     const auto kind = static_cast<std::uint8_t>(load_once(&slot.address_and_kind));
     const auto node = static_cast<std::uint32_t>(load_once(&slot.stack_node));
-    ids[i] = kind_table[kind] == 0 ? 0 : stacks.stack_id(node, load_once(&slot.begin_ticks));
+    ids[i] = kind_table[kind] == 0 ? 0 : stacks.stack_id(node);
   }
   return ids;
 }

@@ -296,7 +296,8 @@ std::uint64_t ProcessRecording::table_bytes() const noexcept {
   const std::uint32_t modules =
       std::min(block_.module_count.load(std::memory_order_relaxed), session::max_modules);
   std::uint64_t bytes = 2 * page_bytes + modules * sizeof(session::ModuleEntry);
-  bytes += pages(block_.pc_count.load(std::memory_order_relaxed), sizeof block_.pcs);
+  const std::uint32_t pcs = block_.pc_count.load(std::memory_order_relaxed);
+  bytes += pages(pcs, sizeof block_.pcs) + pages(pcs, sizeof block_.pc_modules);
   bytes += pages(block_.node_count.load(std::memory_order_relaxed), sizeof block_.nodes);
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
     bytes += offsetof(Lane, ring) + session::ring_slots_of(index) * sizeof(session::RawEvent);

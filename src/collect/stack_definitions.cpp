@@ -30,7 +30,7 @@ trace::Module describe(const ModuleEntry& entry, const TickConversion& clock) {
 
 }  // namespace
 
-std::uint32_t StackDefinitions::define_stack(std::uint32_t node, std::uint64_t event_ticks) {
+std::uint32_t StackDefinitions::define_stack(std::uint32_t node) {
   struct Step {
     std::uint32_t node;
     std::uint32_t frame_number;
@@ -56,7 +56,7 @@ std::uint32_t StackDefinitions::define_stack(std::uint32_t node, std::uint64_t e
   if (is_cut) parent_id = truncated_stack_id();
   while (depth != 0) {
     const Step step = steps[--depth];
-    pending_stacks.push_back({parent_id, frame_id(step.frame_number, event_ticks)});
+    pending_stacks.push_back({parent_id, frame_id(step.frame_number)});
     parent_id = ++stack_count_;
     // A scribbled table may lead through one node twice.
     if (stack_ids_.find(step.node) == NumberMap::absent) stack_ids_.insert(step.node, parent_id);
@@ -74,7 +74,7 @@ std::uint32_t StackDefinitions::truncated_stack_id() {
   return truncated_stack_id_;
 }
 
-std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number, std::uint64_t event_ticks) {
+std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number) {
   if (frame_number == session::mark_table_full) return trace::frame_table_full;
   if (frame_number >= session::pc_table_slots) return trace::frame_truncated;
   const std::uint32_t known = frame_ids_.find(frame_number);
@@ -84,22 +84,16 @@ std::uint32_t StackDefinitions::frame_id(std::uint32_t frame_number, std::uint64
   frame.pc = key & session::pc_mask;
   frame.is_exact = (key & session::pc_key_exact) != 0;
   read_modules(false);
-  frame.module = module_of(frame.pc, event_ticks);
+  frame.module = module_of(frame_number);
   pending_frames.push_back(frame);
   frame_ids_.insert(frame_number, frame_count_);
   return frame_count_++;
 }
 
-// Several modules may have lain at one address, one after the other, in
-// order of discovery: the first that was still there at the event is it.
-std::uint32_t StackDefinitions::module_of(std::uint64_t pc, std::uint64_t event_ticks) const noexcept {
-  std::uint32_t found = trace::Frame::no_module;
-  for (const SeenModule& module : modules_) {
-    if (pc < module.start || pc >= module.end || module.number == trace::Frame::no_module) continue;
-    found = module.number;
-    if (module.unloaded_ticks == 0 || module.unloaded_ticks >= event_ticks) break;
-  }
-  return found;
+// Several modules may have lain at one address, one after the other: the recorder says which it was.
+std::uint32_t StackDefinitions::module_of(std::uint32_t frame_number) const noexcept {
+  const std::uint32_t number = block_.pc_modules[frame_number].load(std::memory_order_acquire);
+  return number == 0 || number > modules_.size() ? trace::Frame::no_module : modules_[number - 1].number;
 }
 
 void StackDefinitions::read_modules(bool is_thorough) {
@@ -125,7 +119,6 @@ void StackDefinitions::read_module(std::uint32_t index) {
   if (!seen.is_read) {
     seen.is_read = true;
     seen.start = module.start;
-    seen.end = module.end;
     if (!module_keys_.insert({module.start, module.loaded_ns}).second) return;
     seen.number = module_count_++;
   } else if (module.start != seen.start || !module_keys_.contains({module.start, module.loaded_ns})) {

@@ -22,12 +22,11 @@ class StackDefinitions {
   StackDefinitions(session::ProcessBlock& block, const TickConversion& clock) noexcept
       : block_(block), clock_(clock) {}
 
-  // The trace's id of a stack that an event made at `event_ticks` refers to;
-  // 0 for no stack.
-  std::uint32_t stack_id(std::uint32_t node, std::uint64_t event_ticks) {
+  // The trace's id of a stack that an event refers to; 0 for no stack.
+  std::uint32_t stack_id(std::uint32_t node) {
     if (node == 0) return 0;
     const std::uint32_t known = stack_ids_.find(node);
-    return known != NumberMap::absent ? known : define_stack(node, event_ticks);
+    return known != NumberMap::absent ? known : define_stack(node);
   }
 
   // Takes in modules that became ready or were unloaded. Cheap when nothing
@@ -43,16 +42,15 @@ class StackDefinitions {
   // What is known of ModuleEntry i; the trace's number is `number`.
   struct SeenModule {
     std::uint64_t start = 0;
-    std::uint64_t end = 0;
     std::uint64_t unloaded_ticks = 0;
     std::uint32_t number = trace::Frame::no_module;
     bool is_read = false;
   };
 
-  std::uint32_t define_stack(std::uint32_t node, std::uint64_t event_ticks);
+  std::uint32_t define_stack(std::uint32_t node);
   std::uint32_t truncated_stack_id();
-  std::uint32_t frame_id(std::uint32_t frame_number, std::uint64_t event_ticks);
-  std::uint32_t module_of(std::uint64_t pc, std::uint64_t event_ticks) const noexcept;
+  std::uint32_t frame_id(std::uint32_t frame_number);
+  std::uint32_t module_of(std::uint32_t frame_number) const noexcept;
   void read_module(std::uint32_t index);
 
   session::ProcessBlock& block_;

@@ -48,15 +48,13 @@ inline constexpr std::uint8_t extension_kind = 0xff;
 // ---- stacks --------------------------------------------------------------
 
 // Program counter table: open addressing, append only; the slot index is the frame's number. key == 0: free
-// slot. A slot of an unloaded library is dead: it keeps its number and does not match. It lives again if that
-// library is the next at its place; else it is buried, and never matches again.
+// slot. A slot of an unloaded library is dead and does not match, until that library is back at its place.
 struct PcEntry {
-  std::atomic<std::uint64_t> key;   // pc | pc_key_exact? | pc_key_dead? | pc_key_buried? ; pc < 2^56
+  std::atomic<std::uint64_t> key;   // pc | pc_key_exact? | pc_key_dead? ; pc < 2^56
   std::atomic<std::uint64_t> rule;  // the unwinder's own; 0 = not evaluated yet
 };
 inline constexpr std::uint64_t pc_key_exact = 1ULL << 62;
 inline constexpr std::uint64_t pc_key_dead = 1ULL << 63;
-inline constexpr std::uint64_t pc_key_buried = 1ULL << 61;  // and dead
 inline constexpr std::uint64_t pc_mask = (1ULL << 56) - 1;
 inline constexpr std::uint32_t pc_table_slots = 1U << 17;
 
@@ -81,7 +79,7 @@ struct ModuleEntry {
   char path[416];
 };
 static_assert(sizeof(ModuleEntry) == 496);
-inline constexpr std::uint32_t max_modules = 8192;
+inline constexpr std::uint32_t max_modules = 8192;  // + 1 fits 16 bits
 
 // ---- lanes: one ring per living thread ------------------------------------
 
@@ -188,6 +186,8 @@ struct ProcessBlock {
   std::atomic<std::uint64_t> recorder_private_bytes;  // not shared with the collector
   alignas(4096) ModuleEntry modules[max_modules];
   alignas(4096) PcEntry pcs[pc_table_slots];
+  // By frame number: which of `modules` it lies in, + 1; 0: none. Set before an event refers to the frame.
+  alignas(4096) std::atomic<std::uint16_t> pc_modules[pc_table_slots];
   alignas(4096) NodeWord nodes[node_table_slots];
   alignas(4096) Lane lanes[max_lanes];
 };

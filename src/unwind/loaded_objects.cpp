@@ -155,34 +155,16 @@ void kill_pcs(session::ProcessBlock& block, std::uint64_t start, std::uint64_t e
   });
 }
 
-// What of these addresses was unloaded last. nullptr: nothing lay there.
-const ModuleEntry* last_unloaded(const session::ProcessBlock& block, const LoadedObject& object) {
-  const ModuleEntry* last = nullptr;
-  std::uint64_t last_ticks = 0;
-  for (const ModuleEntry& entry : block.modules) {
-    const std::uint32_t state = entry.state.load(std::memory_order_acquire);
-    if (state == module_free) break;
-    const std::uint64_t ticks = entry.unloaded_ticks.load(std::memory_order_relaxed);
-    const bool overlaps = entry.start < object.tables.end && object.tables.start < entry.end;
-    if (state != module_ready || !overlaps || ticks < last_ticks || ticks == 0) continue;
-    last = &entry;
-    last_ticks = ticks;
-  }
-  return last;
-}
-
-// A program that loads a library again and again would fill the table with one set of slots for each time.
+// A program that loads libraries again and again would fill the table with one set of slots for each time.
 // Without a build id nobody knows that it is the same one.
-void settle_dead_pcs(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id) {
-  const ModuleEntry* const last = last_unloaded(block, object);
-  if (last == nullptr) return;
-  const bool is_back = id.size_bytes != 0 && is_same(*last, object, id);
-  for_each_pc(block, object.tables.start, object.tables.end,
-              [is_back](session::PcEntry& entry, std::uint64_t key) {
-                if ((key & session::pc_key_dead) == 0 || (key & session::pc_key_buried) != 0) return;
-                is_back ? entry.key.fetch_and(~session::pc_key_dead, std::memory_order_relaxed)
-                        : entry.key.fetch_or(session::pc_key_buried, std::memory_order_relaxed);
-              });
+void revive_pcs(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id) {
+  if (id.size_bytes == 0) return;
+  for_each_pc(block, object.tables.start, object.tables.end, [&](session::PcEntry& entry, std::uint64_t key) {
+    if ((key & session::pc_key_dead) == 0) return;
+    const std::uint32_t module = block.pc_modules[&entry - block.pcs].load(std::memory_order_relaxed);
+    if (module == 0 || !is_same(block.modules[module - 1], object, id)) return;
+    entry.key.fetch_and(~session::pc_key_dead, std::memory_order_relaxed);
+  });
 }
 
 void retire(session::ProcessBlock& block, ModuleEntry& entry, bool ticks_are_tsc) {
@@ -219,26 +201,23 @@ void write_module(session::ProcessBlock& block, std::uint32_t index, const Loade
   }
 }
 
-void add_module(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id,
-                bool ticks_are_tsc) {
+std::uint32_t add_module(session::ProcessBlock& block, const LoadedObject& object, const BuildId& id,
+                         bool ticks_are_tsc) {
   for (std::uint32_t index = 0; index < session::max_modules; ++index) {
     ModuleEntry& entry = block.modules[index];
     std::uint32_t state = module_free;
     if (entry.state.compare_exchange_strong(state, module_being_written, std::memory_order_acquire)) {
-      settle_dead_pcs(block, object, id);
+      revive_pcs(block, object, id);
       write_module(block, index, object, id, ticks_are_tsc);
-      hint_for(object.tables.start).store(index, std::memory_order_relaxed);
-      return;
+      return index;
     }
     if (state == module_being_written) wait_until_written(entry);
     if (!is_loaded(entry)) continue;
-    if (is_same(entry, object, id)) {
-      hint_for(object.tables.start).store(index, std::memory_order_relaxed);
-      return;
-    }
+    if (is_same(entry, object, id)) return index;
     const bool overlaps = entry.start < object.tables.end && object.tables.start < entry.end;
     if (overlaps) retire(block, entry, ticks_are_tsc);
   }
+  return no_module;
 }
 
 }  // namespace
@@ -256,12 +235,15 @@ bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept {
   return true;
 }
 
-void note_module(session::ProcessBlock& block, const LoadedObject& object, bool ticks_are_tsc) noexcept {
+std::uint32_t note_module(session::ProcessBlock& block, const LoadedObject& object,
+                          bool ticks_are_tsc) noexcept {
   const BuildId id = read_build_id(object);
-  const std::uint32_t hint = hint_for(object.tables.start).load(std::memory_order_relaxed);
-  const ModuleEntry& entry = block.modules[hint & (session::max_modules - 1)];
-  if (is_loaded(entry) && is_same(entry, object, id)) return;
-  add_module(block, object, id, ticks_are_tsc);
+  std::atomic<std::uint32_t>& hint = hint_for(object.tables.start);
+  const std::uint32_t hinted = hint.load(std::memory_order_relaxed) & (session::max_modules - 1);
+  if (is_loaded(block.modules[hinted]) && is_same(block.modules[hinted], object, id)) return hinted;
+  const std::uint32_t index = add_module(block, object, id, ticks_are_tsc);
+  if (index != no_module) hint.store(index, std::memory_order_relaxed);
+  return index;
 }
 
 void retire_unloaded_modules(session::ProcessBlock& block, bool ticks_are_tsc) noexcept {

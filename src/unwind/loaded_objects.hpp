@@ -19,9 +19,11 @@ struct LoadedObject {
 // Asks _dl_find_object, which takes no lock. False: none, or a libc without it.
 bool find_loaded_object(std::uint64_t address, LoadedObject& object) noexcept;
 
-// Makes sure `object` is in block.modules. A module whose place it took was
-// unloaded unseen and is retired.
-void note_module(session::ProcessBlock& block, const LoadedObject& object, bool ticks_are_tsc) noexcept;
+// Makes sure `object` is in block.modules, and says where; no_module: there is no room. A module whose place
+// it took was unloaded unseen and is retired.
+inline constexpr std::uint32_t no_module = ~0U;
+std::uint32_t note_module(session::ProcessBlock& block, const LoadedObject& object,
+                          bool ticks_are_tsc) noexcept;
 
 // Retires every module that is no longer loaded.
 void retire_unloaded_modules(session::ProcessBlock& block, bool ticks_are_tsc) noexcept;

@@ -17,10 +17,15 @@ Rule evaluate(session::ProcessBlock& block, PcEntry& entry, std::uint64_t key, b
   Rule rule{RuleType::no_object};
   LoadedObject object;
   if (find_loaded_object(is_exact ? pc : pc - 1, object)) {
-    note_module(block, object, ticks_are_tsc);
+    const std::uint32_t module = note_module(block, object, ticks_are_tsc);
+    if (module != no_module) {
+      block.pc_modules[&entry - block.pcs].store(static_cast<std::uint16_t>(module + 1),
+                                                 std::memory_order_relaxed);
+    }
     rule = evaluate_rule(object.tables, pc, is_exact);
   }
-  entry.rule.store(rule.bits(), std::memory_order_relaxed);
+  // After the module: who finds the rule does not look for it again.
+  entry.rule.store(rule.bits(), std::memory_order_release);
   return rule;
 }
 

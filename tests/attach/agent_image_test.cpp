@@ -20,13 +20,15 @@ TEST_P(AgentImages, EveryEntryHasAHookOfItsOwnInItsCode) {
   const AgentImage image(GetParam());
   constexpr std::uint64_t base = 0x7f0000000000;
   std::set<std::uint64_t> hooks;
-  for (std::size_t index = 0; index < agent::entry_count; ++index) {
+  const std::size_t hook_count =
+      GetParam() == AgentKind::counting ? agent::index_of(agent::Entry::dlclose_) : agent::entry_count;
+  for (std::size_t index = 0; index < hook_count; ++index) {
     const std::uint64_t address = image.hook(static_cast<agent::Entry>(index), base);
     EXPECT_GT(address, base);
     EXPECT_LT(address, base + image.data_offset());
     hooks.insert(address);
   }
-  EXPECT_EQ(hooks.size(), agent::entry_count);
+  EXPECT_EQ(hooks.size(), hook_count);
 }
 
 TEST_P(AgentImages, DataIsOnPagesOfItsOwn) {

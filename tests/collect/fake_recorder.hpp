@@ -91,6 +91,11 @@ class FakeRecorder {
     block_->module_count.store(index + 1, std::memory_order_release);
   }
   void add_frame(std::uint32_t number, std::uint64_t pc) {
+    for (std::uint32_t i = 0; i < block_->module_count.load(); ++i) {
+      const session::ModuleEntry& module = block_->modules[i];
+      if (pc >= module.start && pc < module.end)
+        block_->pc_modules[number] = static_cast<std::uint16_t>(i + 1);
+    }
     block_->pcs[number].key.store(pc, std::memory_order_release);
   }
   void add_node(std::uint32_t node, std::uint32_t parent, std::uint32_t frame_number) {

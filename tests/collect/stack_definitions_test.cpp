@@ -32,7 +32,10 @@ class Definitions : public ::testing::Test {
     entry.state = 2;
     block_->module_count = std::max(block_->module_count.load(), index + 1);
   }
-  void add_frame(std::uint32_t number, std::uint64_t key) { block_->pcs[number].key = key; }
+  void add_frame(std::uint32_t number, std::uint64_t key, std::uint16_t module = 0) {
+    block_->pcs[number].key = key;
+    block_->pc_modules[number] = module;
+  }
   void add_node(std::uint32_t node, std::uint32_t parent, std::uint32_t frame) {
     block_->nodes[node] = std::uint64_t{parent} << 32 | (frame + 1);
   }
@@ -44,16 +47,16 @@ class Definitions : public ::testing::Test {
 
 TEST_F(Definitions, ParentsComeFirstAndIdsAreDense) {
   add_module(0, 0x1000, 0x2000, "/a");
-  add_frame(70, 0x1500);
-  add_frame(71, 0x1600 | session::pc_key_exact);
+  add_frame(70, 0x1500, 1);
+  add_frame(71, 0x1600 | session::pc_key_exact, 1);
   add_frame(5, 0x9999);
   add_node(900, 0, 70);
   add_node(20, 900, 71);
   add_node(33, 20, 5);
-  EXPECT_EQ(definitions_->stack_id(0, 50), 0U);
-  EXPECT_EQ(definitions_->stack_id(33, 50), 3U);
-  EXPECT_EQ(definitions_->stack_id(900, 50), 1U);
-  EXPECT_EQ(definitions_->stack_id(20, 50), 2U);
+  EXPECT_EQ(definitions_->stack_id(0), 0U);
+  EXPECT_EQ(definitions_->stack_id(33), 3U);
+  EXPECT_EQ(definitions_->stack_id(900), 1U);
+  EXPECT_EQ(definitions_->stack_id(20), 2U);
   ASSERT_EQ(definitions_->pending_stacks.size(), 3U);
   EXPECT_EQ(definitions_->pending_stacks[0].parent, 0U);
   EXPECT_EQ(definitions_->pending_stacks[1].parent, 1U);
@@ -70,24 +73,35 @@ TEST_F(Definitions, ParentsComeFirstAndIdsAreDense) {
 TEST_F(Definitions, MarksAreNoFrames) {
   add_node(1, 0, session::mark_truncated);
   add_node(2, 0, session::mark_table_full);
-  definitions_->stack_id(1, 50);
-  definitions_->stack_id(2, 50);
+  definitions_->stack_id(1);
+  definitions_->stack_id(2);
   EXPECT_TRUE(definitions_->pending_frames.empty());
   EXPECT_EQ(definitions_->pending_stacks[0].frame, trace::frame_truncated);
   EXPECT_EQ(definitions_->pending_stacks[1].frame, trace::frame_table_full);
 }
 
+// The first one's end is not read yet, and the second one is met in a call that began before.
 TEST_F(Definitions, LibraryUnloadedAtTheSameAddressIsToldFromItsSuccessor) {
-  add_module(0, 0x1000, 0x2000, "/first", 100);
-  add_module(1, 0x1000, 0x2000, "/second");
-  add_frame(1, 0x1500 | session::pc_key_dead);
-  add_frame(2, 0x1500);
+  add_module(0, 0x1000, 0x2000, "/first");
+  add_frame(1, 0x1500, 1);
   add_node(1, 0, 1);
+  definitions_->stack_id(1);
+  block_->modules[0].unloaded_ticks = 100;
+  block_->pcs[1].key = 0x1500 | session::pc_key_dead;
+  add_module(1, 0x1000, 0x2000, "/second");
+  add_frame(2, 0x1500, 2);
   add_node(2, 0, 2);
-  definitions_->stack_id(1, 60);
-  definitions_->stack_id(2, 200);
+  definitions_->stack_id(2);
   EXPECT_EQ(definitions_->pending_frames[0].module, 0U);
   EXPECT_EQ(definitions_->pending_frames[1].module, 1U);
+}
+
+TEST_F(Definitions, AModuleThatIsNotThereIsNone) {
+  add_module(0, 0x1000, 0x2000, "/a");
+  add_frame(1, 0x1500, 9);
+  add_node(1, 0, 1);
+  definitions_->stack_id(1);
+  EXPECT_EQ(definitions_->pending_frames[0].module, trace::Frame::no_module);
 }
 
 TEST_F(Definitions, ModuleIsWrittenAgainWhenItIsUnloaded) {
@@ -130,15 +144,15 @@ TEST_F(Definitions, CyclesAndMissingNodesEndInATruncationMark) {
   add_frame(1, 0x10);
   add_node(1, 2, 1);
   add_node(2, 1, 1);
-  EXPECT_NE(definitions_->stack_id(1, 50), 0U);
+  EXPECT_NE(definitions_->stack_id(1), 0U);
   EXPECT_EQ(definitions_->pending_stacks[0].frame, trace::frame_truncated);
   // Nodes that do not exist share one id, however many there are.
   const std::size_t before = definitions_->pending_stacks.size();
   for (std::uint32_t node = 0xf0000000U; node < 0xf0000100U; ++node) {
-    EXPECT_EQ(definitions_->stack_id(node, 50), 1U);
+    EXPECT_EQ(definitions_->stack_id(node), 1U);
   }
-  EXPECT_EQ(definitions_->stack_id(0xffffffffU, 50), 1U);
-  EXPECT_EQ(definitions_->stack_id(777, 50), 1U);
+  EXPECT_EQ(definitions_->stack_id(0xffffffffU), 1U);
+  EXPECT_EQ(definitions_->stack_id(777), 1U);
   EXPECT_EQ(definitions_->pending_stacks.size(), before);
   for (std::size_t i = 0; i < definitions_->pending_stacks.size(); ++i) {
     EXPECT_LE(definitions_->pending_stacks[i].parent, i);

@@ -20,6 +20,17 @@ def test_a_library_opened_and_closed_two_thousand_times(record: Record) -> None:
     assert tops == {"plugin.so"}
 
 
+def test_libraries_in_turns_at_one_place(record: Record) -> None:
+    """The same code at the same addresses: each call is of the library that made it."""
+    recording = record("loads_libraries", plugin, "turns", 300, programs / "twin_plugin.so")
+    assert recording.status == 0, recording.errors
+    for size, name in ((3109, "plugin.so"), (3111, "twin_plugin.so")):
+        trace = read_trace(recording.paths()[0], size)
+        assert differences(recording.said, [trace]) == []
+        assert trace.problems() == []
+        assert {stack[0][0].rsplit("/", 1)[-1] for stack in trace.facts["stacks"]} == {name}
+
+
 def test_two_thousand_loaded_objects(record: Record, tmp_path: Path) -> None:
     folder = tmp_path / "copies"
     folder.mkdir()

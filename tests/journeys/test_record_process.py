@@ -3,14 +3,16 @@
 
 import json
 import os
+import re
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from attaching import Server, changed_code
-from conftest import end_recorder_lost, read_trace
+from conftest import end_recorder_lost, programs, read_trace
 from counting import ask
 from recorded_processes import Recording, check_equal, run_for
 
@@ -50,6 +52,20 @@ def test_the_stacks_lead_to_the_first_frame(server: Server, tmp_path: Path) -> N
     assert server.quit() == 0
 
 
+@pytest.mark.parametrize("options", [[], ["--sample", "4k"]])
+def test_libraries_that_take_each_others_place(tmp_path: Path, options: list[str]) -> None:
+    line = ["loads_libraries", "plugin.so", "turns", "100000", "twin_plugin.so"]
+    words = [str(programs / word) if "lib" in word or "so" in word else word for word in line]
+    with subprocess.Popen(words) as program:
+        path = tmp_path / "a.heapwright"
+        Recording(program.pid, path, "--duration", "1", *options).wait()
+        program.kill()
+    for size, name in ((3109, "plugin.so"), (3111, "twin_plugin.so")):
+        trace = read_trace(path, size)
+        assert trace.problems() == []
+        assert {stack[0][0].rsplit("/", 1)[-1] for stack in trace.facts["stacks"]} == {name}
+
+
 def test_a_second_recording_begins_anew(server: Server, tmp_path: Path) -> None:
     """In the same memory: nothing of the first one is in it. Counting may come in between."""
     for number in range(4):
@@ -74,6 +90,54 @@ def test_recordings_of_a_busy_server_lose_no_request(server: Server, tmp_path: P
     assert "memfd:heapwright" not in Path(f"/proc/{server.pid}/maps").read_text()
     server.pause()
     assert server.quit() == 0
+
+
+def address_space_kib(process: int) -> int:
+    line = re.search(r"VmSize:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+    assert line
+    return int(line[1])
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_recording_gives_its_address_space_back(server: Server, tmp_path: Path, is_busy: bool) -> None:
+    """A program with `ulimit -v` needs it. What stays is the agent's code and its table of threads."""
+    most_kib = 600 << 10 if is_busy else 4 << 10  # eight arenas come meanwhile
+    if is_busy:
+        server.go()
+    before = address_space_kib(server.pid)
+    for number in range(4):
+        Recording(server.pid, tmp_path / f"{number}.heapwright", "--duration", "0.05").wait()
+        grown = address_space_kib(server.pid) - before
+        assert grown < most_kib, (number, grown)
+    server.pause()
+    assert server.quit() == 0
+
+
+@pytest.fixture
+def held() -> "Iterator[subprocess.Popen[str]]":
+    with subprocess.Popen([programs / "held_in_calloc"], stdout=subprocess.PIPE, text=True) as program:
+        yield program
+        program.kill()
+
+
+def test_a_thread_that_stays_in_a_call_keeps_plain_memory(
+    held: "subprocess.Popen[str]", tmp_path: Path
+) -> None:
+    """A handler runs on top of it for longer than a detach looks, through other recordings as well."""
+    assert held.stdout is not None
+    assert held.stdout.readline() == "ready\n"
+    recording = Recording(held.pid, tmp_path / "a.heapwright")
+    time.sleep(0.2)
+    before = address_space_kib(held.pid)
+    held.send_signal(signal.SIGUSR1)
+    time.sleep(0.1)
+    recording.end()
+    assert "memfd:heapwright" not in Path(f"/proc/{held.pid}/maps").read_text()
+    assert address_space_kib(held.pid) > before - (1 << 20)
+    for name in "bc":
+        Recording(held.pid, tmp_path / name, "--duration", "0.05").wait()
+    held.send_signal(signal.SIGUSR2)
+    assert held.wait(timeout=60) == 0
 
 
 def test_a_killed_recorder_leaves_no_patch(server: Server, tmp_path: Path) -> None:

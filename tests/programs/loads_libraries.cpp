@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // loads_libraries LIBRARY MODE COUNT: "again" opens, uses and closes one
-// library COUNT times; "many DIR" opens COUNT copies (DIR/0.so ...) and keeps
-// them; "deepbind" and "namespace" open it apart from the hooks; "operators"
+// library COUNT times; "turns OTHER" opens that one and the other in turns, slowly; "many DIR" opens COUNT
+// copies (DIR/0.so ...) and keeps them; "deepbind" and "namespace" open it apart from the hooks; "operators"
 // opens one that allocates by the C++ operators, for itself alone.
 #include <dlfcn.h>
 
@@ -38,6 +38,19 @@ void open_many(const char* folder, int count) {
   say("allocated %d 3109 malloc\nreleased %d 3109 free\n", count, count);
 }
 
+void open_in_turns(const char* path, const char* other, int count) {
+  constexpr useconds_t pause_us = 1000;
+  for (int i = 0; i < 2 * count; ++i) {
+    void* library = dlopen(i % 2 == 0 ? path : other, RTLD_NOW);
+    for (int call = 0; call < 20; ++call) std::free(allocate_in(library));
+    dlclose(library);
+    usleep(pause_us);
+  }
+  for (const int bytes : {3109, 3111}) {
+    say("allocated %d %d malloc\nreleased %d %d free\n", 20 * count, bytes, 20 * count, bytes);
+  }
+}
+
 // The library's malloc may bypass the hooks, the program's free does not.
 void open_deep(const char* path, int count) {
   void* library = dlopen(path, RTLD_NOW | RTLD_DEEPBIND);
@@ -69,6 +82,7 @@ int main(int argc, char** argv) {
   const std::string_view mode = argv[2];
   const int count = std::atoi(argv[3]);
   if (mode == "again") open_again(argv[1], count);
+  if (mode == "turns") open_in_turns(argv[1], argv[4], count);
   if (mode == "many") open_many(argv[4], count);
   if (mode == "deepbind") open_deep(argv[1], count);
   if (mode == "namespace") open_apart(argv[1], count);

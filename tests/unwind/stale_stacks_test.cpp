@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "witness.hpp"
 
@@ -55,6 +56,18 @@ bool has_dead_frame(std::uint32_t node) {
   return false;
 }
 
+// Of the stack's frames, those in a module whose path ends so.
+std::uint32_t frames_in(std::uint32_t node, const std::string& end_of_path) {
+  std::uint32_t count = 0;
+  for (; node != 0; node = static_cast<std::uint32_t>(process->block().nodes[node].load() >> 32)) {
+    const auto number = static_cast<std::uint32_t>(process->block().nodes[node].load()) - 1;
+    if (number >= session::pc_table_slots) continue;
+    const std::uint16_t module = process->block().pc_modules[number];
+    if (module != 0 && std::string(process->block().modules[module - 1].path).ends_with(end_of_path)) ++count;
+  }
+  return count;
+}
+
 class StaleStacks : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -78,6 +91,8 @@ TEST_F(StaleStacks, ALibraryThatTakesAnothersPlaceBringsNewFrames) {
     call(capture_callback, 1);
     EXPECT_FALSE(has_dead_frame(last_node)) << round;
     EXPECT_NE(last_node, node_before) << round << ": of the other library";
+    EXPECT_EQ(frames_in(last_node, "plugin_small.so"), round % 2 == 0 ? 2U : 0U);
+    EXPECT_EQ(frames_in(last_node, "plugin_twin.so"), round % 2 == 0 ? 0U : 2U);
     node_before = last_node;
     same_place_count += reinterpret_cast<std::uint64_t>(call) == last_address ? 1 : 0;
     last_address = reinterpret_cast<std::uint64_t>(call);

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from heapwright.live import profiles
 from heapwright.live.layout import PAGE_OF_CALLS_BYTES
 from heapwright.live.page import Page
-from heapwright.live.pages import FOLDER, is_living, pages_kept_for, take
+from heapwright.live.pages import FOLDER, ended_pages_kept_for, is_living, pages_kept_for, take
 from heapwright.live.processes import find_process
 from heapwright.live.sampling import Sampling
 
@@ -111,6 +111,9 @@ class CountedRun:
     def _collect(self) -> list[Page]:
         """Takes the pages of images that have ended; those of the others come back."""
         living = []
+        ended = ended_pages_kept_for(self._keeper, self._takes + 1)
+        self._takes += len(ended)
+        self._ended += ended
         for page in pages_kept_for(*self._keeper):
             if is_living(page) and page.calls and not page.calls.ended_ns:
                 living.append(page)

@@ -31,7 +31,7 @@ class Looker:
         pages = [page for page in found.pages if page.process == self.process]
         if not pages:
             raise PageError(f"process {self.process} has ended")
-        return Found(pages, [])
+        return Found(pages, [], 0)
 
     def again(self, told_of: int = 0) -> dict[str, Any]:
         """What top --json prints; PageError: the one process has ended.

@@ -8,7 +8,8 @@ import os
 import stat
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from heapwright.live.layout import CONSTANTS, FIELDS, FUNCTIONS, number, numbers, text
@@ -26,6 +27,10 @@ class PageError(Exception):
 
 class UnfinishedPageError(PageError):
     """The process is still making its page."""
+
+
+class GonePageError(PageError):
+    """The file is there no more."""
 
 
 class Timings(NamedTuple):
@@ -104,15 +109,35 @@ class _Section(NamedTuple):
 
 def read_page(path: str, keeper: tuple[int, int] | None = None) -> Page:
     """The page in a file. PageError: it is none, or not one for us, or kept for another."""
+    with _opened(path) as (size, read):
+        return parse_page(path, size, read, keeper)
+
+
+def read_keeper(path: str) -> tuple[int, int] | None:
+    """Who waits for the page: id and start; None: it has no section of calls. PageError: as above."""
+    with _opened(path) as (_, read):
+        head = read(0, CONSTANTS["head_bytes"])
+        if len(head) < CONSTANTS["head_bytes"] or number(head, "head", "magic") != CONSTANTS["magic"]:
+            raise PageError(f"{path} is no page of counters")
+        wanted = (CONSTANTS["calls_kind"], CONSTANTS["calls_version"])
+        section = next((one for one in _sections_of(head) if (one.kind, one.version) == wanted), None)
+        data = read(section.offset, CONSTANTS["calls_bytes"]) if section else b""
+    if len(data) < CONSTANTS["calls_bytes"]:
+        return None
+    return number(data, "calls", "keeper"), number(data, "calls", "keeper_start_ticks")
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[tuple[int, Read]]:
+    """Its size, and what reads it."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise PageError(f"{path} is gone: its process has ended") from None
+        raise GonePageError(f"{path} is gone: its process has ended") from None
     except OSError as error:
         raise PageError(f"{path} is not read: {(error.strerror or str(error)).lower()}") from None
     try:
-        size = _checked_size(path, os.fstat(file))
-        return parse_page(path, size, lambda start, count: _pread(file, start, count), keeper)
+        yield _checked_size(path, os.fstat(file)), lambda start, count: _pread(file, start, count)
     finally:
         os.close(file)
 
@@ -211,8 +236,10 @@ def _read_calls(
         raise PageError(f"{path} is damaged: its tables of calls lie outside of it, or are of another form")
     # What is released was made before. Released is read first, so that it cannot
     # be more than what was made, however fast the process goes on meanwhile.
-    first = _sum_of_tables(read(offset, used * table_bytes))
-    second = _sum_of_tables(read(offset, used * table_bytes))
+    earlier = read(offset, used * table_bytes)
+    later = read(offset, used * table_bytes)
+    first = _sum_of_tables(earlier)
+    second = first if later == earlier else _sum_of_tables(later)
     if first is None or second is None:
         raise PageError(f"{path} is damaged: it ends within its tables of calls")
     return _calls_of(data, first, second)
@@ -220,11 +247,17 @@ def _read_calls(
 
 def _sum_of_tables(data: bytes) -> bytes | None:
     """One table: the sums. None: there is no whole one, and there always is one at least."""
-    table_words = CONSTANTS["table_bytes"] // 8
-    words = array("Q")
-    if not data or len(data) % CONSTANTS["table_bytes"]:
+    table_bytes = CONSTANTS["table_bytes"]
+    if not data or len(data) % table_bytes:
         return None
-    words.frombytes(data)
+    nothing = bytes(table_bytes)
+    tables = [data[at : at + table_bytes] for at in range(0, len(data), table_bytes)]
+    used = [table for table in tables if table != nothing]
+    if len(used) <= 1:  # as of most processes
+        return used[0] if used else nothing
+    words = array("Q")
+    words.frombytes(b"".join(used))
+    table_words = table_bytes // 8
     sums = [sum(words[column::table_words]) % (1 << 64) for column in range(table_words)]
     return array("Q", sums).tobytes()
 

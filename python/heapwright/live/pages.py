@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import random
 import re
 import stat
 import time
@@ -13,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from heapwright.live.page import Page, PageError, UnfinishedPageError, read_page
-from heapwright.live.processes import has_mapped, is_alive
+from heapwright.live.page import GonePageError, Page, PageError, UnfinishedPageError, read_keeper, read_page
+from heapwright.live.processes import has_mapped, is_alive, listed_processes
 
 FOLDER = Path("/dev/shm")
 # Beyond the numbers that an image gives the pages of those before it.
@@ -22,6 +23,8 @@ FIRST_TAKEN = 10_000
 _NAME = re.compile(r"heapwright-(\d{1,10})(?:\.calls(?:\.\d{1,9})?)?")
 # A process opens its file before it maps it.
 _YOUNG_S = 2.0
+# How long one look removes what dead processes left: they may be many, and others may wait for them.
+_MOST_REMOVING_S = 0.2
 
 
 class Found(NamedTuple):
@@ -29,20 +32,33 @@ class Found(NamedTuple):
 
     pages: list[Page]
     problems: list[str]
+    unread: int  # files of living processes that are not among the pages
 
 
 def find_pages(most_seconds: float = math.inf) -> Found:
     """Removes what dead processes left behind, where it is ours. Ends when it takes longer than that."""
-    pages, problems = [], []
     ends_s = time.monotonic() + most_seconds
-    for path, process in _files():
+    living = listed_processes()
+    files = list(_files())
+    found = _living_pages([file for file in files if file[1] in living], ends_s)
+    ended = [file for file in files if file[1] not in living]
+    random.shuffle(ended)  # those that somebody waits for stay: the next look begins with others
+    _remove_ended(ended, min(ends_s, time.monotonic() + _MOST_REMOVING_S))
+    return found
+
+
+def _living_pages(files: list[tuple[Path, int]], ends_s: float) -> Found:
+    pages: list[Page] = []
+    problems: list[str] = []
+    for number, (path, process) in enumerate(files):
         if time.monotonic() > ends_s:
-            problems.append(f"{path} and those behind it are not read: there are too many")
-            break
+            left = len(files) - number
+            problems.append(f"{path} and those behind it, {left} in all, are not read: there are too many")
+            return Found(pages, problems, len(problems) + left - 1)
         try:
             page = read_page(str(path))
             _check_name(page, process)
-        except UnfinishedPageError:
+        except (UnfinishedPageError, GonePageError):
             remove_dead(path, process, None)
         except PageError as error:
             if not remove_dead(path, process, None):
@@ -50,7 +66,38 @@ def find_pages(most_seconds: float = math.inf) -> Found:
         else:
             if not remove_dead(path, process, page) and is_living(page):
                 pages.append(page)
-    return Found(pages, problems)
+    return Found(pages, problems, len(problems))
+
+
+def _remove_ended(files: list[tuple[Path, int]], ends_s: float) -> None:
+    for path, process in files:
+        if time.monotonic() > ends_s:
+            return
+        keeper = None
+        with suppress(PageError):
+            keeper = read_keeper(str(path))
+        if not (keeper and keeper[0] and is_alive(*keeper)):
+            remove_dead(path, process, None)
+
+
+def ended_pages_kept_for(keeper: tuple[int, int], number: int) -> list[Page]:
+    """Takes the pages of this keeper's processes that are gone; the first is taken as `number`."""
+    living = listed_processes()
+    taken: list[Page] = []
+    for path, process in _files():
+        with suppress(PageError, OSError):
+            if process in living or read_keeper(str(path)) != keeper:
+                continue
+            aside = FOLDER / f"heapwright-{process}.calls.{FIRST_TAKEN + number + len(taken)}"
+            path.rename(aside)
+            page = read_page(str(aside))
+            if is_living(page):  # a later process with this id: found again under the new name
+                continue
+            aside.unlink()
+            _check_name(page, process)
+            if page.calls:
+                taken.append(page)
+    return taken
 
 
 def pages_kept_for(keeper: int, start_ticks: int) -> list[Page]:

@@ -37,6 +37,11 @@ def find_process(process_id: int) -> Process | None:
     return Process(name, int(fields[19]), int(fields[17]), int(fields[21]) * _PAGE_BYTES)
 
 
+def listed_processes() -> set[int]:
+    """The ids of all that live, and of zombies."""
+    return {int(folder.name) for folder in PROC.iterdir() if folder.name.isdigit()}
+
+
 def may_be_process(number: int) -> bool:
     """Whether it is a number as ids are; the kernel may give out fewer."""
     return 0 < number <= _LARGEST_ID

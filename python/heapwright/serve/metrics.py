@@ -281,7 +281,7 @@ class ProcessCollector(Collector):
 
     def describe(self) -> Iterator[Family]:
         """Names alone."""
-        return families(Look([], []))
+        return families(Look([], [], 0))
 
     def collect(self) -> Iterator[Family]:
         """Reads the pages."""
@@ -292,7 +292,7 @@ def families(look: Look) -> Iterator[Family]:
     """A family per metric, without samples where no process has it."""
     for metric in METRICS:
         yield _family(metric, look.processes)
-    yield GaugeMetricFamily(UNREAD, _UNREAD_ABOUT, value=len(look.problems))
+    yield GaugeMetricFamily(UNREAD, _UNREAD_ABOUT, value=look.unread)
 
 
 def _family(metric: Metric, processes: Sequence[Seen]) -> Family:

@@ -29,10 +29,11 @@ class Seen(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The processes at one moment, by their ids; and why others are not among them, a line each."""
+    """The processes at one moment, by their ids; why others are not among them, and how many."""
 
     processes: list[Seen]
     problems: list[str]
+    unread: int
 
 
 class Watch:
@@ -45,7 +46,7 @@ class Watch:
     def look(self) -> Look:
         """Reads every page; nothing of a process is stopped, locked or written."""
         with self._lock:
-            pages, problems = find_pages(MOST_SECONDS)
+            pages, problems, unread = find_pages(MOST_SECONDS)
             now = rates.take(pages)
             backwards = rates.running_backwards(self._last, now)
             self._remember(now, backwards)
@@ -57,7 +58,8 @@ class Watch:
         problems += [f"process {process}: its counters run backwards" for process in backwards]
         if len(found) > MOST_PROCESSES:
             problems.append(f"{len(found) - MOST_PROCESSES} processes beyond the first {MOST_PROCESSES}")
-        return Look(found[:MOST_PROCESSES], problems)
+        unread += len(backwards) + max(0, len(found) - MOST_PROCESSES)
+        return Look(found[:MOST_PROCESSES], problems, unread)
 
     def _remember(self, now: rates.Reading, backwards: list[int]) -> None:
         """Of a process whose figures are not to be read just now, or ran backwards, what it said before."""

@@ -163,6 +163,7 @@ HEAPWRIGHT_AGENT_DATA constinit const Hook heapwright_agent_hooks[entry_count]{
     hook_release<Entry::delete_array_sized_aligned_, Counted::delete_>,
     hook_release<Entry::delete_aligned_nothrow_, Counted::delete_>,
     hook_release<Entry::delete_array_aligned_nothrow_, Counted::delete_>,
+    nullptr,
 };
 
 }  // namespace heapwright::attach::agent

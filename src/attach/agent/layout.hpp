@@ -41,7 +41,8 @@ enum class Entry : std::uint32_t {
   delete_array_sized_aligned_,
   delete_aligned_nothrow_,
   delete_array_aligned_nothrow_,
-  count_  // number of entries
+  dlclose_,  // no heap call: a recording has to know which libraries went. The agent that counts has no hook
+  count_     // number of entries
 };
 inline constexpr std::size_t entry_count = static_cast<std::size_t>(Entry::count_);
 constexpr std::size_t index_of(Entry entry) noexcept { return static_cast<std::size_t>(entry); }
@@ -77,7 +78,8 @@ inline constexpr const char* entry_names[entry_count] = {"malloc",
                                                          "_ZdlPvmSt11align_val_t",
                                                          "_ZdaPvmSt11align_val_t",
                                                          "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-                                                         "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
+                                                         "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+                                                         "dlclose"};
 
 // Keys of entries that no thread has; the others are thread pointers, which a later thread may have again.
 inline constexpr std::uint64_t free_key = 0;

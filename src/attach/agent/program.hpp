@@ -66,6 +66,8 @@ union Hook {
   constexpr Hook(void* (*hook)(void*, std::size_t)) noexcept : of_block_and_size(hook) {}
   constexpr Hook(void (*hook)(void*)) noexcept : of_block(hook) {}
   constexpr Hook(int (*hook)(void**, std::size_t, std::size_t)) noexcept : of_result(hook) {}
+  constexpr Hook(int (*hook)(void*)) noexcept : of_handle(hook) {}
+  constexpr Hook(std::nullptr_t) noexcept : of_block(nullptr) {}
   constexpr Hook(void (*hook)(void*, std::size_t, std::size_t)) noexcept : releasing(hook) {}
   constexpr Hook(Operator* hook) noexcept : making(hook) {}
 
@@ -74,6 +76,7 @@ union Hook {
   void* (*of_block_and_size)(void*, std::size_t);
   void (*of_block)(void*);
   int (*of_result)(void**, std::size_t, std::size_t);
+  int (*of_handle)(void*);
   void (*releasing)(void*, std::size_t, std::size_t);
   Operator* making;
 };

@@ -194,6 +194,16 @@ void* hook_nothrow(std::size_t size, std::size_t a, const void*) noexcept {
   return make_by_operator<entry, kind, true>(__builtin_frame_address(0), size, a);
 }
 
+// A library's slots in the table of program counters end with it: another one may take its place at once.
+int hook_dlclose(void* library) noexcept {
+  const int result = real<int(void*)>(Entry::dlclose_)(library);
+  if (heapwright_agent_threads.is_active == 0) return result;
+  __atomic_add_fetch(&heapwright_agent.threads_unloading, 1, __ATOMIC_RELAXED);
+  unwind::forget_unloaded(tables());
+  __atomic_sub_fetch(&heapwright_agent.threads_unloading, 1, __ATOMIC_RELAXED);
+  return result;
+}
+
 }  // namespace
 
 // In the order of Entry.
@@ -231,6 +241,7 @@ HEAPWRIGHT_AGENT_DATA constinit const Hook heapwright_agent_hooks[agent::entry_c
     hook_release<Entry::delete_aligned_nothrow_, EventKind::delete_aligned_nothrow, Further::alignment>,
     hook_release<Entry::delete_array_aligned_nothrow_, EventKind::delete_array_aligned_nothrow,
                  Further::alignment>,
+    hook_dlclose,
 };
 
 }  // namespace heapwright::attach::recorder

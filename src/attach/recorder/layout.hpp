@@ -50,18 +50,25 @@ inline constexpr std::uint64_t mapped_bytes = session::process_offset(0) +
                                               offsetof(session::ProcessBlock, lanes) +
                                               max_lanes * std::uint64_t{sizeof(session::Lane)};
 // Behind it, memory of the process alone: which blocks were sampled, none at first.
-struct SampledMemory {
+struct alignas(4096) SampledMemory {
   record::SampleSlots slots;
   record::SamplesAlike alike;
   record::SamplePages pages;
 };
-inline constexpr std::uint64_t area_bytes = mapped_bytes + sizeof(SampledMemory);
+// By thread entry: for the last stacks. Not in the lane, which is taken away while a thread may use it.
+struct alignas(64) StackMemory {
+  std::uint8_t bytes[12 * 1024];  // unwind::thread_stack_bytes() is no more
+};
+// What plain memory takes the place of while a thread may use it, and all that is mapped.
+inline constexpr std::uint64_t replaced_bytes = mapped_bytes + sizeof(SampledMemory);
+inline constexpr std::uint64_t area_bytes = replaced_bytes + max_threads * std::uint64_t{sizeof(StackMemory)};
 
 struct RecordingAgent {
   agent::Agent common{};
   session::Control* control{};
   session::ProcessBlock* block{};
   SampledMemory* sampled{};
+  StackMemory* stacks{};
   // From the thread pointer, 4 bytes that the threads of one thread pointer differ in, one after the other.
   std::uint64_t identity_offset{};
   // The loader's; nullptr: libc has none.
@@ -75,6 +82,8 @@ struct RecordingAgent {
   std::uint64_t agent_code_bytes{};
   // Where sessions are mapped, in turns: a thread may still write to the last one. 0: nowhere yet.
   std::uint64_t areas[2]{};
+  // In the agent after a dlclose.
+  std::uint64_t threads_unloading{};
   char session_name[16]{};  // only for the system call that makes it
   // By lane: even where it may be taken once its thread has ended, odd while it is taken or was never.
   std::uint32_t claims[max_lanes]{};

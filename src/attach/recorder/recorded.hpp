@@ -24,6 +24,13 @@ inline std::uint64_t now_ticks() noexcept {
   return platform::read_ticks((heapwright_agent.control->flags & session::clock_is_tsc) != 0);
 }
 
+inline unwind::Tables tables() noexcept {
+  const session::Control& control = *heapwright_agent.control;
+  return {.block = heapwright_agent.block,
+          .max_frames = control.max_frames,
+          .ticks_are_tsc = (control.flags & session::clock_is_tsc) != 0};
+}
+
 // A signal handler must not see the agent idle before all is written.
 inline void leave(Thread& thread) noexcept {
   std::atomic_signal_fence(std::memory_order_release);
@@ -84,13 +91,7 @@ class Recorded {
     return call;
   }
 
-  std::uint32_t stack() const noexcept {
-    const session::Control& control = *heapwright_agent.control;
-    const unwind::Tables tables{.block = heapwright_agent.block,
-                                .max_frames = control.max_frames,
-                                .ticks_are_tsc = (control.flags & session::clock_is_tsc) != 0};
-    return unwind::capture(tables, *thread_.stack, frame_);
-  }
+  std::uint32_t stack() const noexcept { return unwind::capture(tables(), *thread_.stack, frame_); }
 
   void write(const Call& call) noexcept {
     const bool fits = record::fits_one_slot(call);

@@ -25,13 +25,6 @@ constinit WipedOnFork heapwright_agent_threads{};
 namespace {
 
 constexpr std::uint64_t being_taken = 0;
-constexpr std::size_t stack_bytes = 12 * 1024;  // unwind::thread_stack_bytes() is no more
-
-// By thread entry: for the last stacks. Not in the lane, which is taken away while a thread may use it.
-struct alignas(64) StackMemory {
-  std::uint8_t bytes[stack_bytes];
-};
-constinit StackMemory stacks[max_threads]{};
 
 bool ticks_are_tsc() noexcept { return (heapwright_agent.control->flags & session::clock_is_tsc) != 0; }
 
@@ -72,7 +65,7 @@ void leave_lane(const Thread& thread, std::uint64_t identity) noexcept {
 // The entry is the caller's, which marks it by being_taken.
 Thread* begin(Thread& thread, std::uint64_t identity) noexcept {
   const auto number = static_cast<std::size_t>(&thread - heapwright_agent_threads.threads);
-  StackMemory& memory = stacks[number];
+  StackMemory& memory = heapwright_agent.stacks[number];
   std::memset(memory.bytes, 0, sizeof memory.bytes);
   __libc_stack_end = heapwright_agent.stack_end;
   thread.stack = unwind::begin_thread(memory.bytes);
@@ -125,6 +118,7 @@ Thread* take_left_entry(std::uint64_t key) noexcept {
 
 Thread* begin_new(std::uint64_t key, std::uint64_t identity) noexcept {
   Thread* thread = agent::take_entry(heapwright_agent_threads.threads, key);
+  if (thread != nullptr) __atomic_store_n(&thread->identity, being_taken, __ATOMIC_RELAXED);
   if (thread == nullptr) thread = take_left_entry(key);
   if (thread != nullptr) return begin(*thread, identity);
   count_without_lane();
@@ -143,7 +137,7 @@ bool encloses(std::uint64_t key, std::uint64_t outer, std::uint64_t inner) noexc
 void recover(Thread& thread) noexcept {
   if (thread.activity != Activity::recorder) return;
   auto* const memory = reinterpret_cast<std::uint8_t*>(thread.stack);
-  std::memset(memory, 0, stack_bytes);
+  std::memset(memory, 0, sizeof(StackMemory));
   thread.stack = unwind::begin_thread(memory);
 }
 

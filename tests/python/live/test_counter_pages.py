@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# length: pages, their folder, and what is wrong with either
 """Pages of counters: their layout as documented, sums, and files that are none."""
 
 import mmap
@@ -245,9 +246,40 @@ def test_only_what_dead_processes_left_is_removed(tmp_path: Path, monkeypatch: p
         write(path, data)
         if path != young:
             os.utime(path, (0, 0))
-    assert pages.find_pages() == ([], [])
+    assert pages.find_pages() == ([], [], 0)
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == sorted(["heapwright-notes.txt", f"heapwright-{nobody}.calls.1", "other", young.name])
+
+
+def test_pages_of_the_dead_hide_no_living_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a forking server leaves them for its `count`: they are not read, and nobody's."""
+    monkeypatch.setattr(pages, "FOLDER", tmp_path)
+    nobody = 2**22 + 5
+    for number in range(300):
+        page = make_page(process=nobody + number)
+        put(page, "calls", "keeper", os.getpid(), SECTION)
+        write(tmp_path / f"heapwright-{nobody + number}.calls", page)
+    own = make_page(process=os.getpid())
+    write(tmp_path / f"heapwright-{os.getpid()}.calls", own)
+    read = []
+    monkeypatch.setattr(pages, "read_page", lambda path: read.append(path) or read_page(path))
+    monkeypatch.setattr(pages, "is_living", lambda _: True)
+    found = pages.find_pages(5.0)
+    assert [page.process for page in found.pages] == [os.getpid()]
+    assert (found.problems, found.unread, len(read)) == ([], 0, 1)
+    assert len(list(tmp_path.iterdir())) == 301
+
+
+def test_pages_of_the_dead_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "FOLDER", tmp_path)
+    nobody = 2**22 + 5
+    for process, keeper in ((nobody, 7), (nobody + 1, 8), (os.getpid(), 7)):
+        page = make_page(process=process)
+        put(page, "calls", "keeper", keeper, SECTION)
+        write(tmp_path / f"heapwright-{process}.calls", page)
+    assert [page.process for page in pages.ended_pages_kept_for((7, 0), 1)] == [nobody]
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {f"heapwright-{nobody + 1}.calls", f"heapwright-{os.getpid()}.calls"}
 
 
 def heap_page(sequence: int) -> bytearray:

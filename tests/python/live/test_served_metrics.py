@@ -21,7 +21,7 @@ SECTION = CONSTANTS["head_bytes"]
 
 
 def test_figures_by_hand() -> None:
-    samples = samples_of(Look([seen_of(busy_page())], ["one"]))
+    samples = samples_of(Look([seen_of(busy_page())], ["one"], 1))
     assert samples[("heap_calls_total", "malloc")] == 10
     assert samples[("heap_calls_total", "free")] == 4
     assert samples[("heap_requested_bytes_total",)] == 2100
@@ -36,7 +36,7 @@ def test_figures_by_hand() -> None:
 
 
 def test_a_bucket_holds_what_is_at_most_its_edge() -> None:
-    samples = samples_of(Look([seen_of(busy_page())], []))
+    samples = samples_of(Look([seen_of(busy_page())], [], 0))
     sizes = {key[1]: value for key, value in samples.items() if key[0] == "heap_request_size_bytes_bucket"}
     assert [sizes[edge] for edge in ("15.0", "31.0", "63.0", "127.0", "+Inf")] == [2, 5, 6, 11, 11]
     assert samples[("heap_request_size_bytes_count",)] == 11
@@ -54,7 +54,7 @@ def test_where_blocks_are_older_than_the_counting_live_is_a_change(generation: i
     page = busy_page()
     if not generation:
         put(page, "calls", "flags", CONSTANTS["is_attached"], SECTION)
-    samples = samples_of(Look([seen_of(page, generation)], []))
+    samples = samples_of(Look([seen_of(page, generation)], [], 0))
     assert samples[("heap_live_change_bytes",)] == 1400
     assert ("heap_live_bytes",) not in samples
     assert (("heap_threads_ended_total",) in samples) == bool(generation)
@@ -63,7 +63,7 @@ def test_where_blocks_are_older_than_the_counting_live_is_a_change(generation: i
 def test_what_is_unknown_is_left_out() -> None:
     page = busy_page()
     put(page, "calls", "flags", CONSTANTS["has_unknown_usable"], SECTION)
-    samples = samples_of(Look([seen_of(page)], []))
+    samples = samples_of(Look([seen_of(page)], [], 0))
     for name in ("heap_usable_bytes_total", "heap_released_bytes_total", "heap_live_bytes"):
         assert (name,) not in samples
     assert samples[("heap_live_blocks",)] == 7
@@ -72,7 +72,7 @@ def test_what_is_unknown_is_left_out() -> None:
 def test_nothing_is_said_to_live_where_calls_are_not_seen() -> None:
     page = busy_page()
     put(page, "calls", "flags", CONSTANTS["has_own_malloc"], SECTION)
-    samples = samples_of(Look([seen_of(page)], []))
+    samples = samples_of(Look([seen_of(page)], [], 0))
     assert not [key for key in samples if key[0].startswith("heap_live")]
     (info,) = [key for key in samples if key[0] == "heap_process_info"]
     assert sorted(info[1:]) == ["0", "false", "true", "unknown"]
@@ -80,7 +80,7 @@ def test_nothing_is_said_to_live_where_calls_are_not_seen() -> None:
 
 def test_our_heaps_own_figures() -> None:
     heap = HeapFigures(5, 2_000_000, 4096, 512, 3, 1024, 77)
-    samples = samples_of(Look([Seen(1, "x", 0, 1, None, heap)], []))
+    samples = samples_of(Look([Seen(1, "x", 0, 1, None, heap)], [], 0))
     assert samples[("heap_lock_contentions_total",)] == 5
     assert samples[("heap_lock_wait_seconds_total",)] == 0.002
     assert samples[("heap_dirty_bytes",)] == 1024
@@ -95,7 +95,7 @@ def test_hostile_names_break_no_line() -> None:
         page[offset : offset + len(text)] = text
     calls = parse(bytes(page)).calls
     assert calls is not None
-    look = Look([Seen(7, calls.program, 0, 1, calls, None)], [])
+    look = Look([Seen(7, calls.program, 0, 1, calls, None)], [], 0)
     assert samples_of(look)[("heap_live_blocks",)] == 7
     assert "\x1b" not in exposition.generate_latest(Found(look)).decode()  # type: ignore[arg-type]
 
@@ -122,8 +122,8 @@ def test_the_document_names_the_metrics() -> None:
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
     text = (PROJECT / "python/heapwright/serve/dashboard.json").read_text(encoding="utf-8")
     queries = [target["expr"] for panel in json.loads(text)["panels"] for target in panel["targets"]]
-    told = {key[0] for key in samples_of(Look([seen_of(busy_page())], []))}
-    told |= {key[0] for key in samples_of(Look([seen_of(busy_page(), 1, HeapFigures(*range(7)))], []))}
+    told = {key[0] for key in samples_of(Look([seen_of(busy_page())], [], 0))}
+    told |= {key[0] for key in samples_of(Look([seen_of(busy_page(), 1, HeapFigures(*range(7)))], [], 0))}
     asked = {name for query in queries for name in re.findall(r"\b(?:heap|process|heapwright)_\w+", query)}
     assert asked <= told
     assert len(asked) > 10

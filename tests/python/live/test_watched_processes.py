@@ -102,7 +102,7 @@ def test_a_heap_that_runs_backwards_is_left_out(monkeypatch: pytest.MonkeyPatch)
     own, watched, told = os.getpid(), Watch(), []
     for purged in (10, 9, 10):
         page = pages.Page("x", own, 0, 0, None, HeapFigures(1, 1, 1, purged, 1, 1, 1))
-        monkeypatch.setattr(watch, "find_pages", lambda _, page=page: pages.Found([page], []))
+        monkeypatch.setattr(watch, "find_pages", lambda _, page=page: pages.Found([page], [], 0))
         told.append(len(watched.look().processes))
     assert told == [1, 0, 1]
 
@@ -140,9 +140,13 @@ def test_the_rows_are_bounded(monkeypatch: pytest.MonkeyPatch, shm: Folder) -> N
     monkeypatch.setattr(watch, "MOST_PROCESSES", 0)
     look = Watch().look()
     assert (look.processes, look.problems) == ([], ["1 processes beyond the first 0"])
+    assert look.unread == 1
     monkeypatch.setattr(watch, "MOST_SECONDS", -1.0)
-    (problem,) = Watch().look().problems
+    shm.put(own_page(), ".calls.1")
+    look = Watch().look()
+    (problem,) = look.problems
     assert "too many" in problem
+    assert look.unread == 2
 
 
 def test_figures_that_are_not_there_once_are_remembered(shm: Folder) -> None:
