@@ -16,12 +16,13 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.output import check_output, hint, is_stdout, print_json, write_by_name, write_file
 from heapwright.cli.progress import progress
 from heapwright.cli.streams import say
+from heapwright.cli.trace_copy import write_trace_copy
 from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, write_table
 from heapwright.model import Filter, Trace
 from heapwright.model.tables import TABLES, about_samples
 from heapwright.report import units
 
-To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")]
+To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join((*FORMATS, 'trace'))}.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="OUT", help="File to write; - is standard output.")
 ]
@@ -72,9 +73,16 @@ def export(
 ) -> None:
     """Write a trace in another tool's format.
 
-    For pprof, OpenTelemetry (otlp), DHAT's viewer, speedscope, Perfetto, flame graphs (folded), Parquet.
+    For pprof, OpenTelemetry (otlp), DHAT's viewer, speedscope, Perfetto, flame graphs (folded), Parquet;
+    or as a trace that carries its names inside, to be read elsewhere.
     """
-    form = FORMATS[one_of("format", to, FORMATS)]
+    if one_of("format", to, (*FORMATS, "trace")) == "trace":
+        filters = from_ or until or thread or site or library
+        of_others = {"--measure": measure, "--table": table, "--fleet": fleet, "a filter": filters}
+        of_others |= {"--service": service, "--service-version": service_version}
+        write_trace_copy(file, output, debug_root, anonymize, force, json, of_others)
+        return
+    form = FORMATS[to]
     _check_measure(to, form, measure)
     if fleet is not None:
         filters = from_ or until or thread or site or library
