@@ -166,7 +166,9 @@ def test_addresses_of_code_are_numbers(copies: Copies) -> None:
 
     def places(trace: heapwright.Trace) -> list[tuple[int, int]]:
         rows = zip(trace.frame_columns["module"], trace.frame_columns["pc"], strict=True)
-        return [(module, pc - trace.modules[module].bias) for module, pc in rows if module < len(trace.modules)]
+        return [
+            (module, pc - trace.modules[module].bias) for module, pc in rows if module < len(trace.modules)
+        ]
 
     numbers = places(anonymous)
     assert len(set(numbers)) == len(set(places(named)))
@@ -179,7 +181,9 @@ def test_what_the_analysis_goes_by_stays(copies: Copies) -> None:
     assert metadata.allocator.startswith("glibc 2.")
     assert metadata.condition_values["GLIBC_TUNABLES"].startswith("glibc.malloc.arena_max=2")
     assert metadata.condition_values["MALLOC_CONF"].startswith("value_")
-    assert metadata.condition_values["cpus"] == heapwright.open(copies.named).metadata.condition_values["cpus"]
+    assert (
+        metadata.condition_values["cpus"] == heapwright.open(copies.named).metadata.condition_values["cpus"]
+    )
     assert (metadata.process_id, metadata.parent_process_id, metadata.start_unix_ns) == (1, 0, 0)
     assert "libc.so.6" in {module.name for module in heapwright.open(copies.anonymous).modules}
 
@@ -205,7 +209,9 @@ def test_damaged_names_are_told_and_the_rest_is_read(copies: Copies, tmp_path: P
     damaged = tmp_path / "damaged.heapwright"
     damaged.write_bytes(data)
     trace = heapwright.open(damaged)
-    assert [damage.what for damage in trace.damage] == ["a table of names is unreadable: a chunk's content is damaged"]
+    assert [damage.what for damage in trace.damage] == [
+        "a table of names is unreadable: a chunk's content is damaged"
+    ]
     assert trace.facts().totals.allocations == heapwright.open(copies.original).facts().totals.allocations
     assert all(re.match(r".+\+0x|\(", str(site)) for site in trace.sites())
     said = run_command("explain", damaged, cwd=tmp_path)
@@ -264,7 +270,9 @@ def test_it_is_its_owners_alone_and_replaces_nothing(command: Command, trace_fil
         ("--service", "x"),
     ],
 )
-def test_what_does_not_go_with_it_is_refused(command: Command, trace_file: Path, options: tuple[str, str]) -> None:
+def test_what_does_not_go_with_it_is_refused(
+    command: Command, trace_file: Path, options: tuple[str, str]
+) -> None:
     said = command("export", trace_file, "--to", "trace", *options)
     assert said.code == 2
     assert "does not go with --to trace" in said.err

@@ -122,7 +122,16 @@ def test_a_path_is_of_the_same_kind(unnamed: Unnamed, path: str) -> None:
     assert (name.endswith(".so") or ".so." in name) == (hashed_name.endswith(".so") or ".so." in hashed_name)
     assert libraries.is_plumbing(hashed_name) == libraries.is_plumbing(name)
     assert libraries.is_allocator(hashed_name) == libraries.is_allocator(name)
-    for prefix in ("[", "/dev/shm/", "/memfd:", "/memfd:heapwright", "/SYSV", "/dev/zero", "/lib", "/usr/lib"):
+    for prefix in (
+        "[",
+        "/dev/shm/",
+        "/memfd:",
+        "/memfd:heapwright",
+        "/SYSV",
+        "/dev/zero",
+        "/lib",
+        "/usr/lib",
+    ):
         assert hashed.startswith(prefix) == path.startswith(prefix)
 
 
@@ -168,13 +177,25 @@ def test_what_a_trace_says_of_itself(unnamed: Unnamed, allocator: str, begin: st
             "'/home/acme/bin/secret' has jemalloc linked in statically",
         ],
         "unrecorded_processes": ["77\t/home/acme/bin/secret\tuser secret may not", "secret"],
-        "conditions": ["cpus\t8", "MALLOC_CONF\tsecret:1", "MIMALLOC_SECRET\tsecret", "secret", "kernel\tsecret", TUNABLES],
+        "conditions": [
+            "cpus\t8",
+            "MALLOC_CONF\tsecret:1",
+            "MIMALLOC_SECRET\tsecret",
+            "secret",
+            "kernel\tsecret",
+            TUNABLES,
+        ],
     }
     hashed = unnamed_metadata(said, unnamed)
     assert [secret for secret in (*SECRETS, "SECRET", "4711", "4710") if secret in repr(hashed)] == []
     assert hashed["allocator"].startswith(begin)
     assert (hashed["recorder_version"], hashed["page_bytes"]) == ("1.2.3", 4096)
-    assert [len(hashed[name]) for name in ("notes", "unseen", "unrecorded_processes", "conditions")] == [1, 2, 2, 6]
+    assert [len(hashed[name]) for name in ("notes", "unseen", "unrecorded_processes", "conditions")] == [
+        1,
+        2,
+        2,
+        6,
+    ]
     assert hashed["unseen"][0] == said["unseen"][0]
     assert hashed["conditions"][0] == "cpus\t8"
     assert hashed["conditions"][5].startswith("GLIBC_TUNABLES\tglibc.malloc.arena_max=2:tunable_")

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include "made_trace.hpp"
 #include "trace/chunk_map.hpp"
@@ -178,20 +178,23 @@ TEST(Names, MemoryIsBoundedOverAllChunks) {
 TEST(Names, AnyByteOfAChunkMayBeDamaged) {
   std::vector<std::uint8_t> bytes;
   const std::uint32_t count = encode_names(names_made(40), 0, bytes);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    for (const std::uint8_t mask : {1, 128, 255}) {
-      std::vector<std::uint8_t> damaged = bytes;
-      damaged[i] ^= mask;
-      try {
-        const Names names = decoded_names(damaged, count);
-        for (const Location& of : names.locations) {
-          ASSERT_TRUE(of.function < names.strings.size() && of.file < names.strings.size());
-        }
-      } catch (const TraceError&) {
-        continue;
-      }
+  const auto read = [&](std::size_t at, unsigned mask) {
+    std::vector<std::uint8_t> damaged = bytes;
+    damaged[at] = static_cast<std::uint8_t>(damaged[at] ^ mask);
+    const Names names = decoded_names(damaged, count);
+    for (const Location& of : names.locations) {
+      ASSERT_TRUE(of.function < names.strings.size() && of.file < names.strings.size());
+    }
+  };
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < 3 * bytes.size(); ++i) {
+    try {
+      read(i / 3, std::array{1U, 128U, 255U}[i % 3]);
+    } catch (const TraceError&) {
+      ++refused;
     }
   }
+  EXPECT_GT(refused, 0U);
 }
 
 }  // namespace heapwright::trace::test

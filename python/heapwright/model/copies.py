@@ -113,7 +113,7 @@ def _objects(columns: Mapping[str, Any], with_problems: bool) -> list[tuple[int,
 
 
 def _renumbered(trace: Trace) -> array[int]:
-    """Addresses of code as numbers from their module's start: one for each place in an object, as they come."""
+    """Addresses of code as numbers from their module's start: one for each place in an object."""
     modules, frames = trace.modules, trace.frame_columns
     numbers: dict[tuple[str, str], dict[int, int]] = {}
     pcs = array("Q")

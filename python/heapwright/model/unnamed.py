@@ -16,8 +16,8 @@ from heapwright.model.names import bare_name, short_name, template_arguments
 from heapwright.model.symbols import Location
 
 # Names of mappings that the kernel gives in every program.
-_KERNELS_OWN = frozenset(("[heap]", "[stack]", "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"))
-_KERNELS_KIND = re.compile(r"\[(anon|anon_shmem):")
+_KERNELS_OWN = frozenset("[heap] [stack] [vdso] [vvar] [vvar_vclock] [vsyscall] [uprobes]".split())
+_KERNELS_KIND = re.compile(r"\[(?:anon|anon_shmem):")
 _SHARED_MEMORY = ("/dev/shm/", "/memfd:", "/SYSV", "/dev/zero")
 _RECORDERS_MEMORY = "/memfd:heapwright"
 _DELETED = " (deleted)"
@@ -68,7 +68,7 @@ class Unnamed:
             return name
         if name.startswith("["):
             kind = _KERNELS_KIND.match(name)
-            return f"[{kind[1]}:{self.hashed('mapping', name)}]" if kind else f"[{self.hashed('mapping', name)}]"
+            return f"{kind[0] if kind else '['}{self.hashed('mapping', name)}]"
         stem = name.removesuffix(_DELETED)
         deleted = _DELETED if stem != name else ""
         if stem.startswith(_RECORDERS_MEMORY):

@@ -49,8 +49,7 @@ def unnamed_metadata(metadata: dict[str, Any], unnamed: Unnamed) -> dict[str, An
         "notes": [unnamed.hashed("note", text) for text in metadata["notes"]],
         "unseen": [_kept(_UNSEEN_LIBRARIES, text, "unseen", unnamed) for text in metadata["unseen"]],
         "unrecorded_processes": [
-            _process(number, text, unnamed)
-            for number, text in enumerate(metadata["unrecorded_processes"], 2)
+            _process(number, text, unnamed) for number, text in enumerate(metadata["unrecorded_processes"], 2)
         ],
         "conditions": [_condition(text, unnamed) for text in metadata["conditions"]],
     }
