@@ -28,8 +28,8 @@ trace::EmbeddedNames names_of(const nb::dict& given) {
   }
   for (const nb::handle& object : nb::cast<nb::list>(given["objects"])) {
     const auto of = nb::cast<nb::tuple>(object);
-    names.objects.push_back({nb::cast<std::uint32_t>(of[0]), nb::cast<std::uint32_t>(of[1]),
-                             nb::cast<std::string>(of[2])});
+    names.objects.push_back(
+        {nb::cast<std::uint32_t>(of[0]), nb::cast<std::uint32_t>(of[1]), nb::cast<std::string>(of[2])});
   }
   return names;
 }

@@ -49,8 +49,8 @@ int write_named_copy(const Reader& reader, const EmbeddedNames& names, const std
   if (writer == nullptr) return error;
   const std::optional<Index> index = read_index(file);
   if (reader.names() == nullptr) writer->write(names);
-  const bool is_copied = index ? copy_chunks(file, *index, *writer, on_progress)
-                               : copy_bytes(file, *writer, on_progress);
+  const bool is_copied =
+      index ? copy_chunks(file, *index, *writer, on_progress) : copy_bytes(file, *writer, on_progress);
   writer->finish_copy(index && is_copied);
   return writer->error_number();
 }

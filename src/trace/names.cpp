@@ -30,7 +30,8 @@ class ChunkTexts {
   std::uint32_t number_of(std::uint32_t string) {
     const std::string_view text = std::string_view(strings_[string]).substr(0, max_text_bytes);
     if (text.empty()) return 0;
-    const auto [entry, is_new] = numbers_.try_emplace(string, static_cast<std::uint32_t>(numbers_.size() + 1));
+    const auto [entry, is_new] =
+        numbers_.try_emplace(string, static_cast<std::uint32_t>(numbers_.size() + 1));
     if (is_new) {
       put(bytes_, text.size());
       bytes_.insert(bytes_.end(), text.begin(), text.end());

@@ -45,9 +45,9 @@ void seal(ChunkHeader& header, Bytes& chunk) {
 struct Workbench {
   BlockPacker packer;
   std::unique_ptr<BlockPacker> names_packer;  // hardly any writer has names
-  std::unique_ptr<EventEncoder> events;  // of batches; made when one comes
-  Bytes chunk;                           // header and payload of the chunk being made
-  Bytes records;                         // its records before compression
+  std::unique_ptr<EventEncoder> events;       // of batches; made when one comes
+  Bytes chunk;                                // header and payload of the chunk being made
+  Bytes records;                              // its records before compression
 };
 
 Workbench& workbench() {

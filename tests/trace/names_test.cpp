@@ -35,8 +35,8 @@ std::vector<std::string> in_words(const Names& names, std::size_t frame) {
   std::vector<std::string> words;
   for (std::uint32_t i = names.first_location[frame]; i < names.first_location[frame + 1]; ++i) {
     const Location& of = names.locations[i];
-    words.push_back(names.strings[of.function] + " " + names.strings[of.file] + ":" + std::to_string(of.line) +
-                    (of.is_inlined != 0 ? " inlined" : ""));
+    words.push_back(names.strings[of.function] + " " + names.strings[of.file] + ":" +
+                    std::to_string(of.line) + (of.is_inlined != 0 ? " inlined" : ""));
   }
   return words;
 }
