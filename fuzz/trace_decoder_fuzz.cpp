@@ -40,12 +40,22 @@ class MemoryFile {
   int descriptor_;
 };
 
+void check_names(const EmbeddedNames& names, std::size_t frames) {
+  require(names.first_location.size() == frames + 1 && !names.strings.empty() && names.strings[0].empty());
+  for (std::size_t i = 0; i < frames; ++i) require(names.first_location[i] <= names.first_location[i + 1]);
+  require(names.first_location[frames] <= names.locations.size());
+  for (const Location& location : names.locations) {
+    require(location.function < names.strings.size() && location.file < names.strings.size());
+  }
+}
+
 void check_tables(const Reader& reader) {
   const auto& threads = reader.threads();
   for (std::size_t i = 0; i < threads.size(); ++i) require(threads[i].index == i);
   for (const Frame& frame : reader.frames()) {
     require(frame.module == Frame::no_module || frame.module < reader.modules().size());
   }
+  if (const EmbeddedNames* names = reader.names()) check_names(*names, reader.frames().size());
   const auto& stacks = reader.stacks();
   require(!stacks.empty());
   for (std::size_t id = 1; id < stacks.size(); ++id) {

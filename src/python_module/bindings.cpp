@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "python_module/arrow_stream.hpp"
+#include "python_module/bind_copies.hpp"
 #include "python_module/bind_counters.hpp"
 #include "python_module/bind_facts.hpp"
 #include "python_module/event_streams.hpp"
@@ -95,6 +96,7 @@ void begin_symbols(SymbolReading* reading, const ReaderHandle& reader, const nb:
   symbolize::Options options;
   options.debug_root = string_of(debug_root);
   options.depths = unpacked<symbolize::Depth>(depths);
+  options.names = reader->names();
   new (reading) SymbolReading([reader, options](const SymbolReading::Report& report) mutable {
     options.on_progress = report;
     return symbolize::symbolize(reader->modules(), reader->frames(), options);
@@ -143,6 +145,7 @@ void bind_trace(nb::module_& module) {
       .def("frames", [](const ReaderHandle& of) { return frames(*of); })
       .def("damage", [](const ReaderHandle& of) { return damage(*of); })
       .def("damaged_event_chunks", [](const ReaderHandle& of) { return of->damaged_event_chunks(); })
+      .def("has_names", [](const ReaderHandle& of) { return of->names() != nullptr; })
       .def("file_bytes", [](const ReaderHandle& of) { return of->file_bytes(); })
       .def("event_count", [](const ReaderHandle& of) { return of->event_count(); })
       .def("chunk_count", [](const ReaderHandle& of) { return of->event_chunks().size(); });
@@ -227,6 +230,7 @@ NB_MODULE(_native, module) {
       },
       trace_error.ptr());
   python_module::bind_trace(module);
+  python_module::bind_copies(module);
   python_module::bind_facts(module);
   python_module::bind_counters(module);
   python_module::bind_tables(module);

@@ -78,8 +78,13 @@ class Symbolizer {
 
   Symbols run() {
     group();
+    if (options_.names != nullptr) take_embedded_objects();
     for (std::size_t i = 0; i < symbols_.objects.size(); ++i) {
-      resolve_object(symbols_.objects[i], requests_[i], depths_[i]);
+      if (options_.names != nullptr) {
+        take_embedded(symbols_.objects[i], requests_[i]);
+      } else {
+        resolve_object(symbols_.objects[i], requests_[i], depths_[i]);
+      }
       if (options_.on_progress) options_.on_progress(i + 1, symbols_.objects.size());
     }
     return flatten();
@@ -117,14 +122,12 @@ class Symbolizer {
               [](const Request& a, const Request& b) { return a.address < b.address; });
     ObjectSymbols source(object, options_, depth);
     if (source.is_left_out()) return;
-    const std::string short_name = object.path.substr(object.path.rfind('/') + 1);
     for (const Request& request : requests) {
       std::vector<SourceFrame> frames = source.frames_at(request.address);
       if (frames.empty()) frames.emplace_back();
       if (frames.back().function.empty()) {
         ++object.unnamed;
-        const std::uint64_t seen = request.address + (frames_[request.frame].is_exact ? 0 : 1);
-        frames.back().function = short_name + "+" + hex_of(seen);
+        frames.back().function = place_of(object, request.frame);
       }
       for (const SourceFrame& frame : frames) found_[request.frame].push_back(locate(frame));
     }
@@ -135,6 +138,40 @@ class Symbolizer {
     object.problem = object.used_file + " is stripped: " + std::to_string(object.unnamed) + " of " +
                      std::to_string(object.frames) +
                      " frames have no name; install its debug symbols, or set DEBUGINFOD_URLS";
+  }
+
+  // Where a frame without a name lies: "libfoo.so.1+0x1234".
+  std::string place_of(const Object& object, std::uint32_t frame) const {
+    const trace::Frame& of = frames_[frame];
+    return object.path.substr(object.path.rfind('/') + 1) + "+" + hex_of(of.pc - modules_[of.module].bias);
+  }
+
+  void take_embedded_objects() {
+    for (const trace::NamedObject& found : options_.names->objects) {
+      if (found.module >= symbols_.object_of_module.size()) continue;
+      Object& object = symbols_.objects[symbols_.object_of_module[found.module]];
+      const auto last = static_cast<std::uint32_t>(SymbolSource::debug_info);
+      object.source = static_cast<SymbolSource>(std::min(found.source, last));
+      object.problem = found.problem;
+    }
+  }
+
+  void take_embedded(Object& object, const std::vector<Request>& requests) {
+    const trace::Names& names = *options_.names;
+    object.frames = requests.size();
+    for (const Request& request : requests) {
+      std::vector<Location>& found = found_[request.frame];
+      const std::uint32_t end = names.first_location[request.frame + 1];
+      for (std::uint32_t i = names.first_location[request.frame]; i < end; ++i) {
+        const Location& of = names.locations[i];
+        found.push_back({strings_.add(names.strings[of.function]), strings_.add(names.strings[of.file]),
+                         of.line, of.is_inlined});
+      }
+      if (found.empty()) {
+        ++object.unnamed;
+        found.push_back({strings_.add(place_of(object, request.frame)), 0, 0, 0});
+      }
+    }
   }
 
   Location locate(const SourceFrame& frame) {

@@ -2,6 +2,8 @@
 // Frames -> source: turns the program counters of a trace into functions,
 // files and lines, inlined calls included, by the objects' ELF and DWARF.
 //
+// Where the trace has the names inside, those are taken.
+//
 // It never fails as a whole: an object that is missing, replaced by another
 // build, stripped or broken is named in `objects`, and its frames read
 // "libfoo.so.1+0x1234".

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/names.hpp"
+
 namespace heapwright::symbolize {
 
 // How much of an object is read. brief: nothing when it has debug info, which
@@ -22,17 +24,13 @@ struct Options {
   std::string debug_root;
   // Folders of separate debug files (<folder>/.build-id/ab/cdef.debug).
   std::vector<std::string> debug_directories = {"/usr/lib/debug"};
+  // Of the trace itself: no file is looked at. nullptr = it has none.
+  const trace::EmbeddedNames* names = nullptr;
   // Called after each object with objects done and objects in all.
   std::function<void(std::size_t, std::size_t)> on_progress;
 };
 
-// One source-level frame; strings are indexes into Symbols::strings.
-struct Location {
-  std::uint32_t function = 0;
-  std::uint32_t file = 0;  // 0 (the empty string) = unknown
-  std::uint32_t line = 0;  // 0 = unknown
-  std::uint32_t is_inlined = 0;
-};
+using trace::Location;
 
 // The best source that was found for an object.
 enum class SymbolSource : std::uint8_t { none, dynamic_symbols, symbol_table, debug_info };
@@ -47,12 +45,8 @@ struct Object {
   std::uint64_t unnamed = 0;  // frames without a function name; 0 when not read
 };
 
-struct Symbols {
-  std::vector<std::string> strings;
-  // Locations of frame i: [first_location[i], first_location[i + 1]), the
-  // innermost inlined call first. Empty only when the object was not read.
-  std::vector<std::uint32_t> first_location;
-  std::vector<Location> locations;
+// A frame has no location only when its object was not read.
+struct Symbols : trace::Names {
   std::vector<std::uint32_t> object_of_module;  // index into objects
   std::vector<Object> objects;                  // one per distinct path and build id
 };

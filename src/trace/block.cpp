@@ -21,6 +21,7 @@ namespace {
 // costs 3 % of size (bench/trace).
 constexpr int search_acceleration = -20;
 constexpr int min_match_bytes = 7;
+constexpr int thorough_level = 12;
 // Below this a zstd frame's own header eats what it saves.
 constexpr std::size_t min_compressed_bytes = 24;
 
@@ -38,8 +39,12 @@ bool is_one_byte_repeated(std::span<const std::uint8_t> bytes) noexcept {
 struct BlockPacker::State {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   std::vector<std::uint8_t> frame;
-  State() {
+  explicit State(Packing packing) {
     if (context == nullptr) throw std::bad_alloc();
+    if (packing == Packing::thorough) {
+      ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, thorough_level);
+      return;
+    }
     ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, search_acceleration);
     ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, min_match_bytes);
     // A zstd that does not know this one stores more literals as they are.
@@ -50,7 +55,7 @@ struct BlockPacker::State {
   State& operator=(const State&) = delete;
 };
 
-BlockPacker::BlockPacker() : state_(std::make_unique<State>()) {}
+BlockPacker::BlockPacker(Packing packing) : state_(std::make_unique<State>(packing)) {}
 BlockPacker::~BlockPacker() = default;
 
 void BlockPacker::pack(std::span<const std::uint8_t> bytes, std::vector<std::uint8_t>& out) {

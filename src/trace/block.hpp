@@ -19,9 +19,12 @@ namespace heapwright::trace {
 
 enum class BlockEncoding : std::uint8_t { raw = 0, fill = 1, zstd = 2 };
 
+// thorough: of texts, which are written once and repeat themselves.
+enum class Packing : std::uint8_t { quick, thorough };
+
 class BlockPacker {
  public:
-  BlockPacker();
+  explicit BlockPacker(Packing packing = Packing::quick);
   ~BlockPacker();
   BlockPacker(const BlockPacker&) = delete;
   BlockPacker& operator=(const BlockPacker&) = delete;

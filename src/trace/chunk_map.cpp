@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace heapwright::trace {
 
@@ -73,29 +74,6 @@ bool lie_apart(const std::vector<IndexEntry>& entries, std::uint64_t end) noexce
   return true;
 }
 
-std::optional<std::vector<IndexEntry>> read_index(const InputFile& file) {
-  const std::optional<Footer> footer = read_footer(file);
-  if (!footer || footer->index_offset > file.bytes()) return std::nullopt;
-  const std::optional<ChunkHeader> header = read_header(file, footer->index_offset);
-  if (!header || !is_index(*header)) return std::nullopt;
-  // Every chunk takes a header's room, which bounds the count.
-  if (header->count > file.bytes() / sizeof(ChunkHeader)) return std::nullopt;
-  const IndexEntry entry = entry_of(*header, footer->index_offset);
-  if (entry.chunk_bytes > file.bytes() - entry.file_offset) return std::nullopt;
-  try {
-    std::vector<std::uint8_t> chunk;
-    std::vector<std::uint8_t> records;
-    const auto payload = read_chunk(file, entry, chunk);
-    base::ByteSource source(payload.data(), payload.size());
-    const auto unpacked = BlockUnpacker().unpack(source, max_index_bytes, records);
-    auto entries = decode_index({unpacked.data(), unpacked.size()}, header->count);
-    if (lie_apart(entries, footer->index_offset)) return entries;
-  } catch (const TraceError&) {
-    // A bad index is no loss: the chunks tell the same.
-  }
-  return std::nullopt;
-}
-
 std::vector<IndexEntry> scan(const InputFile& file, std::vector<Damage>& damage) {
   std::vector<IndexEntry> entries;
   std::uint64_t offset = sizeof(FileHeader);
@@ -146,8 +124,31 @@ void require_readable(const InputFile& file, const std::string& path) {
   }
 }
 
+std::optional<Index> read_index(const InputFile& file) {
+  const std::optional<Footer> footer = read_footer(file);
+  if (!footer || footer->index_offset > file.bytes()) return std::nullopt;
+  const std::optional<ChunkHeader> header = read_header(file, footer->index_offset);
+  if (!header || !is_index(*header)) return std::nullopt;
+  // Every chunk takes a header's room, which bounds the count.
+  if (header->count > file.bytes() / sizeof(ChunkHeader)) return std::nullopt;
+  const IndexEntry entry = entry_of(*header, footer->index_offset);
+  if (entry.chunk_bytes > file.bytes() - entry.file_offset) return std::nullopt;
+  try {
+    std::vector<std::uint8_t> chunk;
+    std::vector<std::uint8_t> records;
+    const auto payload = read_chunk(file, entry, chunk);
+    base::ByteSource source(payload.data(), payload.size());
+    const auto unpacked = BlockUnpacker().unpack(source, max_index_bytes, records);
+    auto entries = decode_index({unpacked.data(), unpacked.size()}, header->count);
+    if (lie_apart(entries, footer->index_offset)) return Index{footer->index_offset, std::move(entries)};
+  } catch (const TraceError&) {
+    // A bad index is no loss: the chunks tell the same.
+  }
+  return std::nullopt;
+}
+
 std::vector<IndexEntry> find_chunks(const InputFile& file, std::vector<Damage>& damage) {
-  if (auto entries = read_index(file)) return *std::move(entries);
+  if (auto index = read_index(file)) return std::move(index->entries);
   return scan(file, damage);
 }
 

@@ -3,6 +3,7 @@
 // file when there is no good index.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,13 @@ namespace heapwright::trace {
 
 // Throws TraceError unless the file begins like a trace this reader reads.
 void require_readable(const InputFile& file, const std::string& path);
+
+struct Index {
+  std::uint64_t file_offset = 0;  // of its chunk
+  std::vector<IndexEntry> entries;
+};
+// nullopt: there is none that is good.
+std::optional<Index> read_index(const InputFile& file);
 
 // In file order, index chunk left out. What is unreadable is added to
 // `damage`. Entries lie within the file and do not overlap.

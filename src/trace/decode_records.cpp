@@ -125,6 +125,10 @@ std::vector<Switch> decode_switches(base::ByteSource source, std::uint32_t count
   return get_records<Switch>(source, count);
 }
 
+std::vector<NamedObject> decode_named_objects(base::ByteSource source, std::uint32_t count) {
+  return get_records<NamedObject>(source, count);
+}
+
 End decode_end(base::ByteSource source, std::uint32_t) {
   const End end = get_fields<End>(source);
   require(end.reason <= EndReason::still_running, "the end mark holds an unknown reason");

@@ -151,6 +151,10 @@ const std::vector<MemorySample>& Reader::memory_samples() const noexcept {
   return state_->tables.memory_samples;
 }
 const std::vector<Switch>& Reader::switches() const noexcept { return state_->tables.switches; }
+const EmbeddedNames* Reader::names() const noexcept {
+  return state_->tables.has_names ? &state_->tables.names : nullptr;
+}
+const InputFile& Reader::file() const noexcept { return state_->file; }
 const End& Reader::end() const noexcept { return state_->tables.end; }
 const std::vector<EventChunk>& Reader::event_chunks() const noexcept { return state_->chunks; }
 const std::vector<ScanChunk>& Reader::scans() const noexcept { return state_->scans; }

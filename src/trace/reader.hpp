@@ -14,7 +14,8 @@
 // What holds for every trace, hostile ones included: threads()[i].index == i
 // and every chunk's thread has an entry; a frame's module is an index into
 // modules() or no_module; a stack's frame is an index into frames() or a
-// mark; a stack's parent is smaller than itself.
+// mark; a stack's parent is smaller than itself; names have locations of as many
+// frames as there are, with strings that are there.
 // Threads: a Reader is immutable after open(); decode() may be called from
 // many threads at once, each with its own batch and scratch.
 #pragma once
@@ -27,6 +28,7 @@
 
 #include "trace/damage.hpp"
 #include "trace/event.hpp"
+#include "trace/names.hpp"
 #include "trace/records.hpp"
 #include "trace/residency.hpp"
 
@@ -70,6 +72,8 @@ class DecodeScratch {
   std::unique_ptr<State> state_;
 };
 
+class InputFile;
+
 class Reader {
  public:
   static Reader open(const std::string& path);
@@ -84,6 +88,7 @@ class Reader {
   const std::vector<Thread>& threads() const noexcept;
   const std::vector<MemorySample>& memory_samples() const noexcept;
   const std::vector<Switch>& switches() const noexcept;  // as written; not checked for order
+  const EmbeddedNames* names() const noexcept;           // nullptr: the trace holds none
   const End& end() const noexcept;
   const std::vector<EventChunk>& event_chunks() const noexcept;  // by thread, then sequence
   const std::vector<ScanChunk>& scans() const noexcept;          // by begin
@@ -100,6 +105,7 @@ class Reader {
   // is lost). Throw TraceError when the chunk is damaged.
   ResidencyScan decode(const ScanChunk& chunk) const;
   std::vector<Mapping> mappings_of(const ScanChunk& chunk) const;
+  const InputFile& file() const noexcept;
 
  private:
   struct State;

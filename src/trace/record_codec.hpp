@@ -13,6 +13,7 @@
 
 #include "base/varint.hpp"
 #include "trace/format.hpp"
+#include "trace/names.hpp"
 #include "trace/records.hpp"
 
 namespace heapwright::trace {
@@ -34,6 +35,7 @@ void encode_records(std::span<const Module> modules, Bytes& out);
 void encode_records(std::span<const Thread> threads, Bytes& out);
 void encode_records(std::span<const MemorySample> samples, Bytes& out);
 void encode_records(std::span<const Switch> switches, Bytes& out);
+void encode_records(std::span<const NamedObject> objects, Bytes& out);
 void encode_records(const End& end, Bytes& out);
 // One entry of the index, after the one at `previous_offset`.
 void encode_index_entry(const IndexEntry& entry, std::uint64_t previous_offset, Bytes& out);
@@ -48,6 +50,7 @@ std::vector<Module> decode_modules(base::ByteSource source, std::uint32_t count)
 std::vector<Thread> decode_threads(base::ByteSource source, std::uint32_t count);
 std::vector<MemorySample> decode_memory_samples(base::ByteSource source, std::uint32_t count);
 std::vector<Switch> decode_switches(base::ByteSource source, std::uint32_t count);
+std::vector<NamedObject> decode_named_objects(base::ByteSource source, std::uint32_t count);
 End decode_end(base::ByteSource source, std::uint32_t count);
 std::vector<IndexEntry> decode_index(base::ByteSource source, std::uint32_t count);
 

@@ -27,6 +27,8 @@ enum class ChunkKind : std::uint16_t {
   switches = 10,
   mappings = 11,   // see residency.hpp
   residency = 12,  // one scan
+  names = 13,      // see names.hpp
+  named_objects = 14,
 };
 
 template <typename Of, typename Record>

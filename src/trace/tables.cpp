@@ -2,6 +2,7 @@
 #include "trace/tables.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "trace/chunk_map.hpp"
@@ -26,6 +27,9 @@ std::string_view name_of_table(std::uint16_t kind) noexcept {
       return "a table of memory samples";
     case ChunkKind::switches:
       return "the list of pauses";
+    case ChunkKind::names:
+    case ChunkKind::named_objects:
+      return "a table of names";
     case ChunkKind::end:
       return "the end mark";
     default:
@@ -72,12 +76,17 @@ void TableLoader::load(const IndexEntry& entry) {
 }
 
 base::ByteSource TableLoader::unpack(const IndexEntry& entry) {
+  return unpack(entry, unpacked_bytes_, max_tables_bytes);
+}
+
+base::ByteSource TableLoader::unpack(const IndexEntry& entry, std::uint64_t& unpacked_bytes,
+                                     std::uint64_t limit) {
   const auto payload = read_chunk(file_, entry, chunk_);
   if (entry.header.count > max_records_per_chunk) throw TraceError("it claims too many records");
   base::ByteSource source(payload.data(), payload.size());
   const auto records = unpacker_.unpack(source, max_table_bytes, records_);
-  unpacked_bytes_ += records.size();
-  if (unpacked_bytes_ > max_tables_bytes) throw TraceError("the tables are larger than any recorder's");
+  unpacked_bytes += records.size();
+  if (unpacked_bytes > limit) throw TraceError("the tables are larger than any recorder's");
   return {records.data(), records.size()};
 }
 
@@ -103,6 +112,12 @@ void TableLoader::add(const IndexEntry& entry) {
       break;
     case ChunkKind::switches:
       add_switches(entry);
+      break;
+    case ChunkKind::names:
+      add_names(entry);
+      break;
+    case ChunkKind::named_objects:
+      add_named_objects(entry);
       break;
     case ChunkKind::end:
       tables_.end = decode_end(unpack(entry), entry.header.count);
@@ -168,7 +183,28 @@ void TableLoader::add_switches(const IndexEntry& entry) {
   tables_.switches.insert(tables_.switches.end(), switches.begin(), switches.end());
 }
 
+void TableLoader::add_names(const IndexEntry& entry) {
+  tables_.has_names = true;
+  const Names names = decode_names(unpack(entry, names_bytes_, max_names_bytes), entry.header.count);
+  if (entry.header.first > frames_below()) throw TraceError("its ids are impossible");
+  append_names(tables_.names, entry.header.first, names);
+}
+
+void TableLoader::add_named_objects(const IndexEntry& entry) {
+  auto objects = decode_named_objects(unpack(entry, names_bytes_, max_names_bytes), entry.header.count);
+  if (objects.size() > max_modules - tables_.names.objects.size()) {
+    throw TraceError("it names more objects than any recorder's");
+  }
+  std::move(objects.begin(), objects.end(), std::back_inserter(tables_.names.objects));
+}
+
 void TableLoader::finish(std::size_t threads) {
+  if (tables_.has_names) {
+    EmbeddedNames& names = tables_.names;
+    if (names.strings.empty()) names.strings.emplace_back();
+    names.first_location.resize(tables_.frames.size() + 1,
+                                static_cast<std::uint32_t>(names.locations.size()));
+  }
   for (std::size_t index = tables_.threads.size(); index < threads; ++index) {
     tables_.threads.emplace_back().index = static_cast<std::uint32_t>(index);
   }

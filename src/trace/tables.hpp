@@ -24,6 +24,8 @@ struct Tables {
   std::vector<Thread> threads;
   std::vector<MemorySample> memory_samples;
   std::vector<Switch> switches;
+  EmbeddedNames names;
+  bool has_names = false;  // readable or not
   End end;
 };
 
@@ -44,12 +46,15 @@ class TableLoader {
   std::uint64_t stacks_below() const noexcept;
   void add(const IndexEntry& entry);
   base::ByteSource unpack(const IndexEntry& entry);
+  base::ByteSource unpack(const IndexEntry& entry, std::uint64_t& unpacked_bytes, std::uint64_t limit);
   void add_frames(const IndexEntry& entry);
   void add_stacks(const IndexEntry& entry);
   void add_modules(const IndexEntry& entry);
   void add_threads(const IndexEntry& entry);
   void add_memory_samples(const IndexEntry& entry);
   void add_switches(const IndexEntry& entry);
+  void add_names(const IndexEntry& entry);
+  void add_named_objects(const IndexEntry& entry);
 
   const InputFile& file_;
   Tables& tables_;
@@ -58,6 +63,7 @@ class TableLoader {
   std::vector<std::uint8_t> chunk_;
   std::vector<std::uint8_t> records_;
   std::uint64_t unpacked_bytes_ = 0;
+  std::uint64_t names_bytes_ = 0;  // they leave the other tables their room
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> module_numbers_;  // by start, loaded_ns
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// length: one function for each kind of chunk
 #include "trace/writer.hpp"
 
 #include <algorithm>
@@ -43,9 +44,10 @@ void seal(ChunkHeader& header, Bytes& chunk) {
 // per thread, because a collector has a writer for each of many processes.
 struct Workbench {
   BlockPacker packer;
-  std::unique_ptr<EventEncoder> events;  // of batches; made when one comes
-  Bytes chunk;                           // header and payload of the chunk being made
-  Bytes records;                         // its records before compression
+  std::unique_ptr<BlockPacker> names_packer;  // hardly any writer has names
+  std::unique_ptr<EventEncoder> events;       // of batches; made when one comes
+  Bytes chunk;                                // header and payload of the chunk being made
+  Bytes records;                              // its records before compression
 };
 
 Workbench& workbench() {
@@ -66,17 +68,19 @@ struct Writer::State {
   int error = 0;
 
   bool append(std::span<const std::uint8_t> piece);
+  bool append_indexed(const ChunkHeader& header, std::span<const std::uint8_t> chunk);
   // Takes a chunk whose first bytes are room for its header.
   bool write_chunk(ChunkHeader header, Bytes& chunk);
   bool write_table(ChunkKind kind, const Bytes& records, std::uint32_t count, std::uint64_t first);
   // Kind, count and the like of `header`; the rest is filled in.
   bool write_table(ChunkHeader header, const Bytes& records);
+  bool write_index();
   bool write_tail(const End& end);
 
   // Calls encode(part, first id, records) for parts small enough for a chunk.
   template <typename Record, typename Encode>
   bool write_parts(ChunkKind kind, std::span<const Record> all, std::uint64_t first, Encode encode) {
-    constexpr bool has_text = std::is_same_v<Record, Module> || std::is_same_v<Record, Thread>;
+    constexpr bool has_text = !std::is_trivially_copyable_v<Record>;
     static_assert(64 * 3 * max_text_bytes <= max_table_bytes);
     constexpr std::size_t part_records = has_text ? 64 : max_records_per_chunk;
     Bytes& records = workbench().records;
@@ -100,6 +104,10 @@ bool Writer::State::append(std::span<const std::uint8_t> piece) {
 
 bool Writer::State::write_chunk(ChunkHeader header, Bytes& chunk) {
   seal(header, chunk);
+  return append_indexed(header, chunk);
+}
+
+bool Writer::State::append_indexed(const ChunkHeader& header, std::span<const std::uint8_t> chunk) {
   const std::uint64_t offset = file.bytes();
   if (!append(chunk)) return false;
   encode_index_entry({offset, chunk.size(), header}, last_entry_offset, index);
@@ -121,7 +129,10 @@ bool Writer::State::write_table(ChunkHeader header, const Bytes& records) {
   if (error != 0) return false;
   Bytes& chunk = workbench().chunk;
   chunk.assign(sizeof(ChunkHeader), 0);
-  workbench().packer.pack(records, chunk);
+  const bool is_names = header.kind == static_cast<std::uint16_t>(ChunkKind::names);
+  std::unique_ptr<BlockPacker>& thorough = workbench().names_packer;
+  if (is_names && thorough == nullptr) thorough = std::make_unique<BlockPacker>(Packing::thorough);
+  (is_names ? *thorough : workbench().packer).pack(records, chunk);
   return write_chunk(header, chunk);
 }
 
@@ -129,7 +140,10 @@ bool Writer::State::write_tail(const End& end) {
   Bytes& records = workbench().records;
   records.clear();
   encode_records(end, records);
-  if (!write_table(ChunkKind::end, records, 1, 0)) return false;
+  return write_table(ChunkKind::end, records, 1, 0) && write_index();
+}
+
+bool Writer::State::write_index() {
   Footer footer;
   footer.index_offset = file.bytes();
   footer.crc = crc_of(footer);
@@ -194,6 +208,25 @@ bool Writer::write(std::span<const MemorySample> samples) {
 bool Writer::write(std::span<const Switch> switches) {
   return state_->write_parts(ChunkKind::switches, switches, 0,
                              [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
+}
+
+bool Writer::write(const EmbeddedNames& names) {
+  State& state = *state_;
+  const std::size_t frames = names.first_location.empty() ? 0 : names.first_location.size() - 1;
+  std::uint64_t all_bytes = 0;
+  Bytes& records = workbench().records;
+  // One chunk at least: it says that no other names are to be looked for.
+  for (std::uint32_t first = 0; first == 0 || first < frames;) {
+    records.clear();
+    const std::uint32_t count = encode_names(names, first, records);
+    all_bytes += records.size();
+    if (all_bytes > max_names_bytes) state.error = EFBIG;  // no reader would take them
+    if (!state.write_table(ChunkKind::names, records, count, first)) return false;
+    if (count == 0) break;
+    first += count;
+  }
+  return state.write_parts(ChunkKind::named_objects, std::span<const NamedObject>(names.objects), 0,
+                           [](auto part, std::uint64_t, Bytes& out) { encode_records(part, out); });
 }
 
 bool Writer::write_mappings(std::uint32_t number, std::span<const Mapping> mappings) {
@@ -278,6 +311,23 @@ bool Writer::finish(const End& end) {
   const int close_failure = state.file.close();
   if (state.error == 0) state.error = close_failure;
   if (failure != 0) state.error = failure;
+  return state.error == 0;
+}
+
+bool Writer::write_copied(const ChunkHeader& header, std::span<const std::uint8_t> chunk) {
+  State& state = *state_;
+  return state.error == 0 && state.append_indexed(header, chunk);
+}
+
+bool Writer::write_copied(std::span<const std::uint8_t> bytes) {
+  return state_->error == 0 && state_->append(bytes);
+}
+
+bool Writer::finish_copy(bool has_index) {
+  State& state = *state_;
+  if (has_index && state.error == 0) state.write_index();
+  const int close_failure = state.file.close();
+  if (state.error == 0) state.error = close_failure;
   return state.error == 0;
 }
 

@@ -16,6 +16,7 @@
 
 #include "trace/event.hpp"
 #include "trace/format.hpp"
+#include "trace/names.hpp"
 #include "trace/records.hpp"
 #include "trace/residency.hpp"
 
@@ -43,6 +44,7 @@ class Writer {
   bool write(std::span<const Thread> threads);  // the last record of an index wins
   bool write(std::span<const MemorySample> samples);
   bool write(std::span<const Switch> switches);
+  bool write(const EmbeddedNames& names);
   // A list of mappings, by its number, and a scan that refers to one.
   bool write_mappings(std::uint32_t number, std::span<const Mapping> mappings);
   bool write_scan(std::uint32_t mappings, std::uint64_t begin_ns, std::uint64_t end_ns,
@@ -56,6 +58,12 @@ class Writer {
   bool write_events(std::uint32_t thread, std::uint64_t first_sequence, const EventEncoder& events);
   // Writes the end mark and the index and closes the file.
   bool finish(const End& end);
+
+  // For a copy of another trace: a chunk of it as it stands there, header included;
+  // bytes of it that are in no index; the end without an end mark of its own.
+  bool write_copied(const ChunkHeader& header, std::span<const std::uint8_t> chunk);
+  bool write_copied(std::span<const std::uint8_t> bytes);
+  bool finish_copy(bool has_index);
 
   std::uint64_t bytes_written() const noexcept;
   int error_number() const noexcept;

@@ -80,7 +80,9 @@ TEST(FormatDocument, NamesEveryChunkKind) {
                                                        {ChunkKind::index, "index"},
                                                        {ChunkKind::switches, "switches"},
                                                        {ChunkKind::mappings, "mappings"},
-                                                       {ChunkKind::residency, "residency"}});
+                                                       {ChunkKind::residency, "residency"},
+                                                       {ChunkKind::names, "names"},
+                                                       {ChunkKind::named_objects, "named_objects"}});
 }
 
 TEST(FormatDocument, NamesEveryMetadataKey) {

@@ -16,12 +16,13 @@ from heapwright.cli.errors import InputError
 from heapwright.cli.output import check_output, hint, is_stdout, print_json, write_by_name, write_file
 from heapwright.cli.progress import progress
 from heapwright.cli.streams import say
+from heapwright.cli.trace_copy import write_trace_copy
 from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, write_table
 from heapwright.model import Filter, Trace
 from heapwright.model.tables import TABLES, about_samples
 from heapwright.report import units
 
-To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")]
+To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join((*FORMATS, 'trace'))}.")]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="OUT", help="File to write; - is standard output.")
 ]
@@ -72,12 +73,18 @@ def export(
 ) -> None:
     """Write a trace in another tool's format.
 
-    For pprof, OpenTelemetry (otlp), DHAT's viewer, speedscope, Perfetto, flame graphs (folded), Parquet.
+    For pprof, OpenTelemetry (otlp), DHAT's viewer, speedscope, Perfetto, flame graphs (folded), Parquet;
+    or as a trace that carries its names inside, to be read elsewhere.
     """
-    form = FORMATS[one_of("format", to, FORMATS)]
+    filters = from_ or until or thread or site or library
+    if one_of("format", to, (*FORMATS, "trace")) == "trace":
+        of_others = {"--measure": measure, "--table": table, "--fleet": fleet, "a filter": filters}
+        of_others |= {"--service": service, "--service-version": service_version}
+        write_trace_copy(file, output, debug_root, anonymize, force, json, of_others)
+        return
+    form = FORMATS[to]
     _check_measure(to, form, measure)
     if fleet is not None:
-        filters = from_ or until or thread or site or library
         excluded = {"--table": table, "--output": output, "--anonymize": anonymize, "a filter": filters}
         _write_fleet(file, to, fleet, service, service_version, debug_root, force, json, excluded)
         return
@@ -88,21 +95,15 @@ def export(
     check_answered(trace, measure)
     if form.unsampled and trace.metadata.sample_mean_bytes:
         raise InputError(f"--to {to}: not answered from samples: {form.unsampled}; use pprof")
-    of_table = f".{table}" if form.write is None else ""
     name = "anonymous" if anonymize else file.with_suffix("").name
-    target = output or Path(name + of_table + form.suffix)
+    target = output or Path(name + (f".{table}" if form.write is None else "") + form.suffix)
     check_output(target, force)
     if target.exists() and target.samefile(file):
         raise InputError(f"{target} is the trace itself; name another file with --output")
     if json and is_stdout(target):
         raise InputError("--json and --output - both mean standard output; name a file with --output")
     chosen = make_filter(trace, from_, until, thread or [], site=site, library=library)
-    with progress("reading symbols") as report:
-        trace.symbols(report)
-    if anonymize:
-        from heapwright.model.anonymous import AnonymousTrace  # hardly anybody asks
-
-        trace = AnonymousTrace(trace)
+    trace = _with_symbols(trace, anonymize)
     if form.write is None:
         if not chosen.is_everything and table not in FILTERED_TABLES:
             raise InputError(f"filters apply to the tables {' and '.join(FILTERED_TABLES)}, not to {table}")
@@ -111,6 +112,16 @@ def export(
         size = _write_profile(trace, chosen, form, target, force, measure)
     sampled = about_samples(trace, [table]) if form.write is None else ""
     _tell(to, form, target, size, sampled, json)
+
+
+def _with_symbols(trace: Trace, anonymize: bool) -> Trace:
+    with progress("reading symbols") as report:
+        trace.symbols(report)
+    if not anonymize:
+        return trace
+    from heapwright.model.anonymous import AnonymousTrace  # hardly anybody asks
+
+    return AnonymousTrace(trace)
 
 
 def _tell(to: str, form: Format, target: Path, size: int, sampled: str, as_json: bool) -> None:

@@ -23,6 +23,11 @@ _RUN_TIMES = (
 _PLUMBING = (*_ALLOCATORS, *_RUN_TIMES)
 
 
+def plumbing_prefix(library: str) -> str:
+    """How its file name begins, of an allocator, a run time or the C library; empty of any other."""
+    return next(filter(library.startswith, _PLUMBING), "")
+
+
 @lru_cache(maxsize=4096)
 def is_allocator(library: str) -> bool:
     """True for the file name of an allocator or of the recorder."""

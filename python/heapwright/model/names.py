@@ -71,6 +71,18 @@ def bare_name(function: str) -> str:
     return name
 
 
+def template_arguments(function: str, of: str) -> list[str]:
+    """The arguments that the last name of this kind has in a function's.
+
+    >>> template_arguments("A<int>::count<B<char, 2>, long>(B)", "count")
+    ['B<char, 2>', 'long']
+    """
+    at = function.rfind(f"{of}<") + len(of)
+    if at < len(of):
+        return []
+    return _split(function[at + 1 : _end_of_group(function, at) - 1])
+
+
 def without_namespaces(name: str) -> str:
     """A short name without its namespaces and classes, those of its template arguments too.
 

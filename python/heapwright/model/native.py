@@ -30,6 +30,8 @@ from heapwright._native import (
     end_running,
     kind_names,
     mapped_memory_of,
+    write_named_copy,
+    write_unnamed_copy,
 )
 from heapwright._native import open as open_reader
 
@@ -96,4 +98,6 @@ __all__ = [
     "mapped_memory_of",
     "number_sites",
     "open_reader",
+    "write_named_copy",
+    "write_unnamed_copy",
 ]

@@ -39,19 +39,36 @@ _WRAPPER_NAMES = frozenset(
 _OWN_OPERATORS = ("::operator new", "::operator new[]")  # llvm::User::operator new, CHeapObj::operator new
 
 
+def allocator_word(function: str) -> str:
+    """What makes it an allocator's by its name, how that begins; empty of any other."""
+    found = _ALLOCATOR_FUNCTION.match(function)
+    return found[0] if found else ""
+
+
 @lru_cache(maxsize=65536)
 def _is_allocator_name(function: str) -> bool:
     return _ALLOCATOR_FUNCTION.match(function) is not None
 
 
+def is_runtime_file(file: str) -> bool:
+    """A header or source of a language run time."""
+    return _RUNTIME_FILE.search(file) is not None
+
+
 @lru_cache(maxsize=65536)
-def _is_runtime_name(function: str) -> bool:
+def is_runtime_name(function: str) -> bool:
+    """Of a language run time, or a wrapper named after malloc."""
     if function.startswith("<") and _RUNTIME_NAME.match(function):
         return True  # <alloc::vec::Vec<u8> as Clone>::clone
     name = bare_name(function)
-    if _RUNTIME_NAME.match(name) or name in _WRAPPER_NAMES or name.endswith(_OWN_OPERATORS):
+    return _RUNTIME_NAME.match(name) is not None or is_wrapper_name(name)
+
+
+def is_wrapper_name(bare: str) -> bool:
+    """A bare name that is a wrapper's."""
+    if bare in _WRAPPER_NAMES or bare.endswith(_OWN_OPERATORS):
         return True
-    return _WRAPPER.fullmatch(name.rsplit("::", 1)[-1]) is not None
+    return _WRAPPER.fullmatch(bare.rsplit("::", 1)[-1]) is not None
 
 
 def is_allocator(location: Location) -> bool:
@@ -67,6 +84,6 @@ def is_plumbing(location: Location) -> bool:
         return False  # a place in a file, no name
     return (
         _is_allocator_name(location.function)
-        or (location.file != "" and _RUNTIME_FILE.search(location.file) is not None)
-        or _is_runtime_name(location.function)
+        or (location.file != "" and is_runtime_file(location.file))
+        or is_runtime_name(location.function)
     )

@@ -42,6 +42,10 @@ class Reading:
         assert self._symbols is not None
         return self._symbols.take(progress)
 
+    def read_all_symbols(self, progress: native.Progress) -> dict[str, Any]:
+        """The columns with all that is known of every frame."""
+        return self._read(_FULL for _ in self.reader.modules()["path"]).take(progress)
+
     def symbols_of(self, wanted: int, objects: Iterable[int]) -> dict[str, Any]:
         """The columns with all that is known of one object's frames; objects: of each module."""
         return self._read(_FULL if number == wanted else _NONE for number in objects).take(None)
