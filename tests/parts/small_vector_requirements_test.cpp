@@ -124,11 +124,6 @@ struct OnlyEqual {
   int number;
   bool operator==(const OnlyEqual&) const = default;
 };
-struct HoldsOnlyEqual {
-  small_vector<OnlyEqual, 2> all;
-  auto operator<=>(const HoldsOnlyEqual&) const = default;
-  bool operator==(const HoldsOnlyEqual&) const = default;
-};
 static_assert(std::equality_comparable<small_vector<OnlyEqual, 2>>);
 static_assert(!std::three_way_comparable<small_vector<OnlyEqual, 2>>);
 static_assert(!std::totally_ordered<heapwright::small_vector_ref<const OnlyEqual>>);
