@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <mutex>
 #include <new>
 #include <span>
 #include <utility>
@@ -172,18 +173,21 @@ class thread_buffer_cache {
   using cache = detail::buffer_store<Policy>;
 
  public:
-  // Applies to threads that first use the cache afterwards.
-  static void set_limits(cache_limits limits) noexcept { limits_ = limits; }
+  // By any thread. Applies to threads that first use the cache afterwards.
+  static void set_limits(cache_limits limits) noexcept {
+    const std::scoped_lock<std::mutex> lock(limits_lock_);
+    limits_ = limits;
+  }
   static std::byte* allocate(std::size_t bytes) {
     cache* own = of_thread();
-    std::byte* data = own != nullptr ? own->allocate(bytes) : cache(limits_).allocate(bytes);
+    std::byte* data = own != nullptr ? own->allocate(bytes) : cache(limits()).allocate(bytes);
     annotation().took(data, bytes);
     return data;
   }
   static void release(std::byte* data) noexcept {
     annotation().gave(data);
     if (cache* own = of_thread()) return own->release(data);
-    cache last(limits_);
+    cache last(limits());
     last.release(data);
   }
   // Of the calling thread.
@@ -194,16 +198,21 @@ class thread_buffer_cache {
 
  private:
   struct owner {
-    cache buffers{limits_};
+    cache buffers{limits()};
   };
   static cache* of_thread() {
     owner* own = detail::thread_owned<owner>::get();
     return own != nullptr ? &own->buffers : nullptr;
   }
+  static cache_limits limits() noexcept {
+    const std::scoped_lock<std::mutex> lock(limits_lock_);
+    return limits_;
+  }
   // Of all threads' caches together: a buffer may come back to another one.
   static decltype(auto) annotation() noexcept {
     return detail::lasting_annotation<thread_buffer_cache>(&limits_);
   }
+  static inline constinit std::mutex limits_lock_;
   static inline cache_limits limits_{1024 * 1024, 256};
 };
 

@@ -42,7 +42,7 @@ class object_pool {
         factory_(std::move(factory)),
         learner_(options),
         annotation_(this, options.name != nullptr ? options.name : detail::type_name<T>::value) {
-    HEAPWRIGHT_CHECK(options.max_idle != 0, "object_pool", "max_idle must not be zero");
+    detail::check_options(options);
     idle_.reserve(options.max_idle);
   }
   object_pool(const object_pool&) = delete;
@@ -69,8 +69,8 @@ class object_pool {
     }
     ++acquired_;
     ++outstanding_;
-    annotation_.took(&taken->object, sizeof(T));
-    return &taken->object;
+    annotation_.took(std::addressof(taken->object), sizeof(T));
+    return std::addressof(taken->object);
   }
 
   // O(1), and never throws: an object that cannot be trimmed is destroyed.

@@ -48,7 +48,7 @@ class shared_object_pool {
         factory_(std::move(factory)),
         depot_limit_(options.max_idle),
         annotation_(this, options.name != nullptr ? options.name : detail::type_name<T>::value) {
-    HEAPWRIGHT_CHECK(options.max_idle != 0, "object_pool", "max_idle must not be zero");
+    detail::check_options(options);
     depot_.reserve(options.max_idle);
   }
   shared_object_pool(const shared_object_pool&) = delete;
@@ -201,17 +201,21 @@ class shared_object_pool {
   };
   // A thread's magazines of all pools of this type. Its end gives them back.
   struct thread_magazines {
-    magazine* first = nullptr;
+    static constexpr std::size_t lists = 64;
+    std::array<magazine*, lists> first{};  // by the pool's id, so that many pools are found as fast
     thread_magazines() noexcept = default;
     thread_magazines(const thread_magazines&) = delete;
     thread_magazines& operator=(const thread_magazines&) = delete;
     ~thread_magazines() {
       last_used_ = {};
-      while (first != nullptr) retire(std::exchange(first, first->next_of_thread));
+      for (magazine*& one : first) {
+        while (one != nullptr) retire(std::exchange(one, one->next_of_thread));
+      }
     }
-    // Under the registry's lock: deletes those whose pool is no more.
-    void forget_past_pools() noexcept {
-      for (magazine** link = &first; *link != nullptr;) {
+    magazine*& list_of(std::uint64_t pool_id) noexcept { return first[pool_id % lists]; }
+    // Under the registry's lock: deletes those of a list whose pool is no more.
+    static void forget_past_pools(magazine*& list) noexcept {
+      for (magazine** link = &list; *link != nullptr;) {
         magazine* one = *link;
         if (one->pool != nullptr) {
           link = &one->next_of_thread;
@@ -242,7 +246,7 @@ class shared_object_pool {
   [[gnu::noinline]] magazine* find_magazine() noexcept {
     auto* all = detail::thread_owned<thread_magazines>::get();
     if (all == nullptr) return nullptr;
-    magazine* own = all->first;
+    magazine* own = all->list_of(id_);
     while (own != nullptr && own->pool_id != id_) own = own->next_of_thread;
     if (own == nullptr) own = new_magazine(*all);
     if (own != nullptr) last_used_ = {id_, own};
@@ -252,13 +256,18 @@ class shared_object_pool {
     auto* fresh = new (std::nothrow) magazine(this);
     if (fresh == nullptr) return nullptr;
     const std::scoped_lock<std::mutex, std::mutex> lock(registry_, mutex_);
-    all.forget_past_pools();
-    fresh->next_of_thread = std::exchange(all.first, fresh);
+    for (magazine*& list : all.first) thread_magazines::forget_past_pools(list);
+    fresh->next_of_thread = std::exchange(all.list_of(id_), fresh);
     fresh->next_of_pool = std::exchange(magazines_, fresh);
-    const std::size_t wanted = std::clamp<std::size_t>(options_.max_idle / 8, 1, most_in_magazine);
-    fresh->capacity = std::min(wanted, depot_limit_ - std::min(depot_limit_, depot_.size()));
+    fresh->capacity = std::min(next_share(), depot_limit_ - std::min(depot_limit_, depot_.size()));
     depot_limit_ -= fresh->capacity;
     return fresh;
+  }
+  // An eighth of what the magazines before it left, or one object in the first
+  // half: however many threads rest, the others have the depot.
+  std::size_t next_share() const noexcept {
+    const std::size_t least = depot_limit_ > options_.max_idle - options_.max_idle / 2 ? 1 : 0;
+    return std::clamp(depot_limit_ / 8, least, most_in_magazine);
   }
   // At the thread's end: what it holds goes to the depot, if the pool lives.
   static void retire(magazine* own) noexcept {
@@ -284,7 +293,7 @@ class shared_object_pool {
     node* taken = unkeep(own);
     add(own.acquired, 1);
     taken->is_idle = false;
-    return &taken->object;
+    return std::addressof(taken->object);
   }
   [[gnu::noinline]] T* take_slow(magazine* own) {
     node* taken = nullptr;
@@ -292,7 +301,7 @@ class shared_object_pool {
       const std::scoped_lock<std::mutex> lock(mutex_);
       if (!depot_.empty()) taken = take_from_depot();
       for (std::size_t i = own != nullptr ? own->capacity / 2 : 0; i != 0 && !depot_.empty(); --i) {
-        keep(*own, take_from_depot());
+        keep_counted(*own, take_from_depot());
       }
     }
     if (taken == nullptr) {
@@ -301,12 +310,16 @@ class shared_object_pool {
     }
     taken->is_idle = false;
     own != nullptr ? add(own->acquired, 1) : static_cast<void>(acquired_.fetch_add(1));
-    return &taken->object;
+    return std::addressof(taken->object);
   }
 
+  static void count_bytes(node* idle) noexcept { idle->counted_bytes = learner::retained(idle->object); }
   void keep(magazine& own, node* back) noexcept {
     back->is_idle = true;
-    back->counted_bytes = learner::retained(back->object);
+    count_bytes(back);
+    keep_counted(own, back);
+  }
+  void keep_counted(magazine& own, node* back) noexcept {
     const std::size_t count = own.held();
     own.idle[count] = back;
     own.count.store(count + 1, std::memory_order_relaxed);
@@ -326,13 +339,13 @@ class shared_object_pool {
   // all and the object has gone there itself.
   [[gnu::noinline]] bool make_room(magazine& own, node* back) noexcept {
     node_list surplus;
+    if (own.capacity == 0) {
+      back->is_idle = true;
+      count_bytes(back);
+    }
     {
       const std::scoped_lock<std::mutex> lock(mutex_);
-      if (own.capacity == 0) {
-        back->is_idle = true;
-        back->counted_bytes = learner::retained(back->object);
-        put_in_depot(back, surplus);
-      }
+      if (own.capacity == 0) put_in_depot(back, surplus);
       for (std::size_t i = (own.capacity + 1) / 2; i != 0; --i) put_in_depot(unkeep(own), surplus);
     }
     surplus.destroy();
@@ -393,18 +406,21 @@ class shared_object_pool {
   void trim_one_of_depot(magazine& own) noexcept {
     if (depot_size() == 0) return;
     node* idle = nullptr;
+    std::size_t place = 0;
     {
       const std::scoped_lock<std::mutex> lock(mutex_);
       if (depot_.empty()) return;
-      std::swap(depot_[next_swept_++ % depot_.size()], depot_.back());
+      place = next_swept_++ % depot_.size();
+      std::swap(depot_[place], depot_.back());
       idle = take_from_depot();
     }
     if (!own.lessons.trim(idle->object)) return drop(idle);
-    idle->counted_bytes = learner::retained(idle->object);
+    count_bytes(idle);
     node_list surplus;
     {
       const std::scoped_lock<std::mutex> lock(mutex_);
       put_in_depot(idle, surplus);
+      if (place < depot_.size()) std::swap(depot_[place], depot_.back());  // so that none is passed over
     }
     surplus.destroy();
   }

@@ -9,18 +9,15 @@
 #ifndef HEAPWRIGHT_SMALL_VECTOR_HPP
 #define HEAPWRIGHT_SMALL_VECTOR_HPP
 
-#include <array>
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/compact_storage.hpp"
+#include "heapwright/detail/tracked_storage.hpp"
 #include "heapwright/detail/vector_hash.hpp"
 #include "heapwright/detail/vector_interface.hpp"
 #include "heapwright/detail/vector_storage.hpp"
@@ -40,7 +37,6 @@ class small_vector : public detail::vector_interface<detail::fast_storage<T, N, 
 
  public:
   using base::base;
-  using base::operator=;
   // Not defaulted: value-initialization would zero all bytes first.
   constexpr small_vector() noexcept(std::is_nothrow_default_constructible_v<Alloc>) {}
   // Declared here for class template argument deduction.
@@ -48,6 +44,11 @@ class small_vector : public detail::vector_interface<detail::fast_storage<T, N, 
       : base(values, alloc) {}
   constexpr small_vector& operator=(std::initializer_list<T> values) {
     base::operator=(values);
+    return *this;
+  }
+  template <detail::other_vector<detail::fast_storage<T, N, Alloc>> Other>
+  constexpr small_vector& operator=(Other&& other) {
+    base::operator=(std::forward<Other>(other));
     return *this;
   }
   friend constexpr void swap(small_vector& a, small_vector& b) noexcept(noexcept(a.swap(b))) { a.swap(b); }
@@ -73,11 +74,15 @@ class compact_vector : public detail::vector_interface<detail::compact_storage<T
 
  public:
   using base::base;
-  using base::operator=;
   compact_vector() noexcept(std::is_nothrow_default_constructible_v<Alloc>) {}  // as small_vector's
   compact_vector(std::initializer_list<T> values, const Alloc& alloc = Alloc()) : base(values, alloc) {}
   compact_vector& operator=(std::initializer_list<T> values) {
     base::operator=(values);
+    return *this;
+  }
+  template <detail::other_vector<detail::compact_storage<T, N, Alloc>> Other>
+  compact_vector& operator=(Other&& other) {
+    base::operator=(std::forward<Other>(other));
     return *this;
   }
   friend void swap(compact_vector& a, compact_vector& b) noexcept(noexcept(a.swap(b))) { a.swap(b); }
@@ -92,7 +97,10 @@ template <std::ranges::input_range Range,
 compact_vector(from_range_t, Range&&, Alloc = Alloc())
     -> compact_vector<std::ranges::range_value_t<Range>, 0, Alloc>;
 
-// Refers to a small_vector of any N; all its operations act on that vector.
+template <class T, std::size_t N, class Tag, class Alloc = std::allocator<T>>
+class tracked_small_vector;
+
+// Refers to a small_vector of any N, tracked or not; all its operations act on that vector.
 // Copying copies the reference. Must not outlive the vector.
 template <class T, class Alloc = std::allocator<std::remove_const_t<T>>>
 class small_vector_ref : public detail::vector_operations<detail::reference_storage<T, Alloc>> {
@@ -101,6 +109,9 @@ class small_vector_ref : public detail::vector_operations<detail::reference_stor
  public:
   template <std::size_t N>
   small_vector_ref(small_vector<T, N, Alloc>& vector) noexcept : base(vector) {}  // NOLINT: converts
+  template <std::size_t N, class Tag>
+  small_vector_ref(tracked_small_vector<T, N, Tag, Alloc>& vector) noexcept
+      : base(vector) {}  // NOLINT: converts
   small_vector_ref(const small_vector_ref&) = default;
   small_vector_ref& operator=(const small_vector_ref&) = delete;
 };
@@ -117,6 +128,9 @@ class small_vector_ref<const T, Alloc> {
   template <std::size_t N>
   small_vector_ref(const small_vector<T, N, Alloc>& vector) noexcept  // NOLINT: converts
       : vector_(const_cast<small_vector<T, N, Alloc>&>(vector)) {}
+  template <std::size_t N, class Tag>
+  small_vector_ref(const tracked_small_vector<T, N, Tag, Alloc>& vector) noexcept  // NOLINT: converts
+      : vector_(const_cast<tracked_small_vector<T, N, Tag, Alloc>&>(vector)) {}
   small_vector_ref(const writable& vector) noexcept : vector_(vector) {}  // NOLINT: converts
   small_vector_ref(const small_vector_ref&) = default;
   small_vector_ref& operator=(const small_vector_ref&) = delete;
@@ -135,7 +149,7 @@ class small_vector_ref<const T, Alloc> {
   friend bool operator==(const small_vector_ref& a, const small_vector_ref& b) {
     return a.vector_ == b.vector_;
   }
-  friend auto operator<=>(const small_vector_ref& a, const small_vector_ref& b) {
+  friend auto operator<=>(const small_vector_ref& a, const small_vector_ref& b) requires detail::ordered<T> {
     return a.vector_ <=> b.vector_;
   }
 
@@ -171,98 +185,22 @@ struct is_trivially_relocatable<compact_vector<T, N>> : is_trivially_relocatable
 template <class T>
 struct is_trivially_relocatable<compact_vector<T, 0>> : std::true_type {};
 
-// How large the vectors of one place in the code grew. Thread-safe.
-class spill_statistics {
- public:
-  void record(std::size_t peak_size) noexcept {
-    counts_[std::min(peak_size, largest_counted)].fetch_add(1, std::memory_order_relaxed);
-  }
-  std::uint64_t vectors() const noexcept { return at_most(largest_counted); }
-  // The vectors that would stay inline with N = `inline_count`.
-  std::uint64_t at_most(std::size_t inline_count) const noexcept {
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i <= std::min(inline_count, largest_counted); ++i) {
-      sum += counts_[i].load(std::memory_order_relaxed);
-    }
-    return sum;
-  }
-  std::uint64_t spilled(std::size_t inline_count) const noexcept { return vectors() - at_most(inline_count); }
-  double covered_percent(std::size_t inline_count) const noexcept {
-    return vectors() == 0
-               ? 100.0
-               : 100.0 * static_cast<double>(at_most(inline_count)) / static_cast<double>(vectors());
-  }
-  // The smallest N that keeps `percent` of the vectors inline.
-  std::size_t recommended_inline_count(double percent = 99.0) const noexcept {
-    std::size_t count = 0;
-    while (count < largest_counted && covered_percent(count) < percent) ++count;
-    return count;
-  }
-  // One line: "1000 vectors: N=0 covers 50.0 %, N=1 covers 99.0 %, ...".
-  std::string report() const {
-    std::string line = std::to_string(vectors()) + " vectors:";
-    const std::size_t last = std::max<std::size_t>(recommended_inline_count(99.9), 1);
-    for (std::size_t count = 0; count <= last; count = count == 0 ? 1 : count * 2) {
-      const auto tenths = static_cast<std::uint64_t>(covered_percent(count) * 10.0);
-      line += (count == 0 ? " N=" : ", N=") + std::to_string(count) + " covers " +
-              std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
-    }
-    return line;
-  }
-  void reset() noexcept {
-    for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
-  }
-
- private:
-  static constexpr std::size_t largest_counted = 512;
-  std::array<std::atomic<std::uint64_t>, largest_counted + 1> counts_{};
-};
-
-namespace detail {
-
-template <class Tag>
-inline spill_statistics spills_of_tag{};
-
-template <class T, std::size_t N, class Alloc, class Tag>
-class tracked_storage : public fast_storage<T, N, Alloc> {
-  using base = fast_storage<T, N, Alloc>;
-
- protected:
-  explicit tracked_storage(const Alloc& alloc) noexcept : base(alloc) {}
-  ~tracked_storage() {
-    if (!is_moved_from_) spills_of_tag<Tag>.record(peak_);
-  }
-  void set_size_(std::size_t size) noexcept {
-    base::set_size_(size);
-    peak_ = std::max(peak_, base::header_.size);
-    if (size != 0) is_moved_from_ = false;
-  }
-  // A move hands the history on: the source counts no more.
-  void take_peak_(tracked_storage& source) noexcept {
-    peak_ = std::max(peak_, std::exchange(source.peak_, 0U));
-    source.is_moved_from_ = true;
-    is_moved_from_ = false;
-  }
-
- private:
-  std::uint32_t peak_ = 0;
-  bool is_moved_from_ = false;
-};
-
-}  // namespace detail
-
 // A small_vector that records at its end how large it grew, under Tag: put it
 // where N is in question, run, and read statistics().
-template <class T, std::size_t N, class Tag, class Alloc = std::allocator<T>>
+template <class T, std::size_t N, class Tag, class Alloc>
 class tracked_small_vector : public detail::vector_interface<detail::tracked_storage<T, N, Alloc, Tag>> {
   using base = detail::vector_interface<detail::tracked_storage<T, N, Alloc, Tag>>;
 
  public:
   using base::base;
-  using base::operator=;
   tracked_small_vector() noexcept(std::is_nothrow_default_constructible_v<Alloc>) {}
   tracked_small_vector& operator=(std::initializer_list<T> values) {
     base::operator=(values);
+    return *this;
+  }
+  template <detail::other_vector<detail::tracked_storage<T, N, Alloc, Tag>> Other>
+  tracked_small_vector& operator=(Other&& other) {
+    base::operator=(std::forward<Other>(other));
     return *this;
   }
   static spill_statistics& statistics() noexcept { return detail::spills_of_tag<Tag>; }

@@ -202,4 +202,22 @@ TEST(BufferCache, BuffersWanderBetweenThreads) {
   for (std::byte* left : on_the_way) Cache::release(left);
 }
 
+// Each thread's first use takes the limits as a whole.
+TEST(BufferCache, LimitsAreSetWhileThreadsBegin) {
+  struct Begins;
+  using Cache = heapwright::thread_buffer_cache<Begins>;
+  for (std::size_t i = 1; i <= 50; ++i) {
+    std::thread thread([] { Cache::release(Cache::allocate(100)); });
+    Cache::set_limits({.total_bytes = i * 1000, .buffers = i});
+    thread.join();
+  }
+  std::thread([] {
+    Cache::set_limits({.total_bytes = 1000, .buffers = 2});
+    std::vector<std::byte*> all;
+    for (int i = 0; i < 5; ++i) all.push_back(Cache::allocate(100));
+    for (std::byte* one : all) Cache::release(one);
+    EXPECT_EQ(Cache::counters().retained_buffers, 2U);
+  }).join();
+}
+
 }  // namespace

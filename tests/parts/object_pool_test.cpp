@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "heapwright/shared_object_pool.hpp"
 #include "throwing_value.hpp"
 
 struct Ring {  // not like std::vector: seen through its own retention<>
@@ -143,6 +144,32 @@ TEST(ObjectPool, DropsAnObjectItCannotTrim) {
     EXPECT_EQ(pool.statistics().dropped, 1U);
   }
   EXPECT_EQ(parts_test::HeapCount::blocks, blocks);
+}
+
+TEST(ObjectPool, CountsBitsAsBits) {
+  object_pool<std::vector<bool>> pool({.max_idle = 2, .always_retained_bytes = 0});
+  for (int i = 0; i < 50; ++i) pool.acquire()->resize(800);
+  EXPECT_GE(pool.statistics().retained_bytes, 100U);
+  EXPECT_LE(pool.statistics().retained_bytes, 128U);
+  EXPECT_LE(pool.statistics().limit_bytes, 128U);
+  pool.acquire()->resize(80000);
+  EXPECT_GE(pool.statistics().trimmed_bytes, 9000U);
+  EXPECT_LE(pool.statistics().retained_bytes, 128U);
+}
+
+// An operator& of the elements' own is nobody's business.
+struct Unaddressable {
+  std::string text;
+  Unaddressable* operator&() = delete;  // NOLINT
+  static constexpr auto pool_members = heapwright::members(&Unaddressable::text);
+};
+TEST(ObjectPool, HoldsWhatHidesItsAddress) {
+  object_pool<Unaddressable> pool({.max_idle = 2});
+  pool.acquire()->text = "x";
+  EXPECT_TRUE(pool.acquire()->text.empty());
+  heapwright::shared_object_pool<Unaddressable> shared({.max_idle = 20});
+  for (int i = 0; i < 3; ++i) shared.acquire()->text = "x";
+  EXPECT_TRUE(shared.acquire()->text.empty());
 }
 
 }  // namespace

@@ -2,14 +2,34 @@
 #include "heapwright/shared_object_pool.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
+
+namespace {
+struct Asking {
+  static inline heapwright::shared_object_pool<Asking>* pool = nullptr;
+  static inline int asked = 0;
+};
+}  // namespace
+template <>
+struct heapwright::retention<Asking> {
+  static std::size_t used_bytes(const Asking&) noexcept { return 1; }
+  static std::size_t retained_bytes(const Asking&) noexcept {
+    if (Asking::pool != nullptr) Asking::asked += Asking::pool->report().empty() ? 0 : 1;
+    return 1;
+  }
+  static void clear(Asking&) noexcept {}
+  static void trim_to(Asking&, std::size_t) {}
+};
 
 namespace {
 
@@ -153,6 +173,84 @@ TEST(SharedObjectPool, ThreadsOutliveItAndItOutlivesThreads) {
   pool.reset();
   step.arrive_and_wait();
   outlives.join();
+}
+
+// Nor while the pool counts what its objects retain.
+TEST(SharedObjectPool, RetentionMayAskThePool) {
+  alarm(60);  // a deadlock ends the program
+  shared_object_pool<Asking> pool({.max_idle = 100});
+  Asking::pool = &pool;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<shared_object_pool<Asking>::handle> many;
+    for (int i = 0; i < 80; ++i) many.push_back(pool.acquire());
+  }
+  shared_object_pool<Asking> small({.max_idle = 1});  // without magazines
+  Asking::pool = &small;
+  for (int i = 0; i < 20; ++i) small.acquire();
+  small.trim();
+  EXPECT_EQ(small.statistics().created, 1U);
+  EXPECT_GT(Asking::asked, 0);
+  Asking::pool = nullptr;
+  alarm(0);
+}
+
+TEST(SharedObjectPool, TrimsAllOfTheDepotAtOnce) {
+  shared_object_pool<std::string> pool({.max_idle = 1000});
+  for (int i = 0; i < 501; ++i) pool.acquire()->assign(20, 'x');  // the uses of this thread are small
+  std::thread([&pool] {                                           // those of one that ends are not
+    std::vector<shared_object_pool<std::string>::handle> all;
+    for (int i = 0; i < 20; ++i) {
+      all.push_back(pool.acquire());
+      all.back()->resize(1000000);
+    }
+  })
+      .join();
+  EXPECT_FALSE(pool.retains_at_most(19 * 1000000));
+  pool.trim();
+  EXPECT_TRUE(pool.retains_at_most(10000));
+}
+
+// Threads that rest keep magazines; all others still reuse what they need.
+void use_in_turn(std::size_t max_idle, int threads, std::uint64_t most_made) {
+  shared_object_pool<std::string> pool({.max_idle = max_idle});
+  std::barrier turn(threads);
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) {
+    all.emplace_back([&, t] {
+      for (int whose = 0; whose < threads; ++whose) {
+        turn.arrive_and_wait();
+        if (whose != t) continue;
+        for (int i = 0; i < 1000; ++i) pool.acquire()->assign(100, 'x');
+        EXPECT_LE(pool.statistics().idle_objects, max_idle);
+      }
+      turn.arrive_and_wait();
+    });
+  }
+  for (auto& thread : all) thread.join();
+  EXPECT_LE(pool.statistics().created, most_made) << max_idle << " idle objects";
+}
+TEST(SharedObjectPool, ThreadsThatRestStarveNobody) {
+  for (const std::size_t max_idle : {1U, 2U, 5U, 8U, 64U, 100U}) use_in_turn(max_idle, 24, 24);
+}
+
+TEST(SharedObjectPool, AThreadFindsItsMagazinesOfManyPools) {
+  std::vector<std::unique_ptr<shared_object_pool<std::string>>> pools;
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < 200; ++i) {
+      if (round != 1 || i % 3 == 0) {
+        pools.resize(std::max(pools.size(), i + 1));
+        pools[i] =
+            std::make_unique<shared_object_pool<std::string>>(heapwright::pool_options{.max_idle = 16});
+      }
+    }
+    for (int use = 0; use < 3; ++use) {
+      for (auto& pool : pools) pool->acquire()->assign(50, 'x');
+    }
+    for (auto& pool : pools) {
+      EXPECT_EQ(pool->statistics().created, 1U);
+      EXPECT_EQ(pool->statistics().idle_objects, 1U);
+    }
+  }
 }
 
 }  // namespace

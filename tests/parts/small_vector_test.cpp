@@ -176,6 +176,14 @@ TEST(SmallVector, ThrowsAsStdVectorDoes) {
 }
 
 TEST(SmallVector, ResizesForOverwriting) {
+  small_vector<int, 4> pieces;
+  int moves = 0;
+  for (std::size_t i = 0; i < 1000; ++i) {
+    const int* const before = pieces.data();
+    pieces.resize_for_overwrite(i + 1);
+    moves += pieces.data() != before;
+  }
+  EXPECT_LE(moves, 12) << "piece by piece it grows as resize() does";
   small_vector<char, 4> v;
   v.resize_for_overwrite(100);
   std::fill(v.begin(), v.end(), 'x');

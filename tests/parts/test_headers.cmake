@@ -11,6 +11,8 @@ if(COMPILER MATCHES "clang" AND OPTIONS MATCHES "-O0")
   # All but: older standards, layout, what headers alone cannot avoid, the sanitizers' own names.
   set(strict -Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-c++20-compat -Wno-padded
     -Wno-weak-vtables -Wno-reserved-identifier)
+elseif(COMPILER MATCHES "^g[+][+]")
+  set(strict -Wuseless-cast)
 endif()
 
 # clang says all it has to say before it makes code; g++ does so when it does not optimize.

@@ -178,8 +178,8 @@ class calibrated_pool {
   static constexpr std::uint64_t calibrate_after = 42000;
 
   static std::size_t bucket_of(std::size_t bytes) noexcept {
-    const auto index = static_cast<std::size_t>(std::bit_width((bytes - (bytes != 0)) >> 6));
-    return std::min(index, bucket_count - 1);
+    const std::size_t units = (bytes - (bytes != 0)) >> 6;
+    return std::min<std::size_t>(std::bit_width(units), bucket_count - 1);
   }
   void calibrate() noexcept {
     std::array<std::size_t, bucket_count> order{};

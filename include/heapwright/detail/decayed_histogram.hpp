@@ -22,9 +22,9 @@ inline constexpr std::size_t size_class_count = 42 * size_steps_per_doubling;
 // Classes 0..7 hold one size each; above, the upper four bits of the size
 // decide. Sizes of 2^44 and more share the last class.
 constexpr std::size_t size_class_of(std::uint64_t bytes) noexcept {
-  if (bytes < size_steps_per_doubling) return static_cast<std::size_t>(bytes);
-  const auto exponent = static_cast<std::size_t>(std::bit_width(bytes)) - 1;
-  const auto step = static_cast<std::size_t>(bytes >> (exponent - 3)) & (size_steps_per_doubling - 1);
+  if (bytes < size_steps_per_doubling) return bytes;
+  const std::size_t exponent = 63U - static_cast<unsigned>(std::countl_zero(bytes));
+  const std::size_t step = (bytes >> (exponent - 3)) & (size_steps_per_doubling - 1);
   const std::size_t index = (exponent - 2) * size_steps_per_doubling + step;
   return index < size_class_count ? index : size_class_count - 1;
 }

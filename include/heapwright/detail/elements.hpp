@@ -158,7 +158,7 @@ struct iterator_source {
         return;
       }
     }
-    for (; count != 0; --count, ++from) guard.construct(*from);
+    for (; count != 0; --count, void(), ++from) guard.construct(*from);
   }
 };
 

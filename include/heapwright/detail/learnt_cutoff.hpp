@@ -132,7 +132,7 @@ class learnt_cutoff {
   template <class Drop>
   [[gnu::noinline]] void learn(Drop drop) {
     epoch_ = static_cast<std::uint32_t>(history_.samples() / requests_per_epoch);
-    cutoff_ = std::max<std::size_t>(static_cast<std::size_t>(history_.percentile(percentile_)), 256);
+    cutoff_ = std::max<std::size_t>(history_.percentile(percentile_), 256);
     const std::size_t above = detail::size_class_of(cutoff_) + 1;
     for (std::size_t index = next_used(above); index < detail::size_class_count; index = next_used(index)) {
       drop_head(index, drop);

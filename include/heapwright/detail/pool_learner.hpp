@@ -13,6 +13,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "heapwright/detail/check.hpp"
 #include "heapwright/detail/decayed_histogram.hpp"
@@ -43,9 +44,22 @@ struct retention {
   }
 };
 
+// Eight elements are a byte.
+template <class Alloc>
+struct retention<std::vector<bool, Alloc>> {
+  using bits = std::vector<bool, Alloc>;
+  static std::size_t used_bytes(const bits& container) noexcept { return (container.size() + 7) / 8; }
+  static std::size_t retained_bytes(const bits& container) noexcept { return container.capacity() / 8; }
+  static void clear(bits& container) noexcept { container.clear(); }
+  static void trim_to(bits& container, std::size_t bytes) {
+    bits(container.get_allocator()).swap(container);
+    container.reserve(bytes * 8);
+  }
+};
+
 struct pool_options {
   std::size_t max_idle;                    // returned objects beyond it are destroyed; not zero
-  double retained_percentile = 90;         // of the recent uses of each container
+  double retained_percentile = 90;         // of the recent uses of each container; 0 to 100
   std::size_t always_retained_bytes = 64;  // a container is not trimmed below it
   const char* name = nullptr;              // for a recorder (annotate.h); null: the objects' type
 };
@@ -101,6 +115,13 @@ constexpr std::size_t container_count() {
         "or a specialization of heapwright::retention<T>");
     return 1;
   }
+}
+
+inline void check_options(const pool_options& options) noexcept {
+  HEAPWRIGHT_CHECK(options.max_idle != 0, "object_pool", "max_idle must not be zero");
+  HEAPWRIGHT_CHECK(options.retained_percentile >= 0 && options.retained_percentile <= 100, "object_pool",
+                   "retained_percentile is from 0 to 100");
+  static_cast<void>(options);
 }
 
 // Where new objects come from, unless a pool is given another factory.

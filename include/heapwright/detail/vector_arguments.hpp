@@ -55,9 +55,16 @@ struct iterator_pair {
   constexpr It end() const { return last; }
 };
 
+template <class Range>
+inline constexpr bool is_iterator_pair = false;
+template <class It>
+inline constexpr bool is_iterator_pair<iterator_pair<It>> = true;
+
+// Ranges convert, as the standard asks of them; a pair of iterators constructs.
 template <class Range, class T>
-concept vector_range =
-    std::ranges::input_range<Range> && std::constructible_from<T, std::ranges::range_reference_t<Range>>;
+concept vector_range = std::ranges::input_range<Range> &&
+    (std::convertible_to<std::ranges::range_reference_t<Range>, T> ||
+     (is_iterator_pair<Range> && std::constructible_from<T, std::ranges::range_reference_t<Range>>));
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 #endif

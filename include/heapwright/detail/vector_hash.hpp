@@ -25,7 +25,7 @@ struct vector_hash {
       sum = (sum ^ std::hash<typename Vector::value_type>()(element)) * 0x9e3779b97f4a7c15U;
       sum ^= sum >> 32;
     }
-    return static_cast<std::size_t>(sum);
+    return sum;
   }
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// length: one class; a value's constructors, assignments and swap
+//
 // What makes a storage with the operations a value: constructors, assignment,
 // swap, with the allocator's propagation rules.
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_INTERFACE_HPP
@@ -16,6 +18,15 @@ template <class A, class B>
 concept holds_the_same =
     !std::is_same_v<A, B> && std::is_same_v<typename A::value_type, typename B::value_type> &&
     std::is_same_v<typename A::allocator_type, typename B::allocator_type>;
+
+// A vector of the same elements in another storage.
+template <class Storage, class Other>
+requires holds_the_same<Storage, Other>
+void takes_across(const vector_interface<Other>&);
+template <class Vector, class Storage>
+concept other_vector = requires(const Vector& vector) {
+  takes_across<Storage>(vector);
+};
 
 template <class Storage>
 class vector_interface : public vector_operations<Storage> {
@@ -77,8 +88,7 @@ class vector_interface : public vector_operations<Storage> {
       : vector_interface(other, traits::select_on_container_copy_construction(other.allocator_())) {}
   constexpr vector_interface(const vector_interface& other, const std::type_identity_t<allocator_type>& alloc)
       : vector_interface(other.begin(), other.end(), alloc) {}
-  constexpr vector_interface(vector_interface&& other) noexcept(
-      Storage::inline_capacity_or_zero == 0 || is_nothrow_relocatable<allocator_type, value_type>)
+  constexpr vector_interface(vector_interface&& other) noexcept(moves_without_throwing())
       : vector_interface(std::as_const(other).allocator_()) {
     move_contents_from(other);
   }
@@ -94,12 +104,7 @@ class vector_interface : public vector_operations<Storage> {
 
   // Keeps the buffer and the elements' own memory for reuse, as std::vector.
   constexpr vector_interface& operator=(const vector_interface& other) {
-    if (this == std::addressof(other)) return *this;
-    if constexpr (traits::propagate_on_container_copy_assignment::value) {
-      if (this->allocator_() != other.allocator_()) this->release();
-      this->allocator_() = other.allocator_();
-    }
-    this->assign_range(other);
+    if (this != std::addressof(other)) copy_from(other);
     return *this;
   }
 
@@ -107,70 +112,109 @@ class vector_interface : public vector_operations<Storage> {
   // empty and holds no buffer afterwards.
   constexpr vector_interface& operator=(vector_interface&& other) noexcept(
       (traits::propagate_on_container_move_assignment::value || traits::is_always_equal::value) &&
-      (Storage::inline_capacity_or_zero == 0 || is_nothrow_relocatable<allocator_type, value_type>)) {
-    if (this == std::addressof(other)) return *this;
-    this->release();
-    if constexpr (traits::propagate_on_container_move_assignment::value) {
-      this->allocator_() =
-          allocator_type(std::as_const(other).allocator_());  // the other still needs its own
-      move_contents_from(other);
-    } else {
-      move_elements(other);
-    }
+      moves_without_throwing()) {
+    if (this != std::addressof(other)) move_from(other);
     return *this;
   }
 
   // Gives the buffer back when the values fit inline: so `v = {}` releases.
   constexpr vector_interface& operator=(std::initializer_list<value_type> values) {
     if (values.size() <= this->inline_capacity()) this->release();
-    this->assign_range(values);
+    this->assign(values);
     return *this;
   }
 
   template <class Other>
   requires holds_the_same<Storage, Other>
   constexpr vector_interface& operator=(const vector_interface<Other>& other) {
-    this->assign_range(other);
+    copy_from(other);
     return *this;
   }
   template <class Other>
   requires holds_the_same<Storage, Other>
   constexpr vector_interface& operator=(vector_interface<Other>&& other) {
-    this->release();
-    take_across(other);
+    move_from(other);
     return *this;
   }
 
   // Requires equal allocators unless they propagate. Never allocates: a buffer
   // changes hands, inline elements are moved.
-  constexpr void swap(vector_interface& other) noexcept(Storage::inline_capacity_or_zero == 0 ||
-                                                        is_nothrow_relocatable<allocator_type, value_type>) {
+  constexpr void swap(vector_interface& other) noexcept(moves_without_throwing()) {
     if (this == std::addressof(other)) return;
     if constexpr (traits::propagate_on_container_swap::value) {
-      std::ranges::swap(this->allocator_(), other.allocator_());
+      swapped_allocators allocators(*this, other);
+      swap_contents(other);
+      allocators.keep();
     } else {
       HEAPWRIGHT_CHECK(this->allocator_() == other.allocator_(), "small_vector",
                        "swap() needs equal allocators");
+      swap_contents(other);
     }
-    if constexpr (moves_as_bytes()) {
-      if (!std::is_constant_evaluated()) return this->swap_bytes_(other);
-    }
-    if (!this->is_on_heap() && !other.is_on_heap()) return swap_inline(other);
-    if (!this->is_on_heap()) return other.swap_buffer(*this);
-    swap_buffer(other);
   }
 
  protected:
   using operations::operations;
 
  private:
-  // Without inline elements the bytes are a handle, whatever T is. A function,
-  // because T may be incomplete while the class is.
+  // Functions, because T may be incomplete while the class is. Without inline
+  // elements the bytes are a handle, whatever T is.
+  static constexpr bool moves_without_throwing() noexcept {
+    if constexpr (Storage::inline_capacity_or_zero == 0) {
+      return true;
+    } else {
+      return is_nothrow_relocatable<allocator_type, value_type>;
+    }
+  }
   static constexpr bool moves_as_bytes() noexcept {
     if constexpr (Storage::inline_capacity_or_zero == 0) {
       return true;
     } else {
       return relocates_bytes<allocator_type, value_type> && Storage::moves_whole_();
+    }
+  }
+
+  template <class Other>
+  constexpr void copy_from(const vector_interface<Other>& other) {
+    if constexpr (traits::propagate_on_container_copy_assignment::value) {
+      if (this->allocator_() != other.allocator_()) this->release();
+      this->allocator_() = other.allocator_();
+    }
+    this->assign_counted(other.size(), other.begin());
+  }
+
+  // The elements of this vector may own the source, as a tree's nodes do: it is
+  // taken before they end.
+  template <class Other>
+  constexpr void move_from(vector_interface<Other>& other) {
+    if constexpr (!std::is_trivially_destructible_v<value_type>) {
+      if (!this->empty()) {
+        vector_interface taken(allocator_for(other));
+        taken.take(other);
+        return become(taken);
+      }
+    }
+    become(other);
+  }
+  template <class Other>
+  constexpr void become(vector_interface<Other>& other) {
+    this->release();
+    if constexpr (traits::propagate_on_container_move_assignment::value) {
+      this->allocator_() = allocator_for(other);
+    }
+    take(other);
+  }
+  // This vector's after a move of `other` into it.
+  template <class Other>
+  constexpr allocator_type allocator_for(const vector_interface<Other>& other) const noexcept {
+    return traits::propagate_on_container_move_assignment::value ? other.allocator_() : this->allocator_();
+  }
+  // This one has no elements and no buffer.
+  template <class Other>
+  constexpr void take(vector_interface<Other>& other) {
+    if constexpr (std::is_same_v<Storage, Other>) {
+      move_elements(other);
+    } else {
+      take_across(other);
     }
   }
 
@@ -230,6 +274,28 @@ class vector_interface : public vector_operations<Storage> {
     append_moved(other);
   }
 
+  // Swapped back unless kept: a buffer that stays needs the allocator that made it.
+  struct swapped_allocators {
+    vector_interface& a;
+    vector_interface& b;
+    bool is_kept = false;
+    constexpr swapped_allocators(vector_interface& x, vector_interface& y) noexcept : a(x), b(y) { swap(); }
+    swapped_allocators(const swapped_allocators&) = delete;
+    swapped_allocators& operator=(const swapped_allocators&) = delete;
+    constexpr ~swapped_allocators() {
+      if (!is_kept) swap();
+    }
+    constexpr void swap() noexcept { std::ranges::swap(a.allocator_(), b.allocator_()); }
+    constexpr void keep() noexcept { is_kept = true; }
+  };
+  constexpr void swap_contents(vector_interface& other) {
+    if constexpr (moves_as_bytes()) {
+      if (!std::is_constant_evaluated()) return this->swap_bytes_(other);
+    }
+    if (!this->is_on_heap() && !other.is_on_heap()) return swap_inline(other);
+    if (!this->is_on_heap()) return other.swap_buffer(*this);
+    swap_buffer(other);
+  }
   // This one is on the heap, `other` anywhere.
   constexpr void swap_buffer(vector_interface& other) {
     typename operations::detached_buffer mine(*this);

@@ -165,7 +165,7 @@ class vector_operations : public vector_growth<Storage> {
   // New elements are default-initialized: numbers keep what memory held.
   void resize_for_overwrite(size_type count) requires std::is_trivially_default_constructible_v<value_type> &&
       std::is_trivially_copyable_v<value_type> {
-    reserve(count);
+    if (count > capacity()) growth::reallocate(growth::grown_capacity(count - size()));
     storage::set_size_(count);
   }
 
@@ -175,7 +175,9 @@ class vector_operations : public vector_growth<Storage> {
       const auto count = static_cast<size_type>(std::ranges::distance(range));
       growth::append_counted(count, iterator_source{std::ranges::begin(range)});
     } else {
+      added_at_end added(*this);
       for (auto&& element : range) emplace_back(std::forward<decltype(element)>(element));
+      added.keep();
     }
   }
 
@@ -242,6 +244,7 @@ class vector_operations : public vector_growth<Storage> {
   constexpr iterator erase(const_iterator first, const_iterator last) {
     const pointer from = data() + index_of(first);
     const pointer to = data() + index_of(last);
+    HEAPWRIGHT_CHECK(from <= to, "small_vector", "erase() needs first before last");
     if (from == to) return from;
     if constexpr (growth::relocates_safely()) {
       auto& alloc = storage::allocator_();
@@ -272,7 +275,9 @@ class vector_operations : public vector_growth<Storage> {
   constexpr void assign(It first, It last) {
     assign_range(iterator_pair<It>{std::move(first), std::move(last)});
   }
-  constexpr void assign(std::initializer_list<value_type> values) { assign_range(values); }
+  constexpr void assign(std::initializer_list<value_type> values) {
+    assign_counted(values.size(), values.begin());
+  }
 
   template <vector_range<value_type> Range>
   constexpr void assign_range(Range&& range) {
@@ -284,13 +289,13 @@ class vector_operations : public vector_growth<Storage> {
       const auto last = std::ranges::end(range);
       pointer to = data();
       const pointer stop = end();
-      for (; to != stop && from != last; ++from, ++to) *to = *from;
+      for (; to != stop && from != last; ++from, void(), ++to) *to = *from;
       if (to != stop) return growth::destroy_from(to);
       for (; from != last; ++from) emplace_back(*from);
     }
   }
 
- private:
+ protected:
   template <class It>
   constexpr void assign_counted(size_type count, It from) {
     if (count > capacity()) return growth::replace_counted(count, iterator_source<It>{std::move(from)});
@@ -302,7 +307,7 @@ class vector_operations : public vector_growth<Storage> {
     }
     if constexpr (std::is_assignable_v<reference, std::iter_reference_t<It>>) {
       const size_type common = std::min(count, size());
-      for (pointer to = data(); to != data() + common; ++from, ++to) *to = *from;
+      for (pointer to = data(); to != data() + common; ++from, void(), ++to) *to = *from;
       growth::destroy_from(data() + common);
       growth::append_counted(count - common, iterator_source<It>{std::move(from)});
     } else {
@@ -310,6 +315,18 @@ class vector_operations : public vector_growth<Storage> {
       growth::append_counted(count, iterator_source<It>{std::move(from)});
     }
   }
+
+ private:
+  // Ends what was added behind `count` elements, unless it is kept.
+  struct added_at_end {
+    vector_operations& vector;
+    size_type count;
+    constexpr explicit added_at_end(vector_operations& v) noexcept : vector(v), count(v.size()) {}
+    added_at_end(const added_at_end&) = delete;
+    added_at_end& operator=(const added_at_end&) = delete;
+    constexpr ~added_at_end() { vector.destroy_from(vector.data() + count); }
+    constexpr void keep() noexcept { count = vector.size(); }
+  };
 
   constexpr bool may_be_element(const value_type& value) const noexcept {
     if (std::is_constant_evaluated()) return true;  // unrelated addresses do not compare there
@@ -328,6 +345,12 @@ class vector_operations : public vector_growth<Storage> {
     HEAPWRIGHT_CHECK(index <= size(), "small_vector", "the position belongs to another vector");
     return index;
   }
+};
+
+// What std::vector's order asks of its elements.
+template <class T>
+concept ordered = std::three_way_comparable<T> || requires(const T& a, const T& b) {
+  { a < b } -> std::convertible_to<bool>;
 };
 
 struct compare_elements {
@@ -350,7 +373,7 @@ constexpr bool operator==(const vector_operations<A>& a, const vector_operations
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 template <class A, class B>
-requires std::same_as<typename A::value_type, typename B::value_type>
+requires std::same_as<typename A::value_type, typename B::value_type> && ordered<typename A::value_type>
 constexpr auto operator<=>(const vector_operations<A>& a, const vector_operations<B>& b) {
   return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end(), compare_elements{});
 }

@@ -159,7 +159,10 @@ class fast_storage {
   friend class reference_storage;
 };
 
-// A fast_storage seen without its N: four words beside it.
+template <class T, std::size_t N, class Alloc, class Tag>
+class tracked_storage;
+
+// A fast_storage seen without its N: five words beside it.
 template <class T, class Alloc>
 class reference_storage {
  public:
@@ -178,8 +181,13 @@ class reference_storage {
   explicit reference_storage(fast_storage<T, N, Alloc>& vector) noexcept
       : header_(&vector.header_),
         room_(&vector.room_),
-        alloc_(&vector.alloc_),
+        alloc_(std::addressof(vector.alloc_)),
         inline_capacity_(static_cast<std::uint32_t>(vector.inline_capacity())) {}
+  template <std::size_t N, class Tag>
+  explicit reference_storage(tracked_storage<T, N, Alloc, Tag>& vector) noexcept
+      : reference_storage(static_cast<fast_storage<T, N, Alloc>&>(vector)) {
+    peak_ = &vector.peak_;
+  }
 
   Alloc& allocator_() const noexcept { return *alloc_; }
   static constexpr std::size_t max_size_() noexcept { return max_vector_size<T>(); }
@@ -187,7 +195,12 @@ class reference_storage {
   void deallocate_(T* first, std::size_t count) noexcept {
     std::allocator_traits<Alloc>::deallocate(*alloc_, first, count);
   }
-  void set_size_(std::size_t size) noexcept { header_->size = static_cast<std::uint32_t>(size); }
+  void set_size_(std::size_t size) noexcept {
+    header_->size = static_cast<std::uint32_t>(size);
+    if (peak_ != nullptr) [[unlikely]] {
+      *peak_ = std::max(*peak_, header_->size);
+    }
+  }
   void use_heap_(T* first, std::size_t capacity) noexcept {
     *static_cast<T**>(room_) = first;
     header_->capacity = static_cast<std::uint32_t>(capacity);
@@ -199,6 +212,7 @@ class reference_storage {
   vector_header* header_;
   void* room_;
   Alloc* alloc_;
+  std::uint32_t* peak_ = nullptr;  // of a tracked vector
   std::uint32_t inline_capacity_;
 };
 
