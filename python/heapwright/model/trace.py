@@ -244,6 +244,10 @@ class Trace:
         }
         return FactsReading(native.FactsReading(self._reader, options))
 
+    def lost_calls(self, facts: Facts) -> tuple[str, ...]:
+        """Why calls are missing in the facts, a line each; empty: none are."""
+        return facts.completeness.reasons
+
     def begin_plain_facts(self) -> FactsReading:
         """Facts of everything with every stack its own site: no symbols are read."""
         return FactsReading(native.FactsReading(self._reader, _PLAIN_OPTIONS))
