@@ -171,7 +171,12 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 @pytest.mark.parametrize(
     ("scope", "remedy"),
-    [(None, "the kernel forbids it even to root"), (1, "or set it to 0"), (2, "or set it to 0"), (3, "after a restart")],
+    [
+        (None, "the kernel forbids it even to root"),
+        (1, "or set it to 0"),
+        (2, "or set it to 0"),
+        (3, "after a restart"),
+    ],
 )
 def test_a_system_that_forbids_tracing(scope: int | None, remedy: str) -> None:
     covered = ["unshare", "--mount", "/bin/sh", "-c"]

@@ -206,12 +206,12 @@ def test_a_static_program_is_told_of(tmp_path: Path) -> None:
         ("./sleeps; true", "it is static"),
         ("exec ./sleeps", "it is static"),
         ("(sleep 0.1; ./sleeps) & wait", "it is static"),
-        ("env -i sleep 1; true", "without LD_PRELOAD"),
+        ("env -i sleep 3; true", "without LD_PRELOAD"),
     ],
 )
 def test_a_program_of_the_tree_that_is_not_counted_is_named(tmp_path: Path, line: str, reason: str) -> None:
     source = tmp_path / "sleeps.c"
-    source.write_text("#include <unistd.h>\nint main(void) { return (int)sleep(1); }\n")
+    source.write_text("#include <unistd.h>\nint main(void) { return (int)sleep(3); }\n")
     subprocess.run(["gcc", "-static", str(source), "-o", str(tmp_path / "sleeps")], check=True, timeout=60)
     document = count("/bin/bash", "-c", f"cd {tmp_path}; {line}")
     assert document["exit_code"] == 0

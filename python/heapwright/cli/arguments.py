@@ -118,9 +118,8 @@ def make_filter(
     if chosen.from_ns >= chosen.to_ns:
         raise InputError("--from must be before --until")
     if from_ and 0 < trace.end.time_ns < chosen.from_ns:
-        raise InputError(
-            f"--from {from_} is beyond the recording's end, {units.duration(trace.end.time_ns)} after its begin"
-        )
+        end = units.duration(trace.end.time_ns)
+        raise InputError(f"--from {from_} is beyond the recording's end, {end} after its begin")
     if chosen.min_size_bytes > chosen.max_size_bytes:
         raise InputError("--min-block must not be above --max-block")
     return chosen

@@ -110,13 +110,13 @@ def export(
     else:
         lost, size = _write_profile(trace, chosen, form, target, force, measure)
     sampled = about_samples(trace, [table]) if form.write is None else ""
-    document = _document(to, target, size, lost) | ({"sampled": sampled} if sampled else {})
-    _tell(form, target, document, json)
+    _tell(form, target, _document(to, target, size, lost, sampled), json)
 
 
-def _document(to: str, path: Path, size: int, lost: Sequence[str]) -> dict[str, Any]:
+def _document(to: str, path: Path, size: int, lost: Sequence[str], sampled: str = "") -> dict[str, Any]:
     document = {"schema": "heapwright.export/1", "format": to, "file": str(path), "bytes": size}
-    return document | ({"incomplete": list(lost)} if lost else {})
+    known = {"incomplete": list(lost), "sampled": sampled}
+    return document | {name: value for name, value in known.items() if value}
 
 
 def _tell(form: Format, target: Path, document: dict[str, Any], as_json: bool) -> None:

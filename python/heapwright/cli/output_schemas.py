@@ -173,7 +173,10 @@ _LAB = _object(
 _SQL = _object({"columns": _many(_TEXT), "rows": _many(_many(_ANYTHING))}, _SAMPLED)
 _EXPORT = _object(
     {**_all("format file", _TEXT), "bytes": _COUNT},
-    {**_SAMPLED, "incomplete": {**_many(_TEXT), "description": "Why calls are missing; not there: none are."}},
+    {
+        **_SAMPLED,
+        "incomplete": {**_many(_TEXT), "description": "Why calls are missing; absent: none are."},
+    },
 )
 _UNKNOWN_TEXT = {**_or_null(_TEXT), "description": "Null: not known."}
 _SUM = {**_or_null({**_NUMBER, "minimum": 0}), "description": "Null: of no process known."}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Programs below a counted one that do not count: static ones, and those that are started without our library."""
+"""Programs below a counted one that do not count: static ones, and those started without our library."""
 
 from __future__ import annotations
 
-import os
 import struct
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from heapwright.live.pages import FOLDER
@@ -41,21 +41,20 @@ class Uncounted:
 
     def look(self) -> None:
         """Now, unless the last look was just before."""
-        begin_s = time.monotonic()
-        if begin_s < self._due_s:
+        if time.monotonic() < self._due_s:
             return
+        begin_s = time.thread_time()
         without = {image for image in self._images() if not self._counts(image)}
         for image in without & self._suspects:
             self._reasons.setdefault(image, _why(image.process))
         self._suspects = without
-        now_s = time.monotonic()
-        self._due_s = now_s + (now_s - begin_s) / _MOST_SHARE
+        self._due_s = time.monotonic() + (time.thread_time() - begin_s) / _MOST_SHARE
 
     def notes(self) -> list[str]:
         """A line for each program and reason."""
         processes: dict[tuple[str, str], list[int]] = {}
         for image, why in self._reasons.items():
-            processes.setdefault((os.path.basename(image.program), why), []).append(image.process)
+            processes.setdefault((Path(image.program).name, why), []).append(image.process)
         lines = []
         for (name, why), found in processes.items():
             others = f" and {len(found) - 1} more" if len(found) > 1 else ""
@@ -70,7 +69,7 @@ class Uncounted:
             if process is None:
                 continue
             try:
-                program = os.readlink(PROC / str(number) / "exe")
+                program = str((PROC / str(number) / "exe").readlink())
             except OSError:
                 program = process.name
             yield _Image(number, process.start_ticks, program)
@@ -124,9 +123,9 @@ def _why(process: int) -> str:
     return "the loader did not preload in it: setuid, file capabilities, or another architecture"
 
 
-def _is_static(path: os.PathLike[str]) -> bool:
+def _is_static(path: Path) -> bool:
     """Whether an ELF file names no dynamic loader."""
-    with open(path, "rb") as file:
+    with path.open("rb") as file:
         head = file.read(64)
         if len(head) < 64 or head[:4] != b"\x7fELF":
             return False
