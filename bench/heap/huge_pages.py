@@ -4,9 +4,8 @@
 
     huge_pages.py [--turns 5] [--output bench/results/heap-huge-pages.json] NAME=LIBRARY ...
 
-Runs bench/heap/huge_pages.cpp with each library preloaded; glibc's own runs without one, and with its tunable.
-On a virtual machine the first touch of memory that the host has taken back is the most expensive of all, so the
-least and the most of the runs lie far apart.
+Runs bench/heap/huge_pages.cpp with each library preloaded; glibc's own runs without one. On a virtual machine
+the first touch of memory that the host has taken back costs most, so the runs of filling lie far apart.
 """
 
 import sys
@@ -45,9 +44,8 @@ def table(runs: list[dict[str, Any]]) -> list[str]:
         fill = sorted(run["fill_s"] for run in of)
         read, full, later, faults = (median(run[key] for run in of) for key in FIGURES[1:])
         title = f"{name}, asks" if asks else name
-        lines.append(
-            f"{title:20} {fill[0]:5.2f} to {fill[-1]:5.2f} {read:8.2f} {full:9.0f} {later:10.0f} {faults:9,.0f}"
-        )
+        filled = f"{fill[0]:5.2f} to {fill[-1]:5.2f}"
+        lines.append(f"{title:20} {filled} {read:8.2f} {full:9.0f} {later:10.0f} {faults:9,.0f}")
     return lines
 
 

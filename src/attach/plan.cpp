@@ -111,6 +111,7 @@ class Planner {
     const auto tracer = static_cast<pid_t>(region.head.tracer_process);
     const std::uint64_t ticks = region.head.tracer_start_ticks;
     if (ticks == 0 || start_ticks_of(tracer) != ticks || !is_in_use(memory_, region)) return;
+    if (has_ended(tracer, tracer)) return;  // nobody has waited for it yet
     const std::string by = " already, by process " + std::to_string(tracer);
     if (region.head.kind == AgentKind::recording) {
       throw Refusal("it is being recorded" + by + "; end that first");

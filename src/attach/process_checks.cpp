@@ -52,7 +52,7 @@ void check_threads(pid_t process, bool is_forced, const char* option) {
     }
     if (number_in(status["Seccomp"]) == 2 && !is_forced) {
       throw Refusal(
-          std::string("it has a filter of system calls (seccomp) that may end it when it maps memory; ") +
+          std::string("it has a filter of system calls (seccomp) that may end it at those made to attach; ") +
           option + " attaches all the same");
     }
   }

@@ -110,6 +110,11 @@ std::string why_not_traced(pid_t process) {
     return "kernel.yama.ptrace_scope is " + std::to_string(scope) + ", which forbids it; run as root" +
            (scope == 3 ? " after a restart with another setting" : ", or set it to 0");
   }
+  if (own == 0) {
+    return "the kernel forbids it even to root: the capability SYS_PTRACE was taken away, as in many "
+           "containers, "
+           "or a security module forbids it";
+  }
   return "the kernel forbids it; run as root, or with the capability SYS_PTRACE";
 }
 

@@ -61,6 +61,9 @@ void RemoteCalls::step() {
     } while (waited < 0 && errno == EINTR);
     if (waited != thread_.id || !WIFSTOPPED(status)) {
       thread_.is_stopped = false;
+      if (waited == thread_.id && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) {
+        throw Refusal("its filter of system calls (seccomp) has ended it, at a call that was made in it");
+      }
       check(-1, thread_.id);
     }
     if (status >> 16 == 0 && WSTOPSIG(status) == SIGTRAP) return;

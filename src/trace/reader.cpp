@@ -134,6 +134,11 @@ Reader Reader::open(const std::string& path) {
                    [](const ScanChunk& a, const ScanChunk& b) { return a.begin_ns < b.begin_ns; });
   state->order_event_chunks();
   loader.finish(state->chunks.empty() ? 0 : std::size_t{state->chunks.back().thread} + 1);
+  // A thread tells how many it wrote when it ends; until then, and where that is lost, its chunks do.
+  for (const EventChunk& chunk : state->chunks) {
+    std::uint64_t& events = state->tables.threads[chunk.thread].events;
+    events = std::max(events, chunk.first_sequence + chunk.count);
+  }
   if (state->tables.end.reason == EndReason::missing) {
     state->damage.push_back({state->file.bytes(),
                              "the end mark is missing: the recording did not end properly; "

@@ -106,6 +106,22 @@ def test_a_killed_attacher_is_healed_by_the_next(server: Server) -> None:
     assert server.quit() == 0
 
 
+def test_a_killed_attacher_that_nobody_waited_for_is_in_nobodys_way(server: Server) -> None:
+    """As in a container whose first process waits for no child."""
+    attached = Attached(server.pid)
+    attached.attacher.kill()
+    status = Path(f"/proc/{attached.attacher.pid}/status")
+    deadline = time.monotonic() + 10
+    while "State:\tZ" not in status.read_text() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    result = ask("count", "--pid", str(server.pid), "--for", "0.1", "--json")
+    assert "State:\tZ" in status.read_text()
+    attached.attacher.communicate()
+    assert result.returncode == 0, result.stderr
+    assert checked(result.stdout)["attach"]["has_healed"]
+    assert server.quit() == 0
+
+
 def test_one_process_is_counted_once_at_a_time(server: Server) -> None:
     attached = Attached(server.pid)
     second = subprocess.run(

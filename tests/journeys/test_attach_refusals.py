@@ -2,6 +2,7 @@
 """What count --pid and record --pid refuse, each in one line with its reason."""
 
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -78,6 +79,32 @@ sys.stdin.readline()
         answer(process)
 
 
+def test_a_filter_that_ends_the_process_is_named(tmp_path: Path) -> None:
+    """It forbids memfd_create alone, which counting does without."""
+    number = {"x86_64": 319, "aarch64": 279}[platform.machine()]
+    script = f"""
+import ctypes, struct, sys
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+program = ctypes.create_string_buffer(
+    struct.pack('HBBI', 0x20, 0, 0, 0) + struct.pack('HBBI', 0x15, 0, 1, {number})
+    + struct.pack('HBBI', 6, 0, 0, 0x80000000) + struct.pack('HBBI', 6, 0, 0, 0x7fff0000))
+filter = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', 4, ctypes.addressof(program)))
+libc.prctl(22, 2, ctypes.byref(filter), 0, 0)
+print('ready', flush=True)
+sys.stdin.readline()
+"""
+    with python(script) as process:
+        counting = ask("count", "--pid", str(process.pid), "--for", "0.1", "--force")
+        assert counting.returncode == 0, counting.stderr
+        path = str(tmp_path / "a.heapwright")
+        result = ask("record", "--pid", str(process.pid), "--output", path, "--despite-seccomp")
+        assert result.returncode == 2
+        assert "its filter of system calls (seccomp) has ended it" in result.stderr
+        assert result.stderr.count("\n") == 1
+        assert process.wait(10) == -signal.SIGSYS
+
+
 def test_a_traced_process_is_refused() -> None:
     if shutil.which("strace") is None:
         pytest.skip("needs strace")
@@ -144,7 +171,12 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 @pytest.mark.parametrize(
     ("scope", "remedy"),
-    [(None, "the kernel forbids it"), (1, "or set it to 0"), (2, "or set it to 0"), (3, "after a restart")],
+    [
+        (None, "the kernel forbids it even to root"),
+        (1, "or set it to 0"),
+        (2, "or set it to 0"),
+        (3, "after a restart"),
+    ],
 )
 def test_a_system_that_forbids_tracing(scope: int | None, remedy: str) -> None:
     covered = ["unshare", "--mount", "/bin/sh", "-c"]
@@ -179,6 +211,18 @@ def test_bad_requests_get_one_line() -> None:
         assert result.returncode == 2, line
         assert word in result.stderr, result.stderr
         assert result.stderr.count("\n") == 1
+
+
+def test_a_name_of_processes_that_do_not_count(tmp_path: Path) -> None:
+    program = tmp_path / "two_of_us"
+    shutil.copy("/bin/sleep", program)
+    with subprocess.Popen([program, "60"]) as one, subprocess.Popen([program, "60"]) as other:
+        time.sleep(0.2)
+        result = ask("top", "two_of_us", "--once", "--interval", "0.1")
+        assert result.returncode == 2
+        assert "2 processes are called two_of_us, and none has counters; " in result.stderr
+        one.kill()
+        other.kill()
 
 
 def test_more_that_cannot_be_attached_to(tmp_path: Path) -> None:

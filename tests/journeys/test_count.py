@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -199,6 +200,27 @@ def test_a_static_program_is_told_of(tmp_path: Path) -> None:
     assert "static" in document["notes"][0]
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("./sleeps; true", "it is static"),
+        ("exec ./sleeps", "it is static"),
+        ("(sleep 0.1; ./sleeps) & wait", "it is static"),
+        ("env -i sleep 3; true", "without LD_PRELOAD"),
+    ],
+)
+def test_a_program_of_the_tree_that_is_not_counted_is_named(tmp_path: Path, line: str, reason: str) -> None:
+    source = tmp_path / "sleeps.c"
+    source.write_text("#include <unistd.h>\nint main(void) { return (int)sleep(3); }\n")
+    subprocess.run(["gcc", "-static", str(source), "-o", str(tmp_path / "sleeps")], check=True, timeout=60)
+    document = count("/bin/bash", "-c", f"cd {tmp_path}; {line}")
+    assert document["exit_code"] == 0
+    (note,) = document["notes"]
+    assert re.match(r"sleeps? \(process \d+\) was not counted: ", note)
+    assert reason in note
+    assert {"bash"} <= {process["program"] for process in document["processes"]} <= {"bash", "sleep", "env"}
+
+
 def with_small_folder(size: str, *line: object) -> Counted:
     """In a mount namespace whose /dev/shm has this much room, or none at all."""
     if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
@@ -260,9 +282,10 @@ def test_bad_requests_get_one_line() -> None:
     for line, word in (
         (["count"], "name a program"),
         (["count", "--", "/nowhere/at/all"], "cannot start"),
-        (["count", "--pid", "no-such-name"], "has no counters"),
+        (["count", "--pid", "no-such-name"], "no process is called no-such-name"),
+        (["count", "--pid", "1", "--for", "0"], "above 0"),
         (["count", "--interval", "1ms", "--", "true"], "a tenth of a second"),
-        (["top", "no-such-name", "--once"], "has no counters"),
+        (["top", "no-such-name", "--once"], "no process is called no-such-name"),
         (["top", "--sort", "colour"], "unknown key"),
     ):
         result = ask(*line)

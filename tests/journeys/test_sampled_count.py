@@ -101,6 +101,8 @@ def test_a_dump_tells_what_lives_while_the_program_runs(tmp_path: Path) -> None:
         return ask("explain", str(target)).returncode == 0 and live_bytes(target) > 0.7 * KEPT_BYTES
 
     is_told = until(tells_all)
+    line = [str(command), "dump", str(sampled.process), "--output", "-"]
+    piped = subprocess.run(line, capture_output=True, check=True, env=environment)
     screen = ask("explain", str(target)).stdout
     (counted,) = checked(ask("count", "--pid", str(sampled.process), "--json").stdout)["processes"]
     further = ask("top", str(sampled.process), "--once", "--interval", "0.1").stderr
@@ -113,6 +115,9 @@ def test_a_dump_tells_what_lives_while_the_program_runs(tmp_path: Path) -> None:
     )
     assert "taken while the program ran" in screen and "when it was taken" in screen
     assert "INCOMPLETE" not in screen and "no end mark" not in screen
+    (tmp_path / "piped.heapwright").write_bytes(piped.stdout)
+    assert live_bytes(tmp_path / "piped.heapwright") > 0
+    assert piped.stderr.startswith(b"standard output  ") and piped.stderr.count(b"\n") == 1
     trace = read_trace(target)
     assert trace.facts["end_reason"] == end_still_running
     assert trace.facts["damage"] == 0

@@ -10,6 +10,8 @@ import threading
 import time
 import urllib.error
 import urllib.parse
+import urllib.request
+from contextlib import ExitStack
 
 import pytest
 from conftest import command, programs
@@ -144,6 +146,10 @@ def test_what_is_asked_wrongly_is_answered(served: Served) -> None:
     one = served.get("/metrics?" + urllib.parse.urlencode({"name[]": "heapwright_unread_pages"}))
     (line,) = [line for line in one.splitlines() if not line.startswith("#")]
     assert line.startswith("heapwright_unread_pages ")
+    asked = urllib.request.Request(served.address, method="HEAD")
+    with urllib.request.urlopen(asked, timeout=20) as answer:
+        assert (answer.status, answer.read()) == (200, b"")
+        assert int(answer.headers["Content-Length"]) > 1000
     for name in ("127.0.0.1:1", "localhost", "[::1]:80", "10.0.0.7"):
         assert served.get(headers={"Host": name})
     for name in ("example.org", "localhost.example.org:9776", "", "127.0.0.1.nip.io"):
@@ -154,6 +160,24 @@ def test_what_is_asked_wrongly_is_answered(served: Served) -> None:
         other.sendall(b"\x16\x03\x01 no HTTP\r\n\r\n")
         other.recv(1000)
     assert served.get()
+
+
+def test_a_hundred_readers_at_once_are_answered(served: Served) -> None:
+    """None is dropped by the kernel: it would try again a second later, and be given up after some."""
+    host, port = served.address.removeprefix("http://").removesuffix("/metrics").split(":")
+    with ExitStack() as readers:
+        served.process.send_signal(signal.SIGSTOP)
+        try:
+            connections = [
+                readers.enter_context(socket.create_connection((host, int(port)), timeout=0.9))
+                for _ in range(100)
+            ]
+        finally:
+            served.process.send_signal(signal.SIGCONT)
+        for one in connections:
+            one.settimeout(20)
+            one.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert all(one.recv(15) == b"HTTP/1.0 200 OK" for one in connections)
 
 
 def test_a_name_of_its_own_is_told_to_it() -> None:

@@ -32,6 +32,8 @@ ENTRY = "from heapwright.__main__ import main; main()"
         ("explain --top 0 {trace}", "--top takes a number from 1 on"),
         ("explain --question pek {trace}", "unknown question pek; did you mean peak?"),
         ("explain --from 2s --until 1s {trace}", "--from must be before --until"),
+        ("explain --from 2s {trace}", "--from 2s is beyond the recording's end, 10.0 ms after its begin"),
+        ("export --from 2s --to pprof {trace}", "--from 2s is beyond the recording's end, 10.0 ms after its begin"),
         ("explain --from soon {trace}", "--from takes a time such as 2.5s, 300ms or 1min, not 'soon'"),
         ("explain --min-block 3q {trace}", "--min-block takes a number of bytes such as 4096, 64k or 2M, not '3q'"),
         ("explain --min-block 2k --max-block 1k {trace}", "--min-block must not be above --max-block"),

@@ -40,6 +40,7 @@ void read_metadata(std::istringstream& line, Metadata& metadata) {
   if (key == "program") line >> std::quoted(metadata.program);
   if (key == "command") line >> std::quoted(metadata.command);
   if (key == "note") line >> std::quoted(metadata.notes.emplace_back());
+  if (key == "unseen") line >> std::quoted(metadata.unseen.emplace_back());
   if (key == "allocator") line >> std::quoted(metadata.allocator);
   if (key == "condition") line >> std::quoted(metadata.conditions.emplace_back());
   if (key == "process_id") line >> metadata.process_id;

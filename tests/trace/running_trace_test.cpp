@@ -45,6 +45,9 @@ TEST(RunningTrace, ACopyTakenAtAnyByteIsWhole) {
     ASSERT_EQ(taken.end().reason, EndReason::still_running) << bytes;
     EXPECT_EQ(taken.end().events, events_of(cut));
     EXPECT_EQ(events_of(taken), events_of(cut));
+    std::uint64_t of_threads = 0;
+    for (const Thread& thread : taken.threads()) of_threads += thread.events;
+    EXPECT_EQ(of_threads, events_of(taken)) << bytes;
     std::uint64_t last_ns = 0;
     for (const EventChunk& chunk : cut.event_chunks()) last_ns = std::max(last_ns, chunk.last_end_ns);
     for (const MemorySample& sample : cut.memory_samples()) last_ns = std::max(last_ns, sample.time_ns);

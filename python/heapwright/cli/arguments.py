@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from heapwright.cli.errors import InputError
 from heapwright.model import NO_LIMIT, Filter, SiteOptions, Trace
+from heapwright.report import units
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,6 +117,9 @@ def make_filter(
     )
     if chosen.from_ns >= chosen.to_ns:
         raise InputError("--from must be before --until")
+    if from_ and 0 < trace.end.time_ns < chosen.from_ns:
+        end = units.duration(trace.end.time_ns)
+        raise InputError(f"--from {from_} is beyond the recording's end, {end} after its begin")
     if chosen.min_size_bytes > chosen.max_size_bytes:
         raise InputError("--min-block must not be above --max-block")
     return chosen

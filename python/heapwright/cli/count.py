@@ -80,6 +80,8 @@ def count(
     if interval and interval_ns < _LEAST_INTERVAL_NS:
         raise InputError("--interval takes a tenth of a second or more")
     seconds = parse_time("--for", duration) / 1e9 if duration else None
+    if seconds == 0:
+        raise InputError("--for takes a time above 0")
     if not pid:
         if duration or force:
             raise InputError(
@@ -128,10 +130,13 @@ def _run(command: list[str], sampling: Sampling | None, interval_s: float, as_js
         raise InputError(f"cannot start {command[0]}: {(error.strerror or str(error)).lower()}") from None
     code = run.wait(interval_s, intervals)
     counted = run.pages()
+    notes = run.notes()
+    if not (counted or notes):
+        notes.append(counted_run.why_nothing_was_counted())
     document = make_document(
         [describe(one) for one in counted if one.page.calls],
         intervals.records,
-        [] if counted else [counted_run.why_nothing_was_counted()],
+        notes,
         exit_code=code,
         wall_ns=run.wall_ns,
     )

@@ -45,6 +45,7 @@ class Intervals:
             "calls_per_s": round((now["calls"] - self._last["calls"]) / took_s, 1),
             "requested_bytes_per_s": round(more_bytes / took_s, 1),
             "live_bytes": sum(figures.live_bytes(calls) or 0 for calls in known),
+            "calls_while_reading": sum(calls.calls_while_reading for calls in known),
             "processes": len(living),
         }
         self._last = now

@@ -11,8 +11,9 @@ import typer
 
 from heapwright.cli.errors import InputError
 from heapwright.cli.options import Force
-from heapwright.cli.output import check_output, hint, write_file
+from heapwright.cli.output import check_output, hint, is_stdout, write_file
 from heapwright.cli.record import process_of
+from heapwright.cli.streams import say
 from heapwright.live.profiles import NoProfileError, copy_profile
 from heapwright.report import units
 
@@ -36,5 +37,8 @@ def dump(process: Wanted, output: Output = None, force: Force = False) -> None:
         out.write(text)
 
     size = write_file(target, force, write)
+    if is_stdout(target):
+        say(f"standard output  {units.size(size)}")
+        return
     sys.stdout.write(f"{target}  {units.size(size)}\n")
     hint(f"heapwright explain {target}")

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,7 @@ from heapwright.cli.output import check_output, hint, is_stdout, print_json, wri
 from heapwright.cli.progress import progress
 from heapwright.cli.streams import say
 from heapwright.cli.trace_copy import write_trace_copy
-from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, write_table
+from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, in_words, write_table
 from heapwright.model import Filter, Trace
 from heapwright.model.tables import TABLES, about_samples
 from heapwright.report import units
@@ -107,11 +107,11 @@ def export(
     if form.write is None:
         if not chosen.is_everything and table not in FILTERED_TABLES:
             raise InputError(f"filters apply to the tables {' and '.join(FILTERED_TABLES)}, not to {table}")
-        size = _write_parquet(trace, table, target, force, chosen)
+        lost, size = _write_parquet(trace, table, target, force, chosen)
     else:
-        size = _write_profile(trace, chosen, form, target, force, measure)
+        lost, size = _write_profile(trace, chosen, form, target, force, measure)
     sampled = about_samples(trace, [table]) if form.write is None else ""
-    _tell(to, form, target, size, sampled, json)
+    _tell(form, target, _document(to, target, size, lost, sampled), json)
 
 
 def _with_symbols(trace: Trace, anonymize: bool) -> Trace:
@@ -124,14 +124,22 @@ def _with_symbols(trace: Trace, anonymize: bool) -> Trace:
     return AnonymousTrace(trace)
 
 
-def _tell(to: str, form: Format, target: Path, size: int, sampled: str, as_json: bool) -> None:
-    """What was written."""
+def _document(to: str, path: Path, size: int, lost: Sequence[str], sampled: str = "") -> dict[str, Any]:
+    document = {"schema": "heapwright.export/1", "format": to, "file": str(path), "bytes": size}
+    known = {"incomplete": list(lost), "sampled": sampled}
+    return document | {name: value for name, value in known.items() if value}
+
+
+def _tell(form: Format, target: Path, document: dict[str, Any], as_json: bool) -> None:
+    """What was written, and what is wrong with it."""
+    if lost := document.get("incomplete"):
+        say(in_words(lost))
     if as_json:
-        document = {"schema": "heapwright.export/1", "format": to, "file": str(target), "bytes": size}
-        print_json(document | ({"sampled": sampled} if sampled else {}))
+        print_json(document)
         return
-    if sampled:
+    if sampled := document.get("sampled"):
         say(sampled)
+    size = document["bytes"]
     if is_stdout(target):
         say(f"standard output  {units.size(size)}")
         return
@@ -160,10 +168,12 @@ def _write_fleet(
     from heapwright.cli.fleet_facts import write_facts  # an extra's
 
     trace = open_trace(file, debug_root)
-    written = write_facts(trace, folder, service, version, force)
+    written, lost = write_facts(trace, folder, service, version, force)
+    if lost:
+        say(in_words(lost))
     if as_json:
         size = sum(path.stat().st_size for path in written.values())
-        print_json({"schema": "heapwright.export/1", "format": to, "file": str(folder), "bytes": size})
+        print_json(_document(to, folder, size, lost))
         return
     for path in written.values():
         sys.stdout.write(f"{path}  {units.size(path.stat().st_size)}\n")
@@ -185,9 +195,13 @@ def _check_measure(name: str, form: Format, measure: str) -> None:
         one_of(f"measure for {name}", measure, form.measures)
 
 
+# Why calls are missing; the bytes.
+_Written = tuple[Sequence[str], int]
+
+
 def _write_profile(
     trace: Trace, chosen: Filter, form: Format, target: Path, force: bool, measure: str
-) -> int:
+) -> _Written:
     with progress("reading calls") as report:
         facts = trace.begin_facts(
             chosen,
@@ -198,8 +212,13 @@ def _write_profile(
     source = Source(trace, facts, chosen.from_ns, chosen.to_ns)
     write = form.write
     assert write is not None
-    return write_file(target, force, lambda out: write(source, out, measure or form.default_measure))
+    size = write_file(target, force, lambda out: write(source, out, measure or form.default_measure))
+    return trace.lost_calls(facts), size
 
 
-def _write_parquet(trace: Trace, table: str, target: Path, force: bool, chosen: Filter) -> int:
-    return write_by_name(target, force, lambda path: write_table(trace, table, path, chosen))
+def _write_parquet(trace: Trace, table: str, target: Path, force: bool, chosen: Filter) -> _Written:
+    with progress("reading calls") as report:
+        lost = trace.lost_calls(trace.begin_plain_facts().take(report))
+    warning = in_words(lost)
+    size = write_by_name(target, force, lambda path: write_table(trace, table, path, chosen, warning))
+    return lost, size

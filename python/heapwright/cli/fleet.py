@@ -13,8 +13,9 @@ from heapwright.cli import options
 from heapwright.cli.arguments import one_of
 from heapwright.cli.errors import InputError
 from heapwright.cli.output import make_console, print_json
-from heapwright.fleet.engines import DUCKDB, ENGINES, FleetError, open_tables
-from heapwright.fleet.questions import QUESTIONS
+from heapwright.cli.streams import say
+from heapwright.fleet.engines import DUCKDB, ENGINES, FleetError, damaged_files, open_tables
+from heapwright.fleet.questions import QUESTIONS, incomplete
 from heapwright.live.show import size
 from heapwright.report import units
 from heapwright.terminal.columns import Columns
@@ -50,9 +51,19 @@ def fleet(
         one_of("question", name, QUESTIONS)
     try:
         opened = open_tables(folder, engine, master)
+        answers = {name: QUESTIONS[name](*opened).limit(top).to_pyarrow().to_pylist() for name in wanted}
+        [sums] = incomplete(*opened).to_pyarrow().to_pylist()
     except FleetError as error:
         raise InputError(str(error)) from None
-    answers = {name: QUESTIONS[name](*opened).limit(top).to_pyarrow().to_pylist() for name in wanted}
+    except Exception:  # the engine's own, which are many
+        if damaged := damaged_files(folder):
+            raise InputError(_about(damaged)) from None
+        raise
+    if sums["incomplete"]:
+        say(
+            f"INCOMPLETE RECORDINGS: calls are missing in {units.count(sums['incomplete'])} of "
+            f"{units.count(sums['processes'])}; what is summed up of these is too low"
+        )
     if json:
         print_json({"schema": SCHEMA, "engine": engine, "answers": answers})
         return
@@ -65,6 +76,14 @@ def fleet(
             console.print(_table(_SHOWN[name], rows))
         else:
             console.print("none")
+
+
+def _about(damaged: Sequence[Path]) -> str:
+    others = f" (and {units.counted(len(damaged) - 1, 'other file')})" if len(damaged) > 1 else ""
+    return (
+        f"{damaged[0]}{others} is damaged, or holds no facts; remove it, or write its recording again: "
+        "heapwright export FILE --to parquet --fleet DIR --force"
+    )
 
 
 class _Shown(NamedTuple):
@@ -107,6 +126,7 @@ _TITLES = {
 _SHOWN = {
     "services": (
         _count("processes", "processes"),
+        _count("incomplete", "incomplete"),
         _bytes("at peaks", "peak_bytes"),
         _bytes("rounding", "slack_bytes"),
         _bytes("free", "free_bytes"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from heapwright.cli.explanation import ReportOptions, make_report, read_symbols
 from heapwright.cli.output import check_output, write_by_name
@@ -12,7 +13,14 @@ from heapwright.fleet.facts import files_of, rows_of, write
 from heapwright.model import Filter, SiteOptions, Trace, extras
 
 
-def write_facts(trace: Trace, folder: Path, service: str, version: str, force: bool) -> dict[str, Path]:
+class Facts(NamedTuple):
+    """The files by table, and why calls are missing."""
+
+    files: dict[str, Path]
+    lost: tuple[str, ...]
+
+
+def write_facts(trace: Trace, folder: Path, service: str, version: str, force: bool) -> Facts:
     """Folders are made as they are needed; a recording that is there is replaced with force alone."""
     extras.pyarrow()
     chosen, sites = Filter(), SiteOptions()
@@ -25,7 +33,7 @@ def write_facts(trace: Trace, folder: Path, service: str, version: str, force: b
         check_output(path, force, "another --fleet DIR")
     for table, path in files.items():
         write_by_name(path, force, partial(_write, table, rows[table]))
-    return files
+    return Facts(files, trace.lost_calls(report.facts))
 
 
 def _write(table: str, rows: list[dict[str, object]], path: Path) -> None:

@@ -171,7 +171,13 @@ _LAB = _object(
     {"sources": {"type": "object", "description": "Of committed results: what was measured."}},
 )
 _SQL = _object({"columns": _many(_TEXT), "rows": _many(_many(_ANYTHING))}, _SAMPLED)
-_EXPORT = _object({**_all("format file", _TEXT), "bytes": _COUNT}, _SAMPLED)
+_EXPORT = _object(
+    {**_all("format file", _TEXT), "bytes": _COUNT},
+    {
+        **_SAMPLED,
+        "incomplete": {**_many(_TEXT), "description": "Why calls are missing; absent: none are."},
+    },
+)
 _UNKNOWN_TEXT = {**_or_null(_TEXT), "description": "Null: not known."}
 _SUM = {**_or_null({**_NUMBER, "minimum": 0}), "description": "Null: of no process known."}
 _OF_SITE = {"service": _TEXT, **_all("function file library", _UNKNOWN_TEXT)}
@@ -180,6 +186,7 @@ _ANSWERS = {
     "services": {
         **_all("service version", _TEXT),
         **_all("processes began_unix_ns", _COUNT),
+        "incomplete": {**_COUNT, "description": "Processes of whose recordings calls are missing."},
         **_all("resident_bytes peak_bytes slack_bytes free_bytes left_bytes growth_bytes_per_s", _SUM),
     },
     "sites": {

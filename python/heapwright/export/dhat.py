@@ -32,7 +32,7 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
         "tu": "µs",
         "Mtu": "s",
         "tuth": _SHORT_UNITS,
-        "cmd": source.trace.metadata.command,
+        "cmd": "  ".join(filter(None, (source.trace.metadata.command, source.warning))),
         "pid": source.trace.metadata.process_id,
         "tg": source.facts.peak.time_ns // _NS_PER_UNIT,
         "te": (timeline[-1].time_ns if timeline else 0) // _NS_PER_UNIT,

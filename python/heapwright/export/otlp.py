@@ -28,11 +28,13 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
     tables = _Tables(source)
     profiles = [message(2, profile) for profile in _profiles(source, tables)]
     scope = message(1, message(1, b"heapwright"))
-    resource = message(
-        1,
-        message(1, _attribute("service.name", _program(source)))
-        + message(1, message(1, b"process.pid") + message(2, number(3, source.trace.metadata.process_id))),
+    described = message(1, _attribute("service.name", _program(source)))
+    described += message(
+        1, message(1, b"process.pid") + message(2, number(3, source.trace.metadata.process_id))
     )
+    if warning := source.warning:
+        described += message(1, _attribute("heapwright.incomplete", warning))
+    resource = message(1, described)
     file.write(message(1, resource + message(2, scope + b"".join(profiles))))
     file.write(message(2, tables.dictionary()))
 

@@ -12,21 +12,27 @@ from heapwright.model import NO_LIMIT, Filter, Trace, extras
 FILTERED_TABLES = ("event", "block")
 
 
-def write_table(trace: Trace, table: str, path: Path, chosen: Filter) -> None:
+def write_table(trace: Trace, table: str, path: Path, chosen: Filter, warning: str = "") -> None:
     """The chosen rows of one table of the trace into one file; OSError when it cannot be written.
 
     chosen: times are those of a row's begin; everything, unless the table is in FILTERED_TABLES.
+    warning: kept as the file's metadata heapwright.incomplete.
     """
     duckdb = extras.duckdb()
     connection = duckdb.connect()
     connection.execute("set enable_progress_bar = false")
     connection.register("source", trace.table(table))
-    quoted = str(path).replace("'", "''")
+    quoted = _quoted(str(path))
+    known = f", kv_metadata {{'heapwright.incomplete': {_quoted(warning)}}}" if warning else ""
     rows = f"select * from source where {_condition(trace, chosen)}"
     try:
-        connection.execute(f"copy ({rows}) to '{quoted}' (format parquet, compression zstd)")
+        connection.execute(f"copy ({rows}) to {quoted} (format parquet, compression zstd{known})")
     except duckdb.IOException as error:
         raise OSError(str(error).splitlines()[0]) from None
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _condition(trace: Trace, chosen: Filter) -> str:

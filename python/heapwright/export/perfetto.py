@@ -68,6 +68,8 @@ def _tracks(source: Source) -> Iterator[bytes]:
     process = metadata.process_id
     name = metadata.program.rsplit("/", 1)[-1]
     described = number(1, process) + text(2, metadata.command) + text(6, name)
+    if warning := source.warning:
+        described += text(8, warning)  # a label of the process
     yield message(_TRACK, number(1, _PROCESS_TRACK) + message(3, described))
     for place, (title, unit) in enumerate(_COUNTERS, _FIRST_COUNTER):
         counter = text(2, title) + message(8, number(3, unit))

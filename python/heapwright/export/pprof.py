@@ -37,7 +37,7 @@ _SHOWN_FIRST = {
 MEASURES = tuple(measure for measure in _SHOWN_FIRST if measure)
 # Field numbers of Profile.
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
-_TIME, _DURATION, _PERIOD_TYPE, _PERIOD, _DEFAULT_TYPE = 9, 10, 11, 12, 14
+_TIME, _DURATION, _PERIOD_TYPE, _PERIOD, _COMMENT, _DEFAULT_TYPE = range(9, 15)
 
 
 def write(source: Source, file: BinaryIO, measure: str) -> None:
@@ -56,6 +56,8 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
     body += message(_PERIOD_TYPE, number(1, strings.of("space")) + number(2, strings.of("bytes")))
     body += number(_PERIOD, max(1, metadata.sample_mean_bytes))
     body += number(_DEFAULT_TYPE, strings.of(_SHOWN_FIRST[measure]))
+    if warning := source.warning:
+        body += number(_COMMENT, strings.of(warning))
     for text in strings.texts:
         body += message(_STRING, text.encode())
     with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:

@@ -20,7 +20,7 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
     document = {
         "$schema": _SCHEMA,
         "exporter": "heapwright",
-        "name": source.trace.metadata.program,
+        "name": "  ".join(filter(None, (source.trace.metadata.program, source.warning))),
         "activeProfileIndex": 0,
         "profiles": [_profile(source, table, name) for name in measures],
         "shared": {"frames": table.frames},

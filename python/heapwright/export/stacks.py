@@ -33,6 +33,15 @@ MEASURES: dict[str, Measure] = {
 }
 
 
+def in_words(lost: Sequence[str]) -> str:
+    """Why calls are missing, in one line; empty: none are.
+
+    >>> in_words(["2 calls were dropped"])
+    'INCOMPLETE RECORDING: 2 calls were dropped'
+    """
+    return f"INCOMPLETE RECORDING: {'; '.join(lost)}" if lost else ""
+
+
 @dataclass(frozen=True)
 class Source:
     """What is exported: a trace, the facts of what was chosen of it, and the time that was chosen."""
@@ -41,6 +50,11 @@ class Source:
     facts: Facts
     from_ns: int = 0
     to_ns: int = NO_LIMIT
+
+    @property
+    def warning(self) -> str:
+        """For who opens the file: that calls are missing, and why; empty: none are."""
+        return in_words(self.trace.lost_calls(self.facts))
 
     def weights(self, measure: str) -> Iterator[tuple[int, int]]:
         """(stack, value) of every stack that has some."""

@@ -44,12 +44,36 @@ class Opened(NamedTuple):
 
 def open_tables(folder: Path, engine: str, master: str) -> Opened:
     """FleetError: the folder has none."""
-    if not all(any((folder / table).glob(_FILES)) for table in COLUMNS):
+    missing = [table for table in COLUMNS if not any((folder / table).glob(_FILES))]
+    if len(missing) == len(COLUMNS):
         raise FleetError(
             f"{folder} holds no facts; make some: heapwright export FILE --to parquet --fleet {folder}"
         )
+    if missing:
+        raise FleetError(
+            f"{folder} has no files of the table {missing[0]}; "
+            "write its recordings again: heapwright export FILE --to parquet --fleet DIR --force"
+        )
     connect = _spark if engine == SPARK else _duckdb
     return connect(folder, master)
+
+
+def damaged_files(folder: Path) -> list[Path]:
+    """Those that are no whole files of their table. It reads all, unless heads and ends tell."""
+    files = [(table, path) for table in COLUMNS for path in sorted((folder / table).glob(_FILES))]
+    found = [path for table, path in files if not _is_whole(table, path, reads_rows=False)]
+    return found or [path for table, path in files if not _is_whole(table, path, reads_rows=True)]
+
+
+def _is_whole(table: str, path: Path, reads_rows: bool) -> bool:
+    arrow, parquet = extras.pyarrow()
+    try:
+        with parquet.ParquetFile(path) as file:
+            if reads_rows:
+                file.read()
+            return set(COLUMNS[table]) <= set(file.schema_arrow.names)
+    except (arrow.ArrowException, OSError):
+        return False
 
 
 def _duckdb(folder: Path, _: str) -> Opened:

@@ -18,7 +18,10 @@ def services(ibis: Any, tables: dict[str, Any]) -> Any:
     sums = ("resident_bytes", "peak_bytes", "slack_bytes", "free_bytes", "left_bytes", "growth_bytes_per_s")
     totals = {name: process[name].sum() for name in sums}
     found = process.group_by("service", "version").aggregate(
-        processes=process.count(), began_unix_ns=process.started_unix_ns.min(), **totals
+        processes=process.count(),
+        began_unix_ns=process.started_unix_ns.min(),
+        incomplete=(~process.is_whole).sum().fill_null(0),
+        **totals,
     )
     return found.order_by(ibis.desc("peak_bytes"), "service", "version")
 
@@ -76,6 +79,12 @@ def regressions(ibis: Any, tables: dict[str, Any]) -> Any:
         processes=both.processes,
     )
     return found.order_by(ibis.desc("more_bytes"), "service", "function")
+
+
+def incomplete(ibis: Any, tables: dict[str, Any]) -> Any:
+    """How many recordings there are, and of how many calls are missing: their sums are too low."""
+    process = tables["process"]
+    return process.aggregate(processes=process.count(), incomplete=(~process.is_whole).sum().fill_null(0))
 
 
 def _processes(table: Any) -> Any:

@@ -49,6 +49,7 @@ class AttachedRun:
             answer: dict[str, Any] = json.loads(line)
             return answer
         errors = self._attacher.stderr.read().strip().removeprefix(_MARK)
+        self._attacher.wait()
         raise AttachError(
             errors or "heapwright-attach was killed; the same command again puts right what it left behind"
         )

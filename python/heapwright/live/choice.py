@@ -32,6 +32,11 @@ def choose(wanted: str) -> Page:
         raise PageError(of_it[0])
     if wanted.isdecimal() and find_process(int(wanted)) is None:
         raise PageError(f"there is no process {wanted}")
+    running = [] if wanted.isdecimal() else find_by_name(wanted)
+    if not (running or wanted.isdecimal()):
+        raise PageError(f"no process is called {wanted}; name one by its id")
+    if len(running) > 1:
+        raise PageError(f"{len(running)} processes are called {wanted}, and none has counters; {_HOW}")
     raise PageError(f"{wanted} has no counters; {_HOW}")
 
 

@@ -22,6 +22,7 @@ from heapwright.live.page import Page
 from heapwright.live.pages import FOLDER, ended_pages_kept_for, is_living, pages_kept_for, take
 from heapwright.live.processes import find_process
 from heapwright.live.sampling import Sampling
+from heapwright.live.uncounted import LOOK_S, Uncounted
 
 # Pages of processes that have ended are collected as often: a long build must not fill /dev/shm.
 _COLLECT_S = 1.0
@@ -61,6 +62,8 @@ class CountedRun:
             command, env=environment, stdout=sys.stderr if program_to_stderr else None
         )
 
+        self._uncounted = Uncounted(self._program.pid, is_collector=sampling is not None)
+
     def wait(self, interval_s: float, at_interval: Callable[[CountedRun], None]) -> int:
         """Until the program ends; its exit code as a shell has it. interval_s 0: says nothing meanwhile."""
         descriptor = os.pidfd_open(self._program.pid)
@@ -78,12 +81,16 @@ class CountedRun:
 
     def _watch(self, descriptor: int, interval_s: float, at_interval: Callable[[CountedRun], None]) -> None:
         dumper = self._sampling.dumper if self._sampling else None
-        step_s = min(interval_s or _COLLECT_S, _LOOK_S if dumper else _COLLECT_S)
+        step_s = min(interval_s or LOOK_S, _LOOK_S if dumper else LOOK_S)
         due_s = time.monotonic() + interval_s
+        collect_s = time.monotonic() + _COLLECT_S
         while not select.select([descriptor], [], [], step_s)[0]:
-            living = self._collect()
+            self._uncounted.look()
             if dumper:
-                dumper.look(living)
+                dumper.look(self._collect())
+            elif time.monotonic() >= collect_s:
+                collect_s += _COLLECT_S
+                self._collect()
             if interval_s and time.monotonic() >= due_s:
                 due_s += interval_s
                 at_interval(self)
@@ -103,6 +110,10 @@ class CountedRun:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def notes(self) -> list[str]:
+        """What was not counted, as far as it was seen, and why."""
+        return self._uncounted.notes()
 
     def elapsed_ns(self) -> int:
         """Since the program was started."""

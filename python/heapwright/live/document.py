@@ -14,6 +14,7 @@ from heapwright.live.page import Calls
 from heapwright.report.columns import Column, Many, Record, record
 
 SCHEMA = "heapwright.count/1"
+WHILE_READING = "live_blocks may be too high by so many; 0: all values are of one moment."
 _ESTIMATED = "Estimated from the timed calls; null: fewer than 30 were."
 
 
@@ -79,7 +80,7 @@ CALLS = (
     Column("making", TIMING, value=_timing("making", MAKING)),
     Column("releasing", TIMING, value=_timing("releasing", RELEASING)),
     Column("sizes", Many(SIZE), value=lambda calls, _: figures.size_rows(calls.sizes)),
-    Column("calls_while_reading", about="0: all values are of one moment."),
+    Column("calls_while_reading", about=WHILE_READING),
 )
 IMAGE = (
     Column("process", value="page.process"),
@@ -94,6 +95,7 @@ INTERVAL = (
     Column("calls_per_s", "number"),
     Column("requested_bytes_per_s", "number"),
     Column("live_bytes", "signed", about="Of the processes that still run and tell."),
+    Column("calls_while_reading", about="live_bytes may be too high by so many blocks."),
     Column("processes"),
 )
 ATTACH = (

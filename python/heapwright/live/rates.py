@@ -121,6 +121,7 @@ _OF_CALLS = (
     "requested_bytes_per_s",
     "live_blocks",
     "live_bytes",
+    "calls_while_reading",
     "overhead",
     "mean_ns",
     "p99_ns",
@@ -147,6 +148,7 @@ def _of_calls(total: Calls, recent: Calls, took_s: float, process: Process) -> d
         "requested_bytes_per_s": round(recent.requested_bytes / took_s, 1),
         "live_blocks": figures.live_blocks(total),
         "live_bytes": live,
+        "calls_while_reading": total.calls_while_reading,
         "overhead": round(process.resident_bytes / live, 3) if live and live > 0 else None,
         "mean_ns": round((timed.making.ns + timed.releasing.ns) / timed_calls, 1)
         if timed_calls >= figures.LEAST_TIMED

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from heapwright.live.document import CALLS, FUNCTION_CALLS, SIZE
+from heapwright.live.document import CALLS, FUNCTION_CALLS, SIZE, WHILE_READING
 from heapwright.live.growing import GROWING
 from heapwright.report.columns import Column, Many
 
@@ -24,6 +24,7 @@ ROW = (
     Column("requested_bytes_per_s", "maybe", about=_LATELY),
     Column("live_blocks", "maybe_signed"),
     Column("live_bytes", "maybe_signed"),
+    Column("calls_while_reading", "maybe", about=WHILE_READING),
     Column("overhead", "maybe", about="resident_bytes by live_bytes."),
     Column(
         "mean_ns", "maybe", about="Of the timed calls, lately; of the whole life where these are too few."

@@ -8,6 +8,7 @@ from array import array
 from functools import cached_property
 from hashlib import blake2b
 
+from heapwright.model.facts import Facts
 from heapwright.model.facts.mapped_memory import MappedMemory
 from heapwright.model.records import Metadata, Module, Thread
 from heapwright.model.sites import MARKS, NO_STACK, Site, SiteOptions, Sites
@@ -110,6 +111,11 @@ class AnonymousTrace(Trace):
             ],
         )
         return {**named, "pc": memoryview(places)}
+
+    def lost_calls(self, facts: Facts) -> tuple[str, ...]:
+        unseen = self._named.metadata.unseen  # which are told of by names
+        told = tuple(line for line in facts.completeness.reasons if line not in unseen)
+        return (*told, "some calls were not seen") if unseen else told
 
     def mapped_memory(self, from_ns: int, to_ns: int, most_scans: int) -> tuple[MappedMemory, ...]:
         return tuple(

@@ -244,6 +244,10 @@ class Trace:
         }
         return FactsReading(native.FactsReading(self._reader, options))
 
+    def lost_calls(self, facts: Facts) -> tuple[str, ...]:
+        """Why calls are missing in the facts, a line each; empty: none are."""
+        return facts.completeness.reasons
+
     def begin_plain_facts(self, from_ns: int = 0, to_ns: int = NO_LIMIT) -> FactsReading:
         """Facts of everything in this time with every stack its own site: no symbols are read."""
         options = _PLAIN_OPTIONS | {"from_ns": from_ns, "to_ns": to_ns}

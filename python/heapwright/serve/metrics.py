@@ -199,6 +199,12 @@ METRICS = (
     Metric("heap_live_blocks", GAUGE, "Blocks that live.", _live(figures.live_blocks, True)),
     Metric("heap_live_change_bytes", GAUGE, f"Usable bytes {_CHANGE}.", _live(figures.live_bytes, False)),
     Metric("heap_live_change_blocks", GAUGE, f"Blocks {_CHANGE}.", _live(figures.live_blocks, False)),
+    Metric(
+        "heap_calls_while_reading",
+        GAUGE,
+        "Calls that were made while this was read: so many of the blocks above may have gone.",
+        _of_calls(lambda calls: calls.calls_while_reading),
+    ),
     Metric("heap_request_size_bytes", HISTOGRAM, "Sizes of served requests.", _of_calls(_sizes)),
     Metric(
         "heap_timed_call_duration_seconds",

@@ -35,6 +35,9 @@ _App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class _Server(ThreadingWSGIServer):
+    # Readers that come at once wait; what is beyond is asked again by the kernel a second later, or given up.
+    request_queue_size = 1024
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Readers that go away, or do not speak HTTP, are no news."""
 
@@ -103,7 +106,22 @@ def _application(names: Collection[str], registry: CollectorRegistry, say: Calla
             return _profile(environ, start, *PROFILES[path])
         return _text(start, "200 OK", _START) if path == "/" else _text(start, "404 Not Found", _START)
 
-    return answer
+    return _with_heads(answer)
+
+
+def _with_heads(answer: _App) -> _App:
+    """HEAD, which checks of health ask by, is answered like GET, without the text."""
+
+    def answer_both(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] != "HEAD":
+            return answer(environ, start)
+        head: list[Any] = []
+        text = b"".join(answer(environ | {"REQUEST_METHOD": "GET"}, lambda *given: head.extend(given)))
+        status, headers = head[:2]
+        start(status, [*headers, ("Content-Length", str(len(text)))])
+        return []
+
+    return answer_both
 
 
 def _profile(

@@ -39,6 +39,7 @@ def test_the_schema_holds(flags: int) -> None:
         "calls_per_s": 0.5,
         "requested_bytes_per_s": 2,
         "live_bytes": -1,
+        "calls_while_reading": 0,
         "processes": 1,
     }
     document = json.loads(json.dumps(make_document([record], [interval], ["a note"], exit_code=3, wall_ns=9)))

@@ -59,25 +59,6 @@ def test_tables_are_added_up() -> None:
     assert calls.calls_while_reading == 0
 
 
-def test_a_process_that_goes_on_meanwhile_never_has_less_than_nothing() -> None:
-    """Each reading of the tables finds ten more blocks made and released."""
-    data = make_page(1)
-    reads = 0
-
-    def read(start: int, count: int) -> bytes:
-        nonlocal reads
-        if start == table_at(0):
-            reads += 1
-            put(data, "table", "calls", 10 * reads, table_at(0), index=0)
-            put(data, "table", "calls", 10 * reads, table_at(0), index=5)
-        return bytes(data[start : start + count])
-
-    calls = parse_page("page", len(data), read).calls
-    assert calls is not None
-    assert figures.live_blocks(calls) == 10
-    assert calls.calls_while_reading == 20
-
-
 @given(st.data())
 def test_damaged_pages_are_refused_in_one_line_or_read(data: st.DataObject) -> None:
     page = make_page(2)

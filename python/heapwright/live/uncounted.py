@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Programs below a counted one that do not count: static ones, and those started without our library."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from heapwright.live.pages import FOLDER
+from heapwright.live.processes import PROC, find_process
+
+# Between two looks: a program is told of that was seen without our library in two of them.
+LOOK_S = 0.25
+# Of the time that passes, what looking may take: machines with many processes are looked at less often.
+_MOST_SHARE = 0.05
+_MOST_NOTES = 10
+_LIBRARY = b"/libheapwright-"
+_INTERPRETER = 3  # PT_INTERP: the dynamic loader, which a static program does without
+
+
+class _Image(NamedTuple):
+    process: int
+    start_ticks: int
+    program: str
+
+
+class Uncounted:
+    """Looks at the processes below one, from outside."""
+
+    def __init__(self, root: int, is_collector: bool) -> None:
+        """is_collector: root is ours, and starts the program."""
+        self._root = root
+        self._left_out = {root} if is_collector else set()
+        self._counting: set[_Image] = set()
+        self._suspects: set[_Image] = set()
+        self._reasons: dict[_Image, str] = {}
+        self._due_s = 0.0
+
+    def look(self) -> None:
+        """Now, unless the last look was just before."""
+        if time.monotonic() < self._due_s:
+            return
+        begin_s = time.thread_time()
+        without = {image for image in self._images() if not self._counts(image)}
+        for image in without & self._suspects:
+            self._reasons.setdefault(image, _why(image.process))
+        self._suspects = without
+        self._due_s = time.monotonic() + (time.thread_time() - begin_s) / _MOST_SHARE
+
+    def notes(self) -> list[str]:
+        """A line for each program and reason."""
+        processes: dict[tuple[str, str], list[int]] = {}
+        for image, why in self._reasons.items():
+            processes.setdefault((Path(image.program).name, why), []).append(image.process)
+        lines = []
+        for (name, why), found in processes.items():
+            others = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            lines.append(f"{name} (process {found[0]}{others}) was not counted: {why}")
+        if len(lines) > _MOST_NOTES:
+            lines[_MOST_NOTES:] = [f"{len(lines) - _MOST_NOTES} more programs were not counted"]
+        return lines
+
+    def _images(self) -> Iterator[_Image]:
+        for number in sorted(_below(self._root) - self._left_out):
+            process = find_process(number)
+            if process is None:
+                continue
+            try:
+                program = str((PROC / str(number) / "exe").readlink())
+            except OSError:
+                program = process.name
+            yield _Image(number, process.start_ticks, program)
+
+    def _counts(self, image: _Image) -> bool:
+        """Also of one that loads our library late."""
+        if image in self._counting or not _has_library(image.process):
+            return image in self._counting
+        self._counting.add(image)
+        self._reasons.pop(image, None)
+        return True
+
+
+def _below(root: int) -> set[int]:
+    """The process and those that it and its children started."""
+    children: dict[int, list[int]] = {}
+    for folder in PROC.iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+            except OSError:
+                continue
+            children.setdefault(int(fields[1]), []).append(int(folder.name))
+    found, left = set(), [root]
+    while left:
+        process = left.pop()
+        if process not in found:
+            found.add(process)
+            left += children.get(process, [])
+    return found
+
+
+def _has_library(process: int) -> bool:
+    try:
+        return _LIBRARY in (PROC / str(process) / "maps").read_bytes()
+    except FileNotFoundError:
+        return True  # it has ended
+    except OSError:
+        return (FOLDER / f"heapwright-{process}.calls").exists()  # not ours to look at
+
+
+def _why(process: int) -> str:
+    folder = PROC / str(process)
+    try:
+        if _is_static(folder / "exe"):
+            return "it is static"
+        if _LIBRARY not in (folder / "environ").read_bytes():
+            return "it was started without LD_PRELOAD in its environment"
+    except OSError:
+        pass
+    return "the loader did not preload in it: setuid, file capabilities, or another architecture"
+
+
+def _is_static(path: Path) -> bool:
+    """Whether an ELF file names no dynamic loader."""
+    with path.open("rb") as file:
+        head = file.read(64)
+        if len(head) < 64 or head[:4] != b"\x7fELF":
+            return False
+        order = "<" if head[5] == 1 else ">"
+        place, sizes = (("Q", 32), 54) if head[4] == 2 else (("I", 28), 42)
+        (offset,) = struct.unpack_from(order + place[0], head, place[1])
+        size, count = struct.unpack_from(order + "HH", head, sizes)
+        file.seek(offset)
+        table = file.read(size * count)
+    kinds = [struct.unpack_from(order + "I", table, at)[0] for at in range(0, len(table) - 3, max(4, size))]
+    return _INTERPRETER not in kinds
