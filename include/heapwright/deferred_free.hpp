@@ -69,7 +69,7 @@ class deferred_free {
   using destroy_function = void (*)(void* object);
 
   explicit deferred_free(const deferred_options& options = {})
-      : deferred_free(options, std::make_unique<entry[]>(std::bit_ceil(options.entries))) {}
+      : deferred_free(options, std::make_unique<entry[]>(ring_of(options.entries))) {}
   deferred_free(const deferred_free&) = delete;
   deferred_free& operator=(const deferred_free&) = delete;
   // Frees what is pending. Not called by an object that this queue frees.
@@ -157,9 +157,14 @@ class deferred_free {
   struct thread_queue;
   static constexpr std::size_t caller_batch = 64;
 
+  // Of more entries than can be counted as many as no memory has.
+  static constexpr std::size_t ring_of(std::size_t entries) noexcept {
+    return std::bit_ceil(std::min(entries, ~(~std::size_t{0} >> 1)));
+  }
+
   deferred_free(const deferred_options& options, std::unique_ptr<entry[]> entries)
       : options_(options),
-        mask_(std::bit_ceil(options.entries) - 1),
+        mask_(ring_of(options.entries) - 1),
         entries_(std::move(entries)),
         owner_(std::this_thread::get_id()) {
     HEAPWRIGHT_CHECK(options.entries != 0, "deferred_free", "the number of entries must not be zero");

@@ -68,6 +68,10 @@ TEST(DeferredFree, NeverExceedsItsBound) {
   EXPECT_EQ(queue.statistics().freed, queue.statistics().deferred);
 }
 
+TEST(DeferredFree, ABoundThatNoMemoryHasIsRefused) {
+  EXPECT_THROW(deferred_free({.entries = ~std::size_t{0}}), std::bad_alloc);
+}
+
 TEST(DeferredFree, StopsAtItsTimeBudget) {
   deferred_free queue;
   struct Slow {
