@@ -42,7 +42,7 @@ void for_each_place(void* block, std::uint64_t bytes, std::uint64_t word, const 
 }
 
 // What any type of that size, or what was asked for, needs.
-std::uint64_t alignment_of(const Operation& operation) noexcept {
+std::uint64_t promised_alignment(const Operation& operation) noexcept {
   const auto kind = operation.event_kind();
   if (kind == trace::EventKind::valloc_ || kind == trace::EventKind::pvalloc_) return page_bytes;
   const auto of_size = std::bit_floor(std::min<std::uint64_t>(operation.size, alignof(std::max_align_t)));
@@ -50,7 +50,7 @@ std::uint64_t alignment_of(const Operation& operation) noexcept {
 }
 
 void check_alignment(const Operation& operation, const Slot& slot) noexcept {
-  const auto alignment = alignment_of(operation);
+  const auto alignment = promised_alignment(operation);
   if (reinterpret_cast<std::uintptr_t>(slot.block) % alignment == 0) return;
   figures::give_up("a block of %zu bytes is not aligned to %zu", static_cast<std::size_t>(operation.size),
                    static_cast<std::size_t>(alignment));

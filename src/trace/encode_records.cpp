@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include <string_view>
 #include <type_traits>
 
+#include "trace/put_fields.hpp"
 #include "trace/record_codec.hpp"
 
 namespace heapwright::trace {
 
 namespace {
 
-void put(Bytes& out, std::uint64_t value) {
-  std::uint8_t bytes[base::max_varint_bytes];
-  out.insert(out.end(), bytes, base::put_varint(bytes, value));
-}
-
 void put_signed(Bytes& out, std::int64_t value) { put(out, base::zigzag_encode(value)); }
-
-void put_text(Bytes& out, std::string_view text) {
-  text = text.substr(0, max_text_bytes);
-  put(out, text.size());
-  out.insert(out.end(), text.begin(), text.end());
-}
-
-void put_record(Bytes& out, const Bytes& record) {
-  put(out, record.size());
-  out.insert(out.end(), record.begin(), record.end());
-}
 
 struct PutField {
   Bytes& out;

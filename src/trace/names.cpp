@@ -5,22 +5,16 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "trace/put_fields.hpp"
 #include "trace/record_fields.hpp"
 
 namespace heapwright::trace {
 
 namespace {
 
-using Bytes = std::vector<std::uint8_t>;
-
 // A chunk is closed here; what one frame may add keeps it below max_table_bytes.
 constexpr std::size_t full_chunk_bytes = std::size_t{1} << 20U;
 static_assert(full_chunk_bytes + 2 * max_locations_per_frame * (max_text_bytes + 16) <= max_table_bytes);
-
-void put(Bytes& out, std::uint64_t value) {
-  std::uint8_t bytes[base::max_varint_bytes];
-  out.insert(out.end(), bytes, base::put_varint(bytes, value));
-}
 
 // The texts of one chunk, each once; 0 is the empty one, which is not stored.
 class ChunkTexts {
@@ -28,14 +22,11 @@ class ChunkTexts {
   explicit ChunkTexts(const std::vector<std::string>& strings) : strings_(strings) {}
 
   std::uint32_t number_of(std::uint32_t string) {
-    const std::string_view text = std::string_view(strings_[string]).substr(0, max_text_bytes);
+    const std::string& text = strings_[string];
     if (text.empty()) return 0;
     const auto [entry, is_new] =
         numbers_.try_emplace(string, static_cast<std::uint32_t>(numbers_.size() + 1));
-    if (is_new) {
-      put(bytes_, text.size());
-      bytes_.insert(bytes_.end(), text.begin(), text.end());
-    }
+    if (is_new) put_text(bytes_, text);
     return entry->second;
   }
   std::size_t count() const noexcept { return numbers_.size(); }

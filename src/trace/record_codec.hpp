@@ -14,6 +14,7 @@
 #include "base/varint.hpp"
 #include "trace/format.hpp"
 #include "trace/names.hpp"
+#include "trace/put_fields.hpp"
 #include "trace/records.hpp"
 
 namespace heapwright::trace {
@@ -24,8 +25,6 @@ struct IndexEntry {
   std::uint64_t chunk_bytes = 0;  // header included
   ChunkHeader header;             // without magic, lengths and checksums
 };
-
-using Bytes = std::vector<std::uint8_t>;
 
 // Each appends to `out`, before compression.
 void encode_records(const Metadata& metadata, Bytes& out);

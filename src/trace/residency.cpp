@@ -2,25 +2,13 @@
 #include "trace/residency.hpp"
 
 #include <algorithm>
-#include <string_view>
 
+#include "trace/put_fields.hpp"
 #include "trace/record_fields.hpp"
 
 namespace heapwright::trace {
 
 namespace {
-
-using Bytes = std::vector<std::uint8_t>;
-
-void put(Bytes& out, std::uint64_t value) {
-  std::uint8_t bytes[base::max_varint_bytes];
-  out.insert(out.end(), bytes, base::put_varint(bytes, value));
-}
-
-void put_record(Bytes& out, const Bytes& record) {
-  put(out, record.size());
-  out.insert(out.end(), record.begin(), record.end());
-}
 
 void put_kernel_memory(Bytes& out, const KernelMemory& memory) {
   put(out, memory.anonymous_bytes);
@@ -104,9 +92,7 @@ void encode_records(std::span<const Mapping> mappings, Bytes& out) {
     put(record, units(mapping.end - mapping.begin));
     put(record, mapping.flags);
     put(record, units(mapping.file_offset));
-    const std::string_view name = std::string_view(mapping.name).substr(0, max_text_bytes);
-    put(record, name.size());
-    record.insert(record.end(), name.begin(), name.end());
+    put_text(record, mapping.name);
     put_record(out, record);
     last_end = mapping.end;
   }

@@ -36,13 +36,20 @@ def left_in(folder: Path) -> list[Path]:
 def begun(file: str, tmp_path: Path) -> subprocess.Popen[bytes]:
     """A replay that waits behind the last call."""
     words = [command, "replay", file, "--on", "glibc", "--idle", "60"]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, preexec_fn=as_from_a_terminal
+    )
     for _ in range(600):
         if running(tmp_path):
             return process
         time.sleep(0.1)
     process.kill()
     raise AssertionError(process.communicate()[1])
+
+
+def as_from_a_terminal() -> None:
+    """A replay obeys SIGHUP only where it is not ignored, which it is for tests that run under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def running(tmp_path: Path) -> list[int]:

@@ -377,7 +377,7 @@ class MemorylessResource : public std::pmr::memory_resource {
 TEST(Arena, NeverAsksForLessThanItNeeds) {
   MemorylessResource upstream;
   for (int bits = 14; bits < 64; ++bits) {
-    for (const std::size_t eighth : {8, 11, 13, 15}) {
+    for (const std::size_t eighth : {8U, 11U, 13U, 15U}) {
       arena memory(arena_options{.upstream = &upstream});
       const std::size_t bytes = (std::size_t{1} << bits) / 8 * eighth;
       upstream.most = 0;

@@ -34,9 +34,9 @@ struct WithinTheArena {
 TEST(ForeignMemory, IsNotWhatTheArenaTakes) {
   heapwright::arena memory;
   EXPECT_TRUE(memory.forbid_foreign_memory());
-  for (const std::size_t bytes : {5000, 50000, 5000, 50000}) memory.create<WithinTheArena>(memory, bytes);
+  for (const std::size_t bytes : {5000U, 50000U, 5000U, 50000U}) memory.create<WithinTheArena>(memory, bytes);
   memory.reset();
-  memory.create<WithinTheArena>(memory, 500000);
+  memory.create<WithinTheArena>(memory, 500000U);
 }
 
 struct OwnsByPointer {
