@@ -196,6 +196,7 @@ void DependencyOrder::report(figures::Report& report) const {
   report.figure("p99_ns", in_ns(calls.at(0.99)));
   report.figure("p999_ns", in_ns(calls.at(0.999)));
   report.figure("max_ns", in_ns(calls.most()));
+  report.figure("clock_ns", in_ns(clock_ticks_));
   report.figure("elapsed_ns", static_cast<double>(elapsed_ns_));
   if (due_ != nullptr) {
     report.figure("late_calls", static_cast<double>(due_->late()));

@@ -174,13 +174,20 @@ def _fidelity(chosen: Chosen, measured: Measured) -> fidelity.Fidelity | None:
 
 def _time_fidelity(measured: Measured) -> Document | None:
     replayed = measured.calls[0]["whole_functions"]
-    if measured.recorded is None or not replayed:
+    recorded = _recorded(measured)
+    if recorded is None or not replayed:
         return None
-    return time_fidelity.compare(measured.recorded.functions, replayed, measured.recorded.off_ns)
+    return time_fidelity.compare(recorded.functions, replayed, recorded.off_ns)
+
+
+def _recorded(measured: Measured) -> time_fidelity.Recorded | None:
+    """As the replayed calls are measured: without the clock."""
+    clocks_ns = [float(run["clock_ns"]) for arm in (*measured.time, *measured.gaps) for run in arm.runs]
+    return measured.recorded and measured.recorded.without_clock(min(clocks_ns, default=0.0))
 
 
 def _gaps(measured: Measured) -> Document | None:
-    recorded = measured.recorded or time_fidelity.Recorded([], 0, 0)
+    recorded = _recorded(measured) or time_fidelity.Recorded([], 0, 0)
     program_ns = float(measured.plan.get("program_ns", 0))
     return own_load.describe(
         measured.gaps, measured.speed, program_ns, recorded.functions, recorded.preempted_ns

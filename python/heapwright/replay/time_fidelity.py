@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """How true a replay's times are: calls of the recorded allocator beside the recording, by function.
 
-A recorded time is that of the call alone, without the recorder's work around it; one reading of the clock
-is in it. Off the processor it waited or was preempted: that is taken out of the sum, where the kernel's
-records tell. A replayed time is the least of an operation's runs, the clock's own taken out.
+A recorded time is that of the call alone, without the recorder's work around it. Off the processor it waited
+or was preempted: that is taken out of the sum, where the kernel's records tell. A replayed time is the least
+of an operation's runs. What reading the clock takes is taken out of both.
 """
 
 from __future__ import annotations
@@ -46,6 +46,10 @@ class Recorded(NamedTuple):
     off_ns: int
     preempted_ns: int
 
+    def without_clock(self, clock_ns: float) -> Recorded:
+        """A recorded time has one reading of the clock in it; clock_ns: what that takes on this machine."""
+        return self._replace(functions=[_without_clock(row, clock_ns) for row in self.functions])
+
 
 def recorded(facts: Facts) -> Recorded:
     """What they say of the calls' times."""
@@ -61,6 +65,11 @@ def recorded(facts: Facts) -> Recorded:
     ]
     preempted_ns = facts.kernel.preempted_ns
     return Recorded(functions, facts.kernel.waited_ns + preempted_ns, preempted_ns)
+
+
+def _without_clock(row: Document, clock_ns: float) -> Document:
+    times = {key: None if row[key] is None else max(row[key] - clock_ns, 0) for key in _PERCENTILES}
+    return {**row, "sum_ns": max(row["sum_ns"] - clock_ns * row["calls"], 0), **times}
 
 
 def compare(recorded: Sequence[Document], replayed: Sequence[Document], off_ns: int = 0) -> Document | None:

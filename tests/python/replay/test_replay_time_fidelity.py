@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from heapwright.cli import run_command
-from heapwright.model import Trace
+from heapwright.model import KIND_NAMES, Trace
 from heapwright.replay import time_fidelity
 from test_replay_command import made_trace
 from written_traces import FREE, MALLOC
@@ -61,6 +61,16 @@ def test_the_error_is_what_the_sums_differ_by_and_the_tails_factor() -> None:
     assert "Less than 5.00 µs of CPU time, or 5.0 times of p99.9, is no difference" in line
 
 
+def test_the_clock_is_taken_out_of_recorded_times() -> None:
+    rare = {"function": "calloc", "calls": 5, "sum_ns": 30, "p50_ns": 6, "p99_ns": None}
+    found = time_fidelity.Recorded([MALLOCS, rare], 700, 500).without_clock(8.0)
+    assert found.functions == [
+        {"function": "malloc", "calls": 100, "sum_ns": 8200, "p50_ns": 72, "p99_ns": 292},
+        {"function": "calloc", "calls": 5, "sum_ns": 0, "p50_ns": 0, "p99_ns": None},
+    ]
+    assert found[1:] == (700, 500)
+
+
 def test_what_is_not_known_is_not_compared() -> None:
     assert time_fidelity.compare([], [MALLOCS]) is None
     assert time_fidelity.compare([FREES], [MALLOCS]) is None
@@ -84,6 +94,10 @@ def test_recorded_times_stand_beside_replayed_ones(
     found = {row["function"]: row for row in document["time_fidelity"]["functions"]}
     assert found["malloc"]["recorded"]["calls"] == found["malloc"]["replayed"]["calls"] == 3200
     assert found["malloc"]["replayed"]["p99_ns"] > 0
+    clock_ns = min(run["clock_ns"] for run in document["candidates"][0]["runs"]["time"])
+    recorded = begin(Trace(Path(file))).take()
+    whole = next(row.latency for row in recorded.by_kind if KIND_NAMES[row.kind] == "malloc")
+    assert found["malloc"]["recorded"]["sum_ns"] == max(whole.sum_ns - clock_ns * whole.calls, 0) > 0
     assert readings == [()]  # of the whole trace
     assert run_command(["replay", file, "--on", "glibc", "--quick", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["time_fidelity"] is None
