@@ -38,7 +38,7 @@ def count_attached(
             "patched": run.attached["patched"],
             "has_healed": run.attached["healed"],
         }
-        print_json(make_document([record], intervals.records, notes, attach=attach))
+        print_json(make_document([counted], intervals.records, notes, attach=attach))
         return
     for note in notes:
         say(note)

@@ -129,12 +129,12 @@ def _run(command: list[str], sampling: Sampling | None, interval_s: float, as_js
     except OSError as error:
         raise InputError(f"cannot start {command[0]}: {(error.strerror or str(error)).lower()}") from None
     code = run.wait(interval_s, intervals)
-    counted = run.pages()
+    counted = [one for one in run.pages() if one.page.calls]
     notes = run.notes()
     if not (counted or notes):
         notes.append(counted_run.why_nothing_was_counted())
     document = make_document(
-        [describe(one) for one in counted if one.page.calls],
+        counted,
         intervals.records,
         notes,
         exit_code=code,
@@ -152,20 +152,16 @@ def _print(document: dict[str, Any], wide: bool) -> None:
     console = make_console(wide, to_stderr=True)
     for note in document["notes"]:
         say(note)
-    processes = document["processes"]
-    if not processes:
+    if not document["processes"]:
         return
-    if len(processes) > 1:
-        show.show_processes(processes, console)
-        console.print()
-    show.show_process(max(processes, key=lambda record: sum(record["calls"].values())), console)
+    show.show_all(document, console)
     say("next: heapwright record tells which call sites these are of")
 
 
 def _show_running(page: Page, as_json: bool, wide: bool) -> None:
-    record = describe(Counted(page, True))
+    counted = Counted(page, True)
     if as_json:
-        print_json(make_document([record]))
+        print_json(make_document([counted]))
         return
-    show.show_process(record, make_console(wide))
+    show.show_process(describe(counted), make_console(wide))
     hint(f"heapwright top {page.process}")

@@ -90,6 +90,10 @@ IMAGE = (
         "wall_ns", "maybe", value=lambda counted, _: _wall_ns(counted), about="Null: nobody noted its end."
     ),
 )
+IMAGES = (
+    Column("images", value=lambda images, _: len(images)),
+    Column("running", value=lambda images, _: sum(one.is_running for one in images)),
+)
 INTERVAL = (
     Column("time_ns", about="Since counting began."),
     Column("calls_per_s", "number"),
@@ -109,6 +113,7 @@ DOCUMENT = (
     Column("exit_code", "maybe_signed", about="As a shell has it; null: count did not start the program."),
     Column("wall_ns", "maybe", about="Of the program that count started."),
     Column("processes", Many((*IMAGE, *CALLS)), about="Every image, also those that an exec replaced."),
+    Column("programs", Many((*IMAGES, *CALLS)), about="Sums over the images of each, the busiest first."),
     Column("intervals", Many(INTERVAL)),
     Column("attach", "attach"),
     Column("notes", Many("text")),
@@ -127,8 +132,22 @@ def describe(counted: Counted) -> Record:
     return record(IMAGE, counted, {}) | describe_calls(calls)
 
 
+def describe_programs(all_counted: Sequence[Counted]) -> list[Record]:
+    """The totals of all images of each program, the busiest first."""
+    images: dict[str, list[Counted]] = {}
+    for counted in all_counted:
+        assert counted.page.calls is not None
+        images.setdefault(counted.page.calls.program, []).append(counted)
+    programs = [
+        record(IMAGES, own, {})
+        | describe_calls(figures.total([one.page.calls for one in own if one.page.calls]))
+        for own in images.values()
+    ]
+    return sorted(programs, key=lambda program: -sum(program["calls"].values()))
+
+
 def make_document(
-    processes: Sequence[Record],
+    all_counted: Sequence[Counted],
     intervals: Sequence[Record] = (),
     notes: Sequence[str] = (),
     *,
@@ -141,7 +160,8 @@ def make_document(
         "schema": SCHEMA,
         "exit_code": exit_code,
         "wall_ns": wall_ns,
-        "processes": list(processes),
+        "processes": [describe(one) for one in all_counted],
+        "programs": describe_programs(all_counted),
         "intervals": list(intervals),
         "attach": attach,
         "notes": list(notes),

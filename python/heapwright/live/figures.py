@@ -127,6 +127,27 @@ def difference(earlier: Calls, later: Calls) -> Calls:
     )
 
 
+def total(all_calls: Sequence[Calls]) -> Calls:
+    """The calls of several processes of one program as those of one. Not empty."""
+    whole = all_calls[0]
+    for one in all_calls[1:]:
+        whole = _added(whole, one)
+    return whole
+
+
+def _added(some: Calls, more: Calls) -> Calls:
+    return some._replace(
+        **{name: getattr(some, name) + getattr(more, name) for name in _SUMS},
+        **{name: getattr(some, name) or getattr(more, name) for name in _FLAGS},
+        clock_ns=max(some.clock_ns, more.clock_ns),
+        by_function={name: count + more.by_function[name] for name, count in some.by_function.items()},
+        making=_timings_added(some.making, more.making),
+        releasing=_timings_added(some.releasing, more.releasing),
+        sizes=tuple(map(sum, zip(some.sizes, more.sizes, strict=True))),
+        calls_while_reading=some.calls_while_reading + more.calls_while_reading,
+    )
+
+
 def runs_backwards(lately: Calls) -> bool:
     """Whether a difference is below 0, which that of a page never is."""
     values: list[int] = [getattr(lately, name) for name in _SUMS] + [
@@ -140,6 +161,7 @@ def runs_backwards(lately: Calls) -> bool:
 
 _SUMS = ("requested_bytes", "usable_bytes", "released_bytes", "realloc_made", "realloc_released", "failed",
          "null_releases", "threads_begun", "threads_ended")  # fmt: skip
+_FLAGS = ("has_own_malloc", "has_unknown_usable", "is_attached")
 _TIMING_SUMS = ("calls", "ns", "slow_calls", "slow_ns", "waited_calls", "waited_ns")
 
 
@@ -147,4 +169,11 @@ def _timings_between(earlier: Timings, later: Timings) -> Timings:
     return Timings(
         **{name: getattr(later, name) - getattr(earlier, name) for name in _TIMING_SUMS},
         bins=tuple(new - old for old, new in zip(earlier.bins, later.bins, strict=True)),
+    )
+
+
+def _timings_added(some: Timings, more: Timings) -> Timings:
+    return Timings(
+        **{name: getattr(some, name) + getattr(more, name) for name in _TIMING_SUMS},
+        bins=tuple(map(sum, zip(some.bins, more.bins, strict=True))),
     )

@@ -19,12 +19,26 @@ if TYPE_CHECKING:
 
 _Record = dict[str, Any]
 _SHOWN_PROCESSES = 20
+_SHOWN_PROGRAMS = 20
 _SHOWN_SIZES = 6
 
 
-def show_processes(processes: Sequence[_Record], console: Console) -> None:
-    """A row for each, the busiest first."""
-    busiest = sorted(processes, key=lambda record: -sum(record["calls"].values()))
+def show_all(document: _Record, console: Console) -> None:
+    """Each process, or each program where processes are many, and all of the busiest one."""
+    processes = sorted(document["processes"], key=lambda record: -sum(record["calls"].values()))
+    if len(processes) > _SHOWN_PROCESSES:
+        _show_programs(document["programs"], console)
+        console.print(f"The {units.counted(len(processes), 'image')}, one by one: --json")
+        console.print()
+        show_program(document["programs"][0], console)
+        return
+    if len(processes) > 1:
+        _show_processes(processes, console)
+        console.print()
+    show_process(processes[0], console)
+
+
+def _show_processes(busiest: Sequence[_Record], console: Console) -> None:
     rows = [
         (
             str(record["process"]),
@@ -35,12 +49,26 @@ def show_processes(processes: Sequence[_Record], console: Console) -> None:
             units.count(record["threads_begun"]),
             record["program"] + (" (running)" if record["is_running"] else ""),
         )
-        for record in busiest[:_SHOWN_PROCESSES]
+        for record in busiest
     ]
     headers = ("process", "calls", "requested", "live at end", "in calls", "threads", "program")
     console.print(Columns(headers, rows, text_columns=(6,)))
-    if len(busiest) > _SHOWN_PROCESSES:
-        console.print(f"{units.counted(len(busiest) - _SHOWN_PROCESSES, 'more image')}: --json lists all")
+
+
+def _show_programs(busiest: Sequence[_Record], console: Console) -> None:
+    rows = [
+        (
+            units.count(record["images"]),
+            units.count(sum(record["calls"].values())),
+            units.size(record["requested_bytes"]),
+            units.number(_sum(record, "time_ns"), "ns"),
+            record["program"] + (f" ({units.count(record['running'])} running)" if record["running"] else ""),
+        )
+        for record in busiest[:_SHOWN_PROGRAMS]
+    ]
+    console.print(Columns(("images", "calls", "requested", "in calls", "program"), rows, text_columns=(4,)))
+    if len(busiest) > _SHOWN_PROGRAMS:
+        console.print(f"{units.counted(len(busiest) - _SHOWN_PROGRAMS, 'more program')}: --json")
 
 
 def show_process(record: _Record, console: Console) -> None:
@@ -52,6 +80,18 @@ def show_process(record: _Record, console: Console) -> None:
     console.print(Text(title, style="bold"), soft_wrap=True)
     console.print()
     console.print(Pairs([(name, Text(text)) for name, text in _lines(record)], style="bold"))
+
+
+def show_program(record: _Record, console: Console) -> None:
+    """Totals of all images of one program. What lives is no sum: children release what their parents made."""
+    console.print(
+        Text(f"{record['program']}   {units.counted(record['images'], 'image')} together", style="bold"),
+        soft_wrap=True,
+    )
+    console.print()
+    whole = record | {"is_running": False, "generation": 0}
+    lines = [(name, Text(text)) for name, text in _lines(whole) if not name.startswith("live")]
+    console.print(Pairs(lines, style="bold"))
 
 
 def process_lines(record: _Record, lately: _Record) -> Pairs:

@@ -9,7 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 from counter_page_bytes import make_page, parse, put, table_at
-from heapwright.live import schema
+from heapwright.cli.output import make_console
+from heapwright.live import schema, show
 from heapwright.live.counted_run import Counted
 from heapwright.live.document import describe, make_document
 from heapwright.live.layout import CONSTANTS
@@ -31,7 +32,8 @@ def test_the_schema_holds(flags: int) -> None:
     put(page, "table", "calls", 5, table_at(0), index=5)
     put(page, "table", "sizes", 3, table_at(0), index=9)
     put(page, "table", "released_bytes", 70, table_at(0))
-    record = describe(Counted(parse(bytes(page)), False))
+    counted = Counted(parse(bytes(page)), False)
+    record = describe(counted)
     assert (record["live_blocks"], record["calls"]["malloc"]) == (-2, 3)
     assert record["live_bytes"] == (None if flags == CONSTANTS["has_unknown_usable"] else -70)
     interval = {
@@ -42,8 +44,40 @@ def test_the_schema_holds(flags: int) -> None:
         "calls_while_reading": 0,
         "processes": 1,
     }
-    document = json.loads(json.dumps(make_document([record], [interval], ["a note"], exit_code=3, wall_ns=9)))
+    document = json.loads(
+        json.dumps(make_document([counted], [interval], ["a note"], exit_code=3, wall_ns=9))
+    )
     jsonschema.validate(document, json.loads(KEPT.read_text(encoding="utf-8")))
     document["processes"][0]["colour"] = "blue"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document, json.loads(KEPT.read_text(encoding="utf-8")))
+
+
+def image(process: int, program: str, mallocs: int, is_running: bool = False) -> Counted:
+    page = make_page(1, process)
+    put(page, "table", "calls", mallocs, table_at(0), index=0)
+    put(page, "table", "requested_bytes", 1024 * mallocs, table_at(0))
+    found = parse(bytes(page))
+    assert found.calls is not None
+    return Counted(found._replace(calls=found.calls._replace(program=program)), is_running)
+
+
+def test_programs_are_sums_of_images() -> None:
+    counted = [image(1, "/bin/sh", 5), image(2, "/bin/cc1", 40, is_running=True), image(3, "/bin/cc1", 60)]
+    cc1, shell = make_document(counted)["programs"]
+    assert (cc1["program"], cc1["images"], cc1["running"], cc1["calls"]["malloc"]) == ("/bin/cc1", 2, 1, 100)
+    assert (shell["program"], shell["images"], shell["running"]) == ("/bin/sh", 1, 0)
+
+
+def test_many_processes_are_shown_by_program(capsys: pytest.CaptureFixture[str]) -> None:
+    counted = [image(number, "/bin/cc1", 1000) for number in range(20)]
+    show.show_all(make_document(counted), make_console(wide=True))
+    assert "images" not in capsys.readouterr().out
+    counted += [image(100 + number, f"/bin/tool{number}", 1) for number in range(21)]
+    show.show_all(make_document(counted), make_console(wide=True))
+    said = capsys.readouterr().out
+    assert "20  20,000   19.5 MiB" in said
+    assert "2 more programs: --json" in said
+    assert "The 41 images, one by one: --json" in said
+    assert "/bin/cc1   20 images together" in said
+    assert "live" not in said

@@ -101,6 +101,21 @@ def test_a_difference_is_of_sums_alone() -> None:
     assert lately.mean_stride == later.mean_stride == 64
 
 
+def test_a_program_is_the_sum_of_its_images() -> None:
+    """All but what a page says of itself; the interval is that of all timed calls together."""
+    fast, slow = timings([20] * 20), timings([400] * 20)
+    some = calls_with(requested_bytes=100, realloc_made=3, failed=1)._replace(making=fast, releasing=slow)
+    more = calls_with(requested_bytes=350, threads_begun=2)._replace(making=slow, clock_ns=9)
+    whole = figures.total([some, more])
+    assert figures.difference(some, whole)._replace(clock_ns=9) == more._replace(allocator=some.allocator)
+    assert figures.difference(more, whole).requested_bytes == 100
+    assert (whole.making.calls, whole.making.ns, sum(whole.making.bins)) == (40, 8400, 40)
+    assert whole.clock_ns == 9
+    assert figures.total([some]) == some
+    unknown = figures.total([more, some._replace(has_unknown_usable=True)])
+    assert figures.live_bytes(unknown) is None
+
+
 def test_a_page_that_runs_backwards_has_no_rates() -> None:
     def reading(time_ns: int, **values: int) -> rates.Reading:
         own = os.getpid()
