@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "heap/base/settings.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/free_runs.hpp"
+#include "heap/pages/growth.hpp"
 #include "heap/service/process.hpp"
 #include "held_memory.hpp"
 
@@ -39,6 +41,12 @@ class PageSource : public testing::Test {
     refuse_every = 0;
     held_.reset();
     EXPECT_TRUE(page_source_is_valid());
+  }
+
+  // All that is free by now, too.
+  void hold_memory() {
+    held_.reset();
+    held_.emplace();
   }
 
  private:
@@ -172,6 +180,32 @@ TEST_F(PageSource, ThreadsGrowTheRegionAtOnce) {
       free_run(unit, units, false);
     }
   }
+}
+
+// How far the region grows for a run that no free one serves, beyond that run.
+std::size_t growth_beyond(std::uint32_t units) {
+  const std::size_t before = committed_bytes();
+  const auto run = allocate_run(units);
+  EXPECT_NE(run.unit, 0U);
+  const std::size_t grown = committed_bytes() - before;
+  free_run(run.unit, units, false);
+  return grown - std::min<std::size_t>(grown, std::size_t{units} * unit_bytes);
+}
+
+// 500 threads that begin at once would otherwise map 128 MiB each, of which nobody uses most.
+TEST_F(PageSource, WhileAThreadMapsAheadOthersMapWhatTheyNeed) {
+  growth_beyond(static_cast<std::uint32_t>(committed_bytes() / unit_bytes) + 1);  // from here on a step is longer
+  hold_memory();
+  source.is_growing_ahead = true;
+  EXPECT_LE(growth_beyond(1), std::size_t{1} << 20U);
+  const std::size_t before = committed_bytes();
+  end_start();
+  EXPECT_EQ(committed_bytes(), before);
+  forget_waiting_calls();  // in a fork's child nobody is at it
+  EXPECT_FALSE(source.is_growing_ahead);
+  hold_memory();
+  EXPECT_GT(growth_beyond(1), std::size_t{1} << 20U);
+  EXPECT_FALSE(source.is_growing_ahead);
 }
 
 class Lots : public PageSource {

@@ -4,7 +4,10 @@
 #include "heap/threads/thread_cache.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <barrier>
 #include <set>
 #include <thread>
 #include <vector>
@@ -14,6 +17,7 @@
 #include "heap/service/process.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/cache_check.hpp"
+#include "heap/threads/caches.hpp"
 #include "heap/threads/slab_events.hpp"
 #include "heapwright/heap.h"
 
@@ -131,6 +135,64 @@ TEST_F(DetachedBlocks, OfAThreadThatEndedServeOthers) {
 }
 
 // Each of so many sizes leaves sparse slabs, which the next one cannot use: most come from the coarser class.
+void work_in_threads(int threads) {
+  std::barrier all(threads);
+  std::vector<std::thread> started;
+  for (int i = 0; i < threads; ++i) {
+    started.emplace_back([&all] {
+      void* const block = allocate(100);
+      all.arrive_and_wait();
+      release(block);
+    });
+  }
+  for (std::thread& thread : started) thread.join();
+}
+
+void tidy_all() {
+  for (int i = 0; i < 100'000 && has_untidy_caches(); ++i) tidy_idle_cache(current_tick(), 0);
+}
+
+// A look is at 64 of them.
+TEST(IdleCaches, AreAllTidiedHoweverManyThereAre) {
+  settings.has_maintenance_thread = false;
+  ASSERT_TRUE(initialize_process());
+  const pid_t child = fork();  // so many caches are of no use to other tests
+  if (child == 0) {
+    work_in_threads(200);
+    int wrong = has_untidy_caches() ? 0 : 1;
+    tidy_all();
+    if (has_untidy_caches() || tidy_idle_cache(current_tick(), 0)) wrong |= 2;
+    if (heapwright_heap_is_valid() == 0) wrong |= 4;
+    _exit(wrong);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+ThreadCache* cache_of_a_new_thread() {
+  ThreadCache* cache = nullptr;
+  std::thread([&cache] {
+    release(allocate(100));
+    cache = current_cache;
+  }).join();
+  return cache;
+}
+
+TEST(IdleCaches, AreNoThreadsWhileTheyAreTidied) {
+  settings.has_maintenance_thread = false;
+  ASSERT_TRUE(initialize_process());
+  ThreadCache* const idle = cache_of_a_new_thread();
+  EXPECT_EQ(cache_of_a_new_thread(), idle);
+  idle->is_being_tidied = true;
+  ThreadCache* const other = cache_of_a_new_thread();
+  EXPECT_NE(other, idle);
+  idle->is_being_tidied = false;
+  EXPECT_EQ(cache_of_a_new_thread(), other);
+  tidy_all();
+  EXPECT_EQ(cache_of_a_new_thread(), other);
+}
+
 TEST(Classes, FewSizesThatComeAndGoLeaveSlabsOfTheirOwn) {
   ASSERT_TRUE(initialize_process());
   constexpr std::size_t least_bytes = 1040;

@@ -32,6 +32,7 @@ struct PageSource {
   std::atomic<std::uintptr_t> lines_end;  // lines below can be read
   std::atomic<std::uint32_t> purges;      // begun and ended ones: odd while a run is in no bin
   std::uint32_t awaiting;                 // calls that wait for the end of one: no other begins
+  std::atomic<bool> is_growing_ahead;     // somebody maps more than is asked for
 };
 extern PageSource source;
 

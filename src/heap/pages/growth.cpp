@@ -26,6 +26,7 @@ constexpr std::uint32_t least_growth_units = 512;
 constexpr std::uint32_t least_limited_units = 64;
 constexpr std::uint32_t most_growth_units = 2048;
 constexpr std::uint32_t hardened_growth_units = 16;
+constexpr std::uint32_t meanwhile_growth_units = 16;
 static_assert(bin_of(full_span_bytes >> unit_shift) < bin_count);
 
 // Lines up to those of the unit, and one more, which joining looks at; also those of
@@ -228,6 +229,22 @@ std::uint32_t growth_step() noexcept {
   return std::clamp(committed / 2, least, most_growth_units);
 }
 
+// What a growth maps ahead of need is for all threads, but none finds it before it is mapped. One at a time maps
+// ahead: were each that comes meanwhile to do so, 500 threads would map 128 MiB each.
+class AheadOfNeed {
+ public:
+  AheadOfNeed() noexcept : is_own_(!source.is_growing_ahead.exchange(true, std::memory_order_acquire)) {}
+  AheadOfNeed(const AheadOfNeed&) = delete;
+  AheadOfNeed& operator=(const AheadOfNeed&) = delete;
+  ~AheadOfNeed() {
+    if (is_own_) source.is_growing_ahead.store(false, std::memory_order_release);
+  }
+  bool is_own() const noexcept { return is_own_; }
+
+ private:
+  const bool is_own_;
+};
+
 }  // namespace
 
 bool is_start(std::uint32_t frontier) noexcept {
@@ -236,12 +253,14 @@ bool is_start(std::uint32_t frontier) noexcept {
 }
 
 void end_start() noexcept {
+  const AheadOfNeed ahead;
   const std::uint32_t frontier = source.frontier.load(std::memory_order_relaxed);
-  if (is_start(frontier)) grow(0, least_growth_units - (frontier - source.first_unit));
+  if (ahead.is_own() && is_start(frontier)) grow(0, least_growth_units - (frontier - source.first_unit));
 }
 
 Run grow_for(std::uint32_t units) noexcept {
-  const std::uint32_t step = growth_step();
+  const AheadOfNeed ahead;
+  const std::uint32_t step = ahead.is_own() ? growth_step() : meanwhile_growth_units;
   Run run = grow_behind_rest(units, step);
   if (run.unit == 0) run = grow(units, std::max(units, step));
   if (run.unit == 0 && units < step) run = grow(units, units);

@@ -240,6 +240,9 @@ std::size_t committed_bytes() noexcept {
   return std::size_t{unit_frontier() - source.first_unit} * unit_bytes;
 }
 Lock& page_source_lock() noexcept { return source.lock; }
-void forget_waiting_calls() noexcept { source.awaiting = 0; }
+void forget_waiting_calls() noexcept {
+  source.awaiting = 0;
+  source.is_growing_ahead.store(false, std::memory_order_relaxed);
+}
 
 }  // namespace heapwright::heap

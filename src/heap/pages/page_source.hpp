@@ -65,7 +65,7 @@ std::size_t most_kept_dirty_bytes() noexcept;
 std::size_t dirty_bytes() noexcept;
 std::size_t committed_bytes() noexcept;
 Lock& page_source_lock() noexcept;
-// In the child of a fork: calls of other threads that waited for memory are not there.
+// In the child of a fork: calls of other threads that waited for memory, or made more of it, are not there.
 void forget_waiting_calls() noexcept;
 
 }  // namespace heapwright::heap

@@ -31,6 +31,7 @@ struct Caches {
   Lock lock;
   std::atomic<ThreadCache*> registry;  // written under the lock
   ThreadCache* idle;
+  const ThreadCache* looked_at;  // the last one that was looked at for something to tidy
   pthread_key_t key;
   bool has_key;
   std::uint32_t forks;  // up to this process, of those with a handler
@@ -43,9 +44,15 @@ counters::LockCounters& lock_counters() noexcept { return counters_page->heap.po
 
 ThreadCache* take_idle() noexcept {
   const LockGuard locked(caches.lock, lock_counters());
-  ThreadCache* cache = caches.idle;
+  ThreadCache** link = &caches.idle;
+  while (*link != nullptr && (*link)->is_being_tidied) {
+    count_steps();
+    link = &(*link)->next_idle;
+  }
+  ThreadCache* cache = *link;
   if (cache == nullptr) return nullptr;
-  caches.idle = cache->next_idle;
+  *link = cache->next_idle;
+  cache->is_idle = false;
   return cache;
 }
 
@@ -53,6 +60,7 @@ void put_idle(ThreadCache* cache) noexcept {
   const LockGuard locked(caches.lock, lock_counters());
   cache->next_idle = caches.idle;
   cache->attached_at = 0;
+  cache->is_idle = true;
   caches.idle = cache;
 }
 
@@ -118,30 +126,40 @@ namespace {
 
 bool is_untidy(const ThreadCache* cache) noexcept { return !cache->is_tidy || has_notices(cache); }
 
-// An idle cache with something to tidy, out of the list and the caller's.
-ThreadCache* take_untidy(std::uint16_t now, std::uint16_t least_age) noexcept {
+bool is_due(const ThreadCache* cache, std::uint16_t now, std::uint16_t least_age) noexcept {
+  return cache->is_idle && static_cast<std::uint16_t>(now - cache->idle_stamp) >= least_age &&
+         is_untidy(cache);
+}
+
+// An idle cache with something to tidy: no thread gets it meanwhile. The next look begins behind it, so that all
+// have their turn, however many threads there were.
+ThreadCache* begin_tidying(std::uint16_t now, std::uint16_t least_age) noexcept {
   constexpr int most_looked_at = 64;
   const LockGuard locked(caches.lock, lock_counters());
-  ThreadCache** link = &caches.idle;
-  for (int i = 0; i < most_looked_at && *link != nullptr; ++i) {
+  for (int i = 0; i < most_looked_at; ++i) {
     count_steps();
-    ThreadCache* cache = *link;
-    if (static_cast<std::uint16_t>(now - cache->idle_stamp) >= least_age && is_untidy(cache)) {
-      *link = cache->next_idle;
-      return cache;
-    }
-    link = &cache->next_idle;
+    ThreadCache* cache = next_cache(caches.looked_at);
+    if (cache == nullptr) return nullptr;
+    caches.looked_at = cache;
+    if (!is_due(cache, now, least_age)) continue;
+    cache->is_being_tidied = true;
+    return cache;
   }
   return nullptr;
+}
+
+void end_tidying(ThreadCache* cache) noexcept {
+  const LockGuard locked(caches.lock, lock_counters());
+  cache->is_being_tidied = false;
 }
 
 }  // namespace
 
 bool tidy_idle_cache(std::uint16_t now, std::uint16_t least_age) noexcept {
-  ThreadCache* cache = take_untidy(now, least_age);
+  ThreadCache* cache = begin_tidying(now, least_age);
   if (cache == nullptr) return false;
   if (!collect_notices(cache, 4)) cache->is_tidy = !give_up_slab(cache);
-  put_idle(cache);
+  end_tidying(cache);
   return true;
 }
 
@@ -184,6 +202,7 @@ void forget_other_threads() noexcept {
   ThreadCache* cache = caches.registry.load(std::memory_order_relaxed);
   for (; cache != nullptr; cache = cache->next_in_registry) {
     has_left_behind = has_left_behind || is_left_behind(cache);
+    cache->is_being_tidied = false;
     if (cache->lists.is_open() || cache == own) continue;
     cache->has_returned.store(0, std::memory_order_relaxed);
     cache->is_looked_through = false;
@@ -192,6 +211,7 @@ void forget_other_threads() noexcept {
     if ((*link)->lists.is_open()) {
       link = &(*link)->next_idle;
     } else {
+      (*link)->is_idle = false;
       *link = (*link)->next_idle;
     }
   }

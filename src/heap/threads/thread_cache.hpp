@@ -114,6 +114,8 @@ struct ThreadCache {
   ThreadCache* watched;
   ThreadCache* next_in_registry;  // all caches ever made
   ThreadCache* next_idle;         // of threads that ended
+  bool is_idle;                   // in that list; under its lock, as what follows
+  bool is_being_tidied;           // no thread gets it
   // Distances of lists from this cache, so that zeroed memory means `nothing`.
   alignas(64) std::uintptr_t current[step_count];
   ClassSlot slots[class_count];
