@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exports of recordings that calls are missing in: said on stderr, in JSON and in the file."""
+"""Exports and queries of recordings that calls are missing in: said on stderr, in JSON and in the file."""
 
 from __future__ import annotations
 
@@ -52,6 +52,18 @@ def test_a_table_says_that_calls_are_missing(command: Command, cut_trace: Path, 
     assert WARNING in said.err
     rows = dict(duckdb.sql(f"select key, value from parquet_kv_metadata('{target}')").fetchall())
     assert rows[b"heapwright.incomplete"].startswith(WARNING.encode())
+
+
+def test_a_query_says_that_calls_are_missing(command: Command, cut_trace: Path, tmp_path: Path) -> None:
+    said = command("sql", cut_trace, "select count(*) from event", "--json")
+    assert (said.code, said.err[: len(WARNING)]) == (0, WARNING)
+    document = json.loads(said.out)
+    assert document["incomplete"][0] == REASON
+    jsonschema.validate(document, output_schemas.schema("sql"))
+    assert command("sql", cut_trace, "select 1").err.startswith("next:")  # of no call
+    whole = small_trace().write(tmp_path / "whole.heapwright")
+    said = command("sql", whole, "select count(*) from event", "--json")
+    assert (said.err, "incomplete" in json.loads(said.out)) == ("", False)
 
 
 @pytest.mark.parametrize("form", [*PLACES, "parquet"])

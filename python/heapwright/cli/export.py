@@ -17,9 +17,10 @@ from heapwright.cli.output import check_output, hint, is_stdout, print_json, wri
 from heapwright.cli.progress import progress
 from heapwright.cli.streams import say
 from heapwright.cli.trace_copy import write_trace_copy
-from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, in_words, write_table
+from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, write_table
 from heapwright.model import Filter, Trace
 from heapwright.model.tables import TABLES, about_samples
+from heapwright.model.wholeness import in_words
 from heapwright.report import units
 
 To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join((*FORMATS, 'trace'))}.")]

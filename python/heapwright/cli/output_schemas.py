@@ -37,6 +37,9 @@ def _many(item: Schema) -> Schema:
     return {"type": "array", "items": item}
 
 
+_INCOMPLETE = {"incomplete": {**_many(_TEXT), "description": "Why calls are missing; absent: none are."}}
+
+
 def _by_name(item: Schema) -> Schema:
     return {"type": "object", "additionalProperties": item}
 
@@ -170,12 +173,12 @@ _LAB = _object(
     },
     {"sources": {"type": "object", "description": "Of committed results: what was measured."}},
 )
-_SQL = _object({"columns": _many(_TEXT), "rows": _many(_many(_ANYTHING))}, _SAMPLED)
+_SQL = _object({"columns": _many(_TEXT), "rows": _many(_many(_ANYTHING))}, _SAMPLED | _INCOMPLETE)
 _EXPORT = _object(
     {**_all("format file", _TEXT), "bytes": _COUNT},
     {
         **_SAMPLED,
-        "incomplete": {**_many(_TEXT), "description": "Why calls are missing; absent: none are."},
+        **_INCOMPLETE,
     },
 )
 _UNKNOWN_TEXT = {**_or_null(_TEXT), "description": "Null: not known."}

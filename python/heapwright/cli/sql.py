@@ -23,6 +23,7 @@ from heapwright.cli.progress import progress
 from heapwright.cli.streams import say
 from heapwright.model import Trace, extras
 from heapwright.model.tables import TABLES, about_samples, columns_left_out
+from heapwright.model.wholeness import in_words
 from heapwright.terminal.columns import Columns
 
 if TYPE_CHECKING:
@@ -52,15 +53,22 @@ def sql(
     extras.duckdb()
     trace = open_trace(file, debug_root)
     text = _as_text(query)
+    mentioned = tables_in(text)
+    # Whether chunks of calls are damaged only reading them tells, which is done beside the query.
+    reading = trace.begin_plain_facts() if mentioned else None
     result = run_query(trace, text)
     columns = [column[0] for column in result.description or []]
-    sampled = about_samples(trace, tables_in(text))
+    lost = trace.lost_calls(reading.take()) if reading else ()
+    if lost:
+        say(in_words(lost))
+    sampled = about_samples(trace, mentioned)
     if sampled and not json:
         say(sampled)
     if json:
         rows = [list(row) for row in _rows(result)]
         document = {"schema": "heapwright.sql/1", "columns": columns, "rows": rows}
-        print_json(document | ({"sampled": sampled} if sampled else {}))
+        known = {"incomplete": list(lost), "sampled": sampled}
+        print_json(document | {name: value for name, value in known.items() if value})
     elif csv:
         rows_left = _rows(result)
         first = list(islice(rows_left, 1))  # a query that fails at once prints no header

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from heapwright.export import dhat, folded, otlp, perfetto, pprof, speedscope
 from heapwright.export.parquet import FILTERED_TABLES, write_table
-from heapwright.export.stacks import MEASURES, Source, in_words
+from heapwright.export.stacks import MEASURES, Source
 
 Write = Callable[[Source, BinaryIO, str], None]
 
@@ -65,4 +65,4 @@ FORMATS: dict[str, Format] = {
     ),
 }
 
-__all__ = ["FILTERED_TABLES", "FORMATS", "MEASURES", "Format", "Source", "in_words", "write_table"]
+__all__ = ["FILTERED_TABLES", "FORMATS", "MEASURES", "Format", "Source", "write_table"]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from heapwright.model import NO_LIMIT, Facts, Location, Trace
 from heapwright.model.sites import MARKS
+from heapwright.model.wholeness import in_words
 
 
 class Measure(NamedTuple):
@@ -31,15 +32,6 @@ MEASURES: dict[str, Measure] = {
         "time in allocation calls and the frees of their blocks",
     ),
 }
-
-
-def in_words(lost: Sequence[str]) -> str:
-    """Why calls are missing, in one line; empty: none are.
-
-    >>> in_words(["2 calls were dropped"])
-    'INCOMPLETE RECORDING: 2 calls were dropped'
-    """
-    return f"INCOMPLETE RECORDING: {'; '.join(lost)}" if lost else ""
 
 
 @dataclass(frozen=True)

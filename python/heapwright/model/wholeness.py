@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,6 +43,15 @@ def why_not_whole(trace: Trace) -> list[str]:
     if not covered.is_whole_run and not (is_cut and covered.has_start and not covered.pauses):
         reasons.append("it is a part of a run: what lived before is not in it; record from the start")
     return reasons
+
+
+def in_words(lost: Sequence[str]) -> str:
+    """Why calls are missing, in one line; empty: none are.
+
+    >>> in_words(["2 calls were dropped"])
+    'INCOMPLETE RECORDING: 2 calls were dropped'
+    """
+    return f"INCOMPLETE RECORDING: {'; '.join(lost)}" if lost else ""
 
 
 def how_it_failed(trace: Trace) -> str:
