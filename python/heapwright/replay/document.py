@@ -38,8 +38,7 @@ class Measured:
     which sites hold its memory; recorded: what the calls took then, None where the replayed ones cannot be
     put beside them; pace: the share of the recorded time, 0: full speed; untimed: why no call was timed, None
     or empty where there is nothing to say; window_calls: about so many, of a window in the recording; 0: all;
-    failures: of the runs for call sites, by candidate; other_share: of the machine's processors, taken by
-    other work meanwhile.
+    failures: of the runs for call sites, by candidate; other_share: of the processors, by other work.
     """
 
     plan: Mapping[str, Any]
@@ -182,8 +181,8 @@ def _time_fidelity(measured: Measured) -> Document | None:
 
 def _recorded(measured: Measured) -> time_fidelity.Recorded | None:
     """As the replayed calls are measured: without the clock."""
-    clocks_ns = [float(run["clock_ns"]) for arm in (*measured.time, *measured.gaps) for run in arm.runs]
-    return measured.recorded and measured.recorded.without_clock(min(clocks_ns, default=0.0))
+    clocks = [float(run["clock_ns"]) for arm in (*measured.time, *measured.gaps) for run in arm.runs]
+    return measured.recorded and measured.recorded.without_clock(min(clocks, default=0.0))
 
 
 def _gaps(measured: Measured) -> Document | None:

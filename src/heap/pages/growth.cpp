@@ -229,8 +229,8 @@ std::uint32_t growth_step() noexcept {
   return std::clamp(committed / 2, least, most_growth_units);
 }
 
-// What a growth maps ahead of need is for all threads, but none finds it before it is mapped. One at a time maps
-// ahead: were each that comes meanwhile to do so, 500 threads would map 128 MiB each.
+// What a growth maps ahead of need is for all threads, but none finds it before it is mapped. One at a time
+// maps ahead: were each that comes meanwhile to do so, 500 threads would map 128 MiB each.
 class AheadOfNeed {
  public:
   AheadOfNeed() noexcept : is_own_(!source.is_growing_ahead.exchange(true, std::memory_order_acquire)) {}

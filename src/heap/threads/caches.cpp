@@ -131,8 +131,8 @@ bool is_due(const ThreadCache* cache, std::uint16_t now, std::uint16_t least_age
          is_untidy(cache);
 }
 
-// An idle cache with something to tidy: no thread gets it meanwhile. The next look begins behind it, so that all
-// have their turn, however many threads there were.
+// An idle cache with something to tidy: no thread gets it meanwhile. The next look begins behind it, so that
+// all have their turn, however many threads there were.
 ThreadCache* begin_tidying(std::uint16_t now, std::uint16_t least_age) noexcept {
   constexpr int most_looked_at = 64;
   const LockGuard locked(caches.lock, lock_counters());
