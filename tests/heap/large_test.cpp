@@ -140,6 +140,17 @@ TEST_F(Large, AFreeGivesBackNoMoreThanTwiceItsBlock) {
   give_all_back();
 }
 
+TEST_F(Large, ABlockAboveWhatMayStayDoesNotVouchForItself) {
+  give_all_back();
+  const std::size_t bytes = most_kept_dirty_bytes() + (std::size_t{256} << 20);
+  const auto block = allocate_large(bytes, 1, nullptr);
+  ASSERT_NE(block.memory, nullptr);
+  static_cast<char*>(block.memory)[100] = 1;
+  free_huge(line_at(block.memory));
+  EXPECT_LT(dirty_bytes(), huge_bytes);
+  EXPECT_TRUE(page_source_is_valid());
+}
+
 TEST_F(Large, WhereNobodyMakesRoomAHugeBlockGoesBackItself) {
   give_all_back();
   const auto full = allocate_run(static_cast<std::uint32_t>(most_kept_dirty_bytes() / unit_bytes));

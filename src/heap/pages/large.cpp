@@ -48,7 +48,7 @@ void free_pages(std::uint32_t unit, std::uint32_t units, bool moved) noexcept {
   if (moved) {
     dirty = !map_anew(memory_of(unit), bytes);
     moved_blocks.fetch_sub(1, std::memory_order_relaxed);
-  } else if (bytes > huge_bytes && dirty_bytes() + bytes > most_kept_dirty_bytes()) {
+  } else if (bytes > huge_bytes && dirty_bytes() + bytes > most_kept_dirty_bytes(bytes)) {
     drop_pages(memory_of(unit), bytes);
     dirty = false;
   }

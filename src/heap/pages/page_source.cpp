@@ -229,10 +229,13 @@ bool has_surplus() noexcept {
   return source.dirty_units * surplus_share > used_units();
 }
 
-std::size_t most_kept_dirty_bytes() noexcept {
+std::size_t most_kept_dirty_bytes(std::size_t freed_bytes) noexcept {
   constexpr std::size_t always_bytes = std::size_t{64} << 20;
   const LockGuard locked = guard();
-  return std::max(always_bytes, static_cast<std::size_t>(used_units()) * unit_bytes);
+  const std::size_t used_bytes = used_units() * unit_bytes;
+  // It still counts as used, and would vouch for itself.
+  const std::size_t own_bytes = freed_bytes > always_bytes ? std::min(freed_bytes, used_bytes) : 0;
+  return std::max(always_bytes, used_bytes - own_bytes);
 }
 
 std::size_t dirty_bytes() noexcept { return source.dirty_units.load(std::memory_order_relaxed) * unit_bytes; }

@@ -59,8 +59,8 @@ bool has_surplus() noexcept;
 bool has_dirty_runs() noexcept;
 
 // What frees of huge blocks may leave dirty in all: as much as is in use, and 64 MiB
-// in any case.
-std::size_t most_kept_dirty_bytes() noexcept;
+// in any case. A block above these 64 MiB that is being freed is not in use any more.
+std::size_t most_kept_dirty_bytes(std::size_t freed_bytes = 0) noexcept;
 
 std::size_t dirty_bytes() noexcept;
 std::size_t committed_bytes() noexcept;
