@@ -194,8 +194,8 @@ std::size_t growth_beyond(std::uint32_t units) {
 
 // 500 threads that begin at once would otherwise map 128 MiB each, of which nobody uses most.
 TEST_F(PageSource, WhileAThreadMapsAheadOthersMapWhatTheyNeed) {
-  growth_beyond(static_cast<std::uint32_t>(committed_bytes() / unit_bytes) +
-                1);  // from here on a step is longer
+  // From here on a step is longer than what is mapped meanwhile.
+  growth_beyond(static_cast<std::uint32_t>(committed_bytes() / unit_bytes) + 1);
   hold_memory();
   source.is_growing_ahead = true;
   EXPECT_LE(growth_beyond(1), std::size_t{1} << 20U);

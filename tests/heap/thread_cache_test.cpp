@@ -134,7 +134,6 @@ TEST_F(DetachedBlocks, OfAThreadThatEndedServeOthers) {
   release(blocks[0]);
 }
 
-// Each of so many sizes leaves sparse slabs, which the next one cannot use: most come from the coarser class.
 void work_in_threads(int threads) {
   std::barrier all(threads);
   std::vector<std::thread> started;
@@ -193,6 +192,21 @@ TEST(IdleCaches, AreNoThreadsWhileTheyAreTidied) {
   EXPECT_EQ(cache_of_a_new_thread(), other);
 }
 
+TEST(IdleCaches, AreIdleNoMoreWithAThread) {
+  settings.has_maintenance_thread = false;
+  ASSERT_TRUE(initialize_process());
+  ThreadCache* const idle = cache_of_a_new_thread();
+  std::thread([&] {
+    void* const block = allocate(100);
+    EXPECT_EQ(current_cache, idle);
+    EXPECT_FALSE(idle->is_tidy);
+    tidy_all();
+    EXPECT_FALSE(idle->is_tidy) << "it was looked at";
+    EXPECT_NE(allocate(100), block);
+  }).join();
+}
+
+// Each of so many sizes leaves sparse slabs, which the next one cannot use: most come from the coarser class.
 TEST(Classes, FewSizesThatComeAndGoLeaveSlabsOfTheirOwn) {
   ASSERT_TRUE(initialize_process());
   constexpr std::size_t least_bytes = 1040;

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from heapwright.live.layout import MAKING, RELEASING, bin_edges
@@ -16,6 +17,7 @@ LEAST_TIMED = 30
 _LEAST_BEYOND = 10
 _TWO_SIDED_95 = 1.96
 _MORE_OF_THE_SLOWEST = 2
+_Combine = Callable[[int, int], int]
 
 
 def made_blocks(calls: Calls) -> int:
@@ -118,34 +120,20 @@ def size_rows(sizes: Sequence[int]) -> list[dict[str, int]]:
 
 def difference(earlier: Calls, later: Calls) -> Calls:
     """What was counted between two readings of one page."""
-    return later._replace(
-        **{name: getattr(later, name) - getattr(earlier, name) for name in _SUMS},
-        by_function={name: count - earlier.by_function[name] for name, count in later.by_function.items()},
-        making=_timings_between(earlier.making, later.making),
-        releasing=_timings_between(earlier.releasing, later.releasing),
-        sizes=tuple(new - old for old, new in zip(earlier.sizes, later.sizes, strict=True)),
-    )
+    return _combined(later, earlier, operator.sub)
 
 
 def total(all_calls: Sequence[Calls]) -> Calls:
     """The calls of several processes of one program as those of one. Not empty."""
     whole = all_calls[0]
     for one in all_calls[1:]:
-        whole = _added(whole, one)
+        flags = {name: getattr(whole, name) or getattr(one, name) for name in _FLAGS}
+        whole = _combined(whole, one, operator.add)._replace(
+            **flags,
+            clock_ns=max(whole.clock_ns, one.clock_ns),
+            calls_while_reading=whole.calls_while_reading + one.calls_while_reading,
+        )
     return whole
-
-
-def _added(some: Calls, more: Calls) -> Calls:
-    return some._replace(
-        **{name: getattr(some, name) + getattr(more, name) for name in _SUMS},
-        **{name: getattr(some, name) or getattr(more, name) for name in _FLAGS},
-        clock_ns=max(some.clock_ns, more.clock_ns),
-        by_function={name: count + more.by_function[name] for name, count in some.by_function.items()},
-        making=_timings_added(some.making, more.making),
-        releasing=_timings_added(some.releasing, more.releasing),
-        sizes=tuple(map(sum, zip(some.sizes, more.sizes, strict=True))),
-        calls_while_reading=some.calls_while_reading + more.calls_while_reading,
-    )
 
 
 def runs_backwards(lately: Calls) -> bool:
@@ -165,15 +153,22 @@ _FLAGS = ("has_own_malloc", "has_unknown_usable", "is_attached")
 _TIMING_SUMS = ("calls", "ns", "slow_calls", "slow_ns", "waited_calls", "waited_ns")
 
 
-def _timings_between(earlier: Timings, later: Timings) -> Timings:
-    return Timings(
-        **{name: getattr(later, name) - getattr(earlier, name) for name in _TIMING_SUMS},
-        bins=tuple(new - old for old, new in zip(earlier.bins, later.bins, strict=True)),
+def _combined(some: Calls, other: Calls, combine: _Combine) -> Calls:
+    """Sums combined; what is none is that of the first."""
+    sums: dict[str, Any] = {name: combine(getattr(some, name), getattr(other, name)) for name in _SUMS}
+    return some._replace(
+        **sums,
+        by_function={
+            name: combine(count, other.by_function[name]) for name, count in some.by_function.items()
+        },
+        making=_combined_timings(some.making, other.making, combine),
+        releasing=_combined_timings(some.releasing, other.releasing, combine),
+        sizes=tuple(map(combine, some.sizes, other.sizes)),
     )
 
 
-def _timings_added(some: Timings, more: Timings) -> Timings:
+def _combined_timings(some: Timings, other: Timings, combine: _Combine) -> Timings:
     return Timings(
-        **{name: getattr(some, name) + getattr(more, name) for name in _TIMING_SUMS},
-        bins=tuple(map(sum, zip(some.bins, more.bins, strict=True))),
+        **{name: combine(getattr(some, name), getattr(other, name)) for name in _TIMING_SUMS},
+        bins=tuple(map(combine, some.bins, other.bins)),
     )

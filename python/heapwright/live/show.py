@@ -18,19 +18,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _Record = dict[str, Any]
-_SHOWN_PROCESSES = 20
-_SHOWN_PROGRAMS = 20
+_SHOWN_ROWS = 20
 _SHOWN_SIZES = 6
 
 
 def show_all(document: _Record, console: Console) -> None:
     """Each process, or each program where processes are many, and all of the busiest one."""
     processes = sorted(document["processes"], key=lambda record: -sum(record["calls"].values()))
-    if len(processes) > _SHOWN_PROCESSES:
+    if len(processes) > _SHOWN_ROWS:
         _show_programs(document["programs"], console)
-        console.print(f"The {units.counted(len(processes), 'image')}, one by one: --json")
+        console.print(f"--json lists each of the {units.counted(len(processes), 'image')}")
         console.print()
-        show_program(document["programs"][0], console)
+        _show_program(document["programs"][0], console)
         return
     if len(processes) > 1:
         _show_processes(processes, console)
@@ -64,11 +63,23 @@ def _show_programs(busiest: Sequence[_Record], console: Console) -> None:
             units.number(_sum(record, "time_ns"), "ns"),
             record["program"] + (f" ({units.count(record['running'])} running)" if record["running"] else ""),
         )
-        for record in busiest[:_SHOWN_PROGRAMS]
+        for record in busiest[:_SHOWN_ROWS]
     ]
     console.print(Columns(("images", "calls", "requested", "in calls", "program"), rows, text_columns=(4,)))
-    if len(busiest) > _SHOWN_PROGRAMS:
-        console.print(f"{units.counted(len(busiest) - _SHOWN_PROGRAMS, 'more program')}: --json")
+    if len(busiest) > _SHOWN_ROWS:
+        console.print(f"{units.counted(len(busiest) - _SHOWN_ROWS, 'more program')}: --json lists all")
+
+
+def _show_program(record: _Record, console: Console) -> None:
+    """Totals of all images of one program. What lives is no sum: children release what their parents made."""
+    console.print(
+        Text(f"{record['program']}   {units.counted(record['images'], 'image')} together", style="bold"),
+        soft_wrap=True,
+    )
+    console.print()
+    whole = record | {"is_running": False, "generation": 0}
+    lines = [(name, Text(text)) for name, text in _lines(whole) if not name.startswith("live")]
+    console.print(Pairs(lines, style="bold"))
 
 
 def show_process(record: _Record, console: Console) -> None:
@@ -80,18 +91,6 @@ def show_process(record: _Record, console: Console) -> None:
     console.print(Text(title, style="bold"), soft_wrap=True)
     console.print()
     console.print(Pairs([(name, Text(text)) for name, text in _lines(record)], style="bold"))
-
-
-def show_program(record: _Record, console: Console) -> None:
-    """Totals of all images of one program. What lives is no sum: children release what their parents made."""
-    console.print(
-        Text(f"{record['program']}   {units.counted(record['images'], 'image')} together", style="bold"),
-        soft_wrap=True,
-    )
-    console.print()
-    whole = record | {"is_running": False, "generation": 0}
-    lines = [(name, Text(text)) for name, text in _lines(whole) if not name.startswith("live")]
-    console.print(Pairs(lines, style="bold"))
 
 
 def process_lines(record: _Record, lately: _Record) -> Pairs:

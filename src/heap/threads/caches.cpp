@@ -132,7 +132,8 @@ bool is_due(const ThreadCache* cache, std::uint16_t now, std::uint16_t least_age
 }
 
 // An idle cache with something to tidy: no thread gets it meanwhile. The next look begins behind it, so that
-// all have their turn, however many threads there were.
+// all have their turn, however many threads there were. Maintenance's lock is held, by a fork as well: one at
+// a time.
 ThreadCache* begin_tidying(std::uint16_t now, std::uint16_t least_age) noexcept {
   constexpr int most_looked_at = 64;
   const LockGuard locked(caches.lock, lock_counters());
@@ -202,7 +203,6 @@ void forget_other_threads() noexcept {
   ThreadCache* cache = caches.registry.load(std::memory_order_relaxed);
   for (; cache != nullptr; cache = cache->next_in_registry) {
     has_left_behind = has_left_behind || is_left_behind(cache);
-    cache->is_being_tidied = false;
     if (cache->lists.is_open() || cache == own) continue;
     cache->has_returned.store(0, std::memory_order_relaxed);
     cache->is_looked_through = false;

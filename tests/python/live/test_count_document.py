@@ -77,7 +77,7 @@ def test_many_processes_are_shown_by_program(capsys: pytest.CaptureFixture[str])
     show.show_all(make_document(counted), make_console(wide=True))
     said = capsys.readouterr().out
     assert "20  20,000   19.5 MiB" in said
-    assert "2 more programs: --json" in said
-    assert "The 41 images, one by one: --json" in said
+    assert "2 more programs: --json lists all" in said
+    assert "--json lists each of the 41 images" in said
     assert "/bin/cc1   20 images together" in said
     assert "live" not in said
