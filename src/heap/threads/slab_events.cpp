@@ -29,16 +29,19 @@ void release(ThreadCache* cache, UnitLine* slab) noexcept {
   close(cache, slab);
 }
 
-// The slab leaves the cache for the pool, unless a notice about it is under way.
-void give_to_pool(ThreadCache* cache, UnitLine* slab) noexcept {
+// The slab leaves the cache for the pool. False: a notice about it is under way, or it has three lists of
+// blocks.
+bool give_to_pool(ThreadCache* cache, UnitLine* slab) noexcept {
   if (cache->is_private || !attach_blocks(cache, slab) || !unwatch(slab)) {
-    return schedule_event(slab, detached_count(cache, slab));
+    schedule_event(slab, detached_count(cache, slab));
+    return false;
   }
   leave_class(cache, slab);
   unkeep(cache, slab);
   clear_flag(slab, is_candidate);
   cache->count(Reason::slab_pooled);
   if (!pool_slab(slab)) close(cache, slab);
+  return true;
 }
 
 void on_empty(ThreadCache* cache, UnitLine* slab) noexcept {
@@ -52,7 +55,7 @@ void on_sparse(ThreadCache* cache, UnitLine* slab) noexcept {
   if (has_flag(slab, is_candidate) || keep(cache, slab)) {
     return schedule_event(slab, detached_count(cache, slab));
   }
-  if (is_only_one(cache, slab)) return give_to_pool(cache, slab);
+  if (is_only_one(cache, slab)) return static_cast<void>(give_to_pool(cache, slab));
   set_flag(slab, is_candidate);
   schedule_event(slab, detached_count(cache, slab));
   std::uint32_t& place = cache->candidates[cache->next_candidate++ % candidate_count];
@@ -134,12 +137,19 @@ bool collect_notices(ThreadCache* cache, std::uint32_t most) noexcept {
   return true;
 }
 
-void give_up(ThreadCache* cache, UnitLine* slab) noexcept {
+bool give_up(ThreadCache* cache, UnitLine* slab) noexcept {
   const std::uint32_t detached = detached_count(cache, slab);
-  if (!has_blocks(slab) && detached == 0) return retire(cache, slab);
+  if (!has_blocks(slab) && detached == 0) {
+    retire(cache, slab);
+    return true;
+  }
   unkeep(cache, slab);
-  if (is_empty(slab, detached) && unwatch(slab)) return release(cache, slab);
-  give_to_pool(cache, slab);
+  if (is_empty(slab, detached) && unwatch(slab)) {
+    release(cache, slab);
+    return true;
+  }
+  if (give_to_pool(cache, slab)) return true;
+  return rewatch(slab, unlisted_count(slab) - detached_count(cache, slab)) == Watch::reached;
 }
 
 bool give_up_slab(ThreadCache* cache) noexcept {
@@ -150,8 +160,7 @@ bool give_up_slab(ThreadCache* cache) noexcept {
       const std::uint32_t unit =
           cache->slots[word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits))].first;
       if (unit == 0) continue;
-      give_up(cache, line_of(unit));
-      return true;
+      if (give_up(cache, line_of(unit))) return true;
     }
   }
   return false;

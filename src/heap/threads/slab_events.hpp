@@ -41,12 +41,13 @@ void retire(ThreadCache* cache, UnitLine* slab) noexcept;
 // and a locked instruction waits for all that the program wrote before it.
 Watch watch_rest(UnitLine* slab) noexcept;
 
-// The first slab of a queue leaves it, for the pool if it has blocks. One that a notice is under way about
-// stays. Under the cache's lists.
-void give_up(ThreadCache* cache, UnitLine* slab) noexcept;
+// The first slab of a queue leaves it, for the pool if it has blocks. False: it stays, since a notice about
+// it is under way, or one will come when all of its blocks are free: it has blocks of its own, in a detached
+// list and freed by others, and the pool takes two lists. Under the cache's lists.
+bool give_up(ThreadCache* cache, UnitLine* slab) noexcept;
 
 // Of a cache whose thread has ended: one slab with a free block goes to the
-// pool. False: there was none.
+// pool. False: there is none that can.
 bool give_up_slab(ThreadCache* cache) noexcept;
 
 }  // namespace heapwright::heap
