@@ -36,6 +36,7 @@ SHIPPED = [
     "heapwright-collect",
     "heapwright-record",
     "heapwright-attach",
+    "heapwright-attachable",
     "heapwright-count",
     "heapwright",
     "heapwright-lab",

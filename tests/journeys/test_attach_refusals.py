@@ -173,7 +173,7 @@ os.execv(sys.argv[1], sys.argv[1:])
     ("scope", "remedy"),
     [
         (None, "the kernel forbids it even to root"),
-        (1, "or set it to 0"),
+        (1, "libheapwright-attachable.so"),
         (2, "or set it to 0"),
         (3, "after a restart"),
     ],
