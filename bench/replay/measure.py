@@ -3,9 +3,9 @@
 """What a replay predicts beside what the program then takes: bench/results/replay.json.
 
 Each program is recorded once, replayed on the candidates, and run on each of
-them: its private pages that belong to no file are read every 2 ms. --only NAME
-measures one program again; what the file has of others stays if it is of the
-same sources and number of runs.
+them in turns: its private pages that belong to no file are read every 2 ms, its
+processor time at the end. --only NAME measures one program again; what the file
+has of others stays if it is of the same sources and number of runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from heapwright.measure import machine
 from heapwright.measure.statistics import summarize
@@ -63,12 +63,22 @@ def started(program: Program, command: list[str], environment: Mapping[str, str]
     return process
 
 
-def real_memory(program: Program, environment: Mapping[str, str]) -> tuple[int, float]:
-    """The peak, and the mean of all readings."""
+class Run(NamedTuple):
+    """Of the process: the peak and the mean of all readings, and its processor time."""
+
+    peak_bytes: int
+    mean_bytes: float
+    cpu_ns: float
+
+
+def real_run(program: Program, environment: Mapping[str, str]) -> Run:
     process = started(program, list(program.command), environment)
     peak, total, readings = 0, 0, 0
     deadline = time.monotonic() + LIMIT_S
-    while process.poll() is None:
+    while True:
+        done, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if done:
+            break
         found = anonymous_bytes(process.pid)
         if found:
             peak, total, readings = max(peak, found), total + found, readings + 1
@@ -76,9 +86,10 @@ def real_memory(program: Program, environment: Mapping[str, str]) -> tuple[int, 
         if time.monotonic() > deadline:
             process.kill()
             raise RuntimeError(f"{program.name} does not end")
+    process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise RuntimeError(f"{program.name} failed: {process.returncode}")
-    return peak, total / max(readings, 1)
+    return Run(peak, total / max(readings, 1), 1e9 * (usage.ru_utime + usage.ru_stime))
 
 
 def record(program: Program, file: Path) -> None:
@@ -91,7 +102,7 @@ def record(program: Program, file: Path) -> None:
 def replay(file: Path, runs: int) -> dict[str, Any]:
     command = [heapwright, "replay", str(file), "--on", ON]
     command += [word for setting in SETTINGS for word in ("--set", setting)]
-    command += ["--idle", "0", "--sites", "0", "--json"]
+    command += ["--idle", "0", "--json"]
     done = subprocess.run([*command, "--runs", str(runs)], capture_output=True, text=True, check=False)
     if not done.stdout:
         raise RuntimeError(done.stderr)
@@ -99,9 +110,11 @@ def replay(file: Path, runs: int) -> dict[str, Any]:
     return document
 
 
-def row_of(candidate: Mapping[str, Any], real: Sequence[tuple[int, float]]) -> dict[str, Any]:
-    peaks, means = [peak for peak, _ in real], [mean for _, mean in real]
-    peak, mean = (candidate["figures"].get(key, {}) for key in ("peak_bytes", "mean_bytes"))
+def row_of(candidate: Mapping[str, Any], real: Sequence[Run]) -> dict[str, Any]:
+    peaks = [run.peak_bytes for run in real]
+    peak, mean, cpu = (
+        candidate["figures"].get(key, {}) for key in ("peak_bytes", "mean_bytes", "time_ns")
+    )
     return {
         "name": candidate["name"],
         "version": candidate["version"],
@@ -114,7 +127,11 @@ def row_of(candidate: Mapping[str, Any], real: Sequence[tuple[int, float]]) -> d
         "real_median_bytes": summarize(peaks).median,
         "predicted_mean_bytes": mean.get("value"),
         "mean_verdict": mean.get("verdict", "unknown"),
-        "real_mean_bytes": means,
+        "real_mean_bytes": [run.mean_bytes for run in real],
+        "predicted_time_ns": cpu.get("value"),
+        "predicted_time_difference_ns": cpu.get("difference"),
+        "time_verdict": cpu.get("verdict", "unknown"),
+        "real_cpu_ns": [run.cpu_ns for run in real],
     }
 
 
@@ -131,15 +148,20 @@ def kept(path: Path, only: str, results: Mapping[str, Any]) -> list[dict[str, An
 def measure(program: Program, folder: Path, runs: int) -> dict[str, Any]:
     file = folder / "program.heapwright"
     record(program, file)
-    document = replay(file, 2)
-    rows = []
+    document = replay(file, 3)
     # A program that is linked with an allocator calls the C library's where that comes first.
     plain = "" if document["recorded_on"].startswith("glibc") else "libc.so.6"
-    for candidate in document["candidates"]:
-        environment = environment_of(candidate["variables"], candidate["path"] or plain, program)
-        real = [real_memory(program, environment) for _ in range(runs)]
-        rows.append(row_of(candidate, real))
-        print(program.name, rows[-1], flush=True)
+    environments = [
+        environment_of(candidate["variables"], candidate["path"] or plain, program)
+        for candidate in document["candidates"]
+    ]
+    turns = [[real_run(program, environment) for environment in environments] for _ in range(runs)]
+    rows = [
+        row_of(candidate, [turn[number] for turn in turns])
+        for number, candidate in enumerate(document["candidates"])
+    ]
+    for row in rows:
+        print(program.name, row, flush=True)
     return {
         "name": program.name,
         "recorded_on": document["recorded_on"],
@@ -147,6 +169,7 @@ def measure(program: Program, folder: Path, runs: int) -> dict[str, Any]:
         "plan": document["plan"],
         "pace": document["pace"],
         "fidelity": document["fidelity"],
+        "time_fidelity": document["time_fidelity"],
         "candidates": rows,
     }
 

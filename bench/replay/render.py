@@ -106,6 +106,48 @@ def about_errors(programs: list[dict[str, Any]]) -> str:
     )
 
 
+def time_differences(program: dict[str, Any], candidate: dict[str, Any]) -> list[float]:
+    """What the program takes more than on the reference, in each turn, in processor time."""
+    (reference,) = (one for one in program["candidates"] if one["name"] == program["reference"])
+    both = zip(candidate["real_cpu_ns"], reference["real_cpu_ns"], strict=True)
+    return [own - before for own, before in both]
+
+
+def time_row(program: dict[str, Any], candidate: dict[str, Any]) -> list[str]:
+    real = time_differences(program, candidate)
+    return [
+        program["name"],
+        candidate["name"],
+        signed(candidate["predicted_time_difference_ns"]),
+        SAID[candidate["time_verdict"]],
+        signed(median(real)),
+        f"{signed(min(real))} to {signed(max(real))}",
+    ]
+
+
+def about_times(programs: list[dict[str, Any]]) -> list[str]:
+    """Predicted and real differences in processor time; empty for results that have none."""
+    if any("real_cpu_ns" not in one for program in programs for one in program["candidates"]):
+        return []
+    found = [(of, one) for one, of in compared(programs) if one["predicted_time_difference_ns"] is not None]
+    said = [(of, one) for of, one in found if one["time_verdict"] in ("better", "worse")]
+    sides = [
+        {(value < 0) == (one["time_verdict"] == "better") for value in time_differences(of, one)}
+        for of, one in said
+    ]
+    return [
+        "",
+        "Processor time: what the program takes more or less than on what it was recorded on, as a whole, in the "
+        f"same runs. Of {len(said)} verdicts of less or more, {sides.count({True})} are so in each turn and "
+        f"{sides.count({False})} in none; in the others turns differ, as the program's own time does.",
+        "",
+        *markdown.table(
+            ["program", "on", "predicted", "said", "real, median", "of the turns"],
+            [time_row(of, one) for of, one in found],
+        ),
+    ]
+
+
 def fidelity_row(program: dict[str, Any]) -> list[str]:
     """The replay on the recorded allocator against the recording: inside this nothing is ranked."""
     recorded, errors = program["fidelity"]["recorded"], program["fidelity"]["errors"]
@@ -237,6 +279,7 @@ def main() -> int:
         *markdown.table(
             ["program", "error of peak", "of mean", "of end"], [fidelity_row(program) for program in found]
         ),
+        *about_times(found),
         *about_changes(),
         *about_speed(),
     ]

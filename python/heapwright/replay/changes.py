@@ -25,6 +25,9 @@ _NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@)")
 AT_LEAST, AT_MOST = "at least", "at most"
 _BOUNDS = {"small_vector": AT_LEAST, "reserve": AT_MOST}
 
+# Calls are gone, or come from a free list of the part's own: they meet no more of the allocator's memory than before.
+_LEAVE_CALLS_OUT = {"arena", "node_pool", "buffer_cache", "reserve", "small_vector"}
+
 _MOST_PARTS = 4  # as most_parts in src/replay/change.hpp
 
 
@@ -60,6 +63,12 @@ def memory_bounds(text: str) -> set[str]:
     """Whether the program has at least, or at most, a replay's memory with this change; empty: as much."""
     words = (part.partition("@")[0] for part in _NEXT.split(text))
     return {_BOUNDS[name] for word in words if (name := word.partition(":")[0]) in _BOUNDS}
+
+
+def leaves_calls_out(text: str) -> bool:
+    """Whether this change, on the recorded allocator, is one that has the allocator called less often."""
+    names = {part.partition("@")[0].partition(":")[0] for part in _NEXT.split(text)}
+    return bool(text) and names <= _LEAVE_CALLS_OUT
 
 
 def parse(text: str, trace: Trace) -> Change:

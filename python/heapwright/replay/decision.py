@@ -6,7 +6,9 @@ Memory is a prediction for the recorded process: what was recorded, and how much
 reference the candidate's replay takes. There is a difference only where it is larger than the noise of the
 runs and larger than the error: the one that the replay of the reference shows, in memory and in time, and for
 time the range of the dry runs that are subtracted. Where a time's error is not known, which of two is less is
-not either. Memory at a moment that a clock decides has to be on the
+not either. A change that leaves calls of the same allocator out needs no larger difference than the noise if
+the calls' own times say the same: what a call takes more or less in the program, one that is gone does not
+take. Memory at a moment that a clock decides has to be on the
 same side at both ends of what the clock may do (clocks.py). Times with gaps: own_load.py.
 """
 
@@ -111,8 +113,11 @@ class Table:
         time_truth: Mapping[str, Any] | None = None,
         gaps: Sequence[Arm] = (),
         gaps_error_ns: float | None = None,
+        calls: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> None:
         """dry: by change, where its plan has other operations than the recording's, which is under "".
+
+        calls: by number, call_times.differences(), of those whose calls were timed.
 
         bounds: by number, of the candidates that go by the clock. time_truth: of time_fidelity.compare().
 
@@ -123,6 +128,7 @@ class Table:
         self._dry = dry
         self._truth = truth
         self._bounds = bounds or {}
+        self._calls = calls or {}
         self._time_error_ns = float(time_truth["error_ns"]) if time_truth else None
         self._tail_factor = float(time_truth["tail_factor"]) if time_truth else 1.0
         self._gaps_error_ns = gaps_error_ns
@@ -141,6 +147,8 @@ class Table:
             own = reference if number == 0 else self._summary(figure, [measured[number]])
             if own is not None:
                 error = self._error(figure, measured[number])
+                if figure.key == "time_ns" and self._is_of_calls(number, own, reference):
+                    error = self._range_ns(measured[number])
                 record = self._record(figure, own, reference, number == 0, error)
                 if figure.is_memory and number:
                     change = getattr(measured[number].allocator, "change", "")
@@ -280,11 +288,28 @@ class Table:
     def _dry_of(self, arm: Arm) -> Dry:
         return self._dry.get(getattr(arm.allocator, "change", ""), self.dry)
 
+    def _range_ns(self, arm: Arm) -> float:
+        """How far a time may be off by the dry runs that are subtracted."""
+        own = self._dry_of(arm)
+        ranges_ns = self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
+        return max(ranges_ns, _LEAST_TIME_NS)
+
+    def _is_of_calls(self, number: int, own: Summary, reference: Summary | None) -> bool:
+        """Whether a change leaves calls out, and the calls' own times say of it what the processor time does."""
+        allocators = [arm.allocator for arm in self._time if not arm.is_control]
+        change = getattr(allocators[number], "change", "")
+        calls = self._calls.get(number)
+        if not change or reference is None or calls is None:
+            return False
+        is_same_allocator = replace(allocators[number], name="", change="") == replace(allocators[0], name="")
+        if not is_same_allocator or not changes.leaves_calls_out(change):
+            return False
+        said_ns = float(calls["difference_ns"])
+        return abs(said_ns) > float(calls["noise_ns"]) and (said_ns < 0) == (own.median < reference.median)
+
     def _error(self, figure: Figure, arm: Arm) -> float:
         if figure.key == "time_ns":
-            own = self._dry_of(arm)
-            ranges_ns = self.dry.range_ns + (own.range_ns if own is not self.dry else 0.0)
-            return max(ranges_ns, self._time_error_ns or 0.0, _LEAST_TIME_NS)
+            return max(self._range_ns(arm), self._time_error_ns or 0.0)
         if figure.key == "gaps_time_ns":
             return self._gaps_error_ns or 0.0
         if self._truth is None or not figure.is_memory:

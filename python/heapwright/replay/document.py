@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import median
 from typing import Any
 
 from heapwright.measure import machine
@@ -75,6 +76,7 @@ def assemble(trace: Trace, chosen: Chosen, measured: Measured) -> Document:
         time_truth,
         measured.gaps,
         gaps["error_ns"] if gaps else None,
+        {number: said for number, own in enumerate(measured.calls) if (said := own["call_sites"])},
     )
     candidates = _candidates(trace, measured, table, truth)
     plan = measured.plan
@@ -182,7 +184,7 @@ def _time_fidelity(measured: Measured) -> Document | None:
 def _recorded(measured: Measured) -> time_fidelity.Recorded | None:
     """As the replayed calls are measured: without the clock."""
     clocks = [float(run["clock_ns"]) for arm in (*measured.time, *measured.gaps) for run in arm.runs]
-    return measured.recorded and measured.recorded.without_clock(min(clocks, default=0.0))
+    return measured.recorded and measured.recorded.without_clock(median(clocks) if clocks else 0.0)
 
 
 def _gaps(measured: Measured) -> Document | None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.model import KIND_NAMES, Trace
+from heapwright.replay import changes
 from heapwright.report import units
 
 if TYPE_CHECKING:
@@ -130,6 +131,13 @@ def about(document: Mapping[str, Any]) -> list[str]:
         f" Less than {units.duration(found['error_ns'])} of CPU time, or {found['tail_factor']:.1f} times of "
         "p99.9, is no difference (=)."
     )
+    if any(changes.leaves_calls_out(candidate["change"]) for candidate in document["candidates"]):
+        factor = found["recorded_ns"] / max(found["replayed_ns"], 1)
+        line += (
+            " A change that leaves calls out is judged by the noise alone where these calls' own times say the "
+            f"same; by this error it gives {min(factor, 1):.1f} to {max(factor, 1):.1f} times as much in the "
+            "program."
+        )
     if not found["is_same_shape"]:
         line += " The latencies' shape is another one: how large differences in time are is not promised."
     return [line]

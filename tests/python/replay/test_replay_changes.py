@@ -166,17 +166,19 @@ def file(tmp_path: Path) -> str:
         made.line("frame", pc, 0)
     for frame in (0, 1):
         made.line("stack", 0, frame)
-    for number in range(50):
+    for number in range(BLOCKS):
         made.event(MALLOC, 0x10000 + 4096 * number, 3000, stack=1)
     made.event(CALLOC, 0x3000, 50, stack=2)
     made.event(REALLOC, 0x4000, 500, old=0x3000, stack=2)
     made.event(FREE, 0x4000)
-    for number in range(50):
+    for number in range(BLOCKS):
         made.event(FREE, 0x10000 + 4096 * number)
     made.line("memory", 1000, 100_000)
     return str(made.write(tmp_path / "server.heapwright"))
 
 
+# Their frees in a row take longer than any other call of the recording.
+BLOCKS = 500
 QUICK = ["--runs", "2", "--idle", "0"]
 
 
@@ -194,12 +196,12 @@ def test_the_changed_recording_is_replayed_beside_the_unchanged_one(
     assert [c["name"] for c in document["candidates"]] == ["glibc", f"glibc {arena}", f"glibc {reserve}"]
     assert [c["change"] for c in document["candidates"]] == ["", arena, reserve]
     counts = {change["text"]: change for change in document["changes"]}
-    assert counts[arena]["changed_blocks"] == 50
+    assert counts[arena]["changed_blocks"] == BLOCKS
     assert counts[arena]["change_events"] == 1
     assert counts[reserve]["changed_bytes"] == 500
     for candidate in document["candidates"]:
         assert len(candidate["runs"]["memory"]) == len(candidate["runs"]["time"]) == 2
-        assert candidate["runs"]["time"][0]["calls"] == 103
+        assert candidate["runs"]["time"][0]["calls"] == 2 * BLOCKS + 3
 
 
 def test_several_changes_are_one_candidate(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,7 +212,7 @@ def test_several_changes_are_one_candidate(file: str, capsys: pytest.CaptureFixt
     found = [(c["text"], c["change"], c["changed_blocks"], c["sites"]) for c in document["changes"]]
     sites = Trace(Path(file)).sites()
     assert found == [
-        (both, "arena", 50, [str(sites[site_of(file, 1)])]),
+        (both, "arena", BLOCKS, [str(sites[site_of(file, 1)])]),
         (both, "reserve", 1, [str(sites[site_of(file, 2)])]),
     ]
 
@@ -221,11 +223,11 @@ def test_frees_are_put_off_or_left_out(file: str, capsys: pytest.CaptureFixture[
     assert run_command([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     counts = {change["text"]: change for change in document["changes"]}
-    assert (counts[later]["changed_blocks"], counts[later]["change_events"]) == (50, 1)
-    assert counts[later]["most_waiting_bytes"] == 50 * 3000
-    assert counts[never]["changed_blocks"] == 50
+    assert (counts[later]["changed_blocks"], counts[later]["change_events"]) == (BLOCKS, 1)
+    assert counts[later]["most_waiting_bytes"] == BLOCKS * 3000
+    assert counts[never]["changed_blocks"] == BLOCKS
     for candidate in document["candidates"]:  # what another thread frees is nobody's call
-        assert candidate["runs"]["time"][0]["calls"] == 103
+        assert candidate["runs"]["time"][0]["calls"] == 2 * BLOCKS + 3
     plain, put_off, _ = (candidate["longest_frees_ns"] for candidate in document["candidates"])
     assert 0 <= put_off < plain
     assert run_command(words) == 0
@@ -255,8 +257,8 @@ def test_a_cache_has_limits_and_a_policy_of_ones_choice(
     document = json.loads(capsys.readouterr().out)
     assert [c["change"] for c in document["candidates"]] == ["", one, both]
     assert [(c["change"], c["changed_blocks"]) for c in document["changes"]] == [
-        ("buffer_cache", 50),
-        ("buffer_cache", 50),
+        ("buffer_cache", BLOCKS),
+        ("buffer_cache", BLOCKS),
         ("reserve", 1),
     ]
     assert run_command(["replay", file, "--change", f"buffer_cache:policy=lru@{site}", *QUICK]) == 2

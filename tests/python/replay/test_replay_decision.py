@@ -227,6 +227,36 @@ def test_a_plan_with_more_operations_has_a_dry_run_of_its_own() -> None:
         assert (found["value"], found["verdict"]) == (12e6 - own.cpu_ns, verdict)
 
 
+CALLS = {"difference_ns": -3e6, "noise_ns": 1e6}
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "calls", "verdict"),
+    [
+        ("arena@f", "", CALLS, BETTER),
+        ("arena@f+node_pool@g", "", CALLS, BETTER),
+        ("arena@f", "", None, SAME),
+        ("arena@f", "", CALLS | {"difference_ns": 3e6}, SAME),
+        ("arena@f", "", CALLS | {"noise_ns": 4e6}, SAME),
+        ("arena@f", "/lib/other.so", CALLS, SAME),
+        ("segregate@f", "", CALLS, SAME),
+        ("arena@f+segregate@g", "", CALLS, SAME),
+        ("", "", CALLS, SAME),
+    ],
+)
+def test_a_change_of_which_the_calls_say_the_same_needs_no_more_than_noise(
+    change: str, path: str, calls: dict[str, float] | None, verdict: str
+) -> None:
+    """The whole error of 20 ms is what calls take otherwise in the program; 4 of 9 ms are gone."""
+    memories = arms(("a", memory(1)), ("b", memory(1)))
+    times = arms(("a", time(9, 9, 9)), ("b", time(5, 5, 5)))
+    times[0].allocator = times[1].allocator = Candidate("a", "1", "")
+    times[2].allocator = Candidate("a with it", "1", path, change=change)
+    error = {"error_ns": 20e6, "tail_factor": 1.0}
+    table = Table(memories, times, {"": Dry()}, None, None, error, calls={1: calls} if calls else {})
+    assert figure(table, 1, "time_ns")["verdict"] == verdict
+
+
 def test_what_the_dry_runs_differ_by_is_no_difference() -> None:
     both = arms(("a", memory(1)), ("b", memory(1)))
     for apart_ns, verdict in ((5e6, SAME), (3e6, BETTER)):
