@@ -259,15 +259,16 @@ int run_held(const char* path, std::uint64_t mark, double pace) {
 int run_plan(const char* path, std::string_view order_name, const Waits& waits) {
   replay::Stage stage(path);
   check_memory(stage);
-  if (order_name == "recorded") {
+  if (order_name == "recorded" || order_name == "checked") {
     replay::RecordedOrder order(stage, waits.idle_ns, waits.pace);
+    if (order_name == "checked") order.check_blocks();
     return run(order);
   }
   if (order_name == "dependency" || order_name == "dry") {
     replay::DependencyOrder order(stage, order_name == "dry");
     return run(order);
   }
-  figures::refuse("the order is recorded, dependency or dry");
+  figures::refuse("the order is recorded, checked, dependency or dry");
 }
 
 }  // namespace
@@ -299,6 +300,6 @@ int main(int argument_count, char** arguments) {
   }
   figures::refuse(
       "usage: heapwright-replay plan|plan-gaps FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | needed PLAN | run "
-      "PLAN recorded|dependency|dry [IDLE_MS PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN "
+      "PLAN recorded|checked|dependency|dry [IDLE_MS PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN "
       "timed TIMES | run PLAN gaps RATE_PERMILLE | times PLAN TIMES SITES");
 }

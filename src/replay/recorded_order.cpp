@@ -54,8 +54,14 @@ RecordedOrder::RecordedOrder(Stage& stage, std::uint64_t idle_ns, double pace)
   const Header& header = stage.plan().header();
   turns_.open(stage.plan(), header.turns_offset, header.turns, turn_window_.begin(), turn_window);
   for (std::uint32_t lane = 0; lane < stage.lane_count(); ++lane) entries_[lane] = {this, lane};
-  if (header.part_count == 0) block_marks_.emplace(header.slots);
   own_bytes_ = stage.grown_bytes();
+}
+
+void RecordedOrder::check_blocks() {
+  const Header& header = stage_.plan().header();
+  if (header.part_count != 0) return;
+  block_marks_.emplace(header.slots);
+  own_bytes_ = stage_.grown_bytes();
 }
 
 void RecordedOrder::run() {

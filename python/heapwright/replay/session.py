@@ -26,6 +26,8 @@ from heapwright.replay.plan_folder import plan_folder
 from heapwright.report import units
 
 MEMORY, TIME, GAPS, DRY, TIMED, HELD = "recorded", "dependency", "gaps", "dry", "timed", "held"
+# The recorded order, with a look whether the blocks may be used: the same calls give the same blocks in each run.
+CHECKED = "checked"
 _TIME_BYTES = 8
 # The times of each operation are kept up to here without being asked for.
 MOST_TIMED = 20_000_000
@@ -212,8 +214,9 @@ class Session:
 
         def run_once(arm: Arm) -> None:
             step(f"{order} order: {arm.allocator.name}")
+            is_first = order == MEMORY and not arm.is_control and not arm.runs
             if not arm.failure:
-                self._run_once(order, arm)
+                self._run_once(CHECKED if is_first else order, arm)
 
         take_turns(arms, self._runs_of_each, run_once, self._hung)
         return arms
@@ -309,6 +312,7 @@ class Session:
         idle_ms = self._settings.idle_ms if idle_ms is None else idle_ms
         waits = {
             MEMORY: [str(idle_ms), str(round(1000 * self._pace))],
+            CHECKED: [str(idle_ms), str(round(1000 * self._pace))],
             GAPS: [str(round(1000 * self._settings.speed))],
         }.get(order, [])
         command = [str(self._program), "run", str(path), order, *waits, *words]
