@@ -112,9 +112,7 @@ def replay(file: Path, runs: int) -> dict[str, Any]:
 
 def row_of(candidate: Mapping[str, Any], real: Sequence[Run]) -> dict[str, Any]:
     peaks = [run.peak_bytes for run in real]
-    peak, mean, cpu = (
-        candidate["figures"].get(key, {}) for key in ("peak_bytes", "mean_bytes", "time_ns")
-    )
+    peak, mean, cpu = (candidate["figures"].get(key, {}) for key in ("peak_bytes", "mean_bytes", "time_ns"))
     return {
         "name": candidate["name"],
         "version": candidate["version"],

@@ -301,8 +301,10 @@ class Table:
         calls = self._calls.get(number)
         if not change or reference is None or calls is None:
             return False
-        is_same_allocator = replace(allocators[number], name="", change="") == replace(allocators[0], name="")
-        if not is_same_allocator or not changes.leaves_calls_out(change):
+        own_place, place = (
+            (one.path, getattr(one, "variables", {})) for one in (allocators[number], allocators[0])
+        )
+        if own_place != place or not changes.leaves_calls_out(change):
             return False
         said_ns = float(calls["difference_ns"])
         return abs(said_ns) > float(calls["noise_ns"]) and (said_ns < 0) == (own.median < reference.median)

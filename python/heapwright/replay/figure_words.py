@@ -7,7 +7,17 @@ from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WORSE, Figure
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
+# A trace has durations in such steps, and a processor begins a reading of the clock before the call has ended.
+_SHORTEST_NS = 4
+
 _MARKS = {BETTER: "", WORSE: "", SAME: "=", UNKNOWN: "?"}
+
+
+def call_time(time_ns: float | None) -> str:
+    """Of one call, without the clock: what is left may be nothing, which no call takes."""
+    if time_ns is not None and time_ns < _SHORTEST_NS:
+        return f"< {units.duration(_SHORTEST_NS)}"
+    return units.number(time_ns, "ns")
 
 
 def _written(figure: Figure, record: Record) -> str:

@@ -8,12 +8,13 @@ from typing import Any
 
 from heapwright.replay import site_words
 from heapwright.replay.details import Detail
+from heapwright.replay.figure_words import call_time
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
 
 def _time_column(key: str, label: str) -> Column:
-    return Column(key, WORD, label, text=lambda record, _: units.number(record[key], "ns"))
+    return Column(key, WORD, label, text=lambda record, _: call_time(record[key]))
 
 
 COLUMNS = (

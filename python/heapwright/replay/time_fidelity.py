@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.model import KIND_NAMES, Trace
 from heapwright.replay import changes
+from heapwright.replay.figure_words import call_time
 from heapwright.report import units
 
 if TYPE_CHECKING:
@@ -145,6 +146,6 @@ def about(document: Mapping[str, Any]) -> list[str]:
 
 def _percentiles(row: Mapping[str, Any]) -> str:
     return " and ".join(
-        f"{key.removesuffix('_ns')} {'unknown' if row[key] is None else units.duration(row[key])}"
+        f"{key.removesuffix('_ns')} {'unknown' if row[key] is None else call_time(row[key])}"
         for key in _PERCENTILES
     )

@@ -96,7 +96,7 @@ def test_a_site_has_its_percentiles_beside_the_references() -> None:
     latency_words.site_detail(document, 5).on_console(Console(file=out, width=60, highlight=False))
     lines = out.getvalue().splitlines()
     at = lines.index("work work.c:7: malloc to 64 B")
-    assert lines[at + 1].split() == ["glibc", "9,999", "3.50", "ns", "35", "ns", "–"]
+    assert lines[at + 1].split() == ["glibc", "9,999", "<", "4", "ns", "35", "ns", "–"]
 
 
 def test_sites_beyond_noise_largest_first() -> None:

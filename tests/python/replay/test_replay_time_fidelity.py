@@ -80,6 +80,12 @@ def test_what_a_change_gives_is_said_as_far_as_it_is_known(change: str, times: s
     assert times is None or "1.0 to 2.0 times" in line
 
 
+def test_no_call_is_said_to_take_no_time() -> None:
+    replayed = [MALLOCS | {"p50_ns": 0.0, "p99_ns": None}]
+    (line,) = time_fidelity.about(said_of(time_fidelity.compare([MALLOCS | {"p50_ns": 4.0}], replayed)))
+    assert "malloc: p50 < 4 ns and p99 unknown, recorded p50 4 ns and p99 300 ns" in line
+
+
 def test_the_clock_is_taken_out_of_recorded_times() -> None:
     rare = {"function": "calloc", "calls": 5, "sum_ns": 30, "p50_ns": 6, "p99_ns": None}
     found = time_fidelity.Recorded([MALLOCS, rare], 700, 500).without_clock(8.0)
