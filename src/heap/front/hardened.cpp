@@ -186,10 +186,10 @@ void* no_memory() noexcept {
   return nullptr;
 }
 
-// With pages of its own, between some that cannot be reached; a short one at their end.
+// With pages of its own, between some that cannot be reached; a short one at their end. Null: no memory.
 void* allocate_apart(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept {
   const LargeBlock block = allocate_guarded(std::max<std::size_t>(bytes, 1), alignment, owner);
-  if (block.memory == nullptr) return no_memory();
+  if (block.memory == nullptr) return nullptr;
   UnitLine* line = line_at(block.memory);
   line->remote.store(bytes, std::memory_order_relaxed);
   if (bytes <= small_limit_bytes && alignment <= 16) {
@@ -239,20 +239,28 @@ void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t needed =
       aligned_bytes(checked_sum(bytes, record_bytes), std::max<std::size_t>(alignment, 16));
   const bool is_short = bytes <= small_limit_bytes && alignment <= 16;
+  void* block = nullptr;
   if (needed == 0 || (is_short && is_sampled(quarantine_of(cache)))) {
-    return allocate_apart(bytes, alignment, nullptr);
+    block = allocate_apart(bytes, alignment, nullptr);
+  } else if (void* memory = take_block(cache, class_of(needed))) {
+    block = hand_out(memory, bytes);
   }
-  void* memory = take_block(cache, class_of(needed));
-  return memory == nullptr ? no_memory() : hand_out(memory, bytes);
+  if (block != nullptr) return block;
+  return let_go_for(nullptr, bytes) ? hardened_allocate(bytes, alignment) : no_memory();
 }
 
 void* hardened_allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignment) noexcept {
   if (heap == nullptr || is_too_big(bytes)) return no_memory();
   alignment = std::max<std::size_t>(alignment, 16);
   const std::size_t whole_bytes = checked_sum(bytes, record_bytes);
-  if (aligned_bytes(whole_bytes, alignment) == 0) return allocate_apart(bytes, alignment, &heap->cache);
-  void* memory = allocate_in(heap, whole_bytes, alignment);
-  return memory == nullptr ? no_memory() : hand_out(memory, bytes);
+  void* block = nullptr;
+  if (aligned_bytes(whole_bytes, alignment) == 0) {
+    block = allocate_apart(bytes, alignment, &heap->cache);
+  } else if (void* memory = allocate_in(heap, whole_bytes, alignment)) {
+    block = hand_out(memory, bytes);
+  }
+  if (block != nullptr) return block;
+  return let_go_for(heap, bytes) ? hardened_allocate_in(heap, bytes, alignment) : no_memory();
 }
 
 void hardened_release(void* block) noexcept {

@@ -9,6 +9,7 @@
 #include "heap/base/messages.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/page_source.hpp"
+#include "heap/pages/unmapped_runs.hpp"
 
 namespace heapwright::heap {
 
@@ -49,7 +50,7 @@ char* begin_of_places() noexcept {
   char* made = memory_of(run.unit);
   forbid(made, place_units * unit_bytes);
   if (empty_blocks.begin.compare_exchange_strong(begin, made, std::memory_order_acq_rel)) return made;
-  if (map_anew(made, place_units * unit_bytes)) free_run(run.unit, place_units, false);
+  take_back(run.unit, place_units);
   return begin;
 }
 

@@ -18,11 +18,13 @@ struct PageSource {
   Lock lock;
   Bins clean;
   Bins dirty;
+  Bins unmapped;  // unmapped_runs.hpp
   RecentRuns recent;
   std::uint32_t oldest;  // dirty runs by age, linked by second_next
   std::uint32_t newest;
   std::atomic<std::uint64_t> dirty_units;  // of the recent ones, too; written under the lock
   std::uint64_t clean_units;
+  Relaxed<std::uint32_t> unmapped_units;
   std::atomic<std::uint32_t> frontier;     // units below were made writable
   std::atomic<std::uint32_t> reached;      // units below may have been handed out
   Relaxed<std::uint32_t> set_aside_units;  // in lots, and not opened yet

@@ -61,7 +61,8 @@ Mapping map_range(std::uint32_t unit, std::uint32_t units) noexcept {
 // mappings of others.
 bool is_beyond_limit(std::uint32_t end) noexcept {
   if (source.limit_bytes == 0) return false;
-  return std::size_t{end - source.first_unit} * unit_bytes > source.limit_bytes - source.limit_bytes / 8;
+  const std::size_t mapped_units = end - source.first_unit - source.unmapped_units;
+  return mapped_units * unit_bytes > source.limit_bytes - source.limit_bytes / 8;
 }
 
 // Moves the frontier up by `units`, at `from`; where `from` is not 0, only if

@@ -7,7 +7,8 @@
 #include <cstdint>
 
 #include "heap/base/system_pages.hpp"
-#include "heap/pages/page_source.hpp"
+#include "heap/pages/region.hpp"
+#include "heap/pages/unmapped_runs.hpp"
 
 namespace heapwright::heap {
 
@@ -20,11 +21,10 @@ inline bool may_guard_run() noexcept {
 }
 inline void guard_unit(std::uint32_t unit) noexcept { forbid(memory_of(unit), unit_bytes); }
 
-// A run some of which is out of reach; it holds zeros afterwards. What cannot be mapped
-// anew stays out of use.
+// A run some of which is out of reach; it holds zeros afterwards.
 inline void free_guarded_run(std::uint32_t unit, std::uint32_t units) noexcept {
   guarded_runs.fetch_sub(1, std::memory_order_relaxed);
-  if (map_anew(memory_of(unit), std::size_t{units} * unit_bytes)) free_run(unit, units, false);
+  take_back(unit, units);
 }
 
 }  // namespace heapwright::heap

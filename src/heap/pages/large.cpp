@@ -8,6 +8,7 @@
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/guards.hpp"
 #include "heap/pages/page_source.hpp"
+#include "heap/pages/unmapped_runs.hpp"
 
 namespace heapwright::heap {
 
@@ -148,7 +149,7 @@ void free_guarded(UnitLine* line) noexcept {
   line->owner.store(nullptr, std::memory_order_relaxed);
   line->kind = UnitKind::inside;
   if ((line->flags & is_guarded_large) != 0) return free_guarded_run(unit - 1, units + 2);
-  if (map_anew(memory_of(unit), std::size_t{units} * unit_bytes)) free_run(unit, units, false);
+  take_back(unit, units);
 }
 
 void free_large(UnitLine* line) noexcept {

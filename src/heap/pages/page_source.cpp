@@ -6,9 +6,11 @@
 
 #include "heap/base/counting.hpp"
 #include "heap/base/own_thread.hpp"
+#include "heap/base/settings.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/free_runs.hpp"
 #include "heap/pages/growth.hpp"
+#include "heap/pages/unmapped_runs.hpp"
 #include "platform/futex.hpp"
 
 namespace heapwright::heap {
@@ -69,7 +71,19 @@ constexpr std::uint32_t least_across_units = (std::uint32_t{16} << 20) / unit_by
 Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   Run run = find_free_run(units, alignment_units);
   if (run.unit == 0 && alignment_units == 1 && units >= least_across_units) run = find_across_runs(units);
+  if (run.unit == 0 && map_again(units + alignment_units - 1)) run = find_free_run(units, alignment_units);
   return run.unit != 0 ? run : grow_aligned(units, alignment_units);
+}
+
+// In hardened mode the region grows in short pieces between gaps, which never join to a long run.
+Run grow_instead(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  if (units > unit_frontier() - source.first_unit) return {0, false};
+  // Their lines are mapped with them, a MiB at a time.
+  constexpr std::uint32_t units_of_line_unit = unit_bytes / line_bytes;
+  constexpr std::uint32_t more = (std::uint32_t{1} << 20) / unit_bytes;
+  const std::uint32_t whole = units + alignment_units - 1;
+  give_up_free_runs(whole + whole / units_of_line_unit + more);
+  return grow_aligned(units, alignment_units);
 }
 
 void hand_out(Run run, std::uint32_t units) noexcept {
@@ -90,6 +104,7 @@ Run allocate_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
     if (await_purge(purges)) run = find_or_grow(units, alignment_units);
     if (run.unit == 0 && alignment_units == 1) run = find_across_runs(units);
     change_awaiting(0 - 1U);
+    if (run.unit == 0 && settings.is_hardened) run = grow_instead(units, alignment_units);
   }
   if (run.unit == 0) return run;
   hand_out(run, units);
@@ -180,7 +195,7 @@ namespace {
 // Under the lock.
 std::uint64_t used_units() noexcept {
   const std::uint64_t committed = source.frontier.load(std::memory_order_relaxed) - source.first_unit;
-  return committed - source.dirty_units - source.clean_units - source.set_aside_units;
+  return committed - source.dirty_units - source.clean_units - source.set_aside_units - source.unmapped_units;
 }
 
 }  // namespace
@@ -240,7 +255,7 @@ std::size_t most_kept_dirty_bytes(std::size_t freed_bytes) noexcept {
 
 std::size_t dirty_bytes() noexcept { return source.dirty_units.load(std::memory_order_relaxed) * unit_bytes; }
 std::size_t committed_bytes() noexcept {
-  return std::size_t{unit_frontier() - source.first_unit} * unit_bytes;
+  return std::size_t{unit_frontier() - source.first_unit - source.unmapped_units} * unit_bytes;
 }
 Lock& page_source_lock() noexcept { return source.lock; }
 void forget_waiting_calls() noexcept {

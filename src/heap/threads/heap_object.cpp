@@ -99,6 +99,16 @@ void quarantine_in(heapwright_heap* heap, UnitLine* line, char* block) noexcept 
   put_in_quarantine(&heap->cache, line, block);
 }
 
+bool let_go_for(heapwright_heap* heap, std::size_t bytes) noexcept {
+  // More than there is would be refused all the same, and only end their waiting.
+  if (bytes > committed_bytes()) return false;
+  ThreadCache* cache = cache_of_thread();
+  const bool has_left = cache != nullptr && let_all_go(cache);
+  if (heap == nullptr) return has_left;
+  const LockGuard locked(heap->lock, lock_counters());
+  return let_all_go(&heap->cache) || has_left;
+}
+
 void empty_quarantine_of(heapwright_heap* heap) noexcept {
   const LockGuard locked(heap->lock, lock_counters());
   empty_quarantine(&heap->cache);

@@ -36,6 +36,9 @@ inline heapwright_heap* heap_of(const UnitLine* line) noexcept {
 }
 // Hardened mode: a block of the heap that was marked as freed waits in its quarantine.
 void quarantine_in(heapwright_heap* heap, UnitLine* line, char* block) noexcept;
+// Before so many bytes are refused: all that wait in the calling thread's quarantine leave, and in that of
+// the heap, which may be null. False: none did.
+bool let_go_for(heapwright_heap* heap, std::size_t bytes) noexcept;
 // Before it is destroyed: those that wait are looked at.
 void empty_quarantine_of(heapwright_heap* heap) noexcept;
 

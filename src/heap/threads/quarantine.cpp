@@ -94,10 +94,17 @@ void put_in_quarantine(ThreadCache* cache, UnitLine* line, char* block) noexcept
   quarantine->slab_bytes = quarantine->slab_bytes + weight_of(line);
 }
 
+bool let_all_go(ThreadCache* cache) noexcept {
+  Quarantine* quarantine = cache->quarantine;
+  if (quarantine == nullptr || quarantine->count == 0) return false;
+  while (quarantine->count != 0) let_oldest_go(cache, *quarantine);
+  return true;
+}
+
 void empty_quarantine(ThreadCache* cache) noexcept {
+  let_all_go(cache);
   Quarantine* quarantine = cache->quarantine;
   if (quarantine == nullptr) return;
-  while (quarantine->count != 0) let_oldest_go(cache, *quarantine);
   cache->quarantine = nullptr;
   free_run(unit_of(line_at(quarantine)), 1, true);
 }

@@ -33,7 +33,9 @@ Quarantine* quarantine_of(ThreadCache* cache) noexcept;
 // caller's own, or that of a private heap under its lock. Null: the block does not wait.
 void put_in_quarantine(ThreadCache* cache, UnitLine* line, char* block) noexcept;
 
-// All leave. Of a private heap that is to be destroyed, under its lock.
+// All leave: of the caller's own cache, or of a private heap under its lock. False: none waited.
+bool let_all_go(ThreadCache* cache) noexcept;
+// The same of a private heap that is to be destroyed.
 void empty_quarantine(ThreadCache* cache) noexcept;
 
 }  // namespace heapwright::heap

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Fills memory up to a limit until malloc says no, frees all of it, and fills again: what was there once is
+// there each time, and for blocks of another size. Each row of sizes runs in a process of its own.
+//   refilled data|as THREADS
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <new>
+
+#include "public_names.hpp"
+
+namespace {
+
+constexpr std::size_t limit_bytes = std::size_t{150} << 20;
+constexpr int rounds = 4;
+constexpr int most_threads = 4;
+// One after the other, then from the first again.
+constexpr int kinds = 2;
+constexpr std::size_t rows[][kinds] = {
+    {700, 700}, {40'000, 40'000}, {300'000, 300'000}, {10'000'000, 10'000'000}, {700, 10'000'000}};
+
+struct Node {
+  Node* next;
+};
+
+int threads = 0;
+const std::size_t* sizes = nullptr;
+pthread_barrier_t barrier;
+std::atomic<std::size_t> served_bytes[rounds];
+
+void fill_and_free(int round) {
+  const std::size_t block_bytes = sizes[round % kinds];
+  Node* first = nullptr;
+  std::size_t count = 0;
+  while (void* block = keep(std::malloc(block_bytes))) {
+    first = new (block) Node{first};
+    ++count;
+  }
+  REQUIRE(errno == ENOMEM);
+  served_bytes[round] += count * block_bytes;
+  pthread_barrier_wait(&barrier);
+  while (first != nullptr) {
+    Node* const next = first->next;
+    std::free(first);
+    first = next;
+  }
+}
+
+void* run_thread(void* /*unused*/) {
+  for (int round = 0; round < rounds; ++round) {
+    pthread_barrier_wait(&barrier);
+    fill_and_free(round);
+  }
+  return nullptr;
+}
+
+void require_served() {
+  for (int round = 0; round < rounds; ++round) {
+    const std::size_t bytes = served_bytes[round];
+    say("note of_%zu %zu\n", sizes[round % kinds], bytes >> 20);
+    REQUIRE(bytes > limit_bytes / 4);
+    REQUIRE(bytes < limit_bytes);
+    REQUIRE(bytes >= served_bytes[round % kinds] / 4 * 3);
+  }
+}
+
+[[noreturn]] void run(__rlimit_resource_t limited) {
+  pthread_t others[most_threads];
+  REQUIRE(pthread_barrier_init(&barrier, nullptr, static_cast<unsigned>(threads)) == 0);
+  const rlimit limit{limit_bytes, RLIM_INFINITY};
+  REQUIRE(setrlimit(limited, &limit) == 0);
+  for (int i = 1; i < threads; ++i) REQUIRE(pthread_create(&others[i], nullptr, run_thread, nullptr) == 0);
+  run_thread(nullptr);
+  for (int i = 1; i < threads; ++i) REQUIRE(pthread_join(others[i], nullptr) == 0);
+  require_served();
+  require_valid();
+  _exit(0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  REQUIRE(argc == 3);
+  threads = std::atoi(argv[2]);
+  REQUIRE(threads >= 1 && threads <= most_threads);
+  for (const std::size_t(&row)[kinds] : rows) {
+    sizes = row;
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) run(std::strcmp(argv[1], "as") == 0 ? RLIMIT_AS : RLIMIT_DATA);
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  say("done\n");
+  return 0;
+}
