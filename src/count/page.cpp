@@ -28,8 +28,6 @@ namespace {
 constexpr char page_ending[] = ".calls";
 constexpr char keeper_variable[] = "HEAPWRIGHT_COUNT_KEEPER=";
 constexpr auto page_bytes = static_cast<long>(sizeof(CallsPage));
-// Images that one process executed and whose pages are kept.
-constexpr int max_kept = 1000;
 
 struct Keeper {
   std::uint32_t process = 0;
@@ -62,39 +60,30 @@ Keeper keeper_of(char* const* environment) noexcept {
 
 bool is_kept() noexcept { return keeper.process != 0 && raw_syscall(SYS_kill, keeper.process, 0) != -ESRCH; }
 
-PageName numbered_name(int number) noexcept {
-  char ending[16] = ".calls.";
-  char* end = ending + 7;
-  for (int digit = 1000; digit > 0; digit /= 10) {
-    if (number >= digit) *end++ = static_cast<char>('0' + number / digit % 10);
-  }
-  return counters::page_name(raw_syscall(SYS_getpid), ending);
-}
-
 // What stands under our name is of an image that this process had before, or
 // of an earlier process with its id: its keeper finds it under another name.
-bool put_aside(const PageName& name) noexcept {
-  if (!is_kept()) return counters::remove_page(name) == 0;
-  for (int number = 1; number <= max_kept; ++number) {
-    const PageName other = numbered_name(number);
+void put_aside(long process) noexcept {
+  const PageName name = counters::page_name(process, page_ending);
+  if (!is_kept()) {
+    counters::remove_page(name);
+    return;
+  }
+  for (int number = 1; number <= counters::max_numbered; ++number) {
+    const PageName other = counters::numbered_name(process, page_ending, number);
     constexpr long no_replace = 1;
     const long result = raw_syscall(SYS_renameat2, AT_FDCWD, raw_argument(name.text), AT_FDCWD,
                                     raw_argument(other.text), no_replace);
-    if (result != -EEXIST) return result == 0;
+    if (result != -EEXIST) return;
   }
-  return false;
 }
 
 long open_file() noexcept {
-  file_name = counters::page_name(raw_syscall(SYS_getpid), page_ending);
-  long file = counters::create_page(file_name);
-  if (file == -EEXIST && put_aside(file_name)) file = counters::create_page(file_name);
-  // Another user's, so not ours to move: of this process before it changed its user.
-  for (int number = 1; file == -EEXIST && number <= max_kept; ++number) {
-    file_name = numbered_name(number);
-    file = counters::create_page(file_name);
-  }
-  return file;
+  const long process = raw_syscall(SYS_getpid);
+  file_name = counters::page_name(process, page_ending);
+  const long file = counters::create_page(file_name);
+  if (file != -EEXIST) return file;
+  put_aside(process);
+  return counters::create_page_of(process, page_ending, file_name);
 }
 
 // Beyond the limit the kernel would send SIGXFSZ, which ends the program.

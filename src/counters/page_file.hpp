@@ -2,6 +2,7 @@
 // The file that a page of counters is in: its name, and whose it is.
 #pragma once
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include <cstdint>
@@ -32,6 +33,34 @@ inline PageName page_name(long process, const char* ending = "") noexcept {
 inline long create_page(const PageName& name) noexcept {
   return platform::raw_syscall(SYS_openat, AT_FDCWD, platform::raw_argument(name.text),
                                O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+// Of one process: pages of images before it, which somebody waits for or which are another user's.
+inline constexpr int max_numbered = 1000;
+
+// `ending`, then ".1" to ".1000".
+inline PageName numbered_name(long process, const char* ending, int number) noexcept {
+  char numbered[16];
+  char* end = numbered;
+  while (*ending != '\0') *end++ = *ending++;
+  *end++ = '.';
+  for (int digit = max_numbered; digit > 0; digit /= 10) {
+    if (number >= digit) *end++ = static_cast<char>('0' + number / digit % 10);
+  }
+  *end = '\0';
+  return page_name(process, numbered);
+}
+
+// Where another file stands under the process's name, which is not its to move: of this process before it
+// changed its user. Then under the first number that is free. `name` is where it is.
+inline long create_page_of(long process, const char* ending, PageName& name) noexcept {
+  name = page_name(process, ending);
+  long file = create_page(name);
+  for (int number = 1; file == -EEXIST && number <= max_numbered; ++number) {
+    name = numbered_name(process, ending, number);
+    file = create_page(name);
+  }
+  return file;
 }
 
 inline long remove_page(const PageName& name) noexcept {

@@ -32,6 +32,21 @@ TEST(PageFile, IsForItsOwnerAloneAndNeverAnotherFile) {
   EXPECT_EQ(remove_page(name), 0);
 }
 
+TEST(PageFile, HasANumberWhereAnotherFileIsThere) {
+  PageName names[12];
+  for (int i = 0; i < 12; ++i) {
+    const long file = create_page_of(getpid(), ".test", names[i]);
+    ASSERT_GE(file, 0);
+    close(static_cast<int>(file));
+  }
+  const std::string plain = page_name(getpid(), ".test").text;
+  EXPECT_EQ(names[0].text, plain);
+  EXPECT_EQ(names[1].text, plain + ".1");
+  EXPECT_EQ(names[10].text, plain + ".10");
+  EXPECT_STREQ(numbered_name(1, ".calls", 1000).text, "/dev/shm/heapwright-1.calls.1000");
+  for (const PageName& name : names) EXPECT_EQ(remove_page(name), 0);
+}
+
 // The kernel's other account of it, by a name that holds what delimits the fields.
 TEST(PageFile, TellsWhenTheProcessStartedWhateverItIsCalled) {
   char before[16];

@@ -2,15 +2,18 @@
 """The counters' file: whose it is, across forks too. Offsets are those of docs/counters.md."""
 
 import os
+import shutil
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from conftest import build
+from heapwright.live.pages import find_pages
 
 library = build / "lib/libheapwright.so"
 fork_and_tell = """
@@ -122,3 +125,27 @@ def test_the_file_goes_with_the_process(parent: subprocess.Popen[str]) -> None:
     parent.stdout.readline()
     parent.communicate("\n\n", timeout=20)
     assert not file_of(parent.pid).exists()
+
+
+def test_a_program_that_changes_its_user_has_a_page_too() -> None:
+    """The page of the image before is root's: the next image can neither move nor remove it."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("needs root and setpriv")
+    environment = {**os.environ, "LD_PRELOAD": str(library), "HEAPWRIGHT_HEAP_COUNTERS": "1"}
+    nobody = ("--reuid=65534", "--regid=65534", "--clear-groups")
+    line = ["setpriv", *nobody, "cat"]
+    with subprocess.Popen(line, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        first = file_of(process.pid)
+        second = first.with_name(f"{first.name}.1")
+        deadline = time.monotonic() + 20
+        while not second.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert (first.stat().st_uid, second.stat().st_uid) == (0, 65534)
+        time.sleep(0.2)  # from when on a reader takes it for one that is mapped
+        pages = {page.path: page for page in find_pages().pages if page.process == process.pid}
+        _, said = process.communicate()
+    assert list(pages) == [str(second)]
+    assert pages[str(second)].heap is not None
+    assert said == b""
+    assert not second.exists()
+    first.unlink(missing_ok=True)

@@ -44,9 +44,9 @@ constexpr auto whole = static_cast<long>(counters_mapped_bytes);
 
 // The page's present values go on in the file.
 bool map_file() noexcept {
-  file_name = counters::page_name(platform::raw_syscall(SYS_getpid));
-  counters::remove_page(file_name);  // of an earlier process
-  const long file = counters::create_page(file_name);
+  const long process = platform::raw_syscall(SYS_getpid);
+  counters::remove_page(counters::page_name(process));  // of an earlier process
+  const long file = counters::create_page_of(process, "", file_name);
   if (file < 0) return false;
   bool is_done =
       platform::raw_syscall(SYS_write, file, platform::raw_argument(counters_page), whole) == whole;

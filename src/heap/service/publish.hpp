@@ -5,7 +5,7 @@
 namespace heapwright::heap {
 
 // Fills in what only readers need. Where HEAPWRIGHT_HEAP_COUNTERS=1, moves the
-// page to a file "heapwright-PID" in /dev/shm.
+// page to a file "heapwright-PID" in /dev/shm, or "heapwright-PID.1" and so on.
 void open_counters() noexcept;
 // Brings the sums over all caches up to date. One caller at a time.
 void publish_counters() noexcept;

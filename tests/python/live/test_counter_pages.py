@@ -219,6 +219,7 @@ def test_only_what_dead_processes_left_is_removed(tmp_path: Path, monkeypatch: p
         tmp_path / f"heapwright-{nobody}.calls": make_page(process=nobody),
         tmp_path / f"heapwright-{nobody}.calls.1": waited_for,
         tmp_path / f"heapwright-{nobody}": b"not a page",
+        tmp_path / f"heapwright-{nobody}.1": b"not a page",
         tmp_path / "heapwright-notes.txt": b"somebody's",
         tmp_path / "other": b"",
         young: make_page(process=nobody + 1),
