@@ -76,7 +76,7 @@ Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
 }
 
 // In hardened mode the region grows in short pieces between gaps, which never join to a long run.
-Run grow_instead(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+[[gnu::cold, gnu::noinline]] Run grow_instead(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   if (units > unit_frontier() - source.first_unit) return {0, false};
   // Their lines are mapped with them, a MiB at a time.
   constexpr std::uint32_t units_of_line_unit = unit_bytes / line_bytes;
