@@ -15,7 +15,7 @@ import sys
 
 # Written down from GCC 12, x86-64, -O2.
 GOLDEN = {
-    "malloc": {"instructions": 23, "branches": 2, "loads": 9, "stores": 2},
+    "malloc": {"instructions": 24, "branches": 2, "loads": 9, "stores": 3},
     "free": {"instructions": 29, "branches": 4, "loads": 9, "stores": 3},
 }
 # operator new(size_t), operator delete(void*) and the same with a size.

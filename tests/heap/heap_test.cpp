@@ -162,6 +162,20 @@ TEST_F(Heap, TheBlockFreedLastIsHandedOutNext) {
 }
 
 // Whatever way they took: the fast one, or that of a slab that is looked at.
+// Those made of fresh memory, too, except the first of a page, which was not touched.
+TEST_F(Heap, ABlockHandedOutHoldsNoLink) {
+  std::vector<void*> blocks(3000);
+  const auto take = [](void*& block) {
+    block = allocate(56);
+    const bool is_first = reinterpret_cast<std::uintptr_t>(block) % carve_bytes < 56;
+    EXPECT_TRUE(is_first || !is_in_region(static_cast<Block*>(block)->next()));
+  };
+  for (void*& block : blocks) take(block);
+  for (std::size_t i = 0; i < blocks.size(); i += 3) release(blocks[i]);
+  for (std::size_t i = 0; i < blocks.size(); i += 3) take(blocks[i]);
+  for (void* block : blocks) release(block);
+}
+
 TEST_F(Heap, EveryBlockHandedOutIsCounted) {
   const auto taken = [] {
     heapwright_heap_maintain(0);

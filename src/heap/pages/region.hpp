@@ -20,12 +20,19 @@ struct ThreadCache;
 
 // What a free block holds: the next one of its list, encoded with a key of the process and its own
 // address. What a program writes there leads, decoded, out of the heap, where malloc does not follow.
+// The same goes for what a block holds that is handed out: a list that comes to it again ends there.
 class Block {
  public:
   Block* next() const noexcept;
   void set_next(Block* next) noexcept;
+  void end_list() noexcept { link_ = end_link; }
+  // The block whose end_link was decoded into `next`, if one was.
+  static const Block* ended_by(const Block* next) noexcept;
 
  private:
+  // One store without a look at the key, which would be known to whoever reads it in a new block.
+  // Not 0, which programs write.
+  static constexpr std::uintptr_t end_link = ~std::uintptr_t{0x5a3c1e68};
   std::uintptr_t mask() const noexcept;
   std::uintptr_t link_;
 };
@@ -148,6 +155,9 @@ inline std::uintptr_t Block::mask() const noexcept {
 }
 inline Block* Block::next() const noexcept { return reinterpret_cast<Block*>(link_ ^ mask()); }
 inline void Block::set_next(Block* next) noexcept { link_ = reinterpret_cast<std::uintptr_t>(next) ^ mask(); }
+inline const Block* Block::ended_by(const Block* next) noexcept {
+  return reinterpret_cast<const Block*>(reinterpret_cast<std::uintptr_t>(next) ^ end_link ^ region.link_key);
+}
 
 inline constexpr std::size_t line_bytes = 64;
 

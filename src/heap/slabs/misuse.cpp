@@ -41,8 +41,10 @@ bool is_carved_block(const UnitLine* slab, const Block* block) noexcept {
 
 [[noreturn, gnu::cold]] void stop_for_link(const UnitLine* slab, const Block* block,
                                            const Block* next) noexcept {
-  if (next != nullptr && offset_in(slab, next) < slab->units * unit_bytes) stop_for_pointer("free", next);
   const std::uint32_t bytes = class_of_slab(slab).block_bytes;
+  const Block* handed_out = Block::ended_by(next);
+  if (is_carved_block(slab, handed_out)) stop_for_double_free(handed_out, bytes);
+  if (next != nullptr && offset_in(slab, next) < slab->units * unit_bytes) stop_for_pointer("free", next);
   Line line;
   if (block != nullptr) {
     stop(
@@ -128,7 +130,7 @@ void check_last_free(const UnitLine* slab) noexcept {
   const Block* freed = slab->free_list;
   if (freed == nullptr) return;
   if (!is_carved_block(slab, freed)) [[unlikely]] {
-    stop_for_pointer("free", freed);
+    stop_for_link(slab, nullptr, freed);
   }
   const RemoteWord remote = remote_of(slab);
   if (unlisted_count(slab) <= slab->carved && remote.count() <= unlisted_count(slab)) [[likely]] {

@@ -78,6 +78,9 @@ struct Chain {
 // The first block of a list, which is not empty.
 [[gnu::always_inline]] inline Block* pop(BlockList* list, Block* first) noexcept {
   list->free_list = first->next();
+  // The child of a fork finds no list that ends at its first block (left_behind.hpp).
+  std::atomic_signal_fence(std::memory_order_release);
+  first->end_list();
   list->count_taken();
   return first;
 }

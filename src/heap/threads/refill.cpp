@@ -54,7 +54,10 @@ Block* take_freed_by_others(ThreadCache* cache, UnitLine* slab) noexcept {
 Block* take_fresh(ThreadCache* cache, UnitLine* slab) noexcept {
   const Chain chain = make_blocks(cache, slab);
   // A block that is alone may begin an untouched page, and has no link.
-  if (chain.count > 1) relist(slab, {chain.first->next(), chain.count - 1});
+  if (chain.count > 1) {
+    relist(slab, {chain.first->next(), chain.count - 1});
+    chain.first->end_list();
+  }
   slab->add_taken(1);
   return chain.first;
 }
