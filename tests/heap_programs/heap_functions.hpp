@@ -14,7 +14,7 @@ inline constexpr Functions heap_functions{
     .allocate_aligned = heapwright::heap::allocate_aligned,
     .reallocate = heapwright::heap::reallocate,
     .release = [](void* block) { heapwright::heap::release(block); },
-    .release_sized = [](void* block, std::size_t) { heapwright::heap::release(block); },
+    .release_sized = [](void* block, std::size_t, std::size_t) { heapwright::heap::release(block); },
     .usable_bytes = heapwright::heap::usable_bytes,
     .create_heap = heapwright_heap_create,
     .allocate_in = heapwright_heap_allocate,

@@ -22,7 +22,7 @@ struct Functions {
   void* (*allocate_aligned)(std::size_t bytes, std::size_t alignment);
   void* (*reallocate)(void* block, std::size_t bytes);
   void (*release)(void* block);
-  void (*release_sized)(void* block, std::size_t bytes);
+  void (*release_sized)(void* block, std::size_t bytes, std::size_t alignment);
   std::size_t (*usable_bytes)(void* block);
   heapwright_heap* (*create_heap)(const char* name);
   void* (*allocate_in)(heapwright_heap* heap, std::size_t bytes, std::size_t alignment);
@@ -97,6 +97,7 @@ class Model {
   struct Block {
     unsigned char* memory = nullptr;
     std::size_t bytes = 0;
+    std::size_t alignment = 1;
     std::size_t heap = no_heap;
     unsigned char seed = 0;
   };
@@ -167,6 +168,7 @@ class Model {
     require(call_.usable_bytes(memory) >= bytes, "usable size below the size asked for");
     block.memory = static_cast<unsigned char*>(memory);
     block.bytes = bytes;
+    block.alignment = alignment;
     fill(block);
   }
 
@@ -213,7 +215,7 @@ class Model {
       --live_in_[block.heap];
       way == 0 ? call_.release(block.memory) : call_.release_in(heaps_[block.heap], block.memory);
     } else if (way == 0) {
-      call_.release_sized(block.memory, block.bytes);
+      call_.release_sized(block.memory, block.bytes, block.alignment);
     } else {
       call_.release(block.memory);
     }

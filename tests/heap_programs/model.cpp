@@ -22,7 +22,11 @@ constexpr heap_model::Functions functions{
         },
     .reallocate = [](void* block, std::size_t bytes) { return std::realloc(block, bytes); },
     .release = [](void* block) { std::free(block); },
-    .release_sized = free_sized_or_free,
+    .release_sized =
+        [](void* block, std::size_t bytes, std::size_t alignment) {
+          if (alignment > 16) return free_aligned_sized_or_free(block, alignment, bytes);
+          free_sized_or_free(block, bytes);
+        },
     .usable_bytes = [](void* block) { return malloc_usable_size(block); },
     .create_heap = nullptr,
     .allocate_in = nullptr,

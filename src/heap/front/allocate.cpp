@@ -166,8 +166,8 @@ void on_due_event(ThreadCache* cache, UnitLine* slab) noexcept {
   give_back_if_due();
 }
 
-void release_sized_slowly(void* block, std::size_t bytes) noexcept {
-  if (block != nullptr && settings.is_hardened) return hardened_release_sized(block, bytes);
+void release_sized_slowly(void* block, std::size_t bytes, std::size_t alignment) noexcept {
+  if (block != nullptr && settings.is_hardened) return hardened_release_sized(block, bytes, alignment);
   release_slowly(block);
 }
 

@@ -22,7 +22,7 @@ void* allocate_slowly(std::size_t bytes) noexcept;
 void release_slowly(void* block) noexcept;
 // The slab's countdown has reached 0.
 void on_due_event(ThreadCache* cache, UnitLine* slab) noexcept;
-void release_sized_slowly(void* block, std::size_t bytes) noexcept;
+void release_sized_slowly(void* block, std::size_t bytes, std::size_t alignment) noexcept;
 
 // Null: not on the fast path. A list that leads out of the heap was overwritten: the
 // slow path says so.
@@ -63,9 +63,10 @@ void release_sized_slowly(void* block, std::size_t bytes) noexcept;
 }
 
 [[gnu::always_inline]] inline void release(void* pointer) noexcept { release_or(pointer, release_slowly); }
-// In hardened mode no block is on the fast path, so only what leaves it looks at `bytes`.
-[[gnu::always_inline]] inline void release_sized(void* pointer, std::size_t bytes) noexcept {
-  release_or(pointer, [bytes](void* block) { release_sized_slowly(block, bytes); });
+// In hardened mode no block is on the fast path, so only what leaves it looks at what the caller says.
+[[gnu::always_inline]] inline void release_sized(void* pointer, std::size_t bytes,
+                                                 std::size_t alignment = 1) noexcept {
+  release_or(pointer, [=](void* block) { release_sized_slowly(block, bytes, alignment); });
 }
 
 std::size_t usable_bytes_slowly(void* block) noexcept;

@@ -11,11 +11,13 @@
 //   bytes were changed before the block 0x7f12 of 24 bytes, found by free
 //   write after free to the block 0x7f12 of 24 bytes
 //   sized free of 0x7f12 with 32 bytes, a block of 24 bytes
+//   free of 0x7f12 with an alignment of 32, a block of 24 bytes with an alignment of 64
 //   free of 0x7f12, which is no block of this heap
 //   free of 0x7f12, a block of 24 bytes of a heap that was destroyed
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 struct heapwright_heap;
 
@@ -24,8 +26,9 @@ namespace heapwright::heap {
 void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept;
 void* hardened_allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t alignment) noexcept;
 void hardened_release(void* block) noexcept;
-// The size that the caller gave is checked first.
-void hardened_release_sized(void* block, std::size_t bytes) noexcept;
+// What the caller says of the block is checked first.
+inline constexpr std::size_t unsaid_bytes = SIZE_MAX;
+void hardened_release_sized(void* block, std::size_t bytes, std::size_t alignment) noexcept;
 void* hardened_reallocate(void* block, std::size_t bytes) noexcept;
 std::size_t hardened_usable_bytes(void* block) noexcept;
 

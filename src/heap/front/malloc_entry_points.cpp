@@ -58,7 +58,9 @@ EXPORT void cfree(void* block) { heap::release(block); }
 
 // C23: the size and the alignment must be those of the allocation.
 EXPORT void free_sized(void* block, std::size_t bytes) { heap::release_sized(block, bytes); }
-EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes) { free_sized(block, bytes); }
+EXPORT void free_aligned_sized(void* block, std::size_t alignment, std::size_t bytes) {
+  heap::release_sized(block, bytes, alignment);
+}
 
 EXPORT void* memalign(std::size_t alignment, std::size_t bytes) {
   if (alignment > greatest_power) return refuse(EINVAL);  // no power of two is as large

@@ -8,6 +8,7 @@
 
 #include "heap/base/messages.hpp"
 #include "heap/front/allocate.hpp"
+#include "heap/front/hardened.hpp"
 
 #define EXPORT __attribute__((visibility("default")))
 // Weak, of the program's own C++ runtime: std::get_new_handler() and std::__throw_bad_alloc().
@@ -94,6 +95,11 @@ inline void* allocate_or_null(std::size_t bytes, std::size_t alignment) noexcept
   return block != nullptr ? block : retry_quietly(bytes, alignment);
 }
 
+inline void release_aligned(void* block, std::align_val_t alignment,
+                            std::size_t bytes = heap::unsaid_bytes) noexcept {
+  heap::release_sized(block, bytes, static_cast<std::size_t>(alignment));
+}
+
 }  // namespace
 
 using std::align_val_t;
@@ -128,13 +134,21 @@ EXPORT HEAPWRIGHT_HOT_ENTRY void operator delete[](void* block, std::size_t byte
 }
 EXPORT void operator delete(void* block, const nothrow_t&) noexcept { heap::release(block); }
 EXPORT void operator delete[](void* block, const nothrow_t&) noexcept { heap::release(block); }
-EXPORT void operator delete(void* block, align_val_t) noexcept { heap::release(block); }
-EXPORT void operator delete[](void* block, align_val_t) noexcept { heap::release(block); }
-EXPORT void operator delete(void* block, std::size_t bytes, align_val_t) noexcept {
-  heap::release_sized(block, bytes);
+EXPORT void operator delete(void* block, align_val_t alignment) noexcept {
+  release_aligned(block, alignment);
 }
-EXPORT void operator delete[](void* block, std::size_t bytes, align_val_t) noexcept {
-  heap::release_sized(block, bytes);
+EXPORT void operator delete[](void* block, align_val_t alignment) noexcept {
+  release_aligned(block, alignment);
 }
-EXPORT void operator delete(void* block, align_val_t, const nothrow_t&) noexcept { heap::release(block); }
-EXPORT void operator delete[](void* block, align_val_t, const nothrow_t&) noexcept { heap::release(block); }
+EXPORT void operator delete(void* block, std::size_t bytes, align_val_t alignment) noexcept {
+  release_aligned(block, alignment, bytes);
+}
+EXPORT void operator delete[](void* block, std::size_t bytes, align_val_t alignment) noexcept {
+  release_aligned(block, alignment, bytes);
+}
+EXPORT void operator delete(void* block, align_val_t alignment, const nothrow_t&) noexcept {
+  release_aligned(block, alignment);
+}
+EXPORT void operator delete[](void* block, align_val_t alignment, const nothrow_t&) noexcept {
+  release_aligned(block, alignment);
+}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Hardened mode: the last 8 bytes of a slab's block say how many bytes were asked
-// for and whether it was freed, sealed with the process's key and the block's
+// for, on what alignment, and whether it was freed, sealed with the process's key and the block's
 // address. A block that was never handed out has zeros there, and a free one
 // holds nothing but zeros and its record, besides the link of a listed one.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,22 @@ namespace heapwright::heap {
 
 inline constexpr std::size_t record_bytes = 8;
 inline constexpr std::uint64_t freed_bit = std::uint64_t{1} << 63;
+inline constexpr std::size_t default_alignment = 16;
+// Six bits: the alignment is the default one, shifted. They are not in the last byte, which is what a
+// write at index -1 of the next block changes.
+inline constexpr int alignment_place = 48;
+inline constexpr std::uint64_t alignment_bits = std::uint64_t{63} << alignment_place;
+
+// The alignment is a power of two, the default one or more.
+constexpr std::uint64_t record_of(std::size_t bytes, std::size_t alignment) noexcept {
+  const int shift = std::countr_zero(alignment) - std::countr_zero(default_alignment);
+  return bytes | static_cast<std::uint64_t>(shift) << alignment_place;
+}
+constexpr std::size_t bytes_in(std::uint64_t value) noexcept { return value & ~(freed_bit | alignment_bits); }
+// 0, where the bits are no alignment's.
+constexpr std::size_t alignment_in(std::uint64_t value) noexcept {
+  return default_alignment << ((value & alignment_bits) >> alignment_place);
+}
 
 extern std::uint64_t seal_key;
 // Once, before the first block.
@@ -30,8 +47,13 @@ class SealedRecord {
   // threads that do not own them.
   std::uint64_t raw() const noexcept { return __atomic_load_n(place_, __ATOMIC_RELAXED); }
   std::uint64_t value() const noexcept { return raw() ^ seal_; }
-  // A size that fits the block, freed or not.
-  bool is_intact(std::uint64_t value) const noexcept { return (value & ~freed_bit) <= room_; }
+  // A size that fits the block and an alignment that it has, freed or not.
+  bool is_intact(std::uint64_t value) const noexcept {
+    const std::uint64_t made = value & ~freed_bit;
+    if (made <= room_) return true;  // on the default alignment, as nearly all are
+    const std::uintptr_t begin = seal_ ^ seal_key;
+    return bytes_in(made) <= room_ && (begin & (alignment_in(made) - 1)) == 0;
+  }
   bool is_plausible() const noexcept {
     const std::uint64_t now = raw();
     return now == 0 || is_intact(now ^ seal_);

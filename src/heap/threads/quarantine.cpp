@@ -28,7 +28,7 @@ std::uint32_t weight_of(const UnitLine* line) noexcept {
 [[noreturn, gnu::cold]] void stop_for_write(char* block, const SealedRecord& record) noexcept {
   Line line;
   line.text("write after free to the block ").address(block);
-  if (record.is_intact(record.value())) line.text(" of ").number(record.value() & ~freed_bit).text(" bytes");
+  if (record.is_intact(record.value())) line.text(" of ").number(bytes_in(record.value())).text(" bytes");
   stop(line);
 }
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "heap/front/found_block.hpp"
+
+#include "heap/base/checked_size.hpp"
+#include "heap/base/messages.hpp"
+#include "heap/slabs/misuse.hpp"
+#include "heap/threads/heap_object.hpp"
+
+namespace heapwright::heap {
+
+Found find_large(UnitLine* line) noexcept {
+  Found found{line, memory_of(unit_of(line)), line->large_bytes,
+              line->remote.load(std::memory_order_relaxed)};
+  if ((line->flags & is_at_end_large) == 0) return found;
+  const std::size_t rounded = checked_round_up(found.bytes(), 16);
+  found.begin += found.room - rounded;
+  found.room = rounded;
+  return found;
+}
+
+heapwright_heap* private_heap_of(const UnitLine* line) noexcept {
+  const ThreadCache* owner = line->owner.load(std::memory_order_relaxed);
+  if (owner == checked_cache) return nullptr;
+  return owner != nullptr && owner->is_private ? heap_of(line) : nullptr;
+}
+
+namespace {
+
+Line& name_block(Line& line, const Found& block) noexcept {
+  line.address(block.begin);
+  if (block.is_intact()) line.text(" of ").number(block.bytes()).text(" bytes");
+  return line;
+}
+
+Found find_in_slab(const char* function, UnitLine* slab, const void* pointer) noexcept {
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - begin_of_slab(slab));
+  const std::uint32_t index = block_index(slab->size_class, offset);
+  if (index >= slab->fresh) stop_for_invalid_pointer(function, pointer);
+  const std::size_t usable = class_of_slab(slab).block_bytes;
+  Found found{slab, begin_of_slab(slab) + index * usable, usable - record_bytes, 0};
+  found.value = found.record().value();
+  return found;
+}
+
+Found find(const char* function, const void* pointer) noexcept {
+  UnitLine* line = line_around(pointer);
+  if (line == nullptr) stop_for_invalid_pointer(function, pointer);
+  const Found found = line->kind == UnitKind::slab ? find_in_slab(function, line, pointer) : find_large(line);
+  if (pointer == found.begin) return found;
+  if (pointer < found.begin) stop_for_invalid_pointer(function, pointer);
+  Line message;
+  message.text(function).text(" of ").address(pointer).text(", ");
+  message.number(static_cast<std::size_t>(static_cast<const char*>(pointer) - found.begin));
+  stop(name_block(message.text(" bytes inside the block "), found));
+}
+
+[[gnu::always_inline]] inline bool is_slack_whole(const Found& block) noexcept {
+  return is_filled(block.begin + block.bytes(), block.room - block.bytes(), slack_fill);
+}
+
+// The record before the block, too, is what a write at a negative index meets first.
+bool is_front_whole(const Found& block) noexcept {
+  const std::size_t usable = block.room + record_bytes;
+  if (!block.is_of_slab() || block.begin == begin_of_slab(block.line)) return true;
+  return SealedRecord(block.begin - usable, usable).is_plausible();
+}
+
+// The block of a slab is as it was when it was handed out. Nothing is said yet.
+bool is_live(const Found& block, const heapwright_heap* heap) noexcept {
+  if (heap != nullptr && heap->cursor != 0) return false;
+  return block.record().raw() != 0 && block.is_intact() && is_slack_whole(block) && is_front_whole(block);
+}
+
+// The first thing that is wrong is said, in this order.
+[[gnu::noinline, gnu::cold]] Found require_live(const char* function, const void* pointer) noexcept {
+  const Found block = find(function, pointer);
+  const heapwright_heap* heap = private_heap_of(block.line);
+  if (heap != nullptr && heap->cursor != 0) {
+    Line line;
+    line.text(function).text(" of ").address(block.begin).text(", a block");
+    if (block.is_intact()) line.text(" of ").number(block.bytes()).text(" bytes");
+    stop(line.text(" of a heap that was destroyed"));
+  }
+  if (block.is_of_slab() && block.record().raw() == 0) stop_for_invalid_pointer(function, pointer);
+  if (block.is_intact() && block.is_freed()) stop_for_double_free(block.begin, block.bytes());
+  if (!block.is_intact() || !is_slack_whole(block)) {
+    Line line;
+    stop(name_block(line.text("overflow behind the block "), block).text(", found by ").text(function));
+  }
+  if (!is_front_whole(block)) {
+    Line line;
+    stop(name_block(line.text("bytes were changed before the block "), block)
+             .text(", found by ")
+             .text(function));
+  }
+  return block;
+}
+
+}  // namespace
+
+Found find_live(const char* function, const void* pointer) noexcept {
+  UnitLine* line = head_line_of(pointer);
+  if (line == nullptr || line->kind != UnitKind::slab) return require_live(function, pointer);
+  const Found block = find_in_slab(function, line, pointer);
+  if (block.begin == pointer && !block.is_freed() && is_live(block, private_heap_of(line))) [[likely]] {
+    return block;
+  }
+  return require_live(function, pointer);
+}
+
+}  // namespace heapwright::heap
