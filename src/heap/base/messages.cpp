@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <cstring>
+
 #include "heap/base/own_thread.hpp"
 #include "platform/raw_syscall.hpp"
 
@@ -73,6 +75,13 @@ void stop_for_double_free(const void* block, std::size_t bytes) noexcept {
   Line line;
   line.text("double free of ").address(block);
   stop(line.text(", a block of ").number(bytes).text(" bytes"));
+}
+
+void stop_for_freed(const char* function, const void* block, std::size_t bytes) noexcept {
+  if (std::strcmp(function, "free") == 0) stop_for_double_free(block, bytes);
+  Line line;
+  line.text(function).text(" of a freed block, ").address(block);
+  stop(line.text(" of ").number(bytes).text(" bytes"));
 }
 
 void stop_for_pointer_inside(const char* function, const void* pointer, const void* block,

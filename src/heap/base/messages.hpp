@@ -27,6 +27,8 @@ class Line {
 [[noreturn]] void stop(Line& line) noexcept;
 
 [[noreturn]] void stop_for_double_free(const void* block, std::size_t bytes) noexcept;
+// free(), realloc() or the like of a block that was freed.
+[[noreturn]] void stop_for_freed(const char* function, const void* block, std::size_t bytes) noexcept;
 [[noreturn]] void stop_for_pointer_inside(const char* function, const void* pointer, const void* block,
                                           std::size_t bytes) noexcept;
 

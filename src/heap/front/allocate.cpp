@@ -117,6 +117,7 @@ namespace {
 // No slab or large block is around it.
 void require_empty(const char* function, const void* pointer) noexcept {
   if (!is_empty_block(pointer)) stop_for_pointer(function, pointer);
+  require_live_empty(function, pointer);
 }
 
 void release_large(UnitLine* line, void* block) noexcept {

@@ -48,10 +48,12 @@ Found find(const char* function, const void* pointer) noexcept {
   const Found found = line->kind == UnitKind::slab ? find_in_slab(function, line, pointer) : find_large(line);
   if (pointer == found.begin) return found;
   if (pointer < found.begin) stop_for_invalid_pointer(function, pointer);
+  const auto distance = static_cast<std::size_t>(static_cast<const char*>(pointer) - found.begin);
+  const bool is_behind = found.is_intact() && distance >= found.bytes();
   Line message;
   message.text(function).text(" of ").address(pointer).text(", ");
-  message.number(static_cast<std::size_t>(static_cast<const char*>(pointer) - found.begin));
-  stop(name_block(message.text(" bytes inside the block "), found));
+  message.number(is_behind ? distance - found.bytes() : distance);
+  stop(name_block(message.text(is_behind ? " bytes behind the block " : " bytes inside the block "), found));
 }
 
 [[gnu::always_inline]] inline bool is_slack_whole(const Found& block) noexcept {
@@ -71,6 +73,14 @@ bool is_live(const Found& block, const heapwright_heap* heap) noexcept {
   return block.record().raw() != 0 && block.is_intact() && is_slack_whole(block) && is_front_whole(block);
 }
 
+// The record is zeros. So it is in a block that was never handed out, which has a link, and in one whose
+// page was given back. In any other, zeros were written behind the end.
+bool is_in_nobodys_hands(const Found& block) noexcept {
+  if (block.line->dropped != 0 && is_filled(block.begin, block.room, 0)) return true;
+  const Block* next = reinterpret_cast<const Block*>(block.begin)->next();
+  return next == nullptr || (is_among_blocks(next) && head_line_of(next) == block.line);
+}
+
 // The first thing that is wrong is said, in this order.
 [[gnu::noinline, gnu::cold]] Found require_live(const char* function, const void* pointer) noexcept {
   const Found block = find(function, pointer);
@@ -81,8 +91,10 @@ bool is_live(const Found& block, const heapwright_heap* heap) noexcept {
     if (block.is_intact()) line.text(" of ").number(block.bytes()).text(" bytes");
     stop(line.text(" of a heap that was destroyed"));
   }
-  if (block.is_of_slab() && block.record().raw() == 0) stop_for_invalid_pointer(function, pointer);
-  if (block.is_intact() && block.is_freed()) stop_for_double_free(block.begin, block.bytes());
+  if (block.is_of_slab() && block.record().raw() == 0 && is_in_nobodys_hands(block)) {
+    stop_for_invalid_pointer(function, pointer);
+  }
+  if (block.is_intact() && block.is_freed()) stop_for_freed(function, block.begin, block.bytes());
   if (!block.is_intact() || !is_slack_whole(block)) {
     Line line;
     stop(name_block(line.text("overflow behind the block "), block).text(", found by ").text(function));

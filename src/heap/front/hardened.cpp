@@ -170,6 +170,7 @@ void hardened_release_sized(void* block, std::size_t bytes, std::size_t alignmen
 
 void* hardened_reallocate(void* block, std::size_t bytes) noexcept {
   const bool was_empty = is_empty_block(block);
+  if (was_empty) require_live_empty("realloc", block);
   const Found old = was_empty ? Found{} : find_live("realloc", block);
   void* moved = hardened_allocate(bytes, 16);
   if (moved == nullptr) return nullptr;
@@ -183,7 +184,9 @@ void* hardened_reallocate(void* block, std::size_t bytes) noexcept {
 }
 
 std::size_t hardened_usable_bytes(void* block) noexcept {
-  return is_empty_block(block) ? 0 : find_live("malloc_usable_size", block).bytes();
+  if (!is_empty_block(block)) return find_live("malloc_usable_size", block).bytes();
+  require_live_empty("malloc_usable_size", block);
+  return 0;
 }
 
 }  // namespace heapwright::heap

@@ -6,7 +6,9 @@
 // out of reach. Misuse is named in one line on stderr, and the process stopped:
 //
 //   double free of 0x7f12, a block of 24 bytes
+//   realloc of a freed block, 0x7f12 of 24 bytes
 //   free of 0x7f1a, 8 bytes inside the block 0x7f12 of 24 bytes
+//   free of 0x7f2a, 0 bytes behind the block 0x7f12 of 24 bytes
 //   overflow behind the block 0x7f12 of 24 bytes, found by free
 //   bytes were changed before the block 0x7f12 of 24 bytes, found by free
 //   write after free to the block 0x7f12 of 24 bytes

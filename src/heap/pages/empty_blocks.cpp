@@ -54,6 +54,12 @@ char* begin_of_places() noexcept {
   return begin;
 }
 
+std::size_t place_of(const char* function, const void* block) noexcept {
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(block) - empty_blocks.begin.load());
+  if (offset % place_bytes != 0) stop_for_invalid_pointer(function, block);
+  return offset / place_bytes;
+}
+
 }  // namespace
 
 void* take_empty_block(std::uint32_t* next) noexcept {
@@ -91,10 +97,14 @@ std::uint32_t live_empty_blocks() noexcept {
   return live;
 }
 
+void require_live_empty(const char* function, const void* block) noexcept {
+  const std::size_t place = place_of(function, block);
+  const std::uint64_t word = empty_blocks.taken[place / 64].load(std::memory_order_relaxed);
+  if ((word >> place % 64 & 1) == 0) stop_for_freed(function, block, 0);
+}
+
 void free_empty_block(void* block) noexcept {
-  const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - empty_blocks.begin.load());
-  if (offset % place_bytes != 0) stop_for_invalid_pointer("free", block);
-  const std::size_t place = offset / place_bytes;
+  const std::size_t place = place_of("free", block);
   const std::uint64_t bit = std::uint64_t{1} << place % 64;
   if ((empty_blocks.taken[place / 64].fetch_and(~bit, std::memory_order_acq_rel) & bit) == 0) {
     stop_for_double_free(block, 0);

@@ -12,7 +12,8 @@ void* take_empty_block(std::uint32_t* next) noexcept;
 bool is_empty_block(const void* pointer) noexcept;
 // How many are live; looks at every place's bit. Other threads go on meanwhile.
 std::uint32_t live_empty_blocks() noexcept;
-// Stops the process if it is not live.
+// Both stop the process if the block is not live.
+void require_live_empty(const char* function, const void* block) noexcept;
 void free_empty_block(void* block) noexcept;
 
 }  // namespace heapwright::heap

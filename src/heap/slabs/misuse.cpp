@@ -86,6 +86,8 @@ void stop_for_pointer(const char* function, const void* pointer) noexcept {
     if (index >= capacity_of_slab(line)) stop_for_invalid_pointer(function, pointer);
   }
   const char* block = begin_of_slab(line) + begin;
+  const bool is_freed = line->kind == UnitKind::large && (line->flags & is_forbidden_large) != 0;
+  if (block == pointer && is_freed) stop_for_freed(function, block, bytes);
   if (block == pointer) stop_for_invalid_pointer(function, pointer);
   stop_for_pointer_inside(function, pointer, block, bytes);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expected: double free of BLOCK, a block of 300 bytes
+// expected: realloc of a freed block, BLOCK of 300 bytes
 #include "misused_block.hpp"
 
 int main() {

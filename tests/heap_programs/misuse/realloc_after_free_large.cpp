@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// expected: double free of BLOCK, a block of 300000 bytes
-// by default: realloc of BLOCK, which is no block of this heap
+// expected: realloc of a freed block, BLOCK of 300000 bytes
+// by default: realloc of a freed block, BLOCK of USABLE bytes
 #include "misused_block.hpp"
 
 int main() {
-  void* block = tell(std::malloc(300000));
+  void* block = tell_with_size(std::malloc(300000));
   std::free(block);
   keep(std::realloc(block, 400000));
   return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expected: double free of BLOCK, a block of 70 bytes
+// expected: malloc_usable_size of a freed block, BLOCK of 70 bytes
 #include "misused_block.hpp"
 
 int main() {
