@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -12,7 +13,7 @@
 
 namespace heapwright::trace {
 
-InputFile::InputFile(const std::string& path) {
+InputFile::InputFile(const std::string& path, std::uint64_t most_bytes) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) throw TraceError("cannot open " + path + ": " + std::strerror(errno));
@@ -21,7 +22,7 @@ InputFile::InputFile(const std::string& path) {
     ::close(descriptor_);
     throw TraceError(path + " is not a regular file; give the path of a trace file");
   }
-  bytes_ = static_cast<std::uint64_t>(status.st_size);
+  bytes_ = std::min(static_cast<std::uint64_t>(status.st_size), most_bytes);
 }
 
 InputFile::~InputFile() { ::close(descriptor_); }

@@ -12,8 +12,8 @@ namespace heapwright::trace {
 
 class InputFile {
  public:
-  // Throws TraceError unless `path` is a regular file that can be read.
-  explicit InputFile(const std::string& path);
+  // Its first most_bytes. Throws TraceError unless `path` is a regular file that can be read.
+  explicit InputFile(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;

@@ -22,7 +22,7 @@ DecodeScratch::DecodeScratch() : state_(std::make_unique<State>()) {}
 DecodeScratch::~DecodeScratch() = default;
 
 struct Reader::State {
-  explicit State(const std::string& path) : file(path) {}
+  State(const std::string& path, std::uint64_t most_bytes) : file(path, most_bytes) {}
   InputFile file;
   Tables tables;
   std::vector<EventChunk> chunks;
@@ -123,8 +123,8 @@ Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
 Reader::~Reader() = default;
 
-Reader Reader::open(const std::string& path) {
-  auto state = std::make_unique<State>(path);
+Reader Reader::open(const std::string& path, std::uint64_t most_bytes) {
+  auto state = std::make_unique<State>(path, most_bytes);
   require_readable(state->file, path);
   TableLoader loader(state->file, state->tables, state->damage);
   for (const IndexEntry& entry : find_chunks(state->file, state->damage)) {

@@ -76,7 +76,8 @@ class InputFile;
 
 class Reader {
  public:
-  static Reader open(const std::string& path);
+  // most_bytes: of a file that is still written, what is known to be whole chunks.
+  static Reader open(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
   ~Reader();

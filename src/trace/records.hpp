@@ -69,6 +69,10 @@ struct Metadata {
   // What the heap's work depends on: "MALLOC_ARENA_MAX\t2", "cpus\t8". The
   // allocator's settings are the only values of the environment in a trace.
   std::vector<std::string> conditions;
+  // Of what is over before that time nothing is in the trace, of what lived on the event that made it;
+  // 0: it has everything. So many events were left out.
+  std::uint64_t forgotten_before_ns = 0;
+  std::uint64_t forgotten_events = 0;
 
   // Whether the process ran before, without the recorder.
   bool is_attached() const noexcept {
@@ -103,6 +107,8 @@ void fields(Of& of, const Visit& visit) {
   visit("unrecorded_processes", of.unrecorded_processes);
   visit("children_left_alone", of.children_left_alone);
   visit("conditions", of.conditions);
+  visit("forgotten_before_ns", of.forgotten_before_ns);
+  visit("forgotten_events", of.forgotten_events);
 }
 
 // A loaded object, [start, end) in the process from `loaded_ns` to

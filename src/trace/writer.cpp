@@ -316,6 +316,9 @@ bool Writer::finish(const End& end) {
 
 bool Writer::write_copied(const ChunkHeader& header, std::span<const std::uint8_t> chunk) {
   State& state = *state_;
+  const auto next = static_cast<std::uint32_t>(header.first + header.count);
+  if (header.kind == static_cast<std::uint16_t>(ChunkKind::frames)) state.next_frame = next;
+  if (header.kind == static_cast<std::uint16_t>(ChunkKind::stacks)) state.next_stack = next;
   return state.error == 0 && state.append_indexed(header, chunk);
 }
 

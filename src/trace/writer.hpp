@@ -59,8 +59,9 @@ class Writer {
   // Writes the end mark and the index and closes the file.
   bool finish(const End& end);
 
-  // For a copy of another trace: a chunk of it as it stands there, header included;
-  // bytes of it that are in no index; the end without an end mark of its own.
+  // For a copy of another trace: a chunk of it as it stands there, header included, behind
+  // whose frames and stacks those written next are numbered; bytes of it that are in no index;
+  // the end without an end mark of its own.
   bool write_copied(const ChunkHeader& header, std::span<const std::uint8_t> chunk);
   bool write_copied(std::span<const std::uint8_t> bytes);
   bool finish_copy(bool has_index);

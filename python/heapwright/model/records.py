@@ -52,6 +52,8 @@ class Metadata(NamedTuple):
     unrecorded_processes: tuple[str, ...]
     children_left_alone: int
     conditions: tuple[str, ...]
+    forgotten_before_ns: int
+    forgotten_events: int
 
     @property
     def condition_values(self) -> dict[str, str]:
