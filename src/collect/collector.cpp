@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -97,7 +98,8 @@ void Collector::run_to_end() {
   while (!is_stopped_) {
     const DrainResult result = drain();
     last_pass_slots_ = result.slots;
-    if (options_.max_size_bytes != 0) check_limits(clock_.now_ns());
+    for (LiveProcess& process : live_) process.recording->roll_on(!is_beyond_keeping(*process.recording));
+    if (options_.max_size_bytes != 0 || options_.keep_bytes != 0) check_limits(clock_.now_ns());
     keep_up();
     scan_on();
     if (is_over()) break;
@@ -176,6 +178,7 @@ void Collector::adopt(std::uint32_t block_index) {
     }
   }
   std::erase_if(live_, [](const LiveProcess& process) { return process.is_over; });
+  if (options_.keep_bytes != 0) forget_images_before(name.process_id);
   const std::string path = names_.choose(name.process_id, started_as(*block));
   if (path.empty()) {
     say_error("'" + options_.output_pattern + "' takes one recording, " + started_as(*block) +
@@ -187,6 +190,14 @@ void Collector::adopt(std::uint32_t block_index) {
   ProcessWatch& watch = recording->watch();
   const bool is_verified = watch.is_gone() || watch.maps_inode(session_.inode());
   live_.push_back({block_index, block, std::move(recording), is_verified, false});
+}
+
+// A process that executes programs without end would fill the folder.
+void Collector::forget_images_before(std::uint32_t process_id) const {
+  for (const FileSummary& file : files_) {
+    const bool is_earlier = file.process_id == process_id && file.end.reason == EndReason::replaced;
+    if (is_earlier) unlink(file.path.c_str());
+  }
 }
 
 void Collector::keep_up() {
@@ -225,10 +236,23 @@ std::uint64_t Collector::expected_bytes() const {
   return forecast.expected_bytes(last_pass_slots_);
 }
 
+// Of each file alone: none is to end because another one is large.
+bool Collector::is_beyond_keeping(const ProcessRecording& recording) const {
+  SizeForecast forecast;
+  forecast.add_growing(recording.file().bytes(), recording.file().events(), recording.waiting_events());
+  return options_.keep_bytes != 0 && forecast.expected_bytes(last_pass_slots_) >= options_.keep_bytes;
+}
+
 void Collector::check_limits(std::uint64_t now_ns) {
   if (is_stopped_) return;
   for (const LiveProcess& process : live_) {
     const TraceFile& file = process.recording->file();
+    if (is_beyond_keeping(*process.recording)) {
+      messages_.say(
+          "the blocks that live fill the file that --keep allows; the recording stops here, the "
+          "program goes on");
+      return stop(EndReason::size_limit, 0);
+    }
     if (!file.is_failed()) continue;
     say_error("cannot write '" + file.path() + "' (" + std::strerror(file.error_number()) +
               "); the recording stops here, the program goes on");

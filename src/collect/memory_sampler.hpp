@@ -20,6 +20,9 @@ class MemorySampler {
   void sample(ProcessWatch& watch, std::uint64_t table_bytes, std::uint64_t private_bytes,
               std::uint64_t now_ns, std::uint64_t interval_ns);
 
+  // Earlier readings are thinned, so that there is room for as many as at first.
+  void begin_anew() noexcept { count_ = 0; }
+
   // The next reading is due at once.
   void hurry() noexcept { next_ns_ = 0; }
 

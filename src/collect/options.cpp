@@ -29,6 +29,9 @@ const char help_text[] =
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)
   --sample BYTES      record one block per BYTES allocated, on average
   --max-size BYTES    stop recording when the files have this size together
+  --keep BYTES        with --sample: forget what is over, so that each file stays below,
+                      and files of images that an exec replaced; without scans of
+                      resident pages and the kernel's events
   --duration SECONDS  stop recording after this time
   --control FILE      start and stop while FILE says "start" or "stop"
   --paused            do not record until told to start
@@ -52,6 +55,7 @@ exit code is passed through (128 + signal number when it was killed).
 namespace {
 
 constexpr std::uint64_t smallest_max_size_bytes = 64 * 1024;
+constexpr std::uint64_t smallest_keep_bytes = 1024 * 1024;
 constexpr double longest_duration_seconds = 1e9;
 
 std::uint64_t parse_number(const std::string& option, const std::string& text, std::uint64_t lowest,
@@ -133,6 +137,7 @@ const std::map<std::string, SetValue>& values() {
        }},
       {"--sample", [](Options& o, Text name, Text text) { o.sample_mean_bytes = parse_bytes(name, text); }},
       {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},
+      {"--keep", [](Options& o, Text name, Text text) { o.keep_bytes = parse_bytes(name, text); }},
       {"--duration", [](Options& o, Text name, Text text) { o.duration_ns = parse_seconds(name, text); }},
       {"--control", [](Options& o, Text name, Text text) { o.control_path = parse_text(name, text); }},
       {"--pid",
@@ -175,6 +180,11 @@ void check_together(const Options& options) {
   }
   if (options.max_size_bytes != 0 && options.max_size_bytes < smallest_max_size_bytes) {
     throw UsageError("--max-size must be at least 64k");
+  }
+  if (options.keep_bytes == 0) return;
+  if (options.keep_bytes < smallest_keep_bytes) throw UsageError("--keep must be at least 1M");
+  if (options.sample_mean_bytes == 0) {
+    throw UsageError("--keep needs --sample BYTES; a recording of every call stops at --max-size");
   }
 }
 
@@ -230,8 +240,8 @@ Options parse_options(const std::vector<std::string>& arguments) {
   options.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(std::min(next, arguments.size())),
                          arguments.end());
   check_together(options);
-  if (options.process != 0) {
-    // Of most pages in memory the owner is a block from before.
+  // Of an attached process most pages in memory are blocks' from before.
+  if (options.process != 0 || options.keep_bytes != 0) {
     options.residency = false;
     options.kernel_events = false;
   }

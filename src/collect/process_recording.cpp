@@ -55,6 +55,8 @@ ProcessRecording::ProcessRecording(RecordingContext& context, ProcessBlock& bloc
       metadata_(describe()),
       scanner_(watch_.folder(), block, context.clock, context.options.residency && !watch_.is_gone()) {
   file_.write(metadata_);
+  const bool is_file = context.output_descriptor < 0;
+  if (context.options.keep_bytes != 0 && is_file) roller_.emplace(file_.path(), context.options.keep_bytes);
 }
 
 trace::Metadata ProcessRecording::describe() const {
@@ -276,6 +278,35 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
   write_pending();
 }
 
+void ProcessRecording::roll_on(bool has_room) {
+  if (!roller_) return;
+  if (roller_->is_due(file_.bytes())) {
+    const std::uint64_t now_ns = context_.clock.now_ns();
+    // A block may be forgotten only with its release: both are in the file by now.
+    for (LaneOwner& owner : lanes_) {
+      if (owner.drain != nullptr) write_lane(owner);
+    }
+    write_pending();
+    if (!file_.is_failed()) roller_->begin(file_.bytes(), now_ns);
+  }
+  if (!roller_->is_done() && (has_room || !roller_->is_under_way())) return;
+  write_pending();
+  if (std::optional<RolledTrace> rolled = roller_->finish(file_.bytes())) go_on_with(*rolled);
+}
+
+void ProcessRecording::go_on_with(RolledTrace& rolled) {
+  for (LaneOwner& owner : lanes_) {
+    if (owner.drain == nullptr) continue;
+    owner.thread.index = rolled.number_of(owner.thread.index);
+    owner.drain->number_anew(rolled.thread_events()[owner.thread.index]);
+  }
+  thread_count_ = static_cast<std::uint32_t>(rolled.thread_events().size());
+  metadata_.forgotten_before_ns = rolled.forgotten_before_ns();
+  metadata_.forgotten_events = rolled.forgotten_events();
+  memory_.begin_anew();
+  file_.go_on_with(rolled.take_writer(), rolled.events());
+}
+
 void ProcessRecording::write_pending() {
   file_.write_definitions(definitions_);
   std::erase_if(pending_threads_, [](const trace::Thread& thread) { return thread.index >= most_threads; });
@@ -313,6 +344,7 @@ std::uint64_t ProcessRecording::dropped() const noexcept {
 
 FileSummary ProcessRecording::finish(trace::EndReason reason, std::int32_t status, std::uint64_t end_ns) {
   scanner_.give_up();
+  if (roller_) roller_->give_up();
   for (int pass = 0; pass < final_passes; ++pass) {
     if (drain().slots == 0) break;
   }

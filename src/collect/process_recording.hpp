@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "collect/switch_history.hpp"
 #include "collect/tick_clock.hpp"
 #include "collect/trace_file.hpp"
+#include "collect/trace_roller.hpp"
 #include "collect/unseen_allocators.hpp"
 #include "session/layout.hpp"
 #include "trace/records.hpp"
@@ -95,6 +97,9 @@ class ProcessRecording {
   // Writes what is old or has changed; to be called every few milliseconds.
   // Processes share the time that scans may take.
   void keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes);
+  // With --keep: begins to forget what is over when the file has grown, or goes on in the new file.
+  // has_room: for what comes until that is made; otherwise the lanes wait for it.
+  void roll_on(bool has_room);
   // Looks at some of the resident pages, where a scan is under way.
   void scan_on() { scanner_.step(watch_, file_); }
   bool is_scanning() const noexcept { return scanner_.is_scanning(); }
@@ -133,6 +138,7 @@ class ProcessRecording {
   void look_for_ended_threads();
   void update_thread(LaneOwner& owner, const session::Lane& lane);
   void end_thread(LaneOwner& owner, session::Lane& lane, std::uint64_t exit_ns);
+  void go_on_with(RolledTrace& rolled);
   void refresh_name(LaneOwner& owner, std::uint64_t now_ns);
   void write_pending();
   std::uint64_t table_bytes() const noexcept;
@@ -154,6 +160,7 @@ class ProcessRecording {
   std::size_t switches_written_ = 0;
   MemorySampler memory_;
   ResidencyScanner scanner_;
+  std::optional<TraceRoller> roller_;  // with --keep
   std::uint64_t next_write_ns_ = 0;
   std::uint32_t thread_count_ = 0;
   std::uint64_t dropped_by_ended_threads_ = 0;

@@ -65,6 +65,11 @@ void TraceFile::write_events(std::uint32_t thread, LaneDrain& drain, StackDefini
   if (!is_failed()) events_ += drain.count();
 }
 
+void TraceFile::go_on_with(std::unique_ptr<trace::Writer> writer, std::uint64_t events) noexcept {
+  writer_ = std::move(writer);
+  events_ = events;
+}
+
 void TraceFile::finish(const trace::End& end) {
   // Also after a failure: the writer leaves the file as readable as it can.
   if (writer_ != nullptr) note(writer_->finish(end));

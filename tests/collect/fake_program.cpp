@@ -128,6 +128,44 @@ int endless(const char* progress_path) {
   }
 }
 
+// `count` blocks that stay, then others that come and go, of threads that come and go as well: until a signal
+// ends it, or for `rounds`.
+int churn(std::uint64_t count, std::uint64_t rounds) {
+  FakeRecorder recorder(session_path());
+  session::Lane& lane = recorder.claim_lane(0);
+  std::mt19937_64 random(1);
+  const auto emit = [&](session::Lane& of, EventKind kind, std::uint64_t address) {
+    if (recorder.control().is_recording.load() == 0) return;
+    // Of random sizes a trace has some bytes for each.
+    const auto size = static_cast<std::uint32_t>(kind == EventKind::malloc_ ? random() : 0);
+    recorder.emit(of, FakeRecorder::event(kind, recorder.ticks(), address, size));
+  };
+  for (std::uint64_t i = 0; i < count; ++i) emit(lane, EventKind::malloc_, 0x1000 + 16 * i);
+  for (std::uint64_t round = 0; round != rounds; ++round) {
+    std::thread([&] {
+      session::Lane& own = recorder.claim_lane(1);
+      constexpr std::uint64_t later = 100;
+      for (std::uint64_t i = 0; i < 5000 + later; ++i) {
+        const auto address = [&](std::uint64_t of) {
+          return 0x4000'0000 + 16 * ((round * 5000 + of) % 100'000);
+        };
+        if (i < 5000) emit(own, EventKind::malloc_, address(i));
+        if (i < later) continue;
+        // A third goes in another thread.
+        emit(i % 3 == 0 ? lane : own, EventKind::free_, address(i - later));
+      }
+      recorder.block().lanes[1].state.store(session::lane_exiting);
+    }).join();
+    while (recorder.block().lanes[1].state.load() != session::lane_unused) {
+      if (recorder.control().is_closed.load() != 0) return 4;
+      recorder.wake_collector();
+      usleep(200);
+    }
+    usleep(5000);
+  }
+  return 0;
+}
+
 // Some events, then nothing until a signal ends it.
 int pause_after(std::uint64_t count) {
   FakeRecorder recorder(session_path());
@@ -214,6 +252,7 @@ int main(int count, char** values) {
   if (what == "forks") return forks(static_cast<int>(number(2)), number(3));
   if (what == "orphan") return orphan(static_cast<int>(number(2)));
   if (what == "endless" && count > 2) return endless(values[2]);
+  if (what == "churn") return churn(number(2), number(3));
   if (what == "pause") return pause_after(number(2));
   if (what == "garbage") return garbage(static_cast<unsigned>(number(2)), static_cast<int>(number(3)));
   if (what == "pages") return pages(number(2));

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "collect/trace_roller.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <utility>
+
+namespace heapwright::collect {
+namespace {
+
+// Two cores' clocks may differ a little. A thread that is slow to write does no harm: nobody can release a
+// block before its allocation is written.
+constexpr std::uint64_t clock_slack_ns = 1'000'000;
+
+}  // namespace
+
+void TraceRoller::begin(std::uint64_t file_bytes, std::uint64_t now_ns) {
+  whole_bytes_ = file_bytes;
+  // Signals are for the thread that passes them on.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this, now_ns] { make(now_ns); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void TraceRoller::make(std::uint64_t now_ns) {
+  try {
+    const trace::Reader old = trace::Reader::open(path_, whole_bytes_);
+    // Numbered anew, events that are lost to damage would be missed by nobody. That the end is missing is
+    // told as damage as well.
+    const bool is_sound = old.damage().size() == 1 && old.end().reason == trace::EndReason::missing;
+    const std::uint64_t latest_ns = now_ns - std::min(now_ns, clock_slack_ns);
+    const RollLimits limits{.most_bytes = roll_at() / 2, .latest_ns = latest_ns};
+    if (is_sound) rolled_ = RolledTrace::make(old, new_path(), limits, is_given_up_);
+  } catch (const std::exception&) {
+    rolled_.reset();  // out of memory, or damaged: the old trace is as good as it was
+  }
+  is_done_.store(true, std::memory_order_release);
+}
+
+std::optional<RolledTrace> TraceRoller::finish(std::uint64_t file_bytes) {
+  thread_.join();
+  is_done_.store(false, std::memory_order_relaxed);
+  std::optional<RolledTrace> rolled = std::exchange(rolled_, std::nullopt);
+  try {
+    const bool is_whole = rolled && rolled->catch_up(trace::InputFile(path_, file_bytes), whole_bytes_);
+    if (is_whole && std::rename(new_path().c_str(), path_.c_str()) == 0) {
+      next_bytes_ = roll_at();
+      return rolled;
+    }
+  } catch (const std::exception&) {
+    rolled.reset();
+  }
+  unlink(new_path().c_str());
+  next_bytes_ = file_bytes + keep_bytes_ / 8;
+  return std::nullopt;
+}
+
+void TraceRoller::give_up() {
+  if (!thread_.joinable()) return;
+  is_given_up_.store(true, std::memory_order_relaxed);
+  thread_.join();
+  rolled_.reset();
+  unlink(new_path().c_str());
+}
+
+}  // namespace heapwright::collect
