@@ -8,6 +8,7 @@ namespace {
 
 // The first moment of a process that a trace knows.
 std::uint64_t begin_of(const order::Source& source) {
+  if (source.metadata().forgotten_before_ns != 0) return source.metadata().forgotten_before_ns;
   if (source.metadata().is_attached()) return 0;  // it ran before its first call that is known
   std::uint64_t begin_ns = UINT64_MAX;
   for (const auto& chunk : source.event_chunks()) {
@@ -67,7 +68,12 @@ RecordedSpans::RecordedSpans(const order::Source& source) {
     since_ns = time_ns;
   }
   close(end_ns);
-  has_start_ = first_gap_ns_ > begin_ns;
+  starts_on_ = first_gap_ns_ > begin_ns;
+  has_start_ = starts_on_;
+  if (source.metadata().forgotten_before_ns != 0) {
+    has_start_ = false;
+    first_gap_ns_ = 0;
+  }
   has_end_ = is_on && ends_with_process(source.end().reason);
 }
 
@@ -80,7 +86,7 @@ Coverage RecordedSpans::within(std::uint64_t from_ns, std::uint64_t to_ns) const
   Coverage coverage;
   coverage.has_start = has_start_;
   coverage.has_end = has_end_;
-  coverage.pauses = resumes_ns_.size() - (has_start_ || resumes_ns_.empty() ? 0 : 1);
+  coverage.pauses = resumes_ns_.size() - (starts_on_ || resumes_ns_.empty() ? 0 : 1);
   coverage.is_whole_run = has_start_ && has_end_ && coverage.pauses == 0;
   for (const auto& span : spans_) {
     const Span part{std::max(span.from_ns, from_ns), std::min(span.to_ns, to_ns)};

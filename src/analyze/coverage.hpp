@@ -32,6 +32,7 @@ class RecordedSpans {
   std::vector<Span> spans_;  // of the run, in order, not empty ones
   std::vector<std::uint64_t> resumes_ns_;
   std::uint64_t first_gap_ns_ = UINT64_MAX;
+  bool starts_on_ = true;  // at the first moment that is covered
   bool has_start_ = true;
   bool has_end_ = true;
 };

@@ -13,6 +13,12 @@ namespace {
 constexpr std::uint64_t quantum_ns = 64;
 constexpr std::uint64_t longest_unmeasured_call_ns = 1'000'000;
 
+// Of what was over before nothing is known, so calls from before are not counted either: what they made is
+// there like what lived before a window.
+std::uint64_t from_ns_of(const Options& options, const order::Source& source) {
+  return std::max(options.from_ns, source.metadata().forgotten_before_ns);
+}
+
 // Up to the end of the process: a program that only waits after its last call holds what it held.
 TimeSteps make_steps(const Options& options, const order::Source& source, const order::Schedule& schedule) {
   std::uint64_t from_ns = UINT64_MAX;
@@ -21,7 +27,8 @@ TimeSteps make_steps(const Options& options, const order::Source& source, const 
     from_ns = std::min(from_ns, job.chunk->first_begin_ns);
     to_ns = std::max(to_ns, job.chunk->last_end_ns);
   }
-  from_ns = schedule.jobs.empty() ? options.from_ns : std::max(from_ns, options.from_ns);
+  const std::uint64_t chosen_ns = from_ns_of(options, source);
+  from_ns = schedule.jobs.empty() ? chosen_ns : std::max(from_ns, chosen_ns);
   to_ns = std::max(std::min(to_ns, options.to_ns), from_ns);
   return {from_ns, to_ns, options.timeline_points};
 }
@@ -34,9 +41,9 @@ Scope::Scope(const Options& options, const order::Source& source, const order::S
       weight(source.metadata().sample_mean_bytes),
       steps(make_steps(options, source, schedule)),
       recorded(source),
-      from_ns(options.from_ns),
+      from_ns(from_ns_of(options, source)),
       to_ns(options.to_ns),
-      has_window_start(options.from_ns != 0),
+      has_window_start(from_ns != 0),
       slowest_calls(options.slowest_calls),
       histogram_counts(limits.histogram_counts),
       wants_activity(options.wants_activity),

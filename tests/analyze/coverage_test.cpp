@@ -68,6 +68,41 @@ TEST(Coverage, AProcessThatWasAttachedToLacksTheStart) {
   EXPECT_FALSE(facts.coverage.is_whole_run);
 }
 
+// What count --keep leaves of it: a block from before 4000 ns, and all calls since.
+TEST(Coverage, WhatWasForgottenIsInNoTotalAndWhatLivedOnLives) {
+  auto trace = run_of_process();
+  trace.metadata_record.forgotten_before_ns = 4000;
+  trace.malloc(0, 2000, 0xaaa0, 100);
+  trace.malloc(0, 5008, 0xbbb0, 30);
+  trace.free(0, 6000, 0xbbb0);
+  trace.free(0, 6016, 0xccc0);
+  auto facts = facts_of(trace);
+  EXPECT_EQ(spans(facts), (Pairs{{4000, 9000}}));
+  EXPECT_FALSE(facts.coverage.has_start);
+  EXPECT_FALSE(facts.coverage.is_whole_run);
+  EXPECT_EQ(facts.coverage.pauses, 0U);
+  EXPECT_EQ(facts.totals.allocations, 1U);
+  EXPECT_EQ(facts.totals.requested_bytes, 30U);
+  EXPECT_EQ(facts.totals.releases_from_before, 1U);
+  EXPECT_EQ(facts.totals.unknown_releases, 0U);
+  EXPECT_EQ(facts.peak.live_bytes, 130U);
+  std::uint64_t live_at_end_bytes = 0;
+  for (const auto& site : facts.sites) {
+    live_at_end_bytes += site.live_at_end_bytes;
+  }
+  EXPECT_EQ(live_at_end_bytes, 100U);
+  // A window begins no earlier, and may begin later.
+  Options options;
+  options.from_ns = 3000;
+  EXPECT_EQ(facts_of(trace, options).totals.allocations, 1U);
+  options.from_ns = 5500;
+  EXPECT_EQ(facts_of(trace, options).totals.allocations, 0U);
+  EXPECT_EQ(facts_of(trace, options).peak.live_bytes, 130U);
+  // A pause since then is one.
+  trace.switch_records = {{5000, false}, {5600, true}};
+  EXPECT_EQ(facts_of(trace).coverage.pauses, 1U);
+}
+
 TEST(Coverage, ARecordingThatStoppedFirstLacksTheEnd) {
   for (const auto reason : {trace::EndReason::size_limit, trace::EndReason::duration_limit,
                             trace::EndReason::stopped, trace::EndReason::missing}) {
