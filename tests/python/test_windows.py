@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A recording of a part of a run: what the report covers, and what it must not call a leak."""
 
+import gzip
 import json
 from pathlib import Path
 
+from heapwright.export.protobuf import varint
 from written_traces import FREE, MALLOC, Command, MadeTrace, small_trace
 
 END_EXITED, END_SIZE, END_DURATION, END_STOPPED = 1, 4, 5, 7
@@ -156,3 +158,45 @@ def test_info_shows_what_is_covered(command: Command, tmp_path: Path) -> None:
     off.lines = [line for line in off.lines if not line.startswith("event")]
     document, said = told(off.line("switch", 0, 0), "off")
     assert document["coverage"] == [] and "nothing: recording was off" in said
+
+
+def test_a_recording_that_forgot_says_so_and_has_no_totals_of_before(
+    command: Command, tmp_path: Path
+) -> None:
+    """As count --keep leaves it, from 4 ms on."""
+    path = (
+        made()
+        .meta("forgotten_before_ns", 4_000_000)
+        .meta("forgotten_events", 77)
+        .write(tmp_path / "x.heapwright")
+    )
+    summary = explained(command, path)["summary"]
+    assert summary["forgotten_before_ns"] == 4_000_000
+    assert summary["totals"]["allocations"] == 1
+    assert summary["live_at_end_bytes"] == 1070, "with the block from before"
+    assert summary["completeness"]["is_complete"] and not summary["completeness"]["covers_whole_run"]
+    said = " ".join(command("explain", path).out.split())
+    assert "recorded a part of the run: 4.00 ms to 10.0 ms" in said
+    assert "calls of the first 0.0 s were forgotten" in said
+    assert "blocks allocated at other times" not in said and "may have been freed since" not in said
+    stopped = made(END_SIZE).meta("forgotten_before_ns", 4_000_000).write(tmp_path / "stopped.heapwright")
+    assert "when recording stopped may have been freed since" in " ".join(
+        command("explain", stopped).out.split()
+    )
+    told = " ".join(command("info", path).out.split())
+    assert "77 calls: calls of the first" in told
+    refused = command("compare", path, path)
+    assert refused.code == 2 and "were forgotten (count --keep)" in refused.err
+
+
+def test_a_profile_of_a_recording_that_forgot_begins_where_it_knows(command: Command, tmp_path: Path) -> None:
+    trace = made().meta("start_unix_ns", 1_000_000_000).meta("sample_mean_bytes", 1024)
+    whole = trace.write(tmp_path / "whole.heapwright")
+    rolled = trace.meta("forgotten_before_ns", 4_000_000).write(tmp_path / "rolled.heapwright")
+    for path, time_ns, duration_ns in ((whole, 10**9, 10_000_000), (rolled, 10**9 + 4_000_000, 6_000_000)):
+        target = path.with_suffix(".pb.gz")
+        said = command("export", path, "--to", "pprof", "--output", target)
+        assert ("were forgotten" in said.err) is (path == rolled)
+        text = gzip.decompress(target.read_bytes())
+        # Fields 9 and 10 of Profile, as varints.
+        assert bytes([9 << 3, *varint(time_ns), 10 << 3, *varint(duration_ns)]) in text

@@ -44,6 +44,9 @@ void read_metadata(std::istringstream& line, Metadata& metadata) {
   if (key == "allocator") line >> std::quoted(metadata.allocator);
   if (key == "condition") line >> std::quoted(metadata.conditions.emplace_back());
   if (key == "process_id") line >> metadata.process_id;
+  if (key == "start_unix_ns") line >> metadata.start_unix_ns;
+  if (key == "forgotten_before_ns") line >> metadata.forgotten_before_ns;
+  if (key == "forgotten_events") line >> metadata.forgotten_events;
   if (key == "page_bytes") line >> metadata.page_bytes;
   if (key == "sample_mean_bytes") line >> metadata.sample_mean_bytes;
   if (key == "durations_recorded") line >> metadata.durations_recorded;

@@ -20,7 +20,7 @@ from heapwright.cli.trace_copy import write_trace_copy
 from heapwright.export import FILTERED_TABLES, FORMATS, Format, Source, write_table
 from heapwright.model import Filter, Trace
 from heapwright.model.tables import TABLES, about_samples
-from heapwright.model.wholeness import in_words
+from heapwright.model.wholeness import forgotten_in_words, in_words
 from heapwright.report import units
 
 To = Annotated[str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join((*FORMATS, 'trace'))}.")]
@@ -111,7 +111,8 @@ def export(
         lost, size = _write_parquet(trace, table, target, force, chosen)
     else:
         lost, size = _write_profile(trace, chosen, form, target, force, measure)
-    sampled = about_samples(trace, [table]) if form.write is None else ""
+    forgotten = forgotten_in_words(trace.metadata.forgotten_before_ns)
+    sampled = about_samples(trace, [table]) if form.write is None else forgotten
     _tell(form, target, _document(to, target, size, lost, sampled), json)
 
 

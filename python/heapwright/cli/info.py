@@ -15,6 +15,7 @@ from heapwright.cli.info_schema import SCHEMA
 from heapwright.cli.output import hint, make_console, print_json
 from heapwright.explain import coverage, first_screen, summary
 from heapwright.model import Trace
+from heapwright.model.wholeness import forgotten_in_words
 from heapwright.report import units
 from heapwright.terminal.columns import Columns
 from heapwright.terminal.pairs import Pairs
@@ -85,6 +86,8 @@ def show(document: dict[str, Any], console: Console) -> None:
     ]  # fmt: skip
     if conditions := first_screen.conditions_in_words(document["conditions"]):
         lines.append(("ran with", ", ".join(conditions)))
+    if forgotten := forgotten_in_words(metadata["forgotten_before_ns"]):
+        lines.append(("forgotten", f"{units.counted(metadata['forgotten_events'], 'call')}: {forgotten}"))
     lines += [("not seen", line) for line in metadata["unseen"]]
     lines += [("note", note) for note in metadata["notes"]]
     lines += [("processes", line) for line in first_screen.about_processes(document["processes"])]

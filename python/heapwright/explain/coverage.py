@@ -22,6 +22,7 @@ _WHEN = {
     WHEN_TAKEN: "when it was taken",
 }
 STILL_RUNNING = "still_running"  # of End.reason
+_ENDS_WITH_PROCESS = ("exited", "killed", "replaced")
 
 
 def record(report: Report) -> Answer:
@@ -82,10 +83,13 @@ def spans_in_words(spans: Sequence[Answer]) -> str:
     return f"{', '.join(shown)} ({units.duration(covered)})"
 
 
-def consequence(completeness: Answer, end: Answer) -> str:
+def consequence(completeness: Answer, end: Answer, forgotten_before_ns: int = 0) -> str:
     """What follows for the figures when the run was not recorded as a whole."""
     if end["reason"] == STILL_RUNNING:
         return "blocks that were live when it was taken may have been freed since"
+    if forgotten_before_ns:  # blocks from before are known
+        is_to_the_end = end["reason"] in _ENDS_WITH_PROCESS
+        return "" if is_to_the_end else "blocks live when recording stopped may have been freed since"
     return (
         "blocks allocated at other times are not in the figures; those live when recording stopped or "
         "paused may have been freed since"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Interval = list[int]
 _Z = 1.959964  # of the normal distribution's 97.5 %
 _NOTHING_SEEN = 3.688879  # -ln 0.025
+_NO_VARIANCE = 1e-18  # of a square: less is nothing beside a float, and much less divides to infinity
 
 _MOST_SHOWN = 2  # more with their intervals do not fit a line
 PEAK_NOTE = "of what was live when the samples show the peak; the true peak may lie elsewhere"
@@ -35,11 +36,13 @@ def interval(value: float, spread: Spread, mean: float = 0) -> Interval:
 
     >>> interval(100, Spread(0.0, 0.0)), interval(100, Spread(100.0, 1.0))
     ([100, 100], [81, 122])
+    >>> interval(1e6, Spread(1e-320, 1e-160))
+    [1000000, 1000000]
     """
     variance = max(spread.variance, 0.0)
     if value <= 0:
         return [0, math.ceil(_NOTHING_SEEN * mean)]
-    if variance <= 0:
+    if variance <= _NO_VARIANCE * value**2:
         return [math.floor(value), math.ceil(value)]
     low = variance / (2 * value) * _chi_square(2 * value**2 / variance, -_Z)
     upper, wider = value + spread.largest, variance + spread.largest**2

@@ -7,6 +7,7 @@ from collections import Counter
 
 from heapwright.explain import coverage, estimates
 from heapwright.explain.report import Answer
+from heapwright.model.wholeness import forgotten_in_words
 from heapwright.report import units, widgets
 
 _MOST_UNRECORDED = 5
@@ -56,7 +57,9 @@ def warnings(answer: Answer) -> list[widgets.Text]:
                 )
             )
     if not completeness["covers_whole_run"]:
-        lines.append(widgets.Text(coverage.consequence(completeness, answer["end"]), style="yellow"))
+        consequence = coverage.consequence(completeness, answer["end"], answer["forgotten_before_ns"])
+        known = (consequence, forgotten_in_words(answer["forgotten_before_ns"]))
+        lines += [widgets.Text(line, style="yellow") for line in known if line]
     if answer["is_filtered"]:
         lines.append(widgets.Text("filtered: the figures are about the chosen part only", style="yellow"))
     if answer["sample_mean_bytes"]:

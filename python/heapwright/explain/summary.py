@@ -126,6 +126,13 @@ FIGURES = (
         value="report.trace.metadata.is_attached",
         about="The recorder was put into a process that ran: blocks from before are unknown.",
     ),
+    Column(
+        "forgotten_before_ns",
+        "ns",
+        value="report.trace.metadata.forgotten_before_ns",
+        about="Of calls from before, only the blocks that lived on are known, and they are in no total. "
+        "0: none were forgotten.",
+    ),
     Column("is_filtered", "flag", value=lambda of, _: not of.report.chosen.is_everything),
     Column("sample_mean_bytes", "bytes", value="report.trace.metadata.sample_mean_bytes"),
     Column("durations_recorded", "flag", value="report.trace.metadata.durations_recorded"),
@@ -187,7 +194,7 @@ def end_in_words(end: End) -> str:
         "exited": f"exited with code {end.status}" if end.status >= 0 else "exited",
         "killed": f"killed by {signal}",
         "replaced": "replaced itself by another program (exec)",
-        "size_limit": "recording stopped at its size limit (--max-size)",
+        "size_limit": "recording stopped at its size limit (--max-size, --keep)",
         "duration_limit": "recording stopped at its time limit (--duration)",
         "write_failed": (
             f"writing the trace failed (errno {end.status}): {os.strerror(end.status).lower()},"

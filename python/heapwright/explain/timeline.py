@@ -25,6 +25,13 @@ def _show(answer: Answer) -> widgets.RenderableType | None:
     return widgets.Fitting(lambda width: _drawn(points, width)) if points else None
 
 
+def _begin(points: Sequence[Answer]) -> str:
+    """Of a window, when it began; what a program did not do before its first call is nothing."""
+    first_ns, last_ns = points[0]["time_ns"], points[-1]["time_ns"]
+    begin_ns = max(0, 2 * first_ns - points[1]["time_ns"]) if len(points) > 1 else first_ns
+    return units.duration(begin_ns) if 4 * begin_ns > last_ns else "0"
+
+
 def _drawn(points: Sequence[Answer], width: int) -> widgets.RenderableType:
     measures = {
         "requested": [_first(point, "highest_live_bytes", "live_bytes") for point in points],
@@ -48,8 +55,9 @@ def _drawn(points: Sequence[Answer], width: int) -> widgets.RenderableType:
     for name, values, largest, note in lines:
         bars = widgets.Text(sparkline(values, largest, cells), style="cyan", no_wrap=True)
         table.add_row(widgets.Text(name), bars, widgets.Text(note, no_wrap=True))
-    span = units.duration(points[-1]["time_ns"])
-    table.add_row(widgets.Text(), widgets.Text("0" + span.rjust(cells - 1), style="dim"), widgets.Text())
+    begin, end = _begin(points), units.duration(points[-1]["time_ns"])
+    axis = begin + end.rjust(cells - len(begin))
+    table.add_row(widgets.Text(), widgets.Text(axis, style="dim"), widgets.Text())
     is_sampled = points[0]["highest_live_bytes"] is None
     note = (
         "requested: at the end of each step"

@@ -50,7 +50,9 @@ def _attribute(key: str, value: str) -> bytes:
 
 def _profiles(source: Source, tables: _Tables) -> Iterator[bytes]:
     metadata = source.trace.metadata
-    shared = fixed(3, metadata.start_unix_ns) + number(4, source.trace.end.time_ns)
+    known_from_ns = metadata.forgotten_before_ns
+    shared = fixed(3, metadata.start_unix_ns + known_from_ns)
+    shared += number(4, max(0, source.trace.end.time_ns - known_from_ns))
     shared += message(5, tables.value_type("space", "bytes")) + number(6, max(1, metadata.sample_mean_bytes))
     values = values_of(source)
     values.sort(key=lambda value: value[0] != "peak_space")

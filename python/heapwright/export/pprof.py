@@ -51,8 +51,9 @@ def write(source: Source, file: BinaryIO, measure: str) -> None:
     _add_mappings(source, strings, body)
     _add_locations(source, strings, body)
     metadata = source.trace.metadata
-    body += number(_TIME, metadata.start_unix_ns)
-    body += number(_DURATION, source.trace.end.time_ns)
+    known_from_ns = metadata.forgotten_before_ns
+    body += number(_TIME, metadata.start_unix_ns + known_from_ns)
+    body += number(_DURATION, max(0, source.trace.end.time_ns - known_from_ns))
     body += message(_PERIOD_TYPE, number(1, strings.of("space")) + number(2, strings.of("bytes")))
     body += number(_PERIOD, max(1, metadata.sample_mean_bytes))
     body += number(_DEFAULT_TYPE, strings.of(_SHOWN_FIRST[measure]))

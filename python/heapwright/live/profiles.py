@@ -23,8 +23,8 @@ from heapwright.model import Trace, native
 
 # For heapwright-collect --output.
 PATTERN = str(FOLDER / "heapwright-%p-%s.profile")
-# Of one process: sampling ends there, and explain says so.
-MOST_BYTES = 64 << 20
+# What a collector that was killed left unfinished beside it.
+_UNFINISHED = ".new"
 _PIECE_BYTES = 1 << 20
 # Process id; start, which tells it from a later process with this id; number of an image after an exec.
 _NAME = re.compile(r"heapwright-(\d{1,10})-(\d{1,20})(?:\.(\d{1,6}))?\.profile")
@@ -62,7 +62,7 @@ class Profile(NamedTuple):
 
     def copy_to(self, out: BinaryIO) -> None:
         """OSError: it cannot be written."""
-        left = min(self.whole_bytes, 2 * MOST_BYTES)
+        left = self.whole_bytes
         while left and (piece := self.file.read(min(left, _PIECE_BYTES))):
             out.write(piece)
             left -= len(piece)
@@ -130,7 +130,7 @@ def opened(profile: bytes) -> Iterator[Trace]:
 
 def remove_ended() -> None:
     """What processes that are gone left behind, where it is ours."""
-    for file in _files():
+    for file in (*_files(), *_files(_UNFINISHED)):
         with suppress(OSError):
             if not file.is_of_living() and _is_ours(file.path.lstat()):
                 file.path.unlink()
@@ -140,10 +140,11 @@ def _is_ours(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and stat.S_ISREG(status.st_mode)
 
 
-def _files() -> list[_File]:
+def _files(suffix: str = "") -> list[_File]:
     try:
         paths = list(FOLDER.iterdir())
     except OSError:
         return []
-    found = ((_NAME.fullmatch(path.name), path) for path in paths)
+    named = ((path.name.removesuffix(suffix), path) for path in paths if path.name.endswith(suffix))
+    found = ((_NAME.fullmatch(name), path) for name, path in named)
     return [_File(int(name[1]), int(name[2]), int(name[3] or 1), path) for name, path in found if name]

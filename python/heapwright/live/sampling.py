@@ -14,7 +14,6 @@ from heapwright.live.figures import live_bytes
 from heapwright.live.memory_limits import oom_kills
 from heapwright.live.page import Page
 from heapwright.live.profiles import (
-    MOST_BYTES,
     PATTERN,
     NoProfileError,
     NoSamplesYetError,
@@ -90,12 +89,13 @@ class Sampling(NamedTuple):
 
     collector: Path
     mean_bytes: int
+    keep_bytes: int
     dumper: Dumper | None
 
     def command(self, counter: Path, program: Sequence[str]) -> list[str]:
         """Starts the program with the recorder and, behind it, what counts."""
         return [
             str(self.collector), "--quiet", "--no-residency", "--no-kernel-events",
-            "--sample", str(self.mean_bytes), "--max-size", str(MOST_BYTES),
+            "--sample", str(self.mean_bytes), "--keep", str(self.keep_bytes),
             "--output", PATTERN, "--behind", str(counter), "--", *program,
         ]  # fmt: skip

@@ -15,6 +15,7 @@ from heapwright.model import native
 from heapwright.model.facts import SiteFacts
 from heapwright.model.records import MemorySample
 from heapwright.model.symbols import Location
+from heapwright.model.wholeness import forgotten_in_words
 
 if TYPE_CHECKING:
     from heapwright.model.trace import Trace
@@ -65,6 +66,8 @@ def about_samples(trace: Trace, tables: Sequence[str]) -> str:
         parts.append("the figures of site are estimates")
     if "thread" in tables:
         parts.append("the events of thread are those recorded")
+    if parts and (forgotten := forgotten_in_words(trace.metadata.forgotten_before_ns)):
+        parts.append(forgotten)
     return f"sampled trace: {'; '.join(parts)}" if parts else ""
 
 

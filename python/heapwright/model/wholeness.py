@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 _CUT_BY = {
-    "size_limit": "its size limit (--max-size)",
+    "size_limit": "its size limit (--max-size, --keep)",
     "duration_limit": "its time limit (--duration)",
     "write_failed": "a write that failed",
     "stopped": "a request to stop",
@@ -38,11 +38,27 @@ def why_not_whole(trace: Trace) -> list[str]:
         reasons.append("it is a fork's: the blocks from before the fork are not in it")
     if end.reason in _CUT_BY:
         reasons.append(f"it is cut by {_CUT_BY[end.reason]}: later calls are not in it; record the whole run")
+    if forgotten := forgotten_in_words(metadata.forgotten_before_ns):
+        return [*reasons, forgotten]
     covered = trace.coverage
     is_cut = end.reason == "missing" or end.reason in _CUT_BY
     if not covered.is_whole_run and not (is_cut and covered.has_start and not covered.pauses):
         reasons.append("it is a part of a run: what lived before is not in it; record from the start")
     return reasons
+
+
+def forgotten_in_words(before_ns: int) -> str:
+    """What of a recording that goes on for ever is not known any more; empty: it has everything.
+
+    >>> forgotten_in_words(60 * 10**9).partition(" (")[0]
+    'calls of the first 60.0 s were forgotten'
+    """
+    if not before_ns:
+        return ""
+    return (
+        f"calls of the first {before_ns / 1e9:.1f} s were forgotten (count --keep): of what was allocated "
+        "then only what lived on is known; totals and rates are of the time since"
+    )
 
 
 def in_words(lost: Sequence[str]) -> str:
