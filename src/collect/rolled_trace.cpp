@@ -6,7 +6,6 @@
 #include <numeric>
 #include <span>
 
-#include "base/varint.hpp"
 #include "collect/living_events.hpp"
 #include "collect/thinned_samples.hpp"
 #include "trace/block.hpp"

@@ -130,7 +130,7 @@ int endless(const char* progress_path) {
 
 // `count` blocks that stay, then others that come and go, of threads that come and go as well: until a signal
 // ends it, or for `rounds`.
-int churn(std::uint64_t count, std::uint64_t rounds) {
+int churn(std::uint64_t count, std::uint64_t rounds, std::uint64_t pause_us) {
   FakeRecorder recorder(session_path());
   session::Lane& lane = recorder.claim_lane(0);
   std::mt19937_64 random(1);
@@ -161,7 +161,7 @@ int churn(std::uint64_t count, std::uint64_t rounds) {
       recorder.wake_collector();
       usleep(200);
     }
-    usleep(5000);
+    usleep(static_cast<useconds_t>(pause_us));
   }
   return 0;
 }
@@ -252,7 +252,7 @@ int main(int count, char** values) {
   if (what == "forks") return forks(static_cast<int>(number(2)), number(3));
   if (what == "orphan") return orphan(static_cast<int>(number(2)));
   if (what == "endless" && count > 2) return endless(values[2]);
-  if (what == "churn") return churn(number(2), number(3));
+  if (what == "churn") return churn(number(2), number(3), number(4));
   if (what == "pause") return pause_after(number(2));
   if (what == "garbage") return garbage(static_cast<unsigned>(number(2)), static_cast<int>(number(3)));
   if (what == "pages") return pages(number(2));

@@ -57,7 +57,7 @@ void expect_kept(const trace::Reader& reader, std::uint64_t count) {
 }
 
 TEST_F(Keeping, TheFileStaysBelowItAndTheFirstBlocksStayInIt) {
-  const Outcome outcome = run_.run(options(), {fake_program, "churn", "5000", "150"});
+  const Outcome outcome = run_.run(options(), {fake_program, "churn", "5000", "150", "5000"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   EXPECT_LT(std::filesystem::file_size(trace_path()), keep_bytes);
   EXPECT_FALSE(std::filesystem::exists(trace_path() + ".new"));
@@ -73,8 +73,17 @@ TEST_F(Keeping, TheFileStaysBelowItAndTheFirstBlocksStayInIt) {
   expect_kept(reader, 5000);
 }
 
+TEST_F(Keeping, WhereEventsComeFasterThanTheyAreWrittenAnewTheProgramWaits) {
+  const Outcome outcome = run_.run(options(), {fake_program, "churn", "5000", "150", "0"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
+  const trace::Reader reader = trace::Reader::open(trace_path());
+  EXPECT_EQ(reader.end().reason, trace::EndReason::exited);
+  EXPECT_EQ(reader.event_count() + reader.metadata().forgotten_events, 5000U + 150 * 10'000);
+  expect_kept(reader, 5000);
+}
+
 TEST_F(Keeping, AnyoneWhoReadsMeanwhileSeesAWholeFile) {
-  const pid_t collector = run_.start(options(), {fake_program, "churn", "5000", "1000000"});
+  const pid_t collector = run_.start(options(), {fake_program, "churn", "5000", "1000000", "5000"});
   std::map<std::uint64_t, std::uint64_t> looks;  // by file
   const bool has_rolled = wait_until([&] {
     std::optional<trace::Reader> reader;
@@ -105,7 +114,7 @@ TEST_F(Keeping, AnyoneWhoReadsMeanwhileSeesAWholeFile) {
 }
 
 TEST_F(Keeping, AKilledCollectorLeavesAWholeFile) {
-  const pid_t collector = run_.start(options(), {fake_program, "churn", "5000", "1000000"});
+  const pid_t collector = run_.start(options(), {fake_program, "churn", "5000", "1000000", "5000"});
   const pid_t program = only_child_of(collector);
   const std::uint64_t first = (wait_until([&] { return file_number() != 0; }), file_number());
   EXPECT_TRUE(wait_until([&] { return file_number() != first; }));
@@ -121,7 +130,7 @@ TEST_F(Keeping, AKilledCollectorLeavesAWholeFile) {
 
 // 1 MiB holds no half a million of blocks.
 TEST_F(Keeping, WhereTooMuchLivesItEndsAndSaysSo) {
-  const Outcome outcome = run_.run(options(), {fake_program, "churn", "500000", "2"});
+  const Outcome outcome = run_.run(options(), {fake_program, "churn", "500000", "2", "0"});
   EXPECT_NE(outcome.errors.find("the blocks that live fill the file that --keep allows"), std::string::npos)
       << outcome.errors;
   EXPECT_LE(std::filesystem::file_size(trace_path()), keep_bytes);

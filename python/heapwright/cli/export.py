@@ -111,9 +111,14 @@ def export(
         lost, size = _write_parquet(trace, table, target, force, chosen)
     else:
         lost, size = _write_profile(trace, chosen, form, target, force, measure)
-    forgotten = forgotten_in_words(trace.metadata.forgotten_before_ns)
-    sampled = about_samples(trace, [table]) if form.write is None else forgotten
-    _tell(form, target, _document(to, target, size, lost, sampled), json)
+    _tell(form, target, _document(to, target, size, lost, _about(trace, form, table)), json)
+
+
+def _about(trace: Trace, form: Format, table: str) -> str:
+    """What to know of samples before figures are summed."""
+    if form.write is None:
+        return about_samples(trace, [table])
+    return forgotten_in_words(trace.metadata.forgotten_before_ns)
 
 
 def _with_symbols(trace: Trace, anonymize: bool) -> Trace:
