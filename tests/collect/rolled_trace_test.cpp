@@ -260,7 +260,7 @@ class Rolling : public ::testing::Test {
 
 TEST_F(Rolling, AnyProgramsLivingBlocksAndLatestEventsStayAsTheyWere) {
   std::size_t forgotten_threads = 0;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     Program program(seed);
     std::unique_ptr<trace::Writer> writer = create("old");
     for (int rolls = 0; rolls < 5; ++rolls) {
@@ -296,7 +296,7 @@ TEST_F(Rolling, AnyProgramsLivingBlocksAndLatestEventsStayAsTheyWere) {
     EXPECT_TRUE(reader.damage().empty());
     expect_same(events_in(reader), program.expected(reader.metadata().forgotten_before_ns));
   }
-  EXPECT_GT(forgotten_threads, 100U) << "those that ended long ago and left nothing";
+  EXPECT_GT(forgotten_threads, 60U) << "those that ended long ago and left nothing";
 }
 
 TEST_F(Rolling, WhenLittleFitsOnlyWhatLivesStays) {

@@ -41,13 +41,18 @@ std::map<std::uint64_t, int> balance_of(const trace::Reader& reader) {
   return balance;
 }
 
-void expect_kept(const trace::Reader& reader, std::uint64_t count) {
+// most_others: of the blocks that come and go so many may live, in a program that was killed.
+void expect_kept(const trace::Reader& reader, std::uint64_t count, std::uint64_t most_others = 0) {
   std::uint64_t living = 0;
+  std::uint64_t others = 0;
   for (const auto& [address, balance] : balance_of(reader)) {
-    EXPECT_EQ(balance, address < 0x4000'0000 ? 1 : 0) << std::hex << address;
-    living += address < 0x4000'0000;
+    const bool is_kept = address < 0x4000'0000;
+    living += is_kept;
+    others += !is_kept && balance != 0;
+    EXPECT_TRUE(balance == 1 || (!is_kept && balance == 0)) << std::hex << address << " " << balance;
   }
   EXPECT_EQ(living, count);
+  EXPECT_LE(others, most_others);
   std::map<std::uint32_t, std::uint64_t> next;
   for (const trace::EventChunk& chunk : reader.event_chunks()) {
     EXPECT_EQ(chunk.first_sequence, next[chunk.thread]);
@@ -110,7 +115,7 @@ TEST_F(Keeping, AnyoneWhoReadsMeanwhileSeesAWholeFile) {
   EXPECT_TRUE(has_rolled);
   kill(collector, SIGTERM);  // passed on to the program
   run_.wait(collector);
-  expect_kept(trace::Reader::open(trace_path()), 5000);
+  expect_kept(trace::Reader::open(trace_path()), 5000, 101);
 }
 
 TEST_F(Keeping, AKilledCollectorLeavesAWholeFile) {
@@ -133,7 +138,8 @@ TEST_F(Keeping, WhereTooMuchLivesItEndsAndSaysSo) {
   const Outcome outcome = run_.run(options(), {fake_program, "churn", "500000", "2", "0"});
   EXPECT_NE(outcome.errors.find("the blocks that live fill the file that --keep allows"), std::string::npos)
       << outcome.errors;
-  EXPECT_LE(std::filesystem::file_size(trace_path()), keep_bytes);
+  // What the rings hold at that moment comes on top.
+  EXPECT_LE(std::filesystem::file_size(trace_path()), keep_bytes + keep_bytes / 8);
   EXPECT_EQ(trace::Reader::open(trace_path()).end().reason, trace::EndReason::size_limit);
 }
 

@@ -103,16 +103,14 @@ def test_a_dump_tells_what_lives_while_the_program_runs(tmp_path: Path) -> None:
     is_told = until(tells_all)
     line = [str(command), "dump", str(sampled.process), "--output", "-"]
     piped = subprocess.run(line, capture_output=True, check=True, env=environment)
-    screen = ask("explain", str(target)).stdout
+    screen = " ".join(ask("explain", str(target)).stdout.split())
     (counted,) = checked(ask("count", "--pid", str(sampled.process), "--json").stdout)["processes"]
     further = ask("top", str(sampled.process), "--once", "--interval", "0.1").stderr
     said = sampled.end()
     assert is_told
     assert f"next: heapwright dump {sampled.process}" in further
     assert screen.count("taken while the program ran") == 1, "said once"
-    assert "every sampled call is in the trace, except those of the last second or two" in " ".join(
-        screen.split()
-    )
+    assert "every sampled call is in the trace, except those of the last second or two" in screen
     assert "taken while the program ran" in screen and "when it was taken" in screen
     assert "INCOMPLETE" not in screen and "no end mark" not in screen
     (tmp_path / "piped.heapwright").write_bytes(piped.stdout)
