@@ -249,7 +249,7 @@ void Collector::check_limits(std::uint64_t now_ns) {
     const TraceFile& file = process.recording->file();
     if (is_beyond_keeping(*process.recording)) {
       messages_.say(
-          "the blocks that live fill the file that --keep allows; the recording stops here, the "
+          "the blocks that live fill the file that --room allows; the recording stops here, the "
           "program goes on");
       return stop(EndReason::size_limit, 0);
     }

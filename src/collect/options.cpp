@@ -29,7 +29,7 @@ const char help_text[] =
   --max-frames N      longest call stack to keep, 1 to 128 (default 128)
   --sample BYTES      record one block per BYTES allocated, on average
   --max-size BYTES    stop recording when the files have this size together
-  --keep BYTES        with --sample: forget what is over, so that each file stays below,
+  --room BYTES        with --sample: forget what is over, so that each file stays below,
                       and files of images that an exec replaced; without scans of
                       resident pages and the kernel's events
   --duration SECONDS  stop recording after this time
@@ -137,7 +137,7 @@ const std::map<std::string, SetValue>& values() {
        }},
       {"--sample", [](Options& o, Text name, Text text) { o.sample_mean_bytes = parse_bytes(name, text); }},
       {"--max-size", [](Options& o, Text name, Text text) { o.max_size_bytes = parse_bytes(name, text); }},
-      {"--keep", [](Options& o, Text name, Text text) { o.keep_bytes = parse_bytes(name, text); }},
+      {"--room", [](Options& o, Text name, Text text) { o.keep_bytes = parse_bytes(name, text); }},
       {"--duration", [](Options& o, Text name, Text text) { o.duration_ns = parse_seconds(name, text); }},
       {"--control", [](Options& o, Text name, Text text) { o.control_path = parse_text(name, text); }},
       {"--pid",
@@ -182,9 +182,9 @@ void check_together(const Options& options) {
     throw UsageError("--max-size must be at least 64k");
   }
   if (options.keep_bytes == 0) return;
-  if (options.keep_bytes < smallest_keep_bytes) throw UsageError("--keep must be at least 1M");
+  if (options.keep_bytes < smallest_keep_bytes) throw UsageError("--room must be at least 1M");
   if (options.sample_mean_bytes == 0) {
-    throw UsageError("--keep needs --sample BYTES; a recording of every call stops at --max-size");
+    throw UsageError("--room needs --sample BYTES; a recording of every call stops at --max-size");
   }
 }
 

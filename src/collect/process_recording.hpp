@@ -97,7 +97,7 @@ class ProcessRecording {
   // Writes what is old or has changed; to be called every few milliseconds.
   // Processes share the time that scans may take.
   void keep_up(std::uint64_t memory_interval_ns, std::uint64_t live_processes);
-  // With --keep: begins to forget what is over when the file has grown, or goes on in the new file.
+  // With --room: begins to forget what is over when the file has grown, or goes on in the new file.
   // has_room: for what comes until that is made; otherwise the lanes wait for it.
   void roll_on(bool has_room);
   // Looks at some of the resident pages, where a scan is under way.
@@ -160,7 +160,7 @@ class ProcessRecording {
   std::size_t switches_written_ = 0;
   MemorySampler memory_;
   ResidencyScanner scanner_;
-  std::optional<TraceRoller> roller_;  // with --keep
+  std::optional<TraceRoller> roller_;  // with --room
   std::uint64_t next_write_ns_ = 0;
   std::uint32_t thread_count_ = 0;
   std::uint64_t dropped_by_ended_threads_ = 0;

@@ -68,7 +68,7 @@ TEST(Coverage, AProcessThatWasAttachedToLacksTheStart) {
   EXPECT_FALSE(facts.coverage.is_whole_run);
 }
 
-// What count --keep leaves of it: a block from before 4000 ns, and all calls since.
+// What count --room leaves of it: a block from before 4000 ns, and all calls since.
 TEST(Coverage, WhatWasForgottenIsInNoTotalAndWhatLivedOnLives) {
   auto trace = run_of_process();
   trace.metadata_record.forgotten_before_ns = 4000;

@@ -81,9 +81,9 @@ TEST(Options, SaysWhatIsWrong) {
             "--duration takes a number of seconds above 0, not '-1'");
   EXPECT_EQ(complaint_about({"--duration", "nan", "p"}),
             "--duration takes a number of seconds above 0, not 'nan'");
-  EXPECT_EQ(complaint_about({"--sample", "1", "--keep", "1023k", "p"}), "--keep must be at least 1M");
-  EXPECT_EQ(complaint_about({"--keep", "1M", "p"}),
-            "--keep needs --sample BYTES; a recording of every call stops at --max-size");
+  EXPECT_EQ(complaint_about({"--sample", "1", "--room", "1023k", "p"}), "--room must be at least 1M");
+  EXPECT_EQ(complaint_about({"--room", "1M", "p"}),
+            "--room needs --sample BYTES; a recording of every call stops at --max-size");
   EXPECT_EQ(complaint_about({"--max-size", "10", "p"}), "--max-size must be at least 64k");
   EXPECT_EQ(complaint_about({"--free-stacks", "--no-stacks", "p"}),
             "--free-stacks and --no-stacks exclude each other; drop one");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --keep: a recording that goes on in a file below a size.
+// --room: a recording that goes on in a file below a size.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ class Keeping : public ::testing::Test {
  protected:
   std::string trace_path() const { return run_.folder() / "work" / "t.heapwright"; }
   std::vector<std::string> options() const {
-    return {"--output", "t.heapwright", "--sample", "1", "--keep", "1M"};
+    return {"--output", "t.heapwright", "--sample", "1", "--room", "1M"};
   }
   // Changes with each roll.
   std::uint64_t file_number() const {
@@ -136,7 +136,7 @@ TEST_F(Keeping, AKilledCollectorLeavesAWholeFile) {
 // 1 MiB holds no half a million of blocks.
 TEST_F(Keeping, WhereTooMuchLivesItEndsAndSaysSo) {
   const Outcome outcome = run_.run(options(), {fake_program, "churn", "500000", "2", "0"});
-  EXPECT_NE(outcome.errors.find("the blocks that live fill the file that --keep allows"), std::string::npos)
+  EXPECT_NE(outcome.errors.find("the blocks that live fill the file that --room allows"), std::string::npos)
       << outcome.errors;
   // What the rings hold at that moment comes on top.
   EXPECT_LE(std::filesystem::file_size(trace_path()), keep_bytes + keep_bytes / 8);
@@ -145,7 +145,7 @@ TEST_F(Keeping, WhereTooMuchLivesItEndsAndSaysSo) {
 
 TEST_F(Keeping, OnlyTheLastImageOfAProcessIsKept) {
   const Outcome outcome =
-      run_.run({"--output", "%p.heapwright", "--sample", "1", "--keep", "1M"}, {fake_program, "exec", "50"});
+      run_.run({"--output", "%p.heapwright", "--sample", "1", "--room", "1M"}, {fake_program, "exec", "50"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.errors;
   ASSERT_EQ(run_.traces().size(), 1U);
   expect_numbered(trace::Reader::open(run_.traces()[0]), 0, 7);

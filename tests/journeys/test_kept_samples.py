@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""count --sample --keep: samples that go on for ever in a file below a size, and forget only what is over."""
+"""count --sample --room: samples that go on for ever in a file below a size, and forget only what is over."""
 
 import json
 import os
@@ -108,12 +108,12 @@ def live_by_function(path: Path) -> dict[str, int]:
 
 
 def test_what_was_kept_from_the_start_is_in_a_dump_after_many_rolls(tmp_path: Path) -> None:
-    whole = Kept(tmp_path, "--keep", "1G")
+    whole = Kept(tmp_path, "--room", "1G")
     every, dump = tmp_path / "every.heapwright", tmp_path / "kept.heapwright"
     assert whole.is_ready()
     lived = whole.dumped_to_the_end(every)
     whole.end()
-    kept = Kept(tmp_path, "--keep", "1M")
+    kept = Kept(tmp_path, "--room", "1M")
     assert kept.is_ready()
     live = kept.dumped_to_the_end(dump)
     said = kept.end()
@@ -139,7 +139,7 @@ def test_what_was_kept_from_the_start_is_in_a_dump_after_many_rolls(tmp_path: Pa
         < explained(every)["summary"]["totals"]["requested_bytes"] / 2
     )
     screen = " ".join(ask("explain", str(dump)).stdout.split())
-    assert "were forgotten (count --keep)" in screen and "keep_one" in screen
+    assert "were forgotten (count --room)" in screen and "keep_one" in screen
     assert "forgotten" in ask("info", str(dump)).stdout
     assert "were forgotten" in ask("sql", str(dump), "select count(*) from block").stderr
     assert (
@@ -151,7 +151,7 @@ def test_what_was_kept_from_the_start_is_in_a_dump_after_many_rolls(tmp_path: Pa
 
 
 def test_a_collector_killed_in_a_roll_leaves_what_can_be_dumped_and_nothing_else(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, "--keep", "1M", rounds=100_000)
+    kept = Kept(tmp_path, "--room", "1M", rounds=100_000)
     assert until(lambda: len(kept.paths(".new")), seconds=60)
     process = kept.process
     os.kill(parent_of(process), signal.SIGKILL)
@@ -168,9 +168,9 @@ def test_a_collector_killed_in_a_roll_leaves_what_can_be_dumped_and_nothing_else
 
 def test_refusals() -> None:
     for line, reason in (
-        (("count", "--keep", "1M", "--", "true"), "--keep needs --sample"),
-        (("count", "--sample", "1M", "--keep", "64k", "--", "true"), "--keep takes 1M or more"),
-        (("count", "--keep", "1M", "--pid", "1"), "need a program that is started"),
+        (("count", "--room", "1M", "--", "true"), "--room needs --sample"),
+        (("count", "--sample", "1M", "--room", "64k", "--", "true"), "--room takes 1M or more"),
+        (("count", "--room", "1M", "--pid", "1"), "need a program that is started"),
     ):
         result = ask(*line)
         assert (result.returncode, len(result.stderr.splitlines())) == (2, 1), result.stderr

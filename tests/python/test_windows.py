@@ -163,7 +163,7 @@ def test_info_shows_what_is_covered(command: Command, tmp_path: Path) -> None:
 def test_a_recording_that_forgot_says_so_and_has_no_totals_of_before(
     command: Command, tmp_path: Path
 ) -> None:
-    """As count --keep leaves it, from 4 ms on."""
+    """As count --room leaves it, from 4 ms on."""
     path = (
         made()
         .meta("forgotten_before_ns", 4_000_000)
@@ -186,7 +186,7 @@ def test_a_recording_that_forgot_says_so_and_has_no_totals_of_before(
     told = " ".join(command("info", path).out.split())
     assert "77 calls: calls of the first" in told
     refused = command("compare", path, path)
-    assert refused.code == 2 and "were forgotten (count --keep)" in refused.err
+    assert refused.code == 2 and "were forgotten (count --room)" in refused.err
 
 
 def test_a_profile_of_a_recording_that_forgot_begins_where_it_knows(command: Command, tmp_path: Path) -> None:

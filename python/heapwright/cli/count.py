@@ -25,8 +25,8 @@ from heapwright.live.page import Page, PageError
 from heapwright.live.sampling import Dumper, Sampling
 
 _LEAST_INTERVAL_NS = 10**8
-_KEPT = "64M"
-_LEAST_KEPT_BYTES = 1 << 20
+_ROOM = "64M"
+_LEAST_ROOM_BYTES = 1 << 20
 
 Interval = Annotated[
     str, typer.Option(metavar="TIME", help="While it counts, say on stderr so often what the program does.")
@@ -62,7 +62,7 @@ DumpWhen = Annotated[
         "pressure=20%, growth=100M/1min (of live bytes) or oom. Repeatable.",
     ),
 ]
-Keep = Annotated[
+Room = Annotated[
     str,
     typer.Option(
         metavar="BYTES",
@@ -82,7 +82,7 @@ def count(
     sample: Sample = "",
     dump_above: DumpAbove = "",
     dump_when: DumpWhen = None,
-    keep: Keep = "",
+    room: Room = "",
     json: AsJson = False,
     wide: Wide = False,
 ) -> None:
@@ -100,11 +100,11 @@ def count(
             )
         if not context.args:
             raise InputError("name a program: heapwright count -- PROGRAM [ARGUMENTS]; or a process by --pid")
-        sampling = _sampling(sample, dump_above, dump_when or [], keep)
+        sampling = _sampling(sample, dump_above, dump_when or [], room)
         raise typer.Exit(_run(list(context.args), sampling, interval_ns / 1e9, json, wide))
-    if sample or dump_above or dump_when or keep:
+    if sample or dump_above or dump_when or room:
         raise InputError(
-            "--sample, --dump-above, --dump-when and --keep need a program that is started; "
+            "--sample, --dump-above, --dump-when and --room need a program that is started; "
             "heapwright record --pid PID --sample 512k takes samples of one that runs"
         )
     if context.args:
@@ -120,23 +120,23 @@ def count(
     _show_running(found, json, wide)
 
 
-def _sampling(sample: str, dump_above: str, dump_when: Sequence[str], keep: str) -> Sampling | None:
+def _sampling(sample: str, dump_above: str, dump_when: Sequence[str], room: str) -> Sampling | None:
     if not sample:
         if dump_above or dump_when:
             option = "--dump-above" if dump_above else "--dump-when"
             raise InputError(f"{option} needs --sample BYTES, whose samples it writes")
-        if keep:
-            raise InputError("--keep needs --sample BYTES, whose samples it bounds")
+        if room:
+            raise InputError("--room needs --sample BYTES, whose samples it bounds")
         return None
     mean_bytes = parse_size("--sample", sample)
     if mean_bytes == 0:
         raise InputError("--sample takes a number of bytes above 0")
-    keep_bytes = parse_size("--keep", keep or _KEPT)
-    if keep_bytes < _LEAST_KEPT_BYTES:
-        raise InputError("--keep takes 1M or more")
+    room_bytes = parse_size("--room", room or _ROOM)
+    if room_bytes < _LEAST_ROOM_BYTES:
+        raise InputError("--room takes 1M or more")
     triggers = make_triggers(dump_above, dump_when)
     return Sampling(
-        native_programs.find(), mean_bytes, keep_bytes, Dumper(triggers, say) if triggers else None
+        native_programs.find(), mean_bytes, room_bytes, Dumper(triggers, say) if triggers else None
     )
 
 

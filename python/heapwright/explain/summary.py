@@ -194,7 +194,7 @@ def end_in_words(end: End) -> str:
         "exited": f"exited with code {end.status}" if end.status >= 0 else "exited",
         "killed": f"killed by {signal}",
         "replaced": "replaced itself by another program (exec)",
-        "size_limit": "recording stopped at its size limit (--max-size, --keep)",
+        "size_limit": "recording stopped at its size limit (--max-size, --room)",
         "duration_limit": "recording stopped at its time limit (--duration)",
         "write_failed": (
             f"writing the trace failed (errno {end.status}): {os.strerror(end.status).lower()},"

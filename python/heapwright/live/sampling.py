@@ -89,13 +89,13 @@ class Sampling(NamedTuple):
 
     collector: Path
     mean_bytes: int
-    keep_bytes: int
+    room_bytes: int
     dumper: Dumper | None
 
     def command(self, counter: Path, program: Sequence[str]) -> list[str]:
         """Starts the program with the recorder and, behind it, what counts."""
         return [
             str(self.collector), "--quiet", "--no-residency", "--no-kernel-events",
-            "--sample", str(self.mean_bytes), "--keep", str(self.keep_bytes),
+            "--sample", str(self.mean_bytes), "--room", str(self.room_bytes),
             "--output", PATTERN, "--behind", str(counter), "--", *program,
         ]  # fmt: skip

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 _CUT_BY = {
-    "size_limit": "its size limit (--max-size, --keep)",
+    "size_limit": "its size limit (--max-size, --room)",
     "duration_limit": "its time limit (--duration)",
     "write_failed": "a write that failed",
     "stopped": "a request to stop",
@@ -56,7 +56,7 @@ def forgotten_in_words(before_ns: int) -> str:
     if not before_ns:
         return ""
     return (
-        f"calls of the first {before_ns / 1e9:.1f} s were forgotten (count --keep): of what was allocated "
+        f"calls of the first {before_ns / 1e9:.1f} s were forgotten (count --room): of what was allocated "
         "then only what lived on is known; totals and rates are of the time since"
     )
 

@@ -51,7 +51,7 @@ def test_copies_are_no_further_runs(
     [
         (
             "4 0",
-            "it is cut by its size limit (--max-size, --keep): later calls are not in it; record the whole run",
+            "it is cut by its size limit (--max-size, --room): later calls are not in it; record the whole run",
         ),
         ("5 0", "it is cut by its time limit (--duration): later calls are not in it; record the whole run"),
         ("", "it is cut or damaged: calls are missing; record it again"),
