@@ -137,9 +137,9 @@ def about_times(programs: list[dict[str, Any]]) -> list[str]:
     ]
     return [
         "",
-        "Processor time: what the program takes more or less than on what it was recorded on, as a whole, in the "
-        f"same runs. Of {len(said)} verdicts of less or more, {sides.count({True})} are so in each turn and "
-        f"{sides.count({False})} in none; in the others turns differ, as the program's own time does.",
+        "Processor time: what the program takes more or less than on what it was recorded on, as a whole, in "
+        f"the same runs. Of {len(said)} verdicts of less or more, {sides.count({True})} are so in each turn "
+        f"and {sides.count({False})} in none; in the others turns differ, as the program's own time does.",
         "",
         *markdown.table(
             ["program", "on", "predicted", "said", "real, median", "of the turns"],

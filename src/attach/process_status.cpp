@@ -107,11 +107,12 @@ std::string why_not_traced(pid_t process) {
   std::ifstream yama("/proc/sys/kernel/yama/ptrace_scope");
   int scope = 0;
   if (yama >> scope && scope != 0) {
-    const std::string remedy = scope == 1 ? ", set it to 0, or start the program with "
-                                            "LD_PRELOAD=/path/to/libheapwright-attachable.so"
+    const std::string remedy = scope == 1   ? ", set it to 0, or start the program with "
+                                              "LD_PRELOAD=/path/to/libheapwright-attachable.so"
                                : scope == 3 ? " after a restart with another setting"
                                             : ", or set it to 0";
-    return "kernel.yama.ptrace_scope is " + std::to_string(scope) + ", which forbids it; run as root" + remedy;
+    return "kernel.yama.ptrace_scope is " + std::to_string(scope) + ", which forbids it; run as root" +
+           remedy;
   }
   if (own == 0) {
     return "the kernel forbids it even to root: the capability SYS_PTRACE was taken away, as in many "

@@ -35,8 +35,8 @@ void look_at(const Operation& release, const void* block) noexcept {
   if (block != nullptr && release.size != 0) (void)*static_cast<const volatile char*>(block);
 }
 
-// The middle of many: there are processors on which one of twenty pairs of readings is a single tick apart, the
-// others 26.
+// The middle of many: there are processors on which one of twenty pairs of readings is a single tick apart,
+// the others 26.
 std::uint64_t usual_clock_ticks() noexcept {
   std::array<std::uint64_t, 1001> found;
   for (auto& ticks : found) {

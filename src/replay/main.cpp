@@ -300,6 +300,7 @@ int main(int argument_count, char** arguments) {
   }
   figures::refuse(
       "usage: heapwright-replay plan|plan-gaps FILE PLAN CALLS [CHANGE[+CHANGE] STACKS] | needed PLAN | run "
-      "PLAN recorded|checked|dependency|dry [IDLE_MS PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run PLAN "
+      "PLAN recorded|checked|dependency|dry [IDLE_MS PACE_PERMILLE] | run PLAN held MARK PACE_PERMILLE | run "
+      "PLAN "
       "timed TIMES | run PLAN gaps RATE_PERMILLE | times PLAN TIMES SITES");
 }

@@ -94,5 +94,7 @@ def test_it_stands_in_front_of_nothing() -> None:
     """So a heap call takes what it takes without it."""
     line = ["nm", "-D", "--defined-only", str(library)]
     assert subprocess.run(line, capture_output=True, text=True, check=True).stdout == ""
-    needed = subprocess.run(["readelf", "-d", str(library)], capture_output=True, text=True, check=True).stdout
+    needed = subprocess.run(
+        ["readelf", "-d", str(library)], capture_output=True, text=True, check=True
+    ).stdout
     assert [row.split("[")[1] for row in needed.splitlines() if "(NEEDED)" in row] == ["libc.so.6]"]

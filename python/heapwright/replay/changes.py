@@ -25,7 +25,8 @@ _NEXT = re.compile(r"\+(?=[a-z_]+(?::(?:\d+|[a-z_]+=[^@+]*))?@)")
 AT_LEAST, AT_MOST = "at least", "at most"
 _BOUNDS = {"small_vector": AT_LEAST, "reserve": AT_MOST}
 
-# Calls are gone, or come from a free list of the part's own: they meet no more of the allocator's memory than before.
+# Calls are gone, or come from a free list of the part's own: they meet no more of the allocator's memory
+# than before.
 _LEAVE_CALLS_OUT = {"arena", "node_pool", "buffer_cache", "reserve", "small_vector"}
 
 _MOST_PARTS = 4  # as most_parts in src/replay/change.hpp

@@ -295,15 +295,14 @@ class Table:
         return max(ranges_ns, _LEAST_TIME_NS)
 
     def _is_of_calls(self, number: int, own: Summary, reference: Summary | None) -> bool:
-        """Whether a change leaves calls out, and the calls' own times say of it what the processor time does."""
+        """Whether a change leaves calls out, and the calls' own times say of it what processor time does."""
         allocators = [arm.allocator for arm in self._time if not arm.is_control]
         change = getattr(allocators[number], "change", "")
         calls = self._calls.get(number)
         if not change or reference is None or calls is None:
             return False
-        own_place, place = (
-            (one.path, getattr(one, "variables", {})) for one in (allocators[number], allocators[0])
-        )
+        both = (allocators[number], allocators[0])
+        own_place, place = ((one.path, getattr(one, "variables", {})) for one in both)
         if own_place != place or not changes.leaves_calls_out(change):
             return False
         said_ns = float(calls["difference_ns"])

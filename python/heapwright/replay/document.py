@@ -291,9 +291,7 @@ def _figures(runs: Sequence[Mapping[str, Any]]) -> list[Document]:
 
 
 def _as_record(truth: fidelity.Fidelity | None) -> Document | None:
-    if truth is None:
-        return None
-    return {
+    return truth and {
         "recorded": truth.recorded._asdict(),
         "replayed": truth.replayed._asdict(),
         "errors": truth.errors._asdict(),

@@ -7,7 +7,7 @@ from heapwright.replay.decision import BETTER, SAME, UNKNOWN, WORSE, Figure
 from heapwright.report import units
 from heapwright.report.columns import WORD, Column, Record
 
-# A trace has durations in such steps, and a processor begins a reading of the clock before the call has ended.
+# A trace has durations in such steps; a processor begins a reading of the clock before the call has ended.
 _SHORTEST_NS = 4
 
 _MARKS = {BETTER: "", WORSE: "", SAME: "=", UNKNOWN: "?"}

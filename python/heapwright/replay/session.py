@@ -26,7 +26,7 @@ from heapwright.replay.plan_folder import plan_folder
 from heapwright.report import units
 
 MEMORY, TIME, GAPS, DRY, TIMED, HELD = "recorded", "dependency", "gaps", "dry", "timed", "held"
-# The recorded order, with a look whether the blocks may be used: the same calls give the same blocks in each run.
+# The recorded order, with a look whether the blocks may be used. The same calls give the same in each run.
 CHECKED = "checked"
 _TIME_BYTES = 8
 # The times of each operation are kept up to here without being asked for.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // libheapwright-attachable.so, preloaded: other processes of the same user may attach to this one and to its
-// children, where kernel.yama.ptrace_scope is 1 and they may not otherwise. It stands in front of no function,
-// so a call of the heap takes what it took.
+// children, where kernel.yama.ptrace_scope is 1 and they may not otherwise. It stands in front of no
+// function, so a call of the heap takes what it took.
 #include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
