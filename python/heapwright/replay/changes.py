@@ -29,6 +29,9 @@ _BOUNDS = {"small_vector": AT_LEAST, "reserve": AT_MOST}
 # than before.
 _LEAVE_CALLS_OUT = {"arena", "node_pool", "buffer_cache", "reserve", "small_vector"}
 
+# Another thread frees, when it comes to run: full speed does not have the program's moments.
+_GO_BY_THE_CLOCK = {"deferred_free"}
+
 _MOST_PARTS = 4  # as most_parts in src/replay/change.hpp
 
 
@@ -68,8 +71,16 @@ def memory_bounds(text: str) -> set[str]:
 
 def leaves_calls_out(text: str) -> bool:
     """Whether this change, on the recorded allocator, is one that has the allocator called less often."""
-    names = {part.partition("@")[0].partition(":")[0] for part in _NEXT.split(text)}
-    return bool(text) and names <= _LEAVE_CALLS_OUT
+    return bool(text) and _names(text) <= _LEAVE_CALLS_OUT
+
+
+def goes_by_the_clock(text: str) -> bool:
+    """Whether what this change takes depends on when threads run."""
+    return not _names(text).isdisjoint(_GO_BY_THE_CLOCK)
+
+
+def _names(text: str) -> set[str]:
+    return {part.partition("@")[0].partition(":")[0] for part in _NEXT.split(text)}
 
 
 def parse(text: str, trace: Trace) -> Change:

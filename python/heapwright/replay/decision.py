@@ -91,6 +91,10 @@ def _of_bounds(bounds: set[str], verdict: str) -> str:
     return UNKNOWN if may_be_more or may_be_less else verdict
 
 
+def _change_of(arm: Arm) -> str:
+    return str(getattr(arm.allocator, "change", ""))
+
+
 def _keep_the_load(*arms: Arm) -> bool:
     return all(median(map(late_share, arm.runs)) <= MOST_LATE for arm in arms if arm.runs)
 
@@ -151,8 +155,10 @@ class Table:
                     error = self._range_ns(measured[number])
                 record = self._record(figure, own, reference, number == 0, error)
                 if figure.is_memory and number:
-                    change = getattr(measured[number].allocator, "change", "")
-                    record["verdict"] = _of_bounds(changes.memory_bounds(change), record["verdict"])
+                    bounds = changes.memory_bounds(_change_of(measured[number]))
+                    record["verdict"] = _of_bounds(bounds, record["verdict"])
+                if figure.key == "time_ns" and changes.goes_by_the_clock(_change_of(measured[number])):
+                    record["verdict"] = UNKNOWN
                 if figure.has_gaps and number and not _keep_the_load(measured[0], measured[number]):
                     record["verdict"] = UNKNOWN
                 found[figure.key] = self._bounded(figure, record, reference, error, number)
@@ -286,7 +292,7 @@ class Table:
         return replace(own, median=least, low=own.low + lift, high=own.high + lift)
 
     def _dry_of(self, arm: Arm) -> Dry:
-        return self._dry.get(getattr(arm.allocator, "change", ""), self.dry)
+        return self._dry.get(_change_of(arm), self.dry)
 
     def _range_ns(self, arm: Arm) -> float:
         """How far a time may be off by the dry runs that are subtracted."""

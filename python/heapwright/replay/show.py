@@ -186,7 +186,8 @@ def about_frees(document: Mapping[str, Any]) -> list[str]:
         elif candidate["change"] in put_off and found is not None and before is not None:
             lines.append(
                 f"{candidate['name']}: a thread's longest row of frees takes {units.duration(found)} in heap "
-                f"calls, without the change {units.duration(before)}."
+                f"calls, without the change {units.duration(before)}. Its CPU time depends on when that "
+                "thread runs, which full speed does not tell (?); --gaps does."
             )
     return lines
 
