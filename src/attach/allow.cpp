@@ -2,11 +2,16 @@
 // libheapwright-attachable.so, preloaded: other processes of the same user may attach to this one and to its
 // children, where kernel.yama.ptrace_scope is 1 and they may not otherwise. It stands in front of no
 // function, so a call of the heap takes what it took.
-#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 
 #include <cerrno>
+
+// What glibc's pthread_atfork() calls. Weak: musl has none, and a program there shall run all the same.
+// Nothing attaches to it.
+extern "C" [[gnu::weak]] int __register_atfork(void (*prepare)(), void (*parent)(), void (*child)(),
+                                               void* object);
+extern "C" [[gnu::visibility("hidden")]] void* __dso_handle;
 
 namespace {
 
@@ -23,7 +28,7 @@ void allow() {
     return;  // it has more rights than who started it
   }
   allow();
-  pthread_atfork(nullptr, nullptr, allow);
+  if (__register_atfork != nullptr) __register_atfork(nullptr, nullptr, allow, __dso_handle);
 }
 
 }  // namespace

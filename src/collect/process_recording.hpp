@@ -135,6 +135,7 @@ class ProcessRecording {
   void write_chunk(LaneOwner& owner);
   void write_stalest_chunk();
   void write_lane(LaneOwner& owner);
+  void write_lanes();  // all, and the tables that they need
   void look_for_ended_threads();
   void update_thread(LaneOwner& owner, const session::Lane& lane);
   void end_thread(LaneOwner& owner, session::Lane& lane, std::uint64_t exit_ns);

@@ -200,13 +200,6 @@ void find_real_functions() noexcept {
   forget_failed_lookups();
 }
 
-// For a recorder that is preloaded before us and wants to name the allocator.
-extern "C" __attribute__((visibility("default"))) void* heapwright_counted_malloc() noexcept {
-  void* next = dlsym(RTLD_NEXT, "malloc");
-  asm("" : "+r"(next));  // no tail call: dlsym() would take the recorder for its caller
-  return next;
-}
-
 void find_operator(Operator& wanted) noexcept {
   void* next = dlsym(RTLD_NEXT, wanted.mangled_name);
   if (next == nullptr) {

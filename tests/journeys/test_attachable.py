@@ -6,6 +6,7 @@ as it would libc's, and which says what it was asked.
 """
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -76,6 +77,15 @@ def test_a_process_and_its_children_may_be_attached_to(is_preloaded: bool, tmp_p
     word = "given" if is_preloaded else "not"
     once = ["elevated 0", f"process {word}", "errno 7", f"child {word}", f"grandchild {word}"]
     assert said == [*once, *once]
+
+
+def test_a_program_of_another_libc_runs(tmp_path: Path) -> None:
+    if shutil.which("musl-gcc") is None:
+        pytest.skip("needs musl-gcc")
+    program = tmp_path / "program"
+    text = '#include <stdio.h>\nint main(void) { puts("ran"); }'
+    subprocess.run(["musl-gcc", "-x", "c", "-", "-o", program], input=text, text=True, check=True, timeout=60)
+    assert said_by(program, preload=library) == ["ran"]
 
 
 @as_root

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,62 @@ def test_a_collector_killed_in_a_roll_leaves_what_can_be_dumped_and_nothing_else
     # Whoever counts next removes what was left.
     assert ask("count", "--sample", "1M", "--", "true").returncode == 0
     assert not list(folder.glob(f"heapwright-{process}-*"))
+
+
+# A thread's few events are the first that is written, behind the tables of all objects.
+SHORT_THREAD = """
+#include <cstdlib>
+#include <cstdio>
+#include <thread>
+void* volatile kept;
+[[gnu::noinline]] void churn() { kept = std::malloc(8000); std::free(kept); }
+[[gnu::noinline]] void leak() { kept = std::malloc(8000); }
+int main() {
+  for (int i = 0; i < 10'000; ++i) churn();
+  std::thread(churn).join();
+  std::puts("leaks");
+  std::fflush(stdout);
+  std::getchar();
+  for (int i = 0; i < 1000; ++i) leak();
+  std::puts("leaked");
+  std::fflush(stdout);
+  std::getchar();
+}
+"""
+
+
+def test_few_events_behind_large_tables_end_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "short_thread"
+    line = ["g++", "-O1", "-g", "-pthread", "-x", "c++", "-", "-o", str(program)]
+    subprocess.run(line, input=SHORT_THREAD, text=True, check=True, timeout=60)
+    counting = [str(command), "count", "--sample", "4k", "--room", "1M", "--", str(program)]
+    run = subprocess.Popen(
+        counting, env=environment, cwd=tmp_path, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert run.stdin is not None
+    assert run.stdout is not None
+    assert run.stdout.readline() == "leaks\n"
+    time.sleep(1)  # the collector notices the thread's end, and looks for room
+    run.stdin.write("\n")
+    run.stdin.flush()
+    assert run.stdout.readline() == "leaked\n"
+    (path,) = [
+        path
+        for path in folder.glob("heapwright-*.profile")
+        if parent_of(parent_of(int(path.name.split("-")[1]))) == run.pid
+    ]
+    dump = tmp_path / "dump.heapwright"
+
+    def is_told() -> bool:
+        assert ask("dump", path.name.split("-")[1], "-o", str(dump), "--force").returncode == 0
+        return live_by_function(dump).get("leak()", 0) > 7_000_000
+
+    assert until(is_told), explained(dump)["summary"]
+    run.communicate("\n", timeout=60)
+    # What the counting library looks up in the C++ runtime's first call is no call of the program.
+    reasons = explained(dump)["summary"]["completeness"]["reasons"]
+    assert not [reason for reason in reasons if "not recorded" in str(reason)], reasons
 
 
 def test_refusals() -> None:
