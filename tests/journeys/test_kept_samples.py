@@ -159,8 +159,9 @@ def test_a_collector_killed_in_a_roll_leaves_what_can_be_dumped_and_nothing_else
     dump = tmp_path / "left.heapwright"
     done = ask("dump", str(process), "-o", str(dump))
     os.kill(process, signal.SIGKILL)
-    kept.end()
+    said = kept.end()
     assert done.returncode == 0, done.stderr
+    assert "heapwright-collect was killed (signal 9)" in said
     assert live_by_function(dump)[KEEPING] == KEPT_BYTES
     # Whoever counts next removes what was left.
     assert ask("count", "--sample", "1M", "--", "true").returncode == 0
@@ -227,6 +228,8 @@ def test_refusals() -> None:
     for line, reason in (
         (("count", "--room", "1M", "--", "true"), "--room needs --sample"),
         (("count", "--sample", "1M", "--room", "64k", "--", "true"), "--room takes 1M or more"),
+        (("count", "--sample", "1M", "--room", "99999999T", "--", "true"), "take 1T or less"),
+        (("count", "--sample", "2T", "--", "true"), "take 1T or less"),
         (("count", "--room", "1M", "--pid", "1"), "need a program that is started"),
     ):
         result = ask(*line)

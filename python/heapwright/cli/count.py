@@ -27,6 +27,7 @@ from heapwright.live.sampling import Dumper, Sampling
 _LEAST_INTERVAL_NS = 10**8
 _ROOM = "64M"
 _LEAST_ROOM_BYTES = 1 << 20
+_MOST_BYTES = 1 << 40
 
 Interval = Annotated[
     str, typer.Option(metavar="TIME", help="While it counts, say on stderr so often what the program does.")
@@ -134,6 +135,8 @@ def _sampling(sample: str, dump_above: str, dump_when: Sequence[str], room: str)
     room_bytes = parse_size("--room", room or _ROOM)
     if room_bytes < _LEAST_ROOM_BYTES:
         raise InputError("--room takes 1M or more")
+    if max(mean_bytes, room_bytes) > _MOST_BYTES:
+        raise InputError("--sample and --room take 1T or less")
     triggers = make_triggers(dump_above, dump_when)
     return Sampling(
         native_programs.find(), mean_bytes, room_bytes, Dumper(triggers, say) if triggers else None

@@ -51,6 +51,7 @@ class CountedRun:
         self._ended: list[Page] = []
         self._takes = 0
         self._sampling = sampling
+        self._killed_by = 0
         environment = os.environ | {"HEAPWRIGHT_COUNT_KEEPER": "{}:{}".format(*self._keeper)}
         if sampling:
             command = sampling.command(library, command)
@@ -76,6 +77,8 @@ class CountedRun:
         finally:
             os.close(descriptor)
             profiles.remove_ended()
+        # The collector passes a program's end on as a code; a signal is its own end.
+        self._killed_by = -code if self._sampling and code < 0 else 0
         self.wall_ns = time.monotonic_ns() - self._begin_ns
         return code if code >= 0 else 128 - code
 
@@ -112,8 +115,12 @@ class CountedRun:
                 signal.signal(number, handler)
 
     def notes(self) -> list[str]:
-        """What was not counted, as far as it was seen, and why."""
-        return self._uncounted.notes()
+        """What was not counted, as far as it was seen, and why; what became of the samples."""
+        killed = (
+            f"heapwright-collect was killed (signal {self._killed_by}): sampling ended there; the program "
+            "goes on, counted, and heapwright top shows it"
+        )
+        return [*([killed] if self._killed_by else []), *self._uncounted.notes()]
 
     def elapsed_ns(self) -> int:
         """Since the program was started."""
