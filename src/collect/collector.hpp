@@ -65,7 +65,8 @@ class Collector {
   void read_control_file(std::uint64_t now_ns);
   void check_limits(std::uint64_t now_ns);
   std::uint64_t expected_bytes() const;
-  bool is_beyond_keeping(const ProcessRecording& recording) const;
+  bool is_beyond_limit();
+  bool is_beyond_keeping(ProcessRecording& recording) const;
   void look_at_program();
   void end_if_over(LiveProcess& process);
   void end_detached(LiveProcess& process);

@@ -278,7 +278,7 @@ void ProcessRecording::keep_up(std::uint64_t memory_interval_ns, std::uint64_t l
   write_pending();
 }
 
-void ProcessRecording::write_lanes() {
+void ProcessRecording::write_waiting() {
   for (LaneOwner& owner : lanes_) {
     if (owner.drain != nullptr) write_lane(owner);
   }
@@ -287,12 +287,11 @@ void ProcessRecording::write_lanes() {
 
 void ProcessRecording::roll_on(bool has_room) {
   if (!roller_) return;
-  // A forecast of no room may come of few events behind large tables: written, they say what they take.
-  const bool is_forecast = !has_room && !roller_->is_under_way();
-  const std::uint64_t now_ns = context_.clock.now_ns();
-  if (is_forecast || roller_->is_due(file_.bytes())) write_lanes();
-  // A block may be forgotten only with its release: both are in the file by now.
-  if (roller_->is_due(file_.bytes()) && !file_.is_failed()) roller_->begin(file_.bytes(), now_ns);
+  if (roller_->is_due(file_.bytes())) {
+    const std::uint64_t now_ns = context_.clock.now_ns();
+    write_waiting();  // a block may be forgotten only with its release: both are in the file by now
+    if (!file_.is_failed()) roller_->begin(file_.bytes(), now_ns);
+  }
   if (!roller_->is_done() && (has_room || !roller_->is_under_way())) return;
   write_pending();
   if (std::optional<RolledTrace> rolled = roller_->finish(file_.bytes())) go_on_with(*rolled);

@@ -100,6 +100,8 @@ class ProcessRecording {
   // With --room: begins to forget what is over when the file has grown, or goes on in the new file.
   // has_room: for what comes until that is made; otherwise the lanes wait for it.
   void roll_on(bool has_room);
+  // Writes all events that wait, and the tables that they need.
+  void write_waiting();
   // Looks at some of the resident pages, where a scan is under way.
   void scan_on() { scanner_.step(watch_, file_); }
   bool is_scanning() const noexcept { return scanner_.is_scanning(); }
@@ -135,7 +137,6 @@ class ProcessRecording {
   void write_chunk(LaneOwner& owner);
   void write_stalest_chunk();
   void write_lane(LaneOwner& owner);
-  void write_lanes();  // all, and the tables that they need
   void look_for_ended_threads();
   void update_thread(LaneOwner& owner, const session::Lane& lane);
   void end_thread(LaneOwner& owner, session::Lane& lane, std::uint64_t exit_ns);

@@ -190,10 +190,35 @@ int main() {
 """
 
 
-def test_few_events_behind_large_tables_end_nothing(tmp_path: Path) -> None:
-    program = tmp_path / "short_thread"
+def short_thread(folder: Path) -> Path:
+    program = folder / "short_thread"
     line = ["g++", "-O1", "-g", "-pthread", "-x", "c++", "-", "-o", str(program)]
     subprocess.run(line, input=SHORT_THREAD, text=True, check=True, timeout=60)
+    return program
+
+
+def test_few_events_behind_large_tables_end_no_recording(tmp_path: Path) -> None:
+    file = tmp_path / "recording.heapwright"
+    line = [str(command), "record", "--max-size", "4M", "-o", str(file), "--", str(short_thread(tmp_path))]
+    run = subprocess.Popen(
+        line,
+        env=environment,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert run.stdin is not None
+    assert run.stdout is not None
+    assert run.stdout.readline() == "leaks\n"
+    time.sleep(1)  # the collector notices the thread's end, and looks at the size
+    _, said = run.communicate("\n\n", timeout=60)
+    assert "--max-size" not in said
+    assert live_by_function(file)["leak()"] == 8_000_000
+
+
+def test_few_events_behind_large_tables_end_nothing(tmp_path: Path) -> None:
+    program = short_thread(tmp_path)
     counting = [str(command), "count", "--sample", "4k", "--room", "1M", "--", str(program)]
     run = subprocess.Popen(
         counting, env=environment, cwd=tmp_path, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
