@@ -262,9 +262,9 @@ void Collector::check_limits(std::uint64_t now_ns) {
   for (const LiveProcess& process : live_) {
     const TraceFile& file = process.recording->file();
     if (is_beyond_keeping(*process.recording)) {
-      messages_.say(
-          "the blocks that live fill the file that --room allows; the recording stops here, the "
-          "program goes on");
+      say_error(
+          "the blocks that live fill the file that --room allows; sampling stops here, the program goes "
+          "on. Give more --room, or a larger --sample");
       return stop(EndReason::size_limit, 0);
     }
     if (!file.is_failed()) continue;

@@ -303,7 +303,7 @@ class Table:
     def _is_of_calls(self, number: int, own: Summary, reference: Summary | None) -> bool:
         """Whether a change leaves calls out, and the calls' own times say of it what processor time does."""
         allocators = [arm.allocator for arm in self._time if not arm.is_control]
-        change = getattr(allocators[number], "change", "")
+        change = str(getattr(allocators[number], "change", ""))
         calls = self._calls.get(number)
         if not change or reference is None or calls is None:
             return False

@@ -136,8 +136,8 @@ def about(document: Mapping[str, Any]) -> list[str]:
         factor = found["recorded_ns"] / max(found["replayed_ns"], 1)
         line += (
             " A change that leaves calls out is judged by the noise alone where these calls' own times say "
-            f"the same; by this error it gives {min(factor, 1):.1f} to {max(factor, 1):.1f} times as much in "
-            "the program."
+            "the same. How much it gives is not promised: recorded calls take "
+            f"{factor:.1f} times the replayed ones."
         )
     if not found["is_same_shape"]:
         line += " The latencies' shape is another one: how large differences in time are is not promised."
