@@ -9,6 +9,7 @@
 #include "collect/living_events.hpp"
 #include "collect/thinned_samples.hpp"
 #include "trace/block.hpp"
+#include "trace/event_rows.hpp"
 #include "trace/format.hpp"
 #include "trace/record_codec.hpp"
 
@@ -23,30 +24,6 @@ namespace {
 
 // Of each side of the moment.
 constexpr std::size_t most_memory_samples = 4096;
-
-trace::Event event_of(const EventBatch& batch, std::size_t index) {
-  return {.kind = batch.kind[index],
-          .alignment_log2 = batch.alignment_log2[index],
-          .duration_ns = batch.duration_ns[index],
-          .stack = batch.stack[index],
-          .begin_ns = batch.begin_ns[index],
-          .size = batch.size[index],
-          .usable = batch.usable[index],
-          .address = batch.address[index],
-          .old_address = batch.old_address[index]};
-}
-
-void append(EventBatch& batch, const trace::Event& event) {
-  batch.kind.push_back(event.kind);
-  batch.alignment_log2.push_back(event.alignment_log2);
-  batch.duration_ns.push_back(event.duration_ns);
-  batch.stack.push_back(event.stack);
-  batch.begin_ns.push_back(event.begin_ns);
-  batch.size.push_back(event.size);
-  batch.usable.push_back(event.usable);
-  batch.address.push_back(event.address);
-  batch.old_address.push_back(event.old_address);
-}
 
 std::vector<EventChunk> by_begin(const trace::Reader& old) {
   std::vector<EventChunk> chunks = old.event_chunks();
@@ -110,7 +87,7 @@ bool RolledTrace::Making::find_living(const std::vector<EventChunk>& chunks) {
     living.pass(chunk.first_begin_ns);
     old_.decode(chunk, scratch_, decoded_);
     for (std::size_t i = 0; i < decoded_.count() && decoded_.begin_ns[i] < from_ns_; ++i) {
-      living.add({event_of(decoded_, i), chunk.thread, chunk.first_sequence + i});
+      living.add({event_at(decoded_, i), chunk.thread, chunk.first_sequence + i});
     }
   }
   living_ = living.take();
@@ -145,7 +122,7 @@ void RolledTrace::Making::write_rest(const EventChunk& chunk, std::uint32_t numb
   for (std::size_t i = 0; i < decoded_.count(); ++i) {
     if (decoded_.begin_ns[i] < from_ns_) continue;
     if (batch_.count() == trace::max_events_per_chunk) write_batch(number, rolled);
-    append(batch_, event_of(decoded_, i));
+    append(batch_, event_at(decoded_, i));
   }
 }
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <span>
 
+#include "trace/event_rows.hpp"
+
 namespace heapwright::trace {
 
 namespace {
@@ -37,15 +39,9 @@ void EventEncoder::add(const EventBatch& batch) {
   const std::size_t count = batch.count();
   auto kernel = batch.kernel.begin();
   for (std::size_t i = 0; i < count; ++i) {
-    add({.kind = batch.kind[i],
-         .alignment_log2 = batch.alignment_log2[i],
-         .duration_ns = batch.duration_ns[i],
-         .stack = batch.stack[i],
-         .begin_ns = std::min(batch.begin_ns[i], max_time_ns),
-         .size = batch.size[i],
-         .usable = batch.usable[i],
-         .address = batch.address[i],
-         .old_address = batch.old_address[i]});
+    Event event = event_at(batch, i);
+    event.begin_ns = std::min(event.begin_ns, max_time_ns);
+    add(event);
     if (kernel != batch.kernel.end() && kernel->event == i) add_kernel_work((kernel++)->work);
   }
 }

@@ -13,29 +13,12 @@
 #include <vector>
 
 #include "collect_run.hpp"
+#include "trace/event_rows.hpp"
 
 namespace heapwright::collect::testing {
 namespace {
 
 using trace::EventKind;
-
-trace::Event event_at(const trace::EventBatch& batch, std::size_t i) {
-  return {batch.kind[i],   batch.alignment_log2[i], batch.duration_ns[i],
-          batch.stack[i],  batch.begin_ns[i],       batch.size[i],
-          batch.usable[i], batch.address[i],        batch.old_address[i]};
-}
-
-void put(trace::EventBatch& batch, const trace::Event& event) {
-  batch.kind.push_back(event.kind);
-  batch.alignment_log2.push_back(event.alignment_log2);
-  batch.duration_ns.push_back(event.duration_ns);
-  batch.stack.push_back(event.stack);
-  batch.begin_ns.push_back(event.begin_ns);
-  batch.size.push_back(event.size);
-  batch.usable.push_back(event.usable);
-  batch.address.push_back(event.address);
-  batch.old_address.push_back(event.old_address);
-}
 
 bool are_equal(const trace::Event& a, const trace::Event& b) {
   return a.kind == b.kind && a.begin_ns == b.begin_ns && a.duration_ns == b.duration_ns &&
@@ -66,7 +49,7 @@ class Program {
         const std::size_t left = told.events.size() - told.written;
         const std::size_t count = std::min<std::size_t>(left, 1 + random_() % 300);
         trace::EventBatch batch;
-        for (std::size_t i = 0; i < count; ++i) put(batch, told.events[told.written + i]);
+        for (std::size_t i = 0; i < count; ++i) append(batch, told.events[told.written + i]);
         writer.write_events(told.number, told.events_in_file, batch);
         told.written += count;
         told.events_in_file += count;
