@@ -23,6 +23,7 @@
 #include "heap/threads/cache_check.hpp"
 #include "heap/threads/caches.hpp"
 #include "heap/threads/detached_blocks.hpp"
+#include "heap/threads/remote_free.hpp"
 
 namespace heapwright::heap {
 namespace {
@@ -155,6 +156,7 @@ TEST_P(LeftBehind, BlocksOfADetachedListAreHandedOutOnce) {
   while (step != 1) std::this_thread::yield();
   Blocks freed;
   for (std::size_t i = 0; i < count; i += 2) release(freed.emplace_back(std::exchange(blocks[i], nullptr)));
+  free_delayed(current_cache);
   step = 2;
   while (step != 3) std::this_thread::yield();
   BlockList* detached = detached_list(slab->owner, slab);

@@ -33,8 +33,9 @@ class SampledLarge : public testing::Test {
 
 // Null: none in so many tries.
 UnitLine* sample(std::size_t bytes) {
+  std::uint32_t left = 0;
   for (int i = 0; i < most_tries; ++i) {
-    const LargeBlock block = allocate_sampled(bytes);
+    const LargeBlock block = allocate_sampled(bytes, &left);
     if (block.memory != nullptr) return line_at(block.memory);
   }
   return nullptr;

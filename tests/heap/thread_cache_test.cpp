@@ -18,6 +18,7 @@
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/threads/cache_check.hpp"
 #include "heap/threads/caches.hpp"
+#include "heap/threads/remote_free.hpp"
 #include "heap/threads/slab_events.hpp"
 #include "heapwright/heap.h"
 
@@ -154,6 +155,7 @@ TEST_F(DetachedBlocks, OfASlabWithTwoOtherListsWaitForTheRest) {
   EXPECT_NE(slab->owner.load(), nullptr);
   EXPECT_TRUE(heapwright_heap_is_valid());
   for (void* block : live) release(block);
+  free_delayed(current_cache);
   while (maintain(100, 0) != 0) {
   }
   EXPECT_NE(slab->kind, UnitKind::slab);

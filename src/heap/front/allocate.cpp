@@ -43,9 +43,24 @@ void* allocate_first(std::size_t bytes) noexcept {
   return cache == nullptr ? allocate_late(bytes, 16) : take_block(cache, class_of(bytes));
 }
 
+// Null: a thread that has not allocated yet, or whose exit handlers have run.
+ThreadCache* own_cache() noexcept {
+  ThreadCache* cache = current_cache;
+  return cache != &no_cache_yet && cache != &cache_given_up ? cache : nullptr;
+}
+
+void count_for(ThreadCache* cache, counters::Reason reason) noexcept {
+  if (cache == nullptr) return count_reason(reason);
+  cache->count(reason);
+}
+
 // Above slab_limit_bytes.
 LargeBlock allocate_long(std::size_t bytes) noexcept {
-  const LargeBlock block = allocate_sampled(bytes);
+  ThreadCache* cache = cache_of_thread();
+  count_for(cache, counters::Reason::large_allocate);
+  if (cache == nullptr) return allocate_large(bytes, 1, nullptr);
+  LargeBlock block = allocate_sampled(bytes, &cache->large_left);
+  if (block.memory == nullptr) block = allocate_kept(bytes, &cache->kept);
   return block.memory != nullptr ? block : allocate_large(bytes, 1, nullptr);
 }
 
@@ -53,22 +68,16 @@ LargeBlock allocate_long(std::size_t bytes) noexcept {
 
 void* allocate_slowly(std::size_t bytes) noexcept {
   const StepScope scope;
-  ThreadCache* cache = current_cache;
-  void* block = nullptr;
+  ThreadCache* cache = own_cache();
   give_back_if_due();
   // A thread has a cache only in a process that is initialized and not hardened.
-  if (bytes <= slab_limit_bytes && cache != &no_cache_yet && cache != &cache_given_up) {
-    block = take_block(cache, class_of(bytes));
+  if (bytes <= slab_limit_bytes && cache != nullptr) {
+    void* const block = take_block(cache, class_of(bytes));
     return block != nullptr ? block : no_memory();
   }
   if (!initialize_process()) return no_memory();
   if (settings.is_hardened) return hardened_allocate(bytes, 16);
-  if (bytes > slab_limit_bytes) {
-    count_reason(counters::Reason::large_allocate);
-    block = allocate_long(bytes).memory;
-  } else {
-    block = allocate_first(bytes);
-  }
+  void* const block = bytes > slab_limit_bytes ? allocate_long(bytes).memory : allocate_first(bytes);
   return block != nullptr ? block : no_memory();
 }
 
@@ -121,12 +130,24 @@ void require_empty(const char* function, const void* pointer) noexcept {
 }
 
 void release_large(UnitLine* line, void* block) noexcept {
+  ThreadCache* cache = cache_of_thread();
+  count_for(cache, counters::Reason::large_free);
   if (is_sampled_large(line)) {
     if (!free_sampled(line)) stop_for_pointer("free", block);
     return;
   }
   if (line->large_bytes > huge_bytes) make_room_for_dirty(line->large_bytes);
-  free_large(line);
+  free_large(line, cache != nullptr ? &cache->kept : nullptr);
+}
+
+void release_remote(UnitLine* slab, void* block) noexcept {
+  // A thread may do nothing but free.
+  ThreadCache* cache = cache_of_thread();
+  // Such a free takes hardly longer than a look at the clock.
+  constexpr std::uint64_t frees_between_looks = 64;
+  if (cache == nullptr) return free_remote(slab, block);
+  if (cache->count(counters::Reason::remote_free) % frees_between_looks == 0) give_back_if_due();
+  free_remote_later(cache, slab, block);
 }
 
 }  // namespace
@@ -147,17 +168,14 @@ void release_slowly(void* block) noexcept {
   }
   require_begin("free", line, block);
   if (line->kind == UnitKind::large) {
-    count_reason(counters::Reason::large_free);
     release_large(line, block);
     return give_back_if_due();
   }
-  ThreadCache* cache = current_cache;
-  if (line->owner.load(std::memory_order_relaxed) == cache) {
-    free_listed(cache, line, block);
-  } else {
-    cache->count(counters::Reason::remote_free);
-    free_remote(line, block);
+  ThreadCache* cache = own_cache();
+  if (cache == nullptr || line->owner.load(std::memory_order_relaxed) != cache) {
+    return release_remote(line, block);
   }
+  free_listed(cache, line, block);
   give_back_if_due();
 }
 

@@ -87,6 +87,7 @@ heapwright_heap_statistics collect_statistics(const heapwright_heap* owner) noex
   const auto add_cache = [](const ThreadCache& cache, void* into) {
     auto& all = *static_cast<heapwright_heap_statistics*>(into);
     all.metadata_bytes += sizeof(ThreadCache);
+    all.retained_bytes += kept_count(cache.kept) * kept_units * unit_bytes;
     subtract_detached(cache, all);
     subtract_quarantined(cache, all);
   };

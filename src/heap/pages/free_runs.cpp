@@ -182,9 +182,7 @@ Run take_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept 
   return {carve_aligned(found, units, alignment_units), false};
 }
 
-Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
-  const Run run = take_dirty_run(units, alignment_units);
-  if (run.unit != 0) return run;
+Run take_clean_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const std::uint32_t found = source.clean.find(units + alignment_units - 1);
   return {carve_aligned(found, units, alignment_units), true};
 }

@@ -59,9 +59,8 @@ void carve_run(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t units)
 void carve_across(std::uint32_t unit, std::uint32_t units) noexcept;
 
 // Unit 0: there is none so long.
-Run take_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept;
-// Of the dirty ones only.
 Run take_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept;
+Run take_clean_run(std::uint32_t units, std::uint32_t alignment_units) noexcept;
 // Clean units up to the next whole lot, or one where only one thread allocates or
 // all that can be written counts. None: there is none.
 UnitLot take_clean_lot() noexcept;

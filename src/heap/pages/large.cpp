@@ -7,6 +7,7 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/guards.hpp"
+#include "heap/pages/kept_runs.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/pages/unmapped_runs.hpp"
 
@@ -108,6 +109,13 @@ LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache*
   return {memory_of(run.unit), run.is_zeroed};
 }
 
+LargeBlock allocate_kept(std::size_t bytes, KeptRuns* kept) noexcept {
+  const std::uint32_t unit = units_for(bytes) == kept_units ? take_kept(kept) : 0;
+  if (unit == 0) return {nullptr, false};
+  describe(unit, kept_units, in_pages(bytes), 0, nullptr);
+  return {memory_of(unit), false};
+}
+
 void* allocate_grown(std::size_t bytes) noexcept {
   if (!is_allowed(bytes, 1)) return nullptr;
   const std::uint32_t units = units_for(bytes);
@@ -152,11 +160,13 @@ void free_guarded(UnitLine* line) noexcept {
   take_back(unit, units);
 }
 
-void free_large(UnitLine* line) noexcept {
+void free_large(UnitLine* line, KeptRuns* kept) noexcept {
   if ((line->flags & (is_guarded_large | is_forbidden_large)) != 0) return free_guarded(line);
   const bool moved = (line->flags & is_moved_large) != 0;
   line->owner.store(nullptr, std::memory_order_relaxed);
   line->kind = UnitKind::inside;
+  const bool may_keep = kept != nullptr && line->units == kept_units && !moved;
+  if (may_keep && keep_run(kept, unit_of(line))) return;
   free_pages(unit_of(line), line->units, moved);
 }
 

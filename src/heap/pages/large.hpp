@@ -13,6 +13,8 @@ namespace heapwright::heap {
 // for it before, those that were freed longest ago.
 inline constexpr std::size_t huge_bytes = std::size_t{16} << 20;
 
+struct KeptRuns;
+
 struct LargeBlock {
   void* memory;  // null: no memory
   bool is_zeroed;
@@ -20,6 +22,8 @@ struct LargeBlock {
 
 // `alignment` is a power of two; `owner` is the cache of a private heap or null.
 LargeBlock allocate_large(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;
+// The same for the calling thread, of what it has kept. Null: that is nothing so long.
+LargeBlock allocate_kept(std::size_t bytes, KeptRuns* kept) noexcept;
 // For realloc, which makes a block of more than slab_limit_bytes longer: where
 // it can be made longer again in its place, if there is room. Null: no memory.
 void* allocate_grown(std::size_t bytes) noexcept;
@@ -30,8 +34,8 @@ LargeBlock allocate_guarded(std::size_t bytes, std::size_t alignment, ThreadCach
 void withdraw_large(UnitLine* line) noexcept;
 void free_guarded(UnitLine* line) noexcept;
 
-// `line` describes a large block.
-void free_large(UnitLine* line) noexcept;
+// `line` describes a large block. `kept`, if not null, is where the calling thread may keep its memory.
+void free_large(UnitLine* line, KeptRuns* kept = nullptr) noexcept;
 
 // The block at another size, at the same place or with its pages moved. Null,
 // and nothing changed: allocate, copy and free.

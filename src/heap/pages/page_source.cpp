@@ -10,6 +10,7 @@
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/free_runs.hpp"
 #include "heap/pages/growth.hpp"
+#include "heap/pages/kept_runs.hpp"
 #include "heap/pages/unmapped_runs.hpp"
 #include "platform/futex.hpp"
 
@@ -17,9 +18,16 @@ namespace heapwright::heap {
 
 namespace {
 
+// Under the lock. What threads keep comes before memory that nobody has used yet.
+Run find_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
+  const Run run = take_dirty_run(units, alignment_units);
+  return run.unit == 0 && join_kept(current_tick(), 0) ? take_dirty_run(units, alignment_units) : run;
+}
+
 Run find_free_run(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   const LockGuard locked = guard();
-  return take_free_run(units, alignment_units);
+  const Run run = find_dirty_run(units, alignment_units);
+  return run.unit != 0 ? run : take_clean_run(units, alignment_units);
 }
 
 void raise_reached(std::uint32_t end) noexcept {
@@ -116,8 +124,9 @@ Run allocate_unit(UnitLot* lot) noexcept {
   Run run{0, false};
   {
     const LockGuard locked = guard();
-    run = take_dirty_run(1, 1);
-    if (run.unit == 0 && lot->unit == lot->end) *lot = take_clean_lot();
+    const bool is_lot_used = lot->unit == lot->end;
+    run = is_lot_used ? find_dirty_run(1, 1) : take_dirty_run(1, 1);
+    if (run.unit == 0 && is_lot_used) *lot = take_clean_lot();
     if (run.unit == 0 && lot->unit != lot->end) {
       run = {lot->unit++, true};
       source.set_aside_units = source.set_aside_units - 1;
@@ -181,7 +190,10 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noe
   const LockGuard locked = guard();
   const std::uint32_t after = unit + units;
   // What follows may be one of these.
-  if (free_units_at(after) < more && source.recent.count != 0) join_recent();
+  if (free_units_at(after) < more) {
+    join_recent();
+    join_kept(current_tick(), 0);
+  }
   // A clean run may follow a dirty one, or the other way round.
   const std::uint32_t first = std::min(free_units_at(after), more);
   if (first == 0) return false;
@@ -222,6 +234,7 @@ std::uint32_t purge_oldest_run(std::uint16_t now, std::uint16_t least_age,
       return static_cast<std::uint16_t>(now - line_of(first)->stamp) >= least_age;
     };
     while (source.recent.count != 0 && is_due(source.recent.first_units[0])) join_oldest_recent();
+    join_kept(now, least_age);
     const std::uint32_t oldest = source.oldest;
     if (oldest == 0 || !is_due(oldest) || source.awaiting != 0) return 0;
     units = std::min<std::uint32_t>(line_of(oldest)->units, most_units);
@@ -235,6 +248,7 @@ std::uint32_t purge_oldest_run(std::uint16_t now, std::uint16_t least_age,
 }
 
 bool has_dirty_runs() noexcept {
+  if (has_kept_runs()) return true;
   const LockGuard locked = guard();
   return source.dirty_units != 0;
 }

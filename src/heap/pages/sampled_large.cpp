@@ -22,28 +22,33 @@ constexpr std::size_t most_sampled_bytes = std::size_t{1} << 20;
 constexpr std::uint32_t most_waiting = 8;
 
 struct SampledLarge {
-  Relaxed<std::uint32_t> made;  // of any large blocks up to the longest; not each of two at once counts
-  std::atomic<std::uint32_t> next;
+  std::atomic<std::uint32_t> made;  // up to always_sampled
   std::atomic<std::uint32_t> freed;
   std::atomic<std::uint32_t> waiting[most_waiting];  // units of those that were freed last
 };
-constinit SampledLarge sampled{{}, always_sampled - 1, 0, {}};
+constinit SampledLarge sampled{};
 
-bool is_next() noexcept {
-  const std::uint32_t number = sampled.made;
-  sampled.made = number + 1;
-  if (number < always_sampled - 1) return true;
-  std::uint32_t next = sampled.next.load(std::memory_order_relaxed);
-  if (static_cast<std::int32_t>(number - next) < 0) return false;
-  const auto gap = static_cast<std::uint32_t>(next_word() % (2 * blocks_per_sample));
-  return sampled.next.compare_exchange_strong(next, number + 1 + gap, std::memory_order_relaxed);
+bool is_among_first() noexcept {
+  return sampled.made.load(std::memory_order_relaxed) < always_sampled &&
+         sampled.made.fetch_add(1, std::memory_order_relaxed) < always_sampled;
+}
+
+bool is_next(std::uint32_t* left) noexcept {
+  if (*left > 1) {
+    --*left;
+    return false;
+  }
+  const bool is_drawn = *left == 1;
+  *left = 1 + static_cast<std::uint32_t>(next_word() % (2 * blocks_per_sample));
+  return is_drawn;
 }
 
 }  // namespace
 
-LargeBlock allocate_sampled(std::size_t bytes) noexcept {
+LargeBlock allocate_sampled(std::size_t bytes, std::uint32_t* left) noexcept {
   // Under a limit of the address space every unit counts that a guard takes.
-  if (bytes > most_sampled_bytes || source.limit_bytes != 0 || !is_next()) return {nullptr, false};
+  if (bytes > most_sampled_bytes || source.limit_bytes != 0) return {nullptr, false};
+  if (!is_among_first() && !is_next(left)) return {nullptr, false};
   if (guarded_runs.load(std::memory_order_relaxed) >= most_sampled) return {nullptr, false};
   const LargeBlock block = allocate_guarded(bytes, 1, nullptr);
   if (block.memory != nullptr) line_at(block.memory)->remote.store(0, std::memory_order_relaxed);

@@ -36,9 +36,9 @@ constexpr std::uint64_t saved_ns = 1'000'000'000;
 
 struct Maintenance {
   Lock lock;
-  std::atomic<std::uint64_t> used_ns;  // the time up to which calls did their pieces
-  PagePurge purge;                     // of a slab of `cache`, between two of its pieces
-  ThreadCache cache;                   // owner of the slab that is looked at; only told, never allocated from
+  std::atomic<std::uint64_t> due_ns;  // the time from which on a call may do a piece
+  PagePurge purge;                    // of a slab of `cache`, between two of its pieces
+  ThreadCache cache;                  // owner of the slab that is looked at; only told, never allocated from
 };
 constinit Maintenance maintenance{};
 
@@ -132,13 +132,14 @@ std::uint16_t decay_ticks() noexcept {
 
 // Whether a call may do a piece now; it counts as done.
 static bool take_turn() noexcept {
+  // First, since it is no nearly always: what waits is counted in lines that every thread writes.
   const std::uint64_t now_ns = coarse_ns();
-  std::uint64_t used_ns = maintenance.used_ns.load(std::memory_order_relaxed);
+  std::uint64_t due_ns = maintenance.due_ns.load(std::memory_order_relaxed);
+  if (due_ns > now_ns) return false;
   const std::size_t waiting_bytes = dirty_bytes() + unpurged_bytes();
   const std::uint64_t next_ns =
-      std::max(used_ns, now_ns - saved_ns) + ns_between_pieces / (1 + waiting_bytes / bytes_at_this_pace);
-  if (next_ns > now_ns) return false;
-  return maintenance.used_ns.compare_exchange_strong(used_ns, next_ns, std::memory_order_relaxed);
+      std::max(due_ns, now_ns - saved_ns) + ns_between_pieces / (1 + waiting_bytes / bytes_at_this_pace);
+  return maintenance.due_ns.compare_exchange_strong(due_ns, next_ns, std::memory_order_relaxed);
 }
 
 [[gnu::cold, gnu::noinline]] void give_back_piece() noexcept {

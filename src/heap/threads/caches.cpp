@@ -12,6 +12,7 @@
 #include "heap/base/settings.hpp"
 #include "heap/pages/growth.hpp"
 #include "heap/pages/page_source.hpp"
+#include "heap/threads/remote_free.hpp"
 #include "heap/threads/slab_events.hpp"
 
 namespace heapwright::heap {
@@ -75,6 +76,7 @@ void on_thread_exit(void* value) {
     return;
   }
   own = &cache_given_up;
+  free_delayed(cache);
   cache->idle_stamp = current_tick();
   cache->is_tidy = false;
   note_waiting_memory();
@@ -97,6 +99,7 @@ ThreadCache* make_cache() noexcept {
   if (run.unit == 0) return nullptr;
   auto* cache = reinterpret_cast<ThreadCache*>(memory_of(run.unit));
   if (!run.is_zeroed) std::memset(static_cast<void*>(cache), 0, sizeof(ThreadCache));
+  register_kept(&cache->kept);
   const LockGuard locked(caches.lock, lock_counters());
   cache->next_in_registry = caches.registry.load(std::memory_order_relaxed);
   caches.registry.store(cache, std::memory_order_release);

@@ -14,6 +14,7 @@
 #include "heap/threads/detached_blocks.hpp"
 #include "heap/threads/left_behind.hpp"
 #include "heap/threads/promotion.hpp"
+#include "heap/threads/remote_free.hpp"
 #include "heap/threads/slab_events.hpp"
 #include "heap/threads/slab_queue.hpp"
 #include "heap/threads/take_over.hpp"
@@ -219,6 +220,7 @@ Block* refill_from(ThreadCache* cache, std::uint32_t serving, std::uint32_t size
     slab = claim_for(cache, serving);
     if (slab == nullptr && serving == size_class) slab = find_coarser(cache, size_class);
     if (slab == nullptr) {
+      free_delayed(cache);
       take_over_returned(cache, size_classes[serving].units);
       slab = open_for(cache, serving);
     }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "heap/threads/remote_free.hpp"
 
+#include <utility>
+
 #include "heap/base/counting.hpp"
 #include "heap/base/messages.hpp"
+#include "heap/base/own_thread.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/slabs/slab.hpp"
-#include "heap/threads/take_over.hpp"
 #include "heap/threads/thread_cache.hpp"
+#include "platform/prefetch.hpp"
 
 namespace heapwright::heap {
 
@@ -36,6 +39,19 @@ void tell_owner(UnitLine* slab) noexcept {
   push_notice(owner, slab);
 }
 
+// After a free that may have been the last of a full slab: says so in the cache that has it, for whoever
+// takes such slabs over (take_over.hpp).
+void note_if_returned(const UnitLine* slab, std::uint32_t capacity) noexcept {
+  // The slab may be anybody's by now; a cache that is told in vain looks once more.
+  if (remote_of(slab).count() != capacity) return;
+  ThreadCache* cache = slab->owner.load(std::memory_order_acquire);
+  if (cache == nullptr || cache->has_returned.fetch_add(0, std::memory_order_acq_rel) != 0) return;
+  note_waiting_memory();
+  std::uint32_t none = 0;
+  cache->has_returned.compare_exchange_strong(none, 1U + current_tick(), std::memory_order_acq_rel);
+  note_waiting_memory();
+}
+
 }  // namespace
 
 void free_remote(UnitLine* slab, void* block) noexcept {
@@ -62,6 +78,38 @@ void free_remote(UnitLine* slab, void* block) noexcept {
     return;
   }
   note_if_returned(slab, capacity);
+}
+
+namespace {
+
+constexpr std::uint32_t most_delayed_bytes = 1024;
+
+// A private heap may be destroyed as soon as its blocks were freed, and its memory be another's.
+bool may_wait(const UnitLine* slab) noexcept {
+  const ThreadCache* owner = slab->owner.load(std::memory_order_relaxed);
+  return (owner == nullptr || !owner->is_private) && class_of_slab(slab).block_bytes <= most_delayed_bytes;
+}
+
+}  // namespace
+
+void free_remote_later(ThreadCache* cache, UnitLine* slab, void* block) noexcept {
+  DelayedFrees& delayed = cache->delayed;
+  if (!may_wait(slab)) return free_remote(slab, block);
+  constexpr std::uint32_t capacity = DelayedFrees::capacity;
+  if (delayed.blocks[(delayed.next - 1) % capacity] == block) [[unlikely]] {
+    stop_for_double_free(block, class_of_slab(slab).block_bytes);
+  }
+  void* const oldest = std::exchange(delayed.blocks[delayed.next++ % capacity], block);
+  platform::prefetch_for_writing(block);
+  if (oldest != nullptr) free_remote(head_line_of(oldest), oldest);
+}
+
+void free_delayed(ThreadCache* cache) noexcept {
+  for (void*& place : cache->delayed.blocks) {
+    count_steps();
+    void* const block = std::exchange(place, nullptr);
+    if (block != nullptr) free_remote(head_line_of(block), block);
+  }
 }
 
 }  // namespace heapwright::heap

@@ -95,17 +95,6 @@ void take_units_from(ThreadCache* cache, std::uint32_t units) noexcept {
 
 }  // namespace
 
-void note_if_returned(const UnitLine* slab, std::uint32_t capacity) noexcept {
-  // The slab may be anybody's by now; a cache that is told in vain looks once more.
-  if (remote_of(slab).count() != capacity) return;
-  ThreadCache* cache = slab->owner.load(std::memory_order_acquire);
-  if (cache == nullptr || cache->has_returned.fetch_add(0, std::memory_order_acq_rel) != 0) return;
-  note_waiting_memory();
-  std::uint32_t none = 0;
-  cache->has_returned.compare_exchange_strong(none, 1U + current_tick(), std::memory_order_acq_rel);
-  note_waiting_memory();
-}
-
 void take_over_returned(ThreadCache* own, std::uint32_t units) noexcept {
   if (own->is_private) return;
   ThreadCache* const watched = own->watched;

@@ -13,10 +13,6 @@
 
 namespace heapwright::heap {
 
-// After a free by another thread that may have been the last of a full slab: says so
-// in the cache that has it.
-void note_if_returned(const UnitLine* slab, std::uint32_t capacity) noexcept;
-
 // Before `own` opens a slab of so many units: as many of those that another cache has go to the
 // page source, if its thread did not come by between two such calls. At most 32 notices, no
 // system call but to wake the maintenance thread.

@@ -20,6 +20,7 @@
 #include "counters/heap_section.hpp"
 #include "heap/base/counting.hpp"
 #include "heap/base/lock.hpp"
+#include "heap/pages/kept_runs.hpp"
 #include "heap/pages/run.hpp"
 #include "heap/slabs/slab_line.hpp"
 
@@ -68,6 +69,13 @@ struct DetachedLists {
   BlockList lists[capacity];
   std::uint16_t size_classes[capacity];
   std::uint32_t in_use;  // a bit for each
+};
+
+// What its thread freed last of others' slabs, and has not pushed yet (remote_free.hpp).
+struct DelayedFrees {
+  static constexpr std::uint32_t capacity = 16;
+  void* blocks[capacity];
+  std::uint32_t next;  // the place of the one that has waited longest, modulo the capacity
 };
 
 // A private heap is used under a lock, and no lock is held while the
@@ -121,12 +129,18 @@ struct ThreadCache {
   ClassSlot slots[class_count];
   // 1 + number of forks up to when its thread got it (is_left_behind); 0: no thread has it.
   Relaxed<std::uint32_t> attached_at;
+  DelayedFrees delayed;
+  KeptRuns kept;
+  std::uint32_t large_left;  // up to the next one that is sampled (sampled_large.hpp)
   Recount recount;
   Quarantine* quarantine;    // hardened mode: of blocks that the thread freed
   std::uint32_t next_empty;  // where a place for a block of 0 bytes is looked for; 0: not yet
 
-  void count(counters::Reason reason) noexcept {
-    counters::add_owned(reasons[static_cast<std::uint32_t>(reason)], 1);
+  // How often it happened, with this time.
+  std::uint64_t count(counters::Reason reason) noexcept {
+    counters::Counter& counter = reasons[static_cast<std::uint32_t>(reason)];
+    counters::add_owned(counter, 1);
+    return counter.load(std::memory_order_relaxed);
   }
 };
 
