@@ -46,6 +46,13 @@ mimalloc() {
   finish mimalloc.so mimalloc "$((10#$number / 10000)).$((10#$number / 100 % 100)).$((10#$number % 100))"
 }
 
+# The same with its guards and checks, for bench/heap/misuse.py and hardened.py.
+mimalloc_secure() {
+  local at=$sources/libmimalloc-sys/c_src/mimalloc/v3
+  "$cc" -O3 -DNDEBUG -DMI_SECURE=4 -DMI_MALLOC_OVERRIDE -DMI_SHARED_LIB -DMI_SHARED_LIB_EXPORT -fvisibility=hidden \
+    -fPIC -shared -ftls-model=initial-exec -I "$at/include" "$at/src/static.c" -o "$out/libmimalloc-secure.so" -lpthread
+}
+
 snmalloc() {
   local at=$sources/snmalloc-sys/upstream
   "$cxx" -O3 -DNDEBUG -std=c++20 -mcx16 -fPIC -shared -ftls-model=initial-exec \
@@ -78,7 +85,7 @@ package_version() {
 }
 
 built=0
-for peer in mimalloc snmalloc rpmalloc jemalloc; do
+for peer in mimalloc mimalloc_secure snmalloc rpmalloc jemalloc; do
   if ("$peer" 2>"$work/$peer.log"); then
     built=$((built + 1))
   else

@@ -9,14 +9,13 @@ runs hardened, and without a library the C library's own runs. CPU time bears a 
 each turn is compared with this heap's in the same turn.
 """
 
-import json
 import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from heapwright.measure.turns import turns
-from preloaded import built, options_of, printed_by
+from preloaded import options_of, printed_by, written
 
 
 def measure(program: Path, heaps: dict[str, str], rounds: int) -> list[dict[str, Any]]:
@@ -42,11 +41,12 @@ def table(runs: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     options = options_of(__doc__, 9, "heap-hardened.json")
-    with built("hardened_load.cpp") as program:
-        runs = measure(program, options.heaps, options.turns)
-    options.output.write_text(json.dumps({"runs": runs}, indent=1) + "\n")
-    print("\n".join(table(runs)))
-    return 0
+    return written(
+        options.output,
+        "hardened_load.cpp",
+        lambda program: measure(program, options.heaps, options.turns),
+        table,
+    )
 
 
 if __name__ == "__main__":

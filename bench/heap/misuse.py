@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from preloaded import project
+from preloaded import libraries_of, project
 
 sys.path.append(str(project / "bench"))
 import sources
@@ -68,9 +68,9 @@ def main() -> int:
     options = parser.parse_args()
     folder = options.checkout / "bench/security"
     programs = dict(commands(folder))
-    libraries = dict(other.split("=", 1) for other in options.others if "=" in other)
-    if not programs or len(libraries) != len(options.others) or not Path(OURS).exists():
-        parser.error(f"needs {OURS} (make build), programs in {folder}, and libraries as NAME=LIBRARY")
+    libraries = libraries_of(options.others, parser)
+    if not programs or not Path(OURS).exists():
+        parser.error(f"needs {OURS} (make build) and programs in {folder}")
     heaps = {
         "heapwright": (OURS, {"HEAPWRIGHT_HEAP_HARDENED": "0"}),
         "heapwright, hardened": (OURS, {"HEAPWRIGHT_HEAP_HARDENED": "1"}),

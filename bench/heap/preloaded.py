@@ -22,6 +22,17 @@ import sources  # noqa: E402
 Runs = list[dict[str, Any]]
 
 
+def libraries_of(words: list[str], parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Library by name. One that is not there would leave the C library's heap in its place."""
+    libraries = dict(word.split("=", 1) for word in words if "=" in word)
+    if len(libraries) != len(words):
+        parser.error("libraries are given as NAME=LIBRARY, each name once")
+    for library in libraries.values():
+        if not Path(library).is_file():
+            parser.error(f"there is no {library}")
+    return libraries
+
+
 def options_of(description: str | None, turns: int, results: str) -> argparse.Namespace:
     """The command line: heaps is library by name, ours first; glibc's own runs without one."""
     parser = argparse.ArgumentParser(
@@ -32,7 +43,7 @@ def options_of(description: str | None, turns: int, results: str) -> argparse.Na
     parser.add_argument("--output", type=Path, default=project / "bench/results" / results)
     options = parser.parse_args()
     options.heaps = {"heapwright": str(project / "build/release/lib/libheapwright.so"), "glibc": ""}
-    options.heaps |= dict(other.split("=", 1) for other in options.others)
+    options.heaps |= libraries_of(options.others, parser)
     return options
 
 
