@@ -158,14 +158,17 @@ void make_room_for_dirty(std::size_t bytes) noexcept {
   if (bytes > most || !maintenance.lock.try_lock()) return;
   // Twice the block in all, in so many pieces at most: small frees may have left far more, and what may stay
   // falls with the block. Half of the pieces would do, if no run ended within one.
-  constexpr std::uint32_t most_pieces = 16;
+  constexpr std::uint32_t most_pieces = 256;
   auto left = static_cast<std::uint32_t>(2 * bytes / unit_bytes);
-  const std::uint32_t units_of_piece = left / (most_pieces / 2) + 1;
+  const std::uint32_t units_of_piece = std::max(of_thread.units, left / (most_pieces / 2) + 1);
   for (std::uint32_t piece = 0; piece < most_pieces && left != 0 && dirty_bytes() + bytes > most; ++piece) {
     count_steps();
     const std::uint32_t given = purge_oldest_run(current_tick(), 0, std::min(left, units_of_piece));
     if (given == 0) break;
     left -= given;
+    // A fork waits for one of them.
+    maintenance.lock.unlock_for_others();
+    maintenance.lock.lock(counters_page->heap.heap_lock);
   }
   maintenance.lock.unlock();
 }

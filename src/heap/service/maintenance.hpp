@@ -29,7 +29,7 @@ inline void give_back_if_due() noexcept {
 }
 
 // Before a huge block is freed: up to twice as many bytes that have waited longest go back, in a
-// fixed number of pieces, if its own may stay then. A block of the same size comes soon where such blocks
+// bounded number of pieces, if its own may stay then. A block of the same size comes soon where such blocks
 // come and go.
 void make_room_for_dirty(std::size_t bytes) noexcept;
 
