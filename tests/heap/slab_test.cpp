@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "heap/base/counting.hpp"
 #include "heap/pages/page_source.hpp"
 #include "heap/service/process.hpp"
 #include "heap/slabs/dropped_blocks.hpp"
@@ -225,6 +226,30 @@ TEST_P(Slab, AWatchIsChangedUnlessANoticeIsUnderWay) {
   EXPECT_EQ(take_remote(slab_).count, 2U);
   EXPECT_TRUE(slab_is_valid(slab_));
   close_slab(slab_);
+}
+
+// Every second page of each unit: one call for each, and no step does more than a unit.
+TEST(SlabPurge, AStepGivesBackTheHolesOfOneUnit) {
+  ASSERT_TRUE(initialize_process());
+  constexpr std::size_t page_bytes = 4096;
+  const std::uint32_t size_class = class_of(page_bytes);
+  const std::uint32_t units = size_classes[size_class].units;
+  UnitLine* const slab = open_slab(allocate_run(units), size_class, units, &slab_owner);
+  ASSERT_NE(slab, nullptr);
+  const std::vector<char*> blocks = carve_all(slab);
+  for (std::size_t i = 0; i < blocks.size(); i += 2) free_to(slab, blocks[i]);
+  const auto& calls = counters_page->heap.purging.calls;
+  PagePurge purge{};
+  ASSERT_TRUE(purge.begin(slab));
+  std::uint64_t most = 0;
+  for (bool goes_on = true; goes_on;) {
+    const std::uint64_t before = calls;
+    goes_on = purge.step();
+    most = std::max(most, calls - before);
+  }
+  EXPECT_EQ(most, unit_bytes / page_bytes / 2);
+  EXPECT_EQ(purge.dropped_bytes(), blocks.size() / 2 * page_bytes);
+  close_slab(slab);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Slab,

@@ -10,7 +10,7 @@
 namespace heapwright::heap {
 
 // Gives back the pages that only free blocks touch, in steps that a call can
-// bear: 512 blocks, and the pages of a unit. The slab must be owned by the caller,
+// bear: 512 blocks, and the pages of a unit with a call for each hole. The slab must be owned by the caller,
 // with nothing watched, and is nobody else's until the last step.
 class PagePurge {
  public:
