@@ -130,6 +130,7 @@ int (*const changes_of_process[])() = {
     filter_calls,
     keep_capabilities,
     keep_groups,
+    [] { return result_of(initgroups("nobody", getgid())); },
     [] { return result_of(seteuid(geteuid())); },
     [] { return result_of(setreuid(getuid(), geteuid())); },
     [] { return result_of(setresuid(getuid(), geteuid(), geteuid())); },

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Calls by which a process changes who it is or what it may: each goes on to
 // the C library's once the maintenance thread is gone, which would keep the old
-// rights, escape the new bounds, or be why the kernel refuses.
+// rights, escape the new bounds, or be why the kernel refuses. What setfsuid() and
+// setfsgid() change is the calling thread's own, and this one opens no file.
 #include <dlfcn.h>
 #include <errno.h>
 #include <grp.h>
@@ -48,6 +49,10 @@ EXPORT int setresgid(gid_t real, gid_t effective, gid_t saved) noexcept {
 }
 EXPORT int setgroups(size_t count, const gid_t* groups) noexcept {
   return call_next<int(size_t, const gid_t*)>("setgroups", count, groups);
+}
+// The C library's own calls setgroups() within.
+EXPORT int initgroups(const char* user, gid_t group) noexcept {
+  return call_next<int(const char*, gid_t)>("initgroups", user, group);
 }
 EXPORT int capset(cap_user_header_t header, const cap_user_data_t data) noexcept {
   return call_next<int(cap_user_header_t, cap_user_data_t)>("capset", header, data);
