@@ -34,9 +34,11 @@ void give_up_rights() noexcept {
   platform::raw_syscall(SYS_capset, platform::raw_argument(&none.header), platform::raw_argument(none.data));
 }
 
+[[gnu::weak]] bool is_thread_ended_before_changes() noexcept { return false; }
+
 bool is_thread_harmless() noexcept {
-  return getauxval(AT_SECURE) == 0 && getauxval(AT_UID) != 0 && getauxval(AT_EUID) != 0 &&
-         !has_capabilities();
+  return is_thread_ended_before_changes() && getauxval(AT_SECURE) == 0 && getauxval(AT_UID) != 0 &&
+         getauxval(AT_EUID) != 0 && !has_capabilities();
 }
 
 }  // namespace heapwright::heap

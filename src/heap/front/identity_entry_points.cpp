@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "heap/base/own_thread.hpp"
+#include "heap/base/rights.hpp"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -28,6 +29,10 @@ int call_next(const char* name, Arguments... arguments) noexcept {
 }
 
 }  // namespace
+
+namespace heapwright::heap {
+bool is_thread_ended_before_changes() noexcept { return true; }
+}  // namespace heapwright::heap
 
 EXPORT int unshare(int flags) noexcept { return call_next<int(int)>("unshare", flags); }
 EXPORT int setns(int file, int kind) noexcept { return call_next<int(int, int)>("setns", file, kind); }
