@@ -6,6 +6,7 @@
 //   lane->tail <= head == lane->head        (slots, since the claim)
 //   head - lane->tail <= ring_mask + 1, the slots of the ring
 //   head < limit  =>  the next slot is free
+// A model of both ends: tests/record/lane_model.cpp.
 //
 // A Thread has lane, head, limit and ring_mask. A Reader has control (of the session), ticks_are_tsc and
 // is_alive(waited_ns), false once nobody will take slots out of the ring any more.

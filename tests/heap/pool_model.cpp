@@ -5,7 +5,7 @@
 //
 // What is modelled, by the names they have there: RemoteWord, owner, notified, insert(), remove(),
 // claim_slab(), claim_this_slab(), tell_owner(). leave_watched() is not modelled, but the heap's own.
-#include "explore_model.hpp"
+#include "../explore_model.hpp"
 #include "heap/slabs/leave_watched.hpp"
 
 namespace {

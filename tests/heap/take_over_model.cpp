@@ -5,7 +5,7 @@
 //
 // The heap's own functions cannot run here, because relacy replaces the atomics. What is
 // modelled, by the names they have there: RemoteWord, notified, pending and passed, lists, has_returned.
-#include "explore_model.hpp"
+#include "../explore_model.hpp"
 
 namespace {
 
