@@ -13,7 +13,7 @@ INSTALL_INPUTS := pyproject.toml CMakeLists.txt $(shell find src include cmake -
 PIP := .venv/bin/python -m pip install -q --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test check wheel bench bench-heap bench-parts bench-peers sweep aarch64 mutants fuzz docs clean
+.PHONY: help setup setup-test build run test check wheel bench bench-heap bench-parts bench-peers sweep aarch64 trixie mutants fuzz docs clean
 
 help: ## show this list
 	@echo "heapwright: know what your heap costs, and why"
@@ -98,6 +98,11 @@ aarch64: ## build the heap and the parts for aarch64, and run their units in an 
 	  -DHEAPWRIGHT_HEAP_ONLY=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@cmake --build build/aarch64 -j $(JOBS) -- --quiet
 	@ctest --test-dir build/aarch64 -j $(JOBS) --timeout 600 --output-on-failure --progress
+
+trixie: setup-test ## run the heap on Debian trixie's C library, in a chroot that is made for it (as root)
+	@tools/setup.sh trixie
+	@$(MAKE) --no-print-directory build TESTS=ON
+	@.venv/bin/python tools/run_trixie.py
 
 mutants: setup-test ## plant the faults of tests/mutants/ one by one; each must turn a test red
 	@$(MAKE) --no-print-directory build TESTS=ON
