@@ -110,6 +110,23 @@ TEST_F(PageSource, HalvesThatAreCleanAndDirtyServeTogetherBeforeMemoryIsRefused)
   if (again.unit != 0) free_run(again.unit, 2 * half, true);
 }
 
+// Fresh pages would cost a fault each, and leave the others waiting.
+TEST_F(PageSource, ALongRunTakesUsedPagesWithCleanOnesBesideThemFirst) {
+  constexpr std::uint32_t part = 300;
+  const auto run = allocate_run(4 * part);
+  const auto clean = allocate_run(4 * part);
+  free_run(run.unit, 2 * part, true);
+  while (purge_oldest_run(0, 0)) {
+  }
+  free_run(clean.unit, 4 * part, false);
+  free_run(run.unit + 2 * part, part, true);
+  const auto mixed = allocate_run(2 * part);
+  EXPECT_EQ(mixed.unit, run.unit + part);
+  EXPECT_FALSE(mixed.is_zeroed);
+  free_run(mixed.unit, 2 * part, true);
+  free_run(run.unit + 3 * part, part, true);
+}
+
 // A fork in one thread while another waits for a run that is given back.
 TEST_F(PageSource, WaitingCallsOfAParentDoNotStopTheChildsPurges) {
   const auto run = allocate_run(4);

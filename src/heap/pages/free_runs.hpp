@@ -55,11 +55,12 @@ void join_recent() noexcept;
 
 // [unit, unit + units) of the free run that begins at `free_unit` is taken out, what is left goes back.
 void carve_run(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t units) noexcept;
-// Takes `units` from `unit` on, of free runs that follow each other.
-void carve_across(std::uint32_t unit, std::uint32_t units) noexcept;
+// Takes `units` from `unit` on, of free runs that follow each other; the first begins at `free_unit`.
+void carve_across(std::uint32_t free_unit, std::uint32_t unit, std::uint32_t units) noexcept;
 
 // Unit 0: there is none so long.
 Run take_dirty_run(std::uint32_t units, std::uint32_t alignment_units) noexcept;
+// Where no dirty run is so long. One of more than 16 MiB may be made of runs of both kinds beside each other.
 Run take_clean_run(std::uint32_t units, std::uint32_t alignment_units) noexcept;
 // Clean units up to the next whole lot, or one where only one thread allocates or
 // all that can be written counts. None: there is none.

@@ -72,13 +72,8 @@ Run find_across_runs(std::uint32_t units) noexcept {
   return take_across(units);
 }
 
-// Long blocks leave dirty and clean runs beside each other, when pages of the longest-freed go back: one
-// that fits across them costs fewer faults than new memory.
-constexpr std::uint32_t least_across_units = (std::uint32_t{16} << 20) / unit_bytes;
-
 Run find_or_grow(std::uint32_t units, std::uint32_t alignment_units) noexcept {
   Run run = find_free_run(units, alignment_units);
-  if (run.unit == 0 && alignment_units == 1 && units >= least_across_units) run = find_across_runs(units);
   if (run.unit == 0 && map_again(units + alignment_units - 1)) run = find_free_run(units, alignment_units);
   return run.unit != 0 ? run : grow_aligned(units, alignment_units);
 }
@@ -198,7 +193,7 @@ bool extend_run(std::uint32_t unit, std::uint32_t units, std::uint32_t more) noe
   const std::uint32_t first = std::min(free_units_at(after), more);
   if (first == 0) return false;
   if (first < more && free_units_at(after + first) < more - first) return false;
-  carve_across(after, more);
+  carve_across(after, after, more);
   return true;
 }
 
@@ -264,7 +259,7 @@ std::size_t most_kept_dirty_bytes(std::size_t freed_bytes) noexcept {
   const std::size_t used_bytes = used_units() * unit_bytes;
   // It still counts as used, and would vouch for itself.
   const std::size_t own_bytes = freed_bytes > always_bytes ? std::min(freed_bytes, used_bytes) : 0;
-  return std::max(always_bytes, used_bytes - own_bytes);
+  return std::max(always_bytes, kept_share * (used_bytes - own_bytes));
 }
 
 std::size_t dirty_bytes() noexcept { return source.dirty_units.load(std::memory_order_relaxed) * unit_bytes; }

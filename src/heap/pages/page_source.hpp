@@ -58,8 +58,9 @@ inline constexpr std::uint32_t surplus_share = 8;
 bool has_surplus() noexcept;
 bool has_dirty_runs() noexcept;
 
-// What frees of huge blocks may leave dirty in all: as much as is in use, and 64 MiB
-// in any case. A block above these 64 MiB that is being freed is not in use any more.
+// What frees of huge blocks may leave dirty in all: three times what is in use, and 64 MiB
+// in any case. Less would cost the next blocks' faults while what is in use varies. A block above these 64 MiB that is being freed is not in use any more.
+inline constexpr std::size_t kept_share = 3;
 std::size_t most_kept_dirty_bytes(std::size_t freed_bytes = 0) noexcept;
 
 std::size_t dirty_bytes() noexcept;

@@ -156,10 +156,10 @@ static bool take_turn() noexcept {
 void make_room_for_dirty(std::size_t bytes) noexcept {
   const std::size_t most = most_kept_dirty_bytes();
   if (bytes > most || !maintenance.lock.try_lock()) return;
-  // Twice the block in all, in so many pieces at most: small frees may have left far more, and what may stay
-  // falls with the block. Half of the pieces would do, if no run ended within one.
+  // So much in all, in so many pieces at most: small frees may have left far more, and what may stay falls
+  // with the block. Half of the pieces would do, if no run ended within one.
   constexpr std::uint32_t most_pieces = 256;
-  auto left = static_cast<std::uint32_t>(2 * bytes / unit_bytes);
+  auto left = static_cast<std::uint32_t>((kept_share + 1) * bytes / unit_bytes);
   const std::uint32_t units_of_piece = std::max(of_thread.units, left / (most_pieces / 2) + 1);
   for (std::uint32_t piece = 0; piece < most_pieces && left != 0 && dirty_bytes() + bytes > most; ++piece) {
     count_steps();
