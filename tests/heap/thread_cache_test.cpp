@@ -242,16 +242,57 @@ TEST(Classes, FewSizesThatComeAndGoLeaveSlabsOfTheirOwn) {
   constexpr std::size_t bytes_of_each = 8'000'000;
   std::vector<void*> blocks;
   std::vector<void*> kept;
-  const std::size_t before = unpurged_bytes();
+  const std::size_t before = pooled_bytes();
   for (std::size_t bytes = least_bytes; bytes <= most_bytes; bytes += 16) {
     for (std::size_t made = 0; made < bytes_of_each; made += bytes) blocks.push_back(allocate(bytes));
     for (std::size_t i = 0; i < blocks.size(); ++i)
       i % 25 == 0 ? kept.push_back(blocks[i]) : release(blocks[i]);
     blocks.clear();
   }
-  const std::size_t left = (unpurged_bytes() - before) / bytes_of_each;
+  const std::size_t left = (pooled_bytes() - before) / bytes_of_each;
   EXPECT_LE(left, 10U);
   EXPECT_GE(left, 5U);
+  for (void* block : kept) release(block);
+}
+
+std::uint64_t purged_bytes() { return counters_page->heap.purged_bytes.load(); }
+
+// Blocks of `bytes`, of which one of 64 is kept.
+void leave_sparse(std::size_t bytes, std::vector<void*>& kept) {
+  std::vector<void*> blocks;
+  for (std::size_t made = 0; made < 64'000'000; made += bytes) blocks.push_back(allocate(bytes));
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    i % 64 == 0 ? kept.push_back(blocks[i]) : release(blocks[i]);
+  }
+}
+
+// Nothing has rested for the decay time by then.
+TEST(Growth, BesideSparseSlabsTakesTheirPagesAtOnce) {
+  settings.has_maintenance_thread = false;
+  settings.decay_ms = 600'000;
+  ASSERT_TRUE(initialize_process());
+  while (maintain(100, 0) != 0) {
+  }
+  std::vector<void*> kept;
+  leave_sparse(1024, kept);
+  const std::uint64_t before = purged_bytes();
+  leave_sparse(2048, kept);
+  EXPECT_GE(purged_bytes() - before, 20'000'000U);
+  for (void* block : kept) release(block);
+}
+
+TEST(Growth, ThereIsNoneWhereSparseSlabsServe) {
+  settings.has_maintenance_thread = false;
+  settings.decay_ms = 600'000;
+  ASSERT_TRUE(initialize_process());
+  std::vector<void*> kept;
+  leave_sparse(3072, kept);
+  while (maintain(100, 0) != 0) {
+  }
+  leave_sparse(3072, kept);
+  const std::uint64_t before = purged_bytes();
+  for (int turn = 0; turn < 3; ++turn) leave_sparse(3072, kept);
+  EXPECT_LE(purged_bytes() - before, 10'000'000U);
   for (void* block : kept) release(block);
 }
 

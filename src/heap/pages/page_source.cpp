@@ -163,6 +163,8 @@ Run take_run(std::uint32_t units) noexcept {
   return run;
 }
 
+std::uint32_t reached_units() noexcept { return source.reached.load(std::memory_order_relaxed); }
+
 bool has_outgrown_start() noexcept {
   constexpr std::uint32_t least_units = 128;
   const std::uint32_t reached = source.reached.load(std::memory_order_relaxed);

@@ -30,6 +30,8 @@ Run allocate_clean_run(std::uint32_t units) noexcept;
 // free run is that long.
 Run take_run(std::uint32_t units) noexcept;
 
+// Units below may have been handed out at some time.
+std::uint32_t reached_units() noexcept;
 // The heap has handed out 8 MiB at some time: less stays with the process.
 bool has_outgrown_start() noexcept;
 // Starts the maintenance thread if it has. For calls
@@ -59,7 +61,8 @@ bool has_surplus() noexcept;
 bool has_dirty_runs() noexcept;
 
 // What frees of huge blocks may leave dirty in all: three times what is in use, and 64 MiB
-// in any case. Less would cost the next blocks' faults while what is in use varies. A block above these 64 MiB that is being freed is not in use any more.
+// in any case. Less would cost the next blocks' faults while what is in use varies. A block above these 64
+// MiB that is being freed is not in use any more.
 inline constexpr std::size_t kept_share = 3;
 std::size_t most_kept_dirty_bytes(std::size_t freed_bytes = 0) noexcept;
 

@@ -36,9 +36,10 @@ constexpr std::uint64_t saved_ns = 1'000'000'000;
 
 struct Maintenance {
   Lock lock;
-  std::atomic<std::uint64_t> due_ns;  // the time from which on a call may do a piece
-  PagePurge purge;                    // of a slab of `cache`, between two of its pieces
-  ThreadCache cache;                  // owner of the slab that is looked at; only told, never allocated from
+  std::atomic<std::uint64_t> due_ns;    // the time from which on a call may do a piece
+  PagePurge purge;                      // of a slab of `cache`, between two of its pieces
+  std::atomic<std::uint32_t> answered;  // growth up to this unit was answered by giving back
+  ThreadCache cache;  // owner of the slab that is looked at; only told, never allocated from
 };
 constinit Maintenance maintenance{};
 
@@ -103,6 +104,27 @@ bool give_back_surplus(std::uint32_t units) noexcept {
   return true;
 }
 
+// Sparse slabs serve no other size. While the heap grows though they are a third of it, one loses its free
+// pages for each new unit, whatever its age; a program that does not grow may want them as they are.
+bool give_back_for_growth() noexcept {
+  constexpr std::size_t least_sparse_bytes = std::size_t{16} << 20;
+  constexpr std::size_t sparse_share = 3;
+  const std::uint32_t reached = reached_units();
+  const std::size_t sparse_bytes = unpurged_bytes();
+  if (sparse_bytes < least_sparse_bytes || sparse_bytes * sparse_share < committed_bytes() - dirty_bytes()) {
+    maintenance.answered.store(reached, std::memory_order_relaxed);
+    return false;
+  }
+  if (maintenance.answered.load(std::memory_order_relaxed) >= reached) return false;
+  if (!maintenance.lock.try_lock()) return false;
+  const bool is_between = go_on_purging();
+  if (!is_between && purge_pooled_slab(current_tick(), 0, of_call.looks)) {
+    maintenance.answered.fetch_add(1, std::memory_order_relaxed);
+  }
+  maintenance.lock.unlock();
+  return true;
+}
+
 // Whoever adds something afterwards sets it again.
 void check_waiting() noexcept {
   waiting.is_there.store(0, std::memory_order_seq_cst);
@@ -144,7 +166,7 @@ static bool take_turn() noexcept {
 
 [[gnu::cold, gnu::noinline]] void give_back_piece() noexcept {
   if (!settings.gives_back_on_calls || !has_outgrown_start()) return;
-  if (!take_turn()) return;
+  if (give_back_for_growth() || !take_turn()) return;
   if (is_maintenance_thread_there()) return;
   if (restart_idle_thread()) return;
   update_tick();

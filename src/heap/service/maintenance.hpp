@@ -20,7 +20,8 @@ class Lock;
 std::size_t maintain(std::size_t budget, std::uint16_t least_age) noexcept;
 
 // From calls that are slow anyway and hold no lock: one piece, at most 64 KiB of
-// pages, on average every 4 ms (more often while much waits), unless the thread does it.
+// pages, on average every 4 ms (more often while much waits), unless the thread does it; and while the heap
+// grows though much of it is sparse, one for each new unit.
 void give_back_piece() noexcept;
 inline void give_back_if_due() noexcept {
   if (waiting.is_there.load(std::memory_order_relaxed) != 0) [[unlikely]] {
@@ -28,7 +29,7 @@ inline void give_back_if_due() noexcept {
   }
 }
 
-// Before a huge block is freed: up to twice as many bytes that have waited longest go back, in a
+// Before a huge block is freed: up to four times as many bytes that have waited longest go back, in a
 // bounded number of pieces, if its own may stay then. A block of the same size comes soon where such blocks
 // come and go.
 void make_room_for_dirty(std::size_t bytes) noexcept;

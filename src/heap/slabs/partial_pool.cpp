@@ -40,8 +40,9 @@ struct ClassPool {
 
 struct PartialPool {
   Lock lock;
-  std::atomic<std::uint32_t> unpurged_units;  // written under the lock
-  std::uint32_t cursor;                       // the class that claim_unpurged() looks at next
+  std::atomic<std::uint32_t> units;  // these two are written under the lock
+  std::atomic<std::uint32_t> unpurged_units;
+  std::uint32_t cursor;  // the class that claim_unpurged() looks at next
   ClassPool classes[class_count];
 };
 constinit PartialPool pool{};
@@ -74,12 +75,14 @@ bool insert(UnitLine* slab) noexcept {
   // First of all a write: a page that is read first costs two page faults.
   pool.classes[slab->size_class].slabs.fetch_add(1, std::memory_order_relaxed);
   list_of(slab).append(slab);
+  pool.units.fetch_add(slab->units, std::memory_order_relaxed);
   if (!has_flag(slab, is_purged)) pool.unpurged_units.fetch_add(slab->units, std::memory_order_relaxed);
   return true;
 }
 
 void remove(UnitLine* slab, ThreadCache* owner) noexcept {
   list_of(slab).remove(slab);
+  pool.units.fetch_sub(slab->units, std::memory_order_relaxed);
   if (!has_flag(slab, is_purged)) pool.unpurged_units.fetch_sub(slab->units, std::memory_order_relaxed);
   pool.classes[slab->size_class].slabs.fetch_sub(1, std::memory_order_relaxed);
   clear_flag(slab, is_pooled);
@@ -149,6 +152,10 @@ bool has_unpurged_slabs() noexcept {
 
 std::size_t unpurged_bytes() noexcept {
   return std::size_t{pool.unpurged_units.load(std::memory_order_relaxed)} * unit_bytes;
+}
+
+std::size_t pooled_bytes() noexcept {
+  return std::size_t{pool.units.load(std::memory_order_relaxed)} * unit_bytes;
 }
 
 Lock& pool_lock() noexcept { return pool.lock; }

@@ -31,7 +31,9 @@ UnitLine* claim_unpurged(std::uint16_t now, std::uint16_t least_age, ThreadCache
 bool pool_purged(UnitLine* slab) noexcept;
 
 bool has_unpurged_slabs() noexcept;
-// Of slabs that were not looked at since they were pooled, live blocks as well. Without a lock.
+// Of all slabs here and of those that were not looked at since they were pooled, live blocks as well. Without
+// a lock.
+std::size_t pooled_bytes() noexcept;
 std::size_t unpurged_bytes() noexcept;
 
 Lock& pool_lock() noexcept;
