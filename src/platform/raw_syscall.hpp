@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: MIT
 // System calls without libc: no errno, no cancellation point, nothing another
 // preloaded library could have interposed. Results below 0 are -errno.
+// Under a sanitizer libc's, with the same answers: plain C++.
 #pragma once
 
+#include <errno.h>
 #include <sys/syscall.h>
+#include <unistd.h>
+
+#include "platform/sanitized.hpp"
 
 namespace heapwright::platform {
 
 inline long raw_syscall(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
                         long f = 0) noexcept {
-#if defined(__aarch64__)
+#if HEAPWRIGHT_SANITIZED
+  const int before = errno;
+  const long answer = ::syscall(number, a, b, c, d, e, f);
+  const long result = answer == -1 ? -long{errno} : answer;
+  errno = before;
+  return result;
+#elif defined(__aarch64__)
   register long x8 asm("x8") = number;
   register long x0 asm("x0") = a;
   register long x1 asm("x1") = b;

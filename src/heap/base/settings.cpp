@@ -8,6 +8,7 @@
 
 #include "heap/base/messages.hpp"
 #include "heap/base/rights.hpp"
+#include "platform/sanitized.hpp"
 
 namespace heapwright::heap {
 
@@ -15,11 +16,7 @@ namespace {
 
 // The maintenance thread has no thread-local memory of its own, which what a
 // sanitizer adds to every access needs.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool can_have_thread = false;
-#else
-constexpr bool can_have_thread = true;
-#endif
+constexpr bool can_have_thread = HEAPWRIGHT_SANITIZED == 0;
 
 }  // namespace
 
