@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "analyze/analyze.hpp"
 #include "analyze/facts.hpp"
 #include "analyze/facts/activity.hpp"
 #include "analyze/facts/calls.hpp"

@@ -8,6 +8,8 @@
 // once the rows are in order of time. What a paired release tells is counted
 // by the ordering thread at once, which takes least in all, or afterwards by
 // the others while they are ahead of it.
+#include "analyze/analyze.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -29,7 +31,6 @@
 #include "analyze/facts/timeline.hpp"
 #include "analyze/heap_model.hpp"
 #include "analyze/options.hpp"
-#include "analyze/pipeline.hpp"
 #include "analyze/prepare.hpp"
 #include "analyze/recorder_cost.hpp"
 #include "analyze/releases.hpp"

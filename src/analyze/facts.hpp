@@ -25,13 +25,8 @@
 #include "analyze/facts/spreads.hpp"
 #include "analyze/facts/totals.hpp"
 
-namespace heapwright::trace {
-class Reader;
-}
-
 namespace heapwright::analyze {
 
-struct Options;
 struct ByKind;
 struct BySizeClass;
 struct CommonSize;
@@ -127,10 +122,5 @@ struct Facts {
   Coverage coverage;
   std::optional<Spreads> spreads;  // of a sampled trace
 };
-
-// Reads the whole trace once, in order of time, and gives the facts.
-// Memory: O(live blocks + stacks + threads), never O(events).
-// Uses every core it may. Throws trace::TraceError.
-Facts analyze(const trace::Reader& reader, const Options& options);
 
 }  // namespace heapwright::analyze

@@ -5,7 +5,7 @@
 
 #include "analyze/coverage.hpp"
 #include "analyze/options.hpp"
-#include "analyze/pipeline.hpp"
+#include "analyze/pipeline_limits.hpp"
 
 namespace heapwright::analyze {
 namespace {

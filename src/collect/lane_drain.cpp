@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "platform/futex.hpp"
+#include "trace/kind_names.hpp"
 
 namespace heapwright::collect {
 

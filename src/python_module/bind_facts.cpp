@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/vector.h>
 
+#include "analyze/analyze.hpp"
 #include "analyze/coverage.hpp"
 #include "analyze/facts_fields.hpp"
 #include "analyze/funnels.hpp"

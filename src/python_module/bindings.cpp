@@ -23,6 +23,7 @@
 #include "python_module/values.hpp"
 #include "symbolize/symbolize.hpp"
 #include "trace/event.hpp"
+#include "trace/kind_names.hpp"
 #include "trace/reader.hpp"
 #include "trace/running_trace.hpp"
 

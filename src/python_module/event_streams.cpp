@@ -6,7 +6,7 @@
 
 #include "analyze/events_table.hpp"
 #include "analyze/sampling_weight.hpp"
-#include "trace/event.hpp"
+#include "trace/kind_names.hpp"
 
 namespace heapwright::python_module {
 namespace {

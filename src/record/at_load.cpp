@@ -8,7 +8,7 @@
 #include "record/own_name_bindings.hpp"
 #include "record/scan_requests.hpp"
 #include "record/session_link.hpp"
-#include "record/start_notes.hpp"
+#include "record/start_entry_points.hpp"
 
 extern char** environ;
 

@@ -6,6 +6,7 @@
 // stays clean, unless they are followed (--children); then whatever a process
 // of the tree executes is given them. Each exec is told to the collector,
 // which names what then does not come up with the recorder.
+#include "record/exec_entry_points.hpp"
 
 #include <atomic>
 #include <cstdarg>

@@ -3,6 +3,8 @@
 // for the collector, so that it knows a child before the child can outlive its
 // parent. vfork returns twice into its caller and cannot be hooked: its child
 // is noted at its exec.
+#include "record/start_entry_points.hpp"
+
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 
 #include "platform/raw_syscall.hpp"
 #include "record/environment.hpp"
+#include "record/exec_entry_points.hpp"
 #include "record/lane.hpp"
 #include "record/observe.hpp"
 #include "record/start_notes.hpp"

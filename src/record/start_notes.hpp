@@ -47,11 +47,6 @@ void drop_note(const StartNote& note) noexcept;
 void tell_refusal(session::Control& control, session::StartRefusal refusal) noexcept;
 void tell_exec_failed() noexcept;
 
-// Looks up the functions that start processes. Before main: a fork may come
-// from a signal handler, where nothing may be looked up.
-void find_real_starts() noexcept;
-void find_real_execs() noexcept;
-
 // Without follow_children: a child that runs without the recorder.
 void count_child_left_alone() noexcept;
 

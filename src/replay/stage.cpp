@@ -14,8 +14,6 @@ constexpr std::size_t most_window = 16384;
 
 }  // namespace
 
-void refuse_damaged() noexcept { figures::refuse("the plan is damaged; make it again"); }
-
 Stage::Stage(const char* path)
     : plan_(path),
       slots_(plan_.header().slots),

@@ -8,7 +8,7 @@
 
 #include "replay/json_series.hpp"
 #include "replay/stage.hpp"
-#include "trace/event.hpp"
+#include "trace/kind_names.hpp"
 
 namespace heapwright::replay {
 namespace {

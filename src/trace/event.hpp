@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -17,9 +16,6 @@ namespace heapwright::trace {
 // A call that takes as long is slow: a release's stack is recorded, and the analysis asks why. An
 // interrupt takes as long as shorter ones, and leaves no record.
 inline constexpr std::uint32_t slow_call_ns = 20'000;
-
-// The entry point's spelling ("operator new[](nothrow)"); "?" when unknown.
-std::string_view name_of(EventKind kind) noexcept;
 
 // Consecutive events of one thread, as columns of equal length.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trace/event.hpp"
+#include "trace/kind_names.hpp"
 
 namespace heapwright::trace {
 

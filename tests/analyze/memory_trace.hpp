@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "analyze/analyze.hpp"
 #include "analyze/facts.hpp"
 #include "analyze/facts/activity.hpp"
 #include "analyze/facts/calls.hpp"
@@ -18,7 +19,6 @@
 #include "analyze/facts/threads.hpp"
 #include "analyze/facts/timeline.hpp"
 #include "analyze/options.hpp"
-#include "analyze/pipeline.hpp"
 #include "order/memory_trace.hpp"
 
 namespace heapwright::analyze {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "trace/event.hpp"
+#include "trace/kind_names.hpp"
 #include "trace/reader.hpp"
 
 namespace {

@@ -10,6 +10,7 @@
 #include "trace/block.hpp"
 #include "trace/column.hpp"
 #include "trace/format.hpp"
+#include "trace/kind_names.hpp"
 #include "trace/record_codec.hpp"
 
 namespace heapwright::trace::test {

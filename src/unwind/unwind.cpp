@@ -5,12 +5,13 @@
 //  └─ Walk
 //      ├─ collect: inner frames by rule, until a stored frame with an unchanged way to the root
 //      └─ store:   new frames behind the kept ones, interning each
+#include "unwind/unwind.hpp"
+
 #include "unwind/loaded_objects.hpp"
 #include "unwind/node_table.hpp"
 #include "unwind/pc_table.hpp"
 #include "unwind/step.hpp"
 #include "unwind/thread_stack.hpp"
-#include "unwind/unwind.hpp"
 
 namespace heapwright::unwind {
 namespace {

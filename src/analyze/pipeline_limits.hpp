@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The analysis of any source; analyze(reader) is this on a trace file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "order/source.hpp"
-
 namespace heapwright::analyze {
-
-struct Facts;
-struct Options;
 
 struct PipelineLimits {
   // Decoded rows that the merge may hold; beyond it chunks are decoded
@@ -24,7 +18,5 @@ struct PipelineLimits {
   // Counts of the histograms by site, of each decoding thread and kind (sizes, durations): 192 MB.
   std::size_t histogram_counts = std::size_t{48} << 20;
 };
-
-Facts analyze(const order::Source& source, const Options& options, const PipelineLimits& limits);
 
 }  // namespace heapwright::analyze

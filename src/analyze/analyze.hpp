@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "analyze/pipeline_limits.hpp"
+#include "order/source.hpp"
+
+namespace heapwright::trace {
+class Reader;
+}
+
+namespace heapwright::analyze {
+
+struct Facts;
+struct Options;
+
+// Reads the whole trace once, in order of time, and gives the facts.
+// Memory: O(live blocks + stacks + threads), never O(events).
+// Uses every core it may. Throws trace::TraceError.
+Facts analyze(const trace::Reader& reader, const Options& options);
+
+// The same of any source.
+Facts analyze(const order::Source& source, const Options& options, const PipelineLimits& limits);
+
+}  // namespace heapwright::analyze
