@@ -6,7 +6,8 @@ The table is the fenced block marked `layers`: one row per folder of src/
 (`record: base platform trace/event_kind.hpp`), one per Python package or
 module (`python/cli: report model`). A row allows a whole folder (without the
 folders in it) or a single header. Edges inside a folder are free as long as no
-circle of modules arises; a module is a header with the .cpp of its name.
+circle of modules arises; a module is a header with the .cpp of its name, which
+defines the functions that the header declares (definitions.py).
 
 What a row allows, some file has to use: so the table is the picture of the
 code, which --draw prints for Graphviz.
@@ -19,6 +20,8 @@ import ast
 import re
 import sys
 from pathlib import Path, PurePosixPath
+
+from definitions import check_definitions
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 FOLDER_ROW = re.compile(r"^\| `([\w/]+)/` \|", re.MULTILINE)
@@ -267,6 +270,7 @@ def main() -> int:
         return 0
     problems, edges = check_source_includes(root, rows)
     problems += check_circles(edges)
+    problems += check_definitions(root)
     problems += check_python(root, rows)
     problems += check_rows(root, rows)
     problems += check_use(rows, used)

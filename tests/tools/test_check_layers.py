@@ -82,6 +82,24 @@ def test_a_circle_through_a_cpp_file_is_found_and_printed(run_check, write_tree)
     assert ", 1 problems" in result.stdout
 
 
+def test_a_function_is_defined_beside_its_declaration(run_check, write_tree):
+    space = "namespace heapwright::trace {\n"
+    apart = {
+        "src/trace/reader.hpp": space + "[[nodiscard]] int read(\n    int from) noexcept;\n}\n",
+        "src/trace/block.cpp": space + "int read(int from) noexcept {\n}\n}\n",
+        # Others of the name: unnamed, a class's, one with a header of its own, one in another namespace.
+        "src/trace/a.cpp": space + "namespace {\nint read(int from) {\n}\n}\n}\n",
+        "src/trace/b.cpp": space + "int Reader::read(int from) {\n}\n}\n",
+        "src/trace/c.hpp": space + "int read(long from);\n}\n",
+        "src/trace/c.cpp": space + "int read(long from) {\n}\n}\n",
+        "src/base/d.cpp": "namespace heapwright::base {\nint read(int from) {\n}\n}\n",
+    }
+    result = run_check("check_layers.py", write_tree(good | apart))
+    declared = "src/trace/c.hpp and src/trace/reader.hpp"
+    assert f"src/trace/block.cpp: defines read, declared in {declared}\n" in result.stdout
+    assert ", 1 problems" in result.stdout
+
+
 def test_two_circles_are_two_problems(run_check, write_tree):
     pair = {
         f"src/{folder}/{name}.cpp": f'#include "{folder}/{other}.hpp"\n'
