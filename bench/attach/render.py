@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables of attaching in docs/live.md, and of record --pid in docs/record.md.
+"""Makes the tables of attaching in docs/count.md, and of record --pid in docs/record.md.
 
 They stand between two marks in each; options as in bench/documents.py.
 """
@@ -69,7 +69,7 @@ def render(name: str) -> str:
 
 def main() -> int:
     """The exit code."""
-    counted = documents.give_results(project / "docs/live.md", render("attach"), "attach")
+    counted = documents.give_results(project / "docs/count.md", render("attach"), "attach")
     recorded = documents.give_results(project / "docs/record.md", render("record_process"), "record_process")
     return counted or recorded
 

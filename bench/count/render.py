@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the tables in docs/live.md from bench/results/count*.json; no figure there is typed by hand.
+"""Makes the tables in docs/count.md from bench/results/count*.json; no figure there is typed by hand.
 
 They stand between two marks in the document; options as in bench/documents.py.
 """
@@ -18,7 +18,7 @@ sys.path.append(str(project / "bench"))
 import documents  # noqa: E402
 import sources  # noqa: E402
 
-document_path = project / "docs/live.md"
+document_path = project / "docs/count.md"
 times_path = project / "bench/results/count.json"
 instructions_path = project / "bench/results/count_instructions.json"
 SAMPLED = "count --sample 512k"

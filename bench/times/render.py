@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes a table in docs/live.md from bench/results/times.json; no figure there is typed by hand.
+"""Makes a table in docs/count.md from bench/results/times.json; no figure there is typed by hand.
 
 It stands between two marks in the document; options as in bench/documents.py.
 """
@@ -17,7 +17,7 @@ sys.path.append(str(project / "bench"))
 import documents  # noqa: E402
 import sources  # noqa: E402
 
-document_path = project / "docs/live.md"
+document_path = project / "docs/count.md"
 results_path = project / "bench/results/times.json"
 
 

@@ -90,7 +90,7 @@ def test_waiting_in_calls_is_seen_where_threads_share_an_arena() -> None:
         record = counted(server.run.pid)
         return sum(record[part]["waited_calls"] or 0 for part in ("making", "releasing")) - alone
 
-    # How soon depends on who gets a processor when. The estimate itself is too high then: docs/live.md.
+    # How soon depends on who gets a processor when. The estimate itself is too high then: docs/count.md.
     assert until(lambda: waited() >= 64 * 4, seconds=300)
     server.end()
     assert switches >= 4, "who waits in a call leaves a processor"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/explain.md shows every table of the report, with today's titles and headings."""
+"""docs/explain-tables.md shows every table of the report, with today's titles and headings."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def pictures(text: str) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
-document = pictures((project / "docs/explain.md").read_text(encoding="utf-8"))
+document = pictures((project / "docs/explain-tables.md").read_text(encoding="utf-8"))
 # What is printed; another test holds it.
 printed = pictures((Path(__file__).parent / "snapshots/explain-200.txt").read_text(encoding="utf-8"))
 
