@@ -12,7 +12,6 @@ import jsonschema
 import pytest
 from heapwright.cli import run_command
 from heapwright.explain.brief import cut, shortened
-from heapwright.explain.brief_schema import as_text
 from heapwright.explain.telling_scan import most_free
 from heapwright.model.facts import Residency
 from test_explain import explained, made
@@ -42,12 +41,6 @@ def busy(name: str) -> MadeTrace:
         if call % 2:
             trace.event(DELETE, address)
     return trace
-
-
-def test_the_schema_is_what_the_columns_make() -> None:
-    """Renewed by python -m heapwright.explain.brief_schema."""
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    assert KEPT.read_text(encoding="utf-8") == as_text()
 
 
 def is_part_of(small: Any, large: Any) -> bool:

@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The JSON schema of explain --json, made from the questions' columns.
-
-`python -m heapwright.explain.schema` prints it; schemas/explain-1.json is that text.
-"""
+"""The JSON schema of explain --json, made from the questions' columns."""
 
 from __future__ import annotations
-
-import json
-import sys
-from typing import Any
 
 from heapwright.explain import QUESTIONS, SCHEMA, coverage, over_time, summary, tree
 from heapwright.explain.question import Question
 from heapwright.model import Latency
 from heapwright.report.columns import Choice, Column, Many, fields_of
-from heapwright.report.schema import object_of, type_of
+from heapwright.report.schema import COUNT, SHARE, Schema, any_of, document_of, object_of, type_of
 
 _LOCATION = (
     Column("function", "text"),
@@ -39,7 +32,7 @@ _TREE = (
 )
 
 
-def _site() -> dict[str, Any]:
+def _site() -> Schema:
     found = object_of(
         (Column("site"), *_LOCATION),
         about="A call site: the innermost frame that is not the allocator's, the run time's or a wrapper's. "
@@ -61,11 +54,11 @@ def _site() -> dict[str, Any]:
     return found
 
 
-def _names() -> dict[str, Any]:
+def _names() -> dict[str, Schema]:
     """What the units name."""
     return {
-        "count": {"type": "integer", "minimum": 0},
-        "share": {"type": "number", "minimum": 0, "maximum": 1},
+        "count": COUNT,
+        "share": SHARE,
         "latency": object_of(fields_of(Latency)),
         "site": _site(),
         "frame": object_of(
@@ -94,43 +87,27 @@ def _names() -> dict[str, Any]:
     }
 
 
-def _answer(question: Question) -> dict[str, Any]:
+def _answer(question: Question) -> Schema:
     found = object_of(question.figures, question.tables)
     return {"anyOf": [found, {"$ref": "#/$defs/not_answered"}]} if question.unsampled else found
 
 
-def schema() -> dict[str, Any]:
+def schema() -> Schema:
     """The whole document's."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": SCHEMA,
-        "title": "What heapwright explain --json prints",
-        "description": "Bytes are requested bytes, times are nanoseconds since the start of the recording, "
-        "shares are of 1. No field is renamed or dropped within version 1.",
-        "type": "object",
-        "properties": {
-            "schema": {"const": SCHEMA},
-            "file": {"type": "string"},
-            "summary": object_of(summary.FIGURES),
-            "questions": {
-                "type": "object",
-                "description": "Answers by question; only those that were asked for.",
-                "properties": {question.name: _answer(question) for question in QUESTIONS},
-                "additionalProperties": False,
-            },
-            "tree": object_of(_TREE, about="With --tree."),
-            "over_time": object_of(over_time.FIGURES, about="With --over-time."),
-        },
-        "required": ["schema", "file", "summary", "questions"],
-        "additionalProperties": False,
-        "$defs": _names(),
+    own = object_of((Column("file", "text"), Column("summary", summary.FIGURES)))
+    own["properties"] |= {
+        "questions": any_of(
+            {question.name: _answer(question) for question in QUESTIONS},
+            "Answers by question; only those that were asked for.",
+        ),
+        "tree": object_of(_TREE, about="With --tree."),
+        "over_time": object_of(over_time.FIGURES, about="With --over-time."),
     }
-
-
-def as_text() -> str:
-    """As it is kept."""
-    return json.dumps(schema(), indent=1) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(as_text())
+    own["required"].append("questions")
+    return document_of(
+        SCHEMA,
+        "What heapwright explain --json prints",
+        own,
+        "Bytes are requested bytes, times are nanoseconds since the start of the recording, shares are of 1.",
+        _names(),
+    )

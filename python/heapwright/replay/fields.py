@@ -311,7 +311,6 @@ CANDIDATE = (
 )
 
 DOCUMENT = (
-    Column("schema", Choice((SCHEMA,))),
     Column("trace", "text"),
     Column("program", "text"),
     Column("recording_start_unix_ns", about="By which another recording of the same program is told."),

@@ -9,6 +9,8 @@ from typing import Any
 from heapwright.report.columns import OPEN, Choice, Column, Many, Table, added_later, is_object
 
 Schema = dict[str, Any]
+COUNT: Schema = {"type": "integer", "minimum": 0}
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 
 # By unit; all others are names in the document's $defs.
 _PLAIN: Mapping[str, Schema] = {
@@ -23,10 +25,54 @@ _PLAIN: Mapping[str, Schema] = {
 }
 
 
+def document_of(name: str, title: str, own: Schema, units: str, names: Mapping[str, Schema] = {}) -> Schema:
+    """A whole document's: the properties of its own object, what its units are, and what they name."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": name,
+        "title": title,
+        "description": f"{units} No field is renamed or dropped within version 1.",
+        **own,
+        "properties": {"schema": {"const": name}, **own["properties"]},
+        "required": ["schema", *own["required"]],
+        **({"$defs": dict(names)} if names else {}),
+    }
+
+
+def closed(properties: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    """An object with these properties and no others."""
+    return {
+        "type": "object",
+        "properties": {**properties, **(optional or {})},
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def many(item: Schema) -> Schema:
+    """A list."""
+    return {"type": "array", "items": item}
+
+
+def or_null(own: Schema) -> Schema:
+    """It, or null."""
+    return {"anyOf": [own, {"type": "null"}]}
+
+
+def any_of(properties: Mapping[str, Schema], about: str = "") -> Schema:
+    """An object with some of these properties."""
+    return {
+        "type": "object",
+        **_about(about),
+        "properties": dict(properties),
+        "additionalProperties": False,
+    }
+
+
 def type_of(unit: Any) -> Schema:
     """Of a value with this unit."""
     if isinstance(unit, Many):
-        return {"type": "array", "items": type_of(unit.of)}
+        return many(type_of(unit.of))
     if isinstance(unit, Choice):
         return {"enum": list(unit.words)}
     if is_object(unit):
@@ -40,7 +86,7 @@ def object_of(columns: Sequence[Column], tables: Sequence[Table] = (), about: st
     required = [column.key for column in columns if column.key and column.value is not added_later]
     for table in tables:
         rows = site_of(table.columns) if table.of_sites else object_of(table.columns)
-        properties[table.key] = {"type": "array", "items": rows, **_about(table.about)}
+        properties[table.key] = {**many(rows), **_about(table.about)}
         required.append(table.key)
     if any(column.sampled not in ("", OPEN) for column in columns):
         properties["intervals"] = {"$ref": "#/$defs/intervals"}

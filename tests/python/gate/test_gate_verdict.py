@@ -10,14 +10,15 @@ from typing import Any
 import jsonschema
 import pytest
 from heapwright.cli import run_command
-from heapwright.gate import schema, show
+from heapwright.cli.schemas import kept
+from heapwright.gate import show
 from heapwright.gate.document import known_of
 from heapwright.gate.site_costs import SiteCost
 from shop import budget, shop, written
 from test_phases import BEGIN, END, say
 from written_traces import FREE, MALLOC, MadeTrace
 
-SCHEMA = Path(schema.__file__).parent.parent / "schemas/gate-1.json"
+SCHEMA = kept("gate")
 EVERYTHING = "calls = 0\nbytes = 0\npeak_live_bytes = 0\nlive_at_end_bytes = 0\nlive_at_end_blocks = 0\n"
 
 
@@ -199,7 +200,3 @@ def test_what_grew_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         show.answer(found)[1]
         == "site server+0x1000: allocations 10, 2 above the limit of 8: at server+0x1000"
     )
-
-
-def test_the_schema_is_kept() -> None:
-    assert SCHEMA.read_text(encoding="utf-8") == schema.as_text()
