@@ -18,7 +18,7 @@ namespace {
 // What predictors leave is bytes of low entropy with few repetitions: Huffman
 // codes shorten them, searching for short matches finds nothing. Against
 // level 1 this halves the time to encode, takes a quarter off decoding and
-// costs 3 % of size (bench/trace).
+// costs 3 % of size.
 constexpr int search_acceleration = -20;
 constexpr int min_match_bytes = 7;
 constexpr int thorough_level = 12;

@@ -43,10 +43,6 @@ def matching(sites: Sequence[Site], pattern: str) -> list[Site]:
     ]
 
 
-def _any_text(pattern: str) -> re.Pattern[str]:
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))))
-
-
 def _tails(site: Site) -> Iterator[str]:
     """The function's names, each also without its first namespaces."""
     for name in _names(site):
