@@ -48,10 +48,10 @@ struct Head {
   std::uint32_t page_bytes;
   std::uint32_t process;
   std::uint32_t generation;  // forks since the program was executed: 0 in what exec began
-  std::uint64_t
-      process_start_ticks;  // field 22 of /proc/PID/stat: tells one PID's processes apart; 0: unknown
-  Counter sequence;         // odd while sums are being written; a reader reads again if it changed
-  Counter updated_ns;       // CLOCK_MONOTONIC of the last sums
+  // Field 22 of /proc/PID/stat: tells one PID's processes apart; 0: unknown.
+  std::uint64_t process_start_ticks;
+  Counter sequence;    // odd while sums are being written; a reader reads again if it changed
+  Counter updated_ns;  // CLOCK_MONOTONIC of the last sums
   Section sections[max_sections];
 };
 static_assert(sizeof(Head) == 112);

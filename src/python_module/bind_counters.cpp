@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "python_module/bind_counters.hpp"
 
-#include <cstddef>
-
-#include "counters/calls_section.hpp"
-#include "counters/heap_section.hpp"
+#include "counters/counters_fields.hpp"
 
 namespace heapwright::python_module {
 
@@ -12,113 +9,26 @@ namespace {
 
 namespace nb = nanobind;
 
-// A field as (offset, bytes): Python's reader has no numbers of its own.
-#define HEAPWRIGHT_FIELD(fields, type, name) \
-  fields[#name] = nb::make_tuple(offsetof(type, name), sizeof(type::name))
-
-nb::dict head_fields() {
-  using counters::Head;
-  nb::dict fields;
-  HEAPWRIGHT_FIELD(fields, Head, magic);
-  HEAPWRIGHT_FIELD(fields, Head, version);
-  HEAPWRIGHT_FIELD(fields, Head, page_bytes);
-  HEAPWRIGHT_FIELD(fields, Head, process);
-  HEAPWRIGHT_FIELD(fields, Head, generation);
-  HEAPWRIGHT_FIELD(fields, Head, process_start_ticks);
-  HEAPWRIGHT_FIELD(fields, Head, sequence);
-  HEAPWRIGHT_FIELD(fields, Head, updated_ns);
-  HEAPWRIGHT_FIELD(fields, Head, sections);
-  return fields;
+// Each field as (offset, bytes): Python's reader has no numbers of its own.
+template <typename Struct>
+nb::dict layout_of() {
+  nb::dict layout;
+  const Struct of{};
+  const auto* const begin = reinterpret_cast<const char*>(&of);
+  fields(of, [&](const char* name, const auto& member) {
+    layout[name] = nb::make_tuple(reinterpret_cast<const char*>(&member) - begin, sizeof(member));
+  });
+  return layout;
 }
-
-nb::dict section_fields() {
-  using counters::Section;
-  nb::dict fields;
-  HEAPWRIGHT_FIELD(fields, Section, kind);
-  HEAPWRIGHT_FIELD(fields, Section, version);
-  HEAPWRIGHT_FIELD(fields, Section, offset);
-  HEAPWRIGHT_FIELD(fields, Section, bytes);
-  return fields;
-}
-
-nb::dict calls_fields() {
-  using counters::CallsSection;
-  nb::dict fields;
-  HEAPWRIGHT_FIELD(fields, CallsSection, flags);
-  HEAPWRIGHT_FIELD(fields, CallsSection, functions);
-  HEAPWRIGHT_FIELD(fields, CallsSection, bins);
-  HEAPWRIGHT_FIELD(fields, CallsSection, table_bytes);
-  HEAPWRIGHT_FIELD(fields, CallsSection, tables_offset);
-  HEAPWRIGHT_FIELD(fields, CallsSection, keeper);
-  HEAPWRIGHT_FIELD(fields, CallsSection, keeper_start_ticks);
-  HEAPWRIGHT_FIELD(fields, CallsSection, mean_stride);
-  HEAPWRIGHT_FIELD(fields, CallsSection, slow_from_ns);
-  HEAPWRIGHT_FIELD(fields, CallsSection, clock_ns);
-  HEAPWRIGHT_FIELD(fields, CallsSection, started_ns);
-  HEAPWRIGHT_FIELD(fields, CallsSection, ended_ns);
-  HEAPWRIGHT_FIELD(fields, CallsSection, tables_used);
-  HEAPWRIGHT_FIELD(fields, CallsSection, program);
-  HEAPWRIGHT_FIELD(fields, CallsSection, allocator);
-  return fields;
-}
-
-nb::dict table_fields() {
-  using counters::CallTable;
-  nb::dict fields;
-  HEAPWRIGHT_FIELD(fields, CallTable, last_begun);
-  HEAPWRIGHT_FIELD(fields, CallTable, calls);
-  HEAPWRIGHT_FIELD(fields, CallTable, requested_bytes);
-  HEAPWRIGHT_FIELD(fields, CallTable, usable_bytes);
-  HEAPWRIGHT_FIELD(fields, CallTable, released_bytes);
-  HEAPWRIGHT_FIELD(fields, CallTable, realloc_made);
-  HEAPWRIGHT_FIELD(fields, CallTable, realloc_released);
-  HEAPWRIGHT_FIELD(fields, CallTable, failed);
-  HEAPWRIGHT_FIELD(fields, CallTable, null_releases);
-  HEAPWRIGHT_FIELD(fields, CallTable, threads_begun);
-  HEAPWRIGHT_FIELD(fields, CallTable, threads_ended);
-  HEAPWRIGHT_FIELD(fields, CallTable, making);
-  HEAPWRIGHT_FIELD(fields, CallTable, releasing);
-  HEAPWRIGHT_FIELD(fields, CallTable, sizes);
-  HEAPWRIGHT_FIELD(fields, CallTable, making_waits);
-  HEAPWRIGHT_FIELD(fields, CallTable, releasing_waits);
-  return fields;
-}
-
-nb::dict timings_fields() {
-  using counters::Timings;
-  nb::dict fields;
-  HEAPWRIGHT_FIELD(fields, Timings, calls);
-  HEAPWRIGHT_FIELD(fields, Timings, ns);
-  HEAPWRIGHT_FIELD(fields, Timings, slow_calls);
-  HEAPWRIGHT_FIELD(fields, Timings, slow_ns);
-  HEAPWRIGHT_FIELD(fields, Timings, bins);
-  return fields;
-}
-
-nb::dict heap_fields() {
-  using counters::HeapSection;
-  nb::dict fields;
-  HEAPWRIGHT_FIELD(fields, HeapSection, page_source_lock);
-  HEAPWRIGHT_FIELD(fields, HeapSection, pool_lock);
-  HEAPWRIGHT_FIELD(fields, HeapSection, heap_lock);
-  HEAPWRIGHT_FIELD(fields, HeapSection, committed_bytes);
-  HEAPWRIGHT_FIELD(fields, HeapSection, dirty_bytes);
-  HEAPWRIGHT_FIELD(fields, HeapSection, purged_bytes);
-  HEAPWRIGHT_FIELD(fields, HeapSection, threads);
-  HEAPWRIGHT_FIELD(fields, HeapSection, summed_reasons);
-  return fields;
-}
-
-#undef HEAPWRIGHT_FIELD
 
 nb::dict counters_layout() {
   nb::dict layout;
-  layout["head"] = head_fields();
-  layout["section"] = section_fields();
-  layout["calls"] = calls_fields();
-  layout["table"] = table_fields();
-  layout["timings"] = timings_fields();
-  layout["heap"] = heap_fields();
+  layout["head"] = layout_of<counters::Head>();
+  layout["section"] = layout_of<counters::Section>();
+  layout["calls"] = layout_of<counters::CallsSection>();
+  layout["table"] = layout_of<counters::CallTable>();
+  layout["timings"] = layout_of<counters::Timings>();
+  layout["heap"] = layout_of<counters::HeapSection>();
   return layout;
 }
 

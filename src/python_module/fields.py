@@ -3,10 +3,12 @@
 """Reads the structs of C++ headers, and writes the two things that Python needs to read their values.
 
     fields.py VISITORS.hpp ROWS HEADER... MAIN
+    fields.py VISITORS.hpp - HEADER...
 
 VISITORS.hpp: fields(row, visit) for each struct, which calls visit(name, member) for every field.
 ROWS: a Python package with the same structs as named tuples, a module for each header, with the comment
 above a struct as its docstring. MAIN's structs stand in the package itself, which names all the others.
+Without rows (-) fields may be arrays.
 The build runs it; it writes a file only when that changes. A line of a struct that is no field,
 comment, constant or function is an error, so nothing is left out in silence.
 """
@@ -18,9 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{$", re.MULTILINE)
-STRUCT = re.compile(r"((?:^//.*\n)*)^struct (\w+) \{\n((?:.*\n)*?)\};$", re.MULTILINE)
+STRUCT = re.compile(r"((?:^//.*\n)*)^struct (?:alignas\(\d+\) )?(\w+) \{\n((?:.*\n)*?)\};$", re.MULTILINE)
 COMMENT = re.compile(r"\s*//.*$", re.MULTILINE)
 FIELD = re.compile(r"^  ([\w:<>]+) (\w+)(?: = [^;,]+)?;$")
+ARRAY = re.compile(r"^  ([\w:<>]+) (\w+)\[\w+\];$")
 NO_FIELD = re.compile(r"^  static constexpr .*;$")
 SCALARS = {
     "double": "float",
@@ -45,7 +48,7 @@ class Struct(NamedTuple):
     fields: dict[str, str]
 
 
-def structs_of(header: Path) -> list[Struct]:
+def structs_of(header: Path, takes_arrays: bool) -> list[Struct]:
     """The structs that a header defines; fails on what it does not understand."""
     text = header.read_text(encoding="utf-8")
     namespace = NAMESPACE.findall(text)[-1]
@@ -53,7 +56,7 @@ def structs_of(header: Path) -> list[Struct]:
     for comment, name, body in STRUCT.findall(text):
         fields = {}
         for line in filter(None, COMMENT.sub("", body).split("\n")):
-            field = FIELD.match(line)
+            field = FIELD.match(line) or (ARRAY.match(line) if takes_arrays else None)
             if field and "std::int" in field[1]:
                 raise SystemExit(f"{header}: {name}: columns are unsigned: {line.strip()}")
             if field:
@@ -200,11 +203,13 @@ def write_package(folder: Path, texts: dict[str, str]) -> None:
 def main() -> None:
     """Paths of headers are given as they are, and named from src/."""
     visitors_path, rows_path, *paths = map(Path, sys.argv[1:])
-    structs = [structs_of(path) for path in paths]
+    has_rows = rows_path != Path("-")
+    structs = [structs_of(path, takes_arrays=not has_rows) for path in paths]
     source = Path(__file__).resolve().parent.parent
     headers = [path.resolve().relative_to(source).as_posix() for path in paths]
     write(visitors_path, visitors([struct for found in structs for struct in found], headers))
-    write_package(rows_path, rows(dict(zip(headers, structs, strict=True))))
+    if has_rows:
+        write_package(rows_path, rows(dict(zip(headers, structs, strict=True))))
 
 
 if __name__ == "__main__":

@@ -62,6 +62,20 @@ def test_a_line_that_is_not_understood_is_an_error(tmp_path: Path) -> None:
         assert not (folder / "rows").exists()
 
 
+def test_arrays_are_fields_where_no_rows_are_made(tmp_path: Path) -> None:
+    header = PROJECT / "src/counters/calls_section.hpp"
+    assert "Timings: not understood: std::uint64_t bins[bin_count];" in write(tmp_path, header).stderr
+    command = [
+        sys.executable,
+        PROJECT / "src/python_module/fields.py",
+        tmp_path / "visitors.hpp",
+        "-",
+        header,
+    ]
+    subprocess.run(command, check=True)
+    assert '  visit("bins", of.bins);\n' in (tmp_path / "visitors.hpp").read_text()
+
+
 def test_a_signed_field_is_refused_since_columns_are_read_unsigned(tmp_path: Path) -> None:
     said = write(tmp_path, one_struct(tmp_path, "std::int64_t value = 0;"))
     assert said.returncode == 1
