@@ -8,10 +8,42 @@ results disagree.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from sources import said as said
 
 project = Path(__file__).resolve().parents[1]
+
+
+def read(name: str) -> dict[str, Any]:
+    """bench/results/NAME.json."""
+    found: dict[str, Any] = json.loads((project / f"bench/results/{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def figures_of(name: str) -> str:
+    """The mark of a document's figures: where they are from."""
+    return f"<!-- figures: bench/results/{name}.json -->"
+
+
+def machine_of(result: Mapping[str, Any]) -> str:
+    """What it was measured on, and how busy that was."""
+    machine = result["machine"]
+    virtual = " (virtual)" if machine["is_virtual"] else ""
+    return (
+        f"{machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, "
+        f"load average {machine['load_average']}"
+    )
+
+
+def load_of(loads: Sequence[float], cpus: int) -> tuple[str, str]:
+    """Least and most, and whether others used the machine as well."""
+    beside = ": other work ran beside it" if max(loads) > cpus + 1 else ""
+    return f"load average {min(loads):.1f} to {max(loads):.1f}", beside
 
 
 def give(document: Path, text: str) -> int:
@@ -39,7 +71,16 @@ def give_results(document: Path, results: str, name: str = "results") -> int:
 
 def with_results(text: str, results: str, name: str) -> str:
     """The text with other results between the marks of this name."""
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    return between(text, f"<!-- {name}: begin -->", f"<!-- {name}: end -->", results)
+
+
+def with_figures(text: str, name: str, results: str) -> str:
+    """The text with other figures below their mark."""
+    return between(text, figures_of(name), "<!-- /figures -->", results)
+
+
+def between(text: str, begin: str, end: str, results: str) -> str:
+    """The text with other results between these marks."""
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
     return f"{before}{begin}\n{results}\n{end}{after}"

@@ -5,7 +5,6 @@
 It stands between two marks in the document; options as in bench/documents.py.
 """
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +14,9 @@ from heapwright.explain.advice import RULES
 from heapwright.measure.statistics import summarize
 from heapwright.report import markdown, units
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import documents
 
-document_path = project / "docs/advice.md"
-results_path = project / "bench/results/advice.json"
 PARTS = {rule.name for rule in RULES if rule.is_least}  # of the gain: no bound from above
 WORDS = {
     "work_ns": "the work",
@@ -54,9 +49,8 @@ def row_of(rule: str, found: Mapping[str, Any]) -> list[str]:
 
 
 def render() -> str:
-    document = json.loads(results_path.read_text(encoding="utf-8"))
+    document = documents.read("advice")
     machine, rules = document["machine"], document["rules"]
-    virtual = " (virtual)" if machine["is_virtual"] else ""
     runs = len(next(iter(rules.values()))["as_is"])
     is_busy = float(str(machine["load_average"]).split()[0]) > machine["cpus"]
     busy = [
@@ -65,13 +59,12 @@ def render() -> str:
         "",
     ]
     lines = [
-        f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
+        documents.figures_of("advice"),
         "",
-        f"Measured on {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, load average "
-        f"{machine['load_average']} at the start; medians of {runs} runs in turns, ± the median "
-        "distance from it.",
+        f"Measured on {documents.machine_of(document)} at the start; medians of {runs} runs in turns, ± the "
+        "median distance from it.",
         "",
-        sources.said([document]),
+        documents.said([document]),
         "",
         *(busy if is_busy else []),
         *markdown.table(
@@ -82,9 +75,5 @@ def render() -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    return documents.give_results(document_path, render())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(documents.give_results(documents.project / "docs/advice.md", render()))

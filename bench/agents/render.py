@@ -4,21 +4,20 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-project = Path(__file__).resolve().parents[2]
-sys.path += [str(project / "bench"), str(Path(__file__).parent)]
-import decide  # noqa: E402
-import documents  # noqa: E402
-import sources  # noqa: E402
+from heapwright.report import markdown
+
+sys.path += [str(Path(__file__).resolve().parents[1]), str(Path(__file__).parent)]
+import decide
+import documents
 
 Row = Mapping[str, Any]
-RESULTS = project / "bench/results/agents.json"
-DOCUMENT = project / "docs/agents.md"
+LAST_RULE = ("none of these", "nothing is worth a change: say so")
+DOCUMENT = documents.project / "docs/agents.md"
 
 
 def rank(row: Row, run: Row) -> int:
@@ -55,11 +54,9 @@ def verdict(row: Row) -> str:
 
 def table() -> str:
     """The decision table."""
-    lines = ["| | if | then |", "|--:|---|---|"]
-    lines += [f"| {number} | {row.when} | {row.then} |" for number, row in enumerate(decide.TABLE, 1)]
-    return "\n".join(
-        [*lines, f"| {len(decide.TABLE) + 1} | none of these | nothing is worth a change: say so |"]
-    )
+    rules = [*((row.when, row.then) for row in decide.TABLE), LAST_RULE]
+    rows = [[str(number), *rule] for number, rule in enumerate(rules, 1)]
+    return "\n".join(markdown.table(["", "if", "then"], rows, "rll")).rstrip()
 
 
 def _counts(rows: list[Row]) -> str:
@@ -95,27 +92,30 @@ def _list(names: list[str]) -> str:
 
 def results() -> str:
     """The evaluation."""
-    document = json.loads(RESULTS.read_text(encoding="utf-8"))
+    document = documents.read("agents")
     planted = document["planted"]
-    lines = [
-        "<!-- figures: bench/results/agents.json -->",
-        "",
-        sources.said([document]),
-        "",
-        "| program | planted | in | the table says | brief, bytes | all of `--json`, bytes |",
-        "|---|---|---|---|--:|--:|",
-    ]
-    for row in planted:
-        cells = (
+    head = ["program", "planted", "in", "the table says", "brief, bytes", "all of `--json`, bytes"]
+    rows = [
+        [
             row["program"],
             row["planted"] or "nothing",
             f"`{row['function']}`" if row["function"] else "",
             verdict(row),
-            f"{max(run['brief_bytes'] for run in row['runs']):,}",
-            f"{max(run['document_bytes'] for run in row['runs']):,}",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", _counts(planted), "", _of_the_rules(document["rules"])])
+            *(f"{max(run[size] for run in row['runs']):,}" for size in ("brief_bytes", "document_bytes")),
+        ]
+        for row in planted
+    ]
+    lines = [
+        documents.figures_of("agents"),
+        "",
+        documents.said([document]),
+        "",
+        *markdown.table(head, rows, "llllrr"),
+        _counts(planted),
+        "",
+        _of_the_rules(document["rules"]),
+    ]
+    return "\n".join(lines)
 
 
 def main() -> int:

@@ -5,7 +5,6 @@
 They stand between two marks in each; options as in bench/documents.py.
 """
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +13,8 @@ from typing import Any
 
 from heapwright.report import markdown, units
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import documents
 
 stop_heads = ["attach: median", "p99", "most", "detach: median", "p99", "most"]
 
@@ -36,10 +33,8 @@ def calls(found: dict[str, Any]) -> list[str]:
 
 def render(name: str) -> str:
     """The tables of bench/results/NAME.json."""
-    path = f"bench/results/{name}.json"
-    document = json.loads((project / path).read_text(encoding="utf-8"))
-    machine, times = document["machine"], document["pair_ns"]
-    virtual = " (virtual)" if machine["is_virtual"] else ""
+    document = documents.read(name)
+    times = document["pair_ns"]
     rows = [
         [process, units.count(len(found["attach_ns"])), *spread(found["attach_ns"]),
          *spread(found["detach_ns"]), *calls(found), "no" if found["exit_code"] == 0 else "yes"]
@@ -48,12 +43,11 @@ def render(name: str) -> str:
     recorded = ["calls", "dropped"] if name == "record_process" else []
     pairs = [[state, f"{min(runs):.1f} ns", f"{median(runs):.1f} ns"] for state, runs in times.items()]
     lines = [
-        f"<!-- figures: {path} -->",
+        documents.figures_of(name),
         "",
-        f"Measured on {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, load average "
-        f"{machine['load_average']} at the end.",
+        f"Measured on {documents.machine_of(document)} at the end.",
         "",
-        sources.said([document]),
+        documents.said([document]),
         "",
         "How long the process stood still, from the first thread's stop to the last one's resumption:",
         "",
@@ -69,9 +63,9 @@ def render(name: str) -> str:
 
 def main() -> int:
     """The exit code."""
-    counted = documents.give_results(project / "docs/count.md", render("attach"), "attach")
-    recorded = documents.give_results(project / "docs/record.md", render("record_process"), "record_process")
-    return counted or recorded
+    shown = (("count", "attach"), ("record", "record_process"))
+    folder = documents.project / "docs"
+    return max(documents.give_results(folder / f"{page}.md", render(name), name) for page, name in shown)
 
 
 if __name__ == "__main__":

@@ -7,20 +7,16 @@ See bench/documents.py for the options.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from heapwright.report import units
+from heapwright.report import markdown, units
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import documents
 
 MEBIBYTE = 1 << 20
-results = project / "bench/results"
 
 
 def mebibytes(count: int) -> str:
@@ -35,7 +31,7 @@ def off(truth: dict[str, Any]) -> str:
     return f"{100 * (said - real) / real:+.0f} %" if real > 0 else "said too much"
 
 
-def row(of: dict[str, Any]) -> str:
+def row(of: dict[str, Any]) -> list[str]:
     said = f"{of['verdict']}: {of['cause']}" if of["cause"] else of["verdict"]
     said += f", of {of['owner']}" if of.get("owner") else ""
     real = of["real"] + (f": {of['real_owner']}" if of.get("real_owner") else "")
@@ -44,27 +40,22 @@ def row(of: dict[str, Any]) -> str:
         f"really {mebibytes(truth['real_bytes'])} ({off(truth)})"
         for truth in of["truths"]
     )
-    right = "yes" if of["is_right"] else "**no**"
-    return (
-        f"| {of['name']} | {real} | {said} | {right} | {mebibytes(of['free_bytes'])} of "
-        f"{mebibytes(of['resident_bytes'])} | {truths or '–'} | {of['seconds']:.0f} |"
-    )
+    free = f"{mebibytes(of['free_bytes'])} of {mebibytes(of['resident_bytes'])}"
+    return [of["name"], real, said, right(of), free, truths or "–", f"{of['seconds']:.0f}"]
 
 
-def read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((results / name).read_text())
-    return found
+def right(of: dict[str, Any]) -> str:
+    return "yes" if of["is_right"] else "**no**"
 
 
 def memory() -> list[str]:
-    result = read("cause.json")
+    result = documents.read("cause")
     rows = result["scenarios"]
+    head = ["scenario", "real cause", "said", "right", "free, MiB",
+            "said and found without the recorder, MiB", "s"]  # fmt: skip
     return [
-        "| scenario | real cause | said | right | free, MiB | said and found without the recorder, MiB | s |",
-        "|---|---|---|---|--:|---|--:|",
-        *map(row, rows),
-        "",
-        f"{sum(of['is_right'] for of in rows)} of {len(rows)} verdicts are right. {sources.said([result])}",
+        *markdown.table(head, map(row, rows), "llllrlr"),
+        f"{sum(of['is_right'] for of in rows)} of {len(rows)} verdicts are right. {documents.said([result])}",
     ]
 
 
@@ -81,30 +72,24 @@ def slow_figure(of: dict[str, Any]) -> str:
     return f"{of['what']}: {bound}{shown(said, of['unit'])}, really {shown(real, of['unit'])}{difference}"
 
 
-def slow_row(of: dict[str, Any]) -> str:
+def slow_row(of: dict[str, Any]) -> list[str]:
     figures = "; ".join(map(slow_figure, of["figures"]))
-    right = "yes" if of["is_right"] else "**no**"
-    return (
-        f"| {of['name']} | {of['real']} | {of['witness']} | {of['said']} | {right} | {figures} "
-        f"| {of['seconds']:.0f} |"
-    )
+    return [of["name"], of["real"], of["witness"], of["said"], right(of), figures, f"{of['seconds']:.0f}"]
 
 
 def slow_calls() -> list[str]:
-    result = read("slow.json")
+    result = documents.read("slow")
     rows = result["scenarios"]
+    head = ["scenario", "real cause", "known by", "said", "right", "said and found by others", "s"]
     return [
-        "| scenario | real cause | known by | said | right | said and found by others | s |",
-        "|---|---|---|---|---|---|--:|",
-        *map(slow_row, rows),
-        "",
-        f"{sum(of['is_right'] for of in rows)} of {len(rows)} verdicts are right. {sources.said([result])} "
+        *markdown.table(head, map(slow_row, rows), "llllllr"),
+        f"{sum(of['is_right'] for of in rows)} of {len(rows)} verdicts are right. {documents.said([result])} "
         f"Load average {result['machine']['load_average']:.1f}: times are those of a machine so busy.",
     ]
 
 
 def same_end() -> list[str]:
-    result = read("same_end.json")
+    result = documents.read("same_end")
     programs = len(result["programs"])
     lines = []
     for what, way in (
@@ -113,17 +98,14 @@ def same_end() -> list[str]:
     ):
         names = f"; not {', '.join(result[way])}" if result[way] else ""
         lines.append(f"- {what}: {programs - len(result[way])} of {programs}{names}.")
-    return [*lines, "", f"{', '.join(result['programs'])}. {sources.said([result])}"]
+    return [*lines, "", f"{', '.join(result['programs'])}. {documents.said([result])}"]
 
 
 def main() -> int:
-    document = project / "docs/truth.md"
+    document = documents.project / "docs/truth.md"
     text = document.read_text(encoding="utf-8")
     for name, lines in (("cause", memory), ("slow", slow_calls), ("same_end", same_end)):
-        begin, end = f"<!-- figures: bench/results/{name}.json -->", "<!-- /figures -->"
-        before, _, rest = text.partition(f"{begin}\n")
-        _, _, after = rest.partition(end)
-        text = "\n".join([f"{before}{begin}", *lines(), f"{end}{after}"])
+        text = documents.with_figures(text, name, "\n".join(lines()))
     return documents.give(document, text)
 
 

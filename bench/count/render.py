@@ -5,7 +5,6 @@
 They stand between two marks in the document; options as in bench/documents.py.
 """
 
-import json
 import sys
 from pathlib import Path
 from statistics import median
@@ -13,14 +12,9 @@ from typing import Any
 
 from heapwright.report import markdown, units
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import documents
 
-document_path = project / "docs/count.md"
-times_path = project / "bench/results/count.json"
-instructions_path = project / "bench/results/count_instructions.json"
 SAMPLED = "count --sample 512k"
 
 
@@ -44,23 +38,19 @@ def row_of(name: str, found: dict[str, Any], spent: dict[str, Any]) -> list[str]
 
 def render() -> str:
     """Both tables."""
-    documents_read = [
-        json.loads(path.read_text(encoding="utf-8")) for path in (instructions_path, times_path)
-    ]
-    counted, timed = documents_read
-    machine, pair, times = timed["machine"], counted["instructions_per_pair"], timed["pair_ns"]
-    virtual = " (virtual)" if machine["is_virtual"] else ""
+    counted, timed = documents.read("count_instructions"), documents.read("count")
+    pair, times = counted["instructions_per_pair"], timed["pair_ns"]
     rows = [row_of(name, found, timed["programs"][name]) for name, found in counted["programs"].items()]
     pairs = [[name, f"{min(runs):.1f} ns", f"{median(runs):.1f} ns"] for name, runs in times.items()]
-    paths = (path.relative_to(project).as_posix() for path in (instructions_path, times_path))
     lines = [
-        *(f"<!-- figures: {path} -->" for path in paths),
+        documents.figures_of("count_instructions"),
+        documents.figures_of("count"),
         "",
-        f"Times: {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, load average "
-        f"{machine['load_average']} at the end; {len(times['bare'])} runs in turns. {sources.said([timed])}",
+        f"Times: {documents.machine_of(timed)} at the end; {len(times['bare'])} runs in turns. "
+        f"{documents.said([timed])}",
         "",
         "Instructions are callgrind's and do not change with the machine's load; processor times do, and "
-        f"a few percent between them are noise here. {sources.said([counted])}",
+        f"a few percent between them are noise here. {documents.said([counted])}",
         "",
         f"A malloc and a free of the tight loop take {pair['bare']:.0f} instructions with glibc, "
         f"{pair['count'] - pair['bare']:.0f} more counted. Where one block in 512 KiB is sampled as well, "
@@ -91,10 +81,5 @@ def render() -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    """The exit code."""
-    return documents.give_results(document_path, render())
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(documents.give_results(documents.project / "docs/count.md", render()))

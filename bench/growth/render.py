@@ -7,17 +7,15 @@ See bench/documents.py for the options.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
+from heapwright.report import markdown
 
-BEGIN, END = "<!-- figures: bench/results/growth.json -->", "<!-- /figures -->"
-DOCUMENT = project / "docs/decisions/0012-growth.md"
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import documents
+
+DOCUMENT = documents.project / "docs/decisions/0012-growth.md"
 WARM_UP = "warm-up"
 
 
@@ -26,7 +24,7 @@ def of(part: int, whole: int, digits: int = 1) -> str:
 
 
 def main() -> int:
-    result = json.loads((project / "bench/results/growth.json").read_text())
+    result = documents.read("growth")
     each, steady, sampled = result["loads_of_a_kind"], result["stationary_loads"], result["sampled_loads"]
     alarms, of_samples = result["false_alarms"], result["false_alarms_sampled"]
     programs, wrong = result["programs"], result["programs_with_a_false_alarm"]
@@ -40,26 +38,26 @@ def main() -> int:
     rows = [
         (
             "loads that do not grow, of nine kinds",
-            steady,
+            f"{steady:,}",
             f"{alarms} called growing ({of(alarms, steady, 2)})",
         ),
         (
             "the same of four kinds, sampled (2,000 samples)",
-            sampled,
+            f"{sampled:,}",
             f"{of_samples} called growing ({of(of_samples, sampled, 2)})",
         ),
         (
             "programs of ten such sites",
-            programs,
+            f"{programs:,}",
             f"{wrong} with one of ten called growing ({of(wrong, programs)})",
         ),
-        *((name, each, f"{found} found ({of(found, each)})") for name, found in result["found"].items()),
+        *(
+            (name, f"{each:,}", f"{found} found ({of(found, each)})")
+            for name, found in result["found"].items()
+        ),
     ]
     lines = [
-        "| made-up loads | number | what was said |",
-        "|---|--:|---|",
-        *(f"| {name} | {number:,} | {said} |" for name, number, said in rows),
-        "",
+        *markdown.table(["made-up loads", "number", "what was said"], rows, "lrl"),
         "What is missed is mostly reported as *unknown* (a leak from half way), or *steady* (waves too short "
         "for their bins).",
         "",
@@ -71,18 +69,18 @@ def main() -> int:
         "A leak of one rate whose blocks come at random times: how often the slope's 95 % interval holds",
         "that rate, and how often a time is said since when it grows so, though it always did.",
         "",
-        "| blocks | leaks | interval holds | begin said |",
-        "|--:|--:|--:|--:|",
-        *(
-            f"| {int(blocks):,} | {each} | {of(one['held'], each)} | {of(one['begin_said'], each)} |"
-            for blocks, one in result["slopes"].items()
+        *markdown.table(
+            ["blocks", "leaks", "interval holds", "begin said"],
+            [
+                [f"{int(blocks):,}", str(each), of(one["held"], each), of(one["begin_said"], each)]
+                for blocks, one in result["slopes"].items()
+            ],
+            "rrrr",
         ),
-        "",
-        sources.said([result]),
+        documents.said([result]),
     ]
-    before, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(f"{BEGIN}\n")
-    _, _, after = rest.partition(END)
-    return documents.give(DOCUMENT, "\n".join([f"{before}{BEGIN}", *lines, f"{END}{after}"]))
+    text = DOCUMENT.read_text(encoding="utf-8")
+    return documents.give(DOCUMENT, documents.with_figures(text, "growth", "\n".join(lines)))
 
 
 if __name__ == "__main__":

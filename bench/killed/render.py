@@ -5,24 +5,18 @@
 It stands between two marks in the document; options as in bench/documents.py.
 """
 
-import json
 import sys
 from pathlib import Path
 
 from heapwright.report import markdown
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
-
-document_path = project / "docs/count.md"
-results_path = project / "bench/results/killed.json"
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import documents
 
 
 def render() -> str:
     """The table."""
-    document = json.loads(results_path.read_text(encoding="utf-8"))
+    document = documents.read("killed")
     rows = [
         [
             f"{document['threads']} threads, {name}",
@@ -34,12 +28,12 @@ def render() -> str:
         for name, found in document["processes"].items()
     ]
     lines = [
-        f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
+        documents.figures_of("killed"),
         "",
         "`kill -9` of heapwright-attach at even moments from its start on, on "
         f"{document['machine']['cpus']} CPUs with load average {document['machine']['load_average']}:",
         "",
-        sources.said([document]),
+        documents.said([document]),
         "",
         *markdown.table(
             ["process", "within", "kills", "processes that ended", "dangerous time of an attach"], rows
@@ -48,10 +42,5 @@ def render() -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    """The exit code."""
-    return documents.give_results(document_path, render(), "killed")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(documents.give_results(documents.project / "docs/count.md", render(), "killed"))

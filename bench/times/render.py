@@ -5,20 +5,14 @@
 It stands between two marks in the document; options as in bench/documents.py.
 """
 
-import json
 import sys
 from pathlib import Path
 from statistics import median
 
 from heapwright.report import markdown, units
 
-project = Path(__file__).resolve().parents[2]
-sys.path.append(str(project / "bench"))
-import documents  # noqa: E402
-import sources  # noqa: E402
-
-document_path = project / "docs/count.md"
-results_path = project / "bench/results/times.json"
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import documents
 
 
 def row(threads: str, runs: list[dict[str, int]]) -> list[str]:
@@ -42,28 +36,21 @@ def row(threads: str, runs: list[dict[str, int]]) -> list[str]:
 
 def render() -> str:
     """The table."""
-    document = json.loads(results_path.read_text(encoding="utf-8"))
-    machine = document["machine"]
-    virtual = " (virtual)" if machine["is_virtual"] else ""
+    document = documents.read("times")
     header = ["threads", "processor time", "of that in calls", "estimated", "", "estimate less truth",
               "interval holds the truth", "more than all processor time"]  # fmt: skip
     lines = [
-        f"<!-- figures: {results_path.relative_to(project).as_posix()} -->",
+        documents.figures_of("times"),
         "",
-        f"Measured on {machine['cpu']}{virtual}, {machine['cpus']} CPUs, {machine['libc']}, load average "
-        f"{machine['load_average']} at the end; medians of runs of {document['milliseconds']} ms.",
+        f"Measured on {documents.machine_of(document)} at the end; medians of runs of "
+        f"{document['milliseconds']} ms.",
         "",
-        sources.said([document]),
+        documents.said([document]),
         "",
         *markdown.table(header, [row(threads, runs) for threads, runs in document["runs"].items()]),
     ]
     return "\n".join(lines)
 
 
-def main() -> int:
-    """The exit code."""
-    return documents.give_results(document_path, render(), "times")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(documents.give_results(documents.project / "docs/count.md", render(), "times"))

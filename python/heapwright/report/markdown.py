@@ -6,13 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], sides: str = "") -> list[str]:
     """The lines, an empty one last; the first column to the left, figures to the right.
+
+    sides: of each column, l or r.
 
     >>> table(["", "ns"], [["malloc", "12"]])
     ['|  | ns |', '|---|--:|', '| malloc | 12 |', '']
     """
-    lines = [_row(head), "|---" + "|--:" * (len(head) - 1) + "|"]
+    marks = ("---" if side == "l" else "--:" for side in sides or "l".ljust(len(head), "r"))
+    lines = [_row(head), f"|{'|'.join(marks)}|"]
     return [*lines, *map(_row, rows), ""]
 
 
