@@ -69,14 +69,31 @@ class block_list {
   std::vector<cached_block*> blocks_;
 };
 
+// What the simple policies have in common.
+class listing_policy {
+ public:
+  explicit listing_policy(cache_limits limits) : list_(limits) {}
+  static constexpr std::size_t capacity_for(std::size_t request) noexcept {
+    return std::max<std::size_t>(request, 1);
+  }
+  template <class Drop>
+  void drain(Drop drop) {
+    list_.drain(drop);
+  }
+  const cache_counters& counters() const noexcept { return list_.counters; }
+
+ protected:
+  block_list list_;
+};
+
 }  // namespace detail
 
 // For study: the policy that turns a cache into a leak. A full cache keeps the
 // larger of its smallest block and the returned one, and hands out anything
 // that is large enough.
-class keep_the_larger {
+class keep_the_larger : public detail::listing_policy {
  public:
-  explicit keep_the_larger(cache_limits limits) : list_(limits) {}
+  using listing_policy::listing_policy;
   template <class Drop>
   cached_block* take(std::size_t request, Drop) {
     return list_.take_first_fit(request);
@@ -89,27 +106,16 @@ class keep_the_larger {
     drop(list_.take_at(list_.smallest()));
     list_.is_full_for(block->capacity) ? drop(block) : list_.add(block);
   }
-  static constexpr std::size_t capacity_for(std::size_t request) noexcept {
-    return std::max<std::size_t>(request, 1);
-  }
-  template <class Drop>
-  void drain(Drop drop) {
-    list_.drain(drop);
-  }
-  const cache_counters& counters() const noexcept { return list_.counters; }
-
- private:
-  detail::block_list list_;
 };
 
 // A cutoff chosen by hand: blocks above it are never kept, a full cache frees
 // what comes back.
 template <std::size_t CutoffBytes>
-class fixed_cutoff {
+class fixed_cutoff : public detail::listing_policy {
   static_assert(CutoffBytes != 0, "a cutoff of zero keeps nothing");
 
  public:
-  explicit fixed_cutoff(cache_limits limits) : list_(limits) {}
+  using listing_policy::listing_policy;
   template <class Drop>
   cached_block* take(std::size_t request, Drop) {
     return list_.take_first_fit(request);
@@ -121,17 +127,6 @@ class fixed_cutoff {
     ++(is_too_large ? list_.counters.refused_too_large : list_.counters.dropped_full);
     drop(block);
   }
-  static constexpr std::size_t capacity_for(std::size_t request) noexcept {
-    return std::max<std::size_t>(request, 1);
-  }
-  template <class Drop>
-  void drain(Drop drop) {
-    list_.drain(drop);
-  }
-  const cache_counters& counters() const noexcept { return list_.counters; }
-
- private:
-  detail::block_list list_;
 };
 
 // For comparison: a pool calibrated every 42,000 returns, after the published
@@ -139,9 +134,9 @@ class fixed_cutoff {
 // bytes count the sizes used; the commonest bucket becomes the size of new
 // buffers, the largest among those that make up 95 % becomes the cutoff. Any
 // pooled buffer is handed out; one that is too small is replaced, a miss.
-class calibrated_pool {
+class calibrated_pool : public detail::listing_policy {
  public:
-  explicit calibrated_pool(cache_limits limits) : list_(limits) {}
+  using listing_policy::listing_policy;
   template <class Drop>
   cached_block* take(std::size_t request, Drop drop) {
     if (list_.size() != 0) {
@@ -167,11 +162,6 @@ class calibrated_pool {
   std::size_t capacity_for(std::size_t request) const noexcept {
     return std::max({request, usual_, std::size_t{1}});
   }
-  template <class Drop>
-  void drain(Drop drop) {
-    list_.drain(drop);
-  }
-  const cache_counters& counters() const noexcept { return list_.counters; }
 
  private:
   static constexpr std::size_t bucket_count = 20;
@@ -201,7 +191,6 @@ class calibrated_pool {
     calls_.fill(0);
   }
 
-  detail::block_list list_;
   std::array<std::uint64_t, bucket_count> calls_{};
   std::uint64_t returns_ = 0;
   std::size_t usual_ = 0;

@@ -157,18 +157,8 @@ class Shelf:
         return Allocator(name, version or version_of(path), path)
 
     def _identify(self, allocator: Allocator) -> dict[str, str]:
-        command = [str(self._program), "identify"]
         try:
-            done = subprocess.run(
-                command,
-                env=allocator.environment(),
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_IDENTIFY_LIMIT_S,
-                check=False,
-            )
-            said: dict[str, str] = json.loads(done.stdout)
+            said: dict[str, str] = json.loads(self._run_idle(allocator).stdout)
             return {name: str(said[name]) for name in ("malloc_from", "version", "libc")}
         except subprocess.TimeoutExpired:
             raise MeasureError(
@@ -181,7 +171,10 @@ class Shelf:
 
     def said(self, allocator: Allocator) -> str:
         """What the allocator writes to standard error in a program that does nothing."""
-        done = subprocess.run(
+        return self._run_idle(allocator).stderr
+
+    def _run_idle(self, allocator: Allocator) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
             [str(self._program), "identify"],
             env=allocator.environment(),
             capture_output=True,
@@ -190,7 +183,6 @@ class Shelf:
             timeout=_IDENTIFY_LIMIT_S,
             check=False,
         )
-        return done.stderr
 
     @staticmethod
     def _first_file(candidates: Sequence[Path]) -> str:

@@ -21,7 +21,7 @@ Signature* real(Entry entry) noexcept {
   return reinterpret_cast<Signature*>(heapwright_agent.common.real[agent::index_of(entry)]);
 }
 
-template <EventKind kind, typename RealCall>
+template <EventKind kind, bool is_failure_recorded = true, typename RealCall>
 [[gnu::always_inline]] inline void* make(const void* frame, std::size_t size, std::size_t alignment,
                                          RealCall call) noexcept {
   Thread* const thread = enter(frame);
@@ -35,7 +35,7 @@ template <EventKind kind, typename RealCall>
   }
   Recorded recorded(*thread, frame);
   void* const block = call();
-  if (is_unrecordable_sample(*thread, block)) [[unlikely]] {
+  if ((block == nullptr && !is_failure_recorded) || is_unrecordable_sample(*thread, block)) [[unlikely]] {
     leave(*thread);
     return block;
   }
@@ -157,27 +157,10 @@ constexpr char nothrow_tag = 0;
 template <Entry entry, EventKind kind, bool is_failure_recorded>
 [[gnu::noinline]] void* make_by_operator(const void* frame, std::size_t size, std::size_t a) noexcept {
   constexpr bool is_aligned = kind >= EventKind::new_aligned && kind <= EventKind::new_array_aligned_nothrow;
-  const auto call = [=]() noexcept {
+  return make<kind, is_failure_recorded>(frame, size, is_aligned ? a : 0, [=]() noexcept {
     return real<Operator>(entry)(size == 0 ? 1 : size,
                                  is_aligned ? a : reinterpret_cast<std::size_t>(&nothrow_tag), &nothrow_tag);
-  };
-  Thread* const thread = enter(frame);
-  if (thread == nullptr) [[unlikely]] {
-    return call();
-  }
-  if (is_sampled_out(*thread, size)) {
-    void* const block = call();
-    leave(*thread);
-    return block;
-  }
-  Recorded recorded(*thread, frame);
-  void* const block = call();
-  if ((block == nullptr && !is_failure_recorded) || is_unrecordable_sample(*thread, block)) [[unlikely]] {
-    leave(*thread);
-    return block;
-  }
-  recorded.made(kind, block, size, is_aligned ? a : 0);
-  return block;
+  });
 }
 
 template <Entry entry, EventKind kind>
