@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many orders are alive? And a heap of their own, where there is one.
+// How many orders are alive? And a private heap, where there is one.
 #include "heapwright/class_heap.hpp"
 
 #include <cstdio>
@@ -18,6 +18,6 @@ int main() {
   const auto s = order::heap_statistics();
   std::printf("%llu alive, %llu at the peak, %s\n", static_cast<unsigned long long>(s.live_objects),
               static_cast<unsigned long long>(s.peak_objects),
-              order::has_own_heap() ? "on a heap of their own" : "on the global heap");
+              order::has_own_heap() ? "on a private heap" : "on the global heap");
   return s.live_objects == 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A heap of its own, or at least a count of its own, for one class.
+// A private heap, or at least a count of its own, for one class.
 // Documentation: docs/parts/class_heap.md
 #ifndef HEAPWRIGHT_CLASS_HEAP_HPP
 #define HEAPWRIGHT_CLASS_HEAP_HPP

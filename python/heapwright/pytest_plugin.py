@@ -54,9 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Names the marker; in the recorded pytest, tells the recorder of each test."""
-    config.addinivalue_line(
-        "markers", f"heap({', '.join(_KEYS)}): at most so much of each, with --heapwright"
-    )
+    config.addinivalue_line("markers", f"heap({', '.join(_KEYS)}): at most these amounts, with --heapwright")
     if _LIMITS_FILE in os.environ:
         config.pluginmanager.register(_Recorded(Path(os.environ[_LIMITS_FILE])), "heapwright-recorded")
 

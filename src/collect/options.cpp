@@ -160,9 +160,9 @@ void check_what_is_recorded(const Options& options) {
     throw UsageError("name the program to record: heapwright-collect -- PROGRAM [ARGUMENTS]");
   }
   if (options.process == 0) return;
-  if (!options.behind_path.empty()) throw UsageError("--pid starts no program: leave --behind away");
+  if (!options.behind_path.empty()) throw UsageError("--pid starts no program: leave out --behind");
   if (!options.command.empty()) {
-    throw UsageError("--pid records a process that runs: leave the program away");
+    throw UsageError("--pid records a process that runs: leave out the program");
   }
   if (options.follow_children) {
     throw UsageError("--pid records one process without its children: leave --children away");

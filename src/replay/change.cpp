@@ -118,7 +118,7 @@ void add_part(std::string_view text, ChangeRequest& request) {
   } else if (part.change == Change::buffer_cache) {
     part.cache = cache_of(detail);
   } else if (detail.is_given) {
-    throw trace::TraceError(std::string(text.substr(0, colon)) + " takes nothing behind a colon");
+    throw trace::TraceError(std::string(text.substr(0, colon)) + " takes nothing after a colon");
   }
   request.parts.push_back(part);
   request.phases.push_back(phase);

@@ -24,7 +24,7 @@ const char* why_nothing(Change change) noexcept {
     case Change::deferred_free:
       return "no block of these sites is freed, or none is made there";
     case Change::exit_policy:
-      return "no block of these sites is freed behind the last one that is made there";
+      return "no block of these sites is freed after the last one that is made there";
     default:
       return "no block of these sites can be served so: none is made there, or other threads free or "
              "reallocate them all";

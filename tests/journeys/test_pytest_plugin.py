@@ -189,7 +189,7 @@ def test_a_marker_that_says_nothing_is_a_mistake(shop: Path, marker: str) -> Non
     ("options", "said"),
     [
         (["--heapwright-only", "_shp.so"], "no library _shp.so was loaded"),
-        (["--heapwright-keep", "."], "is there and not an empty folder"),
+        (["--heapwright-keep", "."], "exists and is not an empty folder"),
     ],
 )
 def test_mistakes_of_the_options(shop: Path, options: list[str], said: str) -> None:

@@ -2,7 +2,7 @@
 # length: one case for each rule of what is said
 """What is said of resident memory: scans and heaps worked out by hand, and what would help there.
 
-What the settings and heaps of their own gave back in real programs stands beside each case.
+What the settings and private heaps gave back in real programs stands beside each case.
 """
 
 from __future__ import annotations
@@ -295,10 +295,10 @@ def test_what_a_raised_trim_threshold_keeps_is_no_sure_gain() -> None:
     of = of._replace(raises=(ThresholdRaise(0, 31 * MEBIBYTE, 0),))
     found = remedy(of, "move")
     assert found.what.endswith(", together with MALLOC_TRIM_THRESHOLD_=131072")
-    assert "a heap of their own alone gives 0 B" in found.why
+    assert "a private heap alone gives 0 B" in found.why
     assert all(one.kind != "end" for one in remedies(of)), "it is half of that remedy, not no help"
     answer = {"cause": "top", "remedies": [one._asdict() for one in remedies(of)]}
-    assert cause_words._best(answer).endswith("of their own, together with MALLOC_TRIM_THRESHOLD_=131072")
+    assert cause_words._best(answer).endswith("private heap, together with MALLOC_TRIM_THRESHOLD_=131072")
     # Below other blocks malloc_trim is needed, which looks at no threshold.
     assert kept(separation(held, held + 1), 62 * MEBIBYTE).saves_least_bytes == held
     assert kept(separation(held), 320 << 10).saves_least_bytes == held - (320 << 10)
@@ -351,7 +351,7 @@ def test_what_blocks_take_again_soon_is_not_free_for_good() -> None:
 
 
 def test_a_heap_of_their_own_does_not_pack_aligned_blocks() -> None:
-    """posix_memalign of 100 bytes to pages: in a heap of their own each takes a page as well."""
+    """posix_memalign of 100 bytes to pages: in a private heap each takes a page as well."""
     pin = zeros(PinSite, blocks=100, usable_bytes=10_400, pages=100, pinned_bytes=100 * 4096 - 10_400)
     assert most_saved(pin, 8) == 100 * 4096 - 3 * 4096
     assert most_saved(pin._replace(aligned_bytes=100 * 4096), 8) == 0

@@ -38,7 +38,7 @@ ENTRY = "from heapwright.__main__ import main; main()"
         ("explain --min-block 3q {trace}", "--min-block takes a number of bytes such as 4096, 64k or 2M, not '3q'"),
         ("explain --min-block 2k --max-block 1k {trace}", "--min-block must not be above --max-block"),
         ("explain --site ( {trace}",
-         "--site takes a regular expression; '(' is none: missing ), unterminated subpattern at position 0"),
+         "--site takes a regular expression; '(' is not valid: missing ), unterminated subpattern at position 0"),
         ("explain --site nowhere {trace}", "--site nowhere matches none of the 4 call sites of server.heapwright"),
         ("explain --library libz {trace}", "--library libz matches none of the 4 call sites of server.heapwright"),
         ("explain --thread 9 {trace}",

@@ -40,7 +40,7 @@ def test_a_long_call_or_a_large_share_is_shown(duration_ns: int, longest_ns: int
 @pytest.mark.parametrize(
     ("arenas", "usable_bytes", "remedy"),
     [
-        ("2", 1000, "raise MALLOC_ARENA_MAX or take it away"),
+        ("2", 1000, "raise MALLOC_ARENA_MAX or remove it"),
         ("8", 1000, "fewer heap calls at the same time"),  # an arena for each thread
         ("2", 4080, "keep blocks instead of freeing them"),  # mapped one by one: in no arena
         ("", 1000, "fewer heap calls at the same time"),

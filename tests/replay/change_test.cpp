@@ -36,7 +36,7 @@ TEST(Changes, AreReadFromOneWord) {
   EXPECT_FALSE(changes_of("arena+exit_policy").puts_off());
   EXPECT_NE(refusal_of("arenas").find("no change arenas; there are: arena, node_pool"), std::string::npos);
   EXPECT_NE(refusal_of("").find("there are"), std::string::npos);
-  EXPECT_NE(refusal_of("reserve:8").find("reserve takes nothing behind a colon"), std::string::npos);
+  EXPECT_NE(refusal_of("reserve:8").find("reserve takes nothing after a colon"), std::string::npos);
   for (const char* wrong : {"arena:8", "arena:", "arena:phase="}) {
     EXPECT_NE(refusal_of(wrong).find("as arena:phase=load"), std::string::npos) << wrong;
   }

@@ -164,7 +164,7 @@ TEST(ExitPolicy, WithoutSuchFreesIsRefused) {
   trace.malloc(0, 100, 0x1000, 40, chosen);
   trace.free(0, 200, 0x1000);
   trace.malloc(0, 300, 0x1000, 40, chosen);
-  EXPECT_NE(refusal_of(trace, Change::exit_policy).find("is freed behind the last one that is made there"),
+  EXPECT_NE(refusal_of(trace, Change::exit_policy).find("is freed after the last one that is made there"),
             std::string::npos);
 }
 

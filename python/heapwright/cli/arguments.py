@@ -39,7 +39,7 @@ def checked_pattern(option: str, text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
-        raise InputError(f"{option} takes a regular expression; '{text}' is none: {error}") from None
+        raise InputError(f"{option} takes a regular expression; '{text}' is not valid: {error}") from None
     return text
 
 

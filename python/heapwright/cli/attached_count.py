@@ -70,4 +70,4 @@ def attached_only(given: dict[str, Any]) -> None:
     """Refuses options that mean an attachment where nothing is attached to."""
     for option, value in given.items():
         if value:
-            raise InputError(f"{option} is for a process that does not count yet; leave it away")
+            raise InputError(f"{option} is for a process that does not count yet; leave it out")

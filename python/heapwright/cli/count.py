@@ -30,7 +30,7 @@ _LEAST_ROOM_BYTES = 1 << 20
 _MOST_BYTES = 1 << 40
 
 Interval = Annotated[
-    str, typer.Option(metavar="TIME", help="While it counts, say on stderr so often what the program does.")
+    str, typer.Option(metavar="TIME", help="Report on stderr at this interval what the program does.")
 ]
 Pid = Annotated[
     str,
@@ -39,7 +39,7 @@ Pid = Annotated[
     ),
 ]
 For = Annotated[
-    str, typer.Option("--for", metavar="TIME", help="With --pid: so long; otherwise until Ctrl-C.")
+    str, typer.Option("--for", metavar="TIME", help="With --pid: how long to count; otherwise until Ctrl-C.")
 ]
 Force = Annotated[
     bool, typer.Option("--force", help="With --pid: also where a filter of system calls may end the process.")
@@ -67,8 +67,8 @@ Room = Annotated[
     str,
     typer.Option(
         metavar="BYTES",
-        help="With --sample: the samples take at most that of /dev/shm, 64M without it; what is over "
-        "is forgotten, the oldest first.",
+        help="With --sample: the most that samples may take of /dev/shm, 64M by default; the oldest that "
+        "is over is forgotten.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; the program's own output moves to stderr.")]
@@ -109,7 +109,7 @@ def count(
             "heapwright record --pid PID --sample 512k takes samples of one that runs"
         )
     if context.args:
-        raise InputError("--pid counts in a process that runs: leave the program away")
+        raise InputError("--pid counts in a process that runs: leave out the program")
     try:
         found = page_or_process(pid)
     except PageError as error:

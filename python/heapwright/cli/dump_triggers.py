@@ -36,7 +36,7 @@ def _trigger(text: str) -> Trigger:
         return Cgroup(percent)
     if kind == "pressure" and (percent := _percent(value)):
         if memory_limits.pressure_percent(os.getpid()) is None:
-            raise InputError("--dump-when pressure: this kernel does not tell it (/proc/pressure/memory)")
+            raise InputError("--dump-when pressure: this kernel does not report it (/proc/pressure/memory)")
         return Pressure(percent)
     if kind == "growth" and value.count("/") == 1:
         size, _, time = value.partition("/")

@@ -143,7 +143,7 @@ def _traces(
     if recording is not None:
         found = [open_trace(recording, debug_root)]
         if wavers and len(found[0].threads) > 1:
-            say(f"heapwright: one run does not tell how far the peak wavers; {_ACCEPT_PROGRAM}")
+            say(f"heapwright: one run does not show how far the peak varies; {_ACCEPT_PROGRAM}")
         return found
     folder = repeated_runs.folder_for(keep, stack)
 
@@ -154,7 +154,7 @@ def _traces(
     found = [run(0)]
     if runs is None and wavers and len(found[0].threads) > 1:
         runs = RUNS_OF_THREADS
-        say(f"heapwright: several threads: {runs} runs tell how far the peak wavers (--runs)")
+        say(f"heapwright: several threads: {runs} runs show how far the peak varies (--runs)")
     return found + [run(number) for number in range(1, runs or 1)]
 
 

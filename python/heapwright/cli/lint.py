@@ -87,7 +87,7 @@ def lint(
             output.check_is_no_input(path, inputs)
             output.check_output(path, force, option)
     if fix and with_ is not None:
-        raise InputError("--fix is of lint without --with: what a recording shows has no edits")
+        raise InputError("--fix cannot be used with --with: what a recording shows has no edits")
     trace = open_trace(with_, debug_root) if with_ is not None else None
     folder = Sources(sources)
     wanted = tuple(str(path.resolve()) for path in paths or [])

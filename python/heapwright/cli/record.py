@@ -92,7 +92,7 @@ def record(
     del options["context"]
     if pid:
         if context.args:
-            raise InputError("--pid records a process that runs: leave the program away")
+            raise InputError("--pid records a process that runs: leave out the program")
         options["pid"] = str(process_of(pid))
         command = collector_command(options, [])
     else:

@@ -45,7 +45,7 @@ def folder_for(keep: Path | None, stack: ExitStack) -> Path:
     if keep is None:
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heapwright-")))
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise InputError(f"--keep {keep} is there and not an empty folder; name another one")
+        raise InputError(f"--keep {keep} exists and is not an empty folder; name another one")
     keep.mkdir(mode=0o700, parents=True, exist_ok=True)
     return keep
 

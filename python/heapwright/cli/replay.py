@@ -53,7 +53,7 @@ Runs = Annotated[int, typer.Option(metavar="N", help="Runs of each candidate in 
 Limit = Annotated[float, typer.Option(metavar="SECONDS", help="A run that takes longer counts as hung.")]
 Idle = Annotated[
     float,
-    typer.Option(metavar="SECONDS", help="How long to wait behind the last call for memory to go back."),
+    typer.Option(metavar="SECONDS", help="How long to wait after the last call for memory to be given back."),
 ]
 Anyway = Annotated[
     bool, typer.Option("--anyway", help="Replay a recording that is not whole, and say what that means.")
@@ -72,7 +72,7 @@ NoPace = Annotated[bool, typer.Option("--no-pace", help="Replay memory as fast a
 Speed = Annotated[
     float | None,
     typer.Option(
-        metavar="TIMES", help="Replay memory, and --gaps, so many times as fast as the program ran: 10, 0.5."
+        metavar="TIMES", help="The speed of memory's replay, and of --gaps, by the program's: 10, 0.5."
     ),
 ]
 Gaps = Annotated[

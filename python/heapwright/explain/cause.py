@@ -305,7 +305,7 @@ QUESTION = Question(
             value=lambda of, _: (
                 len(of.kinds.holding.holders) if of.kinds is not None and of.kinds.holding else 0
             ),
-            about="So many of the holders are the few blocks of the kind top.",
+            about="How many of the holders are the few blocks of the kind top.",
         ),
     ),
     (
@@ -336,7 +336,7 @@ QUESTION = Question(
             Column("separates", Choice(SEPARATES)),
             Column("", WORD, "separates", text=lambda row, _: row["separates"]),
             rows=lambda source: source.sites,
-            about="Sites that pin or hold pages, and what a heap of their own would give back.",
+            about="Sites that pin or hold pages, and what a private heap would give back.",
         ),
         sites(
             Column("pinned_bytes", "bytes", "pinned"),

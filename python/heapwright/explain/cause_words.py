@@ -99,7 +99,7 @@ def _best(answer: Answer) -> str:
         how = f"with {best['what']}"
         if answer["cause"] in ("top", "scattered"):
             _, together, setting = str(best["what"]).partition(f", {TOGETHER} ")
-            how = f"if these had a heap of their own{together}{setting}"
+            how = f"if these had a private heap{together}{setting}"
     return f"{'' if best['least_bytes'] else 'at most '}{_gain(best)} less {how}"
 
 
@@ -192,7 +192,7 @@ def notes(answer: Answer) -> list[str]:
         )
     if answer["sites"]:
         lines.append(
-            "separates: whether the site's blocks would pin less in a heap of their own; at least: with the "
+            "separates: whether the site's blocks would pin less in a private heap; at least: with the "
             "room of its own peak kept, at most: with the survivors packed"
         )
     return lines

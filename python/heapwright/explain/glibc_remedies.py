@@ -124,7 +124,7 @@ def _end(case: Case) -> list[Remedy]:
     if kind == "end" and TRIM_THRESHOLD.set_in(settings):
         return [set_already(kind, what, gain, TRIM_THRESHOLD.set_in(settings))]
     if case.sites and is_kept_at_end(case.sites[0][1]):
-        return []  # it is a part of what helps: together with a heap of its own for the site
+        return []  # it is a part of what helps: together with a private heap for the site
     if kind == "end" and case.raises and not any(one.set_in(settings) for one in FIXES_THRESHOLD):
         return [_fixed(case, what)]
     how = "it keeps the free end of the main heap" if kind == "unset" else "the main heap keeps its free end"
@@ -168,5 +168,5 @@ def given_back_at_end(settings: Mapping[str, str]) -> tuple[str, str]:
 
 
 def is_kept_at_end(of: Separation) -> bool:
-    """True where a heap of its own for the site gives back little while the heap's end is kept."""
+    """True where a private heap for the site gives back little while the heap's end is kept."""
     return of.kept_bytes > 0 and of.kept_bytes >= PARTLY * of.saves_most_bytes

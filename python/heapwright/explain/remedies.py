@@ -108,7 +108,7 @@ def _without_huge_pages(case: Case) -> str:
 
 
 def _moved(case: Case, site: Site, of: Separation) -> Remedy:
-    what = f"blocks of {site_name(site)} in a pool or heap of their own"
+    what = f"blocks of {site_name(site)} in a pool or private heap"
     most, least = of.saves_most_bytes, of.saves_least_bytes
     if of.separates == "no":
         why = (
@@ -124,7 +124,7 @@ def _moved(case: Case, site: Site, of: Separation) -> Remedy:
     )
     if is_kept_at_end(of):
         what += f", {TOGETHER} {given_back_at_end(case.kinds.allocator.settings)[1]}"
-        trim = f"; a heap of their own alone gives {units.size(least)}, the heap's end keeps the rest"
+        trim = f"; a private heap alone gives {units.size(least)}, the heap's end keeps the rest"
         least += of.kept_bytes
     return judged(
         case,

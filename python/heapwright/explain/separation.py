@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether a site's blocks would pin less in a heap of their own.
+"""Whether a site's blocks would pin less in a private heap.
 
 They would if the site makes little but what stays. Where the same site makes what stays and what goes,
 its own heap keeps the room of its largest size, with the survivors spread over it.
@@ -21,7 +21,7 @@ SEPARATES = ("yes", "partly", "no")
 
 
 class Separation(NamedTuple):
-    """One site's blocks at a scan, and what a heap of their own would give back there.
+    """One site's blocks at a scan, and what a private heap would give back there.
 
     saves_most_bytes: with the survivors packed on pages of their own. saves_least_bytes: with all the
     room that the site ever needed kept resident, and with kept_bytes at the end of the C library's heap.
@@ -78,7 +78,7 @@ def _own_bytes(pin: PinSite, header_bytes: int) -> int:
 
 
 def most_saved(pin: PinSite, header_bytes: int) -> int:
-    """What a heap of its own would give back, with the blocks packed."""
+    """What a private heap would give back, with the blocks packed."""
     lost = _pages(_own_bytes(pin, header_bytes)) - pin.usable_bytes
     return max(0, max(pin.pinned_bytes, pin.held_bytes) - lost)
 

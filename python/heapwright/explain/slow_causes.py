@@ -143,7 +143,7 @@ def _lock(report: Report) -> Iterator[Pattern]:
     settings = report.allocator.settings
     is_short = 0 < (ARENA_MAX.number_in(settings) or 0) < threads and not is_mapped
     remedy = "keep blocks instead of freeing them" if is_mapped else "fewer heap calls at the same time"
-    remedy = f"raise {ARENA_MAX.name_in(settings)} or take it away" if is_short else remedy
+    remedy = f"raise {ARENA_MAX.name_in(settings)} or remove it" if is_short else remedy
     yield Pattern(
         "lock",
         kernel.waited_ns,

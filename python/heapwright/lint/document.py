@@ -81,7 +81,7 @@ FIX = (
     Column("begin_line", "count"),
     Column("begin_column", "count"),
     Column("end_line", "count"),
-    Column("end_column", "count", about="The place behind the last character."),
+    Column("end_column", "count", about="The place after the last character."),
     Column("old", "text", about="What has to stand there."),
     Column("text", "text", about="What takes its place."),
 )

@@ -45,8 +45,8 @@ RECORDED = (
     Kind(
         "new-object",
         "an object is made with new",
-        "make it a local or a member by value where its owner is known; otherwise give its class a heap of "
-        "its own (class_heap), or take it from an arena",
+        "make it a local or a member by value where its owner is known; otherwise give its class a private "
+        "heap (class_heap), or take it from an arena",
         "its type is chosen at run time, or it outlives everything that could hold it",
         rules=_OBJECTS,
     ),

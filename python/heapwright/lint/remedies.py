@@ -35,7 +35,7 @@ _PER_OWNER = {
         LOCAL: "make it a local by value: it ends with its scope",
         TEMPORARY: "make it a local by value: it ends with its scope",
         MEMBER: "make it a member by value where its type is fixed, or keep the object and use it again",
-        RETURNED: "a heap of its own for its class (class_heap), or by value where its type is fixed",
+        RETURNED: "a private heap for its class (class_heap), or by value where its type is fixed",
         ELEMENT: "an arena or object pool for them; the objects themselves where they have one type",
         PARAMETER: "let the caller give the storage, or take it from an object pool",
         ARGUMENT: "pass a local by reference where the callee does not keep it; otherwise a class_heap",

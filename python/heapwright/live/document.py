@@ -14,7 +14,7 @@ from heapwright.live.page import Calls
 from heapwright.report.columns import Column, Many, Record, record
 
 SCHEMA = "heapwright.count/1"
-WHILE_READING = "live_blocks may be too high by so many; 0: all values are of one moment."
+WHILE_READING = "live_blocks may be too high by this number; 0: all values are of one moment."
 _ESTIMATED = "Estimated from the timed calls; null: fewer than 30 were."
 
 
@@ -73,7 +73,7 @@ CALLS = (
         value=lambda calls, _: figures.live_bytes(calls),
         about="As live_blocks.",
     ),
-    Column("threads_begun", about="At least so many where is_attached."),
+    Column("threads_begun", about="A lower bound where is_attached."),
     Column("threads_ended", about="Not seen, and 0, where is_attached."),
     Column("timed_one_in", value="mean_stride"),
     Column("slow_from_ns"),
@@ -99,7 +99,7 @@ INTERVAL = (
     Column("calls_per_s", "number"),
     Column("requested_bytes_per_s", "number"),
     Column("live_bytes", "signed", about="Of the processes that still run and tell."),
-    Column("calls_while_reading", about="live_bytes may be too high by so many blocks."),
+    Column("calls_while_reading", about="live_bytes may be too high by this number of blocks."),
     Column("processes"),
 )
 ATTACH = (

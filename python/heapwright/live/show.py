@@ -166,7 +166,7 @@ def _bytes(record: _Record) -> str:
     text = f"{units.size(record['requested_bytes'])} requested"
     usable = record["usable_bytes"]
     if usable is None:
-        return text + "; the allocator does not tell usable sizes"
+        return text + "; the allocator does not report usable sizes"
     slack = usable - record["requested_bytes"]
     return f"{text}, {units.size(usable)} usable ({units.percent(max(0, slack), usable)} slack)"
 

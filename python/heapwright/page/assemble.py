@@ -121,13 +121,13 @@ def _limits(own: dict[str, Any]) -> list[str]:
 
 def _no_pages(report: Report) -> str:
     if report.facts.spreads is not None:
-        return "A sampled recording does not tell: which page holds a block takes every block."
+        return "A sampled recording does not report this: which page holds a block takes every block."
     return "The recording has no scan of resident pages."
 
 
 def _no_latency(own: dict[str, Any]) -> str:
     if own["isSampled"]:
-        return "A sampled recording does not tell: a sampled call is a slow one."
+        return "A sampled recording does not report this: a sampled call is a slow one."
     return "Times were not recorded (--no-durations)." if not own["hasDurations"] else "There were no calls."
 
 

@@ -210,7 +210,7 @@ def note(record: Mapping[str, Any], is_one_of_several: bool = False) -> str:
         parts.append(f"{moves} there of blocks from elsewhere, as recorded")
     if record["outlived"]:
         blocks = units.counted(record["outlived"], "block")
-        parts.append(f"{blocks} left with the heap: they live on behind the end of the phase")
+        parts.append(f"{blocks} left with the heap: they live on after the end of the phase")
     if record["freed_by_caller"]:
         blocks = units.counted(record["freed_by_caller"], "block")
         parts.append(f"{blocks} freed by their own thread after all: too many waited, or it ended")

@@ -46,12 +46,12 @@ PLAN = (
         "guessed_touched_bytes",
         "amount_or_null",
         about="Of the blocks of at least 16 KiB that no scan saw: counted as touched, at one of the moments "
-        "at most. A replay may have so much too much. Null without moments.",
+        "at most. A replay may be too high by this. Null without moments.",
     ),
     Column(
         "guessed_untouched_bytes",
         "amount_or_null",
-        about="The same: counted as not touched. It may have so much too little.",
+        about="The same: counted as not touched. It may be too low by this.",
     ),
     Column(
         "small_bytes", "amount_or_null", about="Of smaller blocks, which count as touched whole; the same."
@@ -72,7 +72,7 @@ CHANGE = (
     Column("moved_by_others", about="Reallocated by another thread, and left with the heap."),
     Column("foreign_moves", about="Reallocs there of blocks from elsewhere: as recorded."),
     Column("never_freed"),
-    Column("outlived", about="Lived on behind the end of their phase, and left with the heap."),
+    Column("outlived", about="Lived on after the end of their phase, and left with the heap."),
     Column("most_waiting_bytes", about="Of blocks whose free was put off, at one moment."),
     Column("freed_by_caller", about="Of these blocks, by their own thread: too many waited, or it ended."),
 )
@@ -209,8 +209,8 @@ TIME_FIDELITY = (
     ),
     Column("replayed_ns", "number", about="On the recorded allocator, the least time of each operation."),
     Column("relative_error", "difference", about="Of the sum; below 0: the replay takes less."),
-    Column("error_ns", "number", about="Of the sum; a smaller difference in time_ns is none."),
-    Column("tail_factor", "number", about="p99 is off by; a smaller difference in p999_ns is none."),
+    Column("error_ns", "number", about="Of the sum; a smaller difference in time_ns does not count."),
+    Column("tail_factor", "number", about="p99 is off by; a smaller difference in p999_ns does not count."),
     Column(
         "is_same_shape",
         "flag",
@@ -268,7 +268,7 @@ GAPS = (
         "if not recorded.",
     ),
     Column("replayed_ns", "amount_or_null", about="The same on the reference, median of its runs."),
-    Column("error_ns", "amount_or_null", about="A smaller difference in gaps_time_ns is none."),
+    Column("error_ns", "amount_or_null", about="A smaller difference in gaps_time_ns does not count."),
     Column("candidates", Many(GAPS_OF), about="Medians of the runs; null after a failure."),
 )
 
@@ -322,7 +322,7 @@ DOCUMENT = (
     Column(
         "pace", "number", about="The share of the recorded time that memory was replayed in; 0: full speed."
     ),
-    Column("fidelity", "fidelity_or_null", about="Null where the recording does not tell."),
+    Column("fidelity", "fidelity_or_null", about="Null where the recording does not report it."),
     Column(
         "time_fidelity",
         "time_fidelity_or_null",

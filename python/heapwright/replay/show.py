@@ -187,7 +187,7 @@ def about_frees(document: Mapping[str, Any]) -> list[str]:
             lines.append(
                 f"{candidate['name']}: a thread's longest row of frees takes {units.duration(found)} in heap "
                 f"calls, without the change {units.duration(before)}. Its CPU time depends on when that "
-                "thread runs, which full speed does not tell (?); --gaps does."
+                "thread runs, which full speed does not show (?); --gaps does."
             )
     return lines
 

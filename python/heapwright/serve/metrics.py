@@ -202,7 +202,7 @@ METRICS = (
     Metric(
         "heap_calls_while_reading",
         GAUGE,
-        "Calls that were made while this was read: so many of the blocks above may have gone.",
+        "Calls that were made while this was read: at most as many of the blocks above may be gone.",
         _of_calls(lambda calls: calls.calls_while_reading),
     ),
     Metric("heap_request_size_bytes", HISTOGRAM, "Sizes of served requests.", _of_calls(_sizes)),
@@ -223,7 +223,7 @@ METRICS = (
     Metric(
         "heap_threads_begun",
         COUNTER,
-        "Threads that made a first call; of processes that were attached to, at least so many.",
+        "Threads that made a first call; a lower bound for processes that were attached to.",
         _of_calls(lambda calls: calls.threads_begun),
     ),
     Metric(

@@ -41,7 +41,7 @@ def file(tmp_path: Path) -> str:
         (["--run", "true", "--run", "true", "--runs", "101"], "--runs takes 1 to 100"),
         (["--run", "true", "--run", "true", "--limit", "0"], "--limit takes seconds, above 0 and up to 86400"),
         (["--run", "true", "--run", "true", "--keep", "{folder}"],
-         "--keep {folder} is there and not an empty folder; name another one"),
+         "--keep {folder} exists and is not an empty folder; name another one"),
         (["{file}", "{file}", "--runs", "3"], "--runs goes with --run, which makes recordings"),
         (["{file}", "{file}", "--b-root", "{folder}/no"], "--b-root {folder}/no is no folder"),
         (["{file}", "{file}", "--keep", "{folder}/new"], "--keep goes with --run, which makes recordings"),

@@ -206,7 +206,7 @@ def test_what_only_one_side_has_is_named(tmp_path: Path, capsys: pytest.CaptureF
     assert found["notes"] == [
         "B: 2 damaged chunks are left out",
         "A and B were replayed on different machines: differences in time may be theirs",
-        "only A was replayed as slowly as the program: memory that goes back by the clock differs",
+        "only A was replayed as slowly as the program: memory given back after a time differs",
         "only A says how true its memory is: memory is not compared",
         "each side replays one recording: how much two runs of the program differ is not in the bands; "
         "compare of repeated recordings tells",

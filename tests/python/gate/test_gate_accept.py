@@ -59,7 +59,7 @@ def test_accept_runs_a_program_with_threads_several_times(
     assert run_command(["gate", text, *kept, *words, "--accept", "--reason", "x", "--", *program]) == 0
     assert len(list((tmp_path / "kept").iterdir())) == runs
     said = capsys.readouterr().err
-    assert ("several threads: 5 runs tell how far the peak wavers" in said) == (runs == 5)
+    assert ("several threads: 5 runs show how far the peak varies" in said) == (runs == 5)
 
 
 def test_one_recording_of_threads_says_that_it_is_one(
@@ -68,7 +68,7 @@ def test_one_recording_of_threads_says_that_it_is_one(
     words = ["gate", budget(tmp_path, "[program]\npeak_live_bytes = 1\n"), "--accept", "--reason", "x"]
     for threads in (1, 2):
         assert run_command([*words, written(tmp_path, shop(threads=threads))]) == 0
-        assert ("one run does not tell" in capsys.readouterr().err) == (threads == 2)
+        assert ("one run does not show" in capsys.readouterr().err) == (threads == 2)
 
 
 def test_what_was_accepted_is_shown_beside_the_new_limits(

@@ -85,7 +85,7 @@ def test_a_file_in_c_has_no_flags_of_c_plus_plus(tmp_path: Path) -> None:
 
 def test_a_recording_has_no_edits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, "--with", str(tmp_path / "a.heapwright"), "--sources", str(tmp_path), "--fix")
-    assert "--fix is of lint without --with" in said
+    assert "--fix cannot be used with --with" in said
 
 
 def test_sources_newer_than_the_recording_are_named(tmp_path: Path) -> None:

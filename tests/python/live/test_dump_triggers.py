@@ -159,7 +159,7 @@ def test_kills_are_counted_and_missing_files_say_nothing(kernel: Kernel) -> None
         ("cgroup=0%", "takes cgroup=90%"),
         ("cgroup=101%", "takes cgroup=90%"),
         ("cgroup=50%", "no cgroup of this process limits memory"),
-        ("pressure=5%", "this kernel does not tell"),
+        ("pressure=5%", "this kernel does not report it"),
         ("growth=10M", "takes cgroup=90%"),
         ("growth=0/1s", "above 0"),
         ("growth=1M/1ms", "a second or more"),

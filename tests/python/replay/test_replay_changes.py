@@ -127,7 +127,7 @@ def test_a_note_says_what_became_of_the_change() -> None:
     phase = record | {"text": "arena:phase=load@main", "outlived": 4, "never_freed": 0, "freed_by_others": 0}
     assert changes.note(phase) == (
         "arena:phase=load@main: 10 blocks served so, the arena is reset 2 times, 4 blocks left with the heap: "
-        "they live on behind the end of the phase"
+        "they live on after the end of the phase"
     )
     waiting = {"most_waiting_bytes": 2048, "freed_by_caller": 6, "freed_by_others": 0, "never_freed": 0}
     put_off = record | {"text": "deferred_free@main", "change": "deferred_free"} | waiting

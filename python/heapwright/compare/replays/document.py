@@ -143,9 +143,7 @@ def _notes(a: Replay, b: Replay) -> Iterator[str]:
         yield "A and B were replayed on different machines: differences in time may be theirs"
     if a.is_paced != b.is_paced:
         paced = "A" if a.is_paced else "B"
-        yield (
-            f"only {paced} was replayed as slowly as the program: memory that goes back by the clock differs"
-        )
+        yield (f"only {paced} was replayed as slowly as the program: memory given back after a time differs")
     if a.is_true != b.is_true:
         known = "A" if a.is_true else "B"
         yield f"only {known} says how true its memory is: memory is not compared"

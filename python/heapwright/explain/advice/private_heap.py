@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Survivors among temporaries: a heap of their own."""
+"""Survivors among temporaries: a private heap."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def is_sure(report: Report) -> bool:
 RULE = Rule(
     "private_heap",
     "class_heap",
-    "give the blocks that stay a heap of their own",
+    "give the blocks that stay a private heap",
     _find,
     (
         "the site's other blocks go soon: then its heap is full of holes as well",
         "another allocator is in use in production: it lays blocks elsewhere",
-        "there are few such objects: a heap of its own keeps a page at least",
+        "there are few such objects: a private heap keeps a page at least",
     ),
     "take the blocks that stay from one region of their own",
     prelude="""\

@@ -61,13 +61,13 @@ def _threshold(allocator: Allocator) -> int:
 RULE = Rule(
     "setting",
     "",
-    "raise the threshold by mallopt(M_MMAP_THRESHOLD, ...), or take the setting away; or keep the buffers",
+    "raise the threshold by mallopt(M_MMAP_THRESHOLD, ...), or remove the setting; or keep the buffers",
     _find,
     (
         "the memory must go back to the kernel at once: mapped blocks do, others stay as free memory",
         "there is room for few such blocks: a heap that keeps them may need twice as much",
     ),
-    "raise the threshold by mallopt(M_MMAP_THRESHOLD, ...), or take the setting away; or keep the buffers",
+    "raise the threshold by mallopt(M_MMAP_THRESHOLD, ...), or remove the setting; or keep the buffers",
     prelude="""\
 #include <malloc.h>
 void work();""",

@@ -121,7 +121,7 @@ STOCK = (
     Kind(
         "bugprone-misplaced-operator-in-strlen-in-alloc",
         "the block is shorter than the text by the term within strlen()",
-        "add it behind strlen()",
+        "add it after strlen()",
         "the text's first characters are left out on purpose",
     ),
     Kind(
