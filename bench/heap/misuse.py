@@ -34,7 +34,7 @@ OURS = str(project / "build/release/lib/libheapwright.so")
 
 
 def commands(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Each program's name and how it is compiled, but for the output."""
+    """Each program's name and how it is compiled, except the output."""
     for source in sorted(folder.glob("*.c")):
         for size, count in SIZES.items():
             yield f"{source.stem}_{size}", ["cc", *C_OPTIONS, f"-DALLOCATION_SIZE={count}", str(source)]

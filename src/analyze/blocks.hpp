@@ -143,7 +143,7 @@ class Blocks {
   std::size_t mask_ = 0;
   unsigned shift_ = 0;
   std::size_t slots_end_ = 1;
-  std::size_t limit_ = 0;  // rebuild beyond so many slots
+  std::size_t limit_ = 0;  // rebuild beyond this number of slots
   std::vector<WideBlock> wide_;
   std::vector<std::uint32_t> spare_wide_;
 };

@@ -29,7 +29,7 @@ inline constexpr std::uint32_t slow_from_ns = trace::slow_call_ns;
 // does not record (munmap, mremap, madvise).
 inline constexpr std::uint64_t own_work_from_ns = 50'000;
 
-// Blocks that glibc keeps apart when they are freed, at least unless it is told otherwise.
+// Blocks that glibc keeps apart when they are freed, at least unless it is set otherwise.
 inline constexpr std::uint64_t largest_fast_bytes = 120;
 // Requests that make it merge these.
 inline constexpr std::uint64_t least_merging_bytes = 1009;
@@ -55,7 +55,7 @@ struct NotedCall {
 };
 
 // Small blocks that were freed and wait to be merged, all arenas together. What the frees of one
-// site are, if it made most of them, is told by a vote.
+// site are, if it made most of them, is decided by a vote.
 class SmallFrees {
  public:
   [[gnu::always_inline]] void add(std::uint32_t stack) noexcept {

@@ -41,7 +41,7 @@ class LivePeak {
     live_blocks_ -= weight;
   }
 
-  // Whether a block of so many bytes more would make a new maximum.
+  // Whether a block of this number of bytes more would make a new maximum.
   bool would_be_peak(std::uint64_t bytes) const noexcept { return live_bytes_ + bytes > peak_.live_bytes; }
 
   std::uint64_t version() const noexcept { return version_; }

@@ -12,7 +12,7 @@ struct PipelineLimits {
   std::uint64_t merge_bytes = std::uint64_t{256} << 20;
   // Decoding threads beside the caller's; UINT32_MAX: as many as make sense.
   std::uint32_t workers = UINT32_MAX;
-  // With so many pieces decoded ahead, releases are left to the decoding
+  // With this number of pieces decoded ahead, releases are left to the decoding
   // threads to count.
   std::uint32_t pieces_to_leave_releases = 16;
   // Counts of the histograms by site, of each decoding thread and kind (sizes, durations): 192 MB.

@@ -2,7 +2,7 @@
 // Runs of releases: what dies together, and how long that takes in one piece. A gap ends a
 // piece, and not what dies together.
 //
-// A run's blocks are told by site from its `attributed_from`-th on, so that
+// A run's blocks are reported by site from its `attributed_from`-th on, so that
 // the short runs of a busy heap cost nothing but their length.
 #pragma once
 
@@ -51,7 +51,7 @@ class ReleaseRuns {
   };
   static constexpr std::size_t most_pairs = std::size_t{1} << 16;
 
-  // A thread that did something else for so long between two releases.
+  // A thread that did something else for this time between two releases.
   static constexpr std::uint64_t gap_ns = 1'000'000;
 
   void close(std::uint32_t lane);

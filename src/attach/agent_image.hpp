@@ -25,7 +25,7 @@ class AgentImage {
   std::uint64_t bytes() const noexcept { return bytes_; }
   // What lies before is code, what follows is written to; whole pages.
   std::uint64_t data_offset() const noexcept { return data_offset_; }
-  // What it has to have right behind it: the page of counters, or nothing; whole pages.
+  // What it has to have right after it: the page of counters, or nothing; whole pages.
   std::uint64_t tail_bytes() const noexcept;
   // Of what begins with an agent::Agent, and of the table of threads.
   std::uint64_t agent_offset() const noexcept { return agent_offset_; }

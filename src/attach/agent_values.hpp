@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the agent is told about the process that it is in.
+// What the agent knows about the process that it is in.
 #pragma once
 
 #include "attach/agent/layout.hpp"

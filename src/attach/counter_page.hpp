@@ -27,7 +27,7 @@ class CounterPage {
   CounterPage& operator=(const CounterPage&) = delete;
 
   const std::string& path() const noexcept { return path_; }
-  // Counting begins now, in so many tables. From here on the file outlives this object.
+  // Counting begins now, in this number of tables. From here on the file outlives this object.
   void begin(std::uint64_t tables_used);
   void end();
   // The file goes with this object after all.

@@ -34,7 +34,7 @@ struct Module {
 // Entries of the auxiliary vector by their type.
 std::map<std::uint64_t, std::uint64_t> read_auxiliary(pid_t process);
 
-// In the loader's order, which is the order of symbols. Empty: no loader has told of any.
+// In the loader's order, which is the order of symbols. Empty: no loader has reported any.
 std::vector<Module> read_modules(const TargetMemory& memory,
                                  const std::map<std::uint64_t, std::uint64_t>& auxiliary);
 

@@ -25,7 +25,7 @@ std::string state_of(pid_t process, pid_t thread);
 // Whether the thread is gone, or only its exit code is left of it.
 bool has_ended(pid_t process, pid_t thread);
 
-// Field 22 of /proc/PID/stat, by which one id's processes are told apart; 0: there is no such process.
+// Field 22 of /proc/PID/stat, by which one id's processes are distinguished; 0: there is no such process.
 std::uint64_t start_ticks_of(pid_t process);
 
 // Where a link in /proc/PID leads; empty: it may not be read.

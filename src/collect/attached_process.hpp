@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A process that ran already, with an agent in it: heapwright-attach, a child of ours, puts it there, and
-// takes it out when it is told to or we are gone.
+// takes it out when it is asked to or we are gone.
 #pragma once
 
 #include <sys/types.h>
@@ -51,7 +51,7 @@ class AttachedProcess {
   std::string detached_;
 };
 
-// Of a JSON object without any nesting before the field: the number behind `name`; 0: there is none.
+// Of a JSON object without any nesting before the field: the number after `name`; 0: there is none.
 std::uint64_t number_field_of(const std::string& json, const std::string& name);
 // The same of a list of texts without escapes.
 std::vector<std::string> texts_field_of(const std::string& json, const std::string& name);

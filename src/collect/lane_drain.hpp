@@ -52,7 +52,7 @@ class LaneDrain {
   const trace::EventEncoder* chunk() const noexcept { return encoder_.get(); }
   bool is_chunk_full() const noexcept { return count() == trace::max_events_per_chunk; }
   void end_chunk() noexcept;
-  // The chunks ended have so many events in the trace that is written now.
+  // The events that the chunks ended have in the trace that is written now.
   void number_anew(std::uint64_t ended_events) noexcept { ended_events_ = ended_events; }
 
   std::uint32_t count() const noexcept { return encoder_ == nullptr ? 0 : encoder_->count(); }

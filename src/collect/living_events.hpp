@@ -17,7 +17,7 @@ struct PlacedEvent {
   std::uint64_t sequence = 0;
 };
 
-// Threads may be told of in any order, each in its own: of an address the latest event counts. In
+// Threads may be reported in any order, each in its own: of an address the latest event counts. In
 // one moment releases come before allocations of other threads, as in an analysis.
 class LivingEvents {
  public:
@@ -41,7 +41,7 @@ class LivingEvents {
   void release(std::uint64_t address, const PlacedEvent& event);
 
   std::unordered_map<std::uint64_t, Latest> by_address_;
-  std::size_t next_cleaning_ = 0;  // at so many addresses
+  std::size_t next_cleaning_ = 0;  // at this number of addresses
 };
 
 }  // namespace heapwright::collect

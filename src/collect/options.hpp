@@ -34,7 +34,7 @@ struct Options {
   bool keep_arguments = false;
   bool keep_settings = true;  // of the allocator, from the environment
   std::string library_path;   // empty: beside this program
-  std::string behind_path;    // preloaded behind the recorder; empty: nothing
+  std::string behind_path;    // preloaded after the recorder; empty: nothing
   bool print_json = false;
   std::string summary_path;
   bool is_quiet = false;

@@ -23,7 +23,7 @@ struct MemoryReading {
 
 class ProcessWatch {
  public:
-  // `is_elsewhere`: its threads are told by their numbers in another PID namespace.
+  // `is_elsewhere`: its threads are identified by their numbers in another PID namespace.
   explicit ProcessWatch(std::uint32_t process_id, bool is_elsewhere = false);
   ~ProcessWatch();
   ProcessWatch(const ProcessWatch&) = delete;

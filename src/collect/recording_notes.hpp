@@ -9,7 +9,7 @@
 
 namespace heapwright::collect {
 
-// What a reader of the trace must be told of a process image, as its block
+// What a reader of the trace must know of a process image, as its block
 // says at the end; one line each.
 std::vector<std::string> notes_of(const session::ProcessBlock& block, bool are_stacks_wanted,
                                   std::uint64_t damaged_slots);

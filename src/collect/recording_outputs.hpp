@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every recording is written to and told by, whoever started the program; and what it needs of the
+// What every recording is written to and reported by, whoever started the program; and what it needs of the
 // system. UsageError: something cannot be had, before the program starts or is touched.
 #pragma once
 

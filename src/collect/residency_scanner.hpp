@@ -35,8 +35,8 @@ class ResidencyScanner {
   // The program waits for the scan at hand.
   bool is_urgent() const noexcept { return is_scanning_ && scan_.cause == trace::ScanCause::exit; }
 
-  // Begins a scan when one is due. `events`: so many have been seen; without
-  // new ones and with the same memory a scan would say nothing new. `share`: so many processes
+  // Begins a scan when one is due. `events`: how many have been seen; without
+  // new ones and with the same memory a scan would say nothing new. `share`: how many processes
   // share the time that scans may take.
   void begin_if_due(ProcessWatch& watch, TraceFile& file, std::uint64_t events, std::uint64_t share);
   // Looks at one window; the last one writes the scan.

@@ -31,7 +31,7 @@ class TraceFile {
   void write_definitions(StackDefinitions& definitions);
   // Writes the chunk that `drain` has begun; the caller ends it.
   void write_events(std::uint32_t thread, LaneDrain& drain, StackDefinitions& definitions);
-  // From now on writes to this one, which has so many events and is in the file's place.
+  // From now on writes to this one, which has this number of events and is in the file's place.
   void go_on_with(std::unique_ptr<trace::Writer> writer, std::uint64_t events) noexcept;
   void finish(const trace::End& end);
 

@@ -15,7 +15,7 @@ namespace heapwright::collect {
 
 class TraceRoller {
  public:
-  // Old and new trace together stay below keep_bytes, but for what is written meanwhile.
+  // Old and new trace together stay below keep_bytes, except what is written meanwhile.
   TraceRoller(std::string path, std::uint64_t keep_bytes)
       : path_(std::move(path)), keep_bytes_(keep_bytes), next_bytes_(roll_at()) {}
   // Gives up what is under way; the old trace stays.

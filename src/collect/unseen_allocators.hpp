@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which allocators in a recorded process the hooks cannot see, by the symbols
-// of its files. One without symbols cannot be told from other code.
+// of its files. One without symbols cannot be distinguished from other code.
 #pragma once
 
 #include <map>

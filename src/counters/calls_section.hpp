@@ -38,7 +38,7 @@ constexpr std::uint32_t bin_of(std::uint64_t value) noexcept {
   return std::min(bin, std::uint32_t{bin_count - 1});
 }
 
-// Of the calls that were timed, one in so many at random: their time on the processor.
+// Of the calls that were timed, one in mean_stride at random: their time on the processor.
 inline constexpr std::uint64_t mean_stride = 64;
 inline constexpr std::uint64_t slow_from_ns = 20'000;
 
@@ -100,7 +100,7 @@ struct CallsSection {
   std::uint64_t clock_ns;    // what reading the clock takes; subtracted from each time
   std::uint64_t started_ns;  // CLOCK_MONOTONIC
   Counter ended_ns;          // 0: has not ended, or not by exit
-  Counter tables_used;       // of the tables from the first on; those behind are all 0
+  Counter tables_used;       // of the tables from the first on; those after them are all 0
   char program[64];          // its name, as it was executed
   char allocator[128];       // the file that malloc comes from
 };

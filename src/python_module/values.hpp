@@ -159,7 +159,7 @@ class Progress {
   nb::object function_;
 };
 
-// Waits for what is being read; Ctrl-C is seen and progress told meanwhile.
+// Waits for what is being read; Ctrl-C is seen and progress reported meanwhile.
 template <class Result>
 Result wait_for(BackgroundReading<Result>& reading, nb::object function) {
   const Progress progress(std::move(function));

@@ -30,7 +30,7 @@ namespace heapwright::record {
 }
 
 [[gnu::always_inline]] inline void leave(ThreadRecorder& thread) noexcept {
-  // The compiler must not move the ring's writes behind this: a signal
+  // The compiler must not move the ring's writes after this: a signal
   // handler would see the recorder idle too early.
   std::atomic_signal_fence(std::memory_order_release);
   thread.activity = Activity::program;

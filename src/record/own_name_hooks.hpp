@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The hooks of own names: what is told of a call is computed from its
+// The hooks of own names: what is recorded of a call is computed from its
 // arguments by a function with the same parameters; the hook is made from it.
 #pragma once
 

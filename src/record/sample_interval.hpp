@@ -8,7 +8,7 @@
 
 namespace heapwright::record {
 
-// A thread's way to its next sample. All 0, but for the seed, before the first.
+// A thread's way to its next sample. All 0, except the seed, before the first.
 struct SampleInterval {
   std::int64_t bytes_left;  // 0: not drawn yet
   std::uint64_t random_state;
@@ -64,7 +64,7 @@ inline std::int64_t draw_interval(std::uint64_t& state, std::uint64_t mean_bytes
     interval.bytes_left = draw_interval(interval.random_state, mean_bytes);
     if (count_down(interval, size)) return false;
   }
-  // The interval, and one byte for each of the block's that are behind its end: between two ends lie
+  // The interval, and one byte for each of the block's that are after its end: between two ends lie
   // `mean` bytes, so many more of these bytes are expected to be ends. Over all blocks the sum is that of
   // their sizes.
   const std::uint64_t behind_end =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The blocks of a process that were sampled and live, by which their releases are told from all others.
-// Lock-free.
+// The blocks of a process that were sampled and live, by which their releases are distinguished from all
+// others. Lock-free.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ static_assert(sample_bucket_slots << (sample_buckets_log2 - samples_alike_log2) 
 // Memory that the set is kept in, zeroed.
 using SampleSlots = std::atomic<std::uintptr_t>[sample_slots];
 // How many sampled blocks have a hash that begins like this. Beside the set, whose lines are too many for a
-// cache: nearly all releases are told by one byte here. A byte holds a few buckets of the set, and never
+// cache: one byte here decides nearly all releases. A byte holds a few buckets of the set, and never
 // overflows.
 using SamplesAlike = std::atomic<std::uint8_t>[1U << samples_alike_log2];
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whether the blocks that an allocator hands out may be used: they are aligned, those of calloc are zeroed,
 // and nothing else writes to them while they live. For that each block gets words of its own: in its begin
-// and at each 4 KiB behind it, where the replay writes anyway, so no page is touched for it. What lies in
+// and at each 4 KiB after it, where the replay writes anyway, so no page is touched for it. What lies in
 // a large block between two such words is not seen. One thread at a time.
 #pragma once
 
@@ -17,7 +17,7 @@ class BlockMarks {
  public:
   explicit BlockMarks(std::size_t slots) : marked_bytes_(slots) {}
 
-  // Around a heap call about the slot, and behind the touching of what it made. Each ends the process with
+  // Around a heap call about the slot, and after the touching of what it made. Each ends the process with
   // one line where a block may not be used. Precondition: no change serves blocks.
   void before(const Operation& operation, const Slot& slot) const noexcept;
   void after(const Operation& operation, const Slot& slot) noexcept;

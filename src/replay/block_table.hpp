@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The live blocks of a recording by address: open addressing with linear probing; what is taken out leaves
-// no trace (the blocks behind it move up).
+// no trace (the blocks after it move up).
 #pragma once
 
 #include <cstddef>

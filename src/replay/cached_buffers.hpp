@@ -18,7 +18,7 @@ enum class Policy : std::uint32_t {
   calibrated_pool,
   keep_the_larger
 };
-// By number, as `heapwright lab buffer-cache` calls them but for the brackets.
+// By number, as `heapwright lab buffer-cache` calls them except the brackets.
 inline constexpr std::array<std::string_view, 6> policy_names = {"learnt_cutoff",     "fixed_cutoff_256",
                                                                  "fixed_cutoff_4096", "fixed_cutoff_65536",
                                                                  "calibrated_pool",   "keep_the_larger"};

@@ -62,7 +62,7 @@ struct ChangePart {
 inline constexpr std::size_t most_parts = 4;
 // Larger rooms are no small vector's; and blocks with pages of their own are never in one.
 inline constexpr std::uint32_t largest_room = 4096;
-// An idle background thread of heapwright::deferred_free looks so often.
+// An idle background thread of heapwright::deferred_free looks at this interval.
 inline constexpr std::uint32_t usual_wait_ms = 10;
 inline constexpr std::uint32_t longest_wait_ms = 60'000;
 // Of a buffer_cache, for each thread.
@@ -100,7 +100,7 @@ struct ChangeCounts {
   std::uint64_t moved_by_others = 0;  // reallocated by one, and so left with the heap
   std::uint64_t foreign_moves = 0;    // reallocs at the sites, of blocks that others made: as recorded
   std::uint64_t never_freed = 0;
-  std::uint64_t outlived = 0;            // that live behind the end of their phase, and so left with the heap
+  std::uint64_t outlived = 0;            // that live after the end of their phase, and so left with the heap
   std::uint64_t most_waiting_bytes = 0;  // of blocks whose free was put off
   std::uint64_t freed_by_caller = 0;     // of these, by the thread itself: too many waited
 };

@@ -12,10 +12,10 @@
 //   buffer_cache  each thread takes from its own and gives back to its own.
 //   reserve       a block has its largest size from the start, and its steps of growth do nothing: reallocs,
 //                 and new blocks of the same part that take its place (growth_by_copies.hpp).
-//   small_vector  blocks of up to so many bytes do not exist.
+//   small_vector  blocks of up to N bytes do not exist.
 //   segregate     blocks come from one heap of their own, for all threads.
 //   deferred_free blocks are released later, by another thread (waiting_frees.hpp).
-//   exit_policy   blocks that are given back behind the last one that is made of this part never are.
+//   exit_policy   blocks that are given back after the last one that is made of this part never are.
 #pragma once
 
 #include <cstddef>
@@ -100,7 +100,7 @@ class ChangeMarker {
     std::uint64_t operation = 0;
     std::uint8_t kind = 0;
   };
-  // Of an exit_policy's part: a release behind its last block so far.
+  // Of an exit_policy's part: a release after its last block so far.
   struct LastRelease {
     std::uint64_t operation = 0;
     std::uint64_t bytes = 0;

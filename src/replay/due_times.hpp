@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lets a plan's operations begin when the program's calls did: with its gaps between them, at its own rate or
-// another one. What comes late begins at once; the operations behind it keep their moments.
+// another one. What comes late begins at once; the operations after it keep their moments.
 #pragma once
 
 #include <array>

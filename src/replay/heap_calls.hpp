@@ -15,7 +15,7 @@ void release_block(const Operation& operation, void* block) noexcept;
 // malloc_trim and mallopt.
 void tell_allocator(const Operation& operation) noexcept;
 
-// Writes to the pages of the block's first `touched_bytes` that lie behind its first `from_bytes`.
+// Writes to the pages of the block's first `touched_bytes` that lie after its first `from_bytes`.
 void touch_block(void* block, std::uint64_t from_bytes, std::uint64_t touched_bytes) noexcept;
 
 // What the operation says the program wrote to: from touch_even on in even steps, below in steps of a

@@ -15,10 +15,10 @@ struct LaneEnd {
   std::uint32_t lane = 0;
 };
 
-// The lane of the process's first thread; one behind the others when that made no call.
+// The lane of the process's first thread; one after the others when that made no call.
 std::uint32_t main_lane_of(const order::Source& source, const order::Schedule& schedule);
 
-// Of the lanes that ended during the recording, by time; each lies behind the lane's last call. Without the
+// Of the lanes that ended during the recording, by time; each lies after the lane's last call. Without the
 // main lane.
 std::vector<LaneEnd> lane_ends_of(const order::Source& source, const order::Schedule& schedule,
                                   std::uint32_t main_lane);

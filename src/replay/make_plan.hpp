@@ -10,7 +10,7 @@
 
 namespace heapwright::replay {
 
-// calls: of a longer recording a window with about so many (window.hpp); 0: all. has_times: the plan says
+// calls: of a longer recording a window with about this number (window.hpp); 0: all. has_times: the plan says
 // when its operations are due. The header as written. Throws trace::TraceError with one line that says what
 // to do.
 Header make_plan(const order::Source& source, const std::string& path, const ChangeRequest& change = {},

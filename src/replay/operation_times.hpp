@@ -33,7 +33,7 @@ struct OperationTime {
 };
 static_assert(sizeof(OperationTime) == 8);
 
-// The entries lie as the lanes' operations do, one lane behind the other. Threads: one for each lane.
+// The entries lie as the lanes' operations do, one lane after the other. Threads: one for each lane.
 class OperationTimes {
  public:
   // A file that is missing or empty begins with no time at all; one of another plan ends the process with one

@@ -29,7 +29,7 @@ class OwnMappings {
   // Scans come by time, each when the calls before it were told.
   void see(const trace::ResidencyScan& scan, std::uint64_t time_ns);
 
-  // 0 before the first mapping; behind the last scan as there. Times that are asked for may be in any order.
+  // 0 before the first mapping; after the last scan as there. Times that are asked for may be in any order.
   std::uint64_t resident_at(std::uint64_t time_ns) const noexcept;
 
  private:

@@ -5,7 +5,7 @@
 //   Header | Lane × lanes | Mark × marks | operations of lane 0, of lane 1, … | call stacks of the same
 //   | times of the same, where asked for | Turn × turns
 //
-// with gaps, which are holes of the file, behind each lane's operations, stacks and times. A call stack is
+// with gaps, which are holes of the file, after each lane's operations, stacks and times. A call stack is
 // the number that the trace gives it; a release has that of the call that made the block. A time is when the
 // operation is due (program_time.hpp), in ns; 0: at once.
 //

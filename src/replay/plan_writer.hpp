@@ -55,7 +55,7 @@ class PlanWriter {
   Operation read_back(std::uint32_t lane, std::uint64_t operation) const;
   void write_back(std::uint32_t lane, std::uint64_t operation, const Operation& changed);
   void flush(std::uint32_t lane);
-  // The buffer's entries, which are as many as the lane's last operations, behind those of the file.
+  // The buffer's entries, which are as many as the lane's last operations, after those of the file.
   template <typename Entry>
   void flush(std::vector<Entry>& buffer, std::uint64_t offset, std::uint64_t operations);
   void end_turn();

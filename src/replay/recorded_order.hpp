@@ -19,7 +19,7 @@ namespace heapwright::replay {
 // All of the heap: private pages that belong to no file, without the replay's own.
 class RecordedOrder {
  public:
-  // idle_ns: how long to wait behind the last call before the memory is read once more.
+  // idle_ns: how long to wait after the last call before the memory is read once more.
   // pace: the recording's time, times this, is what the marks wait for; 0: they do not. For allocators that
   // give memory back by the clock.
   RecordedOrder(Stage& stage, std::uint64_t idle_ns, double pace);

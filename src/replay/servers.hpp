@@ -39,7 +39,7 @@ class Servers {
 
     std::size_t alignment() const noexcept { return std::size_t{1} << alignment_log2; }
   };
-  // An arena's blocks may be released by other threads, but it is reset by its own: behind all of them.
+  // An arena's blocks may be released by other threads, but it is reset by its own: after all of them.
   struct CountedArena {
     heapwright::arena arena;
     std::uint64_t live = 0;  // those that its own thread has not released

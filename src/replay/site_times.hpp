@@ -30,7 +30,7 @@ class SiteTimes {
     double p99_ticks = 0;
     double p999_ticks = 0;
   };
-  // Those with so many calls or more, by site, function and size. O(steps that occur, sorted).
+  // Those with at least this number of calls, by site, function and size. O(steps that occur, sorted).
   std::vector<Group> groups(std::uint64_t least_calls) const;
 
  private:

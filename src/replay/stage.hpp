@@ -84,7 +84,7 @@ inline void touch(const Operation& operation, Slot& slot) noexcept {
   slot.touched_pages = static_cast<std::uint32_t>((to + figures::page_bytes - 1) / figures::page_bytes);
 }
 
-// The slot's generation behind the operation.
+// The slot's generation after the operation.
 inline std::uint32_t generation_after(const Operation& operation) noexcept {
   return operation.generation + (operation.keeps() ? 2 : 1);
 }

@@ -23,7 +23,7 @@ class TouchedPages {
   // Of the scans before that time only the last one counts.
   TouchedPages(const order::Source& source, std::uint64_t from_ns);
 
-  // When the next scan is to be looked at; UINT64_MAX behind the last one.
+  // When the next scan is to be looked at; UINT64_MAX after the last one.
   std::uint64_t next_ns() const noexcept {
     return next_scan_ < source_.scans().size() ? source_.scans()[next_scan_].end_ns : UINT64_MAX;
   }
@@ -80,7 +80,7 @@ class TouchedPages {
   std::unordered_map<std::uint32_t, Sum> of_stack_;
   std::uint64_t blocks_ = 0;
   std::uint64_t seen_blocks_ = 0;
-  // By mark, and one behind the last: what more of the unseen blocks live there than at the one before;
+  // By mark, and one after the last: what more of the unseen blocks live there than at the one before;
   // modulo 2^64 where it is less.
   std::vector<Guessed> changes_at_marks_ = std::vector<Guessed>(1);
 };

@@ -20,8 +20,9 @@ struct Window {
   bool is_part() const noexcept { return from_ns > 0 || to_ns != UINT64_MAX; }
 };
 
-// About so many calls around the recording's largest reading of its memory, three quarters of them before
-// it; the first ones where there is no reading. The whole recording when it has no more calls, or for 0.
+// About this number of calls around the recording's largest reading of its memory, three quarters of them
+// before it; the first ones where there is no reading. The whole recording when it has no more calls, or for
+// 0.
 Window choose_window(const order::Source& source, std::uint64_t calls);
 
 // Moments of the window, spread evenly over the recording's readings of its memory, and the one with the

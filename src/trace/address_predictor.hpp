@@ -45,7 +45,7 @@ namespace made_code {
 inline constexpr std::uint8_t ranks = 8;
 inline constexpr std::uint8_t null = 8;
 inline constexpr std::uint8_t in_place = 9;  // old_address
-inline constexpr std::uint8_t sequel = 10;   // right behind the last fresh block
+inline constexpr std::uint8_t sequel = 10;   // right after the last fresh block
 inline constexpr std::uint8_t delta = 11;    // to the last fresh block / 16, wide
 inline constexpr std::uint8_t delta_exact = 12;
 inline constexpr std::uint8_t first_near = 13;  // delta / 16 in the code, zigzag

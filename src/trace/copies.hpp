@@ -18,7 +18,7 @@ namespace heapwright::trace {
 
 using CopyProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-// The file as it is, chunk by chunk, damage and all, behind chunks of names. A file
+// The file as it is, chunk by chunk, damage and all, after chunks of names. A file
 // without a good index gets none: what is missing in it is seen in the copy as well.
 // Names that the trace has already stay, and `names` is not looked at.
 int write_named_copy(const Reader& reader, const EmbeddedNames& names, const std::string& path,

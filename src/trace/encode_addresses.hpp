@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The encoder's columns that are about addresses, and those of the sizes that
-// releases state, which are told by the block they name.
+// releases state, which are recognised by the block they name.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@
 
 namespace heapwright::trace {
 
-// An entry takes at most so many bytes.
+// The most bytes an entry takes.
 inline constexpr std::size_t max_kernel_entry_bytes = 11 * base::max_varint_bytes;
 
 class KernelColumn {

@@ -59,7 +59,7 @@ inline constexpr std::uint32_t max_locations_per_frame = 100;
 std::uint32_t encode_names(const Names& names, std::uint32_t first, std::vector<std::uint8_t>& out);
 // The names of `count` frames, numbered from 0. Throws TraceError.
 Names decode_names(base::ByteSource source, std::uint32_t count);
-// Puts those of the frames from `first` on behind what is there. Throws TraceError when they
+// Puts those of the frames from `first` on after what is there. Throws TraceError when they
 // go back or are more than any recorder's.
 void append_names(Names& all, std::uint64_t first, const Names& part);
 

@@ -75,7 +75,7 @@ enum class ScanCause : std::uint8_t { period = 1, exit = 2, trim = 3, phase = 4 
 
 struct ResidencyScan {
   ScanCause cause = ScanCause::period;
-  bool is_whole = true;  // false: more runs than a scan may have; what lies behind them is missing
+  bool is_whole = true;  // false: more runs than a scan may have; what lies after them is missing
   KernelMemory before;
   KernelMemory after;
   std::uint64_t cpu_ns = 0;         // of the collector

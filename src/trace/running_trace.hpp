@@ -8,7 +8,7 @@
 
 namespace heapwright::trace {
 
-// A copy of the file's first whole_bytes, and end_chunk behind them, is a trace of what was written so far.
+// A copy of the file's first whole_bytes, and end_chunk after them, is a trace of what was written so far.
 struct RunningTrace {
   std::uint64_t whole_bytes = 0;
   std::vector<std::uint8_t> end_chunk;  // empty: the trace has an end mark of its own

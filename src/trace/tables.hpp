@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The small tables of a trace, gathered from their chunks.
 //
-// Ids count on, so a table with a lost chunk keeps the ids behind it: the
+// Ids count on, so a table with a lost chunk keeps the ids after it: the
 // lost frames become frames without a module, the lost stacks truncated ones.
 #pragma once
 

@@ -18,7 +18,7 @@ struct Residency {
   std::uint8_t is_most_free_before_last = 0;  // the same of the scans before the last
   std::uint8_t is_last = 0;
   std::uint8_t is_before_asked = 0;       // the last one at or before Options::at_ns
-  std::uint8_t is_after_asked = 0;        // the first one behind it
+  std::uint8_t is_after_asked = 0;        // the first one after it
   std::uint8_t is_whole = 1;              // not cut short
   std::uint64_t resident_bytes = 0;       // sum of the pages
   std::uint64_t kernel_before_bytes = 0;  // RssAnon + RssFile + RssShmem

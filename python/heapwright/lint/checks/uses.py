@@ -88,7 +88,7 @@ def _is_kept(path: Path, loop: Cursor) -> bool:
 
 
 def is_calm(body: Cursor, target: Cursor) -> bool:
-    """Whether nothing in the body may change what lies outside it, but for what it adds to the target."""
+    """Whether nothing in the body may change what lies outside it, except what it adds to the target."""
     return all(_is_calm(one, target) for one in body.walk_preorder())
 
 
