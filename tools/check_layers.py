@@ -163,8 +163,9 @@ def check_rows(root: Path, rows: Edges) -> list[str]:
 def check_folder_table(root: Path, text: str) -> list[str]:
     listed = set(FOLDER_ROW.findall(text))
     top = [p for p in root.iterdir() if p.is_dir() and not p.name.startswith(".")]
-    inner = [p for p in (root / "src").iterdir() if p.is_dir()]
-    there = {p.relative_to(root).as_posix() for p in [*top, *inner]} - UNLISTED_FOLDERS
+    inner = [p for f in ("src", "python/heapwright") for p in (root / f).iterdir() if p.is_dir()]
+    there = {p.relative_to(root).as_posix() for p in [*top, *inner] if p.name != "__pycache__"}
+    there -= UNLISTED_FOLDERS
     gone = sorted(name for name in listed if not (root / name).is_dir())
     # include/heapwright stands for include.
     missing = sorted(name for name in there if not any((row + "/").startswith(name + "/") for row in listed))

@@ -9,7 +9,7 @@ table = """# x
 | `src/platform/` | noun |
 | `src/record/` | verb |
 | `src/trace/` | noun |
-| `python/heapwright/` | verb |
+| `python/heapwright/cli/` | verb |
 
 ```layers
 base:
@@ -131,6 +131,7 @@ def test_a_folder_within_a_folder_has_its_own_row(run_check, write_tree):
     [
         ({"ARCHITECTURE.md": table.replace("| `src/trace/` | noun |\n", "")}, "does not list src/trace/"),
         ({"fuzz/trace.cpp": ""}, "does not list fuzz/"),
+        ({"python/heapwright/page/page.css": ""}, "does not list python/heapwright/page/"),
         ({"ARCHITECTURE.md": table.replace("`src/base/`", "`src/basis/`")}, "lists src/basis/, which is not"),
         ({"ARCHITECTURE.md": table.replace("base:\n", "base:\nheap: base\n")}, "has a row for heap, which"),
         (
