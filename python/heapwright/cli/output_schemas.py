@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 
+from heapwright.explain import processes
 from heapwright.measure.statistics import Summary
-from heapwright.report.schema import COUNT, Schema, closed, document_of, many, or_null
+from heapwright.report.schema import COUNT, Schema, closed, document_of, many, object_of, or_null
 
 _INTEGER: Schema = {"type": "integer"}
 _NUMBER: Schema = {"type": "number"}
@@ -62,41 +63,6 @@ _RECORDING = closed(
         "attach": {"type": "object", "description": "Of --pid: what it took to begin."},
         "detach": {"type": "object", "description": "Of --pid: what it took to end."},
     },
-)
-_SUMS = "calls allocations requested_bytes live_at_end_bytes allocator_ns"
-_PROCESSES = closed(
-    {
-        "file": _TEXT,
-        "processes": many(
-            closed(
-                {
-                    **_all("process_id parent_process_id", COUNT),
-                    "is_fork_child": _FLAG,
-                    **_all("program name file", _TEXT),
-                    **_all(
-                        f"first_ns end_ns peak_bytes live_at_end_blocks inherited_releases {_SUMS}", COUNT
-                    ),
-                    "is_complete": _FLAG,
-                    "reasons": many(_TEXT),
-                    "end": _TEXT,
-                }
-            )
-        ),
-        "programs": many(
-            closed({**_all("program name", _TEXT), **_all(f"images highest_peak_bytes {_SUMS}", COUNT)})
-        ),
-        "not_recorded": many(
-            closed(
-                {
-                    "process_id": or_null(COUNT),
-                    "parent_process_id": COUNT,
-                    **_all("program reason", _TEXT),
-                }
-            )
-        ),
-        **_all("without_calls children_left_alone starts_lost left_out", COUNT),
-        "unreadable": many(_TEXT),
-    }
 )
 _RUNS = many(_by_name(_ANYTHING))
 _RESULT = closed(
@@ -192,7 +158,10 @@ _FLEET = closed(
 )
 DOCUMENTS: Mapping[str, tuple[str, Schema]] = {
     "recording": ("What heapwright record --json prints, and a session's file", _RECORDING),
-    "processes": ("What heapwright explain --json prints of several processes", _PROCESSES),
+    "processes": (
+        "What heapwright explain --json prints of several processes",
+        object_of(processes.DOCUMENT),
+    ),
     "sql": ("What heapwright sql --json prints", _SQL),
     "export": ("What heapwright export --json prints", _EXPORT),
     "fleet": ("What heapwright fleet --json prints; answers to the questions that were asked", _FLEET),
@@ -203,4 +172,5 @@ DOCUMENTS: Mapping[str, tuple[str, Schema]] = {
 def schema(name: str) -> Schema:
     """Of the whole document; name: of DOCUMENTS."""
     title, own = DOCUMENTS[name]
-    return document_of(f"heapwright.{name}/1", title, own, "Times are nanoseconds.")
+    names = {"count": COUNT, "count_or_null": or_null(COUNT)} if name == "processes" else {}
+    return document_of(f"heapwright.{name}/1", title, own, "Times are nanoseconds.", names)

@@ -4,17 +4,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from heapwright.explain.report import Answer
 from heapwright.explain.summary import end_in_words
+from heapwright.model.facts import Facts
 from heapwright.model.session import Session, facts_of, name_of
 from heapwright.model.trace import Trace
 from heapwright.report import terminal, units, widgets
-from heapwright.report.columns import TEXT, WORD, Column
+from heapwright.report.columns import TEXT, WORD, Column, Many, record
 
 SCHEMA = "heapwright.processes/1"
 _SUMMED = ("calls", "allocations", "requested_bytes", "live_at_end_bytes", "allocator_ns")
+
+
+class _Image(NamedTuple):
+    trace: Trace
+    facts: Facts
 
 
 def _parent(process: Answer, _: Answer) -> str:
@@ -29,34 +36,71 @@ def _complete(process: Answer, _: Answer) -> str:
     return "yes" if process["is_complete"] else "NO"
 
 
+def _first_ns(image: _Image, _: Answer) -> int:
+    return min((thread.first_ns for thread in image.trace.threads), default=image.trace.end.time_ns)
+
+
+def _live_at_end(field: str) -> Callable[[_Image, Answer], int]:
+    return lambda image, _: sum(getattr(site, field) for site in image.facts.sites)
+
+
 _PROCESS = (
-    Column("process_id", "count", "process", text=lambda process, _: str(process["process_id"])),
-    Column("parent_process_id", WORD, "parent", text=_parent),
-    Column("first_ns", "ns", "from"),
-    Column("end_ns", "ns", "for", text=_lasted),
-    Column("calls", "count", "calls"),
-    Column("peak_bytes", "bytes", "peak"),
-    Column("live_at_end_bytes", "bytes", "live at end"),
     Column(
-        "is_complete", "flag", "complete", text=lambda process, _: "yes" if process["is_complete"] else "NO"
+        "process_id", "count", "process", "trace.metadata.process_id", lambda one, _: str(one["process_id"])
     ),
-    Column("name", TEXT, "program"),
-    Column("end", TEXT, "end"),
+    Column("parent_process_id", value="trace.metadata.parent_process_id"),
+    Column("is_fork_child", "flag", value="trace.metadata.is_fork_child"),
+    Column("", WORD, "parent", text=_parent),
+    Column("program", TEXT, value="trace.metadata.program"),
+    Column("file", TEXT, value="trace.path"),
+    Column("first_ns", "ns", "from", _first_ns),
+    Column("end_ns", "ns", "for", "trace.end.time_ns", _lasted),
+    Column("calls", "count", "calls", "facts.totals.events"),
+    Column("allocations", value="facts.totals.allocations"),
+    Column("requested_bytes", "bytes", value="facts.totals.requested_bytes"),
+    Column("peak_bytes", "bytes", "peak", "facts.peak.live_bytes"),
+    Column("live_at_end_bytes", "bytes", "live at end", _live_at_end("live_at_end_bytes")),
+    Column("live_at_end_blocks", value=_live_at_end("live_at_end_blocks")),
+    Column("inherited_releases", value="facts.totals.inherited_releases"),
+    Column("allocator_ns", "ns", value="facts.totals.allocator_ns"),
+    Column("is_complete", "flag", "complete", "facts.completeness.is_complete", _complete),
+    Column("reasons", Many(TEXT), value=lambda image, _: list(image.facts.completeness.reasons)),
+    Column("name", TEXT, "program", lambda image, _: name_of(image.trace)),
+    Column("end", TEXT, "end", lambda image, _: end_in_words(image.trace.end)),
 )
 _PROGRAM = (
     Column("images", "count", "images"),
     Column("calls", "count", "calls"),
+    Column("allocations"),
     Column("requested_bytes", "bytes", "bytes"),
     Column("highest_peak_bytes", "bytes", "highest peak"),
     Column("live_at_end_bytes", "bytes", "live at end"),
     Column("allocator_ns", "ns", "allocator"),
     Column("program", TEXT, "program"),
+    Column("name", TEXT),
+)
+_NOT_RECORDED = (
+    Column("process_id", "count_or_null", value=lambda one, _: one.process_id or None),
+    Column("parent_process_id"),
+    Column("program", TEXT),
+    Column("reason", TEXT),
+)
+DOCUMENT = (
+    Column("file", TEXT),
+    Column("processes", Many(_PROCESS)),
+    Column("programs", Many(_PROGRAM)),
+    Column("not_recorded", Many(_NOT_RECORDED)),
+    Column("without_calls"),
+    Column("children_left_alone"),
+    Column("starts_lost"),
+    Column("unreadable", Many(TEXT)),
+    Column("left_out"),
 )
 
 
 def answer(session: Session) -> Answer:
     """Everything about the processes, as plain data."""
-    processes = [_process(trace) for trace in session.traces]
+    processes = [record(_PROCESS, _Image(trace, facts_of(trace)), {}) for trace in session.traces]
     idle = [one for one in session.unrecorded if one.made_no_call]
     return {
         "schema": SCHEMA,
@@ -64,45 +108,13 @@ def answer(session: Session) -> Answer:
         "processes": processes,
         "programs": _by_program(processes),
         "not_recorded": [
-            {
-                "process_id": one.process_id or None,
-                "parent_process_id": one.parent_process_id,
-                "program": one.program,
-                "reason": one.reason,
-            }
-            for one in session.unrecorded
-            if not one.made_no_call
+            record(_NOT_RECORDED, one, {}) for one in session.unrecorded if not one.made_no_call
         ],
         "without_calls": len(idle),
         "children_left_alone": session.children_left_alone,
         "starts_lost": session.starts_lost,
         "unreadable": session.unreadable,
         "left_out": session.left_out,
-    }
-
-
-def _process(trace: Trace) -> Answer:
-    facts, metadata = facts_of(trace), trace.metadata
-    return {
-        "process_id": metadata.process_id,
-        "parent_process_id": metadata.parent_process_id,
-        "is_fork_child": metadata.is_fork_child,
-        "program": metadata.program,
-        "name": name_of(trace),
-        "file": trace.path,
-        "first_ns": min((thread.first_ns for thread in trace.threads), default=trace.end.time_ns),
-        "end_ns": trace.end.time_ns,
-        "calls": facts.totals.events,
-        "allocations": facts.totals.allocations,
-        "requested_bytes": facts.totals.requested_bytes,
-        "peak_bytes": facts.peak.live_bytes,
-        "live_at_end_bytes": sum(site.live_at_end_bytes for site in facts.sites),
-        "live_at_end_blocks": sum(site.live_at_end_blocks for site in facts.sites),
-        "inherited_releases": facts.totals.inherited_releases,
-        "allocator_ns": facts.totals.allocator_ns,
-        "is_complete": facts.completeness.is_complete,
-        "reasons": list(facts.completeness.reasons),
-        "end": end_in_words(trace.end),
     }
 
 
