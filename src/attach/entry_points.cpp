@@ -140,7 +140,7 @@ Entry nothrow_form(Entry entry) noexcept {
 Allocator find_allocator(const TargetMemory& memory, const std::vector<Module>& modules,
                          const std::vector<Mapping>& maps) {
   if (modules.empty()) {
-    throw Refusal("it is linked statically, or at its very start: nothing tells where its malloc is");
+    throw Refusal("it is linked statically, or at its very start: where its malloc is cannot be found");
   }
   const Module* const module = first_with(memory, modules, "malloc");
   if (module == nullptr) throw Refusal("none of its libraries has a malloc");

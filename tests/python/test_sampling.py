@@ -193,7 +193,7 @@ def test_the_table_of_sites_is_estimated(command: Command, path: Path) -> None:
     for column in ("temporaries", "allocator_ns", "reallocs", "own_peak_bytes"):
         said = command("sql", path, f"select sum({column}) from site")
         assert said.code == 2
-        assert said.err.startswith(f"heapwright: this recording cannot tell {column}")
+        assert said.err.startswith(f"heapwright: this recording does not have {column}")
 
 
 def test_exports_of_samples_say_so(command: Command, path: Path) -> None:

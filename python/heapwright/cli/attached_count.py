@@ -44,7 +44,7 @@ def count_attached(
         say(note)
     show.show_process(record, make_console(wide))
     if record["is_running"]:
-        hint(f"heapwright record --pid {process} --duration 10s tells which call sites these are of")
+        hint(f"heapwright record --pid {process} --duration 10s shows which call sites these are of")
 
 
 def _say_begin(process: int, run: AttachedRun, seconds: float | None) -> None:

@@ -176,7 +176,7 @@ def _print(document: dict[str, Any], wide: bool) -> None:
     if not document["processes"]:
         return
     show.show_all(document, console)
-    say("next: heapwright record tells which call sites these are of")
+    say("next: heapwright record shows which call sites these are of")
 
 
 def _show_running(page: Page, as_json: bool, wide: bool) -> None:

@@ -42,7 +42,7 @@ Duration = Annotated[str, typer.Option(metavar="SECONDS", help="Stop recording a
 Control = Annotated[
     str, typer.Option(metavar="FILE", help='Start and stop while FILE says "start" or "stop".')
 ]
-Paused = Annotated[bool, typer.Option("--paused", help="Do not record until told to start.")]
+Paused = Annotated[bool, typer.Option("--paused", help="Do not record until a start is requested.")]
 KeepArguments = Annotated[
     bool, typer.Option("--keep-arguments", help="Store the program's arguments in the trace.")
 ]

@@ -139,7 +139,7 @@ def explain_error(message: str, query: str, trace: Trace, mentioned: Sequence[st
         if "does not have a column named" in first and len(_QUOTED.findall(first)) > 1:
             name = _QUOTED.findall(first)[1]
         if "site" in mentioned and name in columns_left_out(trace):
-            return f"this recording cannot tell {name}: it has samples only, or no times"
+            return f"this recording does not have {name}: it has samples only, or no times"
         known = _columns(trace, mentioned)
         return f"unknown column {name}; {_nearest(name, known)}"
     missing = re.search(r"Table with name (\S+) does not exist", first)

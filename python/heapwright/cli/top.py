@@ -96,4 +96,4 @@ def _say_next(document: dict[str, Any]) -> None:
     elif "growing" in document:
         hint(f"heapwright dump {processes[0]['process']}")
     elif processes:
-        say("next: heapwright record tells which call sites these are of")
+        say("next: heapwright record shows which call sites these are of")

@@ -91,7 +91,7 @@ def _about_sides(a: Side, b: Side, is_one_build: bool) -> Iterator[str]:
     if is_one_build and not _is_same_work(a, b):
         yield (
             "a single recording, and both sides are of one build: it was asked for something else, or its "
-            "calls differ from run to run; several recordings of each side tell"
+            "calls differ from run to run; several recordings of each side show"
         )
     else:
         yield (

@@ -37,7 +37,7 @@ KEPT_CAPACITY = Kind(
     "kept-capacity",
     "a member of objects that are used again keeps the room of its largest use",
     "trim it where the object is put back, above what most uses need (clear() keeps the room): object_pool "
-    "does so with the members it is told",
+    "does so with the members it is given",
     "all of them need the largest room sooner or later, and it may stay",
 )
 RECORDED = (

@@ -98,7 +98,7 @@ INTERVAL = (
     Column("time_ns", about="Since counting began."),
     Column("calls_per_s", "number"),
     Column("requested_bytes_per_s", "number"),
-    Column("live_bytes", "signed", about="Of the processes that still run and tell."),
+    Column("live_bytes", "signed", about="Of the processes that still run and report them."),
     Column("calls_while_reading", about="live_bytes may be too high by this number of blocks."),
     Column("processes"),
 )

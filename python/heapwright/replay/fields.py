@@ -313,7 +313,7 @@ CANDIDATE = (
 DOCUMENT = (
     Column("trace", "text"),
     Column("program", "text"),
-    Column("recording_start_unix_ns", about="By which another recording of the same program is told."),
+    Column("recording_start_unix_ns", about="Distinguishes recordings of the same program."),
     Column("recorded_on", "text"),
     Column("machine", "machine"),
     Column("notes", Many("text"), about="What a reader has to know before the figures."),

@@ -209,7 +209,7 @@ def test_what_only_one_side_has_is_named(tmp_path: Path, capsys: pytest.CaptureF
         "only A was replayed as slowly as the program: memory given back after a time differs",
         "only A says how true its memory is: memory is not compared",
         "each side replays one recording: how much two runs of the program differ is not in the bands; "
-        "compare of repeated recordings tells",
+        "compare of repeated recordings shows",
         "glibc: 1.0 in A, 2.0 in B",
     ]
     assert run_command(["compare", *files]) == 0

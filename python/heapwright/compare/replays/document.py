@@ -152,7 +152,7 @@ def _notes(a: Replay, b: Replay) -> Iterator[str]:
     if a.trace != b.trace:
         yield (
             "each side replays one recording: how much two runs of the program differ is not in the bands; "
-            "compare of repeated recordings tells"
+            "compare of repeated recordings shows"
         )
     for both in _both(Pair(a, b)):
         if both.a.version != both.b.version:

@@ -39,7 +39,7 @@ def verdict(document: Document) -> list[str]:
         lines.append(f"No difference on {', '.join(same)}.")
     if unsure:
         lines.append(
-            f"Not known on {', '.join(unsure)}: replays with --runs {LEAST_RUNS} or more tell how much runs "
+            f"Not known on {', '.join(unsure)}: replays with --runs {LEAST_RUNS} or more show how much runs "
             "differ."
         )
     return lines or ["No candidate was measured on both sides."]

@@ -48,7 +48,7 @@ def _find(of: Evidence) -> Iterator[Advice]:
             ),
             "what is free there, if nothing else came to lie there",
             HIGH if freed <= _FEW_FREED and not brief else MEDIUM,
-            "the site tells what stays from what goes; pages are looked at one by one"
+            "the site separates what stays from what goes; pages are looked at one by one"
             + (f"; but it was free for {units.duration(lasted)} alone" if brief else ""),
             0,
             held,
