@@ -18,6 +18,7 @@ DEFINED = re.compile(FUNCTION + r"\{", re.MULTILINE)
 SEVERAL = {
     "src/trace/record_codec.hpp": "the two directions of one format, a file each",
     "src/trace/copies.hpp": "two kinds of copy with one contract",
+    "src/heap/base/rights.hpp": "a weak function, and the one that the shared library puts in its place",
 }
 
 

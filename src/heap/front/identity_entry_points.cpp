@@ -56,7 +56,7 @@ EXPORT int setgroups(size_t count, const gid_t* groups) noexcept {
   return call_next<int(size_t, const gid_t*)>("setgroups", count, groups);
 }
 // The C library's own calls setgroups() within.
-EXPORT int initgroups(const char* user, gid_t group) noexcept {
+EXPORT int initgroups(const char* user, gid_t group) {
   return call_next<int(const char*, gid_t)>("initgroups", user, group);
 }
 EXPORT int capset(cap_user_header_t header, const cap_user_data_t data) noexcept {
