@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Fills memory up to a limit until malloc says no, frees all of it, and fills again: what was there once is
 // there each time, and for blocks of another size. Each row of sizes runs in a process of its own.
-//   refilled data|as THREADS
+//   refilled data|as|start THREADS
+// start: of addresses, as as, and it was there before the program began.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -19,7 +20,8 @@ constexpr int most_threads = 4;
 // One after the other, then from the first again.
 constexpr int kinds = 2;
 constexpr std::size_t rows[][kinds] = {
-    {700, 700}, {40'000, 40'000}, {300'000, 300'000}, {10'000'000, 10'000'000}, {700, 10'000'000}};
+    {700, 700},        {40'000, 40'000},    {300'000, 300'000}, {10'000'000, 10'000'000},
+    {700, 10'000'000}, {40'000, 1'000'000}, {25'000, 2'000'000}};
 
 struct Node {
   Node* next;
@@ -66,11 +68,15 @@ void require_served() {
   }
 }
 
+void limit_to(__rlimit_resource_t limited) {
+  const rlimit limit{limit_bytes, RLIM_INFINITY};
+  REQUIRE(setrlimit(limited, &limit) == 0);
+}
+
 [[noreturn]] void run(__rlimit_resource_t limited) {
   pthread_t others[most_threads];
   REQUIRE(pthread_barrier_init(&barrier, nullptr, static_cast<unsigned>(threads)) == 0);
-  const rlimit limit{limit_bytes, RLIM_INFINITY};
-  REQUIRE(setrlimit(limited, &limit) == 0);
+  limit_to(limited);
   for (int i = 1; i < threads; ++i) REQUIRE(pthread_create(&others[i], nullptr, run_thread, nullptr) == 0);
   run_thread(nullptr);
   for (int i = 1; i < threads; ++i) REQUIRE(pthread_join(others[i], nullptr) == 0);
@@ -85,6 +91,13 @@ int main(int argc, char** argv) {
   REQUIRE(argc == 3);
   threads = std::atoi(argv[2]);
   REQUIRE(threads >= 1 && threads <= most_threads);
+  if (std::strcmp(argv[1], "start") == 0) {
+    limit_to(RLIMIT_AS);
+    char as[] = "as";
+    char* const line[] = {argv[0], as, argv[2], nullptr};
+    execv("/proc/self/exe", line);
+    REQUIRE(false);
+  }
   for (const std::size_t(&row)[kinds] : rows) {
     sizes = row;
     const pid_t child = fork();

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::size_t full_span_bytes = std::size_t{1} << 40;
 constexpr std::size_t least_span_bytes = std::size_t{1} << 26;
+// Hardened mode leaves unmapped what is too short for another size. Addresses cost nothing.
+constexpr std::size_t limited_span_share = 16;
 // A growth costs as much as many calls, so a few are enough for most programs. The first ones double
 // the region: what writes far behind its block soon leaves it. Under a limit every page of it counts.
 constexpr std::uint32_t first_growth_units = 16;
@@ -110,10 +112,12 @@ std::uint32_t extend_region(std::uint32_t units, std::uint32_t from) noexcept {
   return 0;
 }
 
-// Hardened mode: nothing is mapped between two growths, which are short.
+// Hardened mode: nothing is mapped between two growths, which are short. No limit counts it.
 void leave_gap() noexcept {
   std::uint32_t anywhere = 0;
-  claim_frontier(1, &anywhere);
+  if (!claim_frontier(1, &anywhere)) return;
+  const LockGuard locked = guard();
+  source.unmapped_units = source.unmapped_units + 1;
 }
 
 Run grow(std::uint32_t wanted, std::uint32_t growth, std::uint32_t from = 0) noexcept {
@@ -208,7 +212,8 @@ bool place_region() noexcept {
   const std::size_t limit = address_space_limit_bytes();
   std::size_t span_bytes = full_span_bytes;
   if (limit != 0 && limit < full_span_bytes) {
-    span_bytes = std::max(std::bit_ceil(limit), least_span_bytes);
+    span_bytes =
+        std::min(std::max(std::bit_ceil(limit), least_span_bytes) * limited_span_share, full_span_bytes);
     source.limit_bytes = limit;
   }
   while (!place_anywhere(span_bytes)) {
