@@ -348,6 +348,15 @@ TEST_F(PageSource, ARunWithRoomGrowsAndItsPlaceServesTheNext) {
   free_run(other.unit, 3, true);
 }
 
+TEST_F(PageSource, TheGapBehindAHardenedGrowthIsNoMemory) {
+  settings.is_hardened = true;
+  const std::size_t before = committed_bytes();
+  const auto run = allocate_run(40);
+  settings.is_hardened = false;
+  EXPECT_EQ(committed_bytes() - before, 40 * unit_bytes);
+  free_run(run.unit, 40, false);
+}
+
 TEST_F(PageSource, WhatIsFreeBelowTheFrontierJoinsTheNextGrowth) {
   const auto last = allocate_run(8192);
   free_run(last.unit, 8192, false);
