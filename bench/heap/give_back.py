@@ -19,7 +19,7 @@ from preloaded import options_of, printed_by, written
 WAYS = ("idle", "paced", "bursts")
 MEGABYTES = (491, 5000)
 MAINTENANCE = {"heapwright, calls": "calls", "heapwright, thread": "thread"}
-RESIDENT = ("made_kib", "freed_kib", "after_2_s_kib", "after_5_s_kib", "after_10_s_kib")
+RESIDENT = ("made_kib", "freed_kib", "after_2_s_kib", "after_5_s_kib", "after_10_s_kib", "floor_kib")
 TIMES = ("p50_ns", "p999_ns", "p9999_ns", "max_ns")
 
 
@@ -35,12 +35,13 @@ def measure(program: Path, heaps: dict[str, str], rounds: int) -> list[dict[str,
 
 def table(runs: list[dict[str, Any]]) -> list[str]:
     """Medians."""
-    lines = [
-        f"{'MB':>5} {'way':7} {'heap':20} {'2 s':>6} {'5 s':>6} {'10 s MiB':>8} {'p99.9':>9} {'p99.99 ns':>9}"
-    ]
+    heads = " ".join(f"{head:>6}" for head in ("2 s", "5 s", "10 s", "floor"))
+    lines = [f"{'MB':>5} {'way':7} {'heap':20} {heads} {'p99.9':>9} {'p99.99 ns':>9}"]
     for way, size, name in dict.fromkeys((run["way"], run["megabytes"], run["heap"]) for run in runs):
         of = [run for run in runs if (run["way"], run["megabytes"], run["heap"]) == (way, size, name)]
-        held = " ".join(f"{median(run[key] for run in of) / 1024:6.0f}" for key in RESIDENT[2:])
+        held = " ".join(
+            f"{median(run[key] for run in of) / 1024:6.0f}" for key in RESIDENT[2:] if key in of[0]
+        )
         times = [f"{median(run[key] for run in of):9.0f}" if key in of[0] else "" for key in TIMES[1:3]]
         lines.append(f"{size:5} {way:7} {name:20} {held} {' '.join(times)}")
     return lines
