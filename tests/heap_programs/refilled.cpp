@@ -58,13 +58,20 @@ void* run_thread(void* /*unused*/) {
   return nullptr;
 }
 
+// Each thread keeps two slabs or three, and others cannot take them. Between those of four, anywhere, a piece as
+// long as a long block may lie that serves none.
+bool is_lost_between(std::size_t block_bytes) {
+  constexpr std::size_t most_kept = 3;
+  return block_bytes * most_kept * static_cast<std::size_t>(threads) > limit_bytes / 4;
+}
+
 void require_served() {
   for (int round = 0; round < rounds; ++round) {
     const std::size_t bytes = served_bytes[round];
     say("note of_%zu %zu\n", sizes[round % kinds], bytes >> 20);
     REQUIRE(bytes > limit_bytes / 4);
     REQUIRE(bytes < limit_bytes);
-    REQUIRE(bytes >= served_bytes[round % kinds] / 4 * 3);
+    REQUIRE(is_lost_between(sizes[round % kinds]) || bytes >= served_bytes[round % kinds] / 4 * 3);
   }
 }
 

@@ -109,13 +109,14 @@ bool give_back_surplus(std::uint32_t units) noexcept {
 bool give_back_for_growth() noexcept {
   constexpr std::size_t least_sparse_bytes = std::size_t{16} << 20;
   constexpr std::size_t sparse_share = 3;
+  // First, since it has not grown nearly always: the rest is in lines that every thread writes.
   const std::uint32_t reached = reached_units();
+  if (maintenance.answered.load(std::memory_order_relaxed) >= reached) return false;
   const std::size_t sparse_bytes = unpurged_bytes();
   if (sparse_bytes < least_sparse_bytes || sparse_bytes * sparse_share < committed_bytes() - dirty_bytes()) {
     maintenance.answered.store(reached, std::memory_order_relaxed);
     return false;
   }
-  if (maintenance.answered.load(std::memory_order_relaxed) >= reached) return false;
   if (!maintenance.lock.try_lock()) return false;
   const bool is_between = go_on_purging();
   if (!is_between && purge_pooled_slab(current_tick(), 0, of_call.looks)) {
