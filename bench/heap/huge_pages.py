@@ -4,11 +4,13 @@
 
     huge_pages.py [--turns 5] [--output bench/results/heap-huge-pages.json] NAME=LIBRARY ...
 
-Runs bench/heap/huge_pages.cpp with each library preloaded; glibc's own runs without one. On a virtual machine
-the first touch of memory that the host has taken back costs most, so the runs of filling lie far apart.
+Runs bench/heap/huge_pages.cpp with each library preloaded; glibc's own runs without one. A virtual machine's host
+may take free memory back within seconds, and its first touch costs most then. So each runs twice: cold, after a
+pause, and warm, directly behind itself.
 """
 
 import sys
+import time
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,34 +20,47 @@ from heapwright.measure.turns import turns
 from preloaded import options_of, printed_by, written
 
 FIGURES = ("fill_s", "read_s", "full_mib", "later_mib", "faults")
-# What asks for huge pages, of which heaps.
+# How huge pages are asked for, of which heaps.
 VARIABLES = {
-    "heapwright": {"HEAPWRIGHT_HEAP_HUGE_PAGES": "1"},
-    "glibc": {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
-    "jemalloc": {"MALLOC_CONF": "thp:always"},
+    "heapwright": {
+        "asks": {"HEAPWRIGHT_HEAP_HUGE_PAGES": "1"},
+        "auto": {"HEAPWRIGHT_HEAP_HUGE_PAGES": "auto"},
+    },
+    "glibc": {"asks": {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}},
+    "jemalloc": {"asks": {"MALLOC_CONF": "thp:always"}},
 }
+PAUSE_S = 8
+
+
+def variables_of(heap: str) -> dict[str, dict[str, str]]:
+    return {"": {}, **next((asked for name, asked in VARIABLES.items() if heap.startswith(name)), {})}
 
 
 def measure(program: Path, heaps: dict[str, str], rounds: int) -> list[dict[str, Any]]:
-    arms = [(name, asked) for name in heaps for asked in (False, True) if not asked or name in VARIABLES]
+    arms = [(name, asked) for name in heaps for asked in variables_of(name)]
     runs = []
     for turn, _, (name, asked) in turns(rounds, [""], arms):
-        words = printed_by(program, heaps[name], **(VARIABLES[name] if asked else {})).split()
-        figures = dict(zip(FIGURES, map(float, words), strict=False))
-        runs.append({"heap": name, "asks": asked, "turn": turn, **figures})
+        time.sleep(PAUSE_S)
+        for memory in ("cold", "warm"):
+            words = printed_by(program, heaps[name], **variables_of(name)[asked]).split()
+            figures = dict(zip(FIGURES, map(float, words), strict=False))
+            runs.append({"heap": name, "asks": asked, "memory": memory, "turn": turn, **figures})
     return runs
 
 
 def table(runs: list[dict[str, Any]]) -> list[str]:
-    """Medians; of filling the least and the most."""
-    lines = [f"{'heap':20} {'fill, s':>14} {'reads, s':>8} {'full, MiB':>9} {'later, MiB':>10} {'faults':>9}"]
+    """Medians; of filling the least and the most, of reads the warm ones."""
+    lines = [f"{'heap':20} {'cold, s':>14} {'warm, s':>14} {'reads, s':>8} {'full, MiB':>9} {'faults':>9}"]
     for name, asks in dict.fromkeys((run["heap"], run["asks"]) for run in runs):
         of = [run for run in runs if (run["heap"], run["asks"]) == (name, asks)]
-        fill = sorted(run["fill_s"] for run in of)
-        read, full, later, faults = (median(run[key] for run in of) for key in FIGURES[1:])
-        title = f"{name}, asks" if asks else name
-        filled = f"{fill[0]:5.2f} to {fill[-1]:5.2f}"
-        lines.append(f"{title:20} {filled} {read:8.2f} {full:9.0f} {later:10.0f} {faults:9,.0f}")
+        filled = []
+        for memory in ("cold", "warm"):
+            fill = sorted(run["fill_s"] for run in of if run["memory"] == memory)
+            filled.append(f"{fill[0]:5.2f} to {fill[-1]:5.2f}")
+        read = median(run["read_s"] for run in of if run["memory"] == "warm")
+        full, faults = (median(run[key] for run in of) for key in ("full_mib", "faults"))
+        title = f"{name}, {asks}" if asks else name
+        lines.append(f"{title:20} {filled[0]} {filled[1]} {read:8.2f} {full:9.0f} {faults:9,.0f}")
     return lines
 
 

@@ -20,7 +20,7 @@ constexpr bool can_have_thread = HEAPWRIGHT_SANITIZED == 0;
 
 }  // namespace
 
-constinit Settings settings{can_have_thread, false, false, 1000, false, true, false};
+constinit Settings settings{can_have_thread, false, false, 1000, false, true, HugePages::never};
 
 namespace {
 
@@ -34,6 +34,16 @@ bool equal(const char* name, std::size_t length, const char* wanted) noexcept {
 bool read_switch(const char* value, bool* into) noexcept {
   if (std::strcmp(value, "0") != 0 && std::strcmp(value, "1") != 0) return false;
   *into = *value == '1';
+  return true;
+}
+
+bool read_huge_pages(const char* value) noexcept {
+  bool is_always = false;
+  const bool is_automatic = std::strcmp(value, "auto") == 0;
+  if (!is_automatic && !read_switch(value, &is_always)) return false;
+  settings.huge_pages = is_automatic ? HugePages::automatic
+                        : is_always  ? HugePages::always
+                                     : HugePages::never;
   return true;
 }
 
@@ -70,7 +80,7 @@ const char* apply(const char* name, std::size_t length, const char* value) noexc
   if (equal(name, length, "DECAY_MS")) return read_decay(value) ? nullptr : "0 to 600000";
   if (equal(name, length, "HARDENED")) return read_switch(value, &settings.is_hardened) ? nullptr : "0 or 1";
   if (equal(name, length, "HUGE_PAGES")) {
-    return read_switch(value, &settings.has_huge_pages) ? nullptr : "0 or 1";
+    return read_huge_pages(value) ? nullptr : "auto, 0 or 1";
   }
   if (equal(name, length, "COUNTERS")) {
     return read_switch(value, &settings.publishes_counters) ? nullptr : "0 or 1";
@@ -109,7 +119,7 @@ void read_settings() noexcept {
   read_environment();
   const bool is_allowed = is_thread_wanted || settings.publishes_counters || is_thread_harmless();
   settings.has_maintenance_thread = settings.has_maintenance_thread && is_allowed;
-  settings.has_huge_pages = settings.has_huge_pages && !settings.is_hardened;
+  if (settings.is_hardened) settings.huge_pages = HugePages::never;
 }
 
 }  // namespace heapwright::heap

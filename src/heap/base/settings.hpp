@@ -6,6 +6,8 @@
 
 namespace heapwright::heap {
 
+enum class HugePages : std::uint8_t { never, always, automatic };
+
 struct Settings {
   bool has_maintenance_thread;
   bool is_hardened;
@@ -13,7 +15,7 @@ struct Settings {
   std::uint32_t decay_ms;
   bool starts_thread_early;  // with the process, not when the heap has grown
   bool gives_back_on_calls;
-  bool has_huge_pages;  // asked for; not in hardened mode, whose growths are short
+  HugePages huge_pages;  // never in hardened mode, whose growths are short
 };
 extern Settings settings;
 

@@ -118,6 +118,11 @@ void ask_for_huge_pages(void* begin, std::size_t bytes) noexcept {
   platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes), MADV_HUGEPAGE);
 }
 
+void refuse_huge_pages(void* begin, std::size_t bytes) noexcept {
+  platform::raw_syscall(SYS_madvise, platform::raw_argument(begin), static_cast<long>(bytes),
+                        MADV_NOHUGEPAGE);
+}
+
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept {
   if (is_refused()) return false;
   const TimedCall timed(counters_page->heap.mapping);

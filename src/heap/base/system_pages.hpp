@@ -26,6 +26,8 @@ void* map_out_of_reach(std::size_t bytes) noexcept;
 bool make_writable(void* begin, std::size_t bytes) noexcept;
 // The kernel backs the range by huge pages where it has them; nothing happens where it does not.
 void ask_for_huge_pages(void* begin, std::size_t bytes) noexcept;
+// Those that are there stay.
+void refuse_huge_pages(void* begin, std::size_t bytes) noexcept;
 // The pages go back to the system; the range stays usable and reads as zeros.
 void drop_pages(void* begin, std::size_t bytes) noexcept;
 // The pages at `from` appear at `to`, which is writable memory of the same

@@ -11,6 +11,7 @@
 #include "heap/base/settings.hpp"
 #include "heap/base/system_pages.hpp"
 #include "heap/pages/free_runs.hpp"
+#include "heap/pages/huge_pages.hpp"
 #include "platform/raw_syscall.hpp"
 
 namespace heapwright::heap {
@@ -55,7 +56,7 @@ Mapping map_range(std::uint32_t unit, std::uint32_t units) noexcept {
   if (!map_lines(unit + units)) return Mapping::refused;
   const std::size_t bytes = std::size_t{units} * unit_bytes;
   const Mapping result = map_at(memory_of(unit), bytes);
-  if (settings.has_huge_pages && result == Mapping::done) ask_for_huge_pages(memory_of(unit), bytes);
+  if (result == Mapping::done) ask_for_growth(memory_of(unit), bytes);
   return result;
 }
 

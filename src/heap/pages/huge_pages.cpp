@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "heap/pages/huge_pages.hpp"
+
+#include <atomic>
+
+#include "heap/base/checked_size.hpp"
+#include "heap/base/clock.hpp"
+#include "heap/base/settings.hpp"
+#include "heap/base/system_pages.hpp"
+
+namespace heapwright::heap {
+
+namespace {
+
+constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+// A page that is touched counts at once; a small program would grow by it.
+constexpr std::size_t least_tried_bytes = std::size_t{32} << 20;
+// 512 faults of 4 KiB at 1.2 us each. A huge page takes 100 to 300 us where the memory is there, and 4 ms
+// where the host of a virtual machine has taken it back.
+constexpr std::uint64_t most_quick_ns = 600'000;
+// Each costs a call that much; the next growth may find more.
+constexpr std::uint32_t most_slow = 3;
+constinit std::atomic<std::uint32_t> slow_touches{0};
+
+char* first_huge_page(char* begin) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  return begin + (checked_round_up(address, huge_page_bytes) - address);
+}
+
+}  // namespace
+
+bool ask_if_quick(char* begin, std::size_t bytes, std::uint64_t (*clock_ns)() noexcept) noexcept {
+  ask_for_huge_pages(begin, bytes);
+  const std::uint64_t begin_ns = clock_ns();
+  *static_cast<volatile char*>(first_huge_page(begin)) = 0;
+  if (clock_ns() - begin_ns <= most_quick_ns) return true;
+  refuse_huge_pages(begin, bytes);
+  return false;
+}
+
+void ask_for_growth(char* begin, std::size_t bytes) noexcept {
+  if (settings.huge_pages == HugePages::always) return ask_for_huge_pages(begin, bytes);
+  if (settings.huge_pages == HugePages::never || bytes < least_tried_bytes) return;
+  if (slow_touches.load(std::memory_order_relaxed) >= most_slow) return;
+  if (!ask_if_quick(begin, bytes, monotonic_ns)) slow_touches.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace heapwright::heap
