@@ -4,9 +4,9 @@
 
     huge_pages.py [--turns 5] [--output bench/results/heap-huge-pages.json] NAME=LIBRARY ...
 
-Runs bench/heap/huge_pages.cpp with each library preloaded; glibc's own runs without one. A virtual machine's host
-may take free memory back within seconds, and its first touch costs most then. So each runs twice: cold, after a
-pause, and warm, directly behind itself.
+Runs bench/heap/huge_pages.cpp with each library preloaded; glibc's own runs without one. A virtual machine's
+host may take free memory back within seconds, and its first touch costs most then. So each runs twice: cold,
+after a pause, and warm, directly after itself.
 """
 
 import sys
