@@ -98,12 +98,12 @@ class Bench:
                 self.run_load(load, repetition)
         print()
 
-    def run_programs(self) -> None:
+    def run_programs(self, turns: int) -> None:
         for name, program in real_programs.programs(self.folder).items():
             if self.only and name not in self.only:
                 continue
             print(name, end=" ", flush=True)
-            for repetition in range(1 if self.is_quick else 7):
+            for repetition in range(1 if self.is_quick else turns):
                 self.run_program(name, program, repetition)
         print()
 
@@ -149,6 +149,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, help="bench/results/heap*.json by default")
     parser.add_argument("--releases", action="store_true", help="beside what make bench-peers built")
     parser.add_argument("--programs", action="store_true", help="real programs, beside all that is here")
+    parser.add_argument("--turns", type=int, default=7, help="runs of each program on each allocator")
     parser.add_argument("--only", action="append", default=[], help="loads or programs that begin with this")
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
@@ -167,7 +168,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(measured, arguments.build, Path(folder), arguments.quick, arguments.only)
         if arguments.programs:
-            bench.run_programs()
+            bench.run_programs(arguments.turns)
         else:
             bench.run_loads()
     write(output, head_of(described, "heap_programs" if arguments.programs else "heap"), bench.runs)
