@@ -58,8 +58,8 @@ void* run_thread(void* /*unused*/) {
   return nullptr;
 }
 
-// Each thread keeps two slabs or three, and others cannot take them. Between those of four, anywhere, a piece as
-// long as a long block may lie that serves none.
+// Each thread keeps two slabs or three, and others cannot take them. Between those of four, anywhere, a piece
+// as long as a long block may lie that serves none.
 bool is_lost_between(std::size_t block_bytes) {
   constexpr std::size_t most_kept = 3;
   return block_bytes * most_kept * static_cast<std::size_t>(threads) > limit_bytes / 4;
