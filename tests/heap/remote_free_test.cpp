@@ -136,5 +136,21 @@ TEST_F(RemoteFree, TwiceInARowIsFoundAtOnce) {
   for (void* block : blocks) release(block);
 }
 
+// Its slab is closed by the second free, and the memory part of a large block's.
+TEST_F(RemoteFree, OfWhatWasFreedTwiceMeanwhileIsFound) {
+  const auto free_twice = [] {
+    void* const block = allocate(200);
+    UnitLine* const slab = head_line_of(block);
+    elsewhere([&] {
+      release(allocate(16));
+      release(block);
+      slab->kind = UnitKind::inside;
+      free_delayed(current_cache);
+      _exit(0);
+    });
+  };
+  EXPECT_DEATH(free_twice(), "free of 0x[0-9a-f]+, which is no block of this heap");
+}
+
 }  // namespace
 }  // namespace heapwright::heap

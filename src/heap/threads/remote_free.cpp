@@ -6,6 +6,7 @@
 #include "heap/base/counting.hpp"
 #include "heap/base/messages.hpp"
 #include "heap/base/own_thread.hpp"
+#include "heap/slabs/misuse.hpp"
 #include "heap/slabs/partial_pool.hpp"
 #include "heap/slabs/slab.hpp"
 #include "heap/threads/thread_cache.hpp"
@@ -90,6 +91,16 @@ bool may_wait(const UnitLine* slab) noexcept {
   return (owner == nullptr || !owner->is_private) && class_of_slab(slab).block_bytes <= most_delayed_bytes;
 }
 
+// Who freed it a second time meanwhile may have had its slab closed and its memory be something else.
+void free_now(void* block) noexcept {
+  UnitLine* const slab = head_line_of(block);
+  if (slab == nullptr || slab->kind != UnitKind::slab) [[unlikely]] {
+    stop_for_pointer("free", block);
+  }
+  require_block("free", slab, block);
+  free_remote(slab, block);
+}
+
 }  // namespace
 
 void free_remote_later(ThreadCache* cache, UnitLine* slab, void* block) noexcept {
@@ -101,14 +112,14 @@ void free_remote_later(ThreadCache* cache, UnitLine* slab, void* block) noexcept
   }
   void* const oldest = std::exchange(delayed.blocks[delayed.next++ % capacity], block);
   platform::prefetch_for_writing(block);
-  if (oldest != nullptr) free_remote(head_line_of(oldest), oldest);
+  if (oldest != nullptr) free_now(oldest);
 }
 
 void free_delayed(ThreadCache* cache) noexcept {
   for (void*& place : cache->delayed.blocks) {
     count_steps();
     void* const block = std::exchange(place, nullptr);
-    if (block != nullptr) free_remote(head_line_of(block), block);
+    if (block != nullptr) free_now(block);
   }
 }
 
