@@ -41,7 +41,7 @@ class KernelRings {
   // nothing is open.
   std::string open(pid_t process, bool with_children);
   bool is_open() const noexcept { return !rings_.empty(); }
-  // Who reads at this interval finds the rings half full at most, however fast the program faults.
+  // A reader at this interval finds the rings at most half full, however fast the program faults.
   std::uint64_t longest_pause_ns() const noexcept;
   // One load for each CPU.
   bool has_records() const noexcept;

@@ -45,7 +45,7 @@ class PendingWork {
 
   std::vector<Part> parts_;  // those before next_ are done with
   std::size_t next_ = 0;
-  std::uint32_t grain_ = 1;  // the number of records whose parts may be added up
+  std::uint32_t grain_ = 1;  // parts of up to this many records may be added up
   std::uint64_t last_ns_ = 0;
   std::uint64_t gap_from_ns_ = UINT64_MAX;
   std::uint64_t gap_to_ns_ = 0;

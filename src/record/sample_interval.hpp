@@ -64,7 +64,7 @@ inline std::int64_t draw_interval(std::uint64_t& state, std::uint64_t mean_bytes
     interval.bytes_left = draw_interval(interval.random_state, mean_bytes);
     if (count_down(interval, size)) return false;
   }
-  // The interval, and one byte for each of the block's that are after its end: between two ends lie
+  // The interval, and one byte for each byte of the block after its end: between two ends lie
   // `mean` bytes, so many more of these bytes are expected to be ends. Over all blocks the sum is that of
   // their sizes.
   const std::uint64_t behind_end =
