@@ -19,7 +19,7 @@
 namespace heapwright::heap {
 namespace {
 
-constexpr std::size_t block_bytes = 100'000;
+constexpr std::size_t sampled_bytes = 100'000;
 constexpr int most_tries = 100'000;
 
 class SampledLarge : public testing::Test {
@@ -44,7 +44,7 @@ UnitLine* sample(std::size_t bytes) {
 int count_sampled(int blocks) {
   int found = 0;
   for (int i = 0; i < blocks; ++i) {
-    void* block = allocate(block_bytes);
+    void* block = allocate(sampled_bytes);
     found += is_sampled_large(line_at(block)) ? 1 : 0;
     release(block);
   }
@@ -64,22 +64,22 @@ TEST_F(SampledLarge, NoLongerOneIsAndNoneUnderALimit) {
   EXPECT_EQ(sample((std::size_t{1} << 20) + 1), nullptr);
   const std::size_t before = source.limit_bytes;
   source.limit_bytes = std::size_t{1} << 40;
-  EXPECT_EQ(sample(block_bytes), nullptr);
+  EXPECT_EQ(sample(sampled_bytes), nullptr);
   source.limit_bytes = before;
 }
 
 TEST_F(SampledLarge, NoMoreAreThanMayBe) {
   const std::uint32_t before = guarded_runs.exchange(most_sampled);
-  EXPECT_EQ(sample(block_bytes), nullptr);
+  EXPECT_EQ(sample(sampled_bytes), nullptr);
   guarded_runs = before;
 }
 
 TEST_F(SampledLarge, ASecondFreeIsKnownUntilEightWereFreed) {
-  UnitLine* first = sample(block_bytes);
+  UnitLine* first = sample(sampled_bytes);
   ASSERT_NE(first, nullptr);
   EXPECT_TRUE(free_sampled(first));
   for (int i = 0; i < 7; ++i) {
-    UnitLine* other = sample(block_bytes);
+    UnitLine* other = sample(sampled_bytes);
     ASSERT_NE(other, nullptr);
     EXPECT_NE(other, first);
     EXPECT_TRUE(free_sampled(other));
@@ -87,23 +87,23 @@ TEST_F(SampledLarge, ASecondFreeIsKnownUntilEightWereFreed) {
   }
   const std::uint32_t guarded = guarded_runs;
   EXPECT_EQ(first->kind, UnitKind::large);
-  EXPECT_TRUE(free_sampled(sample(block_bytes)));
+  EXPECT_TRUE(free_sampled(sample(sampled_bytes)));
   EXPECT_EQ(guarded_runs, guarded);  // one more, and the first is free for others
   EXPECT_NE(first->kind, UnitKind::large);
 }
 
 TEST_F(SampledLarge, ReallocKeepsItsBytesAndLeavesItsGuards) {
-  UnitLine* line = sample(block_bytes);
+  UnitLine* line = sample(sampled_bytes);
   ASSERT_NE(line, nullptr);
   auto* block = memory_of(unit_of(line));
-  std::memset(block, 7, block_bytes);
-  EXPECT_EQ(reallocate(block, block_bytes + 100), block);  // its last page has as many
-  EXPECT_EQ(resize_large(line, 2 * block_bytes), nullptr);
-  EXPECT_EQ(resize_large(line, block_bytes - 5000), nullptr);
-  auto* moved = static_cast<char*>(reallocate(block, 2 * block_bytes));
+  std::memset(block, 7, sampled_bytes);
+  EXPECT_EQ(reallocate(block, sampled_bytes + 100), block);  // its last page has as many
+  EXPECT_EQ(resize_large(line, 2 * sampled_bytes), nullptr);
+  EXPECT_EQ(resize_large(line, sampled_bytes - 5000), nullptr);
+  auto* moved = static_cast<char*>(reallocate(block, 2 * sampled_bytes));
   ASSERT_NE(moved, nullptr);
   EXPECT_NE(moved, block);
-  for (std::size_t i = 0; i < block_bytes; ++i) ASSERT_EQ(moved[i], 7);
+  for (std::size_t i = 0; i < sampled_bytes; ++i) ASSERT_EQ(moved[i], 7);
   EXPECT_FALSE(free_sampled(line));
   release(moved);
 }

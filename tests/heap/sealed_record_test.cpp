@@ -7,7 +7,7 @@ namespace heapwright::heap {
 namespace {
 
 constexpr std::size_t usable_bytes = 224;
-alignas(8192) char place[8192];
+alignas(8192) char sealed_place[8192];
 
 // How many of the 255 changes of one byte of the record leave one that could be the block's.
 int unnoticed_changes(SealedRecord record, int byte) {
@@ -23,7 +23,7 @@ int unnoticed_changes(SealedRecord record, int byte) {
 
 TEST(SealedRecord, SaysWhatWasWritten) {
   for (const std::size_t alignment : {16U, 64U, 4096U}) {
-    SealedRecord record(place + 4096, usable_bytes);
+    SealedRecord record(sealed_place + 4096, usable_bytes);
     record.write(record_of(100, alignment) | freed_bit);
     EXPECT_TRUE(record.is_freed());
     EXPECT_EQ(bytes_in(record.value()), 100U);
@@ -34,7 +34,7 @@ TEST(SealedRecord, SaysWhatWasWritten) {
 }
 
 TEST(SealedRecord, AChangeOfOneByteIsNoticed) {
-  SealedRecord record(place + 64, usable_bytes);
+  SealedRecord record(sealed_place + 64, usable_bytes);
   record.write(record_of(100, default_alignment));
   for (const int byte : {1, 2, 3, 4, 5}) EXPECT_EQ(unnoticed_changes(record, byte), 0) << byte;
   EXPECT_EQ(unnoticed_changes(record, 6), 2);  // an alignment of 32, and one of 64

@@ -18,6 +18,7 @@
 #include "heap/service/maintenance.hpp"
 #include "heap/service/process.hpp"
 #include "heap/slabs/misuse.hpp"
+#include "heap/slabs/sealed_record.hpp"
 #include "heap/threads/heap_object.hpp"
 #include "heap/threads/refill.hpp"
 #include "heap/threads/remote_free.hpp"
@@ -68,6 +69,7 @@ LargeBlock allocate_long(std::size_t bytes) noexcept {
 
 void* allocate_slowly(std::size_t bytes) noexcept {
   const StepScope scope;
+  if (settings.is_hardened) return hardened_allocate(bytes, default_alignment);
   ThreadCache* cache = own_cache();
   give_back_if_due();
   // A thread has a cache only in a process that is initialized and not hardened.
@@ -76,7 +78,7 @@ void* allocate_slowly(std::size_t bytes) noexcept {
     return block != nullptr ? block : no_memory();
   }
   if (!initialize_process()) return no_memory();
-  if (settings.is_hardened) return hardened_allocate(bytes, 16);
+  if (settings.is_hardened) return hardened_allocate(bytes, default_alignment);
   void* const block = bytes > slab_limit_bytes ? allocate_long(bytes).memory : allocate_first(bytes);
   return block != nullptr ? block : no_memory();
 }
@@ -155,12 +157,9 @@ void release_remote(UnitLine* slab, void* block) noexcept {
 // Not this thread's, not small, not a block, or not ours at all.
 void release_slowly(void* block) noexcept {
   const StepScope scope;
+  if (settings.is_hardened) return hardened_release(block);
   if (block == nullptr) return;
   if (!is_in_region(block)) return release_foreign(block);
-  if (settings.is_hardened) {
-    hardened_release(block);
-    return give_back_if_due();
-  }
   UnitLine* line = head_line_of(block);
   if (line == nullptr) {
     require_empty("free", block);

@@ -18,12 +18,6 @@ Found find_large(UnitLine* line) noexcept {
   return found;
 }
 
-heapwright_heap* private_heap_of(const UnitLine* line) noexcept {
-  const ThreadCache* owner = line->owner.load(std::memory_order_relaxed);
-  if (owner == checked_cache) return nullptr;
-  return owner != nullptr && owner->is_private ? heap_of(line) : nullptr;
-}
-
 namespace {
 
 Line& name_block(Line& line, const Found& block) noexcept {
@@ -56,21 +50,9 @@ Found find(const char* function, const void* pointer) noexcept {
   stop(name_block(message.text(is_behind ? " bytes behind the block " : " bytes inside the block "), found));
 }
 
-[[gnu::always_inline]] inline bool is_slack_whole(const Found& block) noexcept {
+// Of any block, with pages of its own as well.
+bool is_behind_whole(const Found& block) noexcept {
   return is_filled(block.begin + block.bytes(), block.room - block.bytes(), slack_fill);
-}
-
-// The record before the block, too, is what a write at a negative index meets first.
-bool is_front_whole(const Found& block) noexcept {
-  const std::size_t usable = block.room + record_bytes;
-  if (!block.is_of_slab() || block.begin == begin_of_slab(block.line)) return true;
-  return SealedRecord(block.begin - usable, usable).is_plausible();
-}
-
-// The block of a slab is as it was when it was handed out. Nothing is said yet.
-bool is_live(const Found& block, const heapwright_heap* heap) noexcept {
-  if (heap != nullptr && heap->cursor != 0) return false;
-  return block.record().raw() != 0 && block.is_intact() && is_slack_whole(block) && is_front_whole(block);
 }
 
 // The record is zeros. So it is in a block that was never handed out, which has a link, and in one whose
@@ -81,8 +63,10 @@ bool is_in_nobodys_hands(const Found& block) noexcept {
   return next == nullptr || (is_among_blocks(next) && head_line_of(next) == block.line);
 }
 
+}  // namespace
+
 // The first thing that is wrong is said, in this order.
-[[gnu::noinline, gnu::cold]] Found require_live(const char* function, const void* pointer) noexcept {
+Found require_live(const char* function, const void* pointer) noexcept {
   const Found block = find(function, pointer);
   const heapwright_heap* heap = private_heap_of(block.line);
   if (heap != nullptr && heap->cursor != 0) {
@@ -95,7 +79,7 @@ bool is_in_nobodys_hands(const Found& block) noexcept {
     stop_for_invalid_pointer(function, pointer);
   }
   if (block.is_intact() && block.is_freed()) stop_for_freed(function, block.begin, block.bytes());
-  if (!block.is_intact() || !is_slack_whole(block)) {
+  if (!block.is_intact() || !is_behind_whole(block)) {
     Line line;
     stop(name_block(line.text("overflow behind the block "), block).text(", found by ").text(function));
   }
@@ -106,18 +90,6 @@ bool is_in_nobodys_hands(const Found& block) noexcept {
              .text(function));
   }
   return block;
-}
-
-}  // namespace
-
-Found find_live(const char* function, const void* pointer) noexcept {
-  UnitLine* line = head_line_of(pointer);
-  if (line == nullptr || line->kind != UnitKind::slab) return require_live(function, pointer);
-  const Found block = find_in_slab(function, line, pointer);
-  if (block.begin == pointer && !block.is_freed() && is_live(block, private_heap_of(line))) [[likely]] {
-    return block;
-  }
-  return require_live(function, pointer);
 }
 
 }  // namespace heapwright::heap

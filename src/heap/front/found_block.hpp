@@ -5,15 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "heap/pages/region.hpp"
+#include "heap/slabs/fill.hpp"
 #include "heap/slabs/sealed_record.hpp"
-
-struct heapwright_heap;
+#include "heap/slabs/slab_line.hpp"
+#include "heap/threads/heap_object.hpp"
 
 namespace heapwright::heap {
-
-// Between the size that was asked for and the record.
-inline constexpr unsigned char slack_fill = 0xF5;
 
 // What a pointer turned out to be.
 struct Found {
@@ -31,11 +28,45 @@ struct Found {
 // Of a block that has pages of its own: what was asked for is in its line.
 Found find_large(UnitLine* line) noexcept;
 
+// The private heap that a block is of, or null.
+[[gnu::always_inline]] inline heapwright_heap* private_heap_of(const UnitLine* line) noexcept {
+  const ThreadCache* owner = line->owner.load(std::memory_order_relaxed);
+  if (owner == checked_cache) return nullptr;
+  return owner != nullptr && owner->is_private ? heap_of(line) : nullptr;
+}
+
+// The record before the block, too, is what a write at a negative index meets first.
+[[gnu::always_inline]] inline bool is_front_whole(const Found& block) noexcept {
+  const std::size_t usable = block.room + record_bytes;
+  if (!block.is_of_slab() || block.begin == begin_of_slab(block.line)) return true;
+  return SealedRecord(block.begin - usable, usable).is_plausible();
+}
+
 // The live block that begins at `pointer`. Stops the process where there is none, or something is
 // wrong with it; `function` is named as what found it.
-Found find_live(const char* function, const void* pointer) noexcept;
+Found require_live(const char* function, const void* pointer) noexcept;
 
-// The private heap that a block is of, or null.
-heapwright_heap* private_heap_of(const UnitLine* line) noexcept;
+// The same, in one go, for a block of a slab that is as it was handed out, and of no private heap. False:
+// `pointer` is anything else, or null.
+[[gnu::always_inline]] inline bool find_whole(const void* pointer, Found* found) noexcept {
+  if (!is_used_offset(reinterpret_cast<std::uintptr_t>(pointer) - region.base)) return false;
+  UnitLine* line = line_of_block(pointer);
+  if (line->kind != UnitKind::slab) return false;
+  const SizeClass& described = class_of_slab(line);
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(pointer) - begin_of_slab(line));
+  const std::uint32_t index = block_index(described, offset);
+  if (index * std::size_t{described.block_bytes} != offset || index >= line->fresh) return false;
+  *found = {line, begin_of_slab(line) + offset, described.block_bytes - record_bytes, 0};
+  const std::uint64_t raw = found->record().raw();
+  found->value = found->record().value_of(raw);
+  return raw != 0 && !found->is_freed() && found->is_intact() &&
+         is_slack_whole(found->begin, found->bytes(), found->room) && is_front_whole(*found) &&
+         private_heap_of(line) == nullptr;
+}
+
+[[gnu::always_inline]] inline Found find_live(const char* function, const void* pointer) noexcept {
+  Found found;
+  return find_whole(pointer, &found) ? found : require_live(function, pointer);
+}
 
 }  // namespace heapwright::heap

@@ -9,9 +9,11 @@
 #include "heap/base/checked_size.hpp"
 #include "heap/base/messages.hpp"
 #include "heap/base/system_pages.hpp"
+#include "heap/front/foreign.hpp"
 #include "heap/front/found_block.hpp"
 #include "heap/pages/empty_blocks.hpp"
 #include "heap/pages/large.hpp"
+#include "heap/service/maintenance.hpp"
 #include "heap/slabs/sealed_record.hpp"
 #include "heap/threads/heap_object.hpp"
 #include "heap/threads/quarantine.hpp"
@@ -24,24 +26,34 @@ namespace {
 // One small block in so many, on average, lies between pages that cannot be reached.
 constexpr std::uint32_t blocks_per_sample = 5000;
 
-// Of two threads that free the block at once, one learns that it is free.
-void mark_freed(const Found& block) noexcept {
-  const std::uint64_t freed = block.value | freed_bit;
-  if (block.is_of_slab()) {
-    if (!block.record().change(block.value, freed)) stop_for_double_free(block.begin, block.bytes());
-    std::memset(block.begin, 0, block.room);
-    return;
+// Of two threads that free a block at once, one learns that it is free.
+[[gnu::always_inline]] inline void mark_freed(const Found& block) noexcept {
+  if (!block.record().change(block.value, block.value | freed_bit)) [[unlikely]] {
+    stop_for_double_free(block.begin, block.bytes());
   }
+  std::memset(block.begin, 0, block.room);
+}
+
+void mark_large_freed(const Found& block) noexcept {
   std::uint64_t expected = block.value;
+  const std::uint64_t freed = block.value | freed_bit;
   if (!block.line->remote.compare_exchange_strong(expected, freed, std::memory_order_acq_rel)) {
     stop_for_double_free(block.begin, block.bytes());
   }
   withdraw_large(block.line);
 }
 
-void release_found(const Found& block) noexcept {
+// The quick way: a small block, which is of no private heap.
+[[gnu::always_inline]] inline void release_whole(const Found& block) noexcept {
   mark_freed(block);
+  ThreadCache* own = checked_cache->quarantine != nullptr ? checked_cache : cache_of_thread();
+  put_in_quarantine(own, block.line, block.begin);
+}
+
+void release_found(const Found& block) noexcept {
   heapwright_heap* heap = private_heap_of(block.line);
+  if (heap == nullptr && block.is_of_slab()) return release_whole(block);
+  block.is_of_slab() ? mark_freed(block) : mark_large_freed(block);
   if (heap != nullptr) return quarantine_in(heap, block.line, block.begin);
   put_in_quarantine(cache_of_thread(), block.line, block.begin);
 }
@@ -54,17 +66,17 @@ void release_found(const Found& block) noexcept {
 }
 
 // Of a slab; it holds zeros, except for a link in front.
-void* hand_out(void* memory, std::size_t bytes, std::size_t alignment) noexcept {
+[[gnu::always_inline]] inline void* hand_out(void* memory, std::size_t bytes,
+                                             std::size_t alignment) noexcept {
   auto* begin = static_cast<char*>(memory);
-  const std::size_t usable = class_of_slab(head_line_of(begin)).block_bytes;
-  const std::size_t room = usable - record_bytes;
+  const std::size_t usable = class_of_slab(line_of_block(begin)).block_bytes;
   SealedRecord record(begin, usable);
   std::memset(begin, 0, sizeof(Block));
-  if (!is_filled(begin, room, 0) || (record.raw() != 0 && !record.is_freed())) [[unlikely]] {
+  if (!is_zero_behind_link(begin, usable) || (record.raw() != 0 && !record.is_freed())) [[unlikely]] {
     stop_for_write(begin, record);
   }
   record.write(record_of(bytes, alignment));
-  std::memset(begin + bytes, slack_fill, room - bytes);
+  fill_slack(begin, bytes, usable - record_bytes);
   return begin;
 }
 
@@ -113,6 +125,7 @@ void* allocate_listed(std::size_t bytes, std::size_t alignment) noexcept {
 
 void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept {
   if (void* block = allocate_listed(bytes, alignment)) return block;
+  give_back_if_due();
   if (is_too_big(bytes)) return no_memory();
   ThreadCache* cache = cache_of_thread();
   if (cache == nullptr) return hardened_allocate_in(late_heap(), bytes, alignment);
@@ -146,9 +159,25 @@ void* hardened_allocate_in(heapwright_heap* heap, std::size_t bytes, std::size_t
   return let_go_for(heap, bytes) ? hardened_allocate_in(heap, bytes, alignment) : no_memory();
 }
 
-void hardened_release(void* block) noexcept {
+namespace {
+
+// Not small, not live, not a block, or not ours at all.
+[[gnu::noinline]] void release_otherwise(void* block) noexcept {
+  if (block == nullptr) return;
+  if (!is_in_region(block)) return release_foreign(block);
   if (is_empty_block(block)) return free_empty_block(block);
-  release_found(find_live("free", block));
+  release_found(require_live("free", block));
+}
+
+}  // namespace
+
+void hardened_release(void* block) noexcept {
+  give_back_if_due();
+  Found found;
+  if (!find_whole(block, &found)) [[unlikely]] {
+    return release_otherwise(block);
+  }
+  release_whole(found);
 }
 
 void hardened_release_sized(void* block, std::size_t bytes, std::size_t alignment) noexcept {

@@ -55,9 +55,9 @@ void subtract_detached(const ThreadCache& cache, heapwright_heap_statistics& sum
 // What waits in quarantine is free.
 void subtract_quarantined(const ThreadCache& cache, heapwright_heap_statistics& sums) noexcept {
   if (cache.quarantine == nullptr) return;
-  sums.live_blocks -= cache.quarantine->slab_blocks;
-  sums.live_bytes -= cache.quarantine->slab_bytes;
-  sums.free_bytes += cache.quarantine->slab_bytes;
+  sums.live_blocks -= cache.quarantine->slab_blocks();
+  sums.live_bytes -= cache.quarantine->slab_bytes();
+  sums.free_bytes += cache.quarantine->slab_bytes();
 }
 
 void subtract_free(const heapwright_heap& heap, void* into) noexcept {

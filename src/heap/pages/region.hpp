@@ -194,6 +194,11 @@ inline UnitLine* line_at(const void* pointer) noexcept {
   return reinterpret_cast<UnitLine*>(region.base + (offset >> unit_shift) * line_bytes);
 }
 
+// The first line of the slab or large block that a block is of, which is the heap's.
+inline UnitLine* line_of_block(const void* block) noexcept {
+  UnitLine* line = line_at(block);
+  return line->kind == UnitKind::slab_rest ? line - line->units : line;
+}
 // The first line of the slab or large block that `pointer` lies in; null where
 // it lies in neither.
 inline UnitLine* head_line_of(const void* pointer) noexcept {

@@ -8,7 +8,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace heapwright::heap {
 
@@ -46,7 +45,8 @@ class SealedRecord {
   // As it lies there: 0, where the block was never handed out. Neighbours are read by
   // threads that do not own them.
   std::uint64_t raw() const noexcept { return __atomic_load_n(place_, __ATOMIC_RELAXED); }
-  std::uint64_t value() const noexcept { return raw() ^ seal_; }
+  std::uint64_t value_of(std::uint64_t raw) const noexcept { return raw ^ seal_; }
+  std::uint64_t value() const noexcept { return value_of(raw()); }
   // A size that fits the block and an alignment that it has, freed or not.
   bool is_intact(std::uint64_t value) const noexcept {
     const std::uint64_t made = value & ~freed_bit;
@@ -72,18 +72,5 @@ class SealedRecord {
   std::uint64_t seal_;
   std::size_t room_;
 };
-
-// Whether all bytes are the same as `fill`.
-inline bool is_filled(const char* begin, std::size_t bytes, unsigned char fill) noexcept {
-  const std::uint64_t word = 0x0101010101010101U * fill;
-  std::uint64_t differing = 0;
-  for (; bytes >= sizeof word; begin += sizeof word, bytes -= sizeof word) {
-    std::uint64_t found = 0;
-    std::memcpy(&found, begin, sizeof found);
-    differing |= found ^ word;
-  }
-  for (; bytes != 0; ++begin, --bytes) differing |= static_cast<unsigned char>(*begin) ^ fill;
-  return differing == 0;
-}
 
 }  // namespace heapwright::heap

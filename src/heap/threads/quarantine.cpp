@@ -21,10 +21,6 @@ namespace {
 
 bool is_of_slab(const UnitLine* line) noexcept { return line->kind == UnitKind::slab; }
 
-std::uint32_t weight_of(const UnitLine* line) noexcept {
-  return is_of_slab(line) ? class_of_slab(line).block_bytes : carve_bytes;
-}
-
 [[noreturn, gnu::cold]] void stop_for_write(char* block, const SealedRecord& record) noexcept {
   Line line;
   line.text("write after free to the block ").address(block);
@@ -34,39 +30,55 @@ std::uint32_t weight_of(const UnitLine* line) noexcept {
 
 // What the link is about to be written over, and the end. What lies between is looked at
 // when the block is handed out, and its user touches it.
-void require_untouched(const UnitLine* slab, char* block) noexcept {
-  const SealedRecord record(block, class_of_slab(slab).block_bytes);
-  if (!is_filled(block, sizeof(Block), 0) || !record.is_freed()) [[unlikely]] {
+[[gnu::always_inline]] inline void require_untouched(char* block, std::uint32_t usable) noexcept {
+  const SealedRecord record(block, usable);
+  std::uint64_t front = 0;
+  std::memcpy(&front, block, sizeof front);
+  if (front != 0 || !record.is_freed()) [[unlikely]] {
     stop_for_write(block, record);
   }
 }
 
-void let_go(ThreadCache* cache, UnitLine* line, char* block) noexcept {
+[[gnu::always_inline]] inline void let_go(ThreadCache* cache, UnitLine* line, char* block) noexcept {
   if (!is_of_slab(line)) return free_guarded(line);
-  require_untouched(line, block);
+  require_untouched(block, class_of_slab(line).block_bytes);
   if (cache != nullptr && line->owner.load(std::memory_order_relaxed) == cache) {
     return free_listed(cache, line, block);
   }
   free_remote(line, block);
 }
 
-void let_oldest_go(ThreadCache* cache, Quarantine& quarantine) noexcept {
+// The sum of what waits changes by `blocks` like the one of the line.
+[[gnu::always_inline]] inline void count_waiting(Quarantine& quarantine, const UnitLine* line,
+                                                 std::uint32_t blocks) noexcept {
+  const bool is_apart = !is_of_slab(line);
+  quarantine.count = quarantine.count + blocks;
+  quarantine.bytes =
+      quarantine.bytes + blocks * (is_apart ? Quarantine::apart_weight : class_of_slab(line).block_bytes);
+  if (is_apart) [[unlikely]] {
+    quarantine.apart = quarantine.apart + blocks;
+  }
+}
+
+[[gnu::always_inline]] inline void let_oldest_go(ThreadCache* cache, Quarantine& quarantine) noexcept {
   char* block = quarantine.blocks[quarantine.first];
   quarantine.first = (quarantine.first + 1) % Quarantine::capacity;
-  --quarantine.count;
-  UnitLine* line = head_line_of(block);
-  quarantine.bytes -= weight_of(line);
-  if (is_of_slab(line)) {
-    quarantine.slab_blocks = quarantine.slab_blocks - 1;
-    quarantine.slab_bytes = quarantine.slab_bytes - weight_of(line);
-  }
+  UnitLine* line = line_of_block(block);
+  count_waiting(quarantine, line, static_cast<std::uint32_t>(-1));
   let_go(cache, line, block);
+}
+
+// A long block does not make all the short ones leave at once.
+[[gnu::noinline]] void let_more_go(ThreadCache* cache, Quarantine& quarantine) noexcept {
+  for (int i = 0; i < 3 && quarantine.bytes > Quarantine::most_bytes; ++i) {
+    count_steps();
+    let_oldest_go(cache, quarantine);
+  }
 }
 
 }  // namespace
 
-Quarantine* quarantine_of(ThreadCache* cache) noexcept {
-  if (cache == nullptr || cache->quarantine != nullptr) return cache == nullptr ? nullptr : cache->quarantine;
+Quarantine* make_quarantine(ThreadCache* cache) noexcept {
   const Run run = allocate_run(1);
   if (run.unit == 0) return nullptr;
   auto* made = reinterpret_cast<Quarantine*>(memory_of(run.unit));
@@ -80,18 +92,14 @@ Quarantine* quarantine_of(ThreadCache* cache) noexcept {
 void put_in_quarantine(ThreadCache* cache, UnitLine* line, char* block) noexcept {
   Quarantine* quarantine = quarantine_of(cache);
   if (quarantine == nullptr) return let_go(cache, line, block);
-  // A long block does not make all the short ones leave at once.
-  constexpr int most_leaving = 4;
-  for (int i = 0; i < most_leaving && quarantine->count != 0; ++i) {
-    count_steps();
-    if (quarantine->count < Quarantine::capacity && quarantine->bytes <= Quarantine::most_bytes) break;
+  if (quarantine->count == Quarantine::capacity || quarantine->bytes > Quarantine::enough_bytes) {
     let_oldest_go(cache, *quarantine);
   }
-  quarantine->blocks[(quarantine->first + quarantine->count++) % Quarantine::capacity] = block;
-  quarantine->bytes += weight_of(line);
-  if (!is_of_slab(line)) return;
-  quarantine->slab_blocks = quarantine->slab_blocks + 1;
-  quarantine->slab_bytes = quarantine->slab_bytes + weight_of(line);
+  if (quarantine->bytes > Quarantine::most_bytes) [[unlikely]] {
+    let_more_go(cache, *quarantine);
+  }
+  quarantine->blocks[(quarantine->first + quarantine->count) % Quarantine::capacity] = block;
+  count_waiting(*quarantine, line, 1);
 }
 
 bool let_all_go(ThreadCache* cache) noexcept {

@@ -12,22 +12,32 @@ namespace heapwright::heap {
 
 struct Quarantine {
   static constexpr std::uint32_t capacity = 4096;
-  // With this much the oldest blocks leave; blocks out of reach count as a page.
+  // From here on one leaves for each that comes, which a processor foresees; above the second, more.
+  static constexpr std::uint32_t enough_bytes = 224 * 1024;
   static constexpr std::uint32_t most_bytes = 256 * 1024;
+  // What a block with pages of its own counts as.
+  static constexpr std::uint32_t apart_weight = 4096;
 
   std::uint32_t first;
-  std::uint32_t count;
-  std::uint32_t bytes;
-  std::uint32_t until_sample;  // blocks up to the next that gets guard pages of its own
+  Relaxed<std::uint32_t> count;
+  Relaxed<std::uint32_t> bytes;
+  Relaxed<std::uint32_t> apart;  // of them have pages of their own
+  std::uint32_t until_sample;    // blocks up to the next that gets guard pages of its own
   std::uint64_t random;
-  // Of slabs, for statistics.
-  Relaxed<std::uint64_t> slab_blocks;
-  Relaxed<std::uint64_t> slab_bytes;
   char* blocks[capacity];  // a ring
+
+  // For statistics: of slabs only.
+  std::uint32_t slab_blocks() const noexcept { return count - apart; }
+  std::uint32_t slab_bytes() const noexcept { return bytes - apart * apart_weight; }
 };
 
-// The cache's; it is made at the first call. Null: no memory.
-Quarantine* quarantine_of(ThreadCache* cache) noexcept;
+// Of a cache that has none. Null: no memory.
+Quarantine* make_quarantine(ThreadCache* cache) noexcept;
+// The cache's; it is made at the first call. Null: no memory, or no cache.
+inline Quarantine* quarantine_of(ThreadCache* cache) noexcept {
+  if (cache == nullptr) return nullptr;
+  return cache->quarantine != nullptr ? cache->quarantine : make_quarantine(cache);
+}
 
 // A block of `line` that was marked as freed; its slab may be any thread's. `cache` is the
 // caller's own, or that of a private heap under its lock. Null: the block does not wait.
