@@ -41,6 +41,7 @@ measured = {
         *heap,
         "bench/heap/real_programs.py",
         "bench/heap/real_servers.py",
+        "bench/fastcgi.py",
         "bench/servers.py",
         "bench/python_load.py",
     ),

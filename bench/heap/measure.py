@@ -143,6 +143,17 @@ def write(output: Path, head: dict[str, Any], runs: list[dict[str, Any]]) -> Non
     output.write_text(f'{json.dumps(whole)[:-1]},"runs":[\n{rows}\n]}}\n', encoding="utf-8")
 
 
+def keep(path: Path, head: dict[str, Any], runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With the runs of other loads in a results file, in its order; head: gets the sources of these."""
+    before = json.loads(path.read_text(encoding="utf-8"))
+    head["kept"] = [{"sources": before["sources"]}, *before.get("kept", [])]
+    loads_before = list(dict.fromkeys(run["load"] for run in before["runs"]))
+    again = {run["load"] for run in runs}
+    whole = [run for run in before["runs"] if run["load"] not in again] + runs
+    place = {load: number for number, load in enumerate(loads_before)}
+    return sorted(whole, key=lambda run: place.get(run["load"], len(place)))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=project / "build/release")
@@ -151,6 +162,7 @@ def main() -> int:
     parser.add_argument("--programs", action="store_true", help="real programs, beside all that is here")
     parser.add_argument("--turns", type=int, default=7, help="runs of each program on each allocator")
     parser.add_argument("--only", action="append", default=[], help="loads or programs that begin with this")
+    parser.add_argument("--keep", action="store_true", help="what the results say of other loads, too")
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
     arguments.build = arguments.build.resolve()  # runs have a folder of their own
@@ -171,7 +183,8 @@ def main() -> int:
             bench.run_programs(arguments.turns)
         else:
             bench.run_loads()
-    write(output, head_of(described, "heap_programs" if arguments.programs else "heap"), bench.runs)
+    head = head_of(described, "heap_programs" if arguments.programs else "heap")
+    write(output, head, keep(output, head, bench.runs) if arguments.keep else bench.runs)
     failures = [run for run in bench.runs if "failure" in run]
     for run in failures:
         print(f"{run['allocator']} failed in {run['load']}: {run['failure']}", file=sys.stderr)

@@ -86,9 +86,10 @@ def _commands(folder: Path) -> Iterator[tuple[str, Program]]:
     includes = [f"-I{project / 'src'}", f"-I{project / 'include'}"]
     compiled = [*includes, "-c", str(project / "src/analyze/analyze.cpp"), "-o", load("out.o")]
     yield "sqlite3", Program(["sqlite3", ":memory:", f".read {load('load.sql')}"])
-    # The small-object allocators of Python and PHP would hide the heap.
+    # The small-object allocators of Python and PHP would hide the heap. PHP opens its shared extensions
+    # with RTLD_DEEPBIND, so they call the C library's free with blocks of a preloaded heap: hence -n.
     yield "python3", Program(["/usr/bin/python3", load("load.py")], {"PYTHONMALLOC": "malloc"})
-    yield "php", Program(["php", "-d", "memory_limit=-1", load("load.php")], {"USE_ZEND_ALLOC": "0"})
+    yield "php", Program(["php", "-n", "-d", "memory_limit=-1", load("load.php")], {"USE_ZEND_ALLOC": "0"})
     yield "perl", Program(["perl", load("load.pl")])
     yield "ruby", Program(["ruby", load("load.rb")])
     yield "lua", Program(["lua5.4", load("load.lua")])

@@ -3,14 +3,20 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import build
+from conftest import build, project
+
+sys.path.append(str(project / "bench"))
+import fastcgi
 
 library = build / "lib/libheapwright.so"
 limit_s = 300  # only against hanging: a machine may be busy with much else
@@ -22,7 +28,7 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def wait_until(command: list[str]) -> None:
+def wait_until(command: list[str | Path]) -> None:
     deadline = time.monotonic() + 120
     while subprocess.run(command, capture_output=True, check=False).returncode != 0:
         assert time.monotonic() < deadline, command
@@ -33,12 +39,13 @@ def is_loaded(pid: int) -> bool:
     return str(library.resolve()) in Path(f"/proc/{pid}/maps").read_text()
 
 
-def test_redis(tmp_path: Path) -> None:
+@pytest.mark.parametrize("threads", [(), ("--io-threads", "2", "--io-threads-do-reads", "yes")])
+def test_redis(tmp_path: Path, threads: tuple[str, ...]) -> None:
     if not shutil.which("redis-server"):
         pytest.skip("redis-server is not installed")
     port = str(free_port())
     environment = {**os.environ, "LD_PRELOAD": str(library)}
-    options = ["--port", port, "--save", "", "--dir", str(tmp_path)]
+    options = ["--port", port, "--save", "", "--dir", str(tmp_path), *threads]
     server = subprocess.Popen(["redis-server", *options], env=environment, stdout=subprocess.DEVNULL)
     client = ["redis-cli", "-p", port]
     try:
@@ -62,6 +69,8 @@ def test_redis(tmp_path: Path) -> None:
         subprocess.run([*load, "-q", "-t", "set,lpush,lpop,hset,zadd"], check=True, capture_output=True)
         said = subprocess.run([*client, "dbsize"], check=True, capture_output=True, text=True).stdout
         assert int(said) > 1000
+        counts = subprocess.run([*client, "info", "stats"], check=True, capture_output=True, text=True).stdout
+        assert ("io_threaded_reads_processed:0\n" in counts) == (not threads)
         # A snapshot is written by a forked child.
         assert subprocess.run([*client, "save"], check=True, capture_output=True, text=True).stdout == "OK\n"
         subprocess.run([*client, "bgsave"], check=True, capture_output=True)
@@ -107,6 +116,64 @@ def test_nginx(tmp_path: Path) -> None:
         server.kill()
         errors = server.communicate()[1]
     assert "signal" not in errors.replace("signal process", ""), errors
+
+
+PHP_FPM = """
+[global]
+pid = {folder}/pid
+error_log = {folder}/log
+[www]
+listen = 127.0.0.1:{port}
+pm = static
+pm.max_children = 3
+{user}
+"""
+
+PHP_SCRIPT = """<?php
+$rows = array_map(fn($i) => ["id" => $i, "name" => "name $i", "tags" => range(0, $i % 9)], range(1, 2000));
+$rows = json_decode(json_encode($rows), true);
+usort($rows, fn($a, $b) => strcmp($a["name"], $b["name"]));
+echo count($rows), " ", $rows[1999]["name"], " ", mb_strtoupper(str_repeat("ä", strlen(serialize($rows)) % 7));
+"""
+
+
+def php_answers(port: int, script: Path) -> set[str]:
+    """Of 60 requests by four clients."""
+
+    def ask(_: int) -> str:
+        return fastcgi.ask(port, SCRIPT_FILENAME=str(script), REQUEST_METHOD="GET")
+
+    with ThreadPoolExecutor(4) as clients:
+        return set(clients.map(ask, range(60)))
+
+
+@pytest.mark.parametrize("is_hardened", ["0", "1"])
+def test_php_fpm(tmp_path: Path, is_hardened: str) -> None:
+    managers = sorted(Path("/usr/sbin").glob("php-fpm*"))
+    if not managers or not shutil.which("php"):
+        pytest.skip("php-fpm is not installed")
+    port, is_root = free_port(), os.getuid() == 0
+    settings, script = tmp_path / "conf", tmp_path / "script.php"
+    settings.write_text(PHP_FPM.format(folder=tmp_path, port=port, user="user = root" if is_root else ""))
+    script.write_text(PHP_SCRIPT)
+    expected = subprocess.run(["php", script], check=True, capture_output=True, text=True).stdout
+    heap = {"LD_PRELOAD": str(library), "HEAPWRIGHT_HEAP_HARDENED": is_hardened, "USE_ZEND_ALLOC": "0"}
+    command = [managers[-1], "-F", "-y", settings, *(["-R"] if is_root else [])]
+    server = subprocess.Popen(command, env=os.environ | heap, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}"])
+        assert is_loaded(server.pid)
+        assert php_answers(port, script) == {expected}
+        server.send_signal(signal.SIGUSR2)  # it executes itself anew
+        wait_until(["grep", "-q", "reloading", tmp_path / "log"])
+        wait_until(["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}"])
+        assert php_answers(port, script) == {expected}
+        server.send_signal(signal.SIGQUIT)
+        assert server.wait(120) == 0
+    finally:
+        server.kill()
+        server.wait()
+    assert "signal" not in (tmp_path / "log").read_text()
 
 
 def run_postgres(folder: Path, user: str | None) -> None:
