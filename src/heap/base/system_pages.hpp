@@ -31,7 +31,7 @@ void refuse_huge_pages(void* begin, std::size_t bytes) noexcept;
 // The pages go back to the system; the range stays usable and reads as zeros.
 void drop_pages(void* begin, std::size_t bytes) noexcept;
 // The pages at `from` appear at `to`, which is writable memory of the same
-// size; `from` reads as zeros afterwards. False: nothing was changed.
+// size; `from` reads as zeros afterwards. False: `from` is as before, and `to` perhaps unmapped.
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept;
 // A range whose mapping was moved becomes an ordinary zeroed one again.
 bool map_anew(void* begin, std::size_t bytes) noexcept;

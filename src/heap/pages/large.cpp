@@ -74,13 +74,20 @@ void* resize_in_place(UnitLine* line, std::uint32_t units, std::size_t bytes) no
   return memory_of(unit);
 }
 
+// The kernel unmaps what it is to put pages in place of, and then may find a limit that was lowered, or,
+// before Linux 6.17, that the block lies in two mappings: it was moved before, and has grown since.
+void free_after_refusal(const Run& run, std::uint32_t units, std::size_t moved_bytes) noexcept {
+  if (is_unmapped(memory_of(run.unit), moved_bytes)) return take_back(run.unit, units);
+  free_run(run.unit, units, !run.is_zeroed);
+}
+
 void* move_block(UnitLine* line, std::uint32_t units, std::size_t bytes) noexcept {
   if (moved_blocks.load(std::memory_order_relaxed) >= most_moved) return nullptr;
   const std::uint32_t unit = unit_of(line);
   const Run run = allocate_run_with_room(units);
   if (run.unit == 0) return nullptr;
   if (!move_pages(memory_of(unit), memory_of(run.unit), line->large_bytes)) {
-    free_run(run.unit, units, !run.is_zeroed);
+    free_after_refusal(run, units, line->large_bytes);
     return nullptr;
   }
   ThreadCache* owner = line->owner.load(std::memory_order_relaxed);
