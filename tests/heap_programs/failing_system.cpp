@@ -2,6 +2,8 @@
 // Every k-th mmap, mremap and mprotect of this process fails with ENOMEM, for
 // many k: a call returns null or a good block, never anything else, and the
 // heap stays whole.
+#include <sys/mman.h>
+
 #include <cstdint>
 
 #include "page_request_trap.hpp"
@@ -17,6 +19,11 @@ long answer(PageRequest& request) {
   calls = calls + 1;
   if (fail_every != 0 && calls % fail_every == 0) {
     failures = failures + 1;
+    if (request.number == SYS_mremap && (request.arguments[3] & MREMAP_FIXED) != 0) {
+      // As the kernel, which has unmapped the place before it refuses.
+      PageRequest first{SYS_munmap, {request.arguments[4], request.arguments[2]}, request.caller};
+      REQUIRE(first.carry_out() == 0);
+    }
     return -ENOMEM;
   }
   return request.carry_out();
@@ -39,6 +46,7 @@ std::size_t draw_size() {
   const std::uint32_t kind = draw() % 100;
   if (kind < 60) return draw() % 2000;
   if (kind < 90) return draw() % 60000;
+  if (kind == 99) return 4'000'000 + draw() % 8'000'000;
   return draw() % 3'000'000;
 }
 
@@ -65,7 +73,9 @@ void step(Held& slot) {
     slot = {static_cast<unsigned char*>(memory), bytes};
   } else if (draw() % 3 == 0) {
     require_written(slot);
-    const std::size_t bytes = 1 + draw_size();
+    // Large ones stay large, so that their pages are moved.
+    const bool grows = slot.bytes > 4'000'000 && draw() % 4 != 0;
+    const std::size_t bytes = grows ? slot.bytes + draw() % 1'000'000 : 1 + draw_size();
     void* moved = std::realloc(slot.memory, bytes);
     if (moved == nullptr) return require_written(slot);
     if (slot.bytes > 1) {

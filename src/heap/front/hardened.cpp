@@ -121,6 +121,19 @@ void* allocate_listed(std::size_t bytes, std::size_t alignment) noexcept {
   return hand_out(pop(list, block), bytes, default_alignment);
 }
 
+// What a block holds, into a new one. False: no memory, and the new one is freed.
+bool carry_over(const Found& old, char* moved, std::size_t bytes) noexcept {
+  MovedBytes done{0, true};
+  UnitLine* line = line_at(moved);
+  if (!old.is_of_slab() && line->kind == UnitKind::large) done = move_guarded(old.line, line, bytes);
+  if (!done.is_mapped) {
+    release_found(find_large(line));
+    return false;
+  }
+  std::memcpy(moved + done.bytes, old.begin + done.bytes, bytes - done.bytes);
+  return true;
+}
+
 }  // namespace
 
 void* hardened_allocate(std::size_t bytes, std::size_t alignment) noexcept {
@@ -206,7 +219,7 @@ void* hardened_reallocate(void* block, std::size_t bytes) noexcept {
   if (was_empty) {
     free_empty_block(block);
   } else {
-    std::memcpy(moved, block, std::min(bytes, old.bytes()));
+    if (!carry_over(old, static_cast<char*>(moved), std::min(bytes, old.bytes()))) return no_memory();
     release_found(old);
   }
   return moved;

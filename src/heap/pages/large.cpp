@@ -22,6 +22,8 @@ constexpr std::size_t least_moved_bytes = std::size_t{4} << 20;
 // A moved block splits the region's mapping, and mappings are limited.
 constexpr std::uint32_t most_moved = 1024;
 std::atomic<std::uint32_t> moved_blocks{0};
+// Each move leaves one mapping more in the block, and the kernel moves each by itself.
+constexpr std::uint32_t most_guarded_moves = 32;
 
 std::size_t in_pages(std::size_t bytes) noexcept { return checked_round_up(bytes, system_page_bytes()); }
 
@@ -149,8 +151,21 @@ LargeBlock allocate_guarded(std::size_t bytes, std::size_t alignment, ThreadCach
   guard_unit(run.unit);
   forbid(memory + in_pages(bytes), whole_bytes + unit_bytes - in_pages(bytes));
   describe(run.unit + 1, units, in_pages(bytes), is_guarded_large, owner);
+  line_of(run.unit + 1)->moves = 0;
   start_due_maintenance();
   return {memory, true};
+}
+
+MovedBytes move_guarded(UnitLine* from, UnitLine* to, std::size_t bytes) noexcept {
+  const std::size_t whole_bytes = bytes - bytes % system_page_bytes();
+  const bool are_guarded = (from->flags & to->flags & is_guarded_large) != 0;
+  if (!are_guarded || whole_bytes < least_moved_bytes || from->moves >= most_guarded_moves) return {0, true};
+  char* const place = memory_of(unit_of(to));
+  if (move_pages(memory_of(unit_of(from)), place, whole_bytes)) {
+    to->moves = from->moves + 1;
+    return {whole_bytes, true};
+  }
+  return {0, !is_unmapped(place, whole_bytes) || map_anew(place, whole_bytes)};
 }
 
 void withdraw_large(UnitLine* line) noexcept {

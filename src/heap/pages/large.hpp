@@ -30,6 +30,13 @@ void* allocate_grown(std::size_t bytes) noexcept;
 // Zeroed, between units that can be neither read nor written, as far as mappings last and
 // the alignment is no more than a unit's.
 LargeBlock allocate_guarded(std::size_t bytes, std::size_t alignment, ThreadCache* owner) noexcept;
+// The pages of the first `bytes` of a guarded block, in place of those of another, which is new. How many of
+// the bytes that are: none, where copying takes no longer or the kernel refuses.
+struct MovedBytes {
+  std::size_t bytes;
+  bool is_mapped;  // false: the new block's pages are gone, and there is no memory for others
+};
+MovedBytes move_guarded(UnitLine* from, UnitLine* to, std::size_t bytes) noexcept;
 // The block was freed: out of reach until it is freed here as well.
 void withdraw_large(UnitLine* line) noexcept;
 void free_guarded(UnitLine* line) noexcept;

@@ -116,6 +116,7 @@ struct alignas(64) UnitLine : BlockList {
       std::uint16_t counted;  // slab: blocks outside the list when they were last counted
     };
     std::uint32_t second_prev;  // free run: by age
+    std::uint32_t moves;        // large and guarded: pages of so many mappings and one came into it
   };
   std::uint32_t units;
   union {
