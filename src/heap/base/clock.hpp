@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The time without a system call, which a program's filter may forbid, and
 // without the C library's function, which others put their own in place of.
+// With a clock source that only the kernel can read, monotonic_ns() is one all the same.
 #pragma once
 
 #include <cstdint>
