@@ -114,11 +114,11 @@ LOADS = {
     ),
     "page-floor": Load(
         "what stays with an idle process after most was freed, beside the pages that hold a block; "
-        "on a machine with 14 GB",
+        "on a machine with 21 GB",
         "give_back.cpp",
         "idle {megabytes}",
         ("megabytes",),
-        ((500,), (5000,), (12000,)),
+        ((500,), (5000,), (12000,), (18000,)),
         AFTER_FREES,
         turns=1,
         maintenance=("thread",),
