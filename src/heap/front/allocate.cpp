@@ -78,6 +78,7 @@ void* allocate_slowly(std::size_t bytes) noexcept {
     return block != nullptr ? block : no_memory();
   }
   if (!initialize_process()) return no_memory();
+  // The first call of all has just read that setting.
   if (settings.is_hardened) return hardened_allocate(bytes, default_alignment);
   void* const block = bytes > slab_limit_bytes ? allocate_long(bytes).memory : allocate_first(bytes);
   return block != nullptr ? block : no_memory();

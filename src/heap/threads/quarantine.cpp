@@ -48,7 +48,7 @@ bool is_of_slab(const UnitLine* line) noexcept { return line->kind == UnitKind::
   free_remote(line, block);
 }
 
-// The sum of what waits changes by `blocks` like the one of the line.
+// So many blocks like this one more wait: 1, or -1 modulo 2^32.
 [[gnu::always_inline]] inline void count_waiting(Quarantine& quarantine, const UnitLine* line,
                                                  std::uint32_t blocks) noexcept {
   const bool is_apart = !is_of_slab(line);

@@ -12,11 +12,11 @@ namespace heapwright::heap {
 
 struct Quarantine {
   static constexpr std::uint32_t capacity = 4096;
-  // From here on one leaves for each that comes, which a processor foresees; above the second, more.
+  // Above the first, one leaves for each that comes, a branch that is foreseen; above the second, up to four.
   static constexpr std::uint32_t enough_bytes = 224 * 1024;
   static constexpr std::uint32_t most_bytes = 256 * 1024;
   // What a block with pages of its own counts as.
-  static constexpr std::uint32_t apart_weight = 4096;
+  static constexpr std::uint32_t apart_weight = carve_bytes;
 
   std::uint32_t first;
   Relaxed<std::uint32_t> count;
