@@ -96,13 +96,13 @@ def _elsewhere(brief: Brief) -> Found:
 TABLE = (
     Row(
         "`summary.completeness.is_complete` is false",
-        "stop: read `reasons`, record again; figures are too low",
+        "stop: read `reasons` and record again; the figures are too low",
         _not_whole,
         ends=True,
     ),
     Row(
         "`growth.sites[]`: `is_sure` and `kind` is `creep`",
-        "blocks keep the room of their largest use: trim them when they go back to their pool (object_pool), "
+        "objects keep the capacity of their largest use: trim them when they return to their pool (object_pool), "
         "or bound what is kept (buffer_cache)",
         _creep,
     ),
@@ -114,14 +114,14 @@ TABLE = (
     ),
     Row(
         "`cause.verdict` is `fragmented`",
-        "the first of `cause.sites[]` with `separates` = `yes`: give these blocks a pool of their own "
+        "the first of `cause.sites[]` with `separates` = `yes`: give these blocks their own pool "
         "(`replay --change segregate@NAME` tries it); otherwise the first of `cause.remedies[]` with `helps` "
         "= `helps`",
         _fragmented,
     ),
     Row(
         "`advice.advice[]` with `confidence` `high` or `medium`, in order",
-        "do `action`; where `replay_change` is not empty, `replay --change` first says what it gives",
+        "do `action`; if `replay_change` is not empty, first measure it with `replay --change`",
         _advice(is_low=False),
     ),
     Row(
@@ -131,12 +131,12 @@ TABLE = (
     ),
     Row(
         "`cause.verdict` is `elsewhere`",
-        "the heap is not it: look at `mappings.sites[]`",
+        "the heap is not the cause: look at `mappings.sites[]`",
         _elsewhere,
     ),
     Row(
         "`advice.advice[]` with `confidence` `low`",
-        "ask the author whether it is meant, or whether somebody waits there; change nothing before",
+        "ask the author whether it is intended, or whether somebody waits there; change nothing before",
         _advice(is_low=True),
         asks=True,
     ),

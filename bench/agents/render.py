@@ -16,7 +16,7 @@ import decide
 import documents
 
 Row = Mapping[str, Any]
-LAST_RULE = ("none of these", "nothing is worth a change: say so")
+LAST_RULE = ("none of these", "nothing is worth changing: say so")
 DOCUMENT = documents.project / "docs/agents.md"
 
 
@@ -67,7 +67,7 @@ def _counts(rows: list[Row]) -> str:
     right = sum(not any(map(changes, row["runs"])) for row in healthy)
     return (
         f"Of {len(causes)} planted causes {found} were named with their function in each of "
-        f"{len(rows[0]['runs'])} recordings, {first} of them in the first place; of "
+        f"{len(rows[0]['runs'])} recordings, {first} of them first; of "
         f"{len(healthy)} programs without one, {right} never got advice to change anything."
     )
 
@@ -79,9 +79,9 @@ def _of_the_rules(rows: list[Row]) -> str:
     missed = [name for name, place in as_is.items() if not place]
     others = sum(bool(changes(row["runs"][0])) for row in rows if row["mode"] == "fixed")
     return (
-        f"Of the {len(as_is)} programs of the advice's own tests, which do little but what a rule is about, "
+        f"Of the {len(as_is)} programs of the advice's own tests, which do little beyond a rule's pattern, "
         f"{len(as_is) - len(missed)} causes were named{f' (not {_list(missed)})' if missed else ''}, "
-        f"{list(as_is.values()).count(1)} in the first place. With the advice followed "
+        f"{list(as_is.values()).count(1)} of them first. With the advice followed "
         f"{f'{_list(again)} are' if again else 'none is'} named again; in {others} something else is."
     )
 
