@@ -49,11 +49,11 @@ def render(name: str) -> str:
         "",
         documents.said([document]),
         "",
-        "How long the process stood still, from the first thread's stop to the last one's resumption:",
+        "How long the process was stopped, from the first thread's stop to the last one's resumption:",
         "",
         *markdown.table(["process", "cycles", *stop_heads, *recorded, "harm"], rows),
         "",
-        f"A malloc and a free of one process, processor time, {len(times['before'])} runs each; "
+        f"Processor time of a malloc and a free in one process, {len(times['before'])} runs each; "
         "the others in turns:",
         "",
         *markdown.table(["", "least", "median"], pairs),

@@ -49,12 +49,12 @@ def render() -> str:
         f"Times: {documents.machine_of(timed)} at the end; {len(times['bare'])} runs in turns. "
         f"{documents.said([timed])}",
         "",
-        "Instructions are callgrind's and do not change with the machine's load; processor times do, and "
+        "Instructions are counted by callgrind and do not depend on the machine's load; processor times do, and "
         f"a few percent between them are noise here. {documents.said([counted])}",
         "",
-        f"A malloc and a free of the tight loop take {pair['bare']:.0f} instructions with glibc, "
-        f"{pair['count'] - pair['bare']:.0f} more counted. Where one block in 512 KiB is sampled as well, "
-        f"{pair[SAMPLED] - pair['count']:.0f} more again; in 3 MiB, "
+        f"A malloc and a free in the tight loop take {pair['bare']:.0f} instructions with glibc, "
+        f"{pair['count'] - pair['bare']:.0f} more when counted. Sampling one block in 512 KiB adds "
+        f"{pair[SAMPLED] - pair['count']:.0f}; in 3 MiB, "
         f"{pair['count --sample 3M'] - pair['count']:.0f}.",
         "",
         *markdown.table(
@@ -70,11 +70,11 @@ def render() -> str:
             rows,
         ),
         "",
-        "Time is the least of the runs; of sampled ones with the collector's. gzip makes no heap call: "
-        "its row is what starting takes.",
+        "Time is the least of the runs, and includes the collector's when sampled. gzip makes no heap call: "
+        "its row shows the startup cost.",
         "",
-        "The same loop beside the samplers that allocators bring (one sample in 512 KiB), processor time "
-        "of a pair:",
+        "The same loop beside allocators' own samplers (one sample in 512 KiB), processor time "
+        "per pair:",
         "",
         *markdown.table(["with", "least", "median"], pairs),
     ]

@@ -30,7 +30,7 @@ def render() -> str:
     lines = [
         documents.figures_of("killed"),
         "",
-        "`kill -9` of heapwright-attach at even moments from its start on, on "
+        "`kill -9` of heapwright-attach at evenly spaced moments from its start, on "
         f"{document['machine']['cpus']} CPUs with load average {document['machine']['load_average']}:",
         "",
         documents.said([document]),
