@@ -102,8 +102,8 @@ TABLE = (
     ),
     Row(
         "`growth.sites[]`: `is_sure` and `kind` is `creep`",
-        "objects keep the capacity of their largest use: trim them when they return to their pool (object_pool), "
-        "or bound what is kept (buffer_cache)",
+        "objects keep the capacity of their largest use: trim them when they return to their pool "
+        "(object_pool), or bound what is kept (buffer_cache)",
         _creep,
     ),
     Row(

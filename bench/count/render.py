@@ -49,8 +49,8 @@ def render() -> str:
         f"Times: {documents.machine_of(timed)} at the end; {len(times['bare'])} runs in turns. "
         f"{documents.said([timed])}",
         "",
-        "Instructions are counted by callgrind and do not depend on the machine's load; processor times do, and "
-        f"a few percent between them are noise here. {documents.said([counted])}",
+        "Instructions are counted by callgrind and do not depend on the machine's load; processor times do, "
+        f"and a few percent between them are noise here. {documents.said([counted])}",
         "",
         f"A malloc and a free in the tight loop take {pair['bare']:.0f} instructions with glibc, "
         f"{pair['count'] - pair['bare']:.0f} more when counted. Sampling one block in 512 KiB adds "
