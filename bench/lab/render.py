@@ -58,7 +58,7 @@ def machine_line(machine: Record) -> str:
         f"Linux {machine['kernel']}, {machine['libc']}, "
         f"transparent huge pages {machine['transparent_huge_pages']}, "
         f"load average {machine['load_average']} at the start. "
-        "Bold is the best and what equals it within the noise, where something is worse beyond it."
+        "Bold marks the best and all that equal it within the noise, if something is worse beyond it."
         " Nothing is bold after a single run."
     )
 
