@@ -73,8 +73,7 @@ def render() -> str:
         "Time is the least of the runs, and includes the collector's when sampled. gzip makes no heap call: "
         "its row shows the startup cost.",
         "",
-        "The same loop beside allocators' own samplers (one sample in 512 KiB), processor time "
-        "per pair:",
+        "The same loop beside allocators' own samplers (one sample in 512 KiB), processor time per pair:",
         "",
         *markdown.table(["with", "least", "median"], pairs),
     ]

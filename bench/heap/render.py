@@ -101,11 +101,11 @@ def render_floors(samples: Samples) -> list[str]:
     if not body:
         return []
     return [
-        "## What remains with a heap that does nothing",
+        "## The floor: a heap that does nothing",
         "",
-        "The same with a `malloc` that counts up an address and a `free` that does nothing",
-        "(`bench/heap/bump_pointer.cpp`): the page faults, and the load's own work. Only a heap that finds",
-        "its pages populated by another CPU can be below that.",
+        "The same loads with a bump-pointer `malloc` and a `free` that does nothing",
+        "(`bench/heap/bump_pointer.cpp`). What remains is the page faults and the load's own work. Only a",
+        "heap whose pages were populated by another CPU can be faster.",
         "",
         *markdown.table(["", "ours", "best peer", "nothing", "nothing / best", "goal"], body),
     ]
@@ -161,7 +161,7 @@ def render_program_figure(
 
 
 def render_programs(path: Path) -> tuple[list[str], list[str]]:
-    """The section, and what is to be said of those that are ahead of ours."""
+    """The section, and a line for each allocator that is ahead of ours."""
     if not path.exists():
         return [], []
     found = json.loads(path.read_text(encoding="utf-8"))
@@ -170,12 +170,12 @@ def render_programs(path: Path) -> tuple[list[str], list[str]]:
     lines = [
         "## Real programs",
         "",
-        "CPU time of the process and its children, the least of the runs, because other work only adds to",
-        "it; and the median of the peak of its largest process. Unchanged programs of Debian",
-        "(`bench/heap/real_programs.py`), servers under a load of clients (`bench/heap/real_servers.py`).",
-        "Python runs with `PYTHONMALLOC=malloc`, PHP with `USE_ZEND_ALLOC=0`. The I/O threads of redis spin",
-        "as they wait, which is half of its CPU time: there the wall time of the load counts. Beside",
-        "Debian's allocators, in the same run, beside the newest releases, which `make bench-peers` builds.",
+        "The programs are unmodified Debian programs (`bench/heap/real_programs.py`) and servers under",
+        "client load (`bench/heap/real_servers.py`). The tables show the least CPU time of the process and its",
+        "children over all runs, since other work only adds to it, and the median peak of the largest",
+        "process. Python runs with `PYTHONMALLOC=malloc`, PHP with `USE_ZEND_ALLOC=0`. redis's I/O threads spin while",
+        "waiting, which is half of its CPU time: there the wall time of the load counts. The same run covers",
+        "Debian's allocators and the newest releases, which `make bench-peers` builds.",
         "",
         f"{sources.said([found, *found.get('kept', [])])} Load average {machine['load_before']} before, "
         f"{machine['load_after']} after.",
@@ -208,11 +208,11 @@ def render_releases(path: Path) -> list[str]:
     return [
         "## Beside current releases",
         "",
-        "Another run, beside what `make bench-peers` builds from the newest packages in Rust's registry:",
+        "A separate run with the newest packages in Rust's registry, built by `make bench-peers`:",
         f"`bench/heap/measure.py --releases`, up to {repetitions} runs of each load, load average "
-        f"{found['machine']['load_before']} before. Blocks from producer to consumer take this heap",
-        "24 or 80 ns, for minutes on end, with the same code; why is not known. Compare that row within one",
-        "table only.",
+        f"{found['machine']['load_before']} before. From producer to consumer, a block takes this heap 24 or",
+        "80 ns, for minutes at a time, with the same code; the reason is unknown. Compare that row only",
+        "within one table.",
         "",
         sources.said([found]),
         "",
@@ -225,19 +225,22 @@ def render(path: Path) -> str:
     machine, allocators = found["machine"], found["allocators"]
     samples = samples_of(found["runs"])
     row_lines, missed = render_rows(samples)
+    goals = sum(line.endswith(("| yes |", "| **no** |")) for line in row_lines)
     program_lines, missed_programs = render_programs(path.with_name("heap-programs.json"))
     failures = sorted(
         {f"{run['allocator']} failed in {run['load']}" for run in found["runs"] if "failure" in run}
     )
     lines = [
-        "# How fast and how small the heap is",
+        "# Performance of the heap",
         "",
-        "Made by `bench/heap/render.py` from `bench/results/heap.json`, which `make bench-heap` measures:",
-        "every run is a process of its own with the allocator preloaded, the allocators take turns; figures",
-        "are medians, the spread is the median distance from them (ours or the peer's, whichever is larger).",
+        f"The heap meets {goals - len(missed)} of its {goals} goals, most of them relative to the best other",
+        "allocator in that row. [Below](#where-we-lose-or-miss-the-goal) are all rows where it does not.",
+        "",
+        "Every run is a separate process with the allocator preloaded, and the allocators take turns.",
+        "Figures are medians; the spread is the median distance from them (ours or the peer's, whichever is larger).",
         "Intrinsic latencies are minima over several runs of the same operations, and have no spread. Lower",
-        "is better except for operations. The loads are those of `heapwright lab` (docs/lab.md) and",
-        "`bench/heap/pairs.cpp`.",
+        "is better, except for operations. The loads are those of [`heapwright lab`](lab.md) and",
+        "`bench/heap/pairs.cpp`. `make bench-heap` measures, `bench/heap/render.py` writes this page.",
         "",
         sources.said([found]),
         "",

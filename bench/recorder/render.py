@@ -50,6 +50,23 @@ def added_per_pair(runs: Runs, workload: str, variant: str) -> float:
     return recorded - alone
 
 
+def answer(results: dict[str, Any]) -> str:
+    """The page in two sentences."""
+    runs, workloads = results["runs"], results["workloads"]
+    pair = next(name for name, facts in workloads.items() if facts["pairs"])
+    added = [added_per_pair(runs, pair, variant) for variant in ("heapwright", "heaptrack")]
+    slower: dict[str, list[float]] = {"heapwright": [], "heaptrack": []}
+    for name in (name for name, facts in workloads.items() if not facts["pairs"]):
+        alone = statistics.median(values(runs, name, "alone", "wall_s"))
+        for variant, found in slower.items():
+            found.append(statistics.median(values(runs, name, variant, "wall_s")) / alone)
+    ranges = [f"{min(found):.2f} to {max(found):.2f}" for found in slower.values()]
+    return (
+        f"Recording adds {added[0]:.1f} ns to a malloc and its free (heaptrack: {added[1]:.1f} ns). "
+        f"Real programs take {ranges[0]} times as long (heaptrack: {ranges[1]})."
+    )
+
+
 def pair_tables(results: dict[str, Any]) -> list[str]:
     lines: list[str] = []
     for name, facts in results["workloads"].items():
@@ -144,16 +161,16 @@ def analysis_section(analysis: dict[str, Any]) -> list[str]:
     return [
         "## Speed of the analysis",
         "",
-        "Whole commands, from start to prompt: Python's start, symbols and printing are in them.",
+        "Times are of whole commands, from start to prompt, including Python's start, symbols and printing.",
         "heaptrack_print reads what heaptrack_interpret has paired and looked up before; the last column",
-        "counts both steps, as `heapwright explain` does both. The same",
-        f"programs recorded once as above and once so that they run {longest} times as long; {rounds} rounds",
+        "includes both steps, since `heapwright explain` does both. The same programs were recorded",
+        f"once as above and once running {longest} times as long; {rounds} rounds",
         f"in turn, medians with the lowest and highest in brackets (measured {analysis['measured']} at "
         f"revision {analysis['machine']['revision']} on {analysis['machine']['processor']}, "
         f"load before {analysis['load_before']:.1f}).",
         "",
         *analysis_table(analysis),
-        "The rate alone, from what the long recordings take more than the short ones:",
+        "The rate alone, from the difference between the long and the short recordings:",
         "",
         *rate_table(analysis),
     ]
@@ -163,7 +180,7 @@ def large_section(large: dict[str, Any]) -> list[str]:
     million, seconds = large["events"] / 1e6, large["wall_s"]
     peak_mib = large["peak_resident_bytes"] / 2**20
     return [
-        f"A made-up trace of {large['file_bytes'] / 1e9:.2f} GB, {million:,.0f} million events, up to",
+        f"A synthetic trace of {large['file_bytes'] / 1e9:.2f} GB, {million:,.0f} million events, up to",
         f"2 million live blocks: {seconds:.0f} s, {million / seconds:.1f} million events/s,",
         f"at most {peak_mib:.0f} MiB resident (revision {large['machine']['revision']}, "
         f"load before {large['load_before']:.1f}).",
@@ -172,17 +189,18 @@ def large_section(large: dict[str, Any]) -> list[str]:
 
 def columns_section(columns: dict[str, Any]) -> list[str]:
     traces = columns["traces"]
-    names = {name: "the made-up mix" if name == "mix" else name for name in traces}
+    names = {name: "the synthetic mix" if name == "mix" else name for name in traces}
     rows = [
         [group, *(f"{of['bytes'][group] / of['events']:.2f}" for of in traces.values())]
         for group in next(iter(traces.values()))["bytes"]
     ]
     sums = [f"{sum(of['bytes'].values()) / of['events']:.2f}" for of in traces.values()]
     return [
-        "Where they go, in bytes per event (`bench/recorder/trace_columns.py`). *Which block*: that a free",
-        "or realloc names. *New address*: above all of blocks that lie where none of their size was just",
-        "freed. The mix is what reading is timed with below: which site calls next, which of 2 million",
-        "blocks goes, and the sizes of a third of the sites are drawn at random; that has no shorter form.",
+        "The parts of an event, in bytes per event (`bench/recorder/trace_columns.py`). *Which block*: the",
+        "block that a free or realloc names. *New address*: mainly of blocks at an address where none of",
+        "their size was just freed. The synthetic mix is the trace that reading is timed with below: the next",
+        "site, the freed one of 2 million blocks, and the sizes of a third of the sites are random and cannot be",
+        "compressed.",
         "",
         *markdown.table(["", *names.values()], [*rows, ["all", *sums]]),
     ]
@@ -197,7 +215,9 @@ def render(
     machine = results["machine"]
     rounds = 1 + max(r["round"] for r in results["runs"])
     lines = [
-        "# Performance",
+        "# Performance of the recorder",
+        "",
+        answer(results),
         "",
         "Made by `bench/recorder/render.py` from `bench/results/recorder.json` and "
         "`bench/results/analysis.json`; `make bench` measures again.",
@@ -222,9 +242,9 @@ def render(
         *pair_tables(results),
         "## Slowdown of programs",
         "",
-        "Wall time of the whole command, from its start to the prompt: writing the trace is in it, and so is",
-        "heaptrack's interpretation, except for cc1plus, whose file heaptrack 1.4.0 cannot interpret: there",
-        "it only records (`--raw`).",
+        "Wall time of the whole command, from its start to the prompt, including writing the trace and",
+        "heaptrack's interpretation. The exception is cc1plus, whose file heaptrack 1.4.0 cannot interpret:",
+        "there it only records (`--raw`).",
         "",
         *program_table(results),
         "## Size on disk",
