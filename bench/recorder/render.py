@@ -198,9 +198,9 @@ def columns_section(columns: dict[str, Any]) -> list[str]:
     return [
         "The parts of an event, in bytes per event (`bench/recorder/trace_columns.py`). *Which block*: the",
         "block that a free or realloc names. *New address*: mainly of blocks at an address where none of",
-        "their size was just freed. The synthetic mix is the trace that reading is timed with below: the next",
-        "site, the freed one of 2 million blocks, and the sizes of a third of the sites are random and cannot be",
-        "compressed.",
+        "their size was just freed. The synthetic mix is the trace that reading is timed with below: the",
+        "next site, the freed one of 2 million blocks, and the sizes of a third of the sites are random and",
+        "cannot be compressed.",
         "",
         *markdown.table(["", *names.values()], [*rows, ["all", *sums]]),
     ]
