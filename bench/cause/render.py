@@ -24,11 +24,11 @@ def mebibytes(count: int) -> str:
 
 
 def off(truth: dict[str, Any]) -> str:
-    """How far what was said is from the truth, of the truth."""
+    """The error of what was reported, relative to the truth."""
     said, real = truth["said_bytes"], truth["real_bytes"]
     if abs(said - real) < MEBIBYTE:
         return "< 1 MiB"
-    return f"{100 * (said - real) / real:+.0f} %" if real > 0 else "said too much"
+    return f"{100 * (said - real) / real:+.0f} %" if real > 0 else "too high"
 
 
 def row(of: dict[str, Any]) -> list[str]:
@@ -37,7 +37,7 @@ def row(of: dict[str, Any]) -> list[str]:
     real = of["real"] + (f": {of['real_owner']}" if of.get("real_owner") else "")
     truths = "; ".join(
         f"{truth['what']}: {'at most ' if truth['is_bound'] else ''}{mebibytes(truth['said_bytes'])}, "
-        f"really {mebibytes(truth['real_bytes'])} ({off(truth)})"
+        f"measured {mebibytes(truth['real_bytes'])} ({off(truth)})"
         for truth in of["truths"]
     )
     free = f"{mebibytes(of['free_bytes'])} of {mebibytes(of['resident_bytes'])}"
@@ -51,8 +51,8 @@ def right(of: dict[str, Any]) -> str:
 def memory() -> list[str]:
     result = documents.read("cause")
     rows = result["scenarios"]
-    head = ["scenario", "real cause", "said", "right", "free, MiB",
-            "said and found without the recorder, MiB", "s"]  # fmt: skip
+    head = ["scenario", "real cause", "reported", "right", "free, MiB",
+            "reported and measured without the recorder, MiB", "s"]  # fmt: skip
     return [
         *markdown.table(head, map(row, rows), "llllrlr"),
         f"{sum(of['is_right'] for of in rows)} of {len(rows)} verdicts are right. {documents.said([result])}",
@@ -69,7 +69,7 @@ def slow_figure(of: dict[str, Any]) -> str:
     said, real = of["said"], of["real"]
     bound = "at most " if of["is_bound"] else ""
     difference = f" ({100 * (said - real) / real:+.0f} %)" if real else ""
-    return f"{of['what']}: {bound}{shown(said, of['unit'])}, really {shown(real, of['unit'])}{difference}"
+    return f"{of['what']}: {bound}{shown(said, of['unit'])}, measured {shown(real, of['unit'])}{difference}"
 
 
 def slow_row(of: dict[str, Any]) -> list[str]:
@@ -80,11 +80,11 @@ def slow_row(of: dict[str, Any]) -> list[str]:
 def slow_calls() -> list[str]:
     result = documents.read("slow")
     rows = result["scenarios"]
-    head = ["scenario", "real cause", "known by", "said", "right", "said and found by others", "s"]
+    head = ["scenario", "real cause", "known by", "reported", "right", "reported and measured otherwise", "s"]
     return [
         *markdown.table(head, map(slow_row, rows), "llllllr"),
         f"{sum(of['is_right'] for of in rows)} of {len(rows)} verdicts are right. {documents.said([result])} "
-        f"Load average {result['machine']['load_average']:.1f}: times are those of a machine so busy.",
+        f"Load average {result['machine']['load_average']:.1f}: times are those of a busy machine.",
     ]
 
 
