@@ -54,8 +54,8 @@ def render() -> str:
     runs = len(next(iter(rules.values()))["as_is"])
     is_busy = float(str(machine["load_average"]).split()[0]) > machine["cpus"]
     busy = [
-        "The machine was busy: in the recordings, a call that was preempted counts whole, so the bounds are "
-        "wider than on an idle one. Gains are of processor time.",
+        "The machine was busy: in the recordings, a preempted call counts in full, so the bounds are wider "
+        "than on an idle machine. Gains are CPU time.",
         "",
     ]
     lines = [
@@ -68,7 +68,7 @@ def render() -> str:
         "",
         *(busy if is_busy else []),
         *markdown.table(
-            ["rule", "of what", "as it is", "advice followed", "gain", "bound", "of the bound"],
+            ["rule", "measured", "unchanged", "advice followed", "gain", "bound", "share of the bound"],
             [row_of(rule, found) for rule, found in rules.items()],
         ),
     ]

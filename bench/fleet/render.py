@@ -30,7 +30,7 @@ def main() -> int:
         *markdown.table(["question", "median, s", "range, s"], rows),
         f"{result['processes']:,} processes of {result['services']} services, {rows_in_all:,} rows, "
         f"{result['file_bytes'] / 1e6:,.0f} MB of files; {len(regressions['seconds'])} runs, the command's "
-        "start included. The site that was made to grow was found in "
+        "start included. The planted growing site was found in "
         f"{len(regressions['services_found'])} of {result['services']} services. {machine['cpus']} CPUs, "
         f"{machine['cpu']}, {load}{beside}. "
         f"{documents.said([result])}",

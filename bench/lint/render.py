@@ -74,10 +74,10 @@ def results() -> str:
             ["program", "allocations", "explained", "lines", "files", "the rest, most first", "lint took"],
             rows,
         ),
-        f"Of {len(sample)} findings drawn at random from these, read in the sources: {named} name "
-        f"the expression, its type and its owner rightly; {few} say of few blocks that only their size "
-        f"counts; {fits} of the other {len(sample) - few} propose something that would work there. "
-        f"{judged['before']} What is wrong:",
+        f"{len(sample)} of these findings, drawn at random, were read in the sources: {named} name the "
+        f"expression, its type and its owner correctly; {few} concern few blocks, of which only the size "
+        f"matters; {fits} of the other {len(sample) - few} propose something that works there. "
+        f"{judged['before']} Wrong findings:",
         "",
     ]
     for row, verdict in zip(sample, verdicts, strict=True):
@@ -136,7 +136,7 @@ def _verdicts(rule: str, sample: list[dict[str, Any]], judged: dict[str, Any]) -
     if missing:
         raise SystemExit(f"{judged_checks_path.name} says nothing of {', '.join(missing)}")
     if not drawn:
-        return [f"- `{rule}`: nothing was found, so nothing is known of it."]
+        return [f"- `{rule}`: nothing was found, so its accuracy is unknown."]
     right = sum(verdict["right"] for verdict in verdicts)
     lines = [f"- `{rule}`: {right} of {len(drawn)} drawn are right in shape."]
     lines += [
@@ -151,7 +151,7 @@ def _time(row: dict[str, Any]) -> str:
     middle = {name: statistics.median(values) for name, values in row["cpu_seconds"].items()}
     return (
         f"Lint took {middle['lint']:.1f} s of CPU time over {row['files']} files of {row['package']} "
-        f"that have to be parsed, `clang -fsyntax-only` (clang {row['clang']}) "
+        f"that must be parsed, `clang -fsyntax-only` (clang {row['clang']}) "
         f"{middle['clang']:.1f} s over the same files: {row['ratio']:.2f} times. "
         f"Medians of {len(row['cpu_seconds']['lint'])} runs in turns."
     )

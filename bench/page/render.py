@@ -17,7 +17,7 @@ import documents
 WHAT = {
     "sqlite3": "sqlite3, an in-memory script",
     "cc1plus": "cc1plus -O2, one C++ file",
-    "service": "a made-up service, 53,000 stacks",
+    "service": "a synthetic service, 53,000 stacks",
 }
 
 

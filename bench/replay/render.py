@@ -101,7 +101,7 @@ def about_errors(programs: list[dict[str, Any]]) -> str:
     among = sum(min(one["real_bytes"]) <= one["predicted_bytes"] <= max(one["real_bytes"]) for one in found)
     return (
         f"{within} of {len(errors)} predictions for another allocator or setting are within 10 % of the "
-        f"median real run, the median error is {100 * median(errors):.1f} %; {among} lie between the "
+        f"median real run; the median error is {100 * median(errors):.1f} %; {among} lie between the "
         "least and the most of the real runs."
     )
 
@@ -137,12 +137,12 @@ def about_times(programs: list[dict[str, Any]]) -> list[str]:
     ]
     return [
         "",
-        "Processor time: what the program takes more or less than on what it was recorded on, as a whole, in "
-        f"the same runs. Of {len(said)} verdicts of less or more, {sides.count({True})} are so in each turn "
-        f"and {sides.count({False})} in none; in the others turns differ, as the program's own time does.",
+        "CPU time: the whole program's difference from its run on the recorded allocator, in the same runs. "
+        f"Of {len(said)} verdicts of less or more, {sides.count({True})} hold in each turn and "
+        f"{sides.count({False})} in none; in the others the turns differ, as does the program's own time.",
         "",
         *markdown.table(
-            ["program", "on", "predicted", "said", "real, median", "of the turns"],
+            ["program", "on", "predicted", "verdict", "measured, median", "range of the turns"],
             [time_row(of, one) for of, one in found],
         ),
     ]
@@ -183,9 +183,9 @@ def about_changes() -> list[str]:
     head = ["load and change", "predicted peak", f"{runs} real runs", "error", "predicted CPU time", "real"]
     return [
         "",
-        "Changes, predicted from a recording of the plain program, beside the program that was changed so "
-        "(`bench/replay/changes.py`); CPU time is the difference to the plain program, of medians of the "
-        f"whole process. {about_load(results)} {about_plain(cases)} {sources.said([results])}",
+        "Changes, predicted from a recording of the unchanged program, and measured on the changed program "
+        "(`bench/replay/changes.py`). CPU time is the difference from the unchanged program, of medians of "
+        f"the whole process. {about_load(results)} {about_plain(cases)} {sources.said([results])}",
         "",
         *markdown.table(head, [change_row(case) for case in cases]),
     ]
@@ -208,8 +208,8 @@ def about_plain(cases: list[dict[str, Any]]) -> str:
     smallest = min(cases, key=lambda case: case["predicted_bytes"])
     more = smallest["predicted_plain_bytes"] - median(smallest["real_bytes"][smallest["plain"]])
     return (
-        f"Recorded, the unchanged program `{smallest['load']}` has {units.size(more)} more than by itself: "
-        "of so small a process that is a large share."
+        f"Recording adds {units.size(more)} to the unchanged program `{smallest['load']}`, a large share of "
+        "so small a process."
     )
 
 
@@ -244,16 +244,16 @@ def about_speed() -> list[str]:
     loads = [run["load_average"] for run in (plan, answer, quick)]
     return [
         "",
-        f"Speed, of a recording of {units.count(events)} calls by {large['threads']} threads with 100,000 "
-        f"blocks (`bench/replay/speed.py`), on {cpus} processors that others used as well "
+        f"Speed, for a recording of {units.count(events)} calls by {large['threads']} threads with 100,000 "
+        f"blocks (`bench/replay/speed.py`), on {cpus} processors shared with other work "
         f"(load {min(loads):.1f} to {max(loads):.1f}). The plan takes "
-        f"{units.count(events / plan['cpu_s'])} calls a second of CPU time. An operation in dependency order "
-        f"takes {replayed:.1f} ns with a heap that does nothing, in a loop written by hand {by_hand:.1f} ns. "
+        f"{units.count(events / plan['cpu_s'])} calls per second of CPU time. With a heap that does nothing, "
+        f"an operation in dependency order takes {replayed:.1f} ns, in a hand-written loop {by_hand:.1f} ns. "
         f"{answer['candidates']} allocators, three runs of each in both orders: "
         f"{units.duration(1e9 * answer['wall_s'])}; `--quick`: {units.duration(1e9 * quick['wall_s'])}. "
         f"{sources.said([results])}",
         "",
-        *markdown.table(["one run", "CPU time", "memory at most, heap and all"], rows),
+        *markdown.table(["one run", "CPU time", "peak memory, including the heap"], rows),
     ]
 
 
@@ -264,7 +264,7 @@ def main() -> int:
         "program",
         "on",
         "predicted peak",
-        "said",
+        "verdict",
         f"{results['runs']} real runs",
         "error",
         "error of mean",
