@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * Name pools, phases and regions of memory for a recorder.
+ * Tells a recorder about pools, phases and memory regions.
  *
- * The weak functions exist when a recorder that understands them is loaded and
- * are absent otherwise; each call then costs one comparison. C and C++.
- * Names must stay valid while the program runs. Thread-safe. */
+ * The functions are weak: a recorder defines them, and without one each call
+ * costs one comparison. C and C++. Names must stay valid while the program
+ * runs. Thread-safe. */
 #ifndef HEAPWRIGHT_ANNOTATE_H
 #define HEAPWRIGHT_ANNOTATE_H
 
@@ -28,28 +28,28 @@ __attribute__((weak)) void heapwright_annotate_phase_end(const char* name) HEAPW
 __attribute__((weak)) void heapwright_annotate_region(const void* first, size_t bytes,
                                                       const char* name) HEAPWRIGHT_ANNOTATE_NOEXCEPT;
 
-/* A pool is known by its address, from its creation to its destruction. */
+/* A pool is identified by its address, from creation to destruction. */
 static inline void heapwright_pool_created(const void* pool, const char* name) {
   if (heapwright_annotate_pool_create) heapwright_annotate_pool_create(pool, name);
 }
 static inline void heapwright_pool_destroyed(const void* pool) {
   if (heapwright_annotate_pool_destroy) heapwright_annotate_pool_destroy(pool);
 }
-/* A block handed out by a pool, which the heap knows nothing of. */
+/* A block that the pool hands out; the heap does not see it. */
 static inline void heapwright_pool_allocated(const void* pool, const void* block, size_t bytes) {
   if (heapwright_annotate_pool_allocate) heapwright_annotate_pool_allocate(pool, block, bytes);
 }
 static inline void heapwright_pool_freed(const void* pool, const void* block) {
   if (heapwright_annotate_pool_free) heapwright_annotate_pool_free(pool, block);
 }
-/* Phases of the calling thread; they nest, and end in reverse order. */
+/* A phase of the calling thread. Phases nest and must end in reverse order. */
 static inline void heapwright_phase_begins(const char* name) {
   if (heapwright_annotate_phase_begin) heapwright_annotate_phase_begin(name);
 }
 static inline void heapwright_phase_ends(const char* name) {
   if (heapwright_annotate_phase_end) heapwright_annotate_phase_end(name);
 }
-/* Memory with a purpose, until it is freed or named again. */
+/* Names a memory region until it is freed or named again. */
 static inline void heapwright_region_named(const void* first, size_t bytes, const char* name) {
   if (heapwright_annotate_region) heapwright_annotate_region(first, bytes, name);
 }
@@ -59,7 +59,7 @@ static inline void heapwright_region_named(const void* first, size_t bytes, cons
 
 namespace heapwright {
 
-// A phase for the length of a scope.
+// A phase that lasts for a scope.
 class annotated_phase {
  public:
   explicit annotated_phase(const char* name) noexcept : name_(name) { heapwright_phase_begins(name); }

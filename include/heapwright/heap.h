@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT
- * The heap of libheapwright.so, beyond malloc and operator new.
+ * The API of libheapwright.so beyond malloc and operator new.
  *
- * The library is preloaded or linked and then serves the malloc family and
- * every operator new and delete; nothing of this header is needed for that.
- * Here is what those cannot say: private heaps, statistics, and the work
- * that a heap puts off.
+ * Preloaded or linked, the library serves the malloc family and every operator
+ * new and delete without this header. The header adds private heaps,
+ * statistics and control over deferred maintenance.
  *
- * Blocks: at least the size asked for, at most 16-byte steps up to 4 KiB and
- * 64-byte steps up to 64 KiB; 16-byte aligned (8 bytes for sizes up to 8).
+ * Size classes: steps of 16 bytes up to 4 KiB and of 64 bytes up to 64 KiB;
+ * rarely used sizes share a coarser class. Blocks are 16-byte aligned, those of
+ * up to 8 bytes are 8-byte aligned.
  *
- * Settings, read once at the first call; an unknown value is named on stderr
- * and the default taken:
- *   HEAPWRIGHT_HEAP_MAINTENANCE  auto (default): slow calls give memory back, and
- *                                a thread on top in processes without special
- *                                rights | thread: the thread for root, too |
+ * Settings, read once at the first call; an invalid value is reported on stderr
+ * and the default is used:
+ *   HEAPWRIGHT_HEAP_MAINTENANCE  auto (default): slow calls return memory to the
+ *                                kernel, and so does a thread in processes
+ *                                without special rights |
+ *                                thread: the thread for root, too |
  *                                early: started with the process |
  *                                calls: never a thread |
- *                                manual: heapwright_heap_maintain() is called
+ *                                manual: only heapwright_heap_maintain()
  *   HEAPWRIGHT_HEAP_DECAY_MS     0 ... 600000, default 1000: how long a free
- *                                page stays with the process before it is
- *                                given back
- *   HEAPWRIGHT_HEAP_HARDENED     0 (default) | 1: misuse is found and named
+ *                                page is kept before it is returned to the kernel
+ *   HEAPWRIGHT_HEAP_HARDENED     0 (default) | 1: detect and report misuse
  *   HEAPWRIGHT_HEAP_COUNTERS     0 (default) | 1: publish the counters page in
  *                                shared memory (docs/counters.md)
  *
- * Every function may be called from any thread and after fork, none from a
+ * All functions are thread-safe and work after fork. None may be called from a
  * signal handler. */
 #ifndef HEAPWRIGHT_HEAP_H
 #define HEAPWRIGHT_HEAP_H
@@ -42,53 +42,53 @@ extern "C" {
 
 typedef struct heapwright_heap heapwright_heap;
 
-/* A heap of its own. `name` is kept, not copied. NULL and errno = ENOMEM when
- * there is no memory. Constant time. */
+/* Creates a private heap. `name` is not copied and must outlive the heap.
+ * Returns NULL with errno = ENOMEM when out of memory. Constant time. */
 HEAPWRIGHT_HEAP_API heapwright_heap* heapwright_heap_create(const char* name) HEAPWRIGHT_HEAP_NOEXCEPT;
 
-/* A block of `heap`, from any thread. `alignment` is a power of two. NULL and
- * errno = ENOMEM when there is no memory, EINVAL for another alignment. A
- * bounded number of steps, under the heap's own lock. */
+/* Allocates a block of at least `bytes` bytes. `alignment` is a power of two.
+ * Returns NULL with errno = ENOMEM when out of memory, EINVAL for any other
+ * alignment. Takes a bounded number of steps, under the heap's lock. */
 HEAPWRIGHT_HEAP_API void* heapwright_heap_allocate(heapwright_heap* heap, size_t bytes,
                                                    size_t alignment) HEAPWRIGHT_HEAP_NOEXCEPT;
 
-/* Returns a block that heapwright_heap_allocate() gave, from any thread; NULL
- * is ignored. free() takes such a block as well, and heapwright_heap_free()
- * any block of this library: the block knows its heap. */
+/* Frees a block from heapwright_heap_allocate(); NULL is ignored. The block
+ * identifies its heap: free() accepts such a block too, and
+ * heapwright_heap_free() accepts any block of this library. */
 HEAPWRIGHT_HEAP_API void heapwright_heap_free(heapwright_heap* heap, void* block) HEAPWRIGHT_HEAP_NOEXCEPT;
 
-/* Returns every block of `heap` and the heap itself. Nobody may use either
- * from the moment of the call. The call takes constant time: the memory goes
- * back in slices, by the maintenance thread or heapwright_heap_maintain(). */
+/* Frees every block of `heap` and the heap itself; NULL is ignored. Neither may
+ * be used once the call begins. Constant time: the memory is returned in
+ * slices, by the maintenance thread or heapwright_heap_maintain(). */
 HEAPWRIGHT_HEAP_API void heapwright_heap_destroy(heapwright_heap* heap) HEAPWRIGHT_HEAP_NOEXCEPT;
 
 typedef struct heapwright_heap_statistics {
-  uint64_t live_blocks;     /* handed out and not yet returned */
+  uint64_t live_blocks;     /* allocated and not yet freed */
   uint64_t live_bytes;      /* their usable sizes */
-  uint64_t free_bytes;      /* inside slabs, ready to be handed out */
-  uint64_t slab_bytes;      /* address space of slabs, first touched or not */
+  uint64_t free_bytes;      /* inside slabs, available for allocation */
+  uint64_t slab_bytes;      /* address space of slabs, touched or not */
   uint64_t large_bytes;     /* blocks above 64 KiB, part of live_bytes */
-  uint64_t retained_bytes;  /* free runs of pages that are still with the process; whole process only */
+  uint64_t retained_bytes;  /* free page runs not yet returned to the kernel; whole process only */
   uint64_t committed_bytes; /* address space that may be written; whole process only */
-  uint64_t metadata_bytes;  /* address space of the heap's own records; whole process only */
+  uint64_t metadata_bytes;  /* address space of the heap's metadata; whole process only */
 } heapwright_heap_statistics;
 
-/* What `heap` holds; NULL stands for everything in the process. 0, or EINVAL
- * when `out` is NULL. Walks the records of all slabs (64 bytes for 64 KiB), so
- * the time grows with the heap. Exact while no other thread allocates or frees;
- * blocks that a thread holds ready for its next calls count as free for the
- * calling thread and as live for others. */
+/* Fills `out` for `heap`, or for the whole process when `heap` is NULL. Returns
+ * 0, or EINVAL when `out` is NULL. Reads the metadata of all slabs (64 bytes
+ * per 64 KiB), so the time grows with the heap. Exact while no other thread
+ * allocates or frees. Blocks in a thread's cache count as free when that thread
+ * asks and as live when another one does. */
 HEAPWRIGHT_HEAP_API int heapwright_heap_get_statistics(heapwright_heap* heap, heapwright_heap_statistics* out)
     HEAPWRIGHT_HEAP_NOEXCEPT;
 
-/* Does up to `budget` pieces of put-off work (a piece: one free run or one
- * slab looked at, given back or not) whatever its age, and returns how many it
- * did: less than `budget` means that nothing is left. Needed only with
- * HEAPWRIGHT_HEAP_MAINTENANCE=manual, allowed always. */
+/* Does up to `budget` pieces of deferred maintenance regardless of their age and
+ * returns how many it did; fewer than `budget` means that none are left. A piece
+ * examines one free run or one slab, returned or not. Always allowed; needed
+ * only with HEAPWRIGHT_HEAP_MAINTENANCE=manual. */
 HEAPWRIGHT_HEAP_API size_t heapwright_heap_maintain(size_t budget) HEAPWRIGHT_HEAP_NOEXCEPT;
 
-/* Whether the heap's own records agree with each other. For tests: the time
- * grows with the heap, and no other thread may allocate or free meanwhile. */
+/* Nonzero if the heap's metadata is consistent. For tests: the time grows with
+ * the heap, and no other thread may allocate or free during the call. */
 HEAPWRIGHT_HEAP_API int heapwright_heap_is_valid(void) HEAPWRIGHT_HEAP_NOEXCEPT;
 
 /* The counters page of this process (src/counters/heap_section.hpp) and its size. */
@@ -107,7 +107,8 @@ HEAPWRIGHT_HEAP_API const char* heapwright_heap_version(void) HEAPWRIGHT_HEAP_NO
 
 namespace heapwright {
 
-// Owns a heap; its blocks go with it. Thread-safe except for destruction.
+// Owns a private heap; destruction frees all its blocks. Thread-safe except for
+// moves and destruction.
 class private_heap {
  public:
   // Throws std::bad_alloc.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An upstream for arenas and pools that asks the kernel for huge pages: one
-// page fault and one entry of the address cache for 2 MiB instead of 512. Linux.
+// page fault and one TLB entry per 2 MiB instead of 512. Linux.
 // Documentation: docs/parts/arena.md
 #ifndef HEAPWRIGHT_HUGE_PAGES_HPP
 #define HEAPWRIGHT_HUGE_PAGES_HPP
@@ -16,14 +16,14 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// Blocks of at least 1 MiB are whole huge pages of their own, given back to the
-// kernel when freed; smaller ones come from new. Thread-safe. The kernel may
-// decline (/sys/kernel/mm/transparent_hugepage/enabled): then pages are small.
+// Blocks of at least 1 MiB occupy whole huge pages and are unmapped when freed;
+// smaller ones come from new. Throws std::bad_alloc. Thread-safe. The kernel may
+// fall back to small pages (/sys/kernel/mm/transparent_hugepage/enabled).
 class huge_page_resource : public std::pmr::memory_resource {
  public:
   static constexpr std::size_t page_bytes = std::size_t{2} << 20;
 
-  // One for the whole program. It never ends: static objects may free into it to the last.
+  // One for the whole program. Never destroyed: static objects may free into it at exit.
   static huge_page_resource* instance() noexcept {
     alignas(huge_page_resource) static std::byte room[sizeof(huge_page_resource)];
     static auto* const own = ::new (static_cast<void*>(room)) huge_page_resource;
@@ -40,7 +40,7 @@ class huge_page_resource : public std::pmr::memory_resource {
     if (!is_mapped(bytes)) return std::pmr::new_delete_resource()->allocate(bytes, alignment);
     if (bytes > PTRDIFF_MAX / 2 || alignment > page_bytes) detail::throw_bad_alloc();
     const std::size_t length = rounded(bytes);
-    // Too much, so that a part of it begins at a huge page.
+    // One huge page more, for alignment.
     void* found =
         mmap(nullptr, length + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED) detail::throw_bad_alloc();

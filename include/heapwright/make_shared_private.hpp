@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// shared_ptr in one allocation where std::make_shared does not reach.
+// One-allocation shared_ptr for types that std::make_shared cannot construct.
 // Documentation: docs/parts/make_shared_private.md
 #ifndef HEAPWRIGHT_MAKE_SHARED_PRIVATE_HPP
 #define HEAPWRIGHT_MAKE_SHARED_PRIVATE_HPP
@@ -16,8 +16,8 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// A key only T can make: a public constructor that takes one is private in
-// effect, and std::make_shared can call it.
+// A key that only T can create: a public constructor that takes one is
+// effectively private, yet std::make_shared can call it.
 template <class T>
 class passkey {
   friend T;
@@ -27,8 +27,8 @@ class passkey {
   constexpr passkey(const passkey&) noexcept = default;
 };
 
-// Befriended by a class, it reaches the class's private constructors and
-// destructor for make_shared_private.
+// A class that declares it a friend lets make_shared_private call its private
+// constructors and destructor.
 class private_access {
  public:
   template <class T, class... Args>
@@ -65,7 +65,8 @@ struct private_allocator {
   }
 };
 
-// Blocks of one size, kept by the thread that freed them, at most `bound`.
+// A per-thread free list of blocks of one size, at most `bound` long. A block
+// joins the list of the thread that frees it.
 template <std::size_t Bytes, std::size_t Alignment>
 class control_block_list {
   struct free_block {
@@ -109,7 +110,7 @@ class control_block_list {
   static state* of_thread() noexcept { return thread_owned<state>::get(); }
 };
 
-// For what is shared: an Object and its control block are one T.
+// Allocates an Object together with its control block: the two are one T.
 template <class Object, class T = Object>
 struct pooling_allocator {
   using value_type = T;
@@ -144,32 +145,32 @@ struct pooling_allocator {
 
 }  // namespace detail
 
-// As std::make_shared of a single object, in one allocation, for a T that declares
+// As std::make_shared for a single object, in one allocation, for a T that declares
 //   friend class heapwright::private_access;
-// Anyone can then call it: where that is too much, use passkey.
+// Any code can then create a T; to prevent that, use passkey.
 template <class T, class... Args>
 std::shared_ptr<T> make_shared_private(Args&&... args) {
   using object = std::remove_cv_t<T>;
   return std::allocate_shared<object>(detail::private_allocator<object>(), std::forward<Args>(args)...);
 }
 
-// As std::make_shared, with object and control block in one block of a
-// per-thread free list for that type: for objects shared and dropped at a high
-// rate. A thread keeps at most 256 blocks of each type.
+// As std::make_shared, with object and control block in one block from a
+// per-thread free list for that type: for objects created and released at a
+// high rate. A thread keeps at most 256 free blocks of each type.
 template <class T, class... Args>
 std::shared_ptr<T> make_shared_pooled(Args&&... args) {
   using object = std::remove_cv_t<T>;
   return std::allocate_shared<object>(detail::pooling_allocator<object>(), std::forward<Args>(args)...);
 }
 
-// The rule of thumb for objects that weak_ptrs watch: a single block stays, as
-// a whole, until the last weak_ptr is gone. Above this size take two blocks.
+// For objects with weak_ptrs: a single block stays allocated, as a whole, until
+// the last weak_ptr is gone. Above this size two blocks are better.
 inline constexpr std::size_t weakly_held_single_block_bytes = 4096;
 
 template <class T>
 inline constexpr bool prefers_two_blocks_when_weakly_held = sizeof(T) > weakly_held_single_block_bytes;
 
-// Follows the rule: one block up to the limit, two above it.
+// One block up to the limit, two above it.
 template <class T, class... Args>
 std::shared_ptr<T> make_shared_weakly_held(Args&&... args) {
   if constexpr (prefers_two_blocks_when_weakly_held<T>) {

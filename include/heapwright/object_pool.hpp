@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Reuses objects that own containers, without keeping the capacity of the
-// largest use for ever. Documentation: docs/parts/object_pool.md
+// largest use forever. Documentation: docs/parts/object_pool.md
 //
-// When an object comes back, the pool records how much each of its containers
-// really used, clears it, and trims it when it retains much more than a
-// percentile of recent uses. Each return also looks at one idle object, so a
-// pool at rest forgets a spike as well.
+// When an object is released, the pool records how much of each container was
+// used, clears it, and trims it when it retains much more than a percentile of
+// recent uses. Each release also checks one idle object, so that idle objects
+// shrink after a spike, too.
 #ifndef HEAPWRIGHT_OBJECT_POOL_HPP
 #define HEAPWRIGHT_OBJECT_POOL_HPP
 
@@ -23,8 +23,8 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// For one thread; shared_object_pool serves several. New objects are made by
-// Factory, a callable that returns T: `object_pool<T, decltype(f)> p(options, f)`.
+// Not thread-safe; shared_object_pool is. New objects come from Factory, a
+// callable that returns T: `object_pool<T, decltype(f)> p(options, f)`.
 template <class T, class Factory = detail::default_factory<T>>
 class object_pool {
   using node = detail::pool_node<T>;
@@ -47,16 +47,17 @@ class object_pool {
   }
   object_pool(const object_pool&) = delete;
   object_pool& operator=(const object_pool&) = delete;
-  // Requires that every object has come back.
+  // Requires that every object has been released.
   ~object_pool() {
     HEAPWRIGHT_CHECK(outstanding_ == 0, "object_pool", "destroyed before all its objects came back");
     shrink_to(0);
   }
 
-  // An object of the pool, its containers empty; comes back with the handle.
+  // An idle or new object with empty containers; the handle releases it. Throws
+  // what Factory and new throw.
   handle acquire() { return handle(take(), returner{this}); }
 
-  // As acquire(), for those who pair it with release() themselves.
+  // As acquire(), for callers that call release() themselves.
   T* take() {
     node* taken = nullptr;
     if (idle_.empty()) {
@@ -73,7 +74,7 @@ class object_pool {
     return std::addressof(taken->object);
   }
 
-  // O(1), and never throws: an object that cannot be trimmed is destroyed.
+  // O(1). Never throws: an object that cannot be trimmed is destroyed.
   void release(T* object) noexcept {
     node* back = node::of(object);
     HEAPWRIGHT_CHECK(back->pool == this, "object_pool", "release() of an object of another pool");
@@ -92,7 +93,7 @@ class object_pool {
     if (!idle_.empty()) trim_idle(next_swept_++ % idle_.size());
   }
 
-  // Trims every idle object now. For an idle moment of the program.
+  // Trims every idle object now.
   void trim() noexcept {
     learner_.learn_limits();
     for (std::size_t i = idle_.size(); i-- > 0;) {
@@ -100,7 +101,7 @@ class object_pool {
     }
   }
 
-  // Destroys idle objects until `count` are left.
+  // Destroys idle objects until at most `count` are left.
   void shrink_to(std::size_t count) noexcept {
     while (idle_.size() > count) {
       node* last = idle_.back();
@@ -128,9 +129,9 @@ class object_pool {
 
   // "object_pool: 1000 objects, 0 live bytes, 412000000 bytes retained, ..."
   std::string report() const { return detail::pool_report(statistics()); }
-  // The assertion for tests that a pool at rest is not a leak.
+  // For tests: idle objects retain no more than `bytes`.
   pool_check retains_at_most(std::size_t bytes) const { return detail::check_retained(statistics(), bytes); }
-  // The leak check of a test that ends with all objects back.
+  // For tests: all objects have been released.
   pool_check has_all_back() const { return detail::check_all_back(statistics()); }
 
  private:

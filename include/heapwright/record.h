@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * Switch the recording of this program's heap calls on and off from within.
+ * Starts and stops the recording of this program's heap calls from within.
  *
- * The functions exist when the program runs under `heapwright record` and are
- * absent otherwise; being weak they cost one comparison then. Start the
- * recording with `--paused` to record only what lies between the calls.
- * Thread-safe; the switch holds for every thread and followed child. */
+ * The functions are weak: they exist under `heapwright record`, and otherwise
+ * each call costs one comparison. Run `heapwright record --paused` to record
+ * only between start and stop. Thread-safe; a call affects all threads and all
+ * followed child processes. */
 #ifndef HEAPWRIGHT_RECORD_H
 #define HEAPWRIGHT_RECORD_H
 

@@ -4,8 +4,8 @@
 //
 //   small_vector<T, N>          fast layout, 16 bytes with 8 bytes inline
 //   compact_vector<T, N>        8-byte handle, for fields stored by the million
-//   small_vector_ref<T>         any small_vector<T, N>, for function interfaces
-//   tracked_small_vector<T, N>  measures which N would do
+//   small_vector_ref<T>         any small_vector<T, N>, for function parameters
+//   tracked_small_vector<T, N>  measures which N suffices
 #ifndef HEAPWRIGHT_SMALL_VECTOR_HPP
 #define HEAPWRIGHT_SMALL_VECTOR_HPP
 
@@ -24,7 +24,7 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// As many elements as keep the object within one cache line of 64 bytes; at
+// As many elements as fit into one cache line of 64 bytes with the header; at
 // least one.
 template <class T>
 inline constexpr std::size_t default_inline_count = sizeof(T) >= 56 ? 1 : 56 / sizeof(T);
@@ -65,9 +65,9 @@ small_vector(from_range_t, Range&&, Alloc = Alloc())
     -> small_vector<std::ranges::range_value_t<Range>,
                     default_inline_count<std::ranges::range_value_t<Range>>, Alloc>;
 
-// The same interface behind one 8-byte handle; N up to 127, raised to fill it:
-// compact_vector<std::uint8_t, 7> is 8 bytes in all. Each access asks where the
-// elements are. Not usable at compile time.
+// The same interface in one 8-byte handle; N up to 127, raised to fill it:
+// compact_vector<std::uint8_t, 7> is 8 bytes in all. Each access branches on
+// where the elements are. Not usable at compile time.
 template <class T, std::size_t N = 0, class Alloc = std::allocator<T>>
 class compact_vector : public detail::vector_interface<detail::compact_storage<T, N, Alloc>> {
   using base = detail::vector_interface<detail::compact_storage<T, N, Alloc>>;
@@ -100,8 +100,8 @@ compact_vector(from_range_t, Range&&, Alloc = Alloc())
 template <class T, std::size_t N, class Tag, class Alloc = std::allocator<T>>
 class tracked_small_vector;
 
-// Refers to a small_vector of any N, tracked or not; all its operations act on that vector.
-// Copying copies the reference. Must not outlive the vector.
+// Refers to a small_vector of any N, tracked or not; all operations act on that vector.
+// Copies refer to the same vector, and none may outlive it.
 template <class T, class Alloc = std::allocator<std::remove_const_t<T>>>
 class small_vector_ref : public detail::vector_operations<detail::reference_storage<T, Alloc>> {
   using base = detail::vector_operations<detail::reference_storage<T, Alloc>>;
@@ -116,7 +116,7 @@ class small_vector_ref : public detail::vector_operations<detail::reference_stor
   small_vector_ref& operator=(const small_vector_ref&) = delete;
 };
 
-// The same to look at only. Converts from small_vector and small_vector_ref.
+// The read-only form. Converts from small_vector and small_vector_ref.
 template <class T, class Alloc>
 class small_vector_ref<const T, Alloc> {
   using writable = small_vector_ref<T, Alloc>;
@@ -157,7 +157,7 @@ class small_vector_ref<const T, Alloc> {
   const writable vector_;
 };
 
-// For every vector here.
+// erase and erase_if for every vector type above.
 template <class Storage, class U>
 constexpr std::size_t erase(detail::vector_operations<Storage>& vector, const U& value) {
   return detail::erase_matching(vector, [&](const auto& element) { return element == value; });
@@ -175,7 +175,7 @@ std::size_t erase_if(small_vector_ref<T, Alloc> vector, Predicate matches) {
   return detail::erase_matching(vector, std::move(matches));
 }
 
-// No layout holds a pointer into itself, so vectors relocate as their elements do.
+// No layout holds a pointer into itself, so a vector is relocatable if its elements are.
 template <class T, std::size_t N>
 struct is_trivially_relocatable<small_vector<T, N>> : is_trivially_relocatable<T> {};
 template <class T>
@@ -185,8 +185,8 @@ struct is_trivially_relocatable<compact_vector<T, N>> : is_trivially_relocatable
 template <class T>
 struct is_trivially_relocatable<compact_vector<T, 0>> : std::true_type {};
 
-// A small_vector that records at its end how large it grew, under Tag: put it
-// where N is in question, run, and read statistics().
+// A small_vector whose destructor records, under Tag, how large it grew. Use it
+// where N is in question, run the program and read statistics().
 template <class T, std::size_t N, class Tag, class Alloc>
 class tracked_small_vector : public detail::vector_interface<detail::tracked_storage<T, N, Alloc, Tag>> {
   using base = detail::vector_interface<detail::tracked_storage<T, N, Alloc, Tag>>;
@@ -208,7 +208,7 @@ class tracked_small_vector : public detail::vector_interface<detail::tracked_sto
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI
 
-// Equal vectors have equal hashes, whatever their N and layout.
+// Equal vectors have equal hashes, regardless of N and layout.
 template <class T, std::size_t N, class Alloc>
 requires heapwright::detail::hashable<T>
 struct std::hash<heapwright::small_vector<T, N, Alloc>>
