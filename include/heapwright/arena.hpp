@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // length: one class; its pieces share the same state
 //
-// Many objects, freed together. Documentation: docs/parts/arena.md
+// Objects that are freed together. Documentation: docs/parts/arena.md
 //
 //   blocks:  [caller's buffer] -> block -> current -> spare -> spare
 //                                           ^ cursor_ ... limit_
 //
 // Blocks before the current one are full, blocks after it are retained from
-// earlier use. Requests beyond a quarter of the largest block get a block of
-// their own, so that they do not spoil the others. A thread-unsafe resource.
+// earlier use. A request above a quarter of the largest block gets a dedicated
+// block, so that it does not waste the rest of a shared one. Not thread-safe.
 #ifndef HEAPWRIGHT_ARENA_HPP
 #define HEAPWRIGHT_ARENA_HPP
 
@@ -35,14 +35,14 @@ namespace heapwright::inline HEAPWRIGHT_ABI {
 
 struct arena_options {
   std::size_t first_block_bytes = 4096;           // both below 4 GiB
-  std::size_t largest_block_bytes = 64 * 1024;    // heaps return larger blocks to the kernel at once
+  std::size_t largest_block_bytes = 64 * 1024;    // most heaps unmap larger blocks when freed
   std::pmr::memory_resource* upstream = nullptr;  // null: std::pmr::new_delete_resource()
-  const char* name = "arena";                     // for a recorder (annotate.h), as long as the program
+  const char* name = "arena";                     // for a recorder (annotate.h); must stay valid
 };
 
 class arena : public std::pmr::memory_resource {
  public:
-  // A state to come back to. Good until the arena is rewound below it or reset.
+  // A position to rewind to. Valid until the arena is rewound below it or reset.
   class marker {
     friend class arena;
     detail::arena_block* block = nullptr;
@@ -83,8 +83,8 @@ class arena : public std::pmr::memory_resource {
     free_all(first_);
   }
 
-  // Raw memory until the next reset or rewind. Throws what upstream throws, and
-  // std::bad_alloc above 14 TiB.
+  // Uninitialized memory, valid until reset() or a rewind below it. Constant time
+  // except for upstream. Throws what upstream throws, and std::bad_alloc above 14 TiB.
   void* allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) {
     const std::size_t front = detail::arena_annotation::front_bytes(alignment);
     void* memory = take(bytes > most_bytes ? bytes : bytes + front, alignment);
@@ -92,8 +92,8 @@ class arena : public std::pmr::memory_resource {
     return annotation_.took(memory, front, bytes);
   }
 
-  // Destroyed by reset(), by a rewind below it or with the arena, in reverse
-  // order of creation. Types without a destructor leave no note.
+  // The object is destroyed by reset(), by a rewind below it or with the arena, in
+  // reverse order of creation. Trivially destructible types need no note.
   template <class T, class... Args>
   T* create(Args&&... args) {
     detail::destructor_note* note = new_note<T>();
@@ -136,7 +136,7 @@ class arena : public std::pmr::memory_resource {
     return here;
   }
 
-  // Destroys what was created since `to` and takes its memory back.
+  // Destroys the objects created since `to` and reclaims their memory.
   void rewind(const marker& to) noexcept {
     HEAPWRIGHT_CHECK(rewind_check_.is_own(to.stamp), "arena", "rewind() needs a marker of this arena");
     HEAPWRIGHT_CHECK(to.generation == generation_, "arena",
@@ -157,8 +157,8 @@ class arena : public std::pmr::memory_resource {
     poison_free();
   }
 
-  // Destroys everything and takes all memory back. Keeps what the largest of
-  // recent cycles needed; memory of a spike goes back some resets later.
+  // Destroys all objects and reclaims all memory. Keeps what the largest recent
+  // cycle needed; the memory of a spike is freed some resets later.
   void reset() noexcept {
     wanted_ = std::max(wanted_ - wanted_ / 16 * 3, used());
     destroy_down_to(nullptr);
@@ -173,13 +173,13 @@ class arena : public std::pmr::memory_resource {
     poison_free();
   }
 
-  // Gives all unused blocks upstream; the current one stays.
+  // Frees all unused blocks except the current one.
   void shrink() noexcept {
     if (large_ != nullptr) drop_spare_large(0);
     free_all(current_ != nullptr ? current_->next : first_);
   }
 
-  // Whether `address` lies in memory of this arena.
+  // Whether `address` lies in this arena's memory. Linear in the number of blocks.
   bool owns(const void* address) const noexcept {
     const auto* at = static_cast<const std::byte*>(address);
     if (!buffer_.empty() && at >= buffer_.data() && at < buffer_.data() + buffer_.size()) return true;
@@ -198,12 +198,12 @@ class arena : public std::pmr::memory_resource {
     result.upstream_allocations = upstream_allocations_;
     return result;
   }
-  // One line for logs: where the bytes went.
+  // usage() as one line for logs.
   std::string report() const { return detail::arena_report(usage()); }
 
-  // From here on, a created object that allocates elsewhere in its constructor
-  // or releases such memory in its destructor ends the program with its type's
-  // name. Needs a program that implements heap_budget.hpp: false without.
+  // From now on, a created object that allocates outside the arena in its
+  // constructor, or frees such memory in its destructor, ends the program with its
+  // type's name. Returns false in programs that do not implement heap_budget.hpp.
   bool forbid_foreign_memory() noexcept { return watch_.start(); }
 
   // Counts resets; see arena_pointer.
@@ -241,7 +241,7 @@ class arena : public std::pmr::memory_resource {
   std::byte* current_begin() const noexcept {
     return current_ != nullptr ? current_->begin() : buffer_.data();
   }
-  // How far the cursor is, over all blocks but the large ones.
+  // The cursor's offset over all blocks except the large ones.
   std::size_t position() const noexcept {
     const std::size_t before = current_ != nullptr ? current_->spent_before : 0;
     return before + static_cast<std::size_t>(cursor_ - current_begin());
@@ -270,7 +270,7 @@ class arena : public std::pmr::memory_resource {
     return take(bytes, alignment);
   }
 
-  // Moves on to the next block, a retained one or a new one.
+  // Advances to the next block, retained or new.
   void next_block(std::size_t wanted) {
     detail::arena_block* next = current_ != nullptr ? current_->next : first_;
     if (next == nullptr) {
@@ -319,8 +319,8 @@ class arena : public std::pmr::memory_resource {
     upstream_->deallocate(std::exchange(large_, nullptr), sizeof(detail::large_blocks),
                           alignof(detail::large_blocks));
   }
-  // Until less than `kept_bytes` would be retained, or a block is left that is
-  // not far larger than them.
+  // Frees spare blocks, largest first, until freeing one more would retain less
+  // than `kept_bytes` and that block is not far larger than `kept_bytes`.
   void drop_spare_large(std::size_t kept_bytes) noexcept {
     while (detail::arena_block* block = large_->take_largest_spare()) {
       const bool is_needed = retained_ - block->bytes < kept_bytes && block->bytes <= 4 * kept_bytes;
@@ -349,13 +349,13 @@ class arena : public std::pmr::memory_resource {
     while (list != nullptr) free_block(std::exchange(list, list->next));
   }
 
-  // After reset: drops large blocks, then blocks from the end, until no block
-  // could go without falling below the wanted bytes.
+  // After a reset: frees large blocks, then blocks from the end, as long as the
+  // wanted bytes stay.
   [[gnu::noinline]] void trim() noexcept {
     if (large_ != nullptr) drop_spare_large(std::max<std::size_t>(wanted_, first_block_bytes_));
     free_all(*first_not_wanted());
   }
-  // Behind the fewest blocks that, with the large ones, hold the wanted bytes.
+  // The link after the fewest blocks that, with the large ones, hold the wanted bytes.
   detail::arena_block** first_not_wanted() noexcept {
     std::size_t kept = retained_;
     for (detail::arena_block* block = first_; block != nullptr; block = block->next) kept -= block->bytes;
@@ -371,7 +371,7 @@ class arena : public std::pmr::memory_resource {
     }
   }
 
-  // Null for types that leave none.
+  // Null for trivially destructible types.
   template <class T>
   detail::destructor_note* new_note() {
     if constexpr (!leaves_note<T>) return nullptr;
@@ -397,9 +397,9 @@ class arena : public std::pmr::memory_resource {
   detail::destructor_note* notes_ = nullptr;
   detail::arena_block* current_ = nullptr;
   detail::arena_block* first_ = nullptr;
-  detail::large_blocks* large_ = nullptr;  // once there was a large request
+  detail::large_blocks* large_ = nullptr;  // made at the first large request
   std::size_t retained_ = 0;
-  std::size_t wanted_ = 0;  // the most used in recent cycles; fades by 3/16 with each reset
+  std::size_t wanted_ = 0;  // maximum of recent cycles; decays by 3/16 per reset
   std::pmr::memory_resource* upstream_;
   std::span<std::byte> buffer_;
   std::uint32_t first_block_bytes_ = 0;
@@ -434,8 +434,8 @@ class arena_allocator {
   arena* arena_;
 };
 
-// A pointer to an object in an arena that knows, in checked builds, when the
-// arena has been reset under it.
+// A pointer to an object in an arena. In checked builds, use after a reset of the
+// arena ends the program.
 template <class T>
 class arena_pointer {
  public:
@@ -455,10 +455,10 @@ class arena_pointer {
   std::uint32_t generation_;
 };
 
-// One of the calling thread's two arenas for the length of a scope. Scopes nest;
-// each takes back what was allocated within it. A function that allocates its
-// result in an arena of its caller names that arena: `scratch s(result)` is the
-// other one, so the scope's end cannot take the result.
+// One of the calling thread's two arenas, for a scope. Scopes nest; each reclaims
+// what was allocated within it. A function that allocates its result in its
+// caller's arena passes that arena: `scratch s(result)` uses the other one, so the
+// end of the scope does not reclaim the result.
 class scratch {
  public:
   scratch() noexcept : scratch(of_thread().arenas[0]) {}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Reuses buffers of varying size, and is never poisoned by large ones.
+// Reuses buffers of varying size without lending large ones to small requests.
 // Documentation: docs/parts/buffer_cache.md
 //
-// A policy decides which buffers are kept and which one is handed out; it
-// knows only sizes. The cache gives it memory, replay() gives it a recorded
-// sequence of sizes instead, to learn what the cache would do.
+// A policy decides which buffers to keep and which one to hand out; it sees only
+// sizes. The cache runs it with memory, replay() with a recorded sequence of
+// sizes to predict what the cache would do.
 #ifndef HEAPWRIGHT_BUFFER_CACHE_HPP
 #define HEAPWRIGHT_BUFFER_CACHE_HPP
 
@@ -27,7 +27,7 @@ namespace heapwright::inline HEAPWRIGHT_ABI {
 
 namespace detail {
 
-// A buffer_cache that tells nobody.
+// A buffer_cache without annotation.
 template <class Policy>
 class buffer_store {
   static constexpr std::uint16_t our_mark = 0x6877;
@@ -69,7 +69,7 @@ class buffer_store {
   const Policy& policy() const noexcept { return policy_; }
 
  private:
-  // In checked builds the `next` of a block that is in use; no block's address.
+  // The `next` of a block in use, in checked builds; not the address of any block.
   static cached_block* lent() noexcept {
     return reinterpret_cast<cached_block*>(static_cast<std::uintptr_t>(our_mark));
   }
@@ -96,13 +96,13 @@ class buffer_store {
 
 }  // namespace detail
 
-// A cache for one thread; thread_buffer_cache has one for each thread.
+// Not thread-safe; thread_buffer_cache has one cache per thread.
 template <class Policy = learnt_cutoff>
 class buffer_cache {
   using store = detail::buffer_store<Policy>;
 
  public:
-  // Owns a buffer; gives it back to its cache, which must still live.
+  // Owns a buffer and returns it to its cache, which must outlive it.
   class buffer {
    public:
     buffer() = default;
@@ -136,14 +136,15 @@ class buffer_cache {
     std::size_t size_ = 0;
   };
 
-  // The bound of the bytes held while nobody uses them is not optional. The name
-  // is for a recorder (annotate.h), as long as the program.
+  // `limits` bounds the cached bytes and is mandatory. `name` is for a recorder
+  // (annotate.h) and must stay valid.
   explicit buffer_cache(cache_limits limits, const char* name = "buffer_cache")
       : store_(limits), annotation_(this, name) {}
 
   buffer acquire(std::size_t bytes) { return buffer(this, allocate(bytes), bytes); }
 
-  // For those who pair the calls themselves. The memory is aligned as new's.
+  // For callers that call release() themselves. O(1) except for new; throws
+  // std::bad_alloc. The memory is aligned as by new.
   std::byte* allocate(std::size_t bytes) {
     std::byte* data = store_.allocate(bytes);
     annotation_.took(data, bytes);
@@ -165,15 +166,15 @@ class buffer_cache {
   [[no_unique_address]] detail::pool_annotation annotation_;
 };
 
-// One cache per thread: no lock, and a buffer may come back on any thread. A
-// thread that ends frees what its cache holds; buffers that come back after
-// that are freed at once. Each thread holds up to the limits.
+// One cache per thread, without a lock; any thread may release a buffer. A thread
+// frees its cache when it ends; buffers released after that are freed at once. The
+// limits apply to each thread.
 template <class Tag = void, class Policy = learnt_cutoff>
 class thread_buffer_cache {
   using cache = detail::buffer_store<Policy>;
 
  public:
-  // By any thread. Applies to threads that first use the cache afterwards.
+  // Thread-safe. Applies to threads that first use the cache afterwards.
   static void set_limits(cache_limits limits) noexcept {
     const std::scoped_lock<std::mutex> lock(limits_lock_);
     limits_ = limits;
@@ -208,7 +209,7 @@ class thread_buffer_cache {
     const std::scoped_lock<std::mutex> lock(limits_lock_);
     return limits_;
   }
-  // Of all threads' caches together: a buffer may come back to another one.
+  // Shared by all threads' caches: another thread may release a buffer.
   static decltype(auto) annotation() noexcept {
     return detail::lasting_annotation<thread_buffer_cache>(&limits_);
   }
@@ -216,7 +217,7 @@ class thread_buffer_cache {
   static inline cache_limits limits_{1024 * 1024, 256};
 };
 
-// A recorded sequence of sizes: a request, or the release of an earlier one.
+// One event of a recorded sequence: a request, or the release of an earlier one.
 struct buffer_event {
   std::size_t request;  // its number: 0, 1, 2 ... in order
   std::size_t bytes;    // 0: this is the release of that request
@@ -230,8 +231,8 @@ struct cache_forecast {
   double largest_waste;  // largest capacity / request among hits of 256 bytes and more
 };
 
-// Runs a policy, which must hold nothing, over a sequence and empties it; the
-// buffers' memory is not needed for it.
+// Runs a policy, which must be empty, over a sequence and empties it again.
+// Allocates no buffers.
 template <class Policy>
 cache_forecast replay(Policy& policy, std::span<const buffer_event> events) {
   struct lent {
@@ -274,7 +275,7 @@ cache_forecast replay(Policy& policy, std::span<const buffer_event> events) {
     result.peak_retained_bytes = std::max(result.peak_retained_bytes, policy.counters().retained_bytes);
   }
   result.counters = policy.counters();
-  policy.drain(drop);  // the blocks end here
+  policy.drain(drop);  // before the blocks are destroyed
   const auto requests = result.counters.hits + result.counters.misses;
   result.hit_percent =
       requests == 0 ? 0 : 100.0 * static_cast<double>(result.counters.hits) / static_cast<double>(requests);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A private heap, or at least a count of its own, for one class.
+// A private heap and allocation counts for one class.
 // Documentation: docs/parts/class_heap.md
 #ifndef HEAPWRIGHT_CLASS_HEAP_HPP
 #define HEAPWRIGHT_CLASS_HEAP_HPP
@@ -30,11 +30,11 @@ struct class_heap_statistics {
 
 // class Order : public heapwright::class_heap<Order> { ... };
 //
-// `new Order`, `new Derived` and over-aligned classes come from the heap of
-// this class when heapwright's allocator is in the program, else from the
-// global operator new; both are counted. Arrays go to the global operator new,
-// uncounted. Delete a derived class through its own type or a virtual
-// destructor, as everywhere. The heap is never destroyed, so statics may free.
+// `new Order`, `new Derived` and over-aligned classes come from this class's heap
+// when heapwright's allocator is in the program, else from the global operator
+// new; both are counted. Arrays come from the global operator new, uncounted.
+// Delete a derived object through its own type or a virtual destructor. The heap
+// is never destroyed, so static objects may free at exit. Thread-safe.
 template <class T>
 class class_heap {
  public:
@@ -56,8 +56,8 @@ class class_heap {
   static void operator delete(void* block, std::size_t bytes, std::align_val_t alignment) noexcept {
     release(block, bytes, static_cast<std::size_t>(alignment));
   }
-  // Match the nothrow forms when a constructor throws. The size is not given
-  // then; it is T's own or the block is not counted exactly.
+  // Called when a constructor throws in a nothrow new. The size is not passed, so
+  // the counted bytes are exact only for objects of sizeof(T).
   static void operator delete(void* block, const std::nothrow_t&) noexcept {
     release(block, sizeof(T), default_alignment);
   }
@@ -66,9 +66,9 @@ class class_heap {
   }
   static void operator delete(void*, void*) noexcept {}
 
-  // For tests: EXPECT_EQ(Order::heap_statistics().live_objects, 0). Exact when
-  // no other thread allocates meanwhile; the peak of several threads may miss
-  // up to 32 objects of each.
+  // For tests: EXPECT_EQ(Order::heap_statistics().live_objects, 0). Exact while no
+  // other thread allocates; with several threads the peak may miss up to 32
+  // objects per thread. Linear in the number of threads.
   static class_heap_statistics heap_statistics() noexcept {
     const std::scoped_lock<std::mutex> lock(registry_);
     totals sum = past_;
@@ -78,7 +78,7 @@ class class_heap {
     return {static_cast<std::uint64_t>(flushed + sum.unflushed), static_cast<std::uint64_t>(peak),
             sum.objects, sum.bytes};
   }
-  // The peak starts again from what is live.
+  // Sets the peak to the live objects.
   static void reset_heap_peak() noexcept {
     const std::scoped_lock<std::mutex> lock(registry_);
     std::int64_t live = live_.load(std::memory_order_relaxed);
@@ -142,15 +142,15 @@ class class_heap {
     ::operator delete(block);
   }
 
-  // Blocks of the class's own size wait with the thread that freed them, up to
-  // 64. AddressSanitizer sees every block come and go.
+  // Each thread caches up to 64 freed blocks of sizeof(T). None under
+  // AddressSanitizer, which has to see each allocation and free.
   static constexpr std::size_t most_cached = HEAPWRIGHT_ASAN ? 1 : 64;
   static constexpr std::int64_t most_unflushed_objects = 32;
   static constexpr bool is_cached_size(std::size_t bytes, std::size_t alignment) noexcept {
     return !HEAPWRIGHT_ASAN && bytes == sizeof(T) && alignment == default_alignment;
   }
 
-  // Written by its thread only, the counts read by all.
+  // Written only by its thread; other threads read the counts.
   struct thread_cache {
     thread_cache() noexcept {
       const std::scoped_lock<std::mutex> lock(registry_);
@@ -194,7 +194,7 @@ class class_heap {
   }
 
   template <class N>
-  static void add(std::atomic<N>& to, N value) noexcept {  // by one writer: no locked instruction
+  static void add(std::atomic<N>& to, N value) noexcept {  // single writer: no locked instruction
     to.store(to.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
   }
   static void count(thread_cache* own, std::int64_t objects, std::int64_t bytes) noexcept {

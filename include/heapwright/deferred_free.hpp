@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Moves the cost of freeing large things out of the moment that must be fast.
+// Moves the cost of freeing large objects out of latency-critical code.
 // Documentation: docs/parts/deferred_free.md
 //
 // length: the ring, who drains it, and what a fork finds
 //
-// A ring of fixed size, filled by its owner thread. It is drained by the owner
-// when idle, by the owner when full (counted), or by a thread of its own.
+// A ring buffer of fixed size, filled by its owner thread. It is drained by the
+// owner when idle, by the owner when full (counted), or by a background thread.
 //
-//   entries_:  head_ ... pending ... tail_     (positions grow for ever)
+//   entries_:  head_ ... pending ... tail_     (positions only increase)
 //              ^ drained under drain_mutex_    ^ written by the owner only
 #ifndef HEAPWRIGHT_DEFERRED_FREE_HPP
 #define HEAPWRIGHT_DEFERRED_FREE_HPP
@@ -34,8 +34,8 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// How many heap blocks freeing an object returns, about. Specialize it for own
-// types; containers answer with their size, everything else counts as dear.
+// About how many heap blocks the destruction of an object frees: the size() of
+// containers, the maximum for other types. Specialize it for your own types.
 template <class T>
 struct free_cost {
   static std::size_t of(const T& object) noexcept {
@@ -50,18 +50,18 @@ struct free_cost {
 };
 
 struct deferred_options {
-  std::size_t entries = 4096;   // the bound of the backlog, rounded up to a power of two
-  std::size_t cheap_cost = 64;  // up to this cost objects are freed at once
+  std::size_t entries = 4096;   // capacity of the ring, rounded up to a power of two
+  std::size_t cheap_cost = 64;  // objects of up to this cost are freed at once
   bool has_background_thread = false;
-  void (*after_drain)() = nullptr;  // an allocator's flush, called when a drain freed something
+  void (*after_drain)() = nullptr;  // called after a drain that freed something, for an allocator's flush
 };
 
 struct deferred_statistics {
   std::size_t pending;
   std::uint64_t deferred;
-  std::uint64_t freed_at_once;      // cheap, or within a drain
+  std::uint64_t freed_at_once;      // cheap, or deferred by a destructor during a drain
   std::uint64_t drained_by_caller;  // because the ring was full
-  std::uint64_t freed;              // of those deferred
+  std::uint64_t freed;              // deferred objects freed so far
 };
 
 class deferred_free {
@@ -72,7 +72,7 @@ class deferred_free {
       : deferred_free(options, std::make_unique<entry[]>(ring_of(options.entries))) {}
   deferred_free(const deferred_free&) = delete;
   deferred_free& operator=(const deferred_free&) = delete;
-  // Frees what is pending. Not called by an object that this queue frees.
+  // Frees all pending objects. Must not run within an object that this queue frees.
   ~deferred_free() {
     HEAPWRIGHT_CHECK(!is_drained_by_caller(), "deferred_free", "a queue is destroyed by an object it frees");
     stop_background();
@@ -80,9 +80,9 @@ class deferred_free {
     barrier();
   }
 
-  // Destroys the object later, on the owner thread or the background thread.
-  // Called by the owner only, holding no lock that the destructor takes. Does
-  // not allocate.
+  // Destroys the object later, on the owner or the background thread. Only the
+  // owner may call it, and without a lock that a deferred destructor takes. Does
+  // not allocate. O(1); with a full ring it frees up to 64 pending objects first.
   void defer(void* object, destroy_function destroy, std::size_t cost = ~std::size_t{0}) {
     HEAPWRIGHT_CHECK(std::this_thread::get_id() == owner_, "deferred_free",
                      "defer() is called by the thread that made the queue");
@@ -107,16 +107,16 @@ class deferred_free {
   void defer(std::unique_ptr<T> object) {
     defer(object.release());
   }
-  // Counts as dear, as the number of elements is not known.
+  // Always deferred, because the number of elements is unknown.
   template <class T>
   void defer(std::unique_ptr<T[]> array) {
     if (array == nullptr) return;
     defer(const_cast<std::remove_const_t<T>*>(array.release()), [](void* p) { delete[] static_cast<T*>(p); });
   }
 
-  // Frees pending objects in order, until none is left or the budget is spent,
-  // be it by waiting for another thread; the answer is how many. For the
-  // owner's idle moments. An object whose destruction throws counts as freed.
+  // Frees pending objects in order until none is left or the budget is spent, which
+  // includes waiting for another thread that drains. Returns how many it freed.
+  // An exception from a destructor is passed on; that object counts as freed.
   std::size_t drain(std::chrono::nanoseconds budget = std::chrono::nanoseconds::max()) {
     if (is_drained_by_caller()) return 0;
     const deadline end(budget);
@@ -131,22 +131,22 @@ class deferred_free {
     return count;
   }
 
-  // Returns when all that was deferred so far is freed.
+  // Returns when everything deferred so far is freed.
   void barrier() { drain(); }
 
-  // False also in a fork's child, whose queues are drained by their owners.
+  // Also false in a forked child: its queues are drained by their owners.
   bool has_background_thread() const noexcept { return has_background_; }
 
-  // On the owner thread.
+  // Only on the owner thread.
   deferred_statistics statistics() const noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     const std::size_t head = head_.load(std::memory_order_acquire);
     return {tail - head, tail, freed_at_once_, drained_by_caller_, head};
   }
 
-  // The calling thread's queue, drained when the thread ends; null after that,
-  // and while there is no memory for it. The thread that calls exit() drains
-  // its queue among the static objects' ends.
+  // The calling thread's queue, drained when the thread ends; null after that and
+  // when out of memory. The thread that calls exit() drains its queue while static
+  // objects are destroyed.
   static deferred_free* of_thread() noexcept;
 
  private:
@@ -157,7 +157,7 @@ class deferred_free {
   struct thread_queue;
   static constexpr std::size_t caller_batch = 64;
 
-  // Of more entries than can be counted as many as no memory has.
+  // Clamped to the largest power of two, for which the allocation fails.
   static constexpr std::size_t ring_of(std::size_t entries) noexcept {
     return std::bit_ceil(std::min(entries, ~(~std::size_t{0} >> 1)));
   }
@@ -186,8 +186,8 @@ class deferred_free {
     std::chrono::steady_clock::time_point start_;
   };
 
-  // The right to free, within the deadline. The background thread makes way for
-  // those who wait.
+  // Takes drain_mutex_ unless the deadline passes first. The background thread
+  // yields to waiters.
   struct drain_lock {
     deferred_free& queue;
     bool is_held = false;
@@ -207,8 +207,8 @@ class deferred_free {
     }
   };
 
-  // The queues whose objects this thread is freeing, innermost first: an object
-  // may own another queue.
+  // The queues that this thread is draining, innermost first: an object may own
+  // another queue.
   struct active_drain {
     const deferred_free* queue;
     active_drain* outer;
@@ -230,8 +230,8 @@ class deferred_free {
     tail_.store(tail + 1, std::memory_order_release);
   }
 
-  // Frees some of the oldest, unless another thread is at it: then the caller
-  // frees its own object instead, and still nobody waits.
+  // Frees some of the oldest objects. If another thread is draining, frees the
+  // caller's own object instead: the caller never waits.
   [[gnu::noinline]] void defer_when_full(const entry& added) {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     known_head_ = head_.load(std::memory_order_acquire);
@@ -239,7 +239,7 @@ class deferred_free {
     ++drained_by_caller_;
     const std::unique_lock<std::mutex> lock(drain_mutex_, std::try_to_lock);
     if (!lock) return added.destroy(added.object);
-    struct put_at_end {  // also when a destruction throws: there is room then
+    struct put_at_end {  // also when a destructor throws: there is room by then
       deferred_free& queue;
       const entry& added;
       std::size_t tail;
@@ -252,8 +252,8 @@ class deferred_free {
     }
   }
 
-  // Requires drain_mutex_. What a destructor defers meanwhile is freed at once.
-  // The entry is taken first: its destruction runs once, also if it throws.
+  // Requires drain_mutex_. What a destructor defers during the call is freed at
+  // once. The entry is always removed: a destructor that throws does not run twice.
   bool free_oldest() {
     const std::size_t head = head_.load(std::memory_order_relaxed);
     if (head == tail_.load(std::memory_order_acquire)) return false;
@@ -277,9 +277,9 @@ class deferred_free {
     if (has_background_) pthread_join(background_, nullptr);
     has_background_ = false;
   }
-  // Allocates first: some allocators never tend a thread whose first call is a
-  // free. Sleeps by steps, without a condition variable, which a fork would
-  // leave broken in the child.
+  // Allocates first: some allocators never set up a cache for a thread that only
+  // frees. Polls instead of using a condition variable, which a fork would leave
+  // broken in the child.
   static void* run_background(void* argument) {
     auto* self = static_cast<deferred_free*>(argument);
     ::operator delete(::operator new(64));
@@ -303,8 +303,8 @@ class deferred_free {
     return sum;
   }
 
-  // All queues, so that a fork finds none half drained. A child has no
-  // background threads: its queues are drained by their owners.
+  // The list of all queues lets a fork wait until none is half drained. A child has
+  // no background threads: its queues are drained by their owners.
   void enlist() {
     static const int registered = pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
     static_cast<void>(registered);
@@ -317,7 +317,7 @@ class deferred_free {
     while (*link != this) link = &(*link)->next_;
     *link = next_;
   }
-  // One who frees may be waiting for the list: all locks, or none and again.
+  // A thread that drains may be waiting for the list: take all locks, or release them and retry.
   static void before_fork() noexcept {
     for (;;) {
       list_mutex_.lock();
@@ -356,7 +356,7 @@ class deferred_free {
   const std::size_t mask_;
   const std::unique_ptr<entry[]> entries_;
   const std::thread::id owner_;
-  std::size_t known_head_ = 0;  // the owner's, so that it seldom reads head_
+  std::size_t known_head_ = 0;  // the owner's copy of head_, which it seldom reads
   std::uint64_t freed_at_once_ = 0;
   std::uint64_t drained_by_caller_ = 0;
   std::atomic<std::size_t> tail_{0};
@@ -383,9 +383,9 @@ inline deferred_free* deferred_free::of_thread() noexcept {
   return own != nullptr ? &own->queue : nullptr;
 }
 
-// Lets the thread that drops the last reference go on at once: it defers the
-// object to its own queue. Frees at once where there is none. For single
-// objects: it cannot tell an array from its first element.
+// The thread that drops the last reference defers the object to its own queue, or
+// frees it at once if it has none. For single objects only: a deleter cannot tell
+// an array from its first element.
 struct deferring_deleter {
   template <class T>
   void operator()(T* object) const {

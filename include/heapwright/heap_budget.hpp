@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Assertions on what a piece of code allocates, for tests.
+// Assertions on what code allocates, for tests.
 // Documentation: docs/parts/heap_budget.md
 //
 // One source file of the test program defines HEAPWRIGHT_HEAP_BUDGET_IMPLEMENTATION
-// before it includes this header; it brings the hook. Include the test
-// framework's header first: GoogleTest, Catch2 and doctest then get their
-// failures, non-fatal.
+// before it includes this header; that file gets the hook. Include the header of
+// GoogleTest, Catch2 or doctest first: a broken budget is then a non-fatal failure
+// of that framework.
 #ifndef HEAPWRIGHT_HEAP_BUDGET_HPP
 #define HEAPWRIGHT_HEAP_BUDGET_HPP
 
@@ -26,11 +26,11 @@ namespace heapwright::inline HEAPWRIGHT_ABI {
 
 enum class budget_scope { this_thread, whole_process };
 
-// Says that a budget was broken: file, line and the message.
+// Reports a broken budget.
 using budget_reporter = void (*)(const char* file, int line, const std::string& message);
 
-// What this thread allocates in this scope, no budget open outside counts: for
-// assertions, logging, lazy initialization. Budgets opened inside do count.
+// Budgets opened outside this scope do not count what this thread allocates within
+// it: for assertions, logging, lazy initialization. Budgets opened inside do.
 class heap_allowance {
  public:
   heap_allowance() noexcept : is_told_(hook::has_heap_scopes(hook::heap_of_thread)) {
@@ -53,7 +53,7 @@ class heap_allowance {
   std::uint64_t paused_ = 0;
 };
 
-// Whether heap calls are seen: a test that counts nothing proves nothing.
+// Whether the hook sees heap calls.
 inline bool is_heap_hook_alive() noexcept {
   const heap_allowance uncounted;
   const hook::heap_thread& own = hook::heap_of_thread;
@@ -68,8 +68,8 @@ inline bool is_heap_hook_alive() noexcept {
   return own.allocations == allocations + 2 && own.releases == releases + 2;
 }
 
-// Counts heap calls from its construction to its end, then reports what
-// exceeded the limits. Budgets nest, and end in reverse order.
+// Counts heap calls until its destruction, then reports which limits were exceeded;
+// without a reporter it ends the program. Budgets nest and must end in reverse order.
 class heap_budget {
  public:
   explicit heap_budget(const heap_limits& limits, budget_scope scope = budget_scope::this_thread,
@@ -93,14 +93,14 @@ class heap_budget {
     if (!is_reported_ && !is_kept()) report_now();
   }
 
-  // Up to now, or to the end of the counting.
+  // Up to now, or up to close().
   heap_usage usage() const noexcept {
     if (!is_open_ || scope_ == budget_scope::this_thread) return counts_.usage;
     const hook::process_lock lock;  // other threads count meanwhile
     return counts_.usage;
   }
 
-  // Ends the counting before the scope ends.
+  // Stops counting before the scope ends.
   void close() noexcept {
     if (!std::exchange(is_open_, false)) return;
     stop_counting();
@@ -113,8 +113,8 @@ class heap_budget {
            now.allocations >= counts_.limits.at_least_allocations;
   }
 
-  // What was broken, with the stacks of the first offenders; empty when kept.
-  // Reading it takes the report over: the end of the scope reports no more.
+  // The exceeded limits and the backtraces of the first offenders; empty if none.
+  // Closes the budget, and the destructor no longer reports.
   std::string message() {
     if (is_open_) close();
     is_reported_ = true;
@@ -205,7 +205,7 @@ class heap_budget {
   bool is_reported_ = false;
 };
 
-// Every k-th allocation of this thread fails within the scope: malloc returns
+// Within the scope every k-th allocation of this thread fails: malloc returns
 // null, new throws std::bad_alloc. Under sanitizers only new fails.
 class heap_failures {
  public:
@@ -228,7 +228,7 @@ class heap_failures {
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI
 
-// The way the included test framework learns of a broken budget.
+// Reports a broken budget to the test framework that was included.
 #if defined(ADD_FAILURE_AT)
 #define HEAPWRIGHT_BUDGET_REPORTER \
   [](const char* file, int line, const std::string& message) { ADD_FAILURE_AT(file, line) << message; }

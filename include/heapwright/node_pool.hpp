@@ -8,10 +8,10 @@
 //
 //   | header | block | block | free -> | free | not yet touched ... |
 //
-// A block's page is found by its address. The block that came back last goes out
-// first, then those of the ready list of its size: what a page had free, moved
-// there at once. A page without a block in use serves any size, or goes back
-// (detail/node_spans.hpp). Not thread-safe.
+// A block's page is computed from its address. The block freed last is allocated
+// first, then the blocks of its size's ready list, which takes over all free
+// blocks of a page at once. A page without a block in use serves any size, or is
+// returned (detail/node_spans.hpp). Not thread-safe.
 #ifndef HEAPWRIGHT_NODE_POOL_HPP
 #define HEAPWRIGHT_NODE_POOL_HPP
 
@@ -41,7 +41,7 @@ namespace heapwright::inline HEAPWRIGHT_ABI {
 struct node_pool_options {
   std::size_t page_bytes = 16 * 1024;             // a power of two from 4 KiB to 1 MiB
   std::pmr::memory_resource* upstream = nullptr;  // null: std::pmr::new_delete_resource()
-  const char* name = nullptr;                     // see totals(); as long as the program
+  const char* name = nullptr;                     // see totals(); must stay valid
 };
 
 class node_pool final : public std::pmr::memory_resource {
@@ -62,7 +62,7 @@ class node_pool final : public std::pmr::memory_resource {
   }
   node_pool(const node_pool&) = delete;
   node_pool& operator=(const node_pool&) = delete;
-  // Takes all memory back, whatever is in use.
+  // Frees all memory, including blocks in use.
   ~node_pool() override {
     if (name_ != nullptr) delist();
     take_all_back();
@@ -75,7 +75,7 @@ class node_pool final : public std::pmr::memory_resource {
     return given;
   }
 
-  // With the size and alignment it was allocated with.
+  // O(1). Requires the size and alignment of the allocation.
   void deallocate(void* first, std::size_t bytes,
                   std::size_t alignment = alignof(std::max_align_t)) noexcept {
     annotation_.gave(first);
@@ -99,15 +99,15 @@ class node_pool final : public std::pmr::memory_resource {
     }
   }
 
-  // Takes back every block at once, in the time of their pages: for containers
-  // whose nodes need no destruction and that are not used any more.
+  // Frees all blocks at once, in time linear in the pages: for containers that are
+  // no longer used and whose nodes need no destruction.
   void release() noexcept {
     take_all_back();
     sizes_.fill({});
     annotation_.gave_all();
   }
 
-  // Gives the pages back that no block uses.
+  // Returns spans without a block in use to upstream.
   void shrink() noexcept {
     for (std::size_t index = 1; index <= largest_index; ++index) {
       one_size& size = sizes_[index];
@@ -117,7 +117,7 @@ class node_pool final : public std::pmr::memory_resource {
     spans_.shrink();
   }
 
-  // Looks at each page.
+  // Linear in the pages.
   node_pool_statistics statistics() const noexcept {
     node_pool_statistics result{};
     for (const auto* page = pages_; page != nullptr; page = page->next_of_all) {
@@ -139,8 +139,8 @@ class node_pool final : public std::pmr::memory_resource {
   // "1000 nodes of 40000 bytes in 3 pages, 1 large block, 49152 bytes held"
   std::string report() const { return detail::node_report(statistics()); }
 
-  // The sums of all pools that were given this name. Looks at each page;
-  // requires that no thread uses one of these pools meanwhile.
+  // The sums over all pools with this name. Linear in their pages. No thread may
+  // use one of these pools during the call.
   static node_pool_totals totals(std::string_view name) noexcept {
     node_pool_totals result{};
     const std::scoped_lock<std::mutex> lock(named_mutex_);
@@ -157,9 +157,9 @@ class node_pool final : public std::pmr::memory_resource {
   static constexpr std::size_t largest_index = largest_node / step;
   // The blocks of `last` and `ready` count as in use for their pages.
   struct one_size {
-    detail::node_block* last = nullptr;   // came back last: goes out first
-    detail::node_block* ready = nullptr;  // of one page
-    detail::page_ring partial;            // pages that have blocks to give
+    detail::node_block* last = nullptr;   // freed last, allocated first
+    detail::node_block* ready = nullptr;  // free blocks of one page
+    detail::page_ring partial;            // pages with free blocks
   };
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override { return allocate(bytes, alignment); }
@@ -168,7 +168,7 @@ class node_pool final : public std::pmr::memory_resource {
   }
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
-  // In steps of 8 bytes; of 16 where the alignment asks for it.
+  // In steps of 8 bytes, or 16 if the alignment requires it.
   static constexpr std::size_t size_index(std::size_t bytes, std::size_t alignment) noexcept {
     if (bytes > largest_node || alignment > 16) [[unlikely]] {
       return largest_index + 1;
@@ -211,11 +211,11 @@ class node_pool final : public std::pmr::memory_resource {
     if (!page->has_blocks()) size.partial.remove(page);
     return first;
   }
-  // A page with its first free block; it may be on offer for what is not touched.
+  // The page got its first free block; with untouched blocks it is in the ring already.
   [[gnu::noinline]] static void offer(one_size& size, detail::node_page* page) noexcept {
     if (page->touched == page->capacity) size.partial.add(page);
   }
-  // Blocks of one page, to their page, which goes when nothing of it is in use.
+  // Returns blocks of one page to it; frees the page if none of its blocks is in use.
   void put_back(one_size& size, detail::node_block* list, std::size_t bytes) noexcept {
     if (list == nullptr) return;
     detail::node_page* page = page_of(list);
@@ -251,7 +251,7 @@ class node_pool final : public std::pmr::memory_resource {
     while (large_ != nullptr) free_large(large_);
   }
 
-  // Pools with a name, of all threads.
+  // The list of named pools of all threads.
   void enlist() noexcept {
     const std::scoped_lock<std::mutex> lock(named_mutex_);
     next_named_ = std::exchange(named_, this);
@@ -333,10 +333,10 @@ class node_allocator {
   node_pool* pool_;
 };
 
-// A container with a pool of its own. Where its elements, comparator and hash
-// need no destruction, its end and clear() take all nodes back at once instead
-// of one by one. Container is constructible from an allocator over a node_pool.
-// The pool's name is the container's type, unless the options have one.
+// A container with its own pool. If its elements, comparator and hash are trivially
+// destructible, destruction and clear() free all nodes at once instead of one by
+// one. Container must be constructible from an allocator over a node_pool. The
+// pool's name is the container's type unless the options name it.
 template <class Container>
 class pooled {
   static constexpr bool needs_no_destruction() noexcept {
@@ -366,8 +366,8 @@ class pooled {
     return std::addressof(container_);
   }
 
-  // All elements at once; the container starts anew. When its constructor throws
-  // there is none, until a clear() succeeds.
+  // Removes all elements and constructs the container anew. If its constructor
+  // throws, there is no container until a clear() succeeds.
   void clear() {
     end_container();
     pool_.release();
@@ -375,7 +375,7 @@ class pooled {
   }
   node_pool& pool() noexcept { return pool_; }
   node_pool_statistics statistics() const noexcept { return pool_.statistics(); }
-  // Of all containers of this type together; see node_pool::totals().
+  // Over all containers of this type; see node_pool::totals().
   static node_pool_totals totals() noexcept { return node_pool::totals(detail::type_name<Container>::value); }
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// length: one class; the pool, its threads' magazines and their two ends
+// length: one class; the pool and the magazines of its threads
 //
 // object_pool for several threads. Documentation: docs/parts/object_pool.md
 //
-// Each thread has a magazine of idle objects that only it touches; magazines
-// are filled from and emptied into the depot by halves. No constructor,
+// Each thread has a magazine of idle objects that only it touches. Half a magazine
+// at a time moves to or from the depot, which all threads share. No constructor,
 // destructor, factory or retention<> runs under a lock.
 #ifndef HEAPWRIGHT_SHARED_OBJECT_POOL_HPP
 #define HEAPWRIGHT_SHARED_OBJECT_POOL_HPP
@@ -29,8 +29,8 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// As object_pool. Thread-safe except for its construction and destruction;
-// objects may come back on any thread. Factory is called by several threads.
+// As object_pool. Thread-safe except for construction and destruction; any thread
+// may release an object. Factory is called by several threads.
 template <class T, class Factory = detail::default_factory<T>>
 class shared_object_pool {
   using node = detail::pool_node<T>;
@@ -53,7 +53,7 @@ class shared_object_pool {
   }
   shared_object_pool(const shared_object_pool&) = delete;
   shared_object_pool& operator=(const shared_object_pool&) = delete;
-  // Requires that every object has come back and no other thread uses the pool.
+  // Requires that every object has been released and no other thread uses the pool.
   ~shared_object_pool() {
     HEAPWRIGHT_CHECK(statistics().outstanding_objects == 0, "object_pool",
                      "destroyed before all its objects came back");
@@ -69,10 +69,11 @@ class shared_object_pool {
     all.destroy();
   }
 
-  // An object of the pool, its containers empty; comes back with the handle.
+  // An idle or new object with empty containers; the handle releases it. Throws
+  // what Factory and new throw.
   handle acquire() { return handle(take(), returner{this}); }
 
-  // As acquire(), for those who pair it with release() themselves.
+  // As acquire(), for callers that call release() themselves.
   T* take() {
     magazine* own = of_thread();
     T* taken = own == nullptr || own->held() == 0 ? take_slow(own) : take_kept(*own);
@@ -101,8 +102,8 @@ class shared_object_pool {
     }
   }
 
-  // Trims the idle objects of the depot and of this thread now, those of other
-  // threads when something next comes back to them.
+  // Trims the idle objects of the depot and of this thread now, those of another
+  // thread soon after its next releases.
   void trim() noexcept {
     trim_requests_.fetch_add(1, std::memory_order_relaxed);
     magazine* own = of_thread();
@@ -111,8 +112,8 @@ class shared_object_pool {
     for (std::size_t i = depot_size(); i-- > 0;) trim_one_of_depot(*own);
   }
 
-  // Destroys idle objects of the depot and of this thread until `count` are
-  // left in each.
+  // Destroys idle objects of the depot and of this thread until at most `count`
+  // are left in each.
   void shrink_to(std::size_t count) noexcept {
     node_list surplus;
     if (magazine* own = of_thread()) {
@@ -125,8 +126,8 @@ class shared_object_pool {
     surplus.destroy();
   }
 
-  // Exact when no other thread uses the pool meanwhile. `limit_bytes` is the
-  // largest of any thread.
+  // Exact while no other thread uses the pool. `limit_bytes` is the maximum over
+  // the threads.
   pool_statistics statistics() const {
     const std::scoped_lock<std::mutex> lock(mutex_);
     pool_statistics s{};
@@ -157,7 +158,7 @@ class shared_object_pool {
   static constexpr std::size_t most_in_magazine = 32;
   static constexpr std::uint64_t returns_per_sweep = 8;
 
-  // Only its thread writes to it, except for `pool`, which the registry guards.
+  // Only its thread writes to it, except for `pool`, which registry_ guards.
   struct magazine {
     explicit magazine(shared_object_pool* owner) noexcept
         : pool(owner), pool_id(owner->id_), lessons(owner->options_) {}
@@ -170,7 +171,7 @@ class shared_object_pool {
     std::uint64_t trim_requests_seen = 0;
     std::array<node*, most_in_magazine> idle{};
     learner lessons;
-    std::atomic<std::size_t> count{0};  // of `idle`; this and what follows any thread reads
+    std::atomic<std::size_t> count{0};  // of `idle`; any thread reads this and the members below
     counter retained_bytes{0};
     counter acquired{0};
     counter released{0};
@@ -191,7 +192,7 @@ class shared_object_pool {
       trimmed_bytes += own.trimmed_bytes.load(std::memory_order_relaxed);
     }
   };
-  // Nodes to be destroyed once no lock is held.
+  // Nodes to destroy when no lock is held.
   struct node_list {
     node* first = nullptr;
     void add(node* one) noexcept { one->next = std::exchange(first, one); }
@@ -199,10 +200,10 @@ class shared_object_pool {
       while (first != nullptr) delete std::exchange(first, first->next);
     }
   };
-  // A thread's magazines of all pools of this type. Its end gives them back.
+  // A thread's magazines of all pools of this type, given back at its end.
   struct thread_magazines {
     static constexpr std::size_t lists = 64;
-    std::array<magazine*, lists> first{};  // by the pool's id, so that many pools are found as fast
+    std::array<magazine*, lists> first{};  // by the pool's id, so that lookup stays fast with many pools
     thread_magazines() noexcept = default;
     thread_magazines(const thread_magazines&) = delete;
     thread_magazines& operator=(const thread_magazines&) = delete;
@@ -213,7 +214,7 @@ class shared_object_pool {
       }
     }
     magazine*& list_of(std::uint64_t pool_id) noexcept { return first[pool_id % lists]; }
-    // Under the registry's lock: deletes those of a list whose pool is no more.
+    // Under registry_: deletes a list's magazines whose pool was destroyed.
     static void forget_past_pools(magazine*& list) noexcept {
       for (magazine** link = &list; *link != nullptr;) {
         magazine* one = *link;
@@ -231,12 +232,12 @@ class shared_object_pool {
     magazine* own = nullptr;
   };
 
-  // By one writer: no locked instruction.
+  // Single writer: no locked instruction.
   static void add(counter& to, std::uint64_t value) noexcept {
     to.store(to.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
   }
 
-  // Null when the thread is about to end, or there is no memory for a magazine.
+  // Null when the thread is about to end, or out of memory.
   magazine* of_thread() noexcept {
     if (last_used_.pool_id == id_) [[likely]] {
       return last_used_.own;
@@ -263,13 +264,13 @@ class shared_object_pool {
     depot_limit_ -= fresh->capacity;
     return fresh;
   }
-  // An eighth of what the magazines before it left, or one object in the first
-  // half: however many threads rest, the others have the depot.
+  // An eighth of max_idle less the earlier magazines' shares, at least one object
+  // while more than half of max_idle is left: idle threads cannot use up the depot.
   std::size_t next_share() const noexcept {
     const std::size_t least = depot_limit_ > options_.max_idle - options_.max_idle / 2 ? 1 : 0;
     return std::clamp(depot_limit_ / 8, least, most_in_magazine);
   }
-  // At the thread's end: what it holds goes to the depot, if the pool lives.
+  // At the thread's end: moves its objects to the depot if the pool still exists.
   static void retire(magazine* own) noexcept {
     node_list surplus;
     {
@@ -335,8 +336,8 @@ class shared_object_pool {
     add(own.retained_bytes, -idle->counted_bytes);
     return idle;
   }
-  // Moves half of a full magazine to the depot. False when it has no room at
-  // all and the object has gone there itself.
+  // Moves half of a full magazine to the depot. With capacity 0, puts the object
+  // itself there and returns false.
   [[gnu::noinline]] bool make_room(magazine& own, node* back) noexcept {
     node_list surplus;
     if (own.capacity == 0) {
@@ -369,7 +370,7 @@ class shared_object_pool {
     depot_bytes_ -= idle->counted_bytes;
     return idle;
   }
-  // As it was a moment ago: an empty depot costs nobody its lock.
+  // Read without the lock, possibly stale: an empty depot costs no lock.
   std::size_t depot_size() const noexcept { return depot_count_.load(std::memory_order_relaxed); }
 
   void drop(node* unwanted) noexcept {
@@ -377,8 +378,8 @@ class shared_object_pool {
     delete unwanted;
   }
 
-  // A look at one object of the magazine and one of the depot, so that pools at
-  // rest forget a spike.
+  // Checks one object of the magazine and one of the depot, so that idle objects
+  // shrink after a spike.
   [[gnu::noinline]] void sweep(magazine& own) noexcept {
     const std::uint64_t requests = trim_requests_.load(std::memory_order_relaxed);
     if (std::exchange(own.trim_requests_seen, requests) != requests) return trim_all(own);
@@ -420,12 +421,12 @@ class shared_object_pool {
     {
       const std::scoped_lock<std::mutex> lock(mutex_);
       put_in_depot(idle, surplus);
-      if (place < depot_.size()) std::swap(depot_[place], depot_.back());  // so that none is passed over
+      if (place < depot_.size()) std::swap(depot_[place], depot_.back());  // so that the sweep skips none
     }
     surplus.destroy();
   }
 
-  // Guards the links between threads and pools; taken before any mutex_.
+  // Guards the links between threads and pools; locked before any mutex_.
   static inline std::mutex registry_;
   static inline std::atomic<std::uint64_t> pools_made_{0};
   static inline constinit thread_local found last_used_{};
@@ -433,15 +434,15 @@ class shared_object_pool {
   const std::uint64_t id_ = pools_made_.fetch_add(1, std::memory_order_relaxed) + 1;
   const pool_options options_;
   [[no_unique_address]] Factory factory_;
-  counter acquired_{0};  // without a magazine
+  counter acquired_{0};  // by threads without a magazine
   counter released_{0};
   counter created_{0};
   counter dropped_{0};
   std::atomic<std::uint64_t> trim_requests_{0};
   mutable std::mutex mutex_;
   std::vector<node*> depot_;
-  std::atomic<std::size_t> depot_count_{0};  // its size, for those without the lock
-  std::size_t depot_limit_;                  // max_idle without the room of all magazines
+  std::atomic<std::size_t> depot_count_{0};  // depot_.size(), readable without the lock
+  std::size_t depot_limit_;                  // max_idle less the capacity of all magazines
   std::size_t depot_bytes_ = 0;
   std::size_t next_swept_ = 0;
   counts past_;  // of threads that have ended
