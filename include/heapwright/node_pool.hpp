@@ -107,7 +107,7 @@ class node_pool final : public std::pmr::memory_resource {
     annotation_.gave_all();
   }
 
-  // Returns spans without a block in use to upstream.
+  // Frees all pages without a block in use.
   void shrink() noexcept {
     for (std::size_t index = 1; index <= largest_index; ++index) {
       one_size& size = sizes_[index];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an arena's memory is made of: blocks, and notes for destructors.
+// The blocks and destructor notes of an arena.
 #ifndef HEAPWRIGHT_DETAIL_ARENA_BLOCKS_HPP
 #define HEAPWRIGHT_DETAIL_ARENA_BLOCKS_HPP
 
@@ -18,9 +18,9 @@ namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 struct alignas(std::max_align_t) arena_block {
   arena_block* next;
-  std::size_t bytes;             // with this header
-  std::size_t spent_before = 0;  // of a block in use: the bytes of the full blocks before it,
-  std::size_t tail_before = 0;   // and how many of them were left over at their ends
+  std::size_t bytes;             // including this header
+  std::size_t spent_before = 0;  // for a block in use: the bytes of the full blocks before it,
+  std::size_t tail_before = 0;   // and how many of those are unused at block ends
   std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   std::byte* end() noexcept { return reinterpret_cast<std::byte*>(this) + bytes; }
 };
@@ -32,15 +32,15 @@ inline bool lies_in(arena_block* list, const std::byte* at) noexcept {
   return false;
 }
 
-// The blocks of requests that have one to themselves. Spare ones wait by size:
-// blocks are rounded up to size classes of 12.5 %, so the first of a class fits.
+// Dedicated blocks of large requests. Spare blocks are listed by size class:
+// blocks are rounded up to classes of 12.5 %, so the first one of a class fits.
 struct large_blocks {
   arena_block* in_use = nullptr;
   std::size_t in_use_bytes = 0;
-  std::size_t largest_spare = 0;  // no class above it holds one
+  std::size_t largest_spare = 0;  // classes above it have no spare block
   std::array<arena_block*, size_class_count> spare{};
 
-  // 14 TiB. The classes above it have no next one, or no bound.
+  // 14 TiB. The classes above have no next class, or no upper bound.
   static constexpr std::size_t most_bytes = size_class_lower(size_class_count - 2);
 
   // Requires at most most_bytes.
@@ -53,7 +53,7 @@ struct large_blocks {
     block->next = std::exchange(spare[index], block);
     largest_spare = std::max(largest_spare, index);
   }
-  // The class, or the next one: at most a quarter too large.
+  // Of the class or the next one: at most a quarter too large.
   arena_block* take_spare(std::size_t index) noexcept {
     if (spare[index] == nullptr && spare[++index] == nullptr) return nullptr;
     return std::exchange(spare[index], spare[index]->next);
@@ -69,7 +69,7 @@ struct large_blocks {
 
 struct destructor_kind {
   void (*destroy)(void* first, std::size_t count) noexcept;
-  const char* function_name;  // names the type
+  const char* function_name;  // contains the type's name
 };
 
 struct destructor_note {
@@ -79,7 +79,7 @@ struct destructor_note {
   std::size_t count;
 };
 
-// Aggregates as well, whose members some compilers initialize by braces only.
+// Uses braces for aggregates, because some compilers initialize them only so.
 template <class T, class... Args>
 T* construct_in(void* where, Args&&... args) {
   if constexpr (std::is_constructible_v<T, Args...>) {

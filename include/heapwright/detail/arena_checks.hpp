@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an arena watches: markers that are good no more, and objects that own
-// memory elsewhere.
+// The checks of an arena: stale markers, and objects that own memory outside it.
 #ifndef HEAPWRIGHT_DETAIL_ARENA_CHECKS_HPP
 #define HEAPWRIGHT_DETAIL_ARENA_CHECKS_HPP
 
@@ -16,7 +15,7 @@ namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 #if HEAPWRIGHT_CHECKED
 
-// Which markers an arena may be rewound to. Of several rewinds the last counts.
+// Detects markers above the arena's last rewind. Earlier rewinds are forgotten.
 class rewind_check {
  public:
   struct stamp {
@@ -25,7 +24,7 @@ class rewind_check {
   };
   stamp now() const noexcept { return {this, rewinds_}; }
   bool is_own(const stamp& marker) const noexcept { return marker.arena == this; }
-  // `requested` says how far the arena was when the marker was taken.
+  // `requested` is the arena's value when the marker was taken.
   bool is_above(const stamp& marker, std::size_t requested) const noexcept {
     return marker.rewinds != rewinds_ && requested > rewound_to_;
   }
@@ -53,14 +52,14 @@ class rewind_check {
 // Counts the thread's heap calls that are not the arena's own.
 class foreign_memory_watch {
  public:
-  // False where nobody counts heap calls.
+  // False if no hook counts heap calls.
   bool start() noexcept {
     if (can_count()) own_calls_ = 0;
     return is_on();
   }
   bool is_on() const noexcept { return own_calls_ != off; }
   std::uint64_t calls() const noexcept { return is_on() ? count_calls() : 0; }
-  // Those since `before` were the arena's.
+  // Marks the calls since `before` as the arena's own.
   void were_own(std::uint64_t before) noexcept {
     if (is_on()) own_calls_ += calls() - before;
   }
@@ -71,7 +70,7 @@ class foreign_memory_watch {
  private:
   static bool can_count() noexcept {
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Waddress"  // where the function is defined it is not weak
+#pragma GCC diagnostic ignored "-Waddress"  // not weak in the file that defines the function
     return heapwright_thread_heap_calls != nullptr;
 #pragma GCC diagnostic pop
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an arena says of its memory.
+// An arena's memory statistics.
 #ifndef HEAPWRIGHT_DETAIL_ARENA_USAGE_HPP
 #define HEAPWRIGHT_DETAIL_ARENA_USAGE_HPP
 
@@ -11,13 +11,13 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// Where the bytes of an arena are. used = requested + registry + padding + tail.
+// used = requested + registry + padding + tail.
 struct arena_usage {
-  std::size_t requested_bytes;  // asked for since the last reset
-  std::size_t registry_bytes;   // notes for destructors
+  std::size_t requested_bytes;  // since the last reset
+  std::size_t registry_bytes;   // destructor notes
   std::size_t padding_bytes;    // lost to alignment
-  std::size_t tail_bytes;       // left over at the ends of full blocks
-  std::size_t large_bytes;      // in blocks of their own, part of used_bytes
+  std::size_t tail_bytes;       // unused at the ends of full blocks
+  std::size_t large_bytes;      // in dedicated blocks, part of used_bytes
   std::size_t used_bytes;
   std::size_t retained_bytes;  // held from upstream, used or not
   std::uint64_t upstream_allocations;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The policies of buffer_cache that are there to be compared with the default:
-// one whose cutoff is chosen by hand, one after a published description, and
-// the flawed one. Their concept is described in learnt_cutoff.hpp.
+// Policies of buffer_cache to compare with the default: one with a manually chosen
+// cutoff, one after a published description, and a flawed one. learnt_cutoff.hpp
+// describes their concept.
 #ifndef HEAPWRIGHT_DETAIL_BUFFER_POLICIES_HPP
 #define HEAPWRIGHT_DETAIL_BUFFER_POLICIES_HPP
 
@@ -20,7 +20,7 @@ namespace heapwright::inline HEAPWRIGHT_ABI {
 
 namespace detail {
 
-// A short unsorted list of blocks: the store of the simple policies.
+// A short unsorted list of blocks, used by the simple policies.
 class block_list {
  public:
   explicit block_list(cache_limits limits) : limits_(limits) { blocks_.reserve(limits.buffers); }
@@ -69,7 +69,7 @@ class block_list {
   std::vector<cached_block*> blocks_;
 };
 
-// What the simple policies have in common.
+// The base of the simple policies.
 class listing_policy {
  public:
   explicit listing_policy(cache_limits limits) : list_(limits) {}
@@ -88,9 +88,9 @@ class listing_policy {
 
 }  // namespace detail
 
-// For study: the policy that turns a cache into a leak. A full cache keeps the
-// larger of its smallest block and the returned one, and hands out anything
-// that is large enough.
+// For study: a policy that turns a cache into a leak. A full cache keeps the
+// larger of its smallest block and the released one, and hands out any block that
+// is large enough.
 class keep_the_larger : public detail::listing_policy {
  public:
   using listing_policy::listing_policy;
@@ -108,8 +108,8 @@ class keep_the_larger : public detail::listing_policy {
   }
 };
 
-// A cutoff chosen by hand: blocks above it are never kept, a full cache frees
-// what comes back.
+// A manually chosen cutoff: blocks above it are never kept, and a full cache frees
+// each released block.
 template <std::size_t CutoffBytes>
 class fixed_cutoff : public detail::listing_policy {
   static_assert(CutoffBytes != 0, "a cutoff of zero keeps nothing");
@@ -131,9 +131,9 @@ class fixed_cutoff : public detail::listing_policy {
 
 // For comparison: a pool calibrated every 42,000 returns, after the published
 // description of Go's bytebufferpool. Twenty power-of-two buckets from 64
-// bytes count the sizes used; the commonest bucket becomes the size of new
+// bytes count the sizes used; the most frequent bucket becomes the size of new
 // buffers, the largest among those that make up 95 % becomes the cutoff. Any
-// pooled buffer is handed out; one that is too small is replaced, a miss.
+// pooled buffer is handed out; one that is too small is replaced, as a miss.
 class calibrated_pool : public detail::listing_policy {
  public:
   using listing_policy::listing_policy;

@@ -3,10 +3,10 @@
 // default without NDEBUG) ends the program with one line that names the part
 // and the rule; an unchecked build evaluates nothing.
 //
-// Everything lies in an inline namespace that says which build it is. Files of
-// several kinds may be in one program, but no part may pass between them: its layout
-// and its promises differ. A function with a part in its signature is an undefined
-// reference then; a class that holds one only if it lies in HEAPWRIGHT_ABI as well.
+// Everything is in an inline namespace named after the build kind. One program may
+// contain files of several kinds, but no part may pass between them, because its
+// layout differs. A function with a part in its signature is then an undefined
+// reference; a class that holds a part only if it is in HEAPWRIGHT_ABI, too.
 #ifndef HEAPWRIGHT_DETAIL_CHECK_HPP
 #define HEAPWRIGHT_DETAIL_CHECK_HPP
 
@@ -30,7 +30,7 @@
 #define HEAPWRIGHT_CHECK(condition, part, rule) static_cast<void>(0)
 #endif
 
-// 1 where AddressSanitizer watches: parts poison what they hold back.
+// 1 under AddressSanitizer: parts poison their free memory.
 #if defined(__SANITIZE_ADDRESS__)
 #define HEAPWRIGHT_ASAN 1
 #elif defined(__has_feature)
@@ -42,7 +42,7 @@
 #define HEAPWRIGHT_ASAN 0
 #endif
 
-// 1: arenas and pools tell a recorder of their blocks (annotate.h).
+// 1: arenas and pools report their blocks to a recorder (annotate.h).
 #ifndef HEAPWRIGHT_ANNOTATE
 #define HEAPWRIGHT_ANNOTATE 0
 #endif

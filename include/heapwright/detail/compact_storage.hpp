@@ -118,7 +118,7 @@ class compact_storage {
   }
 
  private:
-  // Functions, not constants: T may be incomplete while the class is.
+  // Functions, not constants: T may be incomplete in the class.
   static constexpr std::size_t unit_bytes() noexcept { return sizeof(unit); }
   template <class U>
   struct aligned_unit {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A histogram of sizes in which old samples fade: a sample weighs half as much
-// after `half_life` further samples. Eight steps per doubling, so an answer is
-// at most 12.5 % above the exact one.
+// A histogram of sizes in which old samples decay: a sample weighs half as much
+// after `half_life` further samples. It has eight classes per power of two, so a
+// percentile is at most 12.5 % too high.
 #ifndef HEAPWRIGHT_DETAIL_DECAYED_HISTOGRAM_HPP
 #define HEAPWRIGHT_DETAIL_DECAYED_HISTOGRAM_HPP
 
@@ -19,8 +19,8 @@ namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 inline constexpr std::size_t size_steps_per_doubling = 8;
 inline constexpr std::size_t size_class_count = 42 * size_steps_per_doubling;
 
-// Classes 0..7 hold one size each; above, the upper four bits of the size
-// decide. Sizes of 2^44 and more share the last class.
+// Classes 0..7 hold one size each; above, the upper four bits of the size select
+// the class. Sizes of 2^44 and more share the last class.
 constexpr std::size_t size_class_of(std::uint64_t bytes) noexcept {
   if (bytes < size_steps_per_doubling) return bytes;
   const std::size_t exponent = 63U - static_cast<unsigned>(std::countl_zero(bytes));
@@ -42,9 +42,8 @@ constexpr std::uint64_t size_class_upper(std::size_t index) noexcept {
   return index + 1 >= size_class_count ? ~std::uint64_t{0} : size_class_lower(index + 1) - 1;
 }
 
-// Samples of one batch weigh the same, so that adding one costs an addition.
-// The first batch is one sample, each next one twice as long, up to a share of
-// the half-life.
+// All samples of a batch weigh the same, so adding one costs an addition. The first
+// batch is one sample, each next one twice as long, up to 1/32 of the half-life.
 class decayed_histogram {
  public:
   explicit decayed_histogram(std::uint32_t half_life_samples) noexcept
@@ -63,7 +62,7 @@ class decayed_histogram {
   }
 
   // An upper bound of the sizes of `percent` of the weight; 0 without samples.
-  // Looks from above: the percentiles asked for are high ones.
+  // Searches from the top, because callers ask for high percentiles.
   std::uint64_t percentile(double percent) const noexcept {
     if (samples() == 0) return 0;
     const double total = total_ + static_cast<double>(weight_) * (batch_ - left_in_batch_);
@@ -114,7 +113,7 @@ class decayed_histogram {
   std::uint32_t half_life_samples_;
   std::uint32_t longest_batch_;
   float growth_of_batch_;    // of the weight, from one batch to the next
-  std::size_t highest_ = 0;  // no class above it has weight
+  std::size_t highest_ = 0;  // classes above it have no weight
   double total_ = 0;         // of the complete batches
   std::uint64_t samples_before_ = 0;
 };

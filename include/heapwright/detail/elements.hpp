@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Construction, relocation and destruction of element ranges through an
-// allocator. Rollback is done by guards, not by catch blocks: it works without
-// exceptions and hides no error.
+// allocator. Guards roll back, not catch blocks: this compiles without exceptions
+// and hides no error.
 #ifndef HEAPWRIGHT_DETAIL_ELEMENTS_HPP
 #define HEAPWRIGHT_DETAIL_ELEMENTS_HPP
 
@@ -17,9 +17,9 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// True when moving a T and destroying the source equals copying its bytes.
-// Specialize it for own types (most handles and smart pointers qualify; a type
-// that holds a pointer into itself does not).
+// True if moving a T and destroying the source equals copying its bytes.
+// Specialize it for your own types (most handles and smart pointers qualify; a
+// type that holds a pointer into itself does not).
 template <class T>
 struct is_trivially_relocatable : std::is_trivially_copyable<T> {};
 template <class T>
@@ -29,7 +29,7 @@ inline constexpr bool is_trivially_relocatable_v = is_trivially_relocatable<T>::
 
 namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
-// std::pmr's allocator, told without its header. Elements of one vector have one
+// Detects std::pmr's allocator without its header. Elements of one vector share one
 // resource, so moving them within it neither allocates nor throws.
 template <class Alloc>
 concept has_memory_resource = requires(const Alloc& alloc) {
@@ -43,7 +43,7 @@ concept has_construct = requires(Alloc& alloc, T* where) {
 || requires(Alloc& alloc, T* where) { alloc.construct(where, std::move(*where)); }
 || requires(Alloc& alloc, T* where) { alloc.destroy(where); };
 
-// Whether a T comes and goes as the language does it, without the allocator.
+// Whether T is constructed and destroyed directly, without the allocator.
 template <class Alloc, class T>
 inline constexpr bool constructs_plainly =
     !has_construct<Alloc, T> || (has_memory_resource<Alloc> && !std::uses_allocator_v<T, Alloc>);
@@ -66,14 +66,14 @@ constexpr bool relocates_without_throwing() noexcept {
 template <class Alloc, class T>
 inline constexpr bool is_nothrow_relocatable = relocates_without_throwing<Alloc, T>();
 
-// Values so small that a copy costs less than their address: no argument has
-// to be kept in memory for the case of growth.
+// Small values are passed by copy, so that no argument has to be kept in memory in
+// case the vector grows.
 template <class Alloc, class T>
 inline constexpr bool passes_in_registers = std::is_trivially_copyable_v<T> &&
                                             sizeof(T) <= 2 * sizeof(void*) && constructs_plainly<Alloc, T>;
 
-// Such a value is made by T(args...), which for one argument is a cast: only
-// what T's constructors take.
+// Such a value is made by T(args...), which with one argument is a cast: allowed
+// only for arguments that T's constructors take.
 template <class Alloc, class T, class... Args>
 concept emplaceable = !passes_in_registers<Alloc, T> || std::is_constructible_v<T, Args...>;
 
@@ -86,7 +86,7 @@ constexpr void destroy_range(Alloc& alloc, T* first, T* last) noexcept {
   }
 }
 
-// Destroys [first, last) unless dismissed; `last` grows with the work.
+// Destroys [first, last) unless dismissed; `last` advances with each construction.
 template <class Alloc, class T>
 struct construction_guard {
   using value_type = T;
@@ -112,7 +112,7 @@ void copy_bytes(T* to, const T* from, std::size_t count) noexcept {
   if (to == nullptr || from == nullptr) __builtin_unreachable();  // for GCC's -Wnonnull
   std::memmove(static_cast<void*>(to), static_cast<const void*>(from), count * sizeof(T));
 }
-// As copy_bytes, between places that do not overlap.
+// As copy_bytes, for ranges that do not overlap.
 template <class T>
 void copy_bytes_apart(T* to, const T* from, std::size_t count) noexcept {
   if (count == 0) return;
@@ -120,7 +120,7 @@ void copy_bytes_apart(T* to, const T* from, std::size_t count) noexcept {
   std::memcpy(static_cast<void*>(to), static_cast<const void*>(from), count * sizeof(T));
 }
 
-// `count` copies of a value whose bytes are the value.
+// Writes `count` copies of a trivially copyable value.
 template <class T>
 void fill_bytes(T* to, const T& value, std::size_t count) noexcept {
   if constexpr (sizeof(T) == 1) {
@@ -133,8 +133,8 @@ void fill_bytes(T* to, const T& value, std::size_t count) noexcept {
   }
 }
 
-// Where new elements come from: construct(guard, count) makes the next ones.
-// writes_bytes<Guard> says that it only writes memory and cannot throw.
+// Sources of new elements: construct(guard, count) makes the next `count`.
+// writes_bytes<Guard>: it only writes memory and cannot throw.
 
 // Whether constructing a T from *It equals copying its bytes.
 template <class It, class T>
@@ -165,7 +165,7 @@ struct iterator_source {
 template <class It>
 iterator_source(It) -> iterator_source<It>;
 
-// A small value is held itself: by its address a call would keep it in memory.
+// Holds a small value by copy: a reference would force it into memory.
 template <class T>
 struct copies_source {
   static constexpr bool holds_value =
@@ -192,7 +192,7 @@ struct default_source {
   template <class Guard>
   constexpr void construct(Guard& guard, std::size_t count) {
     using T = typename Guard::value_type;
-    if constexpr (writes_bytes<Guard>) {  // one fill: libstdc++ 12's construct_n makes the first apart
+    if constexpr (writes_bytes<Guard>) {  // libstdc++ 12's construct_n writes the first separately
       if (!std::is_constant_evaluated()) {
         guard.last = std::uninitialized_fill_n(guard.last, count, T());
         return;
@@ -219,9 +219,9 @@ struct moved_source {
   }
 };
 
-// Moves [first, last) to raw memory at `to` and ends the life of the source.
-// If a constructor throws, the source still has all its elements; it is whole
-// (copied) as std::vector's is on growth, unless `moves_always`.
+// Moves [first, last) to raw memory at `to` and destroys the source. If a
+// constructor throws, the source keeps all its elements; they are unchanged where
+// std::vector's would be on growth, unless `moves_always`.
 template <bool moves_always = false, class Alloc, class T>
 constexpr void relocate(Alloc& alloc, T* first, T* last, T* to) {
   if constexpr (relocates_bytes<Alloc, T>) {
@@ -242,8 +242,8 @@ constexpr void relocate(Alloc& alloc, T* first, T* last, T* to) {
   destroy_range(alloc, first, last);
 }
 
-// Moves [first, last) within an array, whose other places here are raw. Only
-// where that cannot throw.
+// Moves [first, last) within an array over raw memory. Requires moves that cannot
+// throw.
 template <class Alloc, class T>
 constexpr void relocate_up(Alloc& alloc, T* first, T* last, std::size_t by) noexcept {
   if constexpr (relocates_bytes<Alloc, T>) {

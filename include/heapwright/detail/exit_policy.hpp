@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What happens to a large object when the process ends; part of
-// deferred_free.hpp.
+// How an object with process lifetime ends; part of deferred_free.hpp.
 #ifndef HEAPWRIGHT_DETAIL_EXIT_POLICY_HPP
 #define HEAPWRIGHT_DETAIL_EXIT_POLICY_HPP
 
@@ -24,22 +23,22 @@ extern "C" {
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
 enum class exit_policy {
-  destroy,  // run the destructor, as ever
-  bury,     // leave the object to the end of the process, reachable
+  destroy,  // run the destructor
+  bury,     // do nothing; the object stays reachable for leak checkers
   quick,    // at exit() flush the standard streams and end the process at once
 };
 
-// True under AddressSanitizer, LeakSanitizer, ThreadSanitizer and valgrind:
-// objects are then destroyed, so that real leaks are seen.
+// True under AddressSanitizer, LeakSanitizer, ThreadSanitizer and valgrind: objects
+// are then destroyed, so that only real leaks are reported.
 inline bool is_heap_watched() noexcept {
   if (HEAPWRIGHT_ASAN || __lsan_do_leak_check != nullptr || __tsan_init != nullptr) return true;
   const char* preload = std::getenv("LD_PRELOAD");
   return preload != nullptr && std::strstr(preload, "vgpreload") != nullptr;
 }
 
-// Flushes C's streams and the standard ones of C++, then ends the process without
-// destructors and without exit handlers. Nothing can name other C++ streams: what
-// a std::ofstream still holds is lost.
+// Flushes C's streams and the standard C++ streams, then ends the process without
+// destructors and exit handlers. Other C++ streams are not flushed: what a
+// std::ofstream still buffers is lost.
 [[noreturn]] inline void exit_without_freeing(int status) noexcept {
   for (auto* stream : {&std::cout, &std::cerr, &std::clog}) stream->flush();
   for (auto* stream : {&std::wcout, &std::wcerr, &std::wclog}) stream->flush();
@@ -53,7 +52,7 @@ struct buried_node {
   buried_node* next = nullptr;
   virtual ~buried_node() = default;
 };
-// Reachable for leak checkers that look at globals.
+// Keeps buried objects reachable for leak checkers.
 inline std::atomic<buried_node*> buried_objects{nullptr};
 
 inline void bury(buried_node* node) noexcept {
@@ -65,9 +64,9 @@ inline void bury(buried_node* node) noexcept {
 
 }  // namespace detail
 
-// Holds a T whose end follows an exit policy. Use it for objects that live as
-// long as the process. `quick` takes effect at exit() or the return of main:
-// exit handlers and statics registered before this object do not run.
+// Holds a T that lives as long as the process and ends by an exit policy. `quick`
+// takes effect at exit() or the return of main: exit handlers and static
+// destructors registered before this object do not run.
 template <class T>
 class lives_until_exit {
  public:
@@ -90,7 +89,7 @@ class lives_until_exit {
   }
   T& operator*() const noexcept { return held_->object; }
   T* operator->() const noexcept { return std::addressof(held_->object); }
-  // What applies here; destroy wherever the heap is watched.
+  // The policy in effect: destroy if is_heap_watched().
   exit_policy policy() const noexcept { return policy_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The heaps of heapwright's own allocator, as the parts see them. Weak: null
-// unless that allocator is linked or preloaded, then all four are there.
+// Private heaps of heapwright's allocator (heap.h), as weak functions: all four are
+// null unless that allocator is linked or preloaded.
 #ifndef HEAPWRIGHT_DETAIL_HEAP_API_HPP
 #define HEAPWRIGHT_DETAIL_HEAP_API_HPP
 
@@ -10,14 +10,14 @@
 
 extern "C" {
 struct heapwright_heap;
-// A heap for blocks of one kind; `name` outlives it. Null when it has no memory.
+// `name` must outlive the heap. Null when out of memory.
 [[gnu::weak]] heapwright_heap* heapwright_heap_create(const char* name) noexcept;
-// Any thread. Null when there is no memory; the alignment is a power of two.
+// Thread-safe. Null when out of memory; the alignment is a power of two.
 [[gnu::weak]] void* heapwright_heap_allocate(heapwright_heap* heap, std::size_t bytes,
                                              std::size_t alignment) noexcept;
-// Any thread.
+// Thread-safe.
 [[gnu::weak]] void heapwright_heap_free(heapwright_heap* heap, void* block) noexcept;
-// Returns all blocks at once.
+// Frees all blocks at once.
 [[gnu::weak]] void heapwright_heap_destroy(heapwright_heap* heap) noexcept;
 }
 

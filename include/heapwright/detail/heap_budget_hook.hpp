@@ -3,12 +3,12 @@
 //
 //   sanitizers   their own malloc and free hooks; operator new and delete are
 //                defined for failure injection
-//   dynamic      malloc and its family are defined in the program, in front of
-//                the allocator's
+//   dynamic      the program defines the malloc family, in front of the
+//                allocator's
 //   static       HEAPWRIGHT_HEAP_BUDGET_WRAP: __wrap_malloc and so on, with the
 //                linker options of heapwright_heap_budget_static() in CMake
 //
-// Uncounted: mmap and brk, pages are no heap blocks.
+// mmap and brk are not counted: pages are not heap blocks.
 #ifndef HEAPWRIGHT_DETAIL_HEAP_BUDGET_HOOK_HPP
 #define HEAPWRIGHT_DETAIL_HEAP_BUDGET_HOOK_HPP
 
@@ -60,7 +60,7 @@ inline const int hooks_installed = __sanitizer_install_malloc_and_free_hooks(
       if (block != nullptr) hook::heap_released(__sanitizer_get_allocated_size(block));
     });
 
-// Null when there is no memory, or a failure is due.
+// Null when out of memory or a failure is injected.
 inline void* new_block_or_null(std::size_t bytes, std::size_t alignment) noexcept {
   if (hook::heap_must_fail()) return nullptr;
   if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
@@ -74,10 +74,10 @@ inline void* new_block(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace heapwright::inline HEAPWRIGHT_ABI::detail
 
-// Clang's ThreadSanitizer brings operators that no program can replace.
+// Clang's ThreadSanitizer defines operators that a program cannot replace.
 #if !defined(__clang__) || !defined(HEAPWRIGHT_TSAN)
-// Inlined into a caller, they look to the compiler like a free() of what new
-// returned (-Wmismatched-new-delete).
+// If inlined, they look to the compiler like free() of a block from new
+// (-Wmismatched-new-delete).
 #define HEAPWRIGHT_NOT_INLINED __attribute__((noinline))
 HEAPWRIGHT_NOT_INLINED void* operator new(std::size_t bytes) {
   return heapwright::detail::new_block(bytes, 1);
@@ -131,7 +131,7 @@ HEAPWRIGHT_NOT_INLINED void operator delete[](void* block, std::align_val_t, con
 #endif
 
 #if defined(HEAPWRIGHT_TSAN)
-// ThreadSanitizer does not call its hooks from the functions that align.
+// ThreadSanitizer does not call its hooks from the aligned functions.
 #define HEAPWRIGHT_ENTRY(name) name
 extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 namespace heapwright::inline HEAPWRIGHT_ABI::detail {
@@ -146,8 +146,8 @@ inline void* aligned_block(std::size_t alignment, std::size_t bytes) noexcept {
 
 #else
 
-// The allocator's own functions. In a dynamic program they are the next ones
-// after the program; glibc's answer until the linker can be asked.
+// The allocator's functions. In a dynamic program they are the next definitions
+// after the program's; glibc's serve until dlsym() can be called.
 #if defined(HEAPWRIGHT_HEAP_BUDGET_WRAP)
 #define HEAPWRIGHT_ENTRY(name) __wrap_##name
 extern "C" {
@@ -193,7 +193,7 @@ template <class Function>
 void ask_linker(Function& function, const char* name) noexcept {
   if (void* found = dlsym(RTLD_NEXT, name)) function = reinterpret_cast<Function>(found);
 }
-// First called before main, when there is one thread.
+// First called before main, while there is one thread.
 inline const real_heap& below() noexcept {
   if (!is_heap_asked) [[unlikely]] {
     is_heap_asked = true;
@@ -240,7 +240,7 @@ void* HEAPWRIGHT_ENTRY(calloc)(std::size_t count, std::size_t bytes) {
 }
 
 void* HEAPWRIGHT_ENTRY(realloc)(void* block, std::size_t bytes) {
-  const bool is_release = block != nullptr && bytes == 0;  // which cannot fail
+  const bool is_release = block != nullptr && bytes == 0;  // cannot fail
   if (!is_release && heapwright::hook::heap_must_fail()) return heapwright::detail::out_of_memory();
   const std::size_t before = block != nullptr ? malloc_usable_size(block) : 0;
   void* moved = heapwright::detail::below().realloc(block, bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What heap_budget counts: the hook reports each heap call here. Nothing in
-// this file allocates or throws; the state of a thread is plain data that
-// exists before and after every thread-local object.
+// The counters of heap_budget: the hook reports each heap call here. Nothing in
+// this file allocates or throws; a thread's state is plain data, valid before and
+// after every thread-local object.
 #ifndef HEAPWRIGHT_DETAIL_HEAP_EVENTS_HPP
 #define HEAPWRIGHT_DETAIL_HEAP_EVENTS_HPP
 
@@ -16,9 +16,9 @@
 namespace heapwright {
 
 struct heap_limits {
-  const char* name = nullptr;              // a literal: a recorder is told of the scope, for heapwright gate
+  const char* name = nullptr;              // a literal: reports the scope to a recorder, for heapwright gate
   std::uint64_t allocations = UINT64_MAX;  // at most
-  std::uint64_t bytes = UINT64_MAX;        // requested, in sum
+  std::uint64_t bytes = UINT64_MAX;        // requested, in total
   std::uint64_t peak_bytes = UINT64_MAX;   // above the start, at any moment
   std::int64_t live_bytes = INT64_MAX;     // above the start, at the end
   std::uint64_t at_least_allocations = 0;  // a positive control
@@ -28,11 +28,11 @@ struct heap_usage {
   std::uint64_t allocations = 0;
   std::uint64_t releases = 0;
   std::uint64_t bytes = 0;
-  std::int64_t live_bytes = 0;  // live and peak count whole blocks, as the heap rounds them
+  std::int64_t live_bytes = 0;  // live and peak count usable sizes, as rounded by the heap
   std::int64_t peak_bytes = 0;
 };
 
-// The same for checked and unchecked files: there is one heap.
+// Shared by checked and unchecked files: there is one heap.
 namespace hook {
 
 struct heap_offender {
@@ -53,7 +53,7 @@ struct heap_scope {
   heap_limits limits;
   heap_usage usage;
   heap_scope* outer = nullptr;
-  std::uint64_t number = 0;  // of the process: the how manyth
+  std::uint64_t number = 0;  // sequence number of a process budget
   std::size_t offender_count = 0;
   heap_offender offenders[most_offenders] = {};
 };
@@ -62,14 +62,14 @@ struct heap_thread {
   std::uint64_t allocations = 0;
   std::uint64_t releases = 0;
   heap_scope* scopes = nullptr;             // innermost first
-  std::uint64_t process_scopes_paused = 0;  // up to this number
+  std::uint64_t process_scopes_paused = 0;  // process budgets up to this number do not count
   std::uint64_t fail_every = 0;             // 0: no injected failures
   std::uint64_t fail_count = 0;
-  bool is_busy = false;  // within the bookkeeping below
+  bool is_busy = false;  // in the code below: do not count
 };
 inline constinit thread_local heap_thread heap_of_thread{};
 
-// Budgets of the whole process, under a spin lock: they are few and short.
+// Budgets of the whole process, under a spin lock: critical sections are few and short.
 inline constinit std::atomic<heap_scope*> process_scopes{nullptr};
 inline constinit std::atomic<std::uint64_t> process_scopes_opened{0};
 inline constinit std::atomic_flag process_scopes_lock = ATOMIC_FLAG_INIT;
@@ -84,8 +84,8 @@ struct process_lock {
   ~process_lock() { process_scopes_lock.clear(std::memory_order_release); }
 };
 
-// Another thread may hold the lock at a fork, and is not in the child. Until it is
-// free there, the forking thread does without: what fork handlers allocate is not counted.
+// At a fork another thread may hold the lock, and that thread is not in the child. The
+// forking thread does not count until the child frees it: fork handlers go uncounted.
 inline void free_lock_in_children() noexcept {
   static const int registered =
       pthread_atfork([] { heap_of_thread.is_busy = true; }, [] { heap_of_thread.is_busy = false; },
@@ -113,10 +113,10 @@ inline void count_release(heap_scope& scope, std::int64_t block_bytes) noexcept 
   scope.usage.live_bytes -= block_bytes;
 }
 
-// Runs `visit` on all budgets that count this thread's calls.
+// Calls `visit` for all budgets that count this thread's calls.
 template <class Visit>
 void for_each_heap_scope(heap_thread& own, Visit visit) noexcept {
-  own.is_busy = true;  // a stack walk may allocate
+  own.is_busy = true;  // unwinding may allocate
   for (heap_scope* scope = own.scopes; scope != nullptr; scope = scope->outer) visit(*scope);
   if (process_scopes_opened.load(std::memory_order_relaxed) > own.process_scopes_paused &&
       process_scopes.load(std::memory_order_relaxed) != nullptr) {
@@ -151,7 +151,7 @@ inline void heap_released(std::size_t block_bytes) noexcept {
       own, [&](heap_scope& scope) { count_release(scope, static_cast<std::int64_t>(block_bytes)); });
 }
 
-// Whether the call that comes now is to fail.
+// Whether the current call must fail.
 inline bool heap_must_fail() noexcept {
   heap_thread& own = heap_of_thread;
   if (own.fail_every == 0 || own.is_busy) return false;

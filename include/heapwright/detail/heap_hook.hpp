@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Questions the parts ask of whoever watches this program's heap calls; weak,
-// so absent unless heap_budget.hpp is implemented in the program.
+// Heap call counts for the parts. Weak: absent unless the program implements
+// heap_budget.hpp.
 #ifndef HEAPWRIGHT_DETAIL_HEAP_HOOK_HPP
 #define HEAPWRIGHT_DETAIL_HEAP_HOOK_HPP
 
 #include <cstdint>
 
 extern "C" {
-// The heap allocations and releases made so far by the calling thread.
+// The calling thread's heap allocations and releases so far.
 [[gnu::weak]] void heapwright_thread_heap_calls(std::uint64_t* allocations, std::uint64_t* releases) noexcept;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The default policy of buffer_cache, and what all policies share. Each has
-//   take(request, drop)       a waiting block for the request, or null
-//   give(block, used, drop)   keeps the block or drops it, or others; `used` is
-//                             the bytes that were asked for, 0 if unknown
-//   capacity_for(request)     what to allocate when nothing was taken
+//   take(request, drop)       a cached block for the request, or null
+//   give(block, used, drop)   keeps or drops the block, may drop others; `used`
+//                             is the requested size, 0 if unknown
+//   capacity_for(request)     the size to allocate after take() returned null
 //   drain(drop), counters()
-// drop(block) is called for each block the policy parts with.
+// The policy calls drop(block) for each block it gives up.
 #ifndef HEAPWRIGHT_DETAIL_LEARNT_CUTOFF_HPP
 #define HEAPWRIGHT_DETAIL_LEARNT_CUTOFF_HPP
 
@@ -22,45 +22,45 @@
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
 struct cache_limits {
-  std::size_t total_bytes;   // of all cached buffers together; not zero
-  std::size_t buffers = 64;  // how many; not zero
+  std::size_t total_bytes;   // of all cached buffers; not zero
+  std::size_t buffers = 64;  // number of cached buffers; not zero
 };
 
 struct cache_counters {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
-  std::uint64_t refused_too_large = 0;  // came back above the cutoff
-  std::uint64_t refused_wasteful = 0;   // requests for which only far larger buffers were there
-  std::uint64_t dropped_full = 0;       // came back to a full cache
-  std::uint64_t aged_out = 0;           // dropped because no request of their size came
+  std::uint64_t refused_too_large = 0;  // released above the cutoff
+  std::uint64_t refused_wasteful = 0;   // requests that only far larger cached buffers could serve
+  std::uint64_t dropped_full = 0;       // released to a full cache
+  std::uint64_t aged_out = 0;           // dropped for lack of requests of their size
   std::size_t retained_bytes = 0;
   std::size_t retained_buffers = 0;
 };
 
-// What a policy knows of a buffer. The cache keeps it in front of the bytes.
+// A policy's record of a buffer. The cache stores it in front of the bytes.
 struct cached_block {
-  static constexpr std::uint64_t most_bytes = (std::uint64_t{1} << 47) - 1;  // no address space has more
+  static constexpr std::uint64_t most_bytes = (std::uint64_t{1} << 47) - 1;  // the user address space
   cached_block(std::uint64_t bytes, std::uint16_t owner_mark) noexcept
       : mark(owner_mark), capacity(bytes & most_bytes) {}
-  std::uint64_t mark : 16;  // the cache's; never written while the buffer is in use
+  std::uint64_t mark : 16;  // set by the cache; not written while the buffer is in use
   std::uint64_t capacity : 48;
-  cached_block* next = nullptr;  // while it waits in a policy
+  cached_block* next = nullptr;  // while a policy holds it
 };
 
-// What a request is rounded up to: a heap gives no less anyway.
+// Rounds a request as any heap would.
 constexpr std::size_t rounded_request(std::size_t request) noexcept {
   return request > SIZE_MAX - 16 ? request : (std::max<std::size_t>(request, 1) + 7) / 8 * 8;
 }
 
-// The most a request may receive: a quarter more, or what rounding up to 8 adds.
+// The largest capacity for a request: a quarter more, or the request rounded up to 8.
 constexpr std::size_t waste_bound(std::size_t request) noexcept {
   return std::max(request + request / 4, rounded_request(request));
 }
 
-// The default. Blocks wait in size classes of 12.5 %; a request takes only from
-// classes within the waste bound. What is admitted is learnt: blocks larger
-// than the 99th percentile of recent requests are freed. A full cache frees
-// the block just returned, or one of a size nobody asked for lately. O(1).
+// The default. Blocks are cached in size classes of 12.5 %; a request takes only
+// from classes within the waste bound. The admission cutoff is learnt: blocks larger
+// than the 99th percentile of recent requests are freed. A full cache frees the
+// released block, or one of a size without recent requests. O(1).
 class learnt_cutoff {
  public:
   explicit learnt_cutoff(cache_limits limits, double admitted_percentile = 99.0) noexcept
@@ -148,7 +148,7 @@ class learnt_cutoff {
     }
     return nullptr;
   }
-  // The same in the classes above `index`, which becomes the one found.
+  // As fitting(), in the classes above `index`, which becomes the class found.
   cached_block** search_above(std::size_t request, std::size_t& index) noexcept {
     const std::size_t bound = waste_bound(request);
     for (index = next_used(index + 1); index < detail::size_class_count; index = next_used(index + 1)) {
@@ -167,7 +167,7 @@ class learnt_cutoff {
     return taken;
   }
 
-  // The first class with blocks from this one on.
+  // The first nonempty class from this one on.
   std::size_t next_used(std::size_t from) const noexcept {
     for (std::size_t word = from / 64; word < used_.size(); ++word) {
       const std::uint64_t bits = used_[word] >> (word == from / 64 ? from % 64 : 0);
@@ -178,7 +178,7 @@ class learnt_cutoff {
     return detail::size_class_count;
   }
 
-  // Makes room by one block of a class without requests for two epochs.
+  // Drops one block of a class without requests for two epochs.
   template <class Drop>
   [[gnu::noinline]] void age_out(Drop drop) {
     for (std::size_t index = next_used(0); index < detail::size_class_count; index = next_used(index + 1)) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a node_pool's memory is made of: pages of blocks of one size, and what
-// is too large for a page.
+// A node_pool's pages, each with blocks of one size, and its large blocks.
 #ifndef HEAPWRIGHT_DETAIL_NODE_PAGES_HPP
 #define HEAPWRIGHT_DETAIL_NODE_PAGES_HPP
 
@@ -17,7 +16,7 @@ struct node_block {
   node_block* next;
 };
 
-// A free block is poisoned, its link as well.
+// A free block is poisoned, including its link.
 inline node_block* put_block(void* first, std::size_t bytes, node_block* next) noexcept {
   unpoison(first, sizeof(node_block));
   auto* block = ::new (first) node_block{next};
@@ -40,21 +39,21 @@ inline std::size_t length_of(node_block* list) noexcept {
 struct node_span;
 
 struct alignas(16) node_page {
-  node_page* previous;  // in the ring of those of its size that have a block to give
+  node_page* previous;  // in the ring of pages of its size with free blocks
   node_page* next;
   node_page* previous_of_all;
   node_page* next_of_all;
   node_span* span;
   node_block* free;
-  std::uint32_t live;     // in use, or ready to be given out next
-  std::uint32_t touched;  // ever given out or in a list: the first of the page
+  std::uint32_t live;     // blocks in use, in `last` or in the ready list
+  std::uint32_t touched;  // blocks ever allocated or listed: the first ones of the page
   std::uint32_t capacity;
   std::uint32_t block_bytes;
 
   std::byte* begin() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   bool has_blocks() const noexcept { return free != nullptr || touched != capacity; }
 
-  // All free blocks, or else some of those that nothing has touched. Never none.
+  // All free blocks, or if there are none, some untouched ones. Requires has_blocks().
   node_block* take_blocks() noexcept {
     if (free != nullptr) {
       live = touched;
@@ -72,7 +71,7 @@ struct alignas(16) node_page {
   }
 };
 
-// Pages of one size in the order they came.
+// Pages of one size in order of insertion.
 class page_ring {
  public:
   node_page* first() const noexcept { return first_; }
@@ -95,7 +94,7 @@ class page_ring {
 struct alignas(16) large_node {
   large_node* previous;
   large_node* next;
-  std::size_t bytes;  // with this header
+  std::size_t bytes;  // including this header
   std::size_t alignment;
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Where a node_pool's pages come from: spans of several pages, each one block of
-// upstream. Asked for page by page, with a page's alignment, glibc's heap would not
-// use the hole of one page for the next: a program that fills and empties its trees
-// then took twice their memory.
+// The source of a node_pool's pages: spans of several pages, each one block of
+// upstream. With single page-aligned allocations glibc does not reuse the hole of one
+// page for the next: a program that fills and empties its trees took twice their
+// memory.
 //
-// Neither a span's size nor its number of pages depends on addresses: a program that
-// does the same asks its heap for the same, wherever its memory lies.
+// A span's size and its number of pages do not depend on addresses, so every run of a
+// program makes the same requests.
 //
-// A span without a page in use goes back upstream. Free pages of the others go
-// back to the kernel when there are many (too_many_idle).
+// A span without a page in use is returned to upstream. Free pages of other spans are
+// returned to the kernel when there are many (too_many_idle).
 #ifndef HEAPWRIGHT_DETAIL_NODE_SPANS_HPP
 #define HEAPWRIGHT_DETAIL_NODE_SPANS_HPP
 
@@ -25,26 +25,26 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
-// In front of its pages. A set is a bit for each page.
+// The header in front of a span's pages. A set has one bit per page.
 struct alignas(16) node_span {
-  node_span* previous;  // among those with a free page
+  node_span* previous;  // in the list of spans with a free page
   node_span* next;
   std::byte* first_page;
-  std::size_t bytes;  // of upstream
+  std::size_t bytes;  // from upstream
   std::uint64_t all;
   std::uint64_t used;
-  std::uint64_t idle;  // free, in memory. Other free pages are untouched, or the kernel's again.
+  std::uint64_t idle;  // free and resident. Other free pages are untouched or purged.
   const void* owner;
 };
 
 class node_spans {
  public:
-  // purges: the kernel may have free pages of upstream's memory.
+  // purges: whether free pages may be returned to the kernel.
   node_spans(std::pmr::memory_resource* upstream, std::size_t page_bytes, bool purges) noexcept
       : upstream_(upstream), page_bytes_(page_bytes), purges_(purges) {}
 
   std::pmr::memory_resource* upstream() const noexcept { return upstream_; }
-  // Whether the span is one of these; for checks.
+  // Whether the span belongs here; for checks.
   bool has(const node_span* span) const noexcept { return span->owner == this; }
   std::size_t retained_bytes() const noexcept { return retained_bytes_; }
   std::size_t idle_pages() const noexcept { return idle_pages_; }
@@ -53,7 +53,7 @@ class node_spans {
     void* page;
     node_span* span;
   };
-  // Where upstream throws, nothing has changed.
+  // Strong guarantee when upstream throws.
   taken take() {
     if (open_ == nullptr) add_span();
     node_span* span = open_;
@@ -78,7 +78,7 @@ class node_spans {
     if (span->used == 0 && !is_only_one) end_span(span);
     if (purges_ && too_many_idle()) purge();
   }
-  // All that no page uses.
+  // Returns all spans without a page in use.
   void shrink() noexcept {
     for (node_span* span = open_; span != nullptr;) {
       node_span* next = span->next;
@@ -90,13 +90,13 @@ class node_spans {
 
  private:
   static constexpr std::size_t first_bytes = 32 * 1024;
-  // From 128 KiB on glibc maps each span for itself: in large pools only.
+  // glibc maps each block of 128 KiB or more separately: only in large pools.
   static constexpr std::size_t usual_bytes = 112 * 1024;
   static constexpr std::size_t most_bytes = 1024 * 1024;
   static constexpr std::size_t least_purged_bytes = 1024 * 1024;
 
-  // A page that is asked for again costs more than the one that waited: only after a container shrank to a
-  // third, and never for less than 1 MiB.
+  // A page fault costs more than a resident free page: purge only when two thirds of the pages are free, and
+  // more than 1 MiB.
   bool too_many_idle() const noexcept {
     return idle_pages_ * page_bytes_ > std::max(used_pages_ * page_bytes_ * 2, least_purged_bytes);
   }
@@ -115,15 +115,15 @@ class node_spans {
     idle_pages_ = 0;
   }
 
-  // Only its whole pages: the kernel would round up, into what belongs to others.
+  // Only whole kernel pages: the kernel would round up, into memory in use.
   static void give_to_kernel(std::byte* begin, std::byte* end, std::uintptr_t kernel_page) noexcept {
     begin += (0 - reinterpret_cast<std::uintptr_t>(begin)) & (kernel_page - 1);
     end -= reinterpret_cast<std::uintptr_t>(end) & (kernel_page - 1);
     if (begin < end) madvise(begin, static_cast<std::size_t>(end - begin), MADV_DONTNEED);
   }
 
-  // Doubled with each span, so that a small pool has a small one, then a 16th of the pool. The room of one
-  // page goes into alignment, which a large span hardly feels.
+  // Spans double in size up to usual_bytes, then grow to a 16th of the pool. Alignment costs one page per
+  // span.
   void add_span() {
     const std::size_t span_bytes = std::clamp(retained_bytes_ / 16, next_bytes_, most_bytes);
     const std::size_t pages = std::clamp<std::size_t>(span_bytes / page_bytes_, 2, 64) - 1;
@@ -155,7 +155,7 @@ class node_spans {
   std::pmr::memory_resource* upstream_;
   std::size_t page_bytes_;
   bool purges_;
-  node_span* open_ = nullptr;  // those with a free page
+  node_span* open_ = nullptr;  // spans with a free page
   std::size_t retained_bytes_ = 0;
   std::size_t used_pages_ = 0;
   std::size_t idle_pages_ = 0;

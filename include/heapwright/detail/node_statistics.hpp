@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What node pools say of their memory.
+// Memory statistics of node pools.
 #ifndef HEAPWRIGHT_DETAIL_NODE_STATISTICS_HPP
 #define HEAPWRIGHT_DETAIL_NODE_STATISTICS_HPP
 
@@ -12,14 +12,14 @@ namespace heapwright::inline HEAPWRIGHT_ABI {
 
 struct node_pool_statistics {
   std::size_t live_blocks;     // in pages
-  std::size_t live_bytes;      // of these blocks, as rounded up to 8
-  std::size_t large_blocks;    // beyond node_pool::largest_node, or of a larger alignment than 16
-  std::size_t retained_bytes;  // held from upstream, all together
+  std::size_t live_bytes;      // of these blocks, rounded up to 8
+  std::size_t large_blocks;    // above node_pool::largest_node, or with an alignment above 16
+  std::size_t retained_bytes;  // held from upstream, in total
   std::size_t pages;           // with a block in use
-  std::size_t idle_pages;      // free, in memory
+  std::size_t idle_pages;      // free and resident
 };
 
-// The pools that have one name.
+// Sums over the pools with one name.
 struct node_pool_totals {
   std::size_t pools;
   node_pool_statistics sum;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What arenas and pools tell a recorder of their blocks, in files compiled with
-// HEAPWRIGHT_ANNOTATE=1. In others these classes are empty and say nothing.
+// Reports the blocks of arenas and pools to a recorder in files compiled with
+// HEAPWRIGHT_ANNOTATE=1. Otherwise these classes are empty and do nothing.
 #ifndef HEAPWRIGHT_DETAIL_POOL_ANNOTATION_HPP
 #define HEAPWRIGHT_DETAIL_POOL_ANNOTATION_HPP
 
@@ -19,7 +19,7 @@ namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
 #if HEAPWRIGHT_ANNOTATE
 
-// The member of a pool that speaks for it, from its construction to its end.
+// A member of a pool that reports its creation, blocks and destruction.
 class pool_annotation {
  public:
   pool_annotation(const void* pool, const char* name) noexcept : pool_(pool), name_(name) {
@@ -32,7 +32,7 @@ class pool_annotation {
     heapwright_pool_allocated(pool_, block, bytes);
   }
   void gave(const void* block) const noexcept { heapwright_pool_freed(pool_, block); }
-  // All blocks at once: the end of one pool and the begin of another.
+  // All blocks at once: ends one pool and begins another.
   void gave_all() const noexcept {
     heapwright_pool_destroyed(pool_);
     heapwright_pool_created(pool_, name_);
@@ -43,7 +43,7 @@ class pool_annotation {
   const char* name_;
 };
 
-// Of a pool of T's that ends with the process only: it outlives static objects.
+// For a pool of T that lives until the process ends: never destroyed.
 template <class T>
 const pool_annotation& lasting_annotation(const void* pool) noexcept {
   alignas(pool_annotation) static std::byte room[sizeof(pool_annotation)];
@@ -51,14 +51,14 @@ const pool_annotation& lasting_annotation(const void* pool) noexcept {
   return *said;
 }
 
-// As pool_annotation, for an arena, which does not know its blocks: the address of each is
-// kept in front of the next, so that a rewind can say which are gone. Blocks may lie at any
-// address, so these are copied byte by byte.
+// As pool_annotation, for an arena, which keeps no list of its blocks: each block has the
+// address of the one before in front of it, so that a rewind can report which are freed.
+// Blocks may be unaligned, so the addresses are copied by memcpy.
 class arena_annotation {
  public:
   using position = const std::byte*;  // the newest block
   arena_annotation(const void* arena, const char* name) noexcept : pool_(arena, name) {}
-  // How much longer an allocation has to be.
+  // The extra bytes in front of an allocation.
   static constexpr std::size_t front_bytes(std::size_t alignment) noexcept {
     return std::max(alignment, sizeof(position));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What object_pool and shared_object_pool have in common: how they see into
-// objects, learn what their uses need, and trim them.
+// The common base of object_pool and shared_object_pool: access to an object's
+// containers, learning how much they use, and trimming.
 #ifndef HEAPWRIGHT_DETAIL_POOL_LEARNER_HPP
 #define HEAPWRIGHT_DETAIL_POOL_LEARNER_HPP
 
@@ -20,15 +20,15 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// Names the containers of a class for its pool:
+// Lists a class's containers for its pool:
 //   static constexpr auto pool_members = heapwright::members(&Request::path, &Request::fields);
 template <class... Members>
 constexpr std::tuple<Members...> members(Members... pointers) noexcept {
   return {pointers...};
 }
 
-// How a pool sees into one container. Specialize it for containers that are
-// not like std::vector and std::string.
+// A pool's access to one container. Specialize it for containers unlike
+// std::vector and std::string.
 template <class C>
 struct retention {
   static std::size_t used_bytes(const C& container) noexcept requires requires { container.capacity(); }
@@ -44,7 +44,7 @@ struct retention {
   }
 };
 
-// Eight elements are a byte.
+// Eight elements per byte.
 template <class Alloc>
 struct retention<std::vector<bool, Alloc>> {
   using bits = std::vector<bool, Alloc>;
@@ -58,21 +58,21 @@ struct retention<std::vector<bool, Alloc>> {
 };
 
 struct pool_options {
-  std::size_t max_idle;                    // returned objects beyond it are destroyed; not zero
+  std::size_t max_idle;                    // objects released beyond it are destroyed; not zero
   double retained_percentile = 90;         // of the recent uses of each container; 0 to 100
-  std::size_t always_retained_bytes = 64;  // a container is not trimmed below it
+  std::size_t always_retained_bytes = 64;  // containers are not trimmed below this
   const char* name = nullptr;              // for a recorder (annotate.h); null: the objects' type
 };
 
 struct pool_statistics {
   std::size_t idle_objects;
   std::size_t outstanding_objects;
-  std::size_t live_bytes;      // in the containers of idle objects: cleared, so 0
-  std::size_t retained_bytes;  // the capacity of the same containers
-  std::size_t limit_bytes;     // to which one object is trimmed, all containers
+  std::size_t live_bytes;      // in the containers of idle objects, which are cleared: 0
+  std::size_t retained_bytes;  // the capacity of these containers
+  std::size_t limit_bytes;     // what one object is trimmed to, over all its containers
   std::uint64_t acquired;
   std::uint64_t created;
-  std::uint64_t dropped;  // destroyed because max_idle were there
+  std::uint64_t dropped;  // destroyed because of max_idle
   std::uint64_t trims;
   std::uint64_t trimmed_bytes;
 };
@@ -93,7 +93,7 @@ concept names_pool_members = requires {
   T::pool_members;
 };
 
-// Calls visit(index, container) for each container the pool sees in `object`.
+// Calls visit(index, container) for each listed container of `object`.
 template <class T, class Visit>
 void for_each_container(T& object, Visit visit) {
   if constexpr (names_pool_members<std::remove_const_t<T>>) {
@@ -124,7 +124,7 @@ inline void check_options(const pool_options& options) noexcept {
   static_cast<void>(options);
 }
 
-// Where new objects come from, unless a pool is given another factory.
+// Makes new objects for pools without another factory.
 template <class T>
 struct default_factory {
   T operator()() const { return T{}; }
@@ -135,21 +135,21 @@ struct pool_node {
   template <class Factory>
   pool_node(const void* owner, Factory& factory) : pool(owner), object(factory()) {}
   const void* pool;
-  std::size_t counted_bytes = 0;  // what it retained when it went idle, for who sums it
-  pool_node* next = nullptr;      // in a list of those to be destroyed
+  std::size_t counted_bytes = 0;  // retained when it became idle, as added to a pool's sum
+  pool_node* next = nullptr;      // in a list of nodes to destroy
   bool is_idle = false;
   T object;
 
   static pool_node* of(T* object) noexcept {
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // known of each class without virtual bases
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"  // GCC and clang support it without virtual bases
     constexpr std::size_t distance = offsetof(pool_node, object);
 #pragma GCC diagnostic pop
     return reinterpret_cast<pool_node*>(reinterpret_cast<char*>(object) - distance);
   }
 };
 
-// What the uses of a pool's objects were, and to what they are trimmed.
+// Records the uses of a pool's objects and trims objects accordingly.
 template <class T>
 class pool_learner {
   static constexpr std::size_t containers = container_count<T>();
@@ -172,9 +172,9 @@ class pool_learner {
     }
   }
 
-  // Up to 7/4 of the limit is kept: containers that double would else be
-  // trimmed on each return. False when there is no memory for the smaller
-  // buffer: the object has to go.
+  // Keeps up to 7/4 of the limit: containers that double would otherwise be
+  // trimmed on each release. False when there is no memory for the smaller
+  // buffer: the caller must destroy the object.
   bool trim(T& object) noexcept { return !needs_trim(object) || try_trim(object); }
 
   static std::size_t retained(const T& object) noexcept {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Objects that each thread has one of, and that end with it.
+// Per-thread objects, destroyed when their thread ends.
 //
-// A thread_local object with a destructor would do, but registering one
-// allocates, and the C library ends the program when that fails. A key of the
-// threads' library tells of a thread's end without; all parts share one.
+// Registering the destructor of a thread_local object allocates, and the C library
+// ends the program when that fails. A pthread key needs no allocation; all parts
+// share one.
 #ifndef HEAPWRIGHT_DETAIL_THREAD_OWNED_HPP
 #define HEAPWRIGHT_DETAIL_THREAD_OWNED_HPP
 
@@ -20,8 +20,9 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI::detail {
 
-// Calls listeners when their thread ends, newest first. The thread that ends
-// the program by exit() ends among its static objects; the others do not.
+// Calls a thread's listeners when it ends, newest first. For the thread that calls
+// exit() this happens while static objects are destroyed; for other threads that are
+// running then it does not.
 class thread_end {
  public:
   struct listener {
@@ -29,14 +30,14 @@ class thread_end {
     void (*hear)() noexcept;
   };
 
-  // Whether the calling thread's end will be heard. The C library needs memory
-  // for that in programs with more than 32 keys only.
+  // Whether the calling thread's end will be reported. The C library allocates for
+  // that only in programs with more than 32 keys.
   static bool is_heard() noexcept {
     static const bool is_made = make_key();
     return is_made && is_open_.load(std::memory_order_relaxed) &&
            (pthread_getspecific(key_) != nullptr || pthread_setspecific(key_, &first_) == 0);
   }
-  // Requires is_heard(). The listener lies in memory of the thread.
+  // Requires is_heard(). The listener must be thread-local.
   static void add(listener& one) noexcept { one.next = std::exchange(first_, &one); }
 
  private:
@@ -46,7 +47,7 @@ class thread_end {
     static_cast<void>(std::atexit(&end_program));
     return true;
   }
-  // Also those who begin to listen meanwhile.
+  // Includes listeners added during the calls.
   static void tell_all(void*) noexcept {
     while (first_ != nullptr) std::exchange(first_, first_->next)->hear();
   }
@@ -61,16 +62,16 @@ class thread_end {
   static inline constinit thread_local listener* first_ = nullptr;
 };
 
-// The calling thread's T, made at its first use.
+// The calling thread's T, constructed at its first use.
 template <class T>
 class thread_owned {
  public:
-  // Null before its first use and after the thread's end.
+  // Null before the first use and after the thread's end.
   static T* current() noexcept { return current_; }
 
-  // False when the thread is about to end, or there is no memory to hear of that.
+  // False when the thread is about to end, or its end cannot be registered for lack of memory.
   static bool can_be_made() noexcept { return !has_ended_ && thread_end::is_heard(); }
-  // Null when the thread is about to end, or there is no memory to hear of that.
+  // Null when can_be_made() is false.
   static T* get() noexcept(noexcept(T())) {
     if (current_ != nullptr) [[likely]] {
       return current_;
@@ -85,7 +86,7 @@ class thread_owned {
     thread_end::add(listener_);
     return current_;
   }
-  // As get(), but made again after its end. What it holds may then stay.
+  // As get(), but constructed again after its end, possibly without being destroyed.
   static T& always() noexcept {
     static_assert(noexcept(T()));
     if (get() != nullptr) [[likely]] {

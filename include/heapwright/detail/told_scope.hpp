@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What named budgets tell a recorder, as phases (annotate.h): the part's own
-// name and within it the budget's, and what is allowed meanwhile. Of these
-// heapwright gate makes the figures of [[scope]].
+// Reports named budgets and allowances to a recorder, as phases (annotate.h): the
+// kind of scope, and within it the budget's name. heapwright gate computes the
+// figures of [[scope]] from them.
 #ifndef HEAPWRIGHT_DETAIL_TOLD_SCOPE_HPP
 #define HEAPWRIGHT_DETAIL_TOLD_SCOPE_HPP
 
@@ -15,7 +15,7 @@ inline constexpr const char* scope_of_thread = "heap_budget";
 inline constexpr const char* scope_of_process = "heap_budget of all threads";
 inline constexpr const char* scope_allowance = "heap_allowance";
 
-// Without a name nothing is told.
+// Budgets without a name are not reported.
 inline void tell_scope_begins(const char* kind, const char* name) noexcept {
   if (name == nullptr) return;
   heapwright_phase_begins(kind);

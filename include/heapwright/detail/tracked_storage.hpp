@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tracked_small_vector adds to small_vector: how large its vectors grew.
+// The storage of tracked_small_vector, which records how large vectors grew.
 #ifndef HEAPWRIGHT_DETAIL_TRACKED_STORAGE_HPP
 #define HEAPWRIGHT_DETAIL_TRACKED_STORAGE_HPP
 
@@ -16,14 +16,14 @@
 
 namespace heapwright::inline HEAPWRIGHT_ABI {
 
-// How large the vectors of one place in the code grew. Thread-safe.
+// How large the vectors with one tag grew. Thread-safe.
 class spill_statistics {
  public:
   void record(std::size_t peak_size) noexcept {
     counts_[std::min(peak_size, largest_counted)].fetch_add(1, std::memory_order_relaxed);
   }
   std::uint64_t vectors() const noexcept { return at_most(largest_counted); }
-  // The vectors that would stay inline with N = `inline_count`.
+  // The number of vectors that would stay inline with N = `inline_count`.
   std::uint64_t at_most(std::size_t inline_count) const noexcept {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i <= std::min(inline_count, largest_counted); ++i) {
@@ -83,7 +83,7 @@ class tracked_storage : public fast_storage<T, N, Alloc> {
     base::set_size_(size);
     peak_ = std::max(peak_, base::header_.size);
   }
-  // A move hands the history on: the source counts no more.
+  // A move transfers the history: the source is no longer counted.
   void take_peak_(tracked_storage& source) noexcept {
     peak_ = std::max(peak_, std::exchange(source.peak_, 0U));
     source.is_moved_from_ = true;

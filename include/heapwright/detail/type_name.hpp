@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A type's name as its compiler spells it.
+// A type's name as the compiler spells it.
 #ifndef HEAPWRIGHT_DETAIL_TYPE_NAME_HPP
 #define HEAPWRIGHT_DETAIL_TYPE_NAME_HPP
 

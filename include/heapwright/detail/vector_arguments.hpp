@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the vectors take as arguments: ranges, iterator pairs, when to shrink.
+// Argument types of the vectors: ranges, iterator pairs, shrink policy.
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_ARGUMENTS_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_ARGUMENTS_HPP
 
@@ -23,10 +23,9 @@ struct from_range_t {
 inline constexpr from_range_t from_range{};
 #endif
 
-// When shrink_if_wasteful() acts: less than `used_percent` of the capacity is
-// used and at least `slack_bytes` would be saved. It then leaves
-// `headroom_percent` beyond the size, so that growing and shrinking by a few
-// elements does not allocate each time.
+// shrink_if_wasteful() shrinks when less than `used_percent` of the capacity is used
+// and at least `slack_bytes` would be saved. It leaves `headroom_percent` beyond the
+// size, so that growing and shrinking by a few elements does not allocate each time.
 struct shrink_policy {
   unsigned used_percent = 50;
   unsigned headroom_percent = 25;
@@ -60,7 +59,8 @@ inline constexpr bool is_iterator_pair = false;
 template <class It>
 inline constexpr bool is_iterator_pair<iterator_pair<It>> = true;
 
-// Ranges convert, as the standard asks of them; a pair of iterators constructs.
+// Range elements must convert to T, as in the standard; those of an iterator pair
+// must construct it.
 template <class Range, class T>
 concept vector_range = std::ranges::input_range<Range> &&
     (std::convertible_to<std::ranges::range_reference_t<Range>, T> ||

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 // length: one class; buffers, gaps and the moves between them
 //
-// How a vector's elements come, go and move between its room and heap blocks:
-// what vector_operations is made of.
+// The base of vector_operations: constructs, destroys and moves a vector's elements
+// inline and in heap buffers.
 //
-// What Storage provides: data(), size(), capacity(), is_on_heap(),
-// inline_capacity(), and, ending in `_`: set_size_(n), allocator_(),
-// allocate_(n), deallocate_(p, n), use_heap_(p, n) and use_inline_(), which
-// only change the representation, and data_with_room_(n), null when n elements
-// fill it. A storage that can be moved also has moves_whole_(),
-// take_bytes_(other), swap_bytes_(other), and buffer_layout_, the type that
-// storages of exchangeable heap blocks share.
+// Storage provides data(), size(), capacity(), is_on_heap(), inline_capacity(), and,
+// ending in `_`: set_size_(n), allocator_(), allocate_(n), deallocate_(p, n),
+// use_heap_(p, n) and use_inline_(), which only change the representation, and
+// data_with_room_(n), null when n elements fill it. A storage that can be moved also
+// has moves_whole_(), take_bytes_(other), swap_bytes_(other), and buffer_layout_, a
+// type shared by storages whose heap buffers are interchangeable.
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_GROWTH_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_GROWTH_HPP
 
@@ -45,7 +44,7 @@ class vector_growth : public Storage {
   using traits = std::allocator_traits<allocator_type>;
   using guard_type = construction_guard<allocator_type, value_type>;
 
-  // A function, because the element may be incomplete while the class is.
+  // A function, because the element type may be incomplete in the class.
   static constexpr bool relocates_safely() noexcept {
     return is_nothrow_relocatable<allocator_type, value_type>;
   }
@@ -76,7 +75,7 @@ class vector_growth : public Storage {
     return data();
   }
 
-  // A value constructed through the allocator, for arguments that may lie in
+  // A value constructed through the allocator, for arguments that may refer into
   // this vector.
   class temporary {
    public:
@@ -109,9 +108,9 @@ class vector_growth : public Storage {
     }
   };
 
-  // The places of `count` new elements at `at`, the ones behind moved up.
-  // Unless it is filled, it closes again and the vector is as before. Requires
-  // the capacity, and elements that relocate safely.
+  // Room for `count` new elements at `at`: moves up the elements behind it. Unless
+  // filled, it closes again and restores the vector. Requires sufficient capacity and
+  // elements that relocate safely.
   struct gap {
     vector_growth& vector;
     size_type at;
@@ -153,8 +152,8 @@ class vector_growth : public Storage {
     return wanted;
   }
 
-  // The capacity to grow to for `added` more elements: twice, at least 16
-  // bytes, because no allocator gives less.
+  // The capacity to grow to for `added` more elements: doubled, and at least 16 bytes,
+  // the smallest block of most allocators.
   constexpr size_type grown_capacity(size_type added) const {
     const size_type most = max_vector_size();
     if (size() > most || added > most - size()) {
@@ -171,7 +170,7 @@ class vector_growth : public Storage {
     storage::set_size_(kept);
   }
 
-  // Gives the heap buffer back; the vector has no elements.
+  // Frees the heap buffer. Requires an empty vector.
   constexpr void drop_buffer() noexcept {
     if (!is_on_heap()) return;
     const pointer buffer = data();
@@ -180,7 +179,7 @@ class vector_growth : public Storage {
     storage::deallocate_(buffer, count);
   }
 
-  // Makes `buffer`, whose elements are alive, the vector's own.
+  // Makes `buffer`, which holds `count` elements, the vector's own.
   constexpr void take(fresh_buffer& buffer, size_type count) noexcept {
     if (is_on_heap()) storage::deallocate_(data(), capacity());
     storage::use_heap_(buffer.first, buffer.count);
@@ -194,8 +193,8 @@ class vector_growth : public Storage {
     take(buffer, size());
   }
 
-  // The heap pointer shares its place with the inline elements: while they are
-  // moved in, the pointer lives here, and goes back if a move throws.
+  // Keeps the heap pointer, which shares its bytes with the inline elements, while
+  // these are moved in, and restores it if a move throws.
   struct detached_buffer {
     vector_growth& vector;
     pointer first;
@@ -242,7 +241,7 @@ class vector_growth : public Storage {
     if constexpr (relocates_safely()) {
       relocate(alloc, data(), data() + at, buffer.first);
       relocate(alloc, data() + at, data() + count, guard.last);
-    } else {  // nothing of the source is destroyed before all of it is copied
+    } else {  // the source is destroyed only after all of it was copied
       guard_type before(alloc, buffer.first);
       for (size_type i = 0; i < at; ++i) before.construct(std::move_if_noexcept(data()[i]));
       guard_type after(alloc, guard.last);
@@ -255,8 +254,8 @@ class vector_growth : public Storage {
     take(buffer, count + added);
   }
 
-  // The elements of a vector that has none and no heap buffer. Unlike
-  // insert_counted it never moves one.
+  // Requires an empty vector without a heap buffer. Unlike insert_counted it never
+  // moves an element.
   template <class Source>
   constexpr void construct_first(size_type count, Source source) {
     if (count > capacity()) return replace_counted(count, source);
@@ -297,13 +296,12 @@ class vector_growth : public Storage {
   constexpr void append_within(size_type count, Source& source) {
     construct_behind(size(), count, source);
   }
-  // Behind the first `before` elements. There are no others, or such that need
-  // no end.
+  // After the first `before` elements. Elements behind them need no destruction.
   template <class Source>
   constexpr void construct_behind(size_type before, size_type count, Source& source) {
     guard_type guard(storage::allocator_(), data() + before);
     if constexpr (Source::template writes_bytes<guard_type>) {
-      storage::set_size_(before + count);  // first: nothing has to outlive a call of memcpy or memset
+      storage::set_size_(before + count);  // first: no value has to survive the memcpy or memset call
       source.construct(guard, count);
       return guard.dismiss();
     }
@@ -311,8 +309,8 @@ class vector_growth : public Storage {
     guard.dismiss();
     storage::set_size_(before + count);
   }
-  // Takes the source by value: its address would keep it in memory on the path
-  // that does not grow.
+  // Takes the source by value: a reference would force it into memory even when the
+  // vector does not grow.
   template <class Source>
   [[gnu::noinline]] constexpr pointer grow_insert(size_type at, size_type count, Source source) {
     fresh_buffer buffer(*this, grown_capacity(count));
@@ -333,7 +331,7 @@ class vector_growth : public Storage {
     }
   }
 
-  // All new elements in a new buffer: nothing of the old has to move.
+  // Builds all elements in a new buffer; the old ones need not move.
   template <class Source>
   [[gnu::noinline]] constexpr void replace_counted(size_type count, Source source) {
     fresh_buffer buffer(*this, checked_capacity(count));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The hash of a vector: of its elements' own hashes, in order.
+// The hash of a vector, from its elements' hashes in order.
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_HASH_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_HASH_HPP
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // length: one class; a value's constructors, assignments and swap
 //
-// What makes a storage with the operations a value: constructors, assignment,
-// swap, with the allocator's propagation rules.
+// Adds constructors, assignment and swap to a storage with its operations, by the
+// allocator's propagation rules.
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_INTERFACE_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_INTERFACE_HPP
 
@@ -19,7 +19,7 @@ concept holds_the_same =
     !std::is_same_v<A, B> && std::is_same_v<typename A::value_type, typename B::value_type> &&
     std::is_same_v<typename A::allocator_type, typename B::allocator_type>;
 
-// A vector of the same elements in another storage.
+// A vector of the same element type with another storage.
 template <class Storage, class Other>
 requires holds_the_same<Storage, Other>
 void takes_across(const vector_interface<Other>&);
@@ -40,8 +40,8 @@ class vector_interface : public vector_operations<Storage> {
   using typename operations::size_type;
   using typename operations::value_type;
 
-  // Constructors delegate to the empty one, so that the destructor cleans up
-  // when an element's constructor throws.
+  // Constructors delegate to the one for an empty vector, so that the destructor
+  // cleans up when an element's constructor throws.
   constexpr vector_interface() noexcept(std::is_nothrow_default_constructible_v<allocator_type>)
       : operations(allocator_type()) {}
   constexpr explicit vector_interface(const allocator_type& alloc) noexcept : operations(alloc) {}
@@ -97,19 +97,19 @@ class vector_interface : public vector_operations<Storage> {
     move_elements(other);
   }
 
-  constexpr ~vector_interface() {  // release() without its traces
+  constexpr ~vector_interface() {  // release(), but leaves the members as they are
     destroy_range(this->allocator_(), this->data(), this->data() + this->size());
     if (this->is_on_heap()) this->deallocate_(this->data(), this->capacity());
   }
 
-  // Keeps the buffer and the elements' own memory for reuse, as std::vector.
+  // Reuses the buffer and the elements' memory, as std::vector does.
   constexpr vector_interface& operator=(const vector_interface& other) {
     if (this != std::addressof(other)) copy_from(other);
     return *this;
   }
 
-  // Gives this vector's buffer back whatever the source holds; the source is
-  // empty and holds no buffer afterwards.
+  // Always frees this vector's buffer. The source is empty and has no buffer
+  // afterwards.
   constexpr vector_interface& operator=(vector_interface&& other) noexcept(
       (traits::propagate_on_container_move_assignment::value || traits::is_always_equal::value) &&
       moves_without_throwing()) {
@@ -117,7 +117,7 @@ class vector_interface : public vector_operations<Storage> {
     return *this;
   }
 
-  // Gives the buffer back when the values fit inline: so `v = {}` releases.
+  // Frees the buffer if the values fit inline: so `v = {}` frees it.
   constexpr vector_interface& operator=(std::initializer_list<value_type> values) {
     if (values.size() <= this->inline_capacity()) this->release();
     this->assign(values);
@@ -137,8 +137,8 @@ class vector_interface : public vector_operations<Storage> {
     return *this;
   }
 
-  // Requires equal allocators unless they propagate. Never allocates: a buffer
-  // changes hands, inline elements are moved.
+  // Requires equal allocators unless they propagate. Never allocates: buffers are
+  // exchanged, inline elements are moved.
   constexpr void swap(vector_interface& other) noexcept(moves_without_throwing()) {
     if (this == std::addressof(other)) return;
     if constexpr (traits::propagate_on_container_swap::value) {
@@ -156,8 +156,8 @@ class vector_interface : public vector_operations<Storage> {
   using operations::operations;
 
  private:
-  // Functions, because T may be incomplete while the class is. Without inline
-  // elements the bytes are a handle, whatever T is.
+  // Functions, because T may be incomplete in the class. Without inline elements the
+  // bytes are a handle, whatever T is.
   static constexpr bool moves_without_throwing() noexcept {
     if constexpr (Storage::inline_capacity_or_zero == 0) {
       return true;
@@ -182,8 +182,8 @@ class vector_interface : public vector_operations<Storage> {
     this->assign_counted(other.size(), other.begin());
   }
 
-  // The elements of this vector may own the source, as a tree's nodes do: it is
-  // taken before they end.
+  // The elements of this vector may own the source, as a tree's nodes do: take it
+  // before destroying them.
   template <class Other>
   constexpr void move_from(vector_interface<Other>& other) {
     if constexpr (!std::is_trivially_destructible_v<value_type>) {
@@ -203,12 +203,12 @@ class vector_interface : public vector_operations<Storage> {
     }
     take(other);
   }
-  // This vector's after a move of `other` into it.
+  // This vector's allocator after a move from `other`.
   template <class Other>
   constexpr allocator_type allocator_for(const vector_interface<Other>& other) const noexcept {
     return traits::propagate_on_container_move_assignment::value ? other.allocator_() : this->allocator_();
   }
-  // This one has no elements and no buffer.
+  // Requires an empty vector without a buffer.
   template <class Other>
   constexpr void take(vector_interface<Other>& other) {
     if constexpr (std::is_same_v<Storage, Other>) {
@@ -218,7 +218,7 @@ class vector_interface : public vector_operations<Storage> {
     }
   }
 
-  // This one has no elements and no buffer.
+  // Requires an empty vector without a buffer.
   constexpr void move_contents_from(vector_interface& other) {
     take_elements(other);
     if constexpr (requires { this->take_peak_(other); }) this->take_peak_(other);
@@ -239,7 +239,7 @@ class vector_interface : public vector_operations<Storage> {
     }
   }
 
-  // As move_contents_from, element by element when the allocators differ.
+  // As move_contents_from, but element by element if the allocators differ.
   constexpr void move_elements(vector_interface& other) {
     if constexpr (!traits::is_always_equal::value) {
       if (this->allocator_() != std::as_const(other).allocator_()) {
@@ -255,8 +255,8 @@ class vector_interface : public vector_operations<Storage> {
     this->append_counted(other.size(), iterator_source{std::make_move_iterator(other.begin())});
     other.release();
   }
-  // This one has no elements and no buffer. A buffer changes hands if its
-  // layout is the same and it holds more than the inline elements.
+  // Requires an empty vector without a buffer. Takes over a heap buffer if the layout
+  // is the same and its capacity exceeds this vector's inline capacity.
   template <class Other>
   constexpr void take_across(vector_interface<Other>& other) {
     if constexpr (std::is_same_v<typename Storage::buffer_layout_, typename Other::buffer_layout_>) {
@@ -274,7 +274,8 @@ class vector_interface : public vector_operations<Storage> {
     append_moved(other);
   }
 
-  // Swapped back unless kept: a buffer that stays needs the allocator that made it.
+  // Swaps back unless kept: if buffers are not exchanged, each keeps the allocator
+  // that made it.
   struct swapped_allocators {
     vector_interface& a;
     vector_interface& b;
@@ -296,7 +297,7 @@ class vector_interface : public vector_operations<Storage> {
     if (!this->is_on_heap()) return other.swap_buffer(*this);
     swap_buffer(other);
   }
-  // This one is on the heap, `other` anywhere.
+  // Requires this vector on the heap; `other` may be inline.
   constexpr void swap_buffer(vector_interface& other) {
     typename operations::detached_buffer mine(*this);
     this->set_size_(0);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // length: the whole of std::vector's interface, over any storage
 //
-// A vector's interface, once for the fast layout, the compact one and the
-// reference that erases N. Storage says where the elements lie
-// (vector_growth.hpp).
+// A vector's interface for the fast layout, the compact one and the reference that
+// erases N. Storage locates the elements (vector_growth.hpp).
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_OPERATIONS_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_OPERATIONS_HPP
 
@@ -97,21 +96,21 @@ class vector_operations : public vector_growth<Storage> {
   constexpr reference back() noexcept { return checked_first()[size() - 1]; }
   constexpr const_reference back() const noexcept { return checked_first()[size() - 1]; }
 
-  // Capacity. clear() keeps the buffer, as std::vector's does; every spelling
-  // that means "give it back" gives it back (docs/parts/small_vector.md).
+  // Capacity. clear() keeps the buffer, as std::vector's does; every idiom for
+  // freeing it does free it (docs/parts/small_vector.md).
 
   constexpr void reserve(size_type wanted) {
     if (wanted > capacity()) growth::reallocate(growth::checked_capacity(wanted));
   }
 
-  // Exact, and back to the inline elements when they suffice. No effect when
-  // an allocation or a move throws.
+  // Exact; moves the elements inline if they fit. No effect when an allocation or a
+  // move throws; the exception is passed on.
   constexpr void shrink_to_fit() {
     if (!is_on_heap() || size() == capacity()) return;
     size() <= storage::inline_capacity() ? growth::move_inline() : growth::reallocate(size());
   }
 
-  // Shrinks with hysteresis; true when memory was given back.
+  // Shrinks with hysteresis; true if memory was freed.
   constexpr bool shrink_if_wasteful(shrink_policy policy = {}) {
     if (!is_on_heap() || size() * 100 >= capacity() * policy.used_percent) return false;
     const size_type wanted = size() + size() * policy.headroom_percent / 100 + 1;
@@ -124,7 +123,7 @@ class vector_operations : public vector_growth<Storage> {
 
   constexpr void clear() noexcept { growth::destroy_from(data()); }
 
-  // Destroys all elements and gives the heap buffer back.
+  // Destroys all elements and frees the heap buffer.
   constexpr void release() noexcept {
     clear();
     growth::drop_buffer();
@@ -162,7 +161,7 @@ class vector_operations : public vector_growth<Storage> {
     growth::resize_with(count, copies_source<value_type>{value});
   }
 
-  // New elements are default-initialized: numbers keep what memory held.
+  // New elements are default-initialized: numbers are indeterminate.
   void resize_for_overwrite(size_type count) requires std::is_trivially_default_constructible_v<value_type> &&
       std::is_trivially_copyable_v<value_type> {
     if (count > capacity()) growth::reallocate(growth::grown_capacity(count - size()));
@@ -258,7 +257,7 @@ class vector_operations : public vector_growth<Storage> {
     return from;
   }
 
-  // Replacement. Elements are assigned over, so that what they own is reused.
+  // Replacement. Elements are assigned to, so that the memory they own is reused.
 
   constexpr void assign(size_type count, const value_type& value) {
     if (count > capacity()) return growth::replace_counted(count, copies_source<value_type>{value});
@@ -317,7 +316,7 @@ class vector_operations : public vector_growth<Storage> {
   }
 
  private:
-  // Ends what was added behind `count` elements, unless it is kept.
+  // Destroys the elements after the first `count`, unless they are kept.
   struct added_at_end {
     vector_operations& vector;
     size_type count;
@@ -347,7 +346,7 @@ class vector_operations : public vector_growth<Storage> {
   }
 };
 
-// What std::vector's order asks of its elements.
+// The requirements of std::vector's comparison on its elements.
 template <class T>
 concept ordered = std::three_way_comparable<T> || requires(const T& a, const T& b) {
   { a < b } -> std::convertible_to<bool>;
@@ -366,7 +365,7 @@ struct compare_elements {
   }
 };
 
-// Vectors of one element type compare, whatever their N and layout.
+// Vectors of one element type compare regardless of N and layout.
 template <class A, class B>
 requires std::same_as<typename A::value_type, typename B::value_type>
 constexpr bool operator==(const vector_operations<A>& a, const vector_operations<B>& b) {

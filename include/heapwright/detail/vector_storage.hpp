@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Where a vector's elements lie: the fast layout, and a reference to it. The
-// compact layout is in compact_storage.hpp.
+// The fast layout of a vector, and a reference to it. The compact layout is in
+// compact_storage.hpp.
 //
 // fast_storage (16 bytes with up to 8 bytes inline):
 //
 //   | size 32 | capacity 32 | heap pointer, or inline elements ... |
 //
-// The elements are on the heap exactly when capacity > inline capacity: never
-// told by an address, so a heap block right behind the object is no trap, and
-// the object holds no pointer into itself. At compile time elements are always
-// on the heap, told by the pointer; an empty vector made there is inline at run
-// time.
+// The elements are on the heap exactly when capacity > inline capacity. No address
+// decides this, so a heap block right behind the object causes no confusion, and the
+// object holds no pointer into itself. At compile time elements are always on the
+// heap, and the pointer decides; an empty vector made there is inline at run time.
 #ifndef HEAPWRIGHT_DETAIL_VECTOR_STORAGE_HPP
 #define HEAPWRIGHT_DETAIL_VECTOR_STORAGE_HPP
 
@@ -46,8 +45,8 @@ constexpr std::size_t max_vector_size() noexcept {
       static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) / sizeof(T));
 }
 
-// N elements, raised to what the padding holds anyway. With N = 0 nothing asks
-// for the size of T, which may be incomplete.
+// N elements, raised to what the padding can hold. With N = 0 the size of T is not
+// used: T may be incomplete.
 template <class T, std::size_t N>
 union vector_room {
   static constexpr std::size_t alignment = std::max(alignof(T), alignof(T*));
@@ -124,9 +123,9 @@ class fast_storage {
     if (N == 0 || std::is_constant_evaluated()) room_.heap = nullptr;
     header_ = {0, static_cast<std::uint32_t>(vector_room<T, N>::inline_capacity)};
   }
-  // Whether moving all bytes, used or not, is cheaper than asking which are.
+  // Whether moving all bytes is cheaper than checking which ones are used.
   static constexpr bool moves_whole_() noexcept { return sizeof(vector_room<T, N>) <= most_moved_bytes; }
-  // The bytes of `other`, which has no elements afterwards; this one had none.
+  // Takes the bytes of `other`, which is empty afterwards. Requires an empty vector.
   constexpr void take_bytes_(fast_storage& other) noexcept {
     header_ = other.header_;
     room_ = other.room_;
@@ -136,18 +135,17 @@ class fast_storage {
     std::swap(header_, other.header_);
     std::swap(room_, other.room_);
   }
-  // The elements, of which there are `count`, or null where one more has no
-  // room. That fewer than fit inline are never too many is said for loops that
-  // fill new vectors: the whole way to the heap then falls away. Compared are 32
-  // bits, which spares each push an instruction. Inlined whole: halves of it
-  // that GCC shares between different N seem to read past an object.
+  // The first of the `count` elements, or null if there is no room for another. The
+  // first __builtin_unreachable() lets the compiler drop the heap path from loops that
+  // fill new vectors. The 32-bit comparison saves each push an instruction. Always
+  // inlined: where GCC shares parts between different N it warns of reads past an object.
   [[gnu::always_inline]] constexpr T* data_with_room_(std::size_t count) noexcept {
     if (static_cast<std::uint32_t>(count) == static_cast<std::uint32_t>(capacity())) [[unlikely]] {
       if (count < inline_capacity()) __builtin_unreachable();
       return nullptr;
     }
     T* const first = data();
-    if (first == nullptr) __builtin_unreachable();  // callers compare with null
+    if (first == nullptr) __builtin_unreachable();  // removes the callers' comparison with null
     return first;
   }
 
@@ -162,7 +160,7 @@ class fast_storage {
 template <class T, std::size_t N, class Alloc, class Tag>
 class tracked_storage;
 
-// A fast_storage seen without its N: five words beside it.
+// A reference to a fast_storage of any N, in five words.
 template <class T, class Alloc>
 class reference_storage {
  public:
@@ -212,7 +210,7 @@ class reference_storage {
   vector_header* header_;
   void* room_;
   Alloc* alloc_;
-  std::uint32_t* peak_ = nullptr;  // of a tracked vector
+  std::uint32_t* peak_ = nullptr;  // for a tracked vector
   std::uint32_t inline_capacity_;
 };
 
